@@ -1,1 +1,8 @@
+export * from './catalogue/chunk.ts'
+export * from './catalogue/guards.ts'
+export { catalogue, dataRow } from './catalogue/table.ts'
+export * from './catalogue/validate.ts'
+export * from './entry.ts'
 export * from './error.ts'
+export * from './frame.ts'
+export * from './json/value.ts'

@@ -1,0 +1,107 @@
+// Checks built from the table when the module loads: closures over plain data, no code generation, so that a strict CSP is no hindrance.
+//
+// A check returns undefined for a good value, and else the place and the reason, built from the inside out so that a good value costs
+// no string at all.
+
+import type { Fields, Kinds, NamedType, Row } from './table.ts'
+import { types } from './table.ts'
+
+export type Check = (value: unknown) => string | undefined
+
+type Unknowns = { readonly [key: string]: unknown }
+
+const found = (value: unknown): string =>
+  value === null ? 'null' : Array.isArray(value) ? 'array' : typeof value === 'object' ? 'object' : typeof value
+
+const expected = (name: string, value: unknown): string =>
+  `: expected ${name}, found ${typeof value === 'string' && name.includes('|') ? JSON.stringify(value.slice(0, 40)) : found(value)}`
+
+const isObject = (value: unknown): value is Unknowns =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
+
+const basic =
+  (name: string, test: (value: unknown) => boolean): Check =>
+  value =>
+    test(value) ? undefined : expected(name, value)
+
+/** JSON as far as one look can tell; what lies inside came from a parser or meets one at the store. */
+const isJson = (value: unknown): boolean => {
+  const type = typeof value
+  return type === 'object' || type === 'string' || type === 'boolean' || Number.isFinite(value)
+}
+
+const checks = new Map<string, Check>([
+  ['string', basic('string', value => typeof value === 'string')],
+  ['number', basic('number', Number.isFinite)],
+  ['integer', basic('integer', Number.isSafeInteger)],
+  ['boolean', basic('boolean', value => typeof value === 'boolean')],
+  ['json', basic('json', isJson)],
+  ['object', basic('object', isObject)],
+])
+
+/** The check of a field's type by its name, made once. */
+function checkOf(name: string): Check {
+  let check = checks.get(name)
+  if (check === undefined) {
+    check = name.endsWith('[]') ? arrayOf(checkOf(name.slice(0, -2))) : named(types[name as keyof typeof types])
+    checks.set(name, check)
+  }
+  return check
+}
+
+function arrayOf(item: Check): Check {
+  return value => {
+    if (!Array.isArray(value)) return expected('array', value)
+    for (let i = 0; i < value.length; i++) {
+      const problem = item(value[i])
+      if (problem !== undefined) return `[${i}]${problem}`
+    }
+    return undefined
+  }
+}
+
+function named(type: NamedType): Check {
+  if ('on' in type) return kindsCheck(type)
+  if ('fields' in type) return fieldsCheck(type.fields)
+  const values: ReadonlySet<unknown> = new Set(type as readonly string[])
+  const name = (type as readonly string[]).join(' | ')
+  return value => (values.has(value) ? undefined : expected(name, value))
+}
+
+function kindsCheck({ on, kinds, open }: Kinds): Check {
+  const byKind = new Map(Object.entries(kinds).map(([kind, fields]) => [kind, fieldsCheck(fields)]))
+  const name = [...byKind.keys()].join(' | ')
+  return value => {
+    if (!isObject(value)) return expected('object', value)
+    const kind = value[on]
+    const check = typeof kind === 'string' ? byKind.get(kind) : undefined
+    if (check !== undefined) return check(value)
+    return open && typeof kind === 'string' ? undefined : `.${on}${expected(open ? 'string' : name, kind)}`
+  }
+}
+
+/** The check of an object by its fields; a field that the table does not name is kept and not looked at. */
+export function fieldsCheck(fields: Fields): Check {
+  const names = Object.keys(fields)
+  const tests = names.map(name => checkOf((fields[name] as string).replace('?', '')))
+  const optional = names.map(name => (fields[name] as string).endsWith('?'))
+  return value => {
+    if (!isObject(value)) return expected('object', value)
+    for (let i = 0; i < names.length; i++) {
+      const name = names[i] as string
+      const field = value[name]
+      if (field === undefined && optional[i]) continue
+      const problem = (tests[i] as Check)(field)
+      if (problem !== undefined) return `.${name}${problem}`
+    }
+    return undefined
+  }
+}
+
+/** The check of a row of the catalogue. */
+export function rowCheck(row: Row): Check {
+  const common = fieldsCheck(row.fields)
+  if (row.kinds === undefined) return common
+  const byKind = kindsCheck({ on: 'kind', kinds: row.kinds })
+  return value => common(value) ?? byKind(value)
+}

@@ -1,0 +1,75 @@
+// The types that the table stands for. Nothing here exists at run time but the guards, which are in guards.ts.
+
+import type { Json, JsonObject } from '../json/value.ts'
+import type { catalogue, dataRow, types } from './table.ts'
+
+type Basic = {
+  string: string
+  number: number
+  integer: number
+  boolean: boolean
+  json: Json
+  object: JsonObject
+}
+type Types = typeof types
+type Flat<T> = { [K in keyof T]: T[K] }
+
+type TypeOf<Name extends string> = Name extends `${infer Item}[]`
+  ? TypeOf<Item>[]
+  : Name extends keyof Basic
+    ? Basic[Name]
+    : Name extends keyof Types
+      ? Named<Types[Name]>
+      : never
+
+type Named<T> = T extends readonly (infer Value)[]
+  ? Value
+  : T extends { on: infer On extends string; open: true; kinds: infer Kinds }
+    ? Variants<On, Kinds> | OpenContent
+    : T extends { on: infer On extends string; kinds: infer Kinds }
+      ? Variants<On, Kinds>
+      : T extends { fields: infer F }
+        ? FieldsOf<F>
+        : never
+
+type Variants<On extends string, Kinds> = {
+  [K in keyof Kinds]: Flat<{ [Key in On]: K } & FieldsOf<Kinds[K]>>
+}[keyof Kinds]
+
+/** Content of an application's own kind. */
+type OpenContent = { type: `data-${string}`; data: Json }
+
+type FieldsOf<F> = Flat<
+  { [K in keyof F as F[K] extends `${string}?` ? never : K]: TypeOf<F[K] & string> } & {
+    [K in keyof F as F[K] extends `${string}?` ? K : never]?: F[K] extends `${infer Name}?` ? TypeOf<Name> : never
+  }
+>
+
+type RowOf<Type extends string, R> = R extends { fields: infer F; kinds: infer Kinds }
+  ? { [K in keyof Kinds]: Flat<{ type: Type; kind: K } & FieldsOf<F> & FieldsOf<Kinds[K]>> }[keyof Kinds]
+  : R extends { fields: infer F }
+    ? Flat<{ type: Type } & FieldsOf<F>>
+    : never
+
+/** The chunk types of the catalogue. */
+export type ChunkType = keyof typeof catalogue
+
+/** The chunk of one type: `ChunkOf<'text-delta'>`. */
+export type ChunkOf<Type extends ChunkType> = RowOf<Type, (typeof catalogue)[Type]>
+
+/** An application's own data, `data-<name>`. */
+export type DataChunk = RowOf<`data-${string}`, typeof dataRow>
+
+/** One typed piece of payload. Newer writers may send types that are not listed here: a `switch` over `type` needs a default. */
+export type Chunk = { [Type in ChunkType]: ChunkOf<Type> }[ChunkType] | DataChunk
+
+export type Content = TypeOf<'content'>
+export type Executor = TypeOf<'executor'>
+export type FinishReason = TypeOf<'finishReason'>
+export type Input = TypeOf<'input'>
+export type Operation = TypeOf<'operation'>
+export type Question = TypeOf<'question'>
+export type Role = TypeOf<'role'>
+export type RunStatus = TypeOf<'runStatus'>
+export type Usage = TypeOf<'usage'>
+export type Awaited = TypeOf<'awaited'>

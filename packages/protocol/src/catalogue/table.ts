@@ -1,0 +1,407 @@
+// One table of data defines every chunk type. Types, guards, validators, zod schemas and the reference page come from it.
+//
+// A field is written as the name of its type: a basic one (string, number, integer, boolean, json, object), one of `types`, with `[]` for
+// an array and `?` for a field that may be missing. The doc line of a row is its comment, so that it costs a browser nothing.
+
+/** The groups of the catalogue, in reading order. */
+export type Group =
+  | 'message'
+  | 'text'
+  | 'reasoning'
+  | 'tool'
+  | 'content'
+  | 'structured'
+  | 'state'
+  | 'step'
+  | 'delegation'
+  | 'workflow'
+  | 'run'
+  | 'error'
+
+export type Fields = { readonly [name: string]: string }
+/** Fields that depend on the value of one field, the discriminator `on`; `open` lets unknown values through. */
+export type Kinds = { readonly on: string; readonly open?: true; readonly kinds: { readonly [value: string]: Fields } }
+export type NamedType = readonly string[] | { readonly fields: Fields } | Kinds
+
+export interface Row {
+  readonly group: Group
+  readonly fields: Fields
+  /** Fields that depend on `kind`. */
+  readonly kinds?: { readonly [kind: string]: Fields }
+  /** A word streams ahead as part of a draft, and a discard takes it back; all else is a fact (only a preliminary output is a word). */
+  readonly word?: true | 'preliminary'
+  /** A guest, that is anyone but the writer, may append it. */
+  readonly guest?: true
+}
+
+/** The named types that fields refer to. */
+export const types = {
+  executor: ['server', 'client', 'provider'],
+  role: ['user', 'assistant', 'system'],
+  finishReason: ['stop', 'length', 'tool-calls', 'content-filter', 'error', 'other'],
+  runStatus: ['completed', 'failed', 'interrupted', 'aborted'],
+  endStatus: ['completed', 'failed', 'interrupted', 'aborted', 'paused'],
+  logStatus: ['active', 'paused', 'ended', 'failed'],
+  truncation: ['incarnation', 'epoch', 'past-head', 'below-floor'],
+  resumeMode: ['continue', 'with-message', 'with-confirmation', 'from-checkpoint'],
+  whenBusy: ['reject', 'queue', 'interrupt-previous'],
+  usage: {
+    fields: {
+      inputTokens: 'integer?',
+      outputTokens: 'integer?',
+      totalTokens: 'integer?',
+      reasoningTokens: 'integer?',
+      cachedTokens: 'integer?',
+      cacheWriteTokens: 'integer?',
+    },
+  },
+  content: {
+    on: 'type',
+    open: true,
+    kinds: {
+      text: { text: 'string' },
+      reasoning: { text: 'string' },
+      file: { url: 'string', mediaType: 'string', filename: 'string?' },
+      'source-url': { sourceId: 'string', url: 'string', title: 'string?' },
+      'source-document': {
+        sourceId: 'string',
+        title: 'string?',
+        mediaType: 'string?',
+        filename: 'string?',
+        text: 'string?',
+      },
+    },
+  },
+  input: { fields: { messageId: 'string', role: 'role', parts: 'content[]', metadata: 'object?' } },
+  cut: { fields: { toSequence: 'integer', reason: 'string' } },
+  operation: {
+    on: 'op',
+    kinds: {
+      add: { path: 'string', value: 'json' },
+      remove: { path: 'string' },
+      replace: { path: 'string', value: 'json' },
+      move: { from: 'string', path: 'string' },
+      copy: { from: 'string', path: 'string' },
+      test: { path: 'string', value: 'json' },
+    },
+  },
+  option: { fields: { id: 'string', label: 'string', description: 'string?' } },
+  question: {
+    on: 'kind',
+    kinds: {
+      text: { question: 'string?', multiple: 'boolean?' },
+      choice: { question: 'string', options: 'option[]', multiple: 'boolean?' },
+      'multi-choice': { question: 'string', options: 'option[]', multiple: 'boolean?' },
+      form: { question: 'string?', schema: 'json' },
+    },
+  },
+  awaited: {
+    on: 'kind',
+    kinds: {
+      approval: { id: 'string', toolCallId: 'string', toolName: 'string?', deadline: 'number?' },
+      'client-tool': { id: 'string', toolCallId: 'string', toolName: 'string?', deadline: 'number?' },
+      interrupt: { id: 'string', deadline: 'number?' },
+      children: { id: 'string', agentIds: 'string[]' },
+    },
+  },
+} as const satisfies Record<string, NamedType>
+
+/** Every chunk type but the open `data-*`. */
+export const catalogue = {
+  /** A whole message, such as a user's; the first of a turn stands next to its `run-started`. */
+  message: {
+    group: 'message',
+    fields: { messageId: 'string', role: 'role', parts: 'content[]', metadata: 'object?' },
+  },
+  /** Opens the agent's message of this run, before anything is in it. */
+  start: { group: 'message', word: true, fields: { metadata: 'object?' } },
+  /** Closes the agent's message, in the batch that ends its run. */
+  finish: { group: 'message', fields: { finishReason: 'finishReason?', metadata: 'object?' } },
+  /** Closes the agent's message as cancelled, in the batch that ends its run. */
+  abort: { group: 'message', fields: { reason: 'string?' } },
+  /** Merges into the message's metadata: objects deeply, arrays replaced. */
+  'message-metadata': { group: 'message', word: true, fields: { metadata: 'object' } },
+
+  /** Opens a text part. */
+  'text-start': { group: 'text', word: true, fields: { id: 'string', providerMetadata: 'object?' } },
+  /** Appends to a text part, and opens it if need be. */
+  'text-delta': { group: 'text', word: true, fields: { id: 'string', delta: 'string', providerMetadata: 'object?' } },
+  /** Ends a text part; nothing follows under its id. */
+  'text-end': { group: 'text', word: true, fields: { id: 'string', providerMetadata: 'object?' } },
+
+  /** Opens a reasoning part. */
+  'reasoning-start': { group: 'reasoning', word: true, fields: { id: 'string', providerMetadata: 'object?' } },
+  /** Appends to a reasoning part, and opens it if need be. */
+  'reasoning-delta': {
+    group: 'reasoning',
+    word: true,
+    fields: { id: 'string', delta: 'string', providerMetadata: 'object?' },
+  },
+  /** Ends a reasoning part; its provider metadata may hold the signature that the next call needs. */
+  'reasoning-end': { group: 'reasoning', word: true, fields: { id: 'string', providerMetadata: 'object?' } },
+
+  /** Opens a tool call whose input streams. */
+  'tool-input-start': {
+    group: 'tool',
+    word: true,
+    fields: {
+      toolCallId: 'string',
+      toolName: 'string',
+      executor: 'executor?',
+      dynamic: 'boolean?',
+      title: 'string?',
+      providerMetadata: 'object?',
+    },
+  },
+  /** Appends to the JSON text of a call's input. */
+  'tool-input-delta': { group: 'tool', word: true, fields: { toolCallId: 'string', delta: 'string' } },
+  /** The whole input of a call. */
+  'tool-input-available': {
+    group: 'tool',
+    word: true,
+    fields: {
+      toolCallId: 'string',
+      toolName: 'string',
+      input: 'json',
+      executor: 'executor?',
+      dynamic: 'boolean?',
+      title: 'string?',
+      providerMetadata: 'object?',
+    },
+  },
+  /** The input of a call could not be read; the call ends in `output-error` and keeps what had arrived. */
+  'tool-input-error': {
+    group: 'tool',
+    word: true,
+    fields: { toolCallId: 'string', toolName: 'string?', errorText: 'string', partialInput: 'json?' },
+  },
+  /** Asks for approval of a call, showing the exact input that will run. */
+  'tool-approval-request': {
+    group: 'tool',
+    fields: {
+      toolCallId: 'string',
+      toolName: 'string?',
+      approvalId: 'string',
+      input: 'json',
+      isAutomatic: 'boolean?',
+      deadline: 'number?',
+    },
+  },
+  /** Settles a request for approval. */
+  'tool-approval-response': {
+    group: 'tool',
+    guest: true,
+    fields: {
+      toolCallId: 'string',
+      approvalId: 'string',
+      approved: 'boolean',
+      reason: 'string?',
+      isAutomatic: 'boolean?',
+    },
+  },
+  /** A client takes a call upon itself until a stated time, so that two tabs do not both run it. */
+  'tool-claimed': { group: 'tool', guest: true, fields: { toolCallId: 'string', until: 'number', by: 'string?' } },
+  /** The output of a call; a preliminary one is progress. */
+  'tool-output-available': {
+    group: 'tool',
+    word: 'preliminary',
+    guest: true,
+    fields: { toolCallId: 'string', output: 'json', preliminary: 'boolean?', providerMetadata: 'object?' },
+  },
+  /** A call failed. */
+  'tool-output-error': {
+    group: 'tool',
+    guest: true,
+    fields: { toolCallId: 'string', errorText: 'string', code: 'string?' },
+  },
+  /** A call was denied and will not run. */
+  'tool-output-denied': { group: 'tool', fields: { toolCallId: 'string', reason: 'string?' } },
+
+  /** A page that the answer rests on. */
+  'source-url': {
+    group: 'content',
+    word: true,
+    fields: { sourceId: 'string', url: 'string', title: 'string?', providerMetadata: 'object?' },
+  },
+  /** A document that the answer rests on. */
+  'source-document': {
+    group: 'content',
+    word: true,
+    fields: {
+      sourceId: 'string',
+      title: 'string?',
+      mediaType: 'string?',
+      filename: 'string?',
+      text: 'string?',
+      providerMetadata: 'object?',
+    },
+  },
+  /** A file that the agent made; one with an `id` replaces the file of that id. */
+  file: {
+    group: 'content',
+    word: true,
+    fields: {
+      url: 'string',
+      mediaType: 'string',
+      filename: 'string?',
+      id: 'string?',
+      providerMetadata: 'object?',
+    },
+  },
+
+  /** One update of a structured object, by `kind`. */
+  'structured-data': {
+    group: 'structured',
+    word: true,
+    fields: {
+      streamId: 'string',
+      dataType: 'string',
+      schemaId: 'string?',
+      schemaVersion: 'string?',
+      id: 'string?',
+      node: 'string?',
+    },
+    kinds: {
+      set: { path: 'string', value: 'json' },
+      append: { path: 'string', items: 'json[]' },
+      'text-delta': { path: 'string', delta: 'string' },
+      final: { data: 'json' },
+    },
+  },
+  /** Takes a structured object away, for instance because its final form did not validate. */
+  'structured-data-invalidated': {
+    group: 'structured',
+    word: true,
+    fields: { streamId: 'string', reason: 'string?' },
+  },
+
+  /** The whole shared state. */
+  'state-snapshot': { group: 'state', fields: { state: 'json' } },
+  /** A change of the shared state, by RFC 6902, applied whole or not at all. */
+  'state-patch': { group: 'state', fields: { patches: 'operation[]' } },
+  /** The structured result of the run. */
+  output: { group: 'state', fields: { output: 'json' } },
+
+  /** A step begins: one model call with its tools, or one execution of a node. */
+  'step-start': { group: 'step', word: true, fields: { stepId: 'string?', attempt: 'integer?' } },
+  /** A model call ended, with what it used and why it stopped. */
+  'step-finish': {
+    group: 'step',
+    fields: {
+      stepId: 'string?',
+      usage: 'usage?',
+      finishReason: 'finishReason?',
+      warnings: 'json[]?',
+      providerMetadata: 'object?',
+    },
+  },
+  /** Ends a commit: seals the draft of its own lane, and no other. */
+  'checkpoint-created': {
+    group: 'step',
+    fields: { checkpointId: 'string', stepCount: 'integer?', closesStep: 'boolean?' },
+  },
+  /** Takes back the draft of its own lane; `usage` is what the discarded attempt had used. */
+  'step-discarded': {
+    group: 'step',
+    fields: { reason: 'string', stepId: 'string?', attempt: 'integer?', usage: 'usage?' },
+  },
+
+  /** A sub-agent begins, for a call of its parent; `agentId` and `lane` are the child's. */
+  'subagent-start': {
+    group: 'delegation',
+    fields: { agentId: 'string', agentType: 'string', toolCallId: 'string', lane: 'string?' },
+  },
+  /** A sub-agent ended; seals the drafts of its lanes. */
+  'subagent-end': {
+    group: 'delegation',
+    fields: {
+      agentId: 'string',
+      agentType: 'string',
+      toolCallId: 'string',
+      status: 'runStatus',
+      result: 'json?',
+      reason: 'string?',
+    },
+  },
+
+  /** Names the session, for clients that keep it. */
+  session: { group: 'workflow', fields: { sessionId: 'string' } },
+  /** A line for people about what the run is doing. */
+  status: { group: 'workflow', fields: { message: 'string' } },
+  /** The run goes on in another workflow. */
+  transition: { group: 'workflow', fields: { transitionTo: 'string', payload: 'json?' } },
+  /** Asks a person; the lane waits for the answer. */
+  interrupt: {
+    group: 'workflow',
+    fields: {
+      interruptId: 'string',
+      input: 'question',
+      schemaId: 'string?',
+      schemaVersion: 'string?',
+      meta: 'object?',
+      deadline: 'number?',
+    },
+  },
+  /** Settles an interrupt. */
+  'interrupt-response': { group: 'workflow', guest: true, fields: { interruptId: 'string', response: 'json' } },
+  /** What a hook returned, so that a node which starts again does not ask again. */
+  'hook-completed': {
+    group: 'workflow',
+    fields: { hookId: 'string', hook: 'string', result: 'json?', emissions: 'integer?' },
+  },
+  /** What the server's own `context` returned for this run. */
+  'run-context': { group: 'workflow', fields: { context: 'json' } },
+
+  /** Asks for a run; every start is a request that was consumed. */
+  'run-requested': {
+    group: 'run',
+    guest: true,
+    fields: {
+      runId: 'string',
+      program: 'string',
+      message: 'input?',
+      cut: 'cut?',
+      whenBusy: 'whenBusy?',
+      data: 'json?',
+    },
+  },
+  /** A run begins; `resumes` names an interrupted run that it goes on from. */
+  'run-started': { group: 'run', fields: { program: 'string', resumes: 'string?' } },
+  /** No lane of the run can go on; says what each waits for. */
+  'run-paused': { group: 'run', fields: { reason: 'string?', awaits: 'awaited[]' } },
+  /** A paused run goes on. */
+  'run-resumed': {
+    group: 'run',
+    fields: { mode: 'resumeMode', fromCheckpointId: 'string?', fromStepCount: 'integer?' },
+  },
+  /** Asks the named run to stop, or takes the named request back. */
+  'stop-requested': { group: 'run', guest: true, fields: { runId: 'string', reason: 'string?' } },
+  /** The one end of a run; seals every draft of it. */
+  'run-finished': {
+    group: 'run',
+    fields: { status: 'runStatus', checkpointId: 'string?', reason: 'string?' },
+  },
+  /** Another writer took the run over. */
+  'executor-superseded': { group: 'run', fields: { reason: 'string?' } },
+  /** Takes the session back to an earlier place; only what it shows, never what was asked, answered or used. */
+  rewind: { group: 'run', fields: { toSequence: 'integer', reason: 'string' } },
+
+  /** Something went wrong; says nothing about whether the run ends. */
+  error: {
+    group: 'error',
+    fields: {
+      message: 'string',
+      code: 'string?',
+      category: 'string?',
+      retryable: 'boolean?',
+      recoverable: 'boolean?',
+    },
+  },
+} as const satisfies Record<string, Row>
+
+/** The open family `data-*`: any name after the dash. One with an `id` replaces its part in place; a transient one is never kept. */
+export const dataRow = {
+  group: 'content',
+  word: true,
+  fields: { data: 'json', id: 'string?', transient: 'boolean?' },
+} as const satisfies Row

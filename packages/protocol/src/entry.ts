@@ -1,0 +1,44 @@
+import type { Chunk } from './catalogue/chunk.ts'
+
+/** Who wrote an entry as the producer of a run: which run, on which lane of it, as which agent, in which step. */
+export interface WriterOrigin {
+  runId: string
+  lane: string
+  /** The run's id for the root agent, the id of its `subagent-start` for a child. */
+  agentId: string
+  /** The agent's name. */
+  agentType: string
+  step: number
+  node?: string
+  model?: string
+}
+
+/** Who wrote an entry without being the producer: a label that the server's `authorize` gave. */
+export interface GuestOrigin {
+  guest: string
+  runId?: string
+  lane?: string
+}
+
+export type Origin = WriterOrigin | GuestOrigin
+
+/** Where a large value went: the store's blob that stands for a `null` in the chunk. */
+export interface BlobRef {
+  hash: string
+  bytes: number
+}
+
+/** A chunk with a place in a session's log. */
+export interface Entry<C = Chunk> {
+  sequence: number
+  /** The store's clock, in milliseconds; never goes back within a log. */
+  timestamp: number
+  origin: Origin
+  chunk: C
+  /** An internal entry never leaves the server (law 10). */
+  internal?: true
+  /** By JSON pointer into the chunk. */
+  blobs?: { [pointer: string]: BlobRef }
+}
+
+export const isGuest = (origin: Origin): origin is GuestOrigin => 'guest' in origin

@@ -1,0 +1,92 @@
+import type { RunStatus } from './catalogue/chunk.ts'
+import type { Fields } from './catalogue/table.ts'
+import type { Entry } from './entry.ts'
+import type { Json } from './json/value.ts'
+
+/** The version of the frames that this package speaks. */
+export const PROTOCOL_VERSION = 1
+
+/** The fields of each frame, in the notation of the catalogue; `entries` are looked at one by one. */
+export const frames = {
+  open: {
+    version: 'integer',
+    session: 'string',
+    incarnation: 'string',
+    head: 'integer',
+    heartbeat: 'integer',
+    cursor: 'string',
+  },
+  entries: { session: 'string?', after: 'integer?', sequence: 'integer', entries: 'json[]', cursor: 'string' },
+  'caught-up': { session: 'string?', sequence: 'integer', cursor: 'string' },
+  status: { session: 'string?', status: 'logStatus' },
+  end: { session: 'string?', status: 'endStatus', output: 'json?' },
+  truncated: { session: 'string?', reason: 'truncation', head: 'integer?', floor: 'integer?' },
+  fail: { session: 'string?', code: 'string', message: 'string', recoverable: 'boolean' },
+} as const satisfies Record<string, Fields>
+
+/** Comes first for each session: what this connection is about. */
+export interface OpenFrame {
+  type: 'open'
+  version: number
+  session: string
+  incarnation: string
+  head: number
+  /** Milliseconds after which silence means that the connection is dead. */
+  heartbeat: number
+  cursor: string
+}
+
+/** All that this connection is to see of `(after, sequence]`; `after` is left out where it is the previous frame's `sequence`. */
+export interface EntriesFrame {
+  type: 'entries'
+  session?: string
+  after?: number
+  sequence: number
+  entries: Entry[]
+  cursor: string
+}
+
+/** The replay is over; what follows is live. */
+export interface CaughtUpFrame {
+  type: 'caught-up'
+  session?: string
+  sequence: number
+  cursor: string
+}
+
+/** The log's status changed. */
+export interface StatusFrame {
+  type: 'status'
+  session?: string
+  status: 'active' | 'paused' | 'ended' | 'failed'
+}
+
+/** Closes a run-scoped connection: the run ended, or waits. */
+export interface EndFrame {
+  type: 'end'
+  session?: string
+  status: RunStatus | 'paused'
+  output?: Json
+}
+
+/** Closes: the cursor does not match what the log holds, take a snapshot. */
+export interface TruncatedFrame {
+  type: 'truncated'
+  session?: string
+  /** Why the cursor does not match. */
+  reason: 'incarnation' | 'epoch' | 'past-head' | 'below-floor'
+  head?: number
+  floor?: number
+}
+
+/** Closes: this connection's own trouble; `recoverable` says reconnect. */
+export interface FailFrame {
+  type: 'fail'
+  session?: string
+  code: string
+  message: string
+  recoverable: boolean
+}
+
+/** What one connection carries. */
+export type Frame = OpenFrame | EntriesFrame | CaughtUpFrame | StatusFrame | EndFrame | TruncatedFrame | FailFrame
