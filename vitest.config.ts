@@ -3,5 +3,8 @@ import { defineConfig } from 'vitest/config'
 export default defineConfig({
   resolve: { conditions: ['@millrace/source'] },
   ssr: { resolve: { conditions: ['@millrace/source'] } },
-  test: { include: ['packages/*/src/**/*.test.ts'] },
+  test: {
+    include: ['**/*.test.ts'],
+    setupFiles: process.env['MILLRACE_SEED'] ? ['scripts/seed.setup.ts'] : [],
+  },
 })

@@ -1,0 +1,184 @@
+// The one way in: `node scripts/bootstrap.mjs <task> [args]`, which is what `npm test`, `npm run check` and the others call.
+// It runs on any node >= 18 with nothing installed, brings what the task needs up to date, and then becomes the task.
+import { spawn, spawnSync } from 'node:child_process'
+import { createHash } from 'node:crypto'
+import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { delimiter, dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+
+const NODE_VERSION = '24.21.0'
+const OLDEST_NODE = [22, 18]
+
+const root = dirname(dirname(fileURLToPath(import.meta.url)))
+const cache = join(root, '.cache')
+const started = performance.now()
+
+function main([task, ...args]) {
+  const tasks = Object.keys(manifest('package.json').scripts)
+  if (!tasks.includes(task)) fail(`no task '${task ?? ''}', there are: ${tasks.join(', ')}`)
+  const env = cleanEnvironment()
+  const node = findNode(env)
+  const pnpm = findPnpm(env)
+  env.PATH = [dirname(node), join(cache, 'pnpm', 'node_modules', '.bin'), env.PATH].join(delimiter)
+  install(node, pnpm, env)
+  build(node, env)
+  become(node, [join(root, 'scripts', `${task}.ts`), ...args], env)
+}
+
+/**
+ * npm tells its children its own settings through `npm_*` variables, and a nested npm or pnpm would take them for the
+ * user's: a `--workspace` or a prefix would send the install elsewhere. What says how to reach the registry stays.
+ */
+function cleanEnvironment() {
+  const reach =
+    /^npm_config_(registry|.+:registry|\/\/.*|userconfig|globalconfig|cache|.*proxy|ca|cafile|cert|key|strict_ssl|fetch_.*)$/i
+  const kept = Object.entries(process.env).filter(([name]) => !/^npm_/i.test(name) || reach.test(name))
+  // Windows spells it `Path`; the variable is extended below, and two spellings would be two variables.
+  return Object.fromEntries(kept.map(([name, value]) => [name.toUpperCase() === 'PATH' ? 'PATH' : name, value]))
+}
+
+/** The running node if it is new enough, or one from npm: those packages carry the binary and run no install script. */
+function findNode(env) {
+  const [major, minor] = process.versions.node.split('.').map(Number)
+  if (major > OLDEST_NODE[0] || (major === OLDEST_NODE[0] && minor >= OLDEST_NODE[1])) return process.execPath
+  const platform = process.platform === 'win32' ? 'win' : process.platform
+  const prefix = platform === 'darwin' && process.arch === 'arm64' ? 'node-bin' : 'node'
+  const name = `${prefix}-${platform}-${process.arch}`
+  const folder = fromNpm('node', name, NODE_VERSION, env, `or put a node >= ${OLDEST_NODE.join('.')} on the PATH`)
+  return join(folder, 'bin', platform === 'win' ? 'node.exe' : 'node')
+}
+
+/** The pnpm that package.json pins. */
+function findPnpm(env) {
+  const [name, version] = manifest('package.json').packageManager.split('@')
+  return join(fromNpm('pnpm', name, version, env, ''), 'bin', 'pnpm.mjs')
+}
+
+/** The folder of a package in `.cache/<slot>`, fetched when it is not there in that version. */
+function fromNpm(slot, name, version, env, otherwise) {
+  const home = join(cache, slot)
+  const folder = join(home, 'node_modules', name)
+  const there = join(folder, 'package.json')
+  if (existsSync(there) && JSON.parse(readFileSync(there, 'utf8')).version === version) return folder
+  // Fetched aside and moved into place, so that an interrupted fetch leaves nothing half done.
+  const aside = `${home}.${process.pid}`
+  mkdirSync(aside, { recursive: true })
+  writeFileSync(join(aside, 'package.json'), '{"private":true}')
+  const flags = ['--no-save', '--no-package-lock', '--no-audit', '--no-fund', '--loglevel=error']
+  const install = ['install', '--prefix', aside, ...flags, `${name}@${version}`]
+  const done = step(`fetch ${name} ${version}`, 'npm', install, {
+    env,
+    cwd: aside,
+    shell: process.platform === 'win32',
+  })
+  if (done) {
+    rmSync(home, { recursive: true, force: true })
+    renameSync(aside, home)
+    return folder
+  }
+  rmSync(aside, { recursive: true, force: true })
+  fail(`${name}@${version} could not be fetched from npm: reach the registry ${otherwise}`)
+}
+
+/** Installs from the frozen lockfile when anything that decides its outcome changed since the last time. */
+function install(node, pnpm, env) {
+  const stamp = join(root, 'node_modules', '.installed')
+  const hash = createHash('sha256').update(spawnedVersion(node))
+  const inputs = [
+    'pnpm-lock.yaml',
+    'pnpm-workspace.yaml',
+    'package.json',
+    ...members().map(m => join(m, 'package.json')),
+  ]
+  for (const file of inputs) hash.update(file).update(readFileSync(join(root, file)))
+  const now = hash.digest('hex')
+  if (existsSync(stamp) && readFileSync(stamp, 'utf8') === now) return
+  // CI=1: pnpm must never stop to ask.
+  const done = step('install', node, [pnpm, 'install', '--frozen-lockfile', '--reporter=append-only'], {
+    env: { ...env, CI: '1' },
+    cwd: root,
+  })
+  if (!done) fail('pnpm install failed')
+  writeFileSync(stamp, now)
+}
+
+/** Which node will run, without the cost of asking it. */
+function spawnedVersion(node) {
+  return node === process.execPath ? process.version : `v${NODE_VERSION}`
+}
+
+/** Brings each package's `dist/` up to date. Type errors do not stop a task: the code is emitted, and `check` fails on them. */
+function build(node, env) {
+  const projects = members().filter(member => existsSync(join(root, member, 'tsconfig.json')))
+  projects.forEach(dropOrphans)
+  const tsc = join(root, 'node_modules', 'typescript', 'bin', 'tsc')
+  const { status, stdout } = spawnSync(node, [tsc, '-b', ...projects], { env, cwd: root, encoding: 'utf8' })
+  if (status !== 0) log(`build: type errors, going on with what was emitted\n${stdout}`)
+}
+
+/** tsc never deletes: when a source is gone its output would stay, be imported and be published. */
+function dropOrphans(member) {
+  const dist = join(root, member, 'dist')
+  if (!existsSync(dist)) return
+  const outputs = readdirSync(dist, { recursive: true }).filter(file => file.endsWith('.js'))
+  if (outputs.every(file => existsSync(join(root, member, 'src', file.replace(/\.js$/, '.ts'))))) return
+  rmSync(dist, { recursive: true })
+  rmSync(join(root, member, 'tsconfig.tsbuildinfo'), { force: true })
+}
+
+/** The workspace's packages as folders relative to the root, from the list in pnpm-workspace.yaml. */
+function members() {
+  const [list] = readFileSync(join(root, 'pnpm-workspace.yaml'), 'utf8').match(/(?<=^packages:\n)( +- .+\n)+/m)
+  const globs = list
+    .split('\n')
+    .map(line => line.replace(/^ +- /, ''))
+    .filter(Boolean)
+  const folders = globs.flatMap(glob => {
+    if (!glob.endsWith('/*')) return [glob]
+    const parent = glob.slice(0, -2)
+    return readdirSync(join(root, parent)).map(name => `${parent}/${name}`)
+  })
+  return folders.filter(folder => existsSync(join(root, folder, 'package.json')))
+}
+
+/** Runs the task in this process's place: same streams, same signals, same end. */
+function become(node, args, env) {
+  log('ready')
+  const child = spawn(node, args, { env, stdio: 'inherit' })
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) {
+    // A terminal sends Ctrl-C to the whole group, so the child has it already.
+    process.on(signal, () => (signal === 'SIGINT' && process.stdin.isTTY ? undefined : child.kill(signal)))
+  }
+  child.on('exit', (code, signal) => {
+    if (!signal) process.exit(code)
+    process.removeAllListeners(signal)
+    process.kill(process.pid, signal)
+  })
+}
+
+function step(name, command, args, options) {
+  log(name)
+  const from = performance.now()
+  const { status, error } = spawnSync(command, args, { stdio: ['ignore', 'inherit', 'inherit'], ...options })
+  log(status === 0 ? `${name}: ${seconds(from)}` : `${name}: failed ${error?.message ?? `with ${status}`}`)
+  return status === 0
+}
+
+function manifest(file) {
+  return JSON.parse(readFileSync(join(root, file), 'utf8'))
+}
+
+function seconds(from) {
+  return `${((performance.now() - from) / 1000).toFixed(1)} s`
+}
+
+function log(text) {
+  console.error(`[${seconds(started)}] ${text}`)
+}
+
+function fail(reason) {
+  log(reason)
+  process.exit(1)
+}
+
+main(process.argv.slice(2))

@@ -1,0 +1,28 @@
+// `npm test`: the check, each suite, and the packing. All of them run, whatever fails.
+import { globSync } from 'node:fs'
+import { command, root, seconds } from './command.ts'
+
+const rows: { name: string; code: number; ms: number }[] = []
+
+await step('check', 'node', ['scripts/check.ts'])
+for (const [name, folder] of suites()) await step(name, 'vitest', ['run', '--dir', folder])
+
+console.log('\nsuite            time  result')
+for (const { name, code, ms } of rows) {
+  console.log(`${name.padEnd(12)} ${seconds(ms).padStart(8)}  ${code === 0 ? 'passed' : 'FAILED'}`)
+}
+process.exitCode = rows.some(row => row.code !== 0) ? 1 : 0
+
+async function step(name: string, ...[program, args]: Parameters<typeof command>): Promise<void> {
+  console.log(`\n=== ${name}`)
+  const { code, ms } = await command(program, args)
+  rows.push({ name, code, ms })
+  console.log(`=== ${name}: ${code === 0 ? 'passed' : 'FAILED'} in ${seconds(ms)}`)
+}
+
+/** Each folder that has tests, with the name it goes by. */
+function suites(): [name: string, folder: string][] {
+  const tests = globSync(['scripts/**/*.test.ts', 'packages/*/src/**/*.test.ts', 'bench/*.test.ts'], { cwd: root })
+  const folders = new Set(tests.map(file => file.match(/^packages\/[^/]+|^[^/]+/)?.[0] ?? ''))
+  return [...folders].sort().map(folder => [folder === 'scripts' ? 'ground' : folder.replace('packages/', ''), folder])
+}
