@@ -11,6 +11,8 @@ const OLDEST_NODE = [22, 18]
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)))
 const cache = join(root, '.cache')
+// npm is a .cmd file on Windows, which only a shell runs.
+const shell = process.platform === 'win32'
 const started = performance.now()
 
 function main([task, ...args]) {
@@ -69,7 +71,7 @@ function fromNpm(slot, name, version, env, otherwise) {
   const done = step(`fetch ${name} ${version}`, 'npm', install, {
     env,
     cwd: aside,
-    shell: process.platform === 'win32',
+    shell,
   })
   if (done) {
     rmSync(home, { recursive: true, force: true })
@@ -93,13 +95,18 @@ function install(node, pnpm, env) {
   for (const file of inputs) hash.update(file).update(readFileSync(join(root, file)))
   const now = hash.digest('hex')
   if (existsSync(stamp) && readFileSync(stamp, 'utf8') === now) return
-  // CI=1: pnpm must never stop to ask.
   const done = step('install', node, [pnpm, 'install', '--frozen-lockfile', '--reporter=append-only'], {
-    env: { ...env, CI: '1' },
+    // CI: pnpm must never stop to ask. The registry: pnpm reads fewer of npm's settings than npm does.
+    env: { ...env, CI: '1', pnpm_config_registry: registry(env) },
     cwd: root,
   })
   if (!done) fail('pnpm install failed')
   writeFileSync(stamp, now)
+}
+
+function registry(env) {
+  const { stdout } = spawnSync('npm', ['config', 'get', 'registry'], { env, shell, cwd: root, encoding: 'utf8' })
+  return stdout.trim()
 }
 
 /** Which node will run, without the cost of asking it. */
