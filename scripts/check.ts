@@ -1,18 +1,62 @@
 // `npm run check`: everything about the code that can be said without running it.
-import { command, seconds } from './command.ts'
+import { existsSync, mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { command, root, seconds } from './command.ts'
+import { importViolations } from './imports.ts'
+import { manifestViolations, packages } from './manifests.ts'
+import { tarballs } from './tarball.ts'
 
-const checks: [name: string, program: string, args: string[]][] = [
-  ['types', 'tsc', ['-p', 'tsconfig.json']],
-  ['lint and format', 'biome', ['check', '--error-on-warnings', '.']],
-]
+/** What a check found. Its output is shown when it failed. */
+type Finding = { code: number; output: string }
 
-let failed = 0
-for (const [name, program, args] of checks) {
-  const { code, ms, output } = await command(program, args, { quiet: true })
-  if (code !== 0) {
-    failed++
-    console.log(output.trimEnd())
-  }
-  console.log(`${code === 0 ? 'ok    ' : 'FAILED'} ${name.padEnd(18)} ${seconds(ms).padStart(7)}`)
+const checks: Record<string, () => Finding | Promise<Finding>> = {
+  types: () => tool('tsc', '-b', ...packages(root).map(({ folder }) => folder)),
+  'types of tests': () => tool('tsc', '-p', 'tsconfig.json'),
+  'lint and format': () => tool('biome', 'check', '--error-on-warnings', '.'),
+  imports: () => none(importViolations(root)),
+  manifests: () => none(manifestViolations(root)),
+  'dead code': () => tool('knip'),
+  tarballs: checkTarballs,
+  sizes: () => tool('size-limit'),
+  ...Object.fromEntries(generators().map(file => [`${file} is fresh`, () => tool('node', file, '--check')])),
 }
-process.exitCode = failed === 0 ? 0 : 1
+
+let failed = false
+for (const [name, run] of Object.entries(checks)) {
+  const from = performance.now()
+  const { code, output } = await Promise.try(run).catch(error => ({ code: 1, output: String(error) }))
+  failed ||= code !== 0
+  if (code !== 0) console.log(output.trimEnd())
+  console.log(`${code === 0 ? 'ok    ' : 'FAILED'} ${name.padEnd(32)} ${seconds(performance.now() - from).padStart(7)}`)
+}
+process.exitCode = failed ? 1 : 0
+
+/** The scripts that write pages from the code; with `--check` they fail when what is there is not what they would write. */
+function generators(): string[] {
+  return ['scripts/reference.ts'].filter(file => existsSync(join(root, file)))
+}
+
+function tool(name: string, ...args: string[]): Promise<Finding> {
+  return command(name, args, { quiet: true })
+}
+
+function none(violations: string[]): Finding {
+  return { code: violations.length, output: violations.join('\n') }
+}
+
+/** What is published must resolve, with its types, for everyone who imports it. */
+async function checkTarballs(): Promise<Finding> {
+  const into = mkdtempSync(join(tmpdir(), 'millrace-tarballs-'))
+  try {
+    const findings: Finding[] = []
+    for (const { file } of await tarballs(into)) {
+      findings.push(await tool('publint', 'run', '--strict', file))
+      findings.push(await tool('attw', '--profile', 'esm-only', '--no-emoji', file))
+    }
+    const bad = findings.filter(finding => finding.code !== 0)
+    return { code: bad.length, output: bad.map(finding => finding.output).join('\n') }
+  } finally {
+    rmSync(into, { recursive: true, force: true })
+  }
+}

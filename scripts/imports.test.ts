@@ -1,0 +1,96 @@
+import { describe, expect, test } from 'vitest'
+import { folder } from './folder.fixture.ts'
+import { arrows, browserSafe, importViolations } from './imports.ts'
+
+/** What the rules say of one file with this text. */
+function verdict(file: string, text: string): string[] {
+  return importViolations(folder({ [`packages/${file}`]: text }))
+}
+
+describe('the arrows', () => {
+  test('point at packages of the table, and never back', () => {
+    for (const [from, targets] of Object.entries(arrows)) {
+      const seen = new Set<string>()
+      const queue = [...targets]
+      for (const to of queue) {
+        expect(arrows).toHaveProperty(to)
+        expect(to, `${from} leads back to itself`).not.toBe(from)
+        if (!seen.has(to)) queue.push(...(arrows[to] ?? []))
+        seen.add(to)
+      }
+    }
+  })
+
+  test('a browser-safe package reaches only browser-safe packages', () => {
+    for (const name of browserSafe) expect(arrows[name]?.filter(to => !browserSafe.has(to))).toEqual([])
+  })
+
+  test.each([
+    ['import', "import { a } from '@millrace/log'"],
+    ['import of a type', "import type { A } from '@millrace/log'"],
+    ['import for its effect', "import '@millrace/log'"],
+    ['import of a part', "import { a } from '@millrace/log/memory'"],
+    ['re-export', "export { a } from '@millrace/log'"],
+    ['re-export of all', "export * from '@millrace/log'"],
+    ['dynamic import', "export const a = await import('@millrace/log')"],
+  ])('an %s against them is refused', (_, text) => {
+    expect(verdict('protocol/src/a.ts', text)).toEqual([
+      expect.stringMatching(/^packages\/protocol\/src\/a\.ts: '@millrace\/log.*' goes against the arrows/),
+    ])
+  })
+
+  test('hold in tests too', () => {
+    expect(verdict('log/src/a.test.ts', "import { a } from '@millrace/runtime'")).toHaveLength(1)
+    expect(verdict('log/src/a.ts', "import { a } from 'millrace'")).toHaveLength(1)
+  })
+
+  test('allow what they reach', () => {
+    expect(verdict('server/src/a.ts', "import '@millrace/runtime'; import '@millrace/protocol/schemas'")).toEqual([])
+    expect(verdict('react/src/a.tsx', "import '@millrace/client'; import '@millrace/protocol'")).toEqual([])
+    expect(verdict('millrace/src/a.ts', "import '@millrace/client'; import '@millrace/log'")).toEqual([])
+  })
+
+  test('say nothing of other packages, nor of words in strings and comments', () => {
+    expect(
+      verdict('protocol/src/a.ts', "import 'zod' // import '@millrace/log'\nexport const a = \"from 'node:fs'\""),
+    ).toEqual([])
+  })
+})
+
+describe('a browser-safe package', () => {
+  test.each([
+    "import fs from 'node:fs'",
+    "import fs from 'fs'",
+    "import fs from 'fs/promises'",
+    "import 'node:sqlite'",
+  ])('may not: %s', text => {
+    expect(verdict('client/src/a.ts', text)).toEqual([expect.stringContaining('is a builtin of Node')])
+    expect(verdict('log/src/a.ts', text)).toEqual([])
+    expect(verdict('client/src/a.test.ts', text)).toEqual([])
+    expect(verdict('client/src/a.fixture.ts', text)).toEqual([])
+  })
+
+  test.each(["eval('1')", "new Function('return 1')"])('may not generate code: %s', text => {
+    expect(verdict('protocol/src/a.ts', `export const a = ${text}`)).toEqual([
+      expect.stringContaining('generates code'),
+    ])
+  })
+})
+
+describe('the src of another package', () => {
+  test.each(['@millrace/protocol/src/error.ts', '@millrace/protocol/dist/error.js', '../../protocol/src/error.ts'])(
+    'is out of reach: %s',
+    specifier => {
+      expect(verdict('log/src/a.ts', `import '${specifier}'`)).toHaveLength(1)
+    },
+  )
+
+  test('a test may use what scripts/ offers to tests, and the code may not', () => {
+    expect(verdict('log/src/a.test.ts', "import '../../../scripts/services/redis.ts'")).toEqual([])
+    expect(verdict('log/src/a.ts', "import '../../../scripts/services/redis.ts'")).toHaveLength(1)
+  })
+
+  test('a package does not import itself by name', () => {
+    expect(verdict('log/src/a.ts', "import '@millrace/log'")).toHaveLength(1)
+  })
+})

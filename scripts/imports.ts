@@ -1,0 +1,84 @@
+import { globSync, readFileSync } from 'node:fs'
+import { isBuiltin } from 'node:module'
+import { join, posix } from 'node:path'
+import { parseSync } from 'oxc-parser'
+
+/** The arrows: what each package may import, together with all that those reach. Nothing points up. */
+export const arrows: Record<string, string[]> = {
+  protocol: [],
+  dialects: ['protocol'],
+  client: ['protocol', 'dialects'],
+  react: ['client'],
+  log: ['protocol'],
+  runtime: ['log'],
+  server: ['runtime', 'dialects'],
+  millrace: ['server', 'client'],
+}
+
+/** These run in a browser, a worker and Node alike: no builtin of Node, no code generated at run time. */
+export const browserSafe = new Set(['protocol', 'dialects', 'client', 'react'])
+
+/** Every import under `packages/` that goes against the arrows, one line each. */
+export function importViolations(root: string): string[] {
+  const files = globSync('packages/*/src/**/*.{ts,tsx}', { cwd: root }).map(file => file.replaceAll('\\', '/'))
+  return files.sort().flatMap(file => {
+    const text = readFileSync(join(root, file), 'utf8')
+    const wrong = importsOf(file, text).flatMap(specifier => refusal(file, specifier) ?? [])
+    if (browserSafe.has(packageOf(file)) && !isTest(file) && /\beval\(|\bnew Function\(/.test(text)) {
+      wrong.push('generates code at run time, and the package is browser-safe')
+    }
+    return wrong.map(reason => `${file}: ${reason}`)
+  })
+}
+
+/** Why this file may not import that, or undefined when it may. */
+function refusal(file: string, specifier: string): string | undefined {
+  const from = packageOf(file)
+  if (specifier.startsWith('.')) {
+    const target = posix.join(posix.dirname(file), specifier)
+    const inside = target.startsWith(`packages/${from}/src/`) || (isTest(file) && target.startsWith('scripts/'))
+    return inside ? undefined : `'${specifier}' leaves the package's src, import the other package by name`
+  }
+  if (isBuiltin(specifier)) {
+    const allowed = !browserSafe.has(from) || isTest(file)
+    return allowed ? undefined : `'${specifier}' is a builtin of Node, and ${from} is browser-safe`
+  }
+  const [, name, path = ''] = specifier.match(/^(@millrace\/[^/]+|millrace)(\/.*)?$/) ?? []
+  if (name === undefined) return undefined
+  const to = name.replace('@millrace/', '')
+  if (to === from) return `'${specifier}' is this package itself, import the file`
+  if (/^\/(src|dist)(\/|$)/.test(path))
+    return `'${specifier}' reaches into the other package, import one of its exports`
+  return reach(from).has(to) ? undefined : `'${specifier}' goes against the arrows, ${from} may import ${list(from)}`
+}
+
+/** All that the arrows lead to from a package. */
+function reach(from: string): Set<string> {
+  const direct = arrows[from] ?? []
+  return new Set(direct.flatMap(to => [to, ...reach(to)]))
+}
+
+function list(from: string): string {
+  return [...reach(from)].join(', ') || 'no other package'
+}
+
+/** What a file imports or re-exports, types included. */
+function importsOf(file: string, text: string): string[] {
+  const { module, errors } = parseSync(file, text)
+  if (errors.length > 0) throw new Error(`${file}: ${errors[0]?.message}`)
+  return [
+    ...module.staticImports.map(statement => statement.moduleRequest.value),
+    ...module.staticExports.flatMap(({ entries }) => entries.flatMap(entry => entry.moduleRequest?.value ?? [])),
+    ...module.dynamicImports.map(({ moduleRequest: { start, end } }) =>
+      text.slice(start, end).replace(/^['"`]|['"`]$/g, ''),
+    ),
+  ]
+}
+
+function packageOf(file: string): string {
+  return file.split('/')[1] ?? ''
+}
+
+function isTest(file: string): boolean {
+  return /\.(test|fixture)\.tsx?$/.test(file)
+}

@@ -1,0 +1,50 @@
+import { expect, test } from 'vitest'
+import { folder } from './folder.fixture.ts'
+import { entryPoints, manifestViolations, packages } from './manifests.ts'
+
+const good = {
+  name: '@millrace/log',
+  license: 'MIT',
+  type: 'module',
+  sideEffects: false,
+  exports: {
+    '.': { types: './dist/index.d.ts', default: './dist/index.js' },
+    './memory': { types: './dist/memory.d.ts', default: './dist/memory.js' },
+    './package.json': './package.json',
+  },
+  files: ['dist', 'src', '!src/**/*.test.ts', '!src/**/*.fixture.ts'],
+}
+
+function workspace(manifest: object, name = 'log'): string {
+  return folder({
+    [`packages/${name}/package.json`]: JSON.stringify(manifest),
+    [`packages/${name}/README.md`]: '# Log',
+  })
+}
+
+test('a manifest that has it all is accepted, and tells its entry points', () => {
+  const root = workspace(good)
+  expect(manifestViolations(root)).toEqual([])
+  expect(packages(root).flatMap(entryPoints)).toEqual(['@millrace/log', '@millrace/log/memory'])
+})
+
+test.each([
+  ['license', { license: 'ISC' }],
+  ['type', { type: undefined }],
+  ['sideEffects', { sideEffects: undefined }],
+  ['name', { name: '@millrace/logs' }],
+  ['exports', { exports: {} }],
+  ['types', { exports: { '.': { default: './dist/index.js' } } }],
+  ['types', { exports: { '.': './dist/index.js' } }],
+  ['test.ts', { files: ['dist', 'src', '!src/**/*.fixture.ts'] }],
+  ['fixture.ts', { files: ['dist', 'src', '!src/**/*.test.ts'] }],
+])('a wrong %s is refused', (word, change) => {
+  expect(manifestViolations(workspace({ ...good, ...change }))).toEqual([expect.stringContaining(word)])
+})
+
+test('a package needs a README and a place in the table of arrows', () => {
+  const bare = folder({ 'packages/log/package.json': JSON.stringify(good) })
+  expect(manifestViolations(bare)).toEqual(['packages/log: a README.md is missing'])
+  const stranger = workspace({ ...good, name: '@millrace/stranger' }, 'stranger')
+  expect(manifestViolations(stranger)).toEqual([expect.stringContaining('no arrows')])
+})

@@ -1,0 +1,60 @@
+import { existsSync, globSync, readFileSync } from 'node:fs'
+import { basename, dirname, join } from 'node:path'
+import { arrows } from './imports.ts'
+
+type Conditions = { types?: string; default?: string }
+type Manifest = {
+  name?: string
+  private?: boolean
+  license?: string
+  type?: string
+  sideEffects?: boolean
+  files?: string[]
+  peerDependencies?: Record<string, string>
+  exports?: Record<string, string | Conditions>
+}
+
+/** A package of the workspace that can be published: its folder, relative to the root, and its manifest. */
+export type Package = { folder: string; manifest: Manifest }
+
+/** The packages under `packages/`. */
+export function packages(root: string): Package[] {
+  const files = globSync('packages/*/package.json', { cwd: root }).sort()
+  return files.map(file => ({ folder: dirname(file), manifest: JSON.parse(readFileSync(join(root, file), 'utf8')) }))
+}
+
+/** What a package offers to import: `['@millrace/protocol', '@millrace/protocol/schemas']`. */
+export function entryPoints({ manifest }: Package): string[] {
+  const paths = Object.entries(manifest.exports ?? {}).filter(([, target]) => typeof target !== 'string')
+  return paths.map(([path]) => `${manifest.name}${path.slice(1)}`)
+}
+
+/** Everything a manifest lacks of what all packages here have in common, one line each. */
+export function manifestViolations(root: string): string[] {
+  return packages(root).flatMap(pkg => violations(root, pkg).map(reason => `${pkg.folder}: ${reason}`))
+}
+
+function violations(root: string, { folder, manifest }: Package): string[] {
+  const short = basename(folder)
+  const name = short === 'millrace' ? short : `@millrace/${short}`
+  const shipped = manifest.files ?? []
+  const rules: [kept: boolean, reason: string][] = [
+    [short in arrows, `no arrows for it: add '${short}' to the table in scripts/imports.ts`],
+    [manifest.name === name, `its name must be '${name}', found '${manifest.name}'`],
+    [manifest.license === 'MIT', `"license" must be "MIT"`],
+    [manifest.type === 'module', `"type" must be "module"`],
+    [manifest.sideEffects === false, `"sideEffects" must be false`],
+    [existsSync(join(root, folder, 'README.md')), 'a README.md is missing'],
+    [manifest.exports?.['.'] !== undefined, `"exports" must have "."`],
+    [!shipped.includes('src') || shipped.includes('!src/**/*.test.ts'), `"files" must leave out "!src/**/*.test.ts"`],
+    [
+      !shipped.includes('src') || shipped.includes('!src/**/*.fixture.ts'),
+      `"files" must leave out "!src/**/*.fixture.ts"`,
+    ],
+    ...Object.entries(manifest.exports ?? {}).map(([path, target]): [boolean, string] => [
+      path === './package.json' || (typeof target !== 'string' && Boolean(target.types && target.default)),
+      `"exports" of '${path}' must have "types" and "default"`,
+    ]),
+  ]
+  return rules.filter(([kept]) => !kept).map(([, reason]) => reason)
+}
