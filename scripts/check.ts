@@ -10,12 +10,12 @@ import { tarballs } from './tarball.ts'
 /** What a check found. Its output is shown when it failed. */
 type Finding = { code: number; output: string }
 
-const checks: Record<string, () => Finding | Promise<Finding>> = {
+const checks: Record<string, () => Promise<Finding>> = {
   types: () => tool('tsc', '-b', ...packages(root).map(({ folder }) => folder)),
   'types of tests': () => tool('tsc', '-p', 'tsconfig.json'),
   'lint and format': () => tool('biome', 'check', '--error-on-warnings', '.'),
-  imports: () => none(importViolations(root)),
-  manifests: () => none(manifestViolations(root)),
+  imports: async () => none(importViolations(root)),
+  manifests: async () => none(manifestViolations(root)),
   'dead code': () => tool('knip'),
   tarballs: checkTarballs,
   sizes: () => tool('size-limit'),
@@ -25,7 +25,7 @@ const checks: Record<string, () => Finding | Promise<Finding>> = {
 let failed = false
 for (const [name, run] of Object.entries(checks)) {
   const from = performance.now()
-  const { code, output } = await Promise.try(run).catch(error => ({ code: 1, output: String(error) }))
+  const { code, output } = await run().catch(error => ({ code: 1, output: String(error) }))
   failed ||= code !== 0
   if (code !== 0) console.log(output.trimEnd())
   console.log(`${code === 0 ? 'ok    ' : 'FAILED'} ${name.padEnd(32)} ${seconds(performance.now() - from).padStart(7)}`)

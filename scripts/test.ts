@@ -8,7 +8,8 @@ const PACK = 'scripts/pack.test.ts'
 const rows: { name: string; code: number; ms: number }[] = []
 
 await step('check', 'node', ['scripts/check.ts'])
-for (const [name, folder] of suites()) await step(name, 'vitest', ['run', '--dir', folder, '--exclude', PACK])
+await step('services', 'node', ['scripts/services/install.ts'])
+for (const [name, folder] of suites()) await step(name, 'vitest', ['run', '--dir', folder, '--exclude', '**/pack.test.ts'])
 await step('pack', 'vitest', ['run', PACK])
 
 console.log('\nsuite            time  result')

@@ -1,0 +1,52 @@
+import { accessSync, constants, existsSync, globSync } from 'node:fs'
+import { delimiter, join } from 'node:path'
+import { command } from '../command.ts'
+
+/** A program that tests need and npm does not carry: where it may be, and what it is called by those who install it. */
+export type Program = { name: string; commands: string[]; places?: string[]; apt: string; brew: string }
+
+/** The path of the program's executable, installed if that can be done here. It throws rather than let a test be skipped. */
+export async function find(program: Program): Promise<string> {
+  const there = locate(program)
+  if (there) return there
+  if (!isDebianRoot()) throw new Error(`${program.name} is not installed, and tests need it. ${advice(program)}`)
+  console.error(`${program.name} is not installed: apt-get install ${program.apt}`)
+  const install = ['install', '-y', '--no-install-recommends', '-o', 'DPkg::Lock::Timeout=300', program.apt]
+  // The package lists may be missing or old; they are only fetched when an install without them fails.
+  if ((await apt(install)).code !== 0) await apt(['update'])
+  const { code, output } = locate(program) ? { code: 0, output: '' } : await apt(install)
+  const installed = locate(program)
+  if (code === 0 && installed) return installed
+  throw new Error(`${program.name} is not installed, and apt-get could not install ${program.apt}:\n${output}`)
+}
+
+function apt(args: string[]): ReturnType<typeof command> {
+  return command('apt-get', args, { quiet: true, env: { DEBIAN_FRONTEND: 'noninteractive' } })
+}
+
+/** The first of its commands on the PATH, or else the newest in its usual places. */
+function locate({ commands, places = [] }: Program): string | undefined {
+  const folders = (process.env['PATH'] ?? '').split(delimiter).filter(Boolean)
+  const onPath = commands.flatMap(name => folders.map(folder => join(folder, name)))
+  const newestFirst = (a: string, b: string) => b.localeCompare(a, 'en', { numeric: true })
+  return [...onPath, ...globSync(places).sort(newestFirst)].find(isExecutable)
+}
+
+function isExecutable(path: string): boolean {
+  try {
+    accessSync(path, constants.X_OK)
+    return true
+  } catch {
+    return false
+  }
+}
+
+function isDebianRoot(): boolean {
+  return existsSync('/etc/debian_version') && process.getuid?.() === 0
+}
+
+function advice({ apt, brew, commands }: Program): string {
+  if (existsSync('/etc/debian_version')) return `Install it: sudo apt-get install ${apt}`
+  if (process.platform === 'darwin') return `Install it: brew install ${brew}`
+  return `Install it so that '${commands[0]}' is on the PATH.`
+}

@@ -1,0 +1,138 @@
+import { execFile, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { chmodSync, globSync } from 'node:fs'
+import { createServer } from 'node:http'
+import { connect } from 'node:net'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
+import { folder } from '../folder.fixture.ts'
+import { chromium } from './chromium.ts'
+import { postgres } from './postgres.ts'
+import { find } from './program.ts'
+import { ask, redis } from './redis.ts'
+import { start } from './server.ts'
+
+const run = promisify(execFile)
+const SLOW = 60_000
+
+/** Whether anyone listens where the url points. */
+async function listens(url: string): Promise<boolean> {
+  const socket = connect(Number(new URL(url).port), '127.0.0.1')
+  try {
+    await once(socket, 'connect')
+    return true
+  } catch {
+    return false
+  } finally {
+    socket.destroy()
+  }
+}
+
+/** Whether the process runs; one that has ended and waits to be reaped does not. */
+async function runs(pid: number): Promise<boolean> {
+  const { stdout } = await run('ps', ['-o', 'stat=', '-p', `${pid}`]).catch(() => ({ stdout: '' }))
+  return stdout.trim() !== '' && !stdout.startsWith('Z')
+}
+
+/** A place for temporary folders that this test has to itself, and what services have left in it. */
+function place(): { path: string; left(): string[] } {
+  const path = folder({})
+  // Postgres comes here as another user.
+  chmodSync(path, 0o755)
+  return { path, left: () => globSync(join(path, 'millrace-*')) }
+}
+
+test('redis() answers, each caller has its own, and stop() leaves nothing behind', { timeout: SLOW }, async () => {
+  const { path, left } = place()
+  vi.stubEnv('TMPDIR', path)
+  onTestFinished(() => void vi.unstubAllEnvs())
+  const [one, two] = await Promise.all([redis(), redis()])
+  const port = (url: string) => Number(new URL(url).port)
+  expect(left()).toHaveLength(2)
+  expect(await ask(port(one.url), 'PING')).toBe('+PONG\r\n')
+  expect(await ask(port(one.url), 'SET word flume')).toBe('+OK\r\n')
+  expect(await ask(port(one.url), 'GET word')).toBe('$5\r\nflume\r\n')
+  expect(await ask(port(two.url), 'GET word')).toBe('$-1\r\n')
+  await one.stop()
+  expect(await listens(one.url)).toBe(false)
+  expect(await listens(two.url)).toBe(true)
+  await two.stop()
+  expect(await listens(two.url)).toBe(false)
+  expect(left()).toEqual([])
+})
+
+test('postgres() answers, and stop() ends it though a client is connected', { timeout: SLOW }, async () => {
+  const { url, stop } = await postgres()
+  expect((await run('psql', [url, '-Atc', 'select 1'])).stdout).toBe('1\n')
+  const client = run('psql', [url, '-c', 'select pg_sleep(60)'])
+  client.catch(() => undefined)
+  await stop()
+  await expect(client).rejects.toThrow()
+  expect(await listens(url)).toBe(false)
+})
+
+test('chromium() runs a page from the loopback', { timeout: SLOW }, async () => {
+  const page = "<p id=p>still</p><script>document.getElementById('p').textContent = ['run', 'ning'].join('')</script>"
+  const server = createServer((_, response) => response.setHeader('content-type', 'text/html').end(page))
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  onTestFinished(() => void server.close())
+  const address = server.address()
+  if (address === null || typeof address === 'string') throw new Error('no port')
+  const { executablePath, args } = await chromium()
+  const profile = `--user-data-dir=${folder({})}`
+  const { stdout } = await run(executablePath, [...args, profile, '--dump-dom', `http://127.0.0.1:${address.port}/`])
+  expect(stdout).toContain('<p id="p">running</p>')
+})
+
+describe('what a process started ends with it', () => {
+  test.each([
+    ['kill -9', 'wait', 'SIGKILL'],
+    ['Ctrl-C', 'wait', 'SIGINT'],
+    ['a failure', 'throw', undefined],
+    ['nothing left to do', 'finish', undefined],
+  ] as const)('%s', { timeout: SLOW }, async (_, end, signal) => {
+    const { path, left } = place()
+    const holder = spawn(process.execPath, [join(import.meta.dirname, 'holder.fixture.ts'), end, folder({})], {
+      stdio: ['ignore', 'pipe', 'ignore'],
+      env: { ...process.env, TMPDIR: path },
+    })
+    onTestFinished(() => void holder.kill('SIGKILL'))
+    const [line] = await once(holder.stdout.setEncoding('utf8'), 'data')
+    const { urls, browser } = JSON.parse(line) as { urls: string[]; browser: number }
+    if (signal) {
+      expect(await Promise.all(urls.map(listens))).toEqual([true, true])
+      expect(await runs(browser)).toBe(true)
+      holder.kill(signal)
+    }
+    await vi.waitFor(
+      async () => {
+        expect(await Promise.all(urls.map(listens))).toEqual([false, false])
+        expect(await runs(browser)).toBe(false)
+        expect(left()).toEqual([])
+      },
+      { timeout: 15_000, interval: 50 },
+    )
+  })
+})
+
+describe('what cannot be had is a failure that says why', () => {
+  test('a program that is missing', async () => {
+    vi.spyOn(process, 'getuid').mockReturnValue(1000)
+    onTestFinished(() => vi.restoreAllMocks())
+    const missing = find({ name: 'Sluice', commands: ['millrace-sluice'], apt: 'sluice', brew: 'sluice' })
+    await expect(missing).rejects.toThrow(/^Sluice is not installed, and tests need it\. Install it.*sluice/)
+  })
+
+  test('a server that does not start, with its own words', async () => {
+    const args = ['-e', 'console.error("the gate is stuck"); process.exit(3)']
+    const broken = start({
+      name: 'broken',
+      url: String,
+      prepare: async () => ({ program: process.execPath, args }),
+      answers: async () => false,
+    })
+    await expect(broken).rejects.toThrow(/ended at its start:\nthe gate is stuck/)
+  })
+})
