@@ -1,4 +1,29 @@
 import type { Chunk } from './catalogue/chunk.ts'
+import type { Fields } from './catalogue/table.ts'
+
+/** The fields of an entry, in the notation of the catalogue; `origin` and `chunk` are looked at by themselves. */
+export const entryFields = {
+  sequence: 'sequence',
+  timestamp: 'number',
+  origin: 'object',
+  chunk: 'object',
+  internal: 'true?',
+  blobs: 'blob{}?',
+} as const satisfies Fields
+
+/** The fields of the two kinds of origin; one with a `guest` is a guest's. */
+export const origins = {
+  writer: {
+    runId: 'string',
+    lane: 'string',
+    agentId: 'string',
+    agentType: 'string',
+    step: 'integer',
+    node: 'string?',
+    model: 'string?',
+  },
+  guest: { guest: 'string', runId: 'string?', lane: 'string?' },
+} as const satisfies Record<string, Fields>
 
 /** Who wrote an entry as the producer of a run: which run, on which lane of it, as which agent, in which step. */
 export interface WriterOrigin {
@@ -41,4 +66,5 @@ export interface Entry<C = Chunk> {
   blobs?: { [pointer: string]: BlobRef }
 }
 
-export const isGuest = (origin: Origin): origin is GuestOrigin => 'guest' in origin
+/** Tells a guest's origin from a writer's. */
+export const isGuest = (origin: Origin): origin is GuestOrigin => (origin as Partial<GuestOrigin>).guest !== undefined

@@ -10,8 +10,11 @@ export type Check = (value: unknown) => string | undefined
 
 type Unknowns = { readonly [key: string]: unknown }
 
-const found = (value: unknown): string =>
-  value === null ? 'null' : Array.isArray(value) ? 'array' : typeof value === 'object' ? 'object' : typeof value
+const found = (value: unknown): string => {
+  const type = typeof value
+  if (type === 'number' || type === 'boolean' || value === null) return String(value)
+  return Array.isArray(value) ? 'array' : type
+}
 
 const expected = (name: string, value: unknown): string =>
   `: expected ${name}, found ${typeof value === 'string' && name.includes('|') ? JSON.stringify(value.slice(0, 40)) : found(value)}`
@@ -34,16 +37,23 @@ const checks = new Map<string, Check>([
   ['string', basic('string', value => typeof value === 'string')],
   ['number', basic('number', Number.isFinite)],
   ['integer', basic('integer', Number.isSafeInteger)],
+  ['sequence', basic('integer from 1', value => Number.isSafeInteger(value) && (value as number) > 0)],
   ['boolean', basic('boolean', value => typeof value === 'boolean')],
+  ['true', basic('true', value => value === true)],
   ['json', basic('json', isJson)],
   ['object', basic('object', isObject)],
 ])
 
 /** The check of a field's type by its name, made once. */
-function checkOf(name: string): Check {
+export function checkOf(name: string): Check {
   let check = checks.get(name)
   if (check === undefined) {
-    check = name.endsWith('[]') ? arrayOf(checkOf(name.slice(0, -2))) : named(types[name as keyof typeof types])
+    const item = name.slice(0, -2)
+    check = name.endsWith('[]')
+      ? arrayOf(checkOf(item))
+      : name.endsWith('{}')
+        ? recordOf(checkOf(item))
+        : named(types[name as keyof typeof types])
     checks.set(name, check)
   }
   return check
@@ -55,6 +65,17 @@ function arrayOf(item: Check): Check {
     for (let i = 0; i < value.length; i++) {
       const problem = item(value[i])
       if (problem !== undefined) return `[${i}]${problem}`
+    }
+    return undefined
+  }
+}
+
+function recordOf(item: Check): Check {
+  return value => {
+    if (!isObject(value)) return expected('object', value)
+    for (const key of Object.keys(value)) {
+      const problem = item(value[key])
+      if (problem !== undefined) return `[${JSON.stringify(key)}]${problem}`
     }
     return undefined
   }
@@ -74,9 +95,9 @@ function kindsCheck({ on, kinds, open }: Kinds): Check {
   return value => {
     if (!isObject(value)) return expected('object', value)
     const kind = value[on]
-    const check = typeof kind === 'string' ? byKind.get(kind) : undefined
-    if (check !== undefined) return check(value)
-    return open && typeof kind === 'string' ? undefined : `.${on}${expected(open ? 'string' : name, kind)}`
+    if (typeof kind !== 'string') return `.${on}${expected(open ? 'string' : name, kind)}`
+    const check = byKind.get(kind) ?? (kind.startsWith('data-') ? byKind.get('data-*') : undefined)
+    return check !== undefined ? check(value) : open ? undefined : `.${on}${expected(name, kind)}`
   }
 }
 

@@ -7,7 +7,9 @@ type Basic = {
   string: string
   number: number
   integer: number
+  sequence: number
   boolean: boolean
+  true: true
   json: Json
   object: JsonObject
 }
@@ -16,32 +18,32 @@ type Flat<T> = { [K in keyof T]: T[K] }
 
 type TypeOf<Name extends string> = Name extends `${infer Item}[]`
   ? TypeOf<Item>[]
-  : Name extends keyof Basic
-    ? Basic[Name]
-    : Name extends keyof Types
-      ? Named<Types[Name]>
-      : never
+  : Name extends `${infer Item}{}`
+    ? { [key: string]: TypeOf<Item> }
+    : Name extends keyof Basic
+      ? Basic[Name]
+      : Name extends keyof Types
+        ? Named<Types[Name]>
+        : never
 
 type Named<T> = T extends readonly (infer Value)[]
   ? Value
-  : T extends { on: infer On extends string; open: true; kinds: infer Kinds }
-    ? Variants<On, Kinds> | OpenContent
-    : T extends { on: infer On extends string; kinds: infer Kinds }
-      ? Variants<On, Kinds>
-      : T extends { fields: infer F }
-        ? FieldsOf<F>
-        : never
+  : T extends { on: infer On extends string; kinds: infer Kinds }
+    ? Variants<On, Kinds>
+    : T extends { fields: infer F }
+      ? FieldsOf<F>
+      : never
 
 type Variants<On extends string, Kinds> = {
-  [K in keyof Kinds]: Flat<{ [Key in On]: K } & FieldsOf<Kinds[K]>>
+  [K in keyof Kinds]: Flat<{ [Key in On]: K extends 'data-*' ? `data-${string}` : K } & FieldsOf<Kinds[K]>>
 }[keyof Kinds]
 
-/** Content of an application's own kind. */
-type OpenContent = { type: `data-${string}`; data: Json }
-
-type FieldsOf<F> = Flat<
-  { [K in keyof F as F[K] extends `${string}?` ? never : K]: TypeOf<F[K] & string> } & {
-    [K in keyof F as F[K] extends `${string}?` ? K : never]?: F[K] extends `${infer Name}?` ? TypeOf<Name> : never
+/** The object that a row of fields stands for. */
+export type FieldsOf<F> = Flat<
+  { -readonly [K in keyof F as F[K] extends `${string}?` ? never : K]: TypeOf<F[K] & string> } & {
+    -readonly [K in keyof F as F[K] extends `${string}?` ? K : never]?: F[K] extends `${infer Name}?`
+      ? TypeOf<Name>
+      : never
   }
 >
 

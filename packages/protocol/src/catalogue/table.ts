@@ -1,7 +1,8 @@
 // One table of data defines every chunk type. Types, guards, validators, zod schemas and the reference page come from it.
 //
-// A field is written as the name of its type: a basic one (string, number, integer, boolean, json, object), one of `types`, with `[]` for
-// an array and `?` for a field that may be missing. The doc line of a row is its comment, so that it costs a browser nothing.
+// A field is written as the name of its type: a basic one (string, number, integer, sequence, boolean, true, json, object), one of
+// `types`, with `[]` for an array, `{}` for an object of such values under any keys, and `?` for a field that may be missing. The doc line
+// of a row is its comment, so that it costs a browser nothing.
 
 /** The groups of the catalogue, in reading order. */
 export type Group =
@@ -19,7 +20,7 @@ export type Group =
   | 'error'
 
 export type Fields = { readonly [name: string]: string }
-/** Fields that depend on the value of one field, the discriminator `on`; `open` lets unknown values through. */
+/** Fields that depend on the value of one field, the discriminator `on`; `data-*` is any name after the dash, `open` lets unknown values through. */
 export type Kinds = { readonly on: string; readonly open?: true; readonly kinds: { readonly [value: string]: Fields } }
 export type NamedType = readonly string[] | { readonly fields: Fields } | Kinds
 
@@ -70,6 +71,7 @@ export const types = {
         filename: 'string?',
         text: 'string?',
       },
+      'data-*': { data: 'json' },
     },
   },
   input: { fields: { messageId: 'string', role: 'role', parts: 'content[]', metadata: 'object?' } },
@@ -104,6 +106,7 @@ export const types = {
       children: { id: 'string', agentIds: 'string[]' },
     },
   },
+  blob: { fields: { hash: 'string', bytes: 'integer' } },
 } as const satisfies Record<string, NamedType>
 
 /** Every chunk type but the open `data-*`. */

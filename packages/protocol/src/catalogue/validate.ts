@@ -1,4 +1,4 @@
-import type { Entry } from '../entry.ts'
+import { type Entry, entryFields, origins } from '../entry.ts'
 import { ProtocolError, type ProtocolErrorCode } from '../error.ts'
 import type { Frame } from '../frame.ts'
 import { frames } from '../frame.ts'
@@ -20,45 +20,29 @@ export const checkChunk: Check = value => {
   return problem === undefined ? undefined : ` ${type}${problem}`
 }
 
-const writerCheck = fieldsCheck({
-  runId: 'string',
-  lane: 'string',
-  agentId: 'string',
-  agentType: 'string',
-  step: 'integer',
-  node: 'string?',
-  model: 'string?',
-})
-const guestCheck = fieldsCheck({ guest: 'string', runId: 'string?', lane: 'string?' })
+const writerCheck = fieldsCheck(origins.writer)
+const guestCheck = fieldsCheck(origins.guest)
 
+/** Says what is wrong with an origin, or nothing. */
 export const checkOrigin: Check = value =>
   (value as { guest?: unknown } | null | undefined)?.guest === undefined ? writerCheck(value) : guestCheck(value)
 
-const blobCheck = fieldsCheck({ hash: 'string', bytes: 'integer' })
-const placeCheck = fieldsCheck({ sequence: 'integer', timestamp: 'number', internal: 'boolean?', blobs: 'object?' })
-
-/** Says what is wrong with an entry whose origin may have been left out, as inside a frame, or nothing. */
-export const checkWireEntry: Check = value => {
-  let problem = placeCheck(value)
-  if (problem !== undefined) return problem
-  const { origin, chunk, sequence, blobs } = value as Partial<Entry> & { sequence: number }
-  if (sequence < 1) return '.sequence: expected at least 1'
-  if (origin !== undefined) problem = checkOrigin(origin)
-  if (problem !== undefined) return `.origin${problem}`
-  if (blobs !== undefined) {
-    for (const pointer of Object.keys(blobs)) {
-      problem = blobCheck(blobs[pointer])
-      if (problem !== undefined) return `.blobs[${JSON.stringify(pointer)}]${problem}`
-    }
+const entryOf =
+  (place: Check): Check =>
+  value => {
+    let problem = place(value)
+    if (problem !== undefined) return problem
+    const { origin, chunk } = value as Partial<Entry>
+    if (origin !== undefined) problem = checkOrigin(origin)
+    if (problem !== undefined) return `.origin${problem}`
+    problem = checkChunk(chunk)
+    return problem === undefined ? undefined : `.chunk${problem}`
   }
-  problem = checkChunk(chunk)
-  return problem === undefined ? undefined : `.chunk${problem}`
-}
 
 /** Says what is wrong with an entry, or nothing. */
-export const checkEntry: Check = value =>
-  checkWireEntry(value) ??
-  ((value as Partial<Entry>).origin === undefined ? '.origin: expected object, found undefined' : undefined)
+export const checkEntry: Check = /* @__PURE__ */ entryOf(fieldsCheck(entryFields))
+/** Says what is wrong with an entry whose origin may have been left out, as inside a frame, or nothing. */
+export const checkWireEntry: Check = /* @__PURE__ */ entryOf(fieldsCheck({ ...entryFields, origin: 'object?' }))
 
 const frameChecks: ReadonlyMap<unknown, Check> = new Map(
   Object.entries(frames).map(([type, fields]) => [type, fieldsCheck(fields)]),

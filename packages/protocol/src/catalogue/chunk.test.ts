@@ -1,0 +1,106 @@
+import { describe, expectTypeOf, it } from 'vitest'
+import type { BlobRef, Entry, entryFields, GuestOrigin, origins, WriterOrigin } from '../entry.ts'
+import type { Frame, frames } from '../frame.ts'
+import type { Json, JsonObject } from '../json/value.ts'
+import type {
+  Chunk,
+  ChunkOf,
+  ChunkType,
+  Content,
+  DataChunk,
+  FieldsOf,
+  FinishReason,
+  Operation,
+  Question,
+  Usage,
+} from './chunk.ts'
+import { isData, isTextDelta, isToolOutputAvailable } from './guards.ts'
+
+// These hold or fail when they are compiled, which `check` does.
+
+type Plain<T> = { [K in keyof T]: T[K] }
+
+describe('the types that the table stands for', () => {
+  it('have the fields of their row, those with `?` optional', () => {
+    expectTypeOf<ChunkOf<'text-delta'>>().toEqualTypeOf<{
+      type: 'text-delta'
+      id: string
+      delta: string
+      providerMetadata?: JsonObject
+    }>()
+    expectTypeOf<ChunkOf<'run-finished'>>().toEqualTypeOf<{
+      type: 'run-finished'
+      status: 'completed' | 'failed' | 'interrupted' | 'aborted'
+      checkpointId?: string
+      reason?: string
+    }>()
+    expectTypeOf<ChunkOf<'state-patch'>>().toEqualTypeOf<{ type: 'state-patch'; patches: Operation[] }>()
+    expectTypeOf<ChunkOf<'step-finish'>['warnings']>().toEqualTypeOf<Json[] | undefined>()
+    expectTypeOf<DataChunk>().toEqualTypeOf<{
+      type: `data-${string}`
+      data: Json
+      id?: string
+      transient?: boolean
+    }>()
+  })
+
+  it('are told apart by `kind` where a row has kinds', () => {
+    type Common = { type: 'structured-data'; streamId: string; dataType: string }
+    type More = { schemaId?: string; schemaVersion?: string; id?: string; node?: string }
+    expectTypeOf<ChunkOf<'structured-data'>>().toEqualTypeOf<
+      | Plain<Common & More & { kind: 'set'; path: string; value: Json }>
+      | Plain<Common & More & { kind: 'append'; path: string; items: Json[] }>
+      | Plain<Common & More & { kind: 'text-delta'; path: string; delta: string }>
+      | Plain<Common & More & { kind: 'final'; data: Json }>
+    >()
+  })
+
+  it('are told apart by `type`', () => {
+    expectTypeOf<Exclude<Chunk['type'], `data-${string}`>>().toEqualTypeOf<ChunkType>()
+    expectTypeOf<Extract<Chunk, { type: 'output' }>>().toEqualTypeOf<{ type: 'output'; output: Json }>()
+  })
+
+  it('have names of their own where fields refer to them', () => {
+    expectTypeOf<FinishReason>().toEqualTypeOf<
+      'stop' | 'length' | 'tool-calls' | 'content-filter' | 'error' | 'other'
+    >()
+    expectTypeOf<Usage['inputTokens']>().toEqualTypeOf<number | undefined>()
+    expectTypeOf<Extract<Operation, { op: 'move' }>>().toEqualTypeOf<{ op: 'move'; from: string; path: string }>()
+    expectTypeOf<Question['kind']>().toEqualTypeOf<'text' | 'choice' | 'multi-choice' | 'form'>()
+    expectTypeOf<Extract<Content, { type: `data-${string}` }>>().toEqualTypeOf<{ type: `data-${string}`; data: Json }>()
+  })
+
+  it('are narrowed by the guards', () => {
+    const narrow = (chunk: Chunk): void => {
+      if (isTextDelta(chunk)) expectTypeOf(chunk).toEqualTypeOf<ChunkOf<'text-delta'>>()
+      if (isToolOutputAvailable(chunk)) expectTypeOf(chunk.preliminary).toEqualTypeOf<boolean | undefined>()
+      if (isData(chunk)) expectTypeOf(chunk.data).toEqualTypeOf<Json>()
+    }
+    expectTypeOf(narrow).returns.toEqualTypeOf<void>()
+  })
+})
+
+describe('the interfaces that stand beside a table', () => {
+  type Entries = typeof frames.entries
+  type FrameOf<Type extends keyof typeof frames> = Plain<{ type: Type } & FieldsOf<(typeof frames)[Type]>>
+
+  it('agree with the fields of each frame', () => {
+    expectTypeOf<Frame['type']>().toEqualTypeOf<keyof typeof frames>()
+    type Simple = Exclude<keyof typeof frames, 'entries'>
+    type FromTable = { [Type in Simple]: FrameOf<Type> }
+    expectTypeOf<{ [Type in Simple]: Plain<Extract<Frame, { type: Type }>> }>().toEqualTypeOf<FromTable>()
+    expectTypeOf<Plain<Omit<Extract<Frame, { type: 'entries' }>, 'type' | 'entries'>>>().toEqualTypeOf<
+      Plain<FieldsOf<Omit<Entries, 'entries'>>>
+    >()
+    expectTypeOf<Extract<Frame, { type: 'entries' }>['entries']>().toEqualTypeOf<Entry[]>()
+  })
+
+  it('agree with the fields of an entry and of its origin', () => {
+    type Place = Omit<typeof entryFields, 'origin' | 'chunk'>
+    expectTypeOf<Plain<Omit<Entry, 'origin' | 'chunk'>>>().toEqualTypeOf<Plain<FieldsOf<Place>>>()
+    expectTypeOf<keyof Entry>().toEqualTypeOf<keyof typeof entryFields>()
+    expectTypeOf<Plain<WriterOrigin>>().toEqualTypeOf<FieldsOf<typeof origins.writer>>()
+    expectTypeOf<Plain<GuestOrigin>>().toEqualTypeOf<FieldsOf<typeof origins.guest>>()
+    expectTypeOf<NonNullable<Entry['blobs']>[string]>().toEqualTypeOf<BlobRef>()
+  })
+})

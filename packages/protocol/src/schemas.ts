@@ -1,0 +1,126 @@
+// The catalogue as zod schemas, in an entry point of their own so that no client carries zod. They say of every value what the validators
+// say of it; what a schema returns is zod's copy of the value, unknown fields included.
+
+import * as z from 'zod'
+import { type Check, checkOf } from './catalogue/check.ts'
+import type { Chunk } from './catalogue/chunk.ts'
+import { catalogue, dataRow, type Fields, type Kinds, type NamedType, type Row, types } from './catalogue/table.ts'
+import { checkChunk } from './catalogue/validate.ts'
+import { type Entry, entryFields, origins } from './entry.ts'
+import { type Frame, frames } from './frame.ts'
+
+type Shape = { [name: string]: z.ZodType }
+type Options = readonly [z.core.$ZodTypeDiscriminable, ...z.core.$ZodTypeDiscriminable[]]
+
+/** A value that stays as it is: zod's own objects are copies, without any key called `__proto__`. */
+const asItIs = (name: string, jsonSchema: object): z.ZodType =>
+  z
+    .unknown()
+    .refine(value => checkOf(name)(value) === undefined, {
+      error: issue => `Invalid input${checkOf(name)(issue.input)}`,
+    })
+    .meta({ ...jsonSchema })
+
+const schemas = new Map<string, z.ZodType>([
+  ['string', z.string()],
+  ['number', z.number()],
+  ['integer', z.int()],
+  ['sequence', z.int().min(1)],
+  ['boolean', z.boolean()],
+  ['true', z.literal(true)],
+  ['json', asItIs('json', {})],
+  ['object', asItIs('object', { type: 'object' })],
+])
+
+/** The schema of a field's type by its name, made once. */
+function schemaOf(name: string): z.ZodType {
+  let schema = schemas.get(name)
+  if (schema === undefined) {
+    const item = name.slice(0, -2)
+    schema = name.endsWith('?')
+      ? schemaOf(name.slice(0, -1)).optional()
+      : name.endsWith('[]')
+        ? z.array(schemaOf(item))
+        : name.endsWith('{}')
+          ? asItIs(name, { type: 'object', additionalProperties: jsonSchemaOf(item) })
+          : named(name, types[name as keyof typeof types])
+    schemas.set(name, schema)
+  }
+  return schema
+}
+
+function jsonSchemaOf(name: string): object {
+  const { $schema, ...rest } = z.toJSONSchema(schemaOf(name))
+  return rest
+}
+
+function named(name: string, type: NamedType): z.ZodType {
+  if ('on' in type) return kindsSchema(name, type)
+  if ('fields' in type) return z.looseObject(shapeOf(type.fields))
+  return z.enum(type as readonly string[])
+}
+
+const shapeOf = (fields: Fields): Shape =>
+  Object.fromEntries(Object.entries(fields).map(([name, type]) => [name, schemaOf(type)]))
+
+const oneOf = (on: string, options: readonly z.ZodType[]): z.ZodType =>
+  z.discriminatedUnion(on, options as unknown as Options)
+
+function kindsSchema(name: string, { on, open, kinds }: Kinds, common: Shape = {}): z.ZodType {
+  const { 'data-*': data, ...closed } = kinds
+  const options = Object.entries(closed).map(([kind, fields]) =>
+    z.looseObject({ ...common, [on]: z.literal(kind), ...shapeOf(fields) }),
+  )
+  return open ? openUnion(on, Object.keys(closed), options, data as Fields, checkOf(name)) : oneOf(on, options)
+}
+
+/** The known kinds, `data-*`, and any other kind with nothing said about its fields. What is none of them is told as the validators tell it. */
+function openUnion(on: string, kinds: string[], options: readonly z.ZodType[], data: Fields, check: Check): z.ZodType {
+  const others = new RegExp(`^(?!data-)(?!(?:${kinds.join('|')})$)`)
+  const all = [
+    oneOf(on, options),
+    z.looseObject({ [on]: z.templateLiteral(['data-', z.string()]), ...shapeOf(data) }),
+    z.looseObject({ [on]: z.string().regex(others, { abort: true, error: 'Invalid input: expected another kind' }) }),
+  ]
+  return z.union(all, { error: issue => `Invalid input${check(issue.input)}` })
+}
+
+function rowSchema(type: string, row: Row): z.ZodType {
+  const common = { type: z.literal(type), ...shapeOf(row.fields) }
+  return row.kinds === undefined ? z.looseObject(common) : kindsSchema(type, { on: 'kind', kinds: row.kinds }, common)
+}
+
+/** A chunk: of a type of the catalogue, `data-*`, or of a type that the catalogue does not know. */
+export const ChunkSchema = /* @__PURE__ */ openUnion(
+  'type',
+  Object.keys(catalogue),
+  Object.entries(catalogue).map(([type, row]) => rowSchema(type, row)),
+  dataRow.fields,
+  checkChunk,
+) as z.ZodType<Chunk>
+
+const origin = z.union([
+  z.looseObject({ ...shapeOf(origins.writer), guest: z.never().optional() }),
+  z.looseObject(shapeOf(origins.guest)),
+])
+
+/** A chunk with a place in a session's log. */
+export const EntrySchema = /* @__PURE__ */ z.looseObject({
+  ...shapeOf(entryFields),
+  origin,
+  chunk: ChunkSchema,
+}) as z.ZodType as z.ZodType<Entry>
+
+const wireEntry = z.looseObject({ ...shapeOf(entryFields), origin: origin.optional(), chunk: ChunkSchema })
+
+/** What one connection carries. The first entry of a frame states its origin; the others may inherit it. */
+export const FrameSchema = /* @__PURE__ */ oneOf(
+  'type',
+  Object.entries(frames).map(([type, fields]) =>
+    z.looseObject({
+      type: z.literal(type),
+      ...shapeOf(fields),
+      ...(type === 'entries' && { entries: z.union([z.tuple([]), z.tuple([EntrySchema], wireEntry)]) }),
+    }),
+  ),
+) as z.ZodType<Frame>
