@@ -1,0 +1,53 @@
+import type { MessageCell } from './message.ts'
+import type { PartCell } from './part.ts'
+
+/** What changed in a view since the last time somebody asked; a notification costs just that (law 11). */
+export interface Change {
+  /** By id: the messages that changed, each with the keys of its parts that did. */
+  readonly messages: ReadonlyMap<string, ReadonlySet<string>>
+  /** Messages came, went or moved. */
+  readonly order: boolean
+  /** Structured objects, by stream id. */
+  readonly structured: ReadonlySet<string>
+  readonly state: boolean
+  readonly output: boolean
+  /** Runs, requests, interrupts or usage. */
+  readonly ledger: boolean
+}
+
+/** Gathers changes until they are taken. */
+export class Changes {
+  #messages = new Map<MessageCell, Set<PartCell>>()
+  structured = new Set<string>()
+  order = false
+  state = false
+  output = false
+  ledger = false
+
+  message(message: MessageCell): Set<PartCell> {
+    let parts = this.#messages.get(message)
+    if (parts === undefined) {
+      parts = new Set()
+      this.#messages.set(message, parts)
+    }
+    return parts
+  }
+
+  take(): Change {
+    const messages = new Map<string, Set<string>>()
+    for (const [message, parts] of this.#messages) {
+      message.noted = false
+      const keys = new Set<string>()
+      for (const cell of parts) {
+        cell.noted = false
+        keys.add(cell.part.key)
+      }
+      messages.set(message.id, keys)
+    }
+    const { structured, order, state, output, ledger } = this
+    this.#messages = new Map()
+    this.structured = new Set()
+    this.order = this.state = this.output = this.ledger = false
+    return { messages, order, structured, state, output, ledger }
+  }
+}
