@@ -1,0 +1,84 @@
+// The rules of structured data in the plainest way: clone everything, walk, assign. Slow, and shares no code with the reducer.
+
+import type { StructuredDataChunk } from '../catalogue/guards.ts'
+import type { Json } from '../json/value.ts'
+import type { StructuredState } from './accumulator.ts'
+
+export const clone = <T>(value: T): T => (value === undefined ? value : JSON.parse(JSON.stringify(value)))
+
+/** Freezes a value through and through, so that a write in it throws. */
+export function freeze<T>(value: T): T {
+  if (typeof value === 'object' && value !== null && !Object.isFrozen(value)) {
+    Object.freeze(value)
+    for (const child of Object.values(value)) freeze(child)
+  }
+  return value
+}
+
+const numeric = (segment: string) => /^(0|[1-9][0-9]*)$/.test(segment)
+type Place = { read(): Json | undefined; write(value: Json): void }
+
+function placeOf(root: Place, segments: string[]): Place {
+  let place = root
+  for (const segment of segments) {
+    let node = place.read()
+    if (node === undefined) {
+      node = numeric(segment) ? [] : {}
+      place.write(node)
+    }
+    if (typeof node !== 'object' || node === null) throw 'path-conflict'
+    if (Array.isArray(node)) {
+      const array = node
+      const index = Number(segment)
+      if (!numeric(segment) || index > array.length + 1024) throw 'path-conflict'
+      place = {
+        read: () => array[index],
+        write: value => {
+          while (array.length < index) array.push(null)
+          array[index] = value
+        },
+      }
+    } else {
+      const object = node
+      place = {
+        read: () => Object.entries(object).find(([key]) => key === segment)?.[1],
+        write: value =>
+          Object.defineProperty(object, segment, { value, enumerable: true, writable: true, configurable: true }),
+      }
+    }
+  }
+  return place
+}
+
+/** The state after a chunk, or the code of the refusal, thrown. */
+export function applyNaively(current: StructuredState | undefined, chunk: StructuredDataChunk): StructuredState {
+  if (current && current.streamId !== chunk.streamId) throw 'stream-mismatch'
+  if (current?.status === 'done') throw 'stream-done'
+  const holder: { data?: Json } = current ? { data: clone(current.data) } : {}
+  const { streamId, dataType } = chunk
+  const metadata: Record<string, string | undefined> = {}
+  for (const key of ['schemaId', 'schemaVersion', 'id', 'node'] as const) {
+    const value = chunk[key] ?? current?.[key]
+    if (value !== undefined) metadata[key] = value
+  }
+  if (chunk.kind === 'final') return { streamId, dataType, ...metadata, status: 'done', data: clone(chunk.data) }
+  const segments = chunk.path.split('.')
+  if (segments.some(segment => segment === '' || segment === '*') || segments.length > 64) throw 'invalid-path'
+  const root: Place = {
+    read: () => holder.data,
+    write: value => {
+      holder.data = value
+    },
+  }
+  const place = placeOf(root, segments)
+  const old = place.read()
+  if (chunk.kind === 'set') place.write(clone(chunk.value))
+  else if (chunk.kind === 'append') {
+    if (old !== undefined && !Array.isArray(old)) throw 'path-conflict'
+    place.write([...(old ?? []), ...clone(chunk.items)])
+  } else {
+    if (old !== undefined && typeof old !== 'string') throw 'path-conflict'
+    place.write((old ?? '') + chunk.delta)
+  }
+  return { streamId, dataType, ...metadata, status: 'streaming', data: holder.data as Json }
+}

@@ -1,0 +1,301 @@
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import type { StructuredDataChunk } from '../catalogue/guards.ts'
+import { ProtocolError } from '../error.ts'
+import type { Json } from '../json/value.ts'
+import { runs } from '../runs.fixture.ts'
+import type { StructuredState } from './accumulator.ts'
+import { anyChunk, append, final, set, text } from './chunks.fixture.ts'
+import { applyNaively, freeze } from './model.fixture.ts'
+import { MAX_GAP } from './path.ts'
+import { applyStructuredChunk, reduceStructuredChunks } from './reducer.ts'
+
+const reduce = (...chunks: StructuredDataChunk[]): StructuredState | undefined => {
+  let state: StructuredState | undefined
+  for (const chunk of chunks) state = freeze(applyStructuredChunk(state, chunk))
+  return state
+}
+const data = (...chunks: StructuredDataChunk[]): Json | undefined => reduce(...chunks)?.data
+const json = (...chunks: StructuredDataChunk[]) => JSON.stringify(data(...chunks))
+/** Builds with all chunks but the last, and gives the refusal of the last. */
+const refusal = (...chunks: StructuredDataChunk[]): ProtocolError => {
+  const state = reduce(...chunks.slice(0, -1))
+  try {
+    applyStructuredChunk(state, chunks.at(-1) as StructuredDataChunk)
+  } catch (error) {
+    if (error instanceof ProtocolError) return error
+    throw error
+  }
+  throw new Error('expected a refusal')
+}
+
+describe('what the Kortyx page guarantees', () => {
+  it('set writes the value at the path, over any other', () => {
+    expect(data(set('draft.subject', 'Hi'), set('draft.body', 'x'), set('draft.subject', [1]))).toEqual({
+      draft: { subject: [1], body: 'x' },
+    })
+    expect(data(set('items.0.title', 'a'), set('items.1.title', 'b'))).toEqual({
+      items: [{ title: 'a' }, { title: 'b' }],
+    })
+    expect(data(set('0', 'a'), set('1', 'b'))).toEqual(['a', 'b'])
+  })
+
+  it('append appends to an array, or creates it', () => {
+    expect(data(append('jobs', [1]), append('jobs', [2, 3]), append('none', []))).toEqual({ jobs: [1, 2, 3], none: [] })
+    expect(data(append('a.0', [1]), append('a.0', [2]))).toEqual({ a: [[1, 2]] })
+  })
+
+  it('text-delta appends to a string, or creates it', () => {
+    expect(data(text('draft.body', 'Hel'), text('draft.body', 'lo'), text('e', ''))).toEqual({
+      draft: { body: 'Hello' },
+      e: '',
+    })
+  })
+
+  it('final replaces everything and ends the stream', () => {
+    expect(reduce(set('partial', 1), final({ whole: true }))).toEqual({
+      streamId: 's',
+      dataType: 'd',
+      status: 'done',
+      data: { whole: true },
+    })
+    expect(reduce(final(null))).toMatchObject({ status: 'done', data: null })
+  })
+
+  it.each([set('a', 1), append('a', [1]), text('a', 'x'), final(1), set('..', 1)])(
+    'nothing follows a final: %o',
+    chunk => {
+      const error = refusal(final({}), chunk)
+      expect(error.code).toBe('stream-done')
+      expect(error.message).toContain("'s'")
+      expect(error.message).toContain(chunk.kind)
+    },
+  )
+
+  it('a chunk of another stream is refused, before anything else is looked at', () => {
+    const error = refusal(final({}), set('..', 1, { streamId: 'other' }))
+    expect(error.code).toBe('stream-mismatch')
+    expect(error.message).toContain("expected stream 's', found 'other'")
+  })
+
+  it('a malformed path is refused before what it would meet', () => {
+    expect(refusal(set('a', 1), append('a..b', [])).code).toBe('invalid-path')
+    expect(refusal(set('a', 1), append('a.*', [])).code).toBe('invalid-path')
+  })
+
+  it.each<[string, StructuredDataChunk[], string]>([
+    ['append on a string', [text('a.b', 'x'), append('a.b', [1])], "path 'a.b': expected array at 'a.b', found string"],
+    ['append on an object', [set('a', {}), append('a', [1])], "path 'a': expected array at 'a', found object"],
+    ['append on null', [set('a', null), append('a', [1])], "path 'a': expected array at 'a', found null"],
+    ['text on an array', [append('a', [1]), text('a', 'x')], "path 'a': expected string at 'a', found array"],
+    ['text on null', [set('a', null), text('a', 'x')], "path 'a': expected string at 'a', found null"],
+    ['text on a number', [set('a', 1), text('a', 'x')], "path 'a': expected string at 'a', found number"],
+    ['below a scalar', [set('a', 1), set('a.b.c', 1)], "path 'a.b.c': expected object at 'a', found number"],
+    ['below a string', [text('a', 'x'), set('a.0', 1)], "path 'a.0': expected array or object at 'a', found string"],
+    ['below null', [set('a.b', null), set('a.b.c', 1)], "path 'a.b.c': expected object at 'a.b', found null"],
+    ['a key of an array', [append('a', [1]), set('a.b', 1)], "path 'a.b': expected object at 'a', found array"],
+    ['a key of the root array', [set('0', 1), set('b', 1)], "path 'b': expected object at the root, found array"],
+  ])('a conflict of shapes names the place, what was expected and what was found: %s', (_, chunks, message) => {
+    expect(refusal(...chunks)).toMatchObject({ code: 'path-conflict', message })
+  })
+})
+
+describe('keys that other reducers trip over', () => {
+  it('__proto__ is an ordinary own key, on the way and at the end', () => {
+    const state = data(set('__proto__.x', 1)) as Record<string, unknown>
+    expect(JSON.stringify(state)).toBe('{"__proto__":{"x":1}}')
+    expect(state['x']).toBeUndefined()
+    expect(Object.getPrototypeOf(state)).toBe(Object.prototype)
+    expect(json(set('a', 1), set('__proto__', { admin: true }), set('b', 2))).toBe(
+      '{"a":1,"__proto__":{"admin":true},"b":2}',
+    )
+    expect(json(append('__proto__', [1]), append('__proto__', [2]))).toBe('{"__proto__":[1,2]}')
+    expect(json(text('a.__proto__', 'x'), text('a.__proto__', 'y'))).toBe('{"a":{"__proto__":"xy"}}')
+    expect(({} as Record<string, unknown>)['x']).toBeUndefined()
+  })
+
+  it('nothing inherited is read: constructor, toString and hasOwnProperty can be built', () => {
+    expect(json(set('constructor.prototype.x', 1))).toBe('{"constructor":{"prototype":{"x":1}}}')
+    expect(json(append('toString', [1]), append('toString', [2]))).toBe('{"toString":[1,2]}')
+    expect(json(text('hasOwnProperty', 'x'), text('valueOf.a', 'y'))).toBe('{"hasOwnProperty":"x","valueOf":{"a":"y"}}')
+    expect(({} as Record<string, unknown>)['x']).toBeUndefined()
+  })
+
+  it('a streamId may be __proto__', () => {
+    const states = reduceStructuredChunks([
+      set('a', 1, { streamId: '__proto__' }),
+      set('b', 2, { streamId: '__proto__' }),
+      set('a', 3, { streamId: 'constructor' }),
+    ])
+    expect(Object.keys(states)).toEqual(['__proto__', 'constructor'])
+    expect(Object.getOwnPropertyDescriptor(states, '__proto__')?.value.data).toEqual({ a: 1, b: 2 })
+    expect(Object.getPrototypeOf(states)).toBe(Object.prototype)
+  })
+})
+
+describe('numeric segments', () => {
+  it('make an array where nothing is, and address a key where an object is', () => {
+    expect(data(set('y.0', 1))).toEqual({ y: [1] })
+    expect(data(set('y', { 2024: 1 }), set('y.2025', 2), append('y.2026.0', [3]))).toEqual({
+      y: { 2024: 1, 2025: 2, 2026: [[3]] },
+    })
+  })
+
+  it('with a leading zero, or too large to be exact, are plain keys', () => {
+    expect(data(set('a.007', 1))).toEqual({ a: { '007': 1 } })
+    expect(data(set('a.9007199254740993', 1))).toEqual({ a: { '9007199254740993': 1 } })
+    expect(refusal(append('a', [1]), set('a.00', 1)).code).toBe('path-conflict')
+  })
+
+  it('beyond the end fill the gap with null, never with holes', () => {
+    const filled = data(set('a.3', 'x')) as { a: Json[] }
+    expect(filled).toEqual({ a: [null, null, null, 'x'] })
+    expect(Object.keys(filled.a)).toEqual(['0', '1', '2', '3'])
+    expect(data(append('a', [1]), set('a.3.b', 'x'))).toEqual({ a: [1, null, null, { b: 'x' }] })
+    // The filling is a null like any other: it can be set, not written below.
+    expect(refusal(set('a.3.b', 'x'), set('a.1.b', 'y')).message).toBe(
+      "path 'a.1.b': expected object at 'a.1', found null",
+    )
+    expect(data(set('a.1', 'x'), set('a.0', 'y'))).toEqual({ a: ['y', 'x'] })
+  })
+
+  it('are refused past a gap of MAX_GAP', () => {
+    expect(data(set(`a.${MAX_GAP}`, 'x'))).toEqual({ a: [...Array(MAX_GAP).fill(null), 'x'] })
+    expect(refusal(set(`a.${MAX_GAP + 1}`, 'x'))).toMatchObject({
+      code: 'path-conflict',
+      message: "path 'a.1025': expected an index up to 1024 at 'a', found 1025",
+    })
+    expect(refusal(append('a', [1, 2]), set('a.1027.b', 'x')).message).toBe(
+      "path 'a.1027.b': expected an index up to 1026 at 'a', found 1027",
+    )
+    for (const index of ['5000000', '4294967294', '99999999999']) {
+      expect(refusal(set(`a.${index}`, 'x')).code).toBe('path-conflict')
+      expect(refusal(set('b', 1), set(`a.0.${index}.c`, 'x')).code).toBe('path-conflict')
+    }
+  })
+})
+
+describe('what is not JSON', () => {
+  it.each<[string, object, string]>([
+    ['set', { path: 'a', value: undefined }, "structured-data of kind 'set': expected value, found nothing"],
+    ['final', {}, "structured-data of kind 'final': expected value, found nothing"],
+    ['append', { path: 'a', items: { 0: 1 } }, "structured-data of kind 'append': expected array, found object"],
+    ['text-delta', { path: 'a', delta: 7 }, "structured-data of kind 'text-delta': expected string, found number"],
+  ])('is refused: %s', (kind, fields, message) => {
+    const chunk = { type: 'structured-data', streamId: 's', dataType: 'd', kind, ...fields } as StructuredDataChunk
+    expect(refusal(chunk)).toMatchObject({ code: 'invalid-chunk', message })
+    expect(refusal(set('a', 1), chunk)).toMatchObject({ code: 'invalid-chunk', message })
+  })
+})
+
+describe('metadata', () => {
+  it('holds until a later chunk says otherwise', () => {
+    const first = set('a', 1, { node: 'n', id: 'i', schemaId: 'x', schemaVersion: '1' })
+    expect(reduce(first, set('b', 1))).toMatchObject({
+      dataType: 'd',
+      node: 'n',
+      id: 'i',
+      schemaId: 'x',
+      schemaVersion: '1',
+    })
+    expect(reduce(first, set('b', 1, { dataType: 'e', schemaVersion: '2' }), final({}, { dataType: 'e' }))).toEqual({
+      streamId: 's',
+      dataType: 'e',
+      status: 'done',
+      data: {},
+      node: 'n',
+      id: 'i',
+      schemaId: 'x',
+      schemaVersion: '2',
+    })
+  })
+
+  it('is not there when no chunk gave it', () => {
+    expect(Object.keys(reduce(set('a', 1)) ?? {}).sort()).toEqual(['data', 'dataType', 'status', 'streamId'])
+  })
+})
+
+describe('applyStructuredChunk is pure', () => {
+  it('copies along the path and shares the rest', () => {
+    const before = reduce(set('a', { b: { c: 1 }, d: [1] }), set('e', [{}])) as StructuredState
+    const after = applyStructuredChunk(before, set('a.b.c', 2))
+    const [was, is] = [before.data, after.data] as { a: { b: object; d: object }; e: object }[]
+    expect(was).toEqual({ a: { b: { c: 1 }, d: [1] }, e: [{}] })
+    expect(is).toEqual({ a: { b: { c: 2 }, d: [1] }, e: [{}] })
+    expect(is?.a).not.toBe(was?.a)
+    expect(is?.a.d).toBe(was?.a.d)
+    expect(is?.e).toBe(was?.e)
+  })
+
+  it('gives the same state back where a chunk changes nothing', () => {
+    const state = reduce(set('a', 1), append('l', [1])) as StructuredState
+    for (const chunk of [set('a', 1), append('l', []), set('a', 1, { dataType: 'd' })]) {
+      expect(applyStructuredChunk(state, chunk)).toBe(state)
+    }
+  })
+
+  it('does what the plain model does, refusals too', () => {
+    fc.assert(
+      fc.property(fc.array(anyChunk, { maxLength: 12 }), chunks => {
+        let state: StructuredState | undefined
+        for (const chunk of chunks) {
+          const attempt = (apply: typeof applyStructuredChunk) => {
+            try {
+              return apply(state, chunk)
+            } catch (error) {
+              return error instanceof ProtocolError ? error.code : (error as string)
+            }
+          }
+          const got = attempt(applyStructuredChunk)
+          const wanted = attempt(applyNaively)
+          expect(got).toEqual(wanted)
+          if (typeof got === 'string') continue
+          // The order of the keys too.
+          expect(JSON.stringify(got.data)).toBe(JSON.stringify((wanted as StructuredState).data))
+          state = freeze(got)
+        }
+      }),
+      { numRuns: runs(1500) },
+    )
+  }, 120_000)
+})
+
+describe('reduceStructuredChunks', () => {
+  it('keeps streams apart, in the order of their first chunk', () => {
+    const states = reduceStructuredChunks([
+      set('a', 1, { streamId: 'two' }),
+      text('t', 'x', { streamId: 'one' }),
+      final([], { streamId: 'two' }),
+      text('t', 'y', { streamId: 'one' }),
+    ])
+    expect(Object.keys(states)).toEqual(['two', 'one'])
+    expect(states).toMatchObject({ two: { status: 'done', data: [] }, one: { status: 'streaming', data: { t: 'xy' } } })
+    expect(reduceStructuredChunks([])).toEqual({})
+  })
+
+  it('throws at the first bad chunk and names it', () => {
+    const chunks = [set('a', 1), final(1, { streamId: 't' }), text('a', 'x'), set('..', 1)]
+    expect(() => reduceStructuredChunks(chunks)).toThrow(
+      new ProtocolError('path-conflict', "chunk 2 (stream 's'): path 'a': expected string at 'a', found number"),
+    )
+  })
+
+  it('equals the chunks applied one by one', () => {
+    fc.assert(
+      fc.property(fc.array(anyChunk, { maxLength: 30 }), chunks => {
+        const good: StructuredDataChunk[] = []
+        const states: Record<string, StructuredState> = {}
+        for (const chunk of chunks) {
+          try {
+            states[chunk.streamId] = applyStructuredChunk(states[chunk.streamId], chunk)
+            good.push(chunk)
+          } catch {
+            // left out
+          }
+        }
+        expect(reduceStructuredChunks(good)).toEqual(states)
+      }),
+      { numRuns: runs(300) },
+    )
+  }, 120_000)
+})
