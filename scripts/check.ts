@@ -7,8 +7,8 @@ import { importViolations } from './imports.ts'
 import { manifestViolations, packages } from './manifests.ts'
 import { tarballs } from './tarball.ts'
 
-/** What a check found. Its output is shown when it failed. */
-type Finding = { code: number; output: string }
+/** What a check found. Its output is shown when it failed, or when it is worth reading anyway. */
+type Finding = { code: number; output: string; always?: boolean }
 
 const checks: Record<string, () => Promise<Finding>> = {
   types: () => tool('tsc', '-b', ...packages(root).map(({ folder }) => folder)),
@@ -18,16 +18,16 @@ const checks: Record<string, () => Promise<Finding>> = {
   manifests: async () => none(manifestViolations(root)),
   'dead code': () => tool('knip'),
   tarballs: checkTarballs,
-  sizes: () => tool('size-limit'),
+  sizes: async () => ({ ...(await tool('size-limit')), always: true }),
   ...Object.fromEntries(generators().map(file => [`${file} is fresh`, () => tool('node', file, '--check')])),
 }
 
 let failed = false
 for (const [name, run] of Object.entries(checks)) {
   const from = performance.now()
-  const { code, output } = await run().catch(error => ({ code: 1, output: String(error) }))
+  const { code, output, always } = await run().catch((error): Finding => ({ code: 1, output: String(error) }))
   failed ||= code !== 0
-  if (code !== 0) console.log(output.trimEnd())
+  if (code !== 0 || always) console.log(output.trimEnd())
   console.log(`${code === 0 ? 'ok    ' : 'FAILED'} ${name.padEnd(32)} ${seconds(performance.now() - from).padStart(7)}`)
 }
 process.exitCode = failed ? 1 : 0

@@ -9,7 +9,8 @@ const rows: { name: string; code: number; ms: number }[] = []
 
 await step('check', 'node', ['scripts/check.ts'])
 await step('services', 'node', ['scripts/services/install.ts'])
-for (const [name, folder] of suites()) await step(name, 'vitest', ['run', '--dir', folder, '--exclude', '**/pack.test.ts'])
+for (const [name, folder] of suites())
+  await step(name, 'vitest', ['run', '--dir', folder, '--exclude', '**/pack.test.ts'])
 await step('pack', 'vitest', ['run', PACK])
 
 console.log('\nsuite            time  result')
@@ -27,7 +28,7 @@ async function step(name: string, ...[program, args]: Parameters<typeof command>
 
 /** Each folder that has tests, with the name it goes by. */
 function suites(): [name: string, folder: string][] {
-  const tests = globSync(['scripts/**/*.test.ts', 'packages/*/src/**/*.test.ts', 'bench/*.test.ts'], { cwd: root })
+  const tests = globSync('**/*.test.ts', { cwd: root, exclude: ['**/node_modules', '**/dist', '**/.*'] })
   const folders = new Set(tests.map(file => file.match(/^packages\/[^/]+|^[^/]+/)?.[0] ?? ''))
   return [...folders].sort().map(folder => [folder === 'scripts' ? 'ground' : folder.replace('packages/', ''), folder])
 }

@@ -120,7 +120,7 @@ describe('what a process started ends with it', () => {
 describe('what cannot be had is a failure that says why', () => {
   test('a program that is missing', async () => {
     vi.spyOn(process, 'getuid').mockReturnValue(1000)
-    onTestFinished(() => vi.restoreAllMocks())
+    onTestFinished(() => void vi.restoreAllMocks())
     const missing = find({ name: 'Sluice', commands: ['millrace-sluice'], apt: 'sluice', brew: 'sluice' })
     await expect(missing).rejects.toThrow(/^Sluice is not installed, and tests need it\. Install it.*sluice/)
   })
