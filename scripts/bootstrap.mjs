@@ -66,7 +66,7 @@ function fromNpm(slot, name, version, env, otherwise) {
   const aside = `${home}.${process.pid}`
   mkdirSync(aside, { recursive: true })
   writeFileSync(join(aside, 'package.json'), '{"private":true}')
-  const flags = ['--no-save', '--no-package-lock', '--no-audit', '--no-fund', '--loglevel=error']
+  const flags = ['--include=optional', '--no-save', '--no-package-lock', '--no-audit', '--no-fund', '--loglevel=error']
   const install = ['install', '--prefix', aside, ...flags, `${name}@${version}`]
   const done = step(`fetch ${name} ${version}`, 'npm', install, {
     env,
