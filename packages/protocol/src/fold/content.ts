@@ -233,6 +233,8 @@ export class Content {
     const { streamId } = chunk
     const cell = this.#objects.get(streamId) ?? new ObjectCell(streamId, new StructuredAccumulator())
     if (cell.isHeldFrom(lane)) return HELD
+    if (chunk.type === 'structured-data-invalidated' && !cell.accumulator.read())
+      return ['out-of-order', 'the object is unknown']
     return attempt(() => {
       if (chunk.type === 'structured-data') cell.accumulator.write(chunk)
       else cell.accumulator.invalidate()
@@ -395,6 +397,9 @@ export class Content {
         if (drafted.length) drafts.push({ runId, lane, agentId, undo: drafted.map(cell => cell.inverse()) })
       }
     }
+    // In an order that does not depend on which lane wrote first, so that equal contents have equal views.
+    const name = ({ runId, lane }: Draft) => JSON.stringify([runId, lane])
+    drafts.sort((a, b) => (name(a) < name(b) ? -1 : 1))
     const structured: StructuredState[] = []
     for (const { accumulator } of this.#objects.values()) {
       const state = accumulator.read()

@@ -68,6 +68,7 @@ export class PartCell extends Cell {
   }
 
   push(delta: string): void {
+    if (delta === '') return
     ;(this.growth as Growth).push(delta)
     this.stale = true
     this.message.changed(this)

@@ -1,0 +1,409 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { checkEntry } from '../catalogue/validate.ts'
+import { coalesce } from '../coalesce.ts'
+import type { Entry, WriterOrigin } from '../entry.ts'
+import { runs } from '../runs.fixture.ts'
+import { Fold } from './fold.ts'
+import type { Mark } from './growth.ts'
+import { anyLog, clone, folded, GUEST, WRITERS, withoutDiscarded, writtenLog } from './log.fixture.ts'
+import { foldLog } from './log.ts'
+import type { View } from './view.ts'
+
+const check = <Ts extends [unknown, ...unknown[]]>(property: fc.IPropertyWithHooks<Ts>, n = 600) =>
+  fc.assert(property, { numRuns: runs(n) })
+
+/** What people see: without the inverses, and with structured objects in no order. */
+function seen(view: View) {
+  const { drafts, head, structured, ...rest } = clone(view)
+  return { ...rest, structured: structured.sort((a, b) => (a.streamId < b.streamId ? -1 : 1)) }
+}
+
+/** Without what a discard leaves as it is. */
+function content(view: View) {
+  const { usage, runs: _, ...rest } = seen(view)
+  return rest
+}
+
+const batches = fc.array(fc.nat(6), { maxLength: 30 })
+
+describe('the fold', () => {
+  test('the generators make valid entries', () => {
+    check(
+      fc.property(fc.oneof(anyLog, writtenLog), log => log.every(entry => checkEntry(entry) === undefined)),
+      200,
+    )
+  })
+
+  test('law 9: accepts every sequence of valid entries, and the view is plain JSON', () => {
+    check(
+      fc.property(anyLog, log => {
+        const view = folded(log)
+        expect(view).toStrictEqual(clone(view))
+      }),
+    )
+  })
+
+  test('law 11: any split into batches, with reads between, gives the same view, and no read ever changes', () => {
+    check(
+      fc.property(anyLog, batches, (log, sizes) => {
+        const fold = new Fold()
+        const held: [View, string][] = []
+        let at = 0
+        for (const size of sizes) {
+          fold.apply(log.slice(at, at + size))
+          at += size
+          const view = fold.view()
+          held.push([view, JSON.stringify(view)])
+        }
+        fold.apply(log.slice(at))
+        expect(fold.view()).toEqual(folded(log))
+        for (const [view, text] of held) expect(JSON.stringify(view)).toBe(text)
+      }),
+    )
+  })
+
+  test('what did not change keeps its identity, and what changed is told', () => {
+    check(
+      fc.property(anyLog, log => {
+        const fold = new Fold()
+        const parts = () =>
+          new Map(
+            fold.messageIds.flatMap(id =>
+              (fold.message(id)?.parts ?? []).map(part => [`${id} ${part.key}`, part] as const),
+            ),
+          )
+        let before = parts()
+        let texts = new Map([...before].map(([key, part]) => [key, JSON.stringify(part)]))
+        let ids = fold.messageIds
+        for (const entry of log) {
+          fold.apply([entry])
+          const { messages, order } = fold.takeChanges()
+          const told = new Set([...messages].flatMap(([id, keys]) => [...keys].map(key => `${id} ${key}`)))
+          const now = parts()
+          for (const [key, part] of now) {
+            if (before.get(key) !== part) expect(told).toContain(key)
+            if (before.has(key) && texts.get(key) !== JSON.stringify(part)) expect(before.get(key)).not.toBe(part)
+          }
+          for (const id of fold.messageIds) expect(fold.message(id)).toBe(fold.message(id))
+          if (fold.messageIds !== ids) expect(order).toBe(true)
+          ids = fold.messageIds
+          before = now
+          texts = new Map([...now].map(([key, part]) => [key, JSON.stringify(part)]))
+        }
+      }),
+      200,
+    )
+  })
+
+  test('law 2: an entry that comes twice counts once', () => {
+    check(
+      fc.property(anyLog, fc.array(fc.nat(60), { maxLength: 10 }), (log, again) => {
+        const repeated = log.flatMap((entry, i) =>
+          again.includes(i) ? [entry, ...log.slice(Math.max(0, i - 2), i + 1)] : [entry],
+        )
+        const reports: string[] = []
+        const fold = new Fold({ onReport: ({ code }) => code === 'repeated' && reports.push(code) })
+        fold.apply(repeated)
+        expect(fold.view()).toEqual(folded(log))
+        expect(reports).toHaveLength(repeated.length - log.length)
+      }),
+      200,
+    )
+  })
+
+  test('a view taken at n, as JSON, plus the rest equals the whole, inverses and all', () => {
+    check(
+      fc.property(anyLog, fc.nat(60), (log, n) => {
+        const fold = new Fold({}, clone(folded(log.slice(0, n))))
+        expect(fold.view()).toEqual(folded(log.slice(0, n)))
+        fold.apply(log.slice(n))
+        expect(fold.view()).toEqual(folded(log))
+      }),
+    )
+  })
+
+  test('fold(coalesce(x)) = fold(x), in batches of any size, whatever the lanes do', () => {
+    check(
+      fc.property(anyLog, fc.integer({ min: 1, max: 40 }), (log, size) => {
+        const fold = new Fold()
+        for (let i = 0; i < log.length; i += size) {
+          const batch = log.slice(i, i + size)
+          fold.apply(coalesce(batch), (batch.at(-1) as Entry).sequence)
+        }
+        expect(fold.view()).toEqual(folded(log))
+      }),
+      1000,
+    )
+  })
+
+  test('law 3: a discard equals never having written that draft, whatever other lanes and guests wrote meanwhile', () => {
+    check(
+      fc.property(writtenLog, log => {
+        expect(content(folded(log))).toEqual(content(folded(withoutDiscarded(log))))
+      }),
+      1000,
+    )
+  })
+
+  test('law 3: a replay that leaves discarded drafts out can follow a snapshot taken inside one', () => {
+    check(
+      fc.property(writtenLog, fc.nat(60), (log, n) => {
+        const kept = new Set(withoutDiscarded(log).map(entry => entry.sequence))
+        const fold = new Fold({}, clone(folded(log.slice(0, n))))
+        fold.apply(log.slice(n).filter(entry => kept.has(entry.sequence)))
+        expect(content(fold.view())).toEqual(content(folded(log)))
+      }),
+    )
+  })
+
+  test('a commit leaves nothing to take back', () => {
+    check(
+      fc.property(anyLog, log => {
+        const commits = WRITERS.map(
+          (origin, i): Entry => ({
+            sequence: log.length + 1 + i,
+            timestamp: 5000,
+            origin,
+            chunk: { type: 'checkpoint-created', checkpointId: 'x' },
+          }),
+        )
+        expect(folded([...log, ...commits]).drafts).toEqual([])
+      }),
+    )
+  })
+
+  test('law 7: after the end of a run nothing of it streams, and what follows is dropped', () => {
+    check(
+      fc.property(anyLog, anyLog, (log, more) => {
+        const sequence = log.length + 1
+        const end: Entry = {
+          sequence,
+          timestamp: 5000,
+          origin: WRITERS[0],
+          chunk: { type: 'run-finished', status: 'completed' },
+        }
+        const view = folded([...log, end])
+        const ofRun = (v: View) => v.messages.filter(message => message.runId === 'r1')
+        for (const message of ofRun(view)) {
+          expect(message.status).not.toBe('streaming')
+          for (const part of message.parts) {
+            if ('state' in part) expect(part.state).not.toMatch(/streaming|input-available|approval/)
+          }
+        }
+        expect(
+          view.pendings.filter(p =>
+            p.kind === 'interrupt' ? p.interrupt.runId === 'r1' : p.messageId.startsWith('r1/'),
+          ),
+        ).toEqual([])
+        const rest = more.map((entry, i) => ({ ...entry, sequence: sequence + 1 + i }))
+        expect(ofRun(folded([...log, end, ...rest]))).toEqual(ofRun(view))
+      }),
+      300,
+    )
+  })
+
+  test('a text is what its readers gained, piece by piece', () => {
+    check(
+      fc.property(anyLog, fc.array(fc.integer({ min: 1, max: 5 }), { maxLength: 40 }), (log, sizes) => {
+        const fold = new Fold()
+        const readers = new Map<string, { mark: Mark; text: string }>()
+        let at = 0
+        for (const size of [...sizes, log.length]) {
+          fold.apply(log.slice(at, at + size))
+          at += size
+          for (const id of fold.messageIds) {
+            for (const part of fold.message(id)?.parts ?? []) {
+              const key = `${id} ${part.key}`
+              const reader = readers.get(key)
+              const gained = fold.gained(id, part.key, reader?.mark)
+              if (gained === undefined) continue
+              const text = gained.reset ? gained.text : `${reader?.text}${gained.text}`
+              readers.set(key, { mark: gained.mark, text })
+              expect(text).toBe('text' in part ? part.text : 'inputText' in part ? part.inputText : '')
+            }
+          }
+        }
+      }),
+      300,
+    )
+  })
+
+  test('law 10: an internal entry shows in view.internal and nowhere else', () => {
+    check(
+      fc.property(writtenLog, fc.array(fc.boolean(), { maxLength: 60 }), (log, marks) => {
+        const never = /^(checkpoint|step-disc|subagent|run-(started|finished|paused|resumed)|rewind|executor)/
+        const hidden = log.map(
+          (entry, i): Entry =>
+            marks[i] && !never.test(entry.chunk.type) && !('guest' in entry.origin)
+              ? { ...entry, internal: true }
+              : entry,
+        )
+        const { internal, ...view } = folded(hidden)
+        const open = hidden.filter(entry => !entry.internal)
+        expect({ ...view, head: 0 }).toEqual({ ...folded(open), head: 0 })
+        expect(JSON.stringify(view)).not.toContain('internal')
+      }),
+      300,
+    )
+  })
+})
+
+describe('rewinds', () => {
+  const end = (runId: string, sequence: number): Entry => ({
+    sequence,
+    timestamp: 5000,
+    origin: { ...WRITERS[0], runId, agentId: runId },
+    chunk: { type: 'run-finished', status: 'aborted' },
+  })
+  const renamed = (entry: Entry, sequence: number, n: number): Entry => {
+    const runId = (id: string) => `${id}-${n}`
+    const { origin } = entry
+    const moved =
+      'guest' in origin
+        ? GUEST
+        : { ...origin, runId: runId(origin.runId), agentId: origin.agentId.replace(/^r\d/, runId) }
+    return { ...entry, sequence, origin: moved as WriterOrigin }
+  }
+  /** Several turns of two runs each; each but the first begins with a rewind to somewhere before it. */
+  const turns = fc.array(fc.tuple(writtenLog, fc.nat(200)), { minLength: 2, maxLength: 4 }).map(list => {
+    const log: Entry[] = []
+    list.forEach(([turn, to], n) => {
+      if (n > 0) {
+        const sequence = log.length + 1
+        const origin = { ...WRITERS[0], runId: `r1-${n}`, agentId: `r1-${n}` }
+        log.push({
+          sequence,
+          timestamp: 5000,
+          origin,
+          chunk: { type: 'rewind', toSequence: to % sequence, reason: 'edit' },
+        })
+      }
+      for (const entry of turn) log.push(renamed(entry, log.length + 1, n))
+      log.push(end(`r1-${n}`, log.length + 1))
+      log.push(end(`r2-${n}`, log.length + 1))
+    })
+    return log
+  })
+
+  /** As a server does it: at each rewind it folds the prefix again and goes on from there. */
+  function step(log: readonly Entry[]): Fold {
+    const fold = new Fold()
+    for (let refold = fold.apply(log); refold; ) {
+      const { toSequence, rest } = refold
+      fold.adopt(foldLog(log.filter(entry => entry.sequence <= toSequence)))
+      refold = fold.apply(rest)
+    }
+    return fold
+  }
+
+  /** The log as if what its rewinds cut had never been written: at a cut, drafts are gone and nothing goes on streaming. */
+  function uncut(log: readonly Entry[]): Entry[] {
+    const at = log.findLastIndex(entry => entry.chunk.type === 'rewind')
+    if (at < 0) return [...log]
+    const entry = log[at] as Entry
+    const { toSequence } = entry.chunk as { toSequence: number }
+    const kept = uncut(log.filter(({ sequence }) => sequence <= toSequence))
+    const { drafts, runs: known } = folded(kept)
+    const discards = drafts.map(({ runId, lane, agentId }) => ({
+      ...entry,
+      origin: { ...WRITERS[0], runId, lane, agentId },
+      chunk: { type: 'step-discarded' as const, reason: 'rewind' },
+    }))
+    const ends = known.filter(run => run.finishedAt === undefined).map(run => end(run.runId, 0))
+    const last = kept.at(-1)?.sequence ?? 0
+    const closing = [...discards, ...ends].map((closed, i, all) => ({
+      ...closed,
+      sequence: last + (i + 1) / (all.length + 1) / 2,
+    }))
+    return [...kept, ...closing, ...log.slice(at + 1)]
+  }
+
+  test('folding again at each rewind equals folding the whole log in one pass', () => {
+    check(
+      fc.property(turns, log => {
+        expect(step(log).view()).toEqual(foldLog(log).view())
+      }),
+      200,
+    )
+  })
+
+  test('law 3: a rewind equals never having written what it cuts, but for runs, requests, interrupts and usage', () => {
+    check(
+      fc.property(turns, log => {
+        const pick = (view: View) => {
+          const { messages, state, output, structured } = seen(view)
+          return {
+            messages: messages.map(({ status, error, parent, createdAt, ...message }) => message),
+            state,
+            output,
+            structured,
+          }
+        }
+        expect(pick(foldLog(log).view())).toEqual(pick(folded(uncut(log))))
+      }),
+      200,
+    )
+  })
+
+  test('law 3: what was asked, answered and used only goes forward', () => {
+    check(
+      fc.property(turns, log => {
+        const { runs: all, requests, interrupts, usage } = foldLog(log).view()
+        const flat = folded(log.filter(entry => entry.chunk.type !== 'rewind'))
+        expect({ requests, interrupts, usage }).toEqual({
+          requests: flat.requests,
+          interrupts: flat.interrupts,
+          usage: flat.usage,
+        })
+        expect(all.map(run => [run.runId, run.status])).toEqual(flat.runs.map(run => [run.runId, run.status]))
+      }),
+      200,
+    )
+  })
+})
+
+describe('planted mistakes are caught', () => {
+  const isCaught = <Ts extends [unknown, ...unknown[]]>(property: fc.IPropertyWithHooks<Ts>) =>
+    expect(fc.check(property, { numRuns: 20_000, endOnFailure: true }).failed).toBe(true)
+
+  /** The real `coalesce`, blind to some types: it takes them for a guest's chunk of an unknown type. */
+  const blindTo = (types: RegExp) => (log: readonly Entry[]) => {
+    const hidden = log.map(entry =>
+      types.test(entry.chunk.type) ? { ...entry, origin: GUEST, chunk: { type: 'x' } as never } : entry,
+    )
+    return coalesce(hidden).map(entry =>
+      entry.origin === GUEST ? (log.find(({ sequence }) => sequence === entry.sequence) as Entry) : entry,
+    )
+  }
+  const merges = (merge: (log: readonly Entry[]) => Entry[]) =>
+    fc.property(anyLog, log => {
+      const fold = new Fold()
+      fold.apply(merge(log), log.length)
+      expect(fold.view()).toEqual(folded(log))
+    })
+
+  test('a merge over the end of a run or agent', () => isCaught(merges(blindTo(/^(run-finished|subagent-end)$/))))
+
+  test('a merge that forgets that a delta was refused before another lane committed', () =>
+    isCaught(merges(blindTo(/^checkpoint-created$/))))
+
+  test('a merge over a discard', () => isCaught(merges(blindTo(/^step-discarded$/))))
+
+  test('a discard that restores what another lane wrote meanwhile', () =>
+    isCaught(
+      fc.property(writtenLog, log => {
+        let fold = new Fold()
+        const before = new Map<string, View>()
+        for (const entry of log) {
+          const key = 'guest' in entry.origin ? '' : `${entry.origin.runId} ${entry.origin.lane}`
+          const { type } = entry.chunk
+          if (key && !before.has(key)) before.set(key, clone(fold.view()))
+          if (type === 'step-discarded') fold = new Fold({}, before.get(key))
+          else fold.apply([entry])
+          if (type === 'checkpoint-created' || type === 'step-discarded') before.delete(key)
+        }
+        expect(content(fold.view())).toEqual(content(folded(withoutDiscarded(log))))
+      }),
+    ))
+})

@@ -1,0 +1,255 @@
+// Logs to fold: of any shape, dense enough that lanes collide, and of the shape that writers let through.
+
+import fc from 'fast-check'
+import type { Chunk } from '../catalogue/chunk.ts'
+import { isWord } from '../catalogue/validate.ts'
+import type { Entry, Origin, WriterOrigin } from '../entry.ts'
+import { Fold } from './fold.ts'
+import type { View } from './view.ts'
+
+const writer = (runId: string, lane: string, agentId: string): WriterOrigin => ({
+  runId,
+  lane,
+  agentId,
+  agentType: 'assistant',
+  step: 1,
+})
+
+/** The writers: two lanes of one agent, a sub-agent, and a second run. */
+export const WRITERS = [
+  writer('r1', 'main', 'r1'),
+  writer('r1', 'tool', 'r1'),
+  writer('r1', 'child', 'sub'),
+  writer('r2', 'main', 'r2'),
+] as const
+export const GUEST: Origin = { guest: 'ada', runId: 'r1' }
+
+const id = fc.constantFrom('1', '2')
+const toolCallId = fc.constantFrom('c1', 'c2')
+const text = fc.constantFrom('a', 'bb', '{"x":', '[1,', '"q', '}', '')
+const path = fc.constantFrom('a', 'a.b', 'l', 'l.0', 'l.1.t', '__proto__.x', 't', '', 'a..b', 'o.2024')
+const value = fc.constantFrom<fc.JsonValue>(1, 'v', null, [], {}, [1], { b: 'x' }, { l: [] })
+const executor = fc.constantFrom('server', 'client')
+const streamId = id
+const dataType = fc.constantFrom('d', 'e')
+const is = <T extends string>(...types: T[]) => fc.constantFrom(...types)
+const row = (model: Record<string, fc.Arbitrary<unknown>>, optional: string[] = []): fc.Arbitrary<Chunk> =>
+  fc.record(model, { requiredKeys: Object.keys(model).filter(key => !optional.includes(key)) }) as fc.Arbitrary<Chunk>
+const structured = (kind: string, fields: Record<string, fc.Arbitrary<unknown>>) =>
+  row({ type: is('structured-data'), streamId, dataType, kind: is(kind), ...fields })
+
+/** Chunks of each family, from few ids, so that they meet. */
+export const FAMILIES = {
+  text: [
+    row({ type: is('text-start', 'text-end', 'reasoning-start', 'reasoning-end'), id }),
+    row({ type: is('text-delta', 'text-delta', 'reasoning-delta'), id, delta: text }),
+  ],
+  toolWords: [
+    row({ type: is('tool-input-start'), toolCallId, toolName: is('t', 'u'), executor }),
+    row({ type: is('tool-input-delta'), toolCallId, delta: text }),
+    row({ type: is('tool-input-available'), toolCallId, toolName: is('t'), input: value, executor }, ['executor']),
+    row({ type: is('tool-input-error'), toolCallId, errorText: text, partialInput: value }, ['partialInput']),
+    row({ type: is('tool-output-available'), toolCallId, output: value, preliminary: fc.constant(true) }),
+  ],
+  toolFacts: [
+    row({ type: is('tool-output-available'), toolCallId, output: value }),
+    row({ type: is('tool-output-error'), toolCallId, errorText: text, code: is('boom') }, ['code']),
+    row({ type: is('tool-output-denied'), toolCallId }),
+    row({ type: is('tool-approval-request'), toolCallId, approvalId: id, input: value }),
+  ],
+  content: [
+    row({ type: is('data-x', 'data-y'), id, data: value }, ['id']),
+    row({ type: is('data-x'), data: value, transient: fc.boolean() }),
+    row({ type: is('source-url'), sourceId: id, url: text }),
+    row({ type: is('source-document'), sourceId: id, title: text }),
+    row({ type: is('file'), url: text, mediaType: is('text/plain'), id }, ['id']),
+    row({ type: is('step-start') }),
+  ],
+  meta: [
+    row({
+      type: is('message-metadata', 'start'),
+      metadata: fc.constantFrom({ a: 1 }, { a: { x: 1 } }, { a: { y: 2 }, b: 1 }, { b: null }),
+    }),
+  ],
+  metaFacts: [row({ type: is('finish'), finishReason: is('stop', 'length') }), row({ type: is('abort') })],
+  structured: [
+    structured('set', { path, value }),
+    structured('text-delta', { path, delta: text }),
+    structured('append', { path, items: fc.array(value, { maxLength: 2 }) }),
+    structured('final', { data: value }),
+    row({ type: is('structured-data-invalidated'), streamId }),
+  ],
+  stateFacts: [
+    row({ type: is('output'), output: value }),
+    row({ type: is('state-snapshot'), state: fc.constantFrom({}, { n: 1 }, { l: [] }) }),
+    row({
+      type: is('state-patch'),
+      patches: fc.array(
+        fc.oneof(
+          fc.record({ op: is('add', 'replace', 'test'), path: is('/n', '/l/-', '/l/0', '/__proto__', ''), value }),
+          fc.record({ op: is('remove'), path: is('/n', '/l/0') }),
+          fc.record({ op: is('move', 'copy'), from: is('/n', '/l'), path: is('/m', '/l/0') }),
+        ),
+        { maxLength: 2 },
+      ),
+    }),
+  ],
+  ledgerFacts: [
+    row({ type: is('interrupt'), interruptId: id, input: fc.constant({ kind: 'text' }) }),
+    row({ type: is('step-finish'), usage: fc.constantFrom({ inputTokens: 1 }, { inputTokens: 2, outputTokens: 1 }) }),
+    row({ type: is('message'), messageId: id, role: is('user'), parts: fc.constant([{ type: 'text', text: 'hi' }]) }),
+    row({ type: is('error'), message: text }),
+    row({ type: is('status'), message: text }),
+    row({ type: is('hook-completed'), hookId: id, hook: is('useStep'), result: value }),
+    row({ type: is('from-the-future'), x: value }),
+  ],
+} satisfies Record<string, fc.Arbitrary<Chunk>[]>
+
+const commit = row({ type: is('checkpoint-created'), checkpointId: id })
+const discard = row({ type: is('step-discarded'), reason: is('retry'), usage: fc.constant({ inputTokens: 1 }) }, [
+  'usage',
+])
+const rare = fc.oneof(
+  row({ type: is('run-finished'), status: is('completed', 'failed', 'interrupted', 'aborted') }),
+  row({ type: is('subagent-start'), agentId: is('sub'), agentType: is('s'), toolCallId }),
+  row({
+    type: is('subagent-end'),
+    agentId: is('sub'),
+    agentType: is('s'),
+    toolCallId,
+    status: is('completed', 'failed'),
+  }),
+  row({ type: is('run-paused'), awaits: fc.constant([]) }),
+  row({ type: is('run-resumed'), mode: is('continue') }),
+  row({ type: is('executor-superseded') }),
+)
+const guests = fc.oneof(
+  row({ type: is('tool-approval-response'), toolCallId, approvalId: id, approved: fc.boolean() }),
+  row({ type: is('tool-output-available'), toolCallId, output: value }),
+  row({ type: is('tool-claimed'), toolCallId, until: fc.constant(9) }),
+  row({ type: is('interrupt-response'), interruptId: id, response: value }),
+  row({ type: is('run-requested'), runId: is('r1', 'r3'), program: is('agent:a@1') }),
+  row({ type: is('stop-requested'), runId: is('r1', 'r3') }),
+)
+
+type Item = readonly [from: number | 'guest', chunk: Chunk]
+
+const place = (items: readonly Item[]): Entry[] =>
+  items.map(([from, chunk], i) => ({
+    sequence: i + 1,
+    timestamp: 1000 + i,
+    origin: from === 'guest' ? GUEST : (WRITERS[from] as WriterOrigin),
+    chunk,
+  }))
+
+const START: Item[] = [
+  [0, { type: 'run-started', program: 'agent:a@1' }],
+  [3, { type: 'run-started', program: 'agent:a@1' }],
+]
+
+const items = (chunks: fc.Arbitrary<Chunk>[], writers: number, maxLength: number, ends = 1): fc.Arbitrary<Item[]> => {
+  const from = fc.nat(writers - 1)
+  return fc.array(
+    fc.oneof(
+      { weight: 18, arbitrary: fc.tuple(from, fc.oneof(...chunks)) },
+      { weight: 3, arbitrary: fc.tuple(from, commit) },
+      { weight: 3, arbitrary: fc.tuple(from, discard) },
+      { weight: 2, arbitrary: fc.tuple(fc.constant('guest' as const), guests) },
+      { weight: ends, arbitrary: fc.tuple(from, rare) },
+    ),
+    { maxLength, size: 'max' },
+  )
+}
+
+const everything = Object.values(FAMILIES).flat()
+
+/** Valid entries in any order, whether or not a writer would have let them through. */
+export const anyLog: fc.Arbitrary<Entry[]> = fc
+  .oneof(
+    items(everything, 4, 60),
+    items(everything, 2, 30),
+    ...Object.values(FAMILIES).map(family => items(family, 2, 30)),
+    items([...FAMILIES.toolWords, ...FAMILIES.toolFacts], 2, 40),
+    items(FAMILIES.text, 3, 30, 12),
+  )
+  .map(list => place([...START, ...list]))
+
+/** Facts wait for the commit: one batch of a lane, which a checkpoint ends. */
+const batch = (facts: fc.Arbitrary<Chunk>[], from: fc.Arbitrary<number>): fc.Arbitrary<Item[]> =>
+  fc
+    .tuple(from, fc.array(fc.oneof(...facts), { maxLength: 2 }), commit)
+    .map(([lane, chunks, checkpoint]) => [...chunks, checkpoint].map(chunk => [lane, chunk] as const))
+
+const committed = (families: (keyof typeof FAMILIES)[], writers: number): fc.Arbitrary<Item[]> => {
+  const pick = (facts: boolean) =>
+    families.filter(name => name.endsWith('Facts') === facts).flatMap(name => FAMILIES[name])
+  const from = fc.nat(writers - 1)
+  const one = <T extends number | 'guest'>(lane: fc.Arbitrary<T>, chunk: fc.Arbitrary<Chunk>) =>
+    fc.tuple(lane, chunk).map(item => [item as Item])
+  return fc
+    .array(
+      fc.oneof(
+        { weight: 16, arbitrary: one(from, fc.oneof(...pick(false))) },
+        { weight: 3, arbitrary: batch(pick(true).length ? pick(true) : [commit], from) },
+        { weight: 5, arbitrary: one(from, discard) },
+        { weight: 2, arbitrary: one(fc.constant('guest'), guests) },
+        { weight: 1, arbitrary: one(from, rare) },
+      ),
+      { maxLength: 40, size: 'max' },
+    )
+    .map(list => list.flat())
+}
+
+const names = Object.keys(FAMILIES) as (keyof typeof FAMILIES)[]
+
+/** A log as writers let it through: facts in commits, and nothing written to what another lane has a draft on. */
+export const writtenLog: fc.Arbitrary<Entry[]> = fc
+  .oneof(
+    committed(names, 4),
+    committed(names, 2),
+    committed(['toolWords', 'toolFacts', 'text'], 3),
+    committed(['structured', 'meta', 'content'], 3),
+    committed(['text', 'content', 'meta', 'metaFacts'], 3),
+  )
+  .map(list => {
+    const entries = place([...START, ...list])
+    const refused = new Set<number>()
+    new Fold({ onReport: ({ code, entry }) => code === 'foreign-draft' && refused.add(entry.sequence) }).apply(entries)
+    return entries.filter(entry => !refused.has(entry.sequence))
+  })
+
+export const folded = (entries: readonly Entry[]): View => {
+  const fold = new Fold()
+  fold.apply(entries)
+  return fold.view()
+}
+
+export const clone = <T>(value: T): T => JSON.parse(JSON.stringify(value)) as T
+
+/** The log without the words that a discard takes back. */
+export function withoutDiscarded(entries: readonly Entry[]): Entry[] {
+  const drafts = new Map<string, number[]>()
+  const dropped = new Set<number>()
+  const ended = new Set<string>()
+  for (const { origin, chunk, sequence } of entries) {
+    if ('guest' in origin) continue
+    const { runId, lane, agentId } = origin
+    if (ended.has(runId) || ended.has(`${runId} ${agentId}`)) continue
+    const key = `${runId} ${lane}`
+    const seal = (of: (writer: WriterOrigin) => boolean) => {
+      for (const w of WRITERS) if (of(w)) drafts.delete(`${w.runId} ${w.lane}`)
+    }
+    if (chunk.type === 'checkpoint-created') drafts.delete(key)
+    else if (chunk.type === 'step-discarded') {
+      for (const at of drafts.get(key) ?? []) dropped.add(at)
+      drafts.delete(key)
+    } else if (chunk.type === 'subagent-end') {
+      seal(w => w.runId === runId && w.agentId === chunk.agentId)
+      ended.add(`${runId} ${chunk.agentId}`)
+    } else if (chunk.type === 'run-finished') {
+      seal(w => w.runId === runId)
+      ended.add(runId)
+    } else if (isWord(chunk)) drafts.set(key, [...(drafts.get(key) ?? []), sequence])
+  }
+  return entries.filter(entry => !dropped.has(entry.sequence))
+}
