@@ -128,7 +128,9 @@ function dropOrphans(member) {
   const dist = join(root, member, 'dist')
   if (!existsSync(dist)) return
   const outputs = readdirSync(dist, { recursive: true }).filter(file => file.endsWith('.js'))
-  if (outputs.every(file => existsSync(join(root, member, 'src', file.replace(/\.js$/, '.ts'))))) return
+  const hasSource = file =>
+    ['.ts', '.tsx'].some(end => existsSync(join(root, member, 'src', file.replace(/\.js$/, end))))
+  if (outputs.every(hasSource)) return
   rmSync(dist, { recursive: true })
   rmSync(join(root, member, 'tsconfig.tsbuildinfo'), { force: true })
 }
