@@ -226,6 +226,20 @@ describe('the draft', () => {
     })
   })
 
+  it('keeps nothing where nothing changed', () => {
+    const accumulator = drafted([set('a', 1), append('l', [1])], [set('a', 1), append('l', [])])
+    expect(inverses(accumulator)).toEqual([])
+  })
+
+  it('goes on where a snapshot left it', () => {
+    const chunks = [append('l', [2]), set('o.k', 2), set('o.new', 1)]
+    const accumulator = drafted([append('l', [1]), set('o.k', 1)], chunks)
+    const snapshot = clone(accumulator.snapshot())
+    const restored = StructuredAccumulator.restore(snapshot)
+    for (const chunk of [...chunks, set('l.1', 3), set('o.new', {})]) restored.write(chunk)
+    expect(restored.snapshot().draft).toEqual(snapshot.draft)
+  })
+
   it('keeps nothing for an object that it made itself', () => {
     const accumulator = written(set('a', 1), set('a', 2), final({}))
     expect(accumulator.snapshot().draft).toEqual({ head: null, inverses: [] })

@@ -184,8 +184,8 @@ export class StructuredAccumulator {
   discard(): void {
     const head = this.#head
     if (head === undefined) return
-    this.#head = null // an undo is not recorded
     let data = this.#state?.data
+    // Undoing keeps no new inverses, because the marks cover every place it touches.
     for (const { path, length, old } of this.#inverses.reverse()) {
       const change = length !== undefined ? 'cut' : old !== undefined ? 'set' : 'remove'
       data = this.#change(data, change, length ?? old ?? null, segmentsOf(path), 0)
