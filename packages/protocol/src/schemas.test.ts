@@ -1,11 +1,14 @@
 import * as fc from 'fast-check'
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, vi } from 'vitest'
 import * as z from 'zod'
 import { arbitraryChunk, arbitraryEntry, arbitraryFrame } from './catalogue/chunk.fixture.ts'
 import { catalogue } from './catalogue/table.ts'
 import { checkChunk, checkEntry, checkFrame } from './catalogue/validate.ts'
 import { runs } from './runs.fixture.ts'
 import { ChunkSchema, EntrySchema, FrameSchema } from './schemas.ts'
+
+// A shared machine may be slow; the work is bounded by the counts.
+vi.setConfig({ testTimeout: 60_000 })
 
 const subjects = [
   ['chunk', arbitraryChunk(), checkChunk, ChunkSchema],
@@ -108,16 +111,24 @@ function changed(value: unknown, { path, how, key, value: other }: Change): unkn
   return root.value
 }
 
+/** The paths, as `changed` takes them, of everything inside a value. */
+function* paths(value: unknown, path: readonly number[] = []): Generator<readonly number[]> {
+  yield path
+  if (value === null || typeof value !== 'object' || path.length > 4) return
+  for (const [i, inner] of Object.values(value).entries()) yield* paths(inner, [...path, i])
+}
+
 const show = (value: unknown): string => fc.stringify(value)
 
-describe.each(subjects)('the schema of a %s', (noun, valid, check, schema) => {
+describe.each(subjects)('the schema: %s', (noun, valid, check, schema) => {
   const agree = (value: unknown): boolean => {
-    const problem = check(value)
+    const good = check(value) === undefined
     for (const jitless of [false, true]) {
-      const { success } = schema.safeParse(value, { jitless })
-      expect(success, `${show(value)}: the validator says ${problem ?? 'good'}`).toBe(problem === undefined)
+      if (schema.safeParse(value, { jitless }).success !== good) {
+        throw new Error(`${show(value)}: the validator says ${check(value) ?? 'good'}, the schema does not`)
+      }
     }
-    return problem === undefined
+    return good
   }
 
   it('accepts, as the validator does, what the table describes, and keeps it whole', () => {
@@ -142,6 +153,16 @@ describe.each(subjects)('the schema of a %s', (noun, valid, check, schema) => {
     })
     fc.assert(property, { numRuns: runs(1500) })
     expect(Math.min(good, bad), `${good} were good, ${bad} bad`).toBeGreaterThan(runs(150))
+  })
+
+  it('agrees with the validator wherever a part is missing or something odd stands in its place', () => {
+    const property = fc.property(valid, value => {
+      for (const path of paths(value)) {
+        agree(changed(value, { path, how: 'remove', key: '', value: undefined }))
+        for (const other of oddValues) agree(changed(value, { path, how: 'replace', key: '', value: other }))
+      }
+    })
+    fc.assert(property, { numRuns: runs(20) })
   })
 
   it('agrees with the validator where several things were changed', () => {
