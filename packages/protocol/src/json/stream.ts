@@ -257,6 +257,7 @@ export class JsonStream {
     this.#text = ''
     this.#isKey = isKey
     this.#state = STRING
+    if (!isKey && !this.#repeated) this.#place('')
     return this.#takeString(delta, i + 1)
   }
 
@@ -305,10 +306,11 @@ export class JsonStream {
   }
 
   #grow(grown: string): void {
+    if (grown === '') return
     this.#text += grown
     if (this.#isKey) return
     if (!this.#repeated) this.#place(this.#text)
-    if (grown !== '') this.#options.onGrow?.(grown, this)
+    this.#options.onGrow?.(grown, this)
   }
 
   #endString(): void {

@@ -1,0 +1,403 @@
+import { isDeepStrictEqual } from 'node:util'
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { runs } from '../runs.fixture.ts'
+import { accepted, refused } from './cases.fixture.ts'
+import { JsonStream, type JsonStreamOptions, MAX_JSON_DEPTH } from './stream.ts'
+import { corruptedText, cutLengths, jsonText, splitAt, trickyKeys } from './text.fixture.ts'
+import { isContainer, type Json, type JsonContainer } from './value.ts'
+
+const strict = { strict: true }
+const anyText = jsonText(trickyKeys)
+const corrupted = corruptedText(anyText)
+const units = (text: string) => text.split('')
+
+function feed(pieces: Iterable<string>, options: JsonStreamOptions = strict): JsonStream {
+  const stream = new JsonStream(options)
+  for (const piece of pieces) stream.push(piece)
+  stream.end()
+  return stream
+}
+
+function parsed(text: string): { value: Json } | undefined {
+  try {
+    return { value: JSON.parse(text) }
+  } catch {
+    return undefined
+  }
+}
+
+/** All that a stream tells of a text: growth (joined) and completions in order, the value, the error. */
+function story(pieces: Iterable<string>, options: JsonStreamOptions = strict) {
+  const reports: string[][] = []
+  const stream = feed(pieces, {
+    ...options,
+    onOpen: (container, at) => reports.push(['open', String(at.path()), JSON.stringify(container)]),
+    onGrow(delta, at) {
+      const last = reports.at(-1)
+      if (last?.[0] === 'grow') last[2] += delta
+      else reports.push(['grow', String(at.path()), delta])
+    },
+    onComplete: (value, at) =>
+      reports.push(['complete', String(at.path()), JSON.stringify(value), String(at.repeated)]),
+  })
+  return { reports, status: stream.status, error: stream.error?.message, value: JSON.stringify(stream.value) }
+}
+
+const hasRepeats = (text: string) =>
+  story([text]).reports.some(([kind, , , repeated]) => kind === 'complete' && repeated === 'true')
+
+function* containers(value: Json | undefined): Generator<JsonContainer> {
+  if (!isContainer(value)) return
+  yield value
+  for (const child of Object.values(value)) yield* containers(child)
+}
+
+/** Whether the later of two values only says more than the earlier, `end` being the value that both lead to. */
+function grows(before: Json | undefined, after: Json | undefined, end: Json | undefined): boolean {
+  if (before === undefined) return true
+  if (typeof before === 'string') {
+    const splitsPair = /[\ud800-\udbff]$/.test(before) && /^[\udc00-\udfff]/.test(String(end).slice(before.length))
+    return typeof after === 'string' && after.startsWith(before) && !splitsPair
+  }
+  if (!isContainer(before)) return Object.is(before, after)
+  if (!isContainer(after) || !isContainer(end) || Array.isArray(before) !== Array.isArray(after)) return false
+  return Object.keys(before).every((key, i) => {
+    const [was, is, willBe] = [before, after, end].map(one => Object.getOwnPropertyDescriptor(one, key)?.value)
+    const isLast = !Array.isArray(before) || i === before.length - 1
+    return is !== undefined && (isLast ? grows(was, is, willBe) : isDeepStrictEqual(was, is))
+  })
+}
+
+describe('any split', () => {
+  test('invariants 4, 5: equals JSON.parse', () => {
+    fc.assert(
+      fc.property(anyText, cutLengths, (text, lengths) => {
+        const stream = feed(splitAt(text, lengths))
+        expect(stream.error).toBeUndefined()
+        expect(stream.status).toBe('done')
+        expect(JSON.stringify(stream.value)).toBe(JSON.stringify(JSON.parse(text)))
+        expect(isDeepStrictEqual(stream.value, JSON.parse(text))).toBe(true)
+      }),
+      { numRuns: runs(1500) },
+    )
+  })
+
+  test('invariants 4, 5: at every two places of a text that has everything', () => {
+    const text = `\n{"a":[1,-0.5e+3,true , null,[],{}],"__proto__":{"":"\\u00e9\\ud83d\\ude00😀\\"\\ud83d"},"a":"b"}\t`
+    const whole = story([text])
+    expect(whole.value).toBe(JSON.stringify(JSON.parse(text)))
+    for (let i = 0; i <= text.length; i++) {
+      for (let j = i; j <= text.length; j++) {
+        expect(isDeepStrictEqual(story([text.slice(0, i), text.slice(i, j), text.slice(j)]), whole)).toBe(true)
+      }
+    }
+  })
+
+  test('invariant 4: tells the same of good texts and of bad ones, in either mode', () => {
+    fc.assert(
+      fc.property(corrupted, cutLengths, fc.boolean(), (text, lengths, strict) => {
+        expect(story(splitAt(text, lengths), { strict })).toEqual(story([text], { strict }))
+      }),
+      { numRuns: runs(1000) },
+    )
+  })
+})
+
+describe('what is accepted', () => {
+  test('invariant 5: exactly what JSON.parse accepts', () => {
+    const seen = { done: 0, failed: 0 }
+    fc.assert(
+      fc.property(corrupted, cutLengths, (text, lengths) => {
+        const stream = feed(splitAt(text, lengths))
+        const expected = parsed(text)
+        const status = expected ? 'done' : 'failed'
+        seen[status]++
+        expect(stream.status).toBe(status)
+        expect(stream.error?.code).toBe(expected ? undefined : 'invalid-json')
+        if (expected) expect(isDeepStrictEqual(stream.value, expected.value)).toBe(true)
+      }),
+      { numRuns: runs(3000) },
+    )
+    expect(Math.min(seen.done, seen.failed)).toBeGreaterThan(100)
+  })
+
+  test.each(accepted)('accepts %j', text => {
+    const expected = parsed(text)
+    expect(expected).toBeDefined()
+    for (const pieces of [[text], units(text)]) {
+      const stream = feed(pieces)
+      expect(stream.error).toBeUndefined()
+      expect(isDeepStrictEqual(stream.value, expected?.value)).toBe(true)
+      expect(JSON.stringify(stream.value)).toBe(JSON.stringify(expected?.value))
+    }
+  })
+
+  test.each(refused)('refuses %j', text => {
+    expect(parsed(text)).toBeUndefined()
+    for (const pieces of [[text], units(text)]) {
+      const stream = feed(pieces)
+      expect(stream.status).toBe('failed')
+      expect(stream.error?.message).toMatch(/^offset \d+: expected .+, found .+$/)
+    }
+  })
+
+  test('the error names the offset, what was expected and what was found', () => {
+    const message = (text: string) => feed([text]).error?.message
+    expect(message('{"a" 1}')).toBe('offset 5: expected ":", found "1"')
+    expect(message('[1, undefined]')).toBe('offset 4: expected a value, found "undefined"')
+    expect(message('["ab')).toBe('offset 4: expected more of a string, found the end')
+    expect(message('["\\x"]')).toBe('offset 3: expected an escape, found "x"')
+    expect(message('{} {}')).toBe('offset 3: expected the end, found "{"')
+    expect(feed(['no document'], {}).error?.message).toBe('offset 11: expected "{" or "[", found the end')
+  })
+
+  test('containers nest down to a bound, past which the failure is typed', () => {
+    const nested = (depth: number) => `${'['.repeat(depth)}1${']'.repeat(depth)}`
+    expect(JSON.stringify(feed([nested(MAX_JSON_DEPTH)]).value)).toBe(nested(MAX_JSON_DEPTH))
+    const deeper = feed([nested(MAX_JSON_DEPTH + 1)])
+    expect(deeper.error?.code).toBe('too-large')
+    expect(deeper.error?.message).toBe('offset 512: expected at most 512 levels, found "["')
+    expect(feed(['{"a":'.repeat(100_000)]).error?.code).toBe('too-large')
+  })
+})
+
+describe('the partial value', () => {
+  test('invariants 2, 3, 6: only grows, by whole characters and whole scalars', () => {
+    fc.assert(
+      fc.property(anyText, text => {
+        fc.pre(!hasRepeats(text))
+        const stream = new JsonStream(strict)
+        const end = JSON.parse(text)
+        let before: Json | undefined
+        for (const unit of units(text)) {
+          stream.push(unit)
+          expect(grows(before, stream.value, end)).toBe(true)
+          before = structuredClone(stream.value)
+        }
+      }),
+      { numRuns: runs(400) },
+    )
+  })
+
+  test('invariant 1: what was reported complete never changes, and stays in its place', () => {
+    fc.assert(
+      fc.property(anyText, cutLengths, (text, lengths) => {
+        const complete = new Map<string, { value: Json; was: string }>()
+        const stream = new JsonStream({
+          strict: true,
+          onComplete: (value, at) =>
+            complete.set(JSON.stringify(at.path()), { value, was: JSON.stringify(value) ?? '' }),
+        })
+        const repeats = hasRepeats(text)
+        for (const piece of splitAt(text, lengths)) {
+          stream.push(piece)
+          for (const [path, { value, was }] of complete) {
+            expect(JSON.stringify(value)).toBe(was)
+            if (repeats) continue
+            const inPlace = JSON.parse(path).reduce(
+              (node: JsonContainer, key: string) => Object.getOwnPropertyDescriptor(node, key)?.value,
+              stream.value,
+            )
+            expect(Object.is(inPlace, value)).toBe(true)
+          }
+        }
+      }),
+      { numRuns: runs(300) },
+    )
+  })
+
+  test('invariant 1: a repeated key keeps its old value until the new one is complete', () => {
+    const text = '{"a":{"b":["x"]},"c":1,"a":{"b":["longer",2],"a":1,"a":"z"},"c":"text"}'
+    const [first, second] = [{ b: ['x'] }, { b: ['longer', 2], a: 'z' }]
+    const stream = new JsonStream(strict)
+    const seen: unknown[] = []
+    for (const unit of units(text)) {
+      stream.push(unit)
+      const { a, c } = structuredClone(stream.value ?? {}) as { a?: Json; c?: Json }
+      if (c !== undefined && !isDeepStrictEqual(seen.at(-1), [a, c])) seen.push([a, c])
+      expect(stream.snapshot()).toEqual(stream.value)
+    }
+    expect(seen).toEqual([
+      [first, 1],
+      [second, 1],
+      [second, 'text'],
+    ])
+    expect(JSON.stringify(stream.value)).toBe(JSON.stringify(JSON.parse(text)))
+  })
+
+  test('invariant 3: neither half an escape nor half a pair shows, and a lone surrogate does in the end', () => {
+    const shown = (text: string) => {
+      const stream = new JsonStream(strict)
+      return units(text).map(unit => {
+        stream.push(unit)
+        return stream.value
+      })
+    }
+    expect(shown('"a\\n\\u00e9"').at(-1)).toBe('a\né')
+    expect(new Set(shown('"a\\n\\u00e9"'))).toEqual(new Set(['', 'a', 'a\n', 'a\né']))
+    expect(new Set(shown('"a\\ud83d\\ude00b"'))).toEqual(new Set(['', 'a', 'a😀', 'a😀b']))
+    expect(new Set(shown('"a😀b"'))).toEqual(new Set(['', 'a', 'a😀', 'a😀b']))
+    expect(new Set(shown('"\ud83dx\\ud83d"'))).toEqual(new Set(['', '\ud83dx', '\ud83dx\ud83d']))
+    expect(new Set(shown('"\\ud83d\\ud83d\ude00"'))).toEqual(new Set(['', '\ud83d', '\ud83d😀']))
+  })
+
+  test('invariant 6: a key appears with the start of its value, a scalar when it is whole', () => {
+    const shown = (text: string) => {
+      const stream = new JsonStream(strict)
+      stream.push(text)
+      return JSON.stringify(stream.value)
+    }
+    expect(['{"a', '{"a"', '{"a":', '{"a": '].map(shown)).toEqual(['{}', '{}', '{}', '{}'])
+    expect(['{"a":"', '{"a":{', '{"a":['].map(shown)).toEqual(['{"a":""}', '{"a":{}}', '{"a":[]}'])
+    expect(['[12', '[12,', '[tru', '[true]'].map(shown)).toEqual(['[]', '[12]', '[]', '[true]'])
+    expect(feed(['12']).value).toBe(12)
+  })
+
+  test('invariant 7: a failure keeps the value, and nothing after it counts', () => {
+    const reports: Json[] = []
+    const stream = new JsonStream({ onComplete: value => void reports.push(value) })
+    stream.push('{"a":[1,2,"te\\n')
+    stream.push('xt\u0001 more"]} {"b":1}')
+    const { error } = stream
+    expect(stream.status).toBe('failed')
+    expect(stream.value).toEqual({ a: [1, 2, 'te\nxt'] })
+    stream.push('"],"b":3}')
+    expect(stream.end()).toBe(false)
+    expect(stream.value).toEqual({ a: [1, 2, 'te\nxt'] })
+    expect(stream.snapshot()).toEqual({ a: [1, 2, 'te\nxt'] })
+    expect(stream.error).toBe(error)
+    expect(reports).toEqual([1, 2])
+  })
+
+  test('invariant 9: a megabyte in small deltas, read and kept after each, is a matter of a moment', () => {
+    const text = JSON.stringify({ text: 'lorem ipsum "dolor"\n'.repeat(25_000), list: [...Array(60_000).keys()] })
+    const grown: number[] = []
+    const stream = new JsonStream({ onGrow: delta => void grown.push(delta.length) })
+    const started = performance.now()
+    for (let i = 0; i < text.length; i += 4) {
+      stream.push(text.slice(i, i + 4))
+      if (!isContainer(stream.value)) throw new Error('no partial value')
+    }
+    expect(stream.end()).toBe(true)
+    expect(grown.reduce((a, b) => a + b)).toBe(25_000 * 20)
+    expect(isDeepStrictEqual(stream.value, JSON.parse(text))).toBe(true)
+    expect(performance.now() - started).toBeLessThan(5_000)
+  })
+})
+
+describe('snapshots', () => {
+  test('invariant 8: never change, equal the value of their moment, and share what is complete', () => {
+    fc.assert(
+      fc.property(anyText, cutLengths, (text, lengths) => {
+        const complete = new Set<Json>()
+        const stream = new JsonStream({ strict: true, onComplete: value => void complete.add(value) })
+        const repeats = hasRepeats(text)
+        const kept: [Json | undefined, string | undefined][] = []
+        for (const piece of splitAt(text, lengths)) {
+          stream.push(piece)
+          const snapshot = stream.snapshot()
+          expect(isDeepStrictEqual(snapshot, stream.value)).toBe(true)
+          const [before, was] = kept.at(-1) ?? []
+          const now = JSON.stringify(snapshot)
+          if (now === was && !repeats) expect(snapshot).toBe(before)
+          const copies = [...containers(snapshot)].filter(one => !complete.has(one)).length
+          if (snapshot !== before) expect(copies).toBeLessThanOrEqual(stream.depth)
+          expect(stream.snapshot()).toBe(snapshot)
+          kept.push([snapshot, now])
+        }
+        for (const [snapshot, was] of kept) expect(JSON.stringify(snapshot)).toBe(was)
+      }),
+      { numRuns: runs(500) },
+    )
+  })
+
+  test('invariant 8: a held snapshot does not follow the live value', () => {
+    const stream = new JsonStream()
+    stream.push('{"a":{"b":[1,"te')
+    const held = stream.snapshot()
+    stream.push('xt"],"c":2},"a":{}}')
+    expect(held).toEqual({ a: { b: [1, 'te'] } })
+    expect(stream.snapshot()).toEqual({ a: {} })
+    expect(stream.snapshot()).toBe(stream.snapshot())
+  })
+})
+
+describe('around the document', () => {
+  const value = { a: [1, '```'] }
+  const document = JSON.stringify(value)
+
+  test.each([
+    document,
+    `\`\`\`json\n${document}\n\`\`\``,
+    `\`\`\`\n${document}\`\`\`\n`,
+    `\`\`\`json${document}\`\`\``,
+    `Sure! Here is "it":\n\n\`\`\`json\n${document}\n\`\`\`\nAnything else? {"b": 2}`,
+    `The answer is 42: ${document} (as asked)`,
+    `\ufeff  ${document}`,
+  ])('skips a fence and prose: %j', text => {
+    for (const pieces of [[text], units(text)]) {
+      const stream = feed(pieces, {})
+      expect(stream.error).toBeUndefined()
+      expect(stream.status).toBe('done')
+      expect(stream.value).toEqual(value)
+    }
+    expect(feed([text]).status).toBe(text === document ? 'done' : 'failed')
+  })
+
+  test('is done with the last bracket, and deaf after it', () => {
+    const stream = new JsonStream()
+    stream.push('Here: [1]')
+    expect(stream.status).toBe('done')
+    stream.push(', 2] {"')
+    expect(stream.end()).toBe(true)
+    expect(stream.value).toEqual([1])
+  })
+
+  test('a scalar is a document in strict mode only, and a number ends with the text', () => {
+    const stream = new JsonStream(strict)
+    stream.push('-1')
+    stream.push('2.5')
+    expect([stream.status, stream.value]).toEqual(['partial', undefined])
+    expect(stream.end()).toBe(true)
+    expect([stream.status, stream.value]).toEqual(['done', -12.5])
+    stream.push('x')
+    expect([stream.status, stream.end()]).toEqual(['done', true])
+    expect(feed(['"text"'], {}).status).toBe('failed')
+  })
+
+  test('in strict mode only white space may follow', () => {
+    const stream = new JsonStream(strict)
+    stream.push('[] \n')
+    expect(stream.status).toBe('done')
+    stream.push(' x')
+    expect(stream.status).toBe('failed')
+    expect(stream.value).toEqual([])
+  })
+})
+
+describe('reports', () => {
+  test('come in document order, with paths', () => {
+    const { reports } = story(['{"a":[1,{"b":"x', 'y"}],"":null}'])
+    expect(reports).toEqual([
+      ['open', '', '{}'],
+      ['open', 'a', '[]'],
+      ['complete', 'a,0', '1', 'false'],
+      ['open', 'a,1', '{}'],
+      ['grow', 'a,1,b', 'xy'],
+      ['complete', 'a,1,b', '"xy"', 'false'],
+      ['complete', 'a,1', '{"b":"xy"}', 'false'],
+      ['complete', 'a', '[1,{"b":"xy"}]', 'false'],
+      ['complete', '', 'null', 'false'],
+      ['complete', '', '{"a":[1,{"b":"xy"}],"":null}', 'false'],
+    ])
+  })
+
+  test('growth comes once a push and string, however many escapes it has', () => {
+    const deltas: string[] = []
+    const stream = new JsonStream({ onGrow: delta => void deltas.push(delta) })
+    stream.push('["a\\n\\u0062c","d')
+    stream.push('\\"e"')
+    expect(deltas).toEqual(['a\nbc', 'd', '"e'])
+  })
+})
