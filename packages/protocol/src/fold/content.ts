@@ -6,7 +6,7 @@ import type { Entry, WriterOrigin } from '../entry.ts'
 import { ProtocolError } from '../error.ts'
 import type { Json } from '../json/value.ts'
 import { applyPatch } from '../state/patch.ts'
-import { StructuredAccumulator, type StructuredState } from '../structured/accumulator.ts'
+import { StructuredAccumulator } from '../structured/accumulator.ts'
 import type { Changes } from './changes.ts'
 import { Lane } from './lane.ts'
 import type { RunRecord } from './ledger.ts'
@@ -15,7 +15,7 @@ import { mergeMetadata } from './metadata.ts'
 import { ObjectCell } from './object.ts'
 import { isTool, type PartCell } from './part.ts'
 import { isSettled, nextTool, pick, type ToolChunk } from './tool.ts'
-import type { Draft, Message, Meta, Part, Pending, TextPart, ToolPart, View } from './view.ts'
+import type { Draft, Message, Meta, Part, Pending, StructuredObject, TextPart, ToolPart, View } from './view.ts'
 
 /** Why a write was dropped: the code, and a sentence for people. */
 export type Refusal = readonly [code: 'foreign-draft' | 'out-of-order' | 'refused', message: string]
@@ -101,7 +101,7 @@ export class Content {
         return this.#whole(entry, chunk)
       case 'structured-data':
       case 'structured-data-invalidated':
-        return this.#object(chunk, lane)
+        return this.#object(entry, chunk, lane)
       case 'state-snapshot':
         return this.#setState(chunk.state)
       case 'state-patch':
@@ -135,7 +135,12 @@ export class Content {
     let cell = this.#calls.get(toolCallId)
     if (cell?.isHeldFrom(lane)) return HELD
     const author = cell?.message.author
-    if (author && 'run' in author && !author.run.isOpen) return ['out-of-order', 'the run of this call has ended']
+    if (author && 'run' in author) {
+      if (!author.run.isOpen) return ['out-of-order', 'the run of this call has ended']
+      if (writer && (author.run !== writer.run || author.agentId !== writer.origin.agentId)) {
+        return ['refused', 'the call is of another agent']
+      }
+    }
     if (chunk.type === 'tool-input-delta' && cell?.isGrowing) {
       if (lane) cell.draft(lane)
       return this.#grew(cell, chunk.delta, lane)
@@ -229,16 +234,22 @@ export class Content {
     return undefined
   }
 
-  #object(chunk: StructuredDataChunk | StructuredDataInvalidatedChunk, lane: Lane): Refusal | undefined {
+  #object(
+    { sequence }: Entry,
+    chunk: StructuredDataChunk | StructuredDataInvalidatedChunk,
+    lane: Lane,
+  ): Refusal | undefined {
     const { streamId } = chunk
     const cell = this.#objects.get(streamId) ?? new ObjectCell(streamId, new StructuredAccumulator())
     if (cell.isHeldFrom(lane)) return HELD
-    if (chunk.type === 'structured-data-invalidated' && !cell.accumulator.read())
+    if (chunk.type === 'structured-data-invalidated' && cell.at === undefined) {
       return ['out-of-order', 'the object is unknown']
+    }
     return attempt(() => {
       if (chunk.type === 'structured-data') cell.accumulator.write(chunk)
       else cell.accumulator.invalidate()
       cell.draft(lane)
+      cell.wrote(chunk.type === 'structured-data' ? sequence : undefined)
       this.#objects.set(streamId, cell)
       this.changes.structured.add(streamId)
     })
@@ -302,7 +313,7 @@ export class Content {
   #seal(lane: Lane): undefined {
     for (const cell of lane.drafted) {
       cell.seal()
-      if (cell instanceof ObjectCell && cell.accumulator.read() === undefined) this.#objects.delete(cell.streamId)
+      if (cell instanceof ObjectCell && cell.at === undefined) this.#objects.delete(cell.streamId)
     }
     lane.drafted = []
     lane.growing = undefined
@@ -314,7 +325,7 @@ export class Content {
       cell.undo()
       if (cell instanceof ObjectCell) {
         this.changes.structured.add(cell.streamId)
-        if (cell.accumulator.read() === undefined) this.#objects.delete(cell.streamId)
+        if (cell.at === undefined) this.#objects.delete(cell.streamId)
       } else if (cell instanceof MessageCell) messages.add(cell)
       else {
         const part = cell as PartCell
@@ -369,8 +380,8 @@ export class Content {
     return this.#ids
   }
 
-  object(streamId: string): StructuredState | undefined {
-    return this.#objects.get(streamId)?.accumulator.read()
+  object(streamId: string): StructuredObject | undefined {
+    return this.#objects.get(streamId)?.read()
   }
 
   /** The calls that wait for somebody; one that is still a draft waits for nobody yet. */
@@ -400,11 +411,12 @@ export class Content {
     // In an order that does not depend on which lane wrote first, so that equal contents have equal views.
     const name = ({ runId, lane }: Draft) => JSON.stringify([runId, lane])
     drafts.sort((a, b) => (name(a) < name(b) ? -1 : 1))
-    const structured: StructuredState[] = []
-    for (const { accumulator } of this.#objects.values()) {
-      const state = accumulator.read()
-      if (state) structured.push(state)
+    const structured: StructuredObject[] = []
+    for (const cell of this.#objects.values()) {
+      const object = cell.read()
+      if (object) structured.push(object)
     }
+    structured.sort((a, b) => a.at - b.at)
     return {
       messages: this.#order.map(message => message.read()),
       structured,
@@ -420,8 +432,8 @@ export class Content {
     this.#state = view.state
     this.#output = view.output
     for (const message of view.messages) this.#restoreMessage(message, runs)
-    for (const state of view.structured) {
-      this.#objects.set(state.streamId, new ObjectCell(state.streamId, StructuredAccumulator.restore({ state })))
+    for (const { at, ...state } of view.structured) {
+      this.#objects.set(state.streamId, new ObjectCell(state.streamId, StructuredAccumulator.restore({ state }), at))
     }
     for (const draft of view.drafts) this.#restoreDraft(draft)
   }
@@ -447,11 +459,15 @@ export class Content {
     const lane = this.lane(draft)
     for (const undo of draft.undo) {
       if ('streamId' in undo) {
-        const { streamId, draft } = undo
-        const state = this.object(streamId)
-        const accumulator = StructuredAccumulator.restore({ ...(state && { state }), draft })
-        const cell = new ObjectCell(streamId, accumulator)
-        cell.own(lane)
+        const { streamId, draft, at } = undo
+        const old = this.#objects.get(streamId)
+        const state = old?.accumulator.read()
+        const cell = new ObjectCell(
+          streamId,
+          StructuredAccumulator.restore({ ...(state && { state }), draft }),
+          old?.at,
+        )
+        cell.resume(lane, at)
         this.#objects.set(streamId, cell)
         continue
       }

@@ -1,14 +1,13 @@
 import type { Chunk, DataChunk } from '../catalogue/chunk.ts'
 import { type Entry, isGuest, type WriterOrigin } from '../entry.ts'
 import { ProtocolError } from '../error.ts'
-import type { StructuredState } from '../structured/accumulator.ts'
 import { type Change, Changes } from './changes.ts'
 import { Content, type Refusal, type Writer } from './content.ts'
 import type { Gained, Mark } from './growth.ts'
 import { Ledger } from './ledger.ts'
 import type { PartCell } from './part.ts'
 import type { ToolChunk } from './tool.ts'
-import { FOLD_VERSION, type Message, type Part, type Pending, type View } from './view.ts'
+import { FOLD_VERSION, type Message, type Part, type Pending, type StructuredObject, type View } from './view.ts'
 
 /** What broke the protocol and was dropped (law 9): an event, not part of the view. */
 export interface Report {
@@ -129,6 +128,7 @@ export class Fold {
   }
 
   #fold(entry: Entry, chunk: Chunk, withContent: boolean): void {
+    this.#growing = undefined
     if (entry.internal) {
       const { internal, ...open } = entry
       this.#internal ??= new Fold()
@@ -148,8 +148,7 @@ export class Fold {
       if (taken) this.#changes.ledger = true
       if (withContent) this.#write(entry, chunk, writer)
     }
-    const growing = writer?.lane.growing
-    this.#growing = growing?.isGrowing ? growing : undefined
+    if (writer?.lane.growing?.isGrowing) this.#growing = writer.lane.growing
   }
 
   #write(entry: Entry, chunk: Chunk, writer: Writer | undefined): void {
@@ -200,7 +199,7 @@ export class Fold {
   }
 
   /** A structured object; the same object until it changes. */
-  structured(streamId: string): StructuredState | undefined {
+  structured(streamId: string): StructuredObject | undefined {
     return this.#content.object(streamId)
   }
 

@@ -175,11 +175,14 @@ export type Pending =
   | { readonly kind: 'client-tool'; readonly id: string; readonly messageId: string; readonly part: ToolPart }
   | { readonly kind: 'interrupt'; readonly id: string; readonly interrupt: Interrupt }
 
+/** A structured object, and the sequence of its first surviving write. */
+export type StructuredObject = StructuredState & { readonly at: number }
+
 /** What a discard restores: of one value each, a length or an old value. */
 export type Undo =
   | { readonly message: string; readonly key: string; readonly part?: Part; readonly length?: number }
   | { readonly message: string; readonly meta: Meta | null }
-  | { readonly streamId: string; readonly draft: StructuredDraft }
+  | { readonly streamId: string; readonly draft: StructuredDraft; readonly at?: number }
 
 /** What a message holds beside its parts. */
 export interface Meta {
@@ -204,7 +207,7 @@ export interface View {
   readonly messages: readonly Message[]
   readonly state?: Json
   readonly output?: Json
-  readonly structured: readonly StructuredState[]
+  readonly structured: readonly StructuredObject[]
   readonly pendings: readonly Pending[]
   readonly interrupts: readonly Interrupt[]
   readonly runs: readonly Run[]

@@ -1,0 +1,33 @@
+// A small hand to write logs by: each call is the next entry of one log.
+
+import type { Chunk } from '../catalogue/chunk.ts'
+import type { Entry, Origin, WriterOrigin } from '../entry.ts'
+import { Fold, type Report } from './fold.ts'
+
+export const MAIN: WriterOrigin = { runId: 'r1', lane: 'main', agentId: 'r1', agentType: 'assistant', step: 1 }
+export const TOOL: WriterOrigin = { ...MAIN, lane: 'tool' }
+export const CHILD: WriterOrigin = { ...MAIN, lane: 'child', agentId: 'sub', agentType: 'researcher' }
+export const ADA: Origin = { guest: 'ada', runId: 'r1' }
+
+/** A log that grows, with its fold and what the fold reported. */
+export function writing() {
+  const log: Entry[] = []
+  const reports: Report['code'][] = []
+  const transient: Chunk[] = []
+  const fold = new Fold({
+    onReport: report => reports.push(report.code),
+    onTransient: entry => transient.push(entry.chunk),
+  })
+  const say = (chunk: Chunk, origin: Origin = MAIN, internal?: true): Fold => {
+    const sequence = log.length + 1
+    const entry: Entry = { sequence, timestamp: 1000 + sequence, origin, chunk, ...(internal && { internal }) }
+    log.push(entry)
+    fold.apply([entry])
+    return fold
+  }
+  const parts = (id = 'r1/r1') => fold.message(id)?.parts ?? []
+  return { log, fold, reports, transient, say, parts }
+}
+
+export const commit: Chunk = { type: 'checkpoint-created', checkpointId: 'cp' }
+export const discard: Chunk = { type: 'step-discarded', reason: 'retry' }

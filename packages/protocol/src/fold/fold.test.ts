@@ -1,0 +1,436 @@
+import { describe, expect, test } from 'vitest'
+import type { Chunk } from '../catalogue/chunk.ts'
+import type { Entry } from '../entry.ts'
+import { ADA, CHILD, commit, discard, MAIN, TOOL, writing } from './entries.fixture.ts'
+import { Fold } from './fold.ts'
+import type { ToolPart, View } from './view.ts'
+
+describe('messages', () => {
+  test('a turn: the user message came whole, the answer streams and is sent', () => {
+    const { say, fold } = writing()
+    say({ type: 'run-started', program: 'agent:assistant@1' })
+    say({ type: 'message', messageId: 'u1', role: 'user', parts: [{ type: 'text', text: 'Hi' }] })
+    say({ type: 'start' })
+    expect(fold.message('r1/r1')).toMatchObject({ role: 'assistant', status: 'streaming', runId: 'r1', parts: [] })
+    say({ type: 'text-start', id: '1' })
+    say({ type: 'text-delta', id: '1', delta: 'Hel' })
+    say({ type: 'text-delta', id: '1', delta: 'lo' })
+    expect(fold.message('r1/r1')?.parts).toMatchObject([{ type: 'text', text: 'Hello', state: 'streaming' }])
+    say({ type: 'text-end', id: '1' })
+    say({ type: 'finish', finishReason: 'stop' })
+    say({ type: 'run-finished', status: 'completed' })
+    expect(fold.messageIds).toEqual(['u1', 'r1/r1'])
+    expect(fold.message('u1')).toMatchObject({ role: 'user', status: 'sent', createdAt: 1002 })
+    expect(fold.message('r1/r1')).toMatchObject({ status: 'sent', finishReason: 'stop', createdAt: 1001 })
+    expect(fold.message('r1/r1')?.parts).toMatchObject([{ text: 'Hello', state: 'done' }])
+  })
+
+  test.each([
+    ['completed', 'sent'],
+    ['failed', 'error'],
+    ['interrupted', 'cancelled'],
+    ['aborted', 'cancelled'],
+  ] as const)('a run that ends %s leaves its message %s', (status, expected) => {
+    const { say, fold } = writing()
+    say({ type: 'text-delta', id: '1', delta: 'x' })
+    say({ type: 'error', message: 'overloaded', code: 'provider_overloaded', retryable: true })
+    say({ type: 'run-finished', status })
+    const message = fold.message('r1/r1')
+    expect(message?.status).toBe(expected)
+    expect(message?.error).toEqual(
+      status === 'failed' ? { message: 'overloaded', code: 'provider_overloaded', retryable: true } : undefined,
+    )
+  })
+
+  test('abort cancels the message', () => {
+    const { say, fold } = writing()
+    say({ type: 'text-delta', id: '1', delta: 'x' })
+    say({ type: 'abort' })
+    say({ type: 'run-finished', status: 'completed' })
+    expect(fold.message('r1/r1')?.status).toBe('cancelled')
+  })
+
+  test('metadata merges deeply, arrays replace, prototype keys are ordinary', () => {
+    const { say, fold } = writing()
+    say({ type: 'start', metadata: { a: { x: 1 }, l: [1, 2] } })
+    say({ type: 'message-metadata', metadata: JSON.parse('{"a":{"y":2},"l":[3],"__proto__":{"z":1}}') })
+    const { metadata } = fold.message('r1/r1') as { metadata: object }
+    expect(JSON.stringify(metadata)).toBe('{"a":{"x":1,"y":2},"l":[3],"__proto__":{"z":1}}')
+    expect((metadata as { z?: number }).z).toBeUndefined()
+  })
+
+  test('an agent never writes into a message of a client that chose the same id', () => {
+    const { say, fold, reports } = writing()
+    say({ type: 'message', messageId: 'r1/r1', role: 'user', parts: [{ type: 'text', text: 'mine' }] })
+    say({ type: 'text-delta', id: '1', delta: 'yours' })
+    expect(fold.messageIds).toEqual(['r1/r1', 'r1/r1/'])
+    expect(fold.message('r1/r1')?.parts).toMatchObject([{ text: 'mine' }])
+    say({ type: 'message', messageId: 'r1/r1', role: 'user', parts: [] })
+    expect(reports).toEqual(['refused'])
+  })
+
+  test('a sub-agent has a message of its own, nested by the call that it works for', () => {
+    const { say, fold, reports } = writing()
+    say({ type: 'tool-input-available', toolCallId: 'c1', toolName: 'research', input: {} })
+    say({ type: 'subagent-start', agentId: 'sub', agentType: 'researcher', toolCallId: 'c1' })
+    say(commit)
+    say({ type: 'text-delta', id: '1', delta: 'found' }, CHILD)
+    expect(fold.message('r1/sub')).toMatchObject({
+      status: 'streaming',
+      agentType: 'researcher',
+      parent: { messageId: 'r1/r1', toolCallId: 'c1' },
+    })
+    say({ type: 'subagent-end', agentId: 'sub', agentType: 'researcher', toolCallId: 'c1', status: 'completed' }, CHILD)
+    expect(fold.message('r1/sub')).toMatchObject({ status: 'sent', parts: [{ text: 'found', state: 'done' }] })
+    expect(fold.message('r1/r1')?.status).toBe('streaming')
+    say({ type: 'text-delta', id: '1', delta: ' more' }, CHILD)
+    expect(reports).toEqual(['after-end'])
+    expect(fold.message('r1/sub')?.parts).toMatchObject([{ text: 'found' }])
+  })
+
+  test('messages stand in the order of their first surviving write', () => {
+    const { say, fold } = writing()
+    say({ type: 'text-delta', id: '1', delta: 'taken back' })
+    say({ type: 'text-delta', id: '1', delta: 'child' }, CHILD)
+    say({ type: 'data-progress', id: 'p', data: 1 }, TOOL)
+    expect(fold.messageIds).toEqual(['r1/r1', 'r1/sub'])
+    say(discard)
+    expect(fold.messageIds).toEqual(['r1/sub', 'r1/r1'])
+    expect(fold.message('r1/r1')).toMatchObject({ at: 3, parts: [{ type: 'data-progress' }] })
+  })
+})
+
+describe('parts out of protocol', () => {
+  test('a delta whose start was not seen opens its part; an end without a start does not', () => {
+    const { say, parts, reports } = writing()
+    say({ type: 'text-end', id: '1' })
+    say({ type: 'text-delta', id: '1', delta: 'a' })
+    say({ type: 'reasoning-delta', id: '1', delta: 'b' })
+    expect(parts()).toMatchObject([
+      { type: 'text', text: 'a' },
+      { type: 'reasoning', text: 'b' },
+    ])
+    expect(reports).toEqual(['out-of-order'])
+  })
+
+  test('a second start, and anything under the id of a part that ended, is dropped', () => {
+    const { say, parts, reports } = writing()
+    say({ type: 'text-start', id: '1' })
+    say({ type: 'text-start', id: '1' })
+    say({ type: 'text-delta', id: '1', delta: 'a' })
+    say({ type: 'text-end', id: '1' })
+    say({ type: 'text-delta', id: '1', delta: 'b' })
+    say({ type: 'text-start', id: '1' })
+    say({ type: 'text-end', id: '1' })
+    expect(parts()).toMatchObject([{ text: 'a', state: 'done' }])
+    expect(reports).toEqual(['out-of-order', 'out-of-order', 'out-of-order', 'out-of-order'])
+  })
+
+  test('interleaved parts of one writer each grow', () => {
+    const { say, parts } = writing()
+    for (const delta of ['a', 'b', 'c']) {
+      say({ type: 'text-delta', id: '1', delta })
+      say({ type: 'reasoning-delta', id: '2', delta: delta.toUpperCase() })
+    }
+    expect(parts()).toMatchObject([{ text: 'abc' }, { text: 'ABC' }])
+  })
+
+  test('data of an id is replaced in place, without an id it is added, transient data is told and not kept', () => {
+    const { say, parts, transient } = writing()
+    say({ type: 'data-weather', id: 'w', data: 1 })
+    say({ type: 'data-weather', data: 2 })
+    say({ type: 'data-weather', id: 'w', data: 3 })
+    say({ type: 'data-weather', id: 'w', data: 4, transient: true })
+    expect(parts()).toMatchObject([
+      { id: 'w', data: 3, at: 1 },
+      { data: 2, at: 2 },
+    ])
+    expect(transient).toEqual([{ type: 'data-weather', id: 'w', data: 4, transient: true }])
+  })
+
+  test('sources and files of one id stand once; step marks stand each time', () => {
+    const { say, parts } = writing()
+    say({ type: 'step-start' })
+    say({ type: 'source-url', sourceId: 's', url: 'https://a.example' })
+    say({ type: 'source-url', sourceId: 's', url: 'https://a.example', title: 'A' })
+    say({ type: 'file', id: 'f', url: 'data:,1', mediaType: 'text/plain' })
+    say({ type: 'file', id: 'f', url: 'data:,2', mediaType: 'text/plain' })
+    say({ type: 'step-start' })
+    expect(parts().map(part => part.type)).toEqual(['step-start', 'source-url', 'file', 'step-start'])
+    expect(parts()).toMatchObject([{}, { title: 'A' }, { id: 'f', url: 'data:,2' }, {}])
+  })
+
+  test('an entry that was dropped does not lend its writer to the next one', () => {
+    const { say, parts } = writing()
+    say({ type: 'subagent-end', agentId: 'sub', agentType: 'researcher', toolCallId: 'c1', status: 'completed' })
+    say({ type: 'text-delta', id: '1', delta: 'a' }, TOOL)
+    say(discard, CHILD)
+    say({ type: 'text-delta', id: '1', delta: 'b' }, CHILD)
+    expect(parts()).toMatchObject([{ text: 'a' }])
+  })
+
+  test('a call is written to by its own agent, or by a guest', () => {
+    const { say, parts, reports } = writing()
+    say({ type: 'tool-input-start', toolCallId: 'c1', toolName: 't' })
+    say(commit)
+    say({ type: 'tool-input-delta', toolCallId: 'c1', delta: '{' }, CHILD)
+    say({ type: 'tool-input-delta', toolCallId: 'c1', delta: '{' }, { ...MAIN, runId: 'r2', agentId: 'r2' })
+    expect(reports).toEqual(['refused', 'refused'])
+    expect(parts()[0]).not.toHaveProperty('inputText')
+  })
+
+  test('an object that was taken away and began anew stands where it began', () => {
+    const { say, fold } = writing()
+    const set = (streamId: string): Chunk => ({
+      type: 'structured-data',
+      streamId,
+      dataType: 'd',
+      kind: 'set',
+      path: 'a',
+      value: 1,
+    })
+    const ids = () => fold.view().structured.map(object => object.streamId)
+    say(set('x'))
+    say(set('y'))
+    say(commit)
+    say({ type: 'structured-data-invalidated', streamId: 'x' })
+    expect(ids()).toEqual(['y'])
+    say(set('x'))
+    expect(ids()).toEqual(['y', 'x'])
+    say(discard)
+    expect(ids()).toEqual(['x', 'y'])
+  })
+
+  test('an unknown type is passed over without a report', () => {
+    const { say, fold, reports } = writing()
+    say({ type: 'hologram', shape: 'cube' } as unknown as Chunk)
+    expect(fold.head).toBe(1)
+    expect(fold.messageIds).toEqual([])
+    expect(reports).toEqual([])
+  })
+
+  test('law 7: nothing of a run follows its end, and nothing is left streaming', () => {
+    const { say, fold, parts, reports } = writing()
+    say({ type: 'text-delta', id: '1', delta: 'a' })
+    say({ type: 'tool-input-start', toolCallId: 'c1', toolName: 't' })
+    say({ type: 'tool-input-delta', toolCallId: 'c1', delta: '{"q":"par' })
+    say({ type: 'run-finished', status: 'interrupted', reason: 'stopped' })
+    expect(parts()).toMatchObject([
+      { text: 'a', state: 'done' },
+      { state: 'output-error', code: 'interrupted', input: { q: 'par' } },
+    ])
+    say({ type: 'text-delta', id: '1', delta: 'b' })
+    say({ type: 'tool-output-available', toolCallId: 'c1', output: 1 }, ADA)
+    expect(reports).toEqual(['after-end', 'out-of-order'])
+    expect(parts()).toMatchObject([{ text: 'a' }, { state: 'output-error' }])
+    expect(fold.view().runs).toMatchObject([{ status: 'interrupted', reason: 'stopped' }])
+  })
+})
+
+describe('drafts', () => {
+  test('law 3: a discard takes back the words of its own lane and no others', () => {
+    const { say, fold, parts } = writing()
+    say({ type: 'text-delta', id: '1', delta: 'kept' })
+    say(commit)
+    say({ type: 'text-delta', id: '1', delta: ' gone' })
+    say({ type: 'message-metadata', metadata: { draft: true } })
+    say({ type: 'structured-data', streamId: 's', dataType: 'd', kind: 'append', path: 'rows', items: [1] })
+    say({ type: 'data-x', id: 'x', data: 'other lane' }, TOOL)
+    say(discard)
+    expect(parts()).toMatchObject([{ text: 'kept', state: 'streaming' }, { data: 'other lane' }])
+    expect(fold.message('r1/r1')?.metadata).toBeUndefined()
+    expect(fold.view().structured).toEqual([])
+    expect(fold.view().drafts).toMatchObject([{ lane: 'tool' }])
+  })
+
+  test('what a draft touched belongs to its lane until the commit', () => {
+    const { say, parts, reports } = writing()
+    say({ type: 'data-x', id: 'x', data: 1 })
+    say({ type: 'data-x', id: 'x', data: 2 }, TOOL)
+    expect(reports).toEqual(['foreign-draft'])
+    say(commit)
+    say({ type: 'data-x', id: 'x', data: 3 }, TOOL)
+    expect(parts()).toMatchObject([{ data: 3 }])
+  })
+
+  test('a preliminary output is progress, and a discard takes it back', () => {
+    const { say, parts } = writing()
+    say({ type: 'tool-input-available', toolCallId: 'c1', toolName: 't', input: {} })
+    say(commit)
+    say({ type: 'tool-output-available', toolCallId: 'c1', output: '10%', preliminary: true }, TOOL)
+    expect(parts()).toMatchObject([{ state: 'input-available', progress: '10%' }])
+    expect(parts()[0]).not.toHaveProperty('output')
+    say(discard, TOOL)
+    expect(parts()[0]).not.toHaveProperty('progress')
+    say({ type: 'tool-output-available', toolCallId: 'c1', output: 'done' }, TOOL)
+    say(commit, TOOL)
+    expect(parts()).toMatchObject([{ state: 'output-available', output: 'done' }])
+  })
+
+  test('the inverse of a text is a length, never a copy', () => {
+    const { say, fold } = writing()
+    say({ type: 'text-delta', id: '1', delta: 'a long text' })
+    say(commit)
+    say({ type: 'text-delta', id: '1', delta: ' and more' })
+    expect(fold.view().drafts).toMatchObject([{ undo: [{ message: 'r1/r1', key: 'text:1', length: 11 }] }])
+    expect(JSON.stringify(fold.view().drafts)).not.toContain('a long text')
+  })
+
+  test('usage only goes forward: discarded attempts are counted, and told apart', () => {
+    const { say, fold } = writing()
+    say({ type: 'step-finish', usage: { inputTokens: 10, outputTokens: 2 } })
+    say({ type: 'step-discarded', reason: 'retry', usage: { inputTokens: 10, outputTokens: 2 } })
+    say({ type: 'step-finish', usage: { inputTokens: 10, outputTokens: 5, cachedTokens: 8 } })
+    const { runs, usage } = fold.view()
+    expect(usage).toEqual({ inputTokens: 20, outputTokens: 7, cachedTokens: 8 })
+    expect(runs).toMatchObject([{ usage, discarded: { inputTokens: 10, outputTokens: 2 } }])
+  })
+})
+
+describe('pendings', () => {
+  test('a client tool waits once it is committed, an approval once it is asked for; answers settle them', () => {
+    const { say, fold } = writing()
+    const kinds = () => fold.pendings.map(pending => `${pending.kind} ${pending.id}`)
+    say({ type: 'tool-input-available', toolCallId: 'c1', toolName: 'pick', input: {}, executor: 'client' })
+    say({ type: 'tool-input-available', toolCallId: 'c2', toolName: 'send', input: { to: 'bob' }, executor: 'server' })
+    expect(kinds()).toEqual([])
+    say({ type: 'tool-approval-request', toolCallId: 'c2', approvalId: 'r1::c2', input: { to: 'bob' } })
+    say({ type: 'interrupt', interruptId: 'i1', input: { kind: 'text', question: 'Why?' } })
+    say(commit)
+    expect(kinds()).toEqual(['client-tool c1', 'approval r1::c2', 'interrupt i1'])
+    say({ type: 'tool-output-available', toolCallId: 'c1', output: 1 }, ADA)
+    say({ type: 'tool-approval-response', toolCallId: 'c2', approvalId: 'r1::c2', approved: true }, ADA)
+    say({ type: 'interrupt-response', interruptId: 'i1', response: 'because' }, ADA)
+    expect(kinds()).toEqual([])
+    expect(fold.view().interrupts).toMatchObject([{ status: 'answered', response: 'because' }])
+  })
+
+  test('the second answer is dropped', () => {
+    const { say, fold, reports } = writing()
+    say({ type: 'interrupt', interruptId: 'i1', input: { kind: 'text' } })
+    say({ type: 'interrupt-response', interruptId: 'i1', response: 1 }, ADA)
+    say({ type: 'interrupt-response', interruptId: 'i1', response: 2 }, ADA)
+    expect(reports).toEqual(['refused'])
+    expect(fold.view().interrupts).toMatchObject([{ response: 1 }])
+  })
+
+  test('the end of the run voids what was still open', () => {
+    const { say, fold } = writing()
+    say({ type: 'interrupt', interruptId: 'i1', input: { kind: 'text' } })
+    say({ type: 'run-finished', status: 'aborted' })
+    expect(fold.pendings).toEqual([])
+    expect(fold.view().interrupts).toMatchObject([{ status: 'void' }])
+  })
+})
+
+describe('runs and requests', () => {
+  test('a request waits until its run starts; a stop takes a waiting one back and marks an open run', () => {
+    const { say, fold, reports } = writing()
+    say({ type: 'run-requested', runId: 'r1', program: 'agent:a@1' }, { guest: 'ada' })
+    say({ type: 'run-requested', runId: 'r2', program: 'agent:a@1' }, { guest: 'ada' })
+    expect(fold.view().requests.map(request => request.status)).toEqual(['waiting', 'waiting'])
+    say({ type: 'run-started', program: 'agent:a@1' })
+    say({ type: 'stop-requested', runId: 'r2' }, { guest: 'ada' })
+    say({ type: 'stop-requested', runId: 'r1' }, { guest: 'ada' })
+    say({ type: 'stop-requested', runId: 'r9' }, { guest: 'ada' })
+    expect(fold.view().requests.map(request => request.status)).toEqual(['started', 'removed'])
+    expect(fold.view().runs).toMatchObject([{ runId: 'r1', program: 'agent:a@1', stopRequested: true }])
+    expect(reports).toEqual(['refused'])
+  })
+
+  test('a pause says what it awaits; going on forgets it', () => {
+    const { say, fold } = writing()
+    say({ type: 'run-paused', awaits: [{ kind: 'interrupt', id: 'i1' }] })
+    expect(fold.view().runs).toMatchObject([{ status: 'paused', awaits: [{ id: 'i1' }] }])
+    say({ type: 'run-resumed', mode: 'continue' })
+    expect(fold.view().runs[0]).toMatchObject({ status: 'running' })
+    expect(fold.view().runs[0]).not.toHaveProperty('awaits')
+  })
+})
+
+describe('views', () => {
+  test('law 12: a view of another version is refused by name', () => {
+    expect(() => new Fold({}, { ...new Fold().view(), version: 99 } as unknown as View)).toThrow(
+      /expected version 1, found 99/,
+    )
+  })
+
+  test('a draft that speaks of nothing in the view is refused', () => {
+    const view: View = {
+      ...new Fold().view(),
+      drafts: [{ runId: 'r', lane: 'm', agentId: 'r', undo: [{ message: 'x', key: 'y' }] }],
+    }
+    expect(() => new Fold({}, view)).toThrow(/draft of r m/)
+  })
+
+  test('a frame reaches further than its last entry', () => {
+    const fold = new Fold()
+    fold.apply([{ sequence: 1, timestamp: 0, origin: MAIN, chunk: { type: 'text-delta', id: '1', delta: 'ab' } }], 7)
+    expect(fold.head).toBe(7)
+  })
+
+  test('state: patches apply whole or not at all', () => {
+    const { say, fold, reports } = writing()
+    say({ type: 'state-patch', patches: [{ op: 'add', path: '/n', value: 1 }] })
+    say({
+      type: 'state-patch',
+      patches: [
+        { op: 'add', path: '/m', value: 2 },
+        { op: 'test', path: '/n', value: 9 },
+      ],
+    })
+    expect(fold.view().state).toEqual({ n: 1 })
+    expect(reports).toEqual(['refused'])
+    say({ type: 'state-snapshot', state: { fresh: true } })
+    say({ type: 'output', output: 42 })
+    expect(fold.view()).toMatchObject({ state: { fresh: true }, output: 42 })
+  })
+
+  test('law 10: internal entries fold into view.internal alone, and discards reach them', () => {
+    const { say, fold } = writing()
+    say({ type: 'run-context', context: { tenant: 't1' } }, MAIN, true)
+    say({ type: 'hook-completed', hookId: 'h1', hook: 'useStep', result: 1 }, MAIN, true)
+    say({ type: 'text-delta', id: '1', delta: 'secret' }, MAIN, true)
+    const { internal, ...open } = fold.view()
+    expect(JSON.stringify(open)).not.toMatch(/t1|h1|secret/)
+    expect(internal?.runs).toMatchObject([{ context: { tenant: 't1' }, hooks: [{ hookId: 'h1', result: 1 }] }])
+    expect(internal?.messages).toMatchObject([{ parts: [{ text: 'secret' }] }])
+    say(discard)
+    expect(fold.view().internal?.messages).toEqual([])
+  })
+
+  test('partial tool input: what is complete is shared between reads, never copied', () => {
+    const { say, fold } = writing()
+    say({ type: 'tool-input-start', toolCallId: 'c1', toolName: 't' })
+    say({ type: 'tool-input-delta', toolCallId: 'c1', delta: '{"rows":[{"a":1},{"b"' })
+    const input = () => (fold.part('r1/r1', 'tool:c1') as ToolPart).input as { rows: unknown[] }
+    const first = input()
+    expect(first).toEqual({ rows: [{ a: 1 }, {}] })
+    say({ type: 'tool-input-delta', toolCallId: 'c1', delta: ':2}' })
+    expect(input()).toEqual({ rows: [{ a: 1 }, { b: 2 }] })
+    expect(first).toEqual({ rows: [{ a: 1 }, {}] })
+    expect(input().rows[0]).toBe(first.rows[0])
+  })
+
+  test('at a rewind the fold stops, says what it needs, and goes on from it', () => {
+    const { say, log } = writing()
+    say({ type: 'run-started', program: 'agent:a@1' })
+    say({ type: 'text-delta', id: '1', delta: 'first try' })
+    say({ type: 'run-finished', status: 'completed' })
+    const next = { ...MAIN, runId: 'r2', agentId: 'r2' }
+    say({ type: 'rewind', toSequence: 1, reason: 'regenerate' }, next)
+    say({ type: 'text-delta', id: '1', delta: 'second try' }, next)
+    const fold = new Fold()
+    const refold = fold.apply(log)
+    expect(refold).toEqual({ toSequence: 1, rest: [log[4]] })
+    const past = new Fold()
+    past.apply(log.filter((entry: Entry) => entry.sequence <= 1))
+    fold.adopt(past)
+    fold.apply(refold?.rest ?? [])
+    expect(fold.messageIds).toEqual(['r2/r2'])
+    expect(fold.view().runs.map(run => [run.runId, run.status])).toEqual([
+      ['r1', 'completed'],
+      ['r2', 'running'],
+    ])
+  })
+})

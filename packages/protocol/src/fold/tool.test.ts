@@ -1,0 +1,116 @@
+import { describe, expect, test } from 'vitest'
+import type { Chunk } from '../catalogue/chunk.ts'
+import { ADA, commit, writing } from './entries.fixture.ts'
+import type { ToolPart, ToolState } from './view.ts'
+
+const toolCallId = 'c1'
+const STEPS: Record<ToolState, Chunk[]> = {
+  'input-streaming': [{ type: 'tool-input-start', toolCallId, toolName: 't', executor: 'client' }],
+  'input-available': [{ type: 'tool-input-available', toolCallId, toolName: 't', input: { q: 1 }, executor: 'client' }],
+  'approval-requested': [{ type: 'tool-approval-request', toolCallId, approvalId: 'a1', input: { q: 1 } }],
+  'approval-responded': [{ type: 'tool-approval-response', toolCallId, approvalId: 'a1', approved: true }],
+  'output-available': [{ type: 'tool-output-available', toolCallId, output: 'out' }],
+  'output-error': [{ type: 'tool-output-error', toolCallId, errorText: 'boom', code: 'x' }],
+  'output-denied': [{ type: 'tool-output-denied', toolCallId, reason: 'no' }],
+}
+const approved: ToolState[] = ['input-streaming', 'input-available', 'approval-requested', 'approval-responded']
+const WAYS: ToolState[][] = [
+  ['input-streaming'],
+  ['input-streaming', 'input-available'],
+  ['input-available', 'approval-requested'],
+  approved,
+  ['input-available', 'output-available'],
+  [...approved, 'output-available'],
+  ['input-streaming', 'output-error'],
+  ['input-available', 'approval-requested', 'output-error'],
+  ['input-available', 'approval-requested', 'output-denied'],
+]
+
+function walk(states: readonly ToolState[]) {
+  const log = writing()
+  for (const state of states) for (const chunk of STEPS[state]) log.say(chunk)
+  log.say(commit)
+  const part = () => log.parts()[0] as ToolPart
+  return { ...log, part }
+}
+
+describe('the life of a tool call', () => {
+  test.each(WAYS)('reaches its state by %s', (...states) => {
+    const { part, reports } = walk(states as ToolState[])
+    expect(part().state).toBe(states.at(-1))
+    expect(reports).toEqual([])
+  })
+
+  test.each(['output-available', 'output-error', 'output-denied'] as const)('nothing moves a call from %s', last => {
+    const { part, reports, say } = walk(
+      last === 'output-denied' ? ['input-available', 'approval-requested', last] : ['input-available', last],
+    )
+    const before = part()
+    const chunks = Object.values(STEPS).flat()
+    for (const chunk of [...chunks, { type: 'tool-input-delta', toolCallId, delta: '{' } as Chunk]) say(chunk)
+    expect(part()).toBe(before)
+    expect(reports).toEqual(Array(8).fill('out-of-order'))
+  })
+
+  test('a late delta or start does not take a call back or rename it', () => {
+    const { part, say, reports } = walk(['input-streaming', 'input-available'])
+    say({ type: 'tool-input-delta', toolCallId, delta: 'x' })
+    say({ type: 'tool-input-start', toolCallId, toolName: 'other' })
+    expect(part()).toMatchObject({ state: 'input-available', toolName: 't', input: { q: 1 } })
+    expect(reports).toEqual(['out-of-order', 'out-of-order'])
+  })
+
+  test('an output for an unknown call is dropped', () => {
+    const { parts, say, reports } = writing()
+    say({ type: 'tool-output-available', toolCallId: 'nobody', output: 1 })
+    say({ type: 'tool-output-error', toolCallId: 'nobody', errorText: 'x' }, ADA)
+    say({ type: 'tool-approval-request', toolCallId: 'nobody', approvalId: 'a', input: {} })
+    expect(parts()).toEqual([])
+    expect(reports).toEqual(['out-of-order', 'out-of-order', 'out-of-order'])
+  })
+
+  test('an output cannot answer a request for approval, nor run a call that was denied', () => {
+    const { part, say, reports } = walk(['input-available', 'approval-requested'])
+    say({ type: 'tool-output-available', toolCallId, output: 1 }, ADA)
+    say({ type: 'tool-approval-response', toolCallId, approvalId: 'another', approved: true }, ADA)
+    expect(part().state).toBe('approval-requested')
+    say({ type: 'tool-approval-response', toolCallId, approvalId: 'a1', approved: false, reason: 'too dear' }, ADA)
+    say({ type: 'tool-output-available', toolCallId, output: 1 }, ADA)
+    expect(reports).toEqual(['out-of-order', 'out-of-order', 'out-of-order'])
+    say({ type: 'tool-output-denied', toolCallId })
+    expect(part()).toMatchObject({
+      state: 'output-denied',
+      approval: { id: 'a1', approved: false, reason: 'too dear' },
+    })
+  })
+
+  test('what the request showed is the input from then on', () => {
+    const { part } = walk(['input-available'])
+    const { part: asked, say } = walk(['input-available'])
+    say({ type: 'tool-approval-request', toolCallId, approvalId: 'a1', input: { q: 2 }, deadline: 99 })
+    expect(part().input).toEqual({ q: 1 })
+    expect(asked()).toMatchObject({ input: { q: 2 }, approval: { id: 'a1', deadline: 99 } })
+  })
+
+  test('an input error ends in output-error and keeps the partial input', () => {
+    const { part, say } = walk(['input-streaming'])
+    say({ type: 'tool-input-delta', toolCallId, delta: '{"q":[1,2' })
+    say({ type: 'tool-input-error', toolCallId, errorText: 'cut off' })
+    expect(part()).toMatchObject({ state: 'output-error', errorText: 'cut off', input: { q: [1] } })
+    expect(part()).not.toHaveProperty('inputText')
+  })
+
+  test('a client claims a call; its outcome ends the claim', () => {
+    const { part, say } = walk(['input-available'])
+    say({ type: 'tool-claimed', toolCallId, until: 50, by: 'tab 1' }, ADA)
+    expect(part().claim).toEqual({ until: 50, by: 'tab 1' })
+    say({ type: 'tool-output-available', toolCallId, output: 1 }, ADA)
+    expect(part()).not.toHaveProperty('claim')
+  })
+
+  test('a dynamic tool is told apart', () => {
+    const { say, parts } = writing()
+    say({ type: 'tool-input-start', toolCallId, toolName: 'mcp', dynamic: true, title: 'Search' })
+    expect(parts()).toMatchObject([{ type: 'dynamic-tool', title: 'Search' }])
+  })
+})
