@@ -1,5 +1,5 @@
 import type { Chunk } from './catalogue/chunk.ts'
-import type { Fields } from './catalogue/table.ts'
+import type { Fields } from './catalogue/types.ts'
 
 /** The fields of an entry, in the notation of the catalogue; `origin` and `chunk` are looked at by themselves. */
 export const entryFields = {

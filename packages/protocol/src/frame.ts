@@ -1,5 +1,5 @@
 import type { RunStatus } from './catalogue/chunk.ts'
-import type { Fields } from './catalogue/table.ts'
+import type { Fields } from './catalogue/types.ts'
 import type { Entry } from './entry.ts'
 import type { Json } from './json/value.ts'
 

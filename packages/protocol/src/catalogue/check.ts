@@ -3,8 +3,8 @@
 // A check returns undefined for a good value, and else the place and the reason, built from the inside out so that a good value costs
 // no string at all.
 
-import type { Fields, Kinds, NamedType, Row } from './table.ts'
-import { types } from './table.ts'
+import type { Row } from './table.ts'
+import { type Fields, type Kinds, type NamedType, types } from './types.ts'
 
 export type Check = (value: unknown) => string | undefined
 

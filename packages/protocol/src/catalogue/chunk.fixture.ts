@@ -4,7 +4,8 @@ import * as fc from 'fast-check'
 import { type Entry, entryFields, type Origin, origins } from '../entry.ts'
 import { type Frame, frames } from '../frame.ts'
 import type { Chunk, ChunkOf, ChunkType, DataChunk } from './chunk.ts'
-import { catalogue, dataRow, type Fields, type NamedType, type Row, types } from './table.ts'
+import { catalogue, dataRow, type Row } from './table.ts'
+import { type Fields, type NamedType, types } from './types.ts'
 
 type Values = { [name: string]: fc.Arbitrary<unknown> }
 

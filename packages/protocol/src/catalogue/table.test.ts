@@ -2,7 +2,8 @@ import { describe, expect, it } from 'vitest'
 import { entryFields, origins } from '../entry.ts'
 import { frames } from '../frame.ts'
 import type { ChunkType } from './chunk.ts'
-import { catalogue, dataRow, type Fields, type NamedType, type Row, types } from './table.ts'
+import { catalogue, dataRow, type Row } from './table.ts'
+import { type Fields, type NamedType, types } from './types.ts'
 import { isGuestChunk, isWord } from './validate.ts'
 
 const basic = ['string', 'number', 'integer', 'sequence', 'boolean', 'true', 'json', 'object']

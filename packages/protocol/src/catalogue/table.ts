@@ -1,8 +1,7 @@
-// One table of data defines every chunk type. Types, guards, validators, zod schemas and the reference page come from it.
-//
-// A field is written as the name of its type: a basic one (string, number, integer, sequence, boolean, true, json, object), one of
-// `types`, with `[]` for an array, `{}` for an object of such values under any keys, and `?` for a field that may be missing. The doc line
-// of a row is its comment, so that it costs a browser nothing.
+// One table of data defines every chunk type. Types, guards, validators, zod schemas and the reference page come from it. The doc line of
+// a row is its comment, so that it costs a browser nothing.
+
+import type { Fields } from './types.ts'
 
 /** The groups of the catalogue, in reading order. */
 export type Group =
@@ -19,11 +18,6 @@ export type Group =
   | 'run'
   | 'error'
 
-export type Fields = { readonly [name: string]: string }
-/** Fields that depend on the value of one field, the discriminator `on`; `data-*` is any name after the dash, `open` lets unknown values through. */
-export type Kinds = { readonly on: string; readonly open?: true; readonly kinds: { readonly [value: string]: Fields } }
-export type NamedType = readonly string[] | { readonly fields: Fields } | Kinds
-
 export interface Row {
   readonly group: Group
   readonly fields: Fields
@@ -34,80 +28,6 @@ export interface Row {
   /** A guest, that is anyone but the writer, may append it. */
   readonly guest?: true
 }
-
-/** The named types that fields refer to. */
-export const types = {
-  executor: ['server', 'client', 'provider'],
-  role: ['user', 'assistant', 'system'],
-  finishReason: ['stop', 'length', 'tool-calls', 'content-filter', 'error', 'other'],
-  runStatus: ['completed', 'failed', 'interrupted', 'aborted'],
-  endStatus: ['completed', 'failed', 'interrupted', 'aborted', 'paused'],
-  logStatus: ['active', 'paused', 'ended', 'failed'],
-  truncation: ['incarnation', 'epoch', 'past-head', 'below-floor'],
-  resumeMode: ['continue', 'with-message', 'with-confirmation', 'from-checkpoint'],
-  whenBusy: ['reject', 'queue', 'interrupt-previous'],
-  usage: {
-    fields: {
-      inputTokens: 'integer?',
-      outputTokens: 'integer?',
-      totalTokens: 'integer?',
-      reasoningTokens: 'integer?',
-      cachedTokens: 'integer?',
-      cacheWriteTokens: 'integer?',
-    },
-  },
-  content: {
-    on: 'type',
-    open: true,
-    kinds: {
-      text: { text: 'string' },
-      reasoning: { text: 'string' },
-      file: { url: 'string', mediaType: 'string', filename: 'string?' },
-      'source-url': { sourceId: 'string', url: 'string', title: 'string?' },
-      'source-document': {
-        sourceId: 'string',
-        title: 'string?',
-        mediaType: 'string?',
-        filename: 'string?',
-        text: 'string?',
-      },
-      'data-*': { data: 'json' },
-    },
-  },
-  input: { fields: { messageId: 'string', role: 'role', parts: 'content[]', metadata: 'object?' } },
-  cut: { fields: { toSequence: 'integer', reason: 'string' } },
-  operation: {
-    on: 'op',
-    kinds: {
-      add: { path: 'string', value: 'json' },
-      remove: { path: 'string' },
-      replace: { path: 'string', value: 'json' },
-      move: { from: 'string', path: 'string' },
-      copy: { from: 'string', path: 'string' },
-      test: { path: 'string', value: 'json' },
-    },
-  },
-  option: { fields: { id: 'string', label: 'string', description: 'string?' } },
-  question: {
-    on: 'kind',
-    kinds: {
-      text: { question: 'string?', multiple: 'boolean?' },
-      choice: { question: 'string', options: 'option[]', multiple: 'boolean?' },
-      'multi-choice': { question: 'string', options: 'option[]', multiple: 'boolean?' },
-      form: { question: 'string?', schema: 'json' },
-    },
-  },
-  awaited: {
-    on: 'kind',
-    kinds: {
-      approval: { id: 'string', toolCallId: 'string', toolName: 'string?', deadline: 'number?' },
-      'client-tool': { id: 'string', toolCallId: 'string', toolName: 'string?', deadline: 'number?' },
-      interrupt: { id: 'string', deadline: 'number?' },
-      children: { id: 'string', agentIds: 'string[]' },
-    },
-  },
-  blob: { fields: { hash: 'string', bytes: 'integer' } },
-} as const satisfies Record<string, NamedType>
 
 /** Every chunk type but the open `data-*`. */
 export const catalogue = {

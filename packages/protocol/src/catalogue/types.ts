@@ -1,0 +1,103 @@
+// The notation of the table, and the types that its fields refer to by name.
+//
+// A field is written as the name of its type: a basic one (string, number, integer, sequence, boolean, true, json, object) or one of
+// `types`, with `[]` for an array, `{}` for an object of such values under any keys, and `?` for a field that may be missing.
+
+/** Fields by name, each as the name of its type. */
+export type Fields = { readonly [name: string]: string }
+/** Fields that depend on the value of one field, the discriminator `on`; `data-*` is any name after the dash, `open` lets unknown values through. */
+export type Kinds = { readonly on: string; readonly open?: true; readonly kinds: { readonly [value: string]: Fields } }
+/** Some strings, an object, or one of several objects. */
+export type NamedType = readonly string[] | { readonly fields: Fields } | Kinds
+
+/** The named types that fields refer to. */
+export const types = {
+  /** Who runs a tool. */
+  executor: ['server', 'client', 'provider'],
+  /** Who speaks in a message. */
+  role: ['user', 'assistant', 'system'],
+  /** Why a model stopped. */
+  finishReason: ['stop', 'length', 'tool-calls', 'content-filter', 'error', 'other'],
+  /** How a run or a sub-agent ended. */
+  runStatus: ['completed', 'failed', 'interrupted', 'aborted'],
+  /** How a run-scoped connection ended: with the run, or because the run waits. */
+  endStatus: ['completed', 'failed', 'interrupted', 'aborted', 'paused'],
+  /** What a log is doing, which is what its latest run does. */
+  logStatus: ['active', 'paused', 'ended', 'failed'],
+  /** Why a cursor does not match what the log holds. */
+  truncation: ['incarnation', 'epoch', 'past-head', 'below-floor'],
+  /** How a paused run goes on. */
+  resumeMode: ['continue', 'with-message', 'with-confirmation', 'from-checkpoint'],
+  /** What becomes of a request while another run is open. */
+  whenBusy: ['reject', 'queue', 'interrupt-previous'],
+  /** What a model call used, in tokens; one that the provider does not tell is missing. */
+  usage: {
+    fields: {
+      inputTokens: 'integer?',
+      outputTokens: 'integer?',
+      totalTokens: 'integer?',
+      reasoningTokens: 'integer?',
+      cachedTokens: 'integer?',
+      cacheWriteTokens: 'integer?',
+    },
+  },
+  /** One part of a whole message; a kind that is not listed is kept as it is. */
+  content: {
+    on: 'type',
+    open: true,
+    kinds: {
+      text: { text: 'string' },
+      reasoning: { text: 'string' },
+      file: { url: 'string', mediaType: 'string', filename: 'string?' },
+      'source-url': { sourceId: 'string', url: 'string', title: 'string?' },
+      'source-document': {
+        sourceId: 'string',
+        title: 'string?',
+        mediaType: 'string?',
+        filename: 'string?',
+        text: 'string?',
+      },
+      'data-*': { data: 'json' },
+    },
+  },
+  /** The message that a requested run begins with. */
+  input: { fields: { messageId: 'string', role: 'role', parts: 'content[]', metadata: 'object?' } },
+  /** Where a requested run cuts the session before it begins. */
+  cut: { fields: { toSequence: 'integer', reason: 'string' } },
+  /** One operation of RFC 6902. */
+  operation: {
+    on: 'op',
+    kinds: {
+      add: { path: 'string', value: 'json' },
+      remove: { path: 'string' },
+      replace: { path: 'string', value: 'json' },
+      move: { from: 'string', path: 'string' },
+      copy: { from: 'string', path: 'string' },
+      test: { path: 'string', value: 'json' },
+    },
+  },
+  /** One answer to choose. */
+  option: { fields: { id: 'string', label: 'string', description: 'string?' } },
+  /** What a person is asked. */
+  question: {
+    on: 'kind',
+    kinds: {
+      text: { question: 'string?', multiple: 'boolean?' },
+      choice: { question: 'string', options: 'option[]', multiple: 'boolean?' },
+      'multi-choice': { question: 'string', options: 'option[]', multiple: 'boolean?' },
+      form: { question: 'string?', schema: 'json' },
+    },
+  },
+  /** What a lane waits for. */
+  awaited: {
+    on: 'kind',
+    kinds: {
+      approval: { id: 'string', toolCallId: 'string', toolName: 'string?', deadline: 'number?' },
+      'client-tool': { id: 'string', toolCallId: 'string', toolName: 'string?', deadline: 'number?' },
+      interrupt: { id: 'string', deadline: 'number?' },
+      children: { id: 'string', agentIds: 'string[]' },
+    },
+  },
+  /** Where a large value went: the store's blob by its hash. */
+  blob: { fields: { hash: 'string', bytes: 'integer' } },
+} as const satisfies Record<string, NamedType>

@@ -1,0 +1,172 @@
+// `node scripts/reference.ts [--check]`: writes docs/reference/chunks.md from the catalogue, or fails when the page there is another one.
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { catalogue, dataRow, type Row } from '../packages/protocol/src/catalogue/table.ts'
+import { type Fields, type NamedType, types } from '../packages/protocol/src/catalogue/types.ts'
+import { entryFields, origins } from '../packages/protocol/src/entry.ts'
+import { frames } from '../packages/protocol/src/frame.ts'
+import { root } from './command.ts'
+
+const page = 'docs/reference/chunks.md'
+const source = (file: string): string => readFileSync(join(root, 'packages/protocol/src', file), 'utf8')
+const tableSource = source('catalogue/table.ts')
+const typesSource = source('catalogue/types.ts')
+const entrySource = source('entry.ts')
+const frameSource = source('frame.ts')
+
+const groups: Record<Row['group'], [title: string, about: string]> = {
+  message: ['Messages', 'A message as a whole: what a person said, and the frame around what an agent says.'],
+  text: ['Text', 'What the agent says, part by part.'],
+  reasoning: ['Reasoning', 'What the model thinks before it speaks, part by part.'],
+  tool: ['Tools', 'A call from the first character of its input to its outcome, approval included.'],
+  content: ['Content', 'What a message may hold besides text: sources, files, data of the application.'],
+  structured: ['Structured objects', 'Objects that grow in front of the reader.'],
+  state: ['State', "The agent's shared state, and the result of the run."],
+  step: ['Steps', 'One model call with its tools, or one execution of a node; its commit or its discard.'],
+  delegation: ['Delegation', 'Work that an agent gives to another.'],
+  workflow: ['Workflows', 'What workflows add: questions to people, transitions, and what nodes leave behind.'],
+  run: ['Runs', 'The life of a run, from the request to its one end.'],
+  error: ['Errors', 'What went wrong.'],
+}
+
+const pascal = (type: string): string => type.replace(/(?:^|-)(\w)/g, (_, letter: string) => letter.toUpperCase())
+
+/** The comment that stands above a declaration or a property. */
+function docOf(text: string, before: string, place: string): string {
+  const at = text.indexOf(`*/\n${before}`)
+  const from = text.lastIndexOf('/** ', at)
+  if (at === -1 || from === -1) throw new Error(`${place} has no comment above it that says what it is`)
+  return text.slice(from + 4, at).trim()
+}
+
+const propertyDoc = (text: string, name: string): string =>
+  docOf(text, text.includes(`*/\n  '${name}': `) ? `  '${name}': ` : `  ${name}: `, name)
+
+function section(text: string, from: string, to: string): string {
+  const start = text.indexOf(from)
+  return text.slice(start, text.indexOf(to, start))
+}
+
+/** A type of the notation as the page shows it: named ones are links. */
+function typeText(type: string): string {
+  const [, name = '', suffix = ''] = /^(\w+)([[\]{}]*)\??$/.exec(type) ?? []
+  return name in types ? `[${name}](#type-${name.toLowerCase()})${suffix}` : `${name}${suffix}`
+}
+
+const fieldName = (name: string, type: string): string => `\`${name}${type.endsWith('?') ? '?' : ''}\``
+
+/** The fields in one line, which the eye takes in at once. */
+const fieldsLine = (fields: Fields): string =>
+  Object.entries(fields)
+    .map(([name, type]) => `${fieldName(name, type)} ${typeText(type)}`)
+    .join(' · ')
+
+const kindsList = (on: string, kinds: { readonly [kind: string]: Fields }): string =>
+  Object.entries(kinds)
+    .map(([kind, fields]) => `- \`${on}: '${kind}'\` with ${fieldsLine(fields)}`)
+    .join('\n')
+
+function chunkText(type: string, row: Row, doc: string): string {
+  const by = row.guest ? 'the writer or a guest' : 'the writer'
+  const word = row.word === 'preliminary' ? 'A word if preliminary, else a fact' : row.word ? 'A word' : 'A fact'
+  const [guard, name] = type === 'data-*' ? ['isData', 'DataChunk'] : [`is${pascal(type)}`, `${pascal(type)}Chunk`]
+  return [
+    `### \`${type}\``,
+    doc,
+    fieldsLine(row.fields),
+    ...(row.kinds ? [kindsList('kind', row.kinds)] : []),
+    `*${word}, by ${by}. \`${guard}\`, \`${name}\`*`,
+  ].join('\n\n')
+}
+
+function groupText(group: string, [title, about]: [string, string]): string {
+  const rows: [string, Row, string][] = Object.entries<Row>(catalogue)
+    .filter(([, row]) => row.group === group)
+    .map(([type, row]) => [type, row, propertyDoc(section(tableSource, 'export const catalogue', '\n}'), type)])
+  if (dataRow.group === group) rows.push(['data-*', dataRow, docOf(tableSource, 'export const dataRow', 'dataRow')])
+  return [`## ${title}`, about, ...rows.map(([type, row, doc]) => chunkText(type, row, doc))].join('\n\n')
+}
+
+function namedText(name: string, type: NamedType): string {
+  const doc = propertyDoc(section(typesSource, 'export const types', '\n}'), name)
+  const body =
+    'on' in type
+      ? kindsList(type.on, type.kinds)
+      : 'fields' in type
+        ? fieldsLine(type.fields)
+        : type.map(value => `\`${value}\``).join(' · ')
+  return [`### type \`${name}\``, doc, body].join('\n\n')
+}
+
+/** The fields of an interface that stands beside its table, with the comments of its properties. */
+function fieldsList(
+  fields: Fields,
+  text: string,
+  name: string,
+  shown: { readonly [field: string]: string } = {},
+): string {
+  const declaration = section(text, `export interface ${name}`, '\n}')
+  const lines = Object.entries(fields).map(([field, type]) => {
+    const [, about] = new RegExp(`/\\*\\* ([^*]+) \\*/\\n  ${field}\\??:`).exec(declaration) ?? []
+    return `- ${fieldName(field, type)} ${shown[field] ?? typeText(type)}${about ? `: ${about}` : ''}`
+  })
+  return [docOf(text, `export interface ${name}`, name), lines.join('\n')].join('\n\n')
+}
+
+const entriesText = (): string =>
+  [
+    '## Entries',
+    fieldsList(entryFields, entrySource, 'Entry', {
+      origin: "[a writer's](#the-origin-of-a-writer) or [a guest's](#the-origin-of-a-guest)",
+      chunk: 'a chunk',
+    }),
+    '### The origin of a writer',
+    fieldsList(origins.writer, entrySource, 'WriterOrigin'),
+    '### The origin of a guest',
+    fieldsList(origins.guest, entrySource, 'GuestOrigin'),
+  ].join('\n\n')
+
+const framesText = (): string =>
+  [
+    '## Frames',
+    'What one connection carries. An entry whose origin equals that of the entry before it in the frame leaves it out.',
+    ...Object.entries<Fields>(frames).flatMap(([type, fields]) => [
+      `### frame \`${type}\``,
+      fieldsList(fields, frameSource, `${pascal(type)}Frame`, { entries: '[entries](#entries)' }),
+    ]),
+  ].join('\n\n')
+
+function contents(): string {
+  const lines = Object.entries(groups).map(([group, [title]]) => {
+    const members = Object.entries<Row>(catalogue).filter(([, row]) => row.group === group)
+    const names = [...members.map(([type]) => type), ...(dataRow.group === group ? ['data-*'] : [])]
+    const anchor = (type: string): string => (type === 'data-*' ? 'data-' : type)
+    return `| [${title}](#${title.toLowerCase().replace(' ', '-')}) | ${names.map(type => `[\`${type}\`](#${anchor(type)})`).join(' ')} |`
+  })
+  return ['| group | types |', '|---|---|', ...lines].join('\n')
+}
+
+const text = `${[
+  '# The chunks',
+  '<!-- Written by scripts/reference.ts from the catalogue: change packages/protocol/src/catalogue/table.ts and run it again. -->',
+  `A chunk is one typed piece of payload: a plain JSON object, told apart by its \`type\`. There are ${Object.keys(catalogue).length} types and the open family \`data-*\`.`,
+  'A type that is not on this page is legal everywhere: it is kept, passed on, and ignored by the fold. So are fields that are not listed.',
+  contents(),
+  "**Words and facts.** A word streams ahead as part of a lane's draft, and a discard takes it back; a fact waits for the commit and stays.",
+  '**Who writes.** The writer drives the run. A guest is anyone else: it may append answers, claims, and requests to stop or to run.',
+  '**Fields.** One with a `?` may be missing. A number is finite, an integer is a safe one, a sequence is an integer from 1, json is anything JSON can say and object a JSON object; `[]` is an array, `{}` an object of such values under any keys. The other types are [below](#named-types).',
+  ...Object.entries(groups).map(([group, about]) => groupText(group, about)),
+  ['## Named types', ...Object.entries<NamedType>(types).map(([name, type]) => namedText(name, type))].join('\n\n'),
+  entriesText(),
+  framesText(),
+].join('\n\n')}\n`
+
+if (process.argv.includes('--check')) {
+  const there = existsSync(join(root, page)) && readFileSync(join(root, page), 'utf8')
+  if (there !== text) {
+    console.error(`${page} is not what the catalogue says: run node scripts/reference.ts`)
+    process.exitCode = 1
+  }
+} else {
+  writeFileSync(join(root, page), text)
+}
