@@ -1,0 +1,106 @@
+// What every stream helper stands on. An async generator alone cannot be left while it waits for its source: `return()` queues behind the
+// pending `next()`. So the source is read through a tap, which can be shut at any time, and the generator sees an ordinary end.
+
+/** What every stream helper takes last. */
+export interface StreamOptions {
+  /** Aborting it releases the source and makes the stream throw the signal's reason, also while the source is silent. */
+  signal?: AbortSignal | undefined
+}
+
+const over = { done: true, value: undefined } as const
+
+interface Waiting<T> {
+  resolve: (result: IteratorResult<T, undefined>) => void
+  reject: (reason: unknown) => void
+}
+
+/** Reads a source, one `next()` at a time, until it ends or the tap is shut; releases it once, unless it ended by itself. */
+export class Tap<T> implements AsyncIterableIterator<T, undefined> {
+  readonly #source: AsyncIterable<T>
+  readonly #signal: AbortSignal | undefined
+  #iterator: AsyncIterator<T> | undefined
+  #waiting: Waiting<T> | undefined
+  #shut = false
+  #aborted = false
+
+  constructor(source: AsyncIterable<T>, signal?: AbortSignal) {
+    this.#source = source
+    this.#signal = signal
+  }
+
+  async next(): Promise<IteratorResult<T, undefined>> {
+    const signal = this.#signal
+    if (signal?.aborted && !this.#shut) this.#abort()
+    if (this.#aborted) throw signal?.reason
+    if (this.#shut) return over
+    try {
+      if (this.#iterator === undefined) {
+        this.#iterator = this.#source[Symbol.asyncIterator]()
+        signal?.addEventListener('abort', this.#abort)
+      }
+      const item = this.#iterator.next()
+      const result = await new Promise<IteratorResult<T, undefined>>((resolve, reject) => {
+        this.#waiting = { resolve, reject }
+        item.then(resolve, reject)
+      })
+      if (result.done) this.#end()
+      return result.done ? over : result
+    } catch (error) {
+      this.#end()
+      throw error
+    } finally {
+      this.#waiting = undefined
+    }
+  }
+
+  /** Shuts the tap. Waits for the source to let go only if it was not in the middle of a `next()`, which may never come back. */
+  async return(): Promise<IteratorReturnResult<undefined>> {
+    const waiting = this.#waiting
+    const gone = this.#release()
+    waiting?.resolve(over)
+    if (waiting === undefined) await gone
+    return over
+  }
+
+  [Symbol.asyncIterator](): this {
+    return this
+  }
+
+  readonly #abort = (): void => {
+    const waiting = this.#waiting
+    this.#aborted = true
+    this.#release()
+    waiting?.reject(this.#signal?.reason)
+  }
+
+  #end(): void {
+    this.#shut = true
+    this.#signal?.removeEventListener('abort', this.#abort)
+  }
+
+  #release(): Promise<unknown> | undefined {
+    if (this.#shut) return undefined
+    this.#end()
+    const gone = (async () => (this.#iterator ?? this.#source[Symbol.asyncIterator]()).return?.())()
+    // Whoever waits for it still sees its error; nobody may be waiting.
+    gone.catch(() => {})
+    return gone
+  }
+}
+
+/** A stream made from a source by a generator; leaving it or aborting it releases the source at once. */
+export function pipe<T, U>(
+  source: AsyncIterable<T>,
+  body: (items: Tap<T>) => AsyncGenerator<U, void>,
+  options?: StreamOptions,
+): AsyncIterableIterator<U, undefined> {
+  const tap = new Tap(source, options?.signal)
+  const generator = body(tap)
+  return {
+    next: () => generator.next() as Promise<IteratorResult<U, undefined>>,
+    return: () => Promise.all([tap.return(), generator.return()]).then(() => over),
+    [Symbol.asyncIterator]() {
+      return this
+    },
+  }
+}

@@ -1,0 +1,70 @@
+// What one connection carries, as a server would write it: frames that are right one by one and together.
+
+import * as fc from 'fast-check'
+import { arbitraryChunk, arbitraryOrigin } from '../catalogue/chunk.fixture.ts'
+import type { Chunk } from '../catalogue/chunk.ts'
+import type { Entry, Origin } from '../entry.ts'
+import { type Frame, PROTOCOL_VERSION } from '../frame.ts'
+import { encodeCursor } from './cursor.ts'
+
+/** Any text: of one to four bytes a character, line ends and halves of surrogate pairs included. */
+export const arbitraryText = (): fc.Arbitrary<string> =>
+  fc
+    .array(fc.oneof(fc.constantFrom('\n', '\r\n', '\ud83d', '🌾', 'ß', '\u2028', '\ufeff', '漢'), fc.string()), {
+      maxLength: 5,
+    })
+    .map(pieces => pieces.join(''))
+
+const chunk: fc.Arbitrary<Chunk> = fc.oneof(
+  arbitraryText().map((delta): Chunk => ({ type: 'text-delta', id: 't', delta })),
+  arbitraryChunk(),
+  fc.constant({ type: 'of-a-later-version', new: [1] } as unknown as Chunk),
+)
+
+type Draft = { of: number; skip: number; last: number; entries: { gap: number; origin: Origin; chunk: Chunk }[] }
+
+const draft = (sessions: number): fc.Arbitrary<Draft> =>
+  fc.array(arbitraryOrigin(), { minLength: 1, maxLength: 2 }).chain(origins =>
+    fc.record({
+      of: fc.nat(sessions - 1),
+      skip: fc.oneof(fc.constant(0), fc.nat(3)),
+      last: fc.nat(2),
+      entries: fc.array(fc.record({ gap: fc.nat(2), origin: fc.constantFrom(...origins), chunk }), { maxLength: 4 }),
+    }),
+  )
+
+/** The frames of a connection with one session, which they need not name, or with several. */
+export const arbitraryConnection = (): fc.Arbitrary<Frame[]> =>
+  fc
+    .integer({ min: 1, max: 3 })
+    .chain(sessions => fc.tuple(fc.constant(sessions), fc.boolean(), fc.array(draft(sessions), { maxLength: 6 })))
+    .map(([sessions, named, drafts]) => {
+      const names = Array.from({ length: sessions }, (_, i) => `session-${i}`)
+      const positions = names.map(() => 0)
+      const cursor = (sequence: number) => encodeCursor({ sequence, incarnation: 'i', epoch: 'e' })
+      const frames: Frame[] = names.map(session => ({
+        type: 'open',
+        version: PROTOCOL_VERSION,
+        session,
+        incarnation: 'i',
+        head: 99,
+        heartbeat: 15_000,
+        cursor: cursor(0),
+      }))
+      for (const { of, skip, last, entries: drafted } of drafts) {
+        const session = named || sessions > 1 ? { session: names[of] as string } : {}
+        const after = (positions[of] as number) + skip
+        let sequence = after
+        const entries: Entry[] = drafted.map(({ gap, origin, chunk }) => {
+          sequence += gap + 1
+          return { sequence, timestamp: 1.5 + sequence, origin: { ...origin }, chunk }
+        })
+        sequence += last
+        positions[of] = sequence
+        frames.push({ type: 'entries', ...session, after, sequence, entries, cursor: cursor(sequence) })
+        if (last === 2) frames.push({ type: 'caught-up', ...session, sequence, cursor: cursor(sequence) })
+        if (last === 1) frames.push({ type: 'status', ...session, status: 'paused' })
+      }
+      // As JSON has it: there is no `-0` and no `undefined` on a wire.
+      return JSON.parse(JSON.stringify(frames)) as Frame[]
+    })

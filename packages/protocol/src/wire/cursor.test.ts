@@ -1,0 +1,87 @@
+import * as fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { runs } from '../runs.fixture.ts'
+import { arbitraryText } from './connection.fixture.ts'
+import { decodeCursor, encodeCursor, MAX_CURSOR_LENGTH } from './cursor.ts'
+
+const refused = expect.objectContaining({ name: 'ProtocolError', code: 'invalid-cursor' })
+
+describe('the cursor', () => {
+  it('is short and readable for the names that stores use', () => {
+    expect(encodeCursor({ sequence: 42, incarnation: 'k3Jx_9', epoch: '7-a1b2' })).toBe('42.k3Jx_9.7-a1b2')
+  })
+
+  it('comes back as it was, whatever the names', () => {
+    fc.assert(
+      fc.property(fc.maxSafeNat(), arbitraryText(), arbitraryText(), (sequence, incarnation, epoch) => {
+        const cursor = { sequence, incarnation, epoch }
+        const token = encodeCursor(cursor)
+        expect(decodeCursor(token)).toEqual(cursor)
+        expect(token).toMatch(/^[\w.~-]+$/)
+        expect(new URLSearchParams(`after=${token}`).get('after')).toBe(token)
+        expect(new Headers({ 'last-event-id': token }).get('last-event-id')).toBe(token)
+      }),
+      { numRuns: runs(200) },
+    )
+  })
+
+  it('is unproven as a bare number, in digits or not', () => {
+    expect(decodeCursor(7)).toEqual({ sequence: 7 })
+    expect(decodeCursor('7')).toEqual({ sequence: 7 })
+    expect(decodeCursor(0)).toEqual({ sequence: 0 })
+  })
+
+  it.each([
+    ['nothing', ''],
+    ['a negative number', -1],
+    ['digits of a negative number', '-1'],
+    ['a fraction', 1.5],
+    ['no number', Number.NaN],
+    ['a number beyond what is exact', 2 ** 53],
+    ['too many digits', '9'.repeat(20)],
+    ['two parts', '1.a'],
+    ['four parts', '1.a.b.c'],
+    ['no sequence', '.a.b'],
+    ['a sequence that is none', '1e3.a.b'],
+    ['a second spelling of a sequence', '01.a.b'],
+    ['a second spelling of a name', '1.~0061.b'],
+    ['an escape that is cut', '1.~00.b'],
+    ['a space', ' 1.a.b'],
+    ['a line end', '1.a.b\n'],
+    ['too long a token', `1.${'a'.repeat(MAX_CURSOR_LENGTH)}.b`],
+    ['another type', null as unknown as string],
+  ])('refuses %s', (_, token) => {
+    expect(() => decodeCursor(token)).toThrow(refused)
+  })
+
+  it('names what it found, and not all of a long text', () => {
+    expect(() => decodeCursor('nonsense')).toThrow('cursor: expected a token or a sequence, found "nonsense"')
+    const long = (() => {
+      try {
+        return decodeCursor('x'.repeat(5000))
+      } catch (error) {
+        return (error as Error).message
+      }
+    })()
+    expect(String(long).length).toBeLessThan(120)
+  })
+
+  it('is never written so that it could not be read', () => {
+    expect(() => encodeCursor({ sequence: -1, incarnation: 'a', epoch: 'b' })).toThrow(refused)
+    expect(() => encodeCursor({ sequence: 1, incarnation: 'a'.repeat(MAX_CURSOR_LENGTH), epoch: 'b' })).toThrow(refused)
+  })
+
+  it('refuses or reads any text, and nothing else happens', () => {
+    fc.assert(
+      fc.property(fc.stringMatching(/^[0-9a-f.~_-]{0,12}$/), text => {
+        try {
+          const cursor = decodeCursor(text)
+          if (cursor.incarnation !== undefined) expect(encodeCursor(cursor)).toBe(text)
+        } catch (error) {
+          expect(error).toEqual(refused)
+        }
+      }),
+      { numRuns: runs(300) },
+    )
+  })
+})

@@ -1,0 +1,35 @@
+import { describe, expect, it } from 'vitest'
+import type { Frame } from '../frame.ts'
+import { encodeNdjson, NdjsonDecoder } from './ndjson.ts'
+
+const status: Frame = { type: 'status', status: 'active' }
+const json = JSON.stringify(status)
+
+function decode(...pieces: string[]) {
+  const frames: Frame[] = []
+  let heartbeats = 0
+  const decoder = new NdjsonDecoder({ onFrame: frame => frames.push(frame), onHeartbeat: () => heartbeats++ })
+  for (const piece of pieces) decoder.push(piece)
+  decoder.end()
+  return { frames, heartbeats }
+}
+
+describe('NDJSON on the wire', () => {
+  it('is one line a frame', () => {
+    expect(encodeNdjson(status)).toBe(`${json}\n`)
+  })
+
+  it('may lack the last line end', () => {
+    expect(decode(`${json}\n${json}`).frames).toEqual([status, status])
+    expect(decode(json.slice(0, 9), json.slice(9)).frames).toEqual([status])
+  })
+
+  it('refuses a last line that is whole and no frame', () => {
+    expect(() => decode('{}')).toThrow(expect.objectContaining({ code: 'invalid-frame' }))
+  })
+
+  it('takes blank lines for heartbeats, but not its own end', () => {
+    expect(decode(`\n\r\n${json}\r\n\n`)).toEqual({ frames: [status], heartbeats: 3 })
+    expect(decode('')).toEqual({ frames: [], heartbeats: 0 })
+  })
+})

@@ -1,0 +1,61 @@
+// The decoders over a response body. The decoders themselves know nothing of streams.
+
+import type { Frame } from '../frame.ts'
+import { pipe, type StreamOptions } from '../streams/pipe.ts'
+import type { DecoderOptions, FrameDecoder } from './decoder.ts'
+import { NdjsonDecoder } from './ndjson.ts'
+import { SseDecoder } from './sse.ts'
+
+export type DecodeOptions = StreamOptions & Omit<DecoderOptions, 'onFrame'>
+
+/** A body as an async iterable, through its reader: not every browser can iterate over one. */
+const chunks = (body: ReadableStream<Uint8Array>): AsyncIterable<Uint8Array> => ({
+  [Symbol.asyncIterator]() {
+    const reader = body.getReader()
+    return {
+      next: () => reader.read() as Promise<IteratorResult<Uint8Array>>,
+      return: async () => {
+        await reader.cancel()
+        return { done: true, value: undefined }
+      },
+    }
+  },
+})
+
+const decodeWith =
+  (Decoder: new (options: DecoderOptions) => FrameDecoder) =>
+  (body: ReadableStream<Uint8Array>, options: DecodeOptions = {}): AsyncIterableIterator<Frame, undefined> =>
+    pipe(
+      chunks(body),
+      async function* (pieces) {
+        let frames: Frame[] = []
+        const decoder = new Decoder({ ...options, onFrame: frame => frames.push(frame) })
+        function* drain() {
+          const ready = frames
+          frames = []
+          for (const frame of ready) {
+            options.signal?.throwIfAborted()
+            yield frame
+          }
+        }
+        for await (const piece of pieces) {
+          try {
+            decoder.push(piece)
+          } finally {
+            yield* drain()
+          }
+        }
+        try {
+          decoder.end()
+        } finally {
+          yield* drain()
+        }
+      },
+      options,
+    )
+
+/** The frames of an SSE body; leaving the loop or aborting cancels the body, a bad frame throws after the good ones before it. */
+export const decodeSseStream = /* @__PURE__ */ decodeWith(SseDecoder)
+
+/** The frames of an NDJSON body; leaving the loop or aborting cancels the body, a bad frame throws after the good ones before it. */
+export const decodeNdjsonStream = /* @__PURE__ */ decodeWith(NdjsonDecoder)
