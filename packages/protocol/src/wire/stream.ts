@@ -13,9 +13,14 @@ const chunks = (body: ReadableStream<Uint8Array>): AsyncIterable<Uint8Array> => 
   [Symbol.asyncIterator]() {
     const reader = body.getReader()
     return {
-      next: () => reader.read() as Promise<IteratorResult<Uint8Array>>,
+      next: async () => {
+        const chunk = await reader.read()
+        if (chunk.done) reader.releaseLock()
+        return chunk as IteratorResult<Uint8Array, undefined>
+      },
       return: async () => {
         await reader.cancel()
+        reader.releaseLock()
         return { done: true, value: undefined }
       },
     }

@@ -1,0 +1,247 @@
+// What all stream helpers keep alike: whoever leaves, the source is let go.
+
+import { describe, expect, it } from 'vitest'
+import type { Chunk } from '../catalogue/chunk.ts'
+import type { Entry } from '../entry.ts'
+import { collectAll, collectText } from './collection.ts'
+import { excludeTypes, filterByAgentId, filterByAgentType, filterByType, filterWith } from './filter.ts'
+import { combineStreams } from './merge.ts'
+import type { StreamOptions } from './pipe.ts'
+import { skip, take } from './slice.ts'
+import { Source } from './source.fixture.ts'
+
+const entry = (sequence: number): Entry => ({
+  sequence,
+  timestamp: sequence,
+  origin: { runId: 'r', lane: 'main', agentId: 'r', agentType: 'poet', step: 1 },
+  chunk: { type: 'text-delta', id: 't', delta: String(sequence) },
+})
+const three = [1, 2, 3].map(entry)
+
+type Helper = (stream: AsyncIterable<Entry>, options?: StreamOptions) => AsyncIterableIterator<Entry<Chunk>, undefined>
+
+/** Every helper so that it lets all of the three through. */
+const helpers: [string, Helper][] = [
+  ['filterByAgentId', (stream, options) => filterByAgentId(stream, 'r', options)],
+  ['filterByAgentType', (stream, options) => filterByAgentType(stream, 'poet', options)],
+  ['filterByType', (stream, options) => filterByType(stream, ['text-delta'], options)],
+  ['excludeTypes', (stream, options) => excludeTypes(stream, ['error'], options)],
+  ['filterWith', (stream, options) => filterWith(stream, () => true, options)],
+  ['take', (stream, options) => take(stream, 9, options)],
+  ['skip', (stream, options) => skip(stream, 0, options)],
+  ['combineStreams', (stream, options) => combineStreams([stream], options)],
+  ['a chain', (stream, options) => take(filterByType(combineStreams([skip(stream, 0)]), ['text-delta']), 9, options)],
+]
+
+const gone = new Error('gone')
+
+/** What a promise came to within a moment, so that a wait without end fails the test and does not hang it. */
+const soon = <T>(promise: Promise<T>): Promise<T> =>
+  Promise.race([promise, new Promise<never>((_, reject) => setTimeout(reject, 500, new Error('still waiting')))])
+
+describe.each(helpers)('%s', (_, helper) => {
+  it('passes on what comes, and the end, and does not let go of what has ended', async () => {
+    const source = new Source(three)
+    expect(await collectAll(helper(source))).toEqual(three)
+    expect(source).toMatchObject({ pulls: 4, returns: 0, mostPending: 1 })
+  })
+
+  it('asks for nothing before it is asked', async () => {
+    const source = new Source(three)
+    helper(source)
+    await new Promise(resolve => setTimeout(resolve))
+    expect(source.pulls).toBe(0)
+  })
+
+  it('asks for one item at a time', async () => {
+    const source = new Source(three)
+    const stream = helper(source)
+    const results = await Promise.all([stream.next(), stream.next(), stream.next(), stream.next()])
+    expect(results.map(({ value }) => value)).toEqual([...three, undefined])
+    expect(source.mostPending).toBe(1)
+  })
+
+  it('lets go when the consumer leaves', async () => {
+    const source = new Source(three, 'silence')
+    for await (const item of helper(source)) if (item.sequence === 2) break
+    expect(source).toMatchObject({ pulls: 2, returns: 1 })
+  })
+
+  it('lets go when the consumer throws', async () => {
+    const source = new Source(three, 'silence')
+    const run = async () => {
+      for await (const _ of helper(source)) throw gone
+    }
+    await expect(run()).rejects.toBe(gone)
+    expect(source.returns).toBe(1)
+  })
+
+  it('lets go when the consumer leaves before the first item', async () => {
+    const source = new Source(three)
+    await helper(source).return?.()
+    expect(source).toMatchObject({ pulls: 0, returns: 1 })
+  })
+
+  it('lets go when the consumer leaves while the source is silent', async () => {
+    const source = new Source<Entry>([], 'silence')
+    const stream = helper(source)
+    const next = stream.next()
+    await new Promise(resolve => setTimeout(resolve))
+    expect(await soon(stream.return?.() as Promise<unknown>)).toEqual({ done: true, value: undefined })
+    expect(await soon(next)).toEqual({ done: true, value: undefined })
+    expect(source.returns).toBe(1)
+    expect(await soon(stream.next())).toEqual({ done: true, value: undefined })
+  })
+
+  it('passes on an error, once, and is over', async () => {
+    const source = new Source(three.slice(0, 1), gone)
+    const stream = helper(source)
+    expect(await stream.next()).toEqual({ done: false, value: three[0] })
+    await expect(stream.next()).rejects.toBe(gone)
+    expect(await stream.next()).toEqual({ done: true, value: undefined })
+    expect(source).toMatchObject({ pulls: 2, returns: 0 })
+  })
+
+  it('throws the reason and lets go when aborted while the source is silent', async () => {
+    const source = new Source(three, 'silence')
+    const controller = new AbortController()
+    const seen: Entry[] = []
+    const run = async () => {
+      for await (const item of helper(source, controller)) seen.push(item)
+    }
+    const done = run()
+    setTimeout(() => controller.abort(gone), 5)
+    await expect(soon(done)).rejects.toBe(gone)
+    expect(seen).toEqual(three)
+    expect(source.returns).toBe(1)
+  })
+
+  it('throws the reason and lets go when aborted between two items', async () => {
+    const source = new Source(three)
+    const controller = new AbortController()
+    const stream = helper(source, controller)
+    await stream.next()
+    controller.abort(gone)
+    expect(source.returns).toBe(1)
+    await expect(soon(stream.next())).rejects.toBe(gone)
+    expect(await stream.next()).toEqual({ done: true, value: undefined })
+    expect(source.returns).toBe(1)
+  })
+
+  it('throws the reason and asks for nothing when aborted before it began', async () => {
+    const source = new Source(three)
+    await expect(soon(helper(source, { signal: AbortSignal.abort(gone) }).next())).rejects.toBe(gone)
+    expect(source).toMatchObject({ pulls: 0, returns: 1 })
+  })
+
+  it('has nothing to abort after its end', async () => {
+    const source = new Source(three)
+    const controller = new AbortController()
+    const stream = helper(source, controller)
+    for await (const _ of stream);
+    controller.abort(gone)
+    expect(await stream.next()).toEqual({ done: true, value: undefined })
+    expect(source.returns).toBe(0)
+  })
+
+  it('leaves no listener on the signal', async () => {
+    const { signal } = new AbortController()
+    let listeners = 0
+    const add = signal.addEventListener.bind(signal)
+    const remove = signal.removeEventListener.bind(signal)
+    signal.addEventListener = (...args: Parameters<typeof add>) => {
+      listeners++
+      add(...args)
+    }
+    signal.removeEventListener = (...args: Parameters<typeof remove>) => {
+      listeners--
+      remove(...args)
+    }
+    for (let i = 0; i < 3; i++) await collectAll(helper(new Source(three), { signal }))
+    for await (const _ of helper(new Source(three), { signal })) break
+    expect(listeners).toBe(0)
+  })
+})
+
+describe('letting go', () => {
+  it('waits until the source has, and passes its error on', async () => {
+    let open = true
+    async function* source() {
+      try {
+        yield* three
+      } finally {
+        await new Promise(resolve => setTimeout(resolve, 5))
+        open = false
+      }
+    }
+    for await (const _ of take(skip(source(), 1), 1));
+    expect(open).toBe(false)
+
+    async function* stubborn() {
+      try {
+        yield* three
+      } finally {
+        // biome-ignore lint/correctness/noUnsafeFinally: what the source does when it is let go
+        throw gone
+      }
+    }
+    const leave = async () => {
+      for await (const _ of skip(stubborn(), 0)) break
+    }
+    await expect(leave()).rejects.toBe(gone)
+  })
+
+  it('of a generator that is silent for ever makes nobody wait', async () => {
+    async function* silent(): AsyncGenerator<Entry> {
+      yield entry(1)
+      await new Promise(() => {})
+    }
+    const stream = filterWith(silent(), () => true)
+    await stream.next()
+    const next = stream.next()
+    await soon(stream.return?.() as Promise<unknown>)
+    expect(await soon(next)).toEqual({ done: true, value: undefined })
+  })
+
+  it('also where the source throws when it is asked', async () => {
+    const source = {
+      [Symbol.asyncIterator]: () => ({
+        next: () => {
+          throw gone
+        },
+      }),
+    }
+    await expect(collectAll(take(source, 1))).rejects.toBe(gone)
+    const locked = {
+      [Symbol.asyncIterator]: () => {
+        throw gone
+      },
+    }
+    await expect(collectAll(take(locked, 1))).rejects.toBe(gone)
+  })
+
+  it('needs no `return` of the source', async () => {
+    const source = { [Symbol.asyncIterator]: () => ({ next: async () => ({ done: false as const, value: 1 }) }) }
+    expect(await collectAll(take(source, 2))).toEqual([1, 1])
+  })
+})
+
+const collectors: [string, (stream: AsyncIterable<Entry>, options?: StreamOptions) => Promise<unknown>][] = [
+  ['collectAll', collectAll],
+  ['collectText', collectText],
+]
+
+describe.each(collectors)('%s', (_, collect) => {
+  it('throws the reason and lets go when aborted while the source is silent', async () => {
+    const source = new Source(three, 'silence')
+    const controller = new AbortController()
+    const done = collect(source, controller)
+    setTimeout(() => controller.abort(gone), 5)
+    await expect(soon(done)).rejects.toBe(gone)
+    expect(source.returns).toBe(1)
+  })
+
+  it('passes on an error', async () => {
+    await expect(collect(new Source(three, gone))).rejects.toBe(gone)
+  })
+})
