@@ -50,7 +50,8 @@ interface Frame {
  *
  * An object whose first key is numeric is first `set` to `{}`. A string or an array that is complete and empty arrives
  * as a `set`. The value of a repeated key arrives as one `set`, when it is complete, cut to what is declared; so what
- * the receiver has never shrinks before that, and is as `JSON.parse` has it after.
+ * the receiver has never shrinks before that, and is as `JSON.parse` has it after. Values in updates are the parser's
+ * own, which are complete and so never change: they are to be read, not written.
  */
 export class FieldWatcher {
   /** The parser underneath: its value, status and error. */
@@ -187,7 +188,7 @@ export class FieldWatcher {
   #warn(place: Place, code: ProtocolErrorCode, expected: string, found: string | undefined): void {
     if (this.#warned.has(place)) return
     this.#warned.add(place)
-    this.warnings.push(new ProtocolError(code, `${expected}, found ${JSON.stringify(found)}`))
+    this.warnings.push(new ProtocolError(code, `${expected}, found ${JSON.stringify(found?.slice(0, 24))}`))
   }
 }
 

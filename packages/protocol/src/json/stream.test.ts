@@ -3,6 +3,7 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { runs } from '../runs.fixture.ts'
 import { accepted, refused } from './cases.fixture.ts'
+import { containers, grows } from './partial.fixture.ts'
 import { JsonStream, type JsonStreamOptions, MAX_JSON_DEPTH } from './stream.ts'
 import { corruptedText, cutLengths, jsonText, splitAt, trickyKeys } from './text.fixture.ts'
 import { isContainer, type Json, type JsonContainer } from './value.ts'
@@ -46,28 +47,6 @@ function story(pieces: Iterable<string>, options: JsonStreamOptions = strict) {
 
 const hasRepeats = (text: string) =>
   story([text]).reports.some(([kind, , , repeated]) => kind === 'complete' && repeated === 'true')
-
-function* containers(value: Json | undefined): Generator<JsonContainer> {
-  if (!isContainer(value)) return
-  yield value
-  for (const child of Object.values(value)) yield* containers(child)
-}
-
-/** Whether the later of two values only says more than the earlier, `end` being the value that both lead to. */
-function grows(before: Json | undefined, after: Json | undefined, end: Json | undefined): boolean {
-  if (before === undefined) return true
-  if (typeof before === 'string') {
-    const splitsPair = /[\ud800-\udbff]$/.test(before) && /^[\udc00-\udfff]/.test(String(end).slice(before.length))
-    return typeof after === 'string' && after.startsWith(before) && !splitsPair
-  }
-  if (!isContainer(before)) return Object.is(before, after)
-  if (!isContainer(after) || !isContainer(end) || Array.isArray(before) !== Array.isArray(after)) return false
-  return Object.keys(before).every((key, i) => {
-    const [was, is, willBe] = [before, after, end].map(one => Object.getOwnPropertyDescriptor(one, key)?.value)
-    const isLast = !Array.isArray(before) || i === before.length - 1
-    return is !== undefined && (isLast ? grows(was, is, willBe) : isDeepStrictEqual(was, is))
-  })
-}
 
 describe('any split', () => {
   test('invariants 4, 5: equals JSON.parse', () => {
@@ -207,22 +186,29 @@ describe('the partial value', () => {
     )
   })
 
-  test('invariant 1: a repeated key keeps its old value until the new one is complete', () => {
-    const text = '{"a":{"b":["x"]},"c":1,"a":{"b":["longer",2],"a":1,"a":"z"},"c":"text"}'
-    const [first, second] = [{ b: ['x'] }, { b: ['longer', 2], a: 'z' }]
+  test('invariants 1, 8: a repeated key keeps its old value until the new one is complete', () => {
+    const aside = '"a":{"b":["longer",2],"a":1,"a":{"z":[{"y":1}]}}'
+    const text = `{"a":{"b":["x"]},"c":1,${aside},"c":"text","d":{"e":[{"f":"g"}]}}`
+    const [first, second] = [{ b: ['x'] }, { b: ['longer', 2], a: { z: [{ y: 1 }] } }]
     const stream = new JsonStream(strict)
     const seen: unknown[] = []
-    for (const unit of units(text)) {
+    const kept: [Json | undefined, string][] = []
+    for (const [i, unit] of units(text).entries()) {
+      const before = stream.snapshot()
       stream.push(unit)
       const { a, c } = structuredClone(stream.value ?? {}) as { a?: Json; c?: Json }
       if (c !== undefined && !isDeepStrictEqual(seen.at(-1), [a, c])) seen.push([a, c])
       expect(stream.snapshot()).toEqual(stream.value)
+      kept.push([stream.snapshot(), JSON.stringify(stream.value)])
+      const start = text.indexOf(aside)
+      if (i > start && i < start + aside.length - 1) expect(stream.snapshot()).toBe(before)
     }
     expect(seen).toEqual([
       [first, 1],
       [second, 1],
       [second, 'text'],
     ])
+    for (const [snapshot, was] of kept) expect(JSON.stringify(snapshot)).toBe(was)
     expect(JSON.stringify(stream.value)).toBe(JSON.stringify(JSON.parse(text)))
   })
 
@@ -252,6 +238,8 @@ describe('the partial value', () => {
     expect(['{"a":"', '{"a":{', '{"a":['].map(shown)).toEqual(['{"a":""}', '{"a":{}}', '{"a":[]}'])
     expect(['[12', '[12,', '[tru', '[true]'].map(shown)).toEqual(['[]', '[12]', '[]', '[true]'])
     expect(feed(['12']).value).toBe(12)
+    // A text that was cut off may have lost digits.
+    expect(feed(['[1, 12']).value).toEqual([1])
   })
 
   test('invariant 7: a failure keeps the value, and nothing after it counts', () => {
@@ -289,22 +277,31 @@ describe('the partial value', () => {
 describe('snapshots', () => {
   test('invariant 8: never change, equal the value of their moment, and share what is complete', () => {
     fc.assert(
-      fc.property(anyText, cutLengths, (text, lengths) => {
-        const complete = new Set<Json>()
-        const stream = new JsonStream({ strict: true, onComplete: value => void complete.add(value) })
+      fc.property(anyText, cutLengths, fc.boolean(), (text, lengths, inHandlers) => {
         const repeats = hasRepeats(text)
+        const complete = new Set<Json>()
         const kept: [Json | undefined, string | undefined][] = []
-        for (const piece of splitAt(text, lengths)) {
-          stream.push(piece)
+        const keep = () => {
           const snapshot = stream.snapshot()
-          expect(isDeepStrictEqual(snapshot, stream.value)).toBe(true)
-          const [before, was] = kept.at(-1) ?? []
           const now = JSON.stringify(snapshot)
+          const [before, was] = kept.at(-1) ?? []
+          expect(isDeepStrictEqual(snapshot, stream.value)).toBe(true)
           if (now === was && !repeats) expect(snapshot).toBe(before)
           const copies = [...containers(snapshot)].filter(one => !complete.has(one)).length
           if (snapshot !== before) expect(copies).toBeLessThanOrEqual(stream.depth)
-          expect(stream.snapshot()).toBe(snapshot)
           kept.push([snapshot, now])
+        }
+        const stream = new JsonStream({
+          strict: true,
+          onComplete(value) {
+            complete.add(value)
+            if (inHandlers) keep()
+          },
+          ...(inHandlers && { onOpen: keep, onGrow: keep }),
+        })
+        for (const piece of splitAt(text, lengths)) {
+          stream.push(piece)
+          keep()
         }
         for (const [snapshot, was] of kept) expect(JSON.stringify(snapshot)).toBe(was)
       }),

@@ -28,7 +28,7 @@ export type JsonSegment = string | number
  * reported; a handler that ignores them pays nothing for them. Handlers must not throw.
  */
 export interface JsonHandler {
-  /** A container begins. */
+  /** A container begins, still empty and not yet in the value. */
   onOpen?(container: JsonContainer, stream: JsonStream): void
   /** The open string gained `delta`: at most one call a push for each string, and none for an empty one. */
   onGrow?(delta: string, stream: JsonStream): void
@@ -215,7 +215,7 @@ export class JsonStream {
   #begin(delta: string, i: number, code: number): number {
     const top = this.#top
     if (this.#inArray) this.#segment = (top as Json[]).length
-    this.#repeated = !this.#inArray && top !== undefined && Object.hasOwn(top, this.#segment)
+    this.#repeated = top !== undefined && Object.hasOwn(top, this.#segment)
     if (code === QUOTE) return this.#beginString(delta, i, false)
     if (code === 123) return this.#open({}, i, delta)
     if (code === 91) return this.#open([], i, delta)
@@ -227,9 +227,10 @@ export class JsonStream {
   #open(container: JsonContainer, i: number, delta: string): number {
     const depth = this.#stack.length
     if (depth === MAX_JSON_DEPTH) return this.#fail(i, delta[i], `at most ${MAX_JSON_DEPTH} levels`, 'too-large')
+    // Before it shows: a snapshot that a handler takes must not hold an open container.
+    this.#options.onOpen?.(container, this)
     if (!this.#repeated) this.#place(container)
     else this.#shown = Math.min(this.#shown, depth)
-    this.#options.onOpen?.(container, this)
     this.#stack.push(container)
     this.#segments.push(this.#segment)
     this.#top = container
