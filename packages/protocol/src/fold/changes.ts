@@ -24,7 +24,7 @@ export class Changes {
   output = false
   ledger = false
 
-  message(message: MessageCell): Set<PartCell> {
+  of(message: MessageCell): Set<PartCell> {
     let parts = this.#messages.get(message)
     if (parts === undefined) {
       parts = new Set()

@@ -1,18 +1,20 @@
 import type { Chunk, DataChunk } from '../catalogue/chunk.ts'
-import { type Entry, isGuest, type WriterOrigin } from '../entry.ts'
+import { type Entry, isGuest, type Origin, type WriterOrigin } from '../entry.ts'
 import { ProtocolError } from '../error.ts'
 import { type Change, Changes } from './changes.ts'
 import { Content, type Refusal, type Writer } from './content.ts'
 import type { Gained, Mark } from './growth.ts'
 import { Ledger } from './ledger.ts'
 import type { PartCell } from './part.ts'
-import type { ToolChunk } from './tool.ts'
 import { FOLD_VERSION, type Message, type Part, type Pending, type StructuredObject, type View } from './view.ts'
 
-/** What broke the protocol and was dropped (law 9): an event, not part of the view. */
+/**
+ * What broke the protocol and was dropped (law 9): an event, not part of the view. `repeated`: its sequence was folded before;
+ * `after-end`: its run or agent has ended; `foreign-draft`: another lane has a draft there; `out-of-order`: what it speaks of is not there, or
+ * not in a state for it; `refused`: it does not fit what is there.
+ */
 export interface Report {
-  readonly code: 'after-end' | 'repeated' | Refusal[0]
-  readonly message: string
+  readonly code: 'repeated' | 'after-end' | Refusal
   readonly entry: Entry
 }
 
@@ -50,17 +52,19 @@ export class Fold {
   /** A fold of nothing yet, or one that goes on from a view; throws where another version of the fold made that (law 12). */
   constructor(options: FoldOptions = {}, view?: View) {
     if (view && view.version !== FOLD_VERSION) {
-      throw new ProtocolError(
-        'invalid-view',
-        `view: expected version ${FOLD_VERSION}, found ${view.version}; fold the log again`,
-      )
+      throw new ProtocolError('invalid-view', `view: expected version ${FOLD_VERSION}, found ${view.version}`)
     }
     this.#options = options
-    this.#ledger = new Ledger(view)
-    this.#content = new Content(this.#changes)
     this.#head = view?.head ?? 0
-    if (view) this.#content.restore(view, this.#ledger.runs)
+    this.#ledger = new Ledger(view)
+    this.#content = this.#newContent(view)
     if (view?.internal) this.#internal = new Fold({}, view.internal)
+  }
+
+  #newContent(view?: Parameters<Content['restore']>[0]): Content {
+    const content = new Content(this.#changes, this.#ledger)
+    if (view) content.restore(view)
+    return content
   }
 
   /** The sequence up to which entries have been folded. */
@@ -77,18 +81,13 @@ export class Fold {
       const entry = entries[i] as Entry
       const { chunk, sequence } = entry
       if (sequence <= this.#head) {
-        this.#report(entry, 'repeated', 'its sequence was folded before')
+        this.#report(entry, 'repeated')
         continue
       }
       this.#head = sequence
       const growing = this.#growing
       // The hot path: another delta of what the same writer wrote to last.
-      if (
-        growing !== undefined &&
-        chunk.type === growing.takes &&
-        entry.origin === this.#writer?.origin &&
-        isPlainDelta(entry, growing)
-      ) {
+      if (growing !== undefined && chunk.type === growing.takes && this.#isMore(entry, growing)) {
         growing.push((chunk as { delta: string }).delta)
         continue
       }
@@ -102,11 +101,31 @@ export class Fold {
     return undefined
   }
 
-  /** Takes over the content of a fold of the past as it stood there; runs, requests, interrupts and usage stay as they are. */
+  /** Whether a delta is just more of what its writer wrote last. */
+  #isMore({ chunk, origin, internal }: Entry, cell: PartCell): boolean {
+    const { id, toolCallId, providerMetadata } = chunk as {
+      id?: string
+      toolCallId?: string
+      providerMetadata?: object
+    }
+    return (id ?? toolCallId) === cell.id && this.#isWriter(origin) && !internal && !providerMetadata
+  }
+
+  #isWriter(origin: Origin): boolean {
+    const last = this.#writer?.origin
+    return (
+      origin === last ||
+      (last !== undefined &&
+        origin.runId === last.runId &&
+        origin.lane === last.lane &&
+        (origin as WriterOrigin).agentId === last.agentId)
+    )
+  }
+
+  /** Takes over the content of a fold of the past as it stood there; runs, requests, interrupts, hooks and usage stay as they are. */
   adopt(past: Fold): void {
     past.#content.close()
-    this.#content = new Content(this.#changes)
-    this.#content.restore(past.#content.view(), this.#ledger.runs)
+    this.#content = this.#newContent(past.#content.view())
     this.#writer = this.#growing = undefined
     this.#changes.order = this.#changes.state = this.#changes.output = true
     if (this.#internal || past.#internal) {
@@ -129,53 +148,36 @@ export class Fold {
 
   #fold(entry: Entry, chunk: Chunk, withContent: boolean): void {
     this.#growing = undefined
-    if (entry.internal) {
-      const { internal, ...open } = entry
-      this.#internal ??= new Fold()
-      this.#internal.#fold(open, chunk, withContent)
-      return
+    const { origin, internal, ...rest } = entry
+    if (internal) this.#internal ??= new Fold()
+    if (this.#internal && (internal || SHARED.has(chunk.type)))
+      this.#internal.#fold({ ...rest, origin }, chunk, withContent)
+    if (internal) return
+    let writer: Writer | undefined
+    if (!isGuest(origin)) {
+      const { runId, agentId } = origin
+      this.#ledger.open(runId, entry)
+      if (!this.#ledger.isOpen(runId) || this.#ledger.agent(runId, agentId)?.status) {
+        this.#report(entry, 'after-end')
+        return
+      }
+      if (!this.#isWriter(origin)) this.#writer = { origin, lane: this.#content.lane(origin) }
+      writer = this.#writer
     }
-    if (this.#internal && SHARED.has(chunk.type)) this.#internal.#fold(entry, chunk, withContent)
-    const { origin } = entry
-    const writer = isGuest(origin) ? undefined : this.#writerOf(origin, entry)
-    if (writer && (!writer.run.isOpen || writer.run.agents.get(writer.origin.agentId)?.status)) {
-      this.#report(entry, 'after-end', `run ${writer.run.runId} or its agent has ended`)
-      return
+    const taken = this.#ledger.apply(entry, chunk)
+    if (taken) this.#changes.ledger = true
+    if ('transient' in chunk && chunk.transient) this.#options.onTransient?.(entry as Entry<DataChunk>)
+    else if (taken === false) this.#report(entry, 'refused')
+    else if (withContent) {
+      const refusal = this.#content.write(entry, chunk, writer)
+      if (refusal) this.#report(entry, refusal)
     }
-    const taken = this.#ledger.apply(entry, chunk, writer?.run)
-    if (taken === false) this.#report(entry, 'refused', 'it does not fit what was asked and answered before')
-    else {
-      if (taken) this.#changes.ledger = true
-      if (withContent) this.#write(entry, chunk, writer)
-    }
-    if (writer?.lane.growing?.isGrowing) this.#growing = writer.lane.growing
+    const growing = writer?.lane.growing
+    if (growing?.isGrowing) this.#growing = growing
   }
 
-  #write(entry: Entry, chunk: Chunk, writer: Writer | undefined): void {
-    if ('transient' in chunk && chunk.transient) {
-      this.#options.onTransient?.(entry as Entry<DataChunk>)
-      return
-    }
-    let refusal: Refusal | undefined
-    if (writer) refusal = this.#content.write(entry, chunk, writer)
-    else if (chunk.type.startsWith('tool-')) refusal = this.#content.tool(entry, chunk as ToolChunk)
-    if (refusal) this.#report(entry, ...refusal)
-  }
-
-  #writerOf(origin: WriterOrigin, entry: Entry): Writer {
-    const last = this.#writer
-    if (last && last.origin === origin) return last
-    const run = this.#ledger.open(origin.runId, entry)
-    this.#writer = { origin, run, lane: this.#content.lane(origin) }
-    return this.#writer
-  }
-
-  #report(entry: Entry, code: Report['code'], message: string): void {
-    this.#options.onReport?.({
-      code,
-      message: `${entry.chunk.type} at ${entry.sequence} was dropped: ${message}`,
-      entry,
-    })
+  #report(entry: Entry, code: Report['code']): void {
+    this.#options.onReport?.({ code, entry })
   }
 
   /** The ids of the messages, in order; the same array until one comes, goes or moves. */
@@ -185,17 +187,21 @@ export class Fold {
 
   /** A message; the same object until it changes. */
   message(id: string): Message | undefined {
-    return this.#content.messages.get(id)?.read()
+    return this.#content.messages.get(id)?.read(this.#ledger)
+  }
+
+  #cell(messageId: string, key: string): PartCell | undefined {
+    return this.#content.messages.get(messageId)?.parts.get(key)
   }
 
   /** A part of a message, without a look at the others; the same object until it changes. */
   part(messageId: string, key: string): Part | undefined {
-    return this.#content.messages.get(messageId)?.byKey.get(key)?.read()
+    return this.#cell(messageId, key)?.read() as Part | undefined
   }
 
   /** What a growing part gained since a mark, at the cost of just that; undefined where there is no such part. */
   gained(messageId: string, key: string, since?: Mark): Gained | undefined {
-    return this.#content.messages.get(messageId)?.byKey.get(key)?.growth?.gained(since)
+    return this.#cell(messageId, key)?.growth?.gained(since)
   }
 
   /** A structured object; the same object until it changes. */
@@ -205,11 +211,13 @@ export class Fold {
 
   /** What lanes wait for, in the order in which it was asked. */
   get pendings(): Pending[] {
-    const pendings: Pending[] = this.#content.pendings()
-    for (const interrupt of this.#ledger.openInterrupts)
-      pendings.push({ kind: 'interrupt', id: interrupt.interruptId, interrupt })
-    const at = (pending: Pending) => (pending.kind === 'interrupt' ? pending.interrupt.at : pending.part.at)
-    return pendings.sort((a, b) => at(a) - at(b))
+    const interrupts = this.#ledger.openInterrupts.map(interrupt => ({
+      kind: 'interrupt' as const,
+      id: interrupt.interruptId,
+      interrupt,
+    }))
+    const at = (pending: Pending) => (pending.kind === 'interrupt' ? pending.interrupt : pending.part).at
+    return [...this.#content.pendings(), ...interrupts].sort((a, b) => at(a) - at(b))
   }
 
   /** What changed since this was last asked. */
@@ -228,9 +236,4 @@ export class Fold {
       ...(this.#internal && { internal: this.#internal.view() }),
     }
   }
-}
-
-function isPlainDelta({ chunk, internal }: Entry, cell: PartCell): boolean {
-  const { id, toolCallId, providerMetadata } = chunk as { id?: string; toolCallId?: string; providerMetadata?: unknown }
-  return (id ?? toolCallId) === cell.id && providerMetadata === undefined && internal === undefined
 }

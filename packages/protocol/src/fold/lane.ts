@@ -15,6 +15,14 @@ export class Lane {
     this.lane = lane
     this.agentId = agentId
   }
+
+  /** What it drafted on, which is then no draft any more. */
+  take(): Cell[] {
+    const { drafted } = this
+    this.drafted = []
+    this.growing = undefined
+    return drafted
+  }
 }
 
 /** A value of the view that one lane at a time may draft on, with the one inverse that takes the draft back. */

@@ -1,238 +1,154 @@
-// The ledger: runs, requests, interrupts and usage. It only goes forward: no discard and no rewind takes anything of it back (law 3).
+// The ledger: runs, requests, interrupts, hooks and usage. It only goes forward: no discard and no rewind takes any of it back (law 3).
 
 import type { Chunk, Usage } from '../catalogue/chunk.ts'
-import type { SubagentEndChunk, SubagentStartChunk } from '../catalogue/guards.ts'
 import type { Entry, WriterOrigin } from '../entry.ts'
-import { pick } from './tool.ts'
-import type { Agent, Interrupt, Request, Run, View } from './view.ts'
+import { bodyOf } from './body.ts'
+import type { Agent, Hook, Interrupt, Request, Run, View } from './view.ts'
 
-const sum = (a: Usage, b: Usage): Usage => {
+const sum = (a: Usage, b: Usage | undefined): Usage => {
   const total: Usage = { ...a }
-  for (const key of Object.keys(b) as (keyof Usage)[]) total[key] = (total[key] ?? 0) + (b[key] ?? 0)
+  for (const key in b) total[key as keyof Usage] = (total[key as keyof Usage] ?? 0) + (b[key as keyof Usage] ?? 0)
   return total
 }
 
-const agentOf = (chunk: SubagentStartChunk | SubagentEndChunk, { origin, timestamp }: Entry): Agent => ({
-  ...pick(chunk, 'agentId', 'agentType', 'toolCallId'),
-  parentId: (origin as WriterOrigin).agentId,
-  startedAt: timestamp,
-})
-
-type Hook = Run['hooks'][number]
-
-/** One run, as it goes. */
-export class RunRecord {
-  readonly agents = new Map<string, Agent>()
-  readonly #hooks: Hook[] = []
-  #fields: Omit<Run, 'agents' | 'hooks'>
-  #view: Run | undefined
-
-  constructor({ agents, hooks, ...fields }: Run) {
-    for (const agent of agents) this.agents.set(agent.agentId, agent)
-    this.#hooks.push(...hooks)
-    this.#fields = fields
-  }
-
-  get runId(): string {
-    return this.#fields.runId
-  }
-
-  get status(): Run['status'] {
-    return this.#fields.status
-  }
-
-  get isOpen(): boolean {
-    return this.status === 'running' || this.status === 'paused'
-  }
-
-  get error(): Run['error'] {
-    return this.#fields.error
-  }
-
-  /** When an agent of this run began: the run's own start for the root agent. */
-  startOf(agentId: string): number {
-    return this.agents.get(agentId)?.startedAt ?? this.#fields.startedAt
-  }
-
-  set(fields: Partial<Omit<Run, 'agents' | 'hooks'>>): void {
-    this.#fields = { ...this.#fields, ...fields }
-    this.#view = undefined
-  }
-
-  goOn(): void {
-    const { awaits, ...fields } = this.#fields
-    this.#fields = { ...fields, status: 'running' }
-    this.#view = undefined
-  }
-
-  use(usage: Usage): void {
-    this.set({ usage: sum(this.#fields.usage, usage) })
-  }
-
-  discard(usage: Usage): void {
-    this.set({ discarded: sum(this.#fields.discarded, usage) })
-  }
-
-  setAgent(agent: Agent): void {
-    this.agents.set(agent.agentId, agent)
-    this.#view = undefined
-  }
-
-  addHook(hook: Hook): void {
-    this.#hooks.push(hook)
-    this.#view = undefined
-  }
-
-  view(): Run {
-    this.#view ??= { ...this.#fields, agents: [...this.agents.values()], hooks: [...this.#hooks] }
-    return this.#view
-  }
-}
-
-type LedgerView = Pick<View, 'runs' | 'requests' | 'interrupts' | 'usage'>
+type LedgerView = Pick<View, 'runs' | 'requests' | 'interrupts' | 'hooks' | 'usage'>
 
 export class Ledger {
-  readonly runs = new Map<string, RunRecord>()
-  readonly requests = new Map<string, Request>()
-  readonly interrupts = new Map<string, Interrupt>()
-  #open = new Set<string>()
+  readonly runs = new Map<string, Run>()
+  readonly #agents = new Map<string, Agent>()
+  readonly #requests = new Map<string, Request>()
+  readonly #interrupts = new Map<string, Interrupt>()
+  readonly #open = new Set<string>()
+  readonly #hooks: Hook[]
 
   constructor(view?: LedgerView) {
-    for (const run of view?.runs ?? []) this.runs.set(run.runId, new RunRecord(run))
-    for (const request of view?.requests ?? []) this.requests.set(request.runId, request)
-    for (const interrupt of view?.interrupts ?? []) this.#put(interrupt)
+    for (const run of view?.runs ?? []) {
+      this.runs.set(run.runId, run)
+      for (const agent of run.agents) this.#agents.set(`${run.runId}/${agent.agentId}`, agent)
+    }
+    for (const request of view?.requests ?? []) this.#requests.set(request.runId, request)
+    for (const interrupt of view?.interrupts ?? []) this.#ask(interrupt)
+    this.#hooks = [...(view?.hooks ?? [])]
   }
 
-  /** The run of an origin; an entry opens its run if nobody else did. */
-  open(runId: string, { sequence, timestamp }: Entry): RunRecord {
-    let run = this.runs.get(runId)
-    if (run === undefined) {
-      const fresh: Run = {
-        runId,
-        status: 'running',
-        at: sequence,
-        startedAt: timestamp,
-        usage: {},
-        discarded: {},
-        agents: [],
-        hooks: [],
-      }
-      run = new RunRecord(fresh)
-      this.runs.set(runId, run)
-      const request = this.requests.get(runId)
-      if (request?.status === 'waiting') this.requests.set(runId, { ...request, status: 'started' })
+  /** An entry opens its run if nobody else did. */
+  open(runId: string, { sequence, timestamp }: Entry): void {
+    if (this.runs.has(runId)) return
+    const run: Run = {
+      runId,
+      status: 'running',
+      at: sequence,
+      startedAt: timestamp,
+      usage: {},
+      discarded: {},
+      agents: [],
     }
-    return run
+    this.runs.set(runId, run)
+    const request = this.#requests.get(runId)
+    if (request?.status === 'waiting') this.#requests.set(runId, { ...request, status: 'started' })
+  }
+
+  isOpen(runId: string): boolean {
+    const status = this.runs.get(runId)?.status
+    return status === 'running' || status === 'paused'
+  }
+
+  /** A sub-agent, if it is one. */
+  agent(runId: string, agentId: string): Agent | undefined {
+    return this.#agents.get(`${runId}/${agentId}`)
   }
 
   get openInterrupts(): Interrupt[] {
-    return [...this.#open].map(id => this.interrupts.get(id) as Interrupt)
+    return [...this.#open].map(id => this.#interrupts.get(id) as Interrupt)
   }
 
-  /**
-   * Takes down what an entry says of runs, requests, interrupts and usage: true where it did, false where that does not fit what is
-   * known, undefined where it says nothing of them. `run` is the writer's; a guest has none.
-   */
-  apply(entry: Entry, chunk: Chunk, run: RunRecord | undefined): boolean | undefined {
+  /** Takes down what an entry says for the ledger: true where it did, false where that does not fit, undefined where it says nothing. */
+  apply(entry: Entry, chunk: Chunk): boolean | undefined {
+    const { sequence: at, timestamp } = entry
+    const { runId, lane, agentId: parentId } = entry.origin as WriterOrigin
+    const run = this.runs.get(runId)
     switch (chunk.type) {
       case 'run-requested':
-        if (this.requests.has(chunk.runId) || this.runs.has(chunk.runId)) return false
-        this.requests.set(chunk.runId, {
-          ...pick(chunk, 'runId', 'program', 'message'),
-          status: 'waiting',
-          at: entry.sequence,
-        })
+        if (this.#requests.has(chunk.runId) || this.runs.has(chunk.runId)) return false
+        this.#requests.set(chunk.runId, { ...bodyOf(chunk), status: 'waiting', at })
         return true
       case 'stop-requested': {
-        const request = this.requests.get(chunk.runId)
-        const target = this.runs.get(chunk.runId)
-        if (target?.isOpen) target.set({ stopRequested: true })
-        else if (request?.status === 'waiting') this.requests.set(chunk.runId, { ...request, status: 'removed' })
-        else return false
+        const request = this.#requests.get(chunk.runId)
+        if (this.isOpen(chunk.runId)) return this.#set(chunk.runId, { stopRequested: true })
+        if (request?.status !== 'waiting') return false
+        this.#requests.set(chunk.runId, { ...request, status: 'removed' })
         return true
       }
       case 'interrupt-response': {
-        const interrupt = this.interrupts.get(chunk.interruptId)
+        const interrupt = this.#interrupts.get(chunk.interruptId)
         if (interrupt?.status !== 'open') return false
-        this.#put({ ...interrupt, status: 'answered', response: chunk.response })
-        return true
+        return this.#ask({ ...interrupt, status: 'answered', response: chunk.response })
       }
     }
-    return run && this.#ofWriter(entry, chunk, run)
-  }
-
-  #ofWriter(entry: Entry, chunk: Chunk, run: RunRecord): boolean | undefined {
-    const origin = entry.origin as WriterOrigin
+    // The rest is for writers.
+    if (run === undefined || parentId === undefined) return undefined
     switch (chunk.type) {
       case 'run-started':
-        run.set(pick(chunk, 'program', 'resumes'))
-        return true
+        return this.#set(runId, bodyOf(chunk))
       case 'run-paused':
-        run.set({ status: 'paused', awaits: chunk.awaits, ...pick(chunk, 'reason') })
-        return true
+        return this.#set(runId, { ...bodyOf(chunk), status: 'paused' })
       case 'run-resumed':
-        run.goOn()
-        return true
+        return this.#set(runId, { status: 'running' })
       case 'run-finished':
-        run.goOn()
-        run.set({ status: chunk.status, finishedAt: entry.timestamp, ...pick(chunk, 'reason') })
         for (const interrupt of this.openInterrupts) {
-          if (interrupt.runId === run.runId) this.#put({ ...interrupt, status: 'void' })
+          if (interrupt.runId === runId) this.#ask({ ...interrupt, status: 'void' })
         }
-        return true
+        return this.#set(runId, { ...bodyOf(chunk), finishedAt: timestamp })
       case 'step-finish':
-        if (chunk.usage) run.use(chunk.usage)
-        return true
+        return this.#set(runId, { usage: sum(run.usage, chunk.usage) })
       case 'step-discarded':
-        if (chunk.usage) run.discard(chunk.usage)
-        return true
+        return this.#set(runId, { discarded: sum(run.discarded, chunk.usage) })
       case 'subagent-start':
-        if (run.agents.has(chunk.agentId)) return false
-        run.setAgent(agentOf(chunk, entry))
-        return true
       case 'subagent-end': {
-        const agent = run.agents.get(chunk.agentId) ?? agentOf(chunk, entry)
-        if (agent.status) return false
-        run.setAgent({ ...agent, status: chunk.status })
-        return true
+        const known = this.agent(runId, chunk.agentId)
+        if (known && (known.status || chunk.type === 'subagent-start')) return false
+        const agent: Agent = { parentId, startedAt: timestamp, ...known, ...bodyOf(chunk) }
+        this.#agents.set(`${runId}/${chunk.agentId}`, agent)
+        return this.#set(runId, { agents: [...run.agents.filter(other => other !== known), agent] })
       }
       case 'interrupt':
-        if (this.interrupts.has(chunk.interruptId)) return false
-        this.#put({
-          ...pick(chunk, 'interruptId', 'input', 'deadline', 'meta'),
-          ...pick(origin, 'runId', 'lane'),
-          at: entry.sequence,
-          status: 'open',
-        })
-        return true
+        if (this.#interrupts.has(chunk.interruptId)) return false
+        return this.#ask({ ...bodyOf(chunk), runId, lane, at, status: 'open' })
       case 'status':
-        run.set({ note: chunk.message })
-        return true
+        return this.#set(runId, { note: chunk.message })
       case 'error':
-        run.set({ error: pick(chunk, 'message', 'code', 'category', 'retryable', 'recoverable') })
-        return true
+        return this.#set(runId, { error: bodyOf(chunk) })
       case 'run-context':
-        run.set({ context: chunk.context })
-        return true
+        return this.#set(runId, bodyOf(chunk))
       case 'hook-completed':
-        run.addHook(pick(chunk, 'hookId', 'result', 'emissions'))
+        this.#hooks.push({ ...bodyOf(chunk), runId })
         return true
     }
     return undefined
   }
 
-  #put(interrupt: Interrupt): void {
-    this.interrupts.set(interrupt.interruptId, interrupt)
+  #set(runId: string, fields: Partial<Run>): true {
+    const { awaits, ...run } = this.runs.get(runId) as Run
+    // What a run waits for holds only while it is paused.
+    const paused = awaits && run.status === 'paused' && (fields.status ?? 'paused') === 'paused'
+    this.runs.set(runId, { ...run, ...(paused && { awaits }), ...fields })
+    return true
+  }
+
+  #ask(interrupt: Interrupt): true {
+    this.#interrupts.set(interrupt.interruptId, interrupt)
     if (interrupt.status === 'open') this.#open.add(interrupt.interruptId)
     else this.#open.delete(interrupt.interruptId)
+    return true
   }
 
   view(): LedgerView {
-    const runs = [...this.runs.values()].map(run => run.view())
+    const runs = [...this.runs.values()]
     return {
       runs,
-      requests: [...this.requests.values()],
-      interrupts: [...this.interrupts.values()],
+      requests: [...this.#requests.values()],
+      interrupts: [...this.#interrupts.values()],
+      hooks: [...this.#hooks],
       usage: runs.reduce((total, run) => sum(total, run.usage), {} as Usage),
     }
   }

@@ -2,7 +2,8 @@
 
 import type { Chunk, Executor } from '../catalogue/chunk.ts'
 import type { JsonObject } from '../json/value.ts'
-import type { ToolPart, ToolState } from './view.ts'
+import { pick } from './body.ts'
+import type { PartBase, ToolPart, ToolState } from './view.ts'
 
 const RANK: { readonly [State in ToolState]: number } = {
   'input-streaming': 0,
@@ -14,35 +15,24 @@ const RANK: { readonly [State in ToolState]: number } = {
   'output-denied': 4,
 }
 
+type Opening = {
+  toolName?: string
+  executor?: Executor
+  title?: string
+  dynamic?: boolean
+  providerMetadata?: JsonObject
+}
+
 export const isSettled = (part: ToolPart): boolean => RANK[part.state] === 4
 
 export type ToolChunk = Extract<Chunk, { toolCallId: string; type: `tool-${string}` }>
 
-type Opening = {
-  toolName?: string
-  executor?: Executor
-  dynamic?: boolean
-  title?: string
-  providerMetadata?: JsonObject
-}
-
 /** What a chunk that opens or completes a call says of it. */
 const described = (part: ToolPart, chunk: Opening): ToolPart => ({
   ...part,
-  type: chunk.dynamic ? 'dynamic-tool' : part.type,
-  toolName: chunk.toolName ?? part.toolName,
-  ...pick(chunk, 'executor', 'title', 'providerMetadata'),
+  ...pick(chunk, 'toolName', 'executor', 'title', 'providerMetadata'),
+  ...(chunk.dynamic && { type: 'dynamic-tool' }),
 })
-
-/** The named fields of an object, without those that it lacks. */
-export function pick<T extends object, K extends string>(from: T, ...keys: K[]): Pick<T, K & keyof T> {
-  const picked: Record<string, unknown> = {}
-  for (const key of keys) {
-    const value = (from as Record<string, unknown>)[key]
-    if (value !== undefined) picked[key] = value
-  }
-  return picked as Pick<T, K & keyof T>
-}
 
 function settled(part: ToolPart, outcome: Pick<ToolPart, 'state' | 'output' | 'errorText' | 'code'>): ToolPart {
   const { inputText, progress, claim, ...rest } = part
@@ -54,10 +44,10 @@ export const interrupted = (part: ToolPart): ToolPart =>
   settled(part, { state: 'output-error', errorText: 'The run ended before this call did.', code: 'interrupted' })
 
 /** The call after a chunk, or undefined where the chunk does not fit it. `part` is undefined for a call not seen before. */
-export function nextTool(part: ToolPart | undefined, chunk: ToolChunk, key: string, at: number): ToolPart | undefined {
+export function nextTool(part: ToolPart | undefined, chunk: ToolChunk, base: PartBase): ToolPart | undefined {
   const { toolCallId } = chunk
   const rank = part ? RANK[part.state] : -1
-  const call: ToolPart = part ?? { type: 'tool', key, at, toolCallId, toolName: '', state: 'input-streaming' }
+  const call: ToolPart = part ?? { type: 'tool', ...base, toolCallId, toolName: '', state: 'input-streaming' }
   const approved = call.approval?.approved
   switch (chunk.type) {
     case 'tool-input-start':

@@ -1,23 +1,20 @@
 // The view: what a session's log says, as plain JSON. It carries what a discard needs, so that a snapshot can be folded on.
 
+import type { Awaited, Content, Executor, FinishReason, Role, RunStatus, Usage } from '../catalogue/chunk.ts'
 import type {
-  Awaited,
-  Content,
-  Executor,
-  FinishReason,
-  Input,
-  Question,
-  Role,
-  RunStatus,
-  Usage,
-} from '../catalogue/chunk.ts'
+  ErrorChunk,
+  HookCompletedChunk,
+  InterruptChunk,
+  RunRequestedChunk,
+  SubagentStartChunk,
+} from '../catalogue/guards.ts'
 import type { Json, JsonObject } from '../json/value.ts'
 import type { StructuredDraft, StructuredState } from '../structured/accumulator.ts'
 
 /** The version of the fold that made a view; another version folds again instead of going on from it (law 12). */
 export const FOLD_VERSION = 1
 
-interface PartBase {
+export interface PartBase {
   /** Unique in its message, and the same for as long as the part lives. */
   readonly key: string
   /** The sequence of its first write. */
@@ -82,13 +79,7 @@ export type Part = TextPart | ToolPart | ContentPart
 export type MessageStatus = 'sending' | 'streaming' | 'sent' | 'cancelled' | 'error'
 
 /** An error as people and programs see it. */
-export interface ErrorInfo {
-  readonly message: string
-  readonly code?: string
-  readonly category?: string
-  readonly retryable?: boolean
-  readonly recoverable?: boolean
-}
+export type ErrorInfo = Readonly<Omit<ErrorChunk, 'type'>>
 
 export interface Message {
   readonly id: string
@@ -113,13 +104,13 @@ export interface Message {
 }
 
 /** A sub-agent of a run. */
-export interface Agent {
-  readonly agentId: string
-  readonly agentType: string
+export interface Agent extends Omit<SubagentStartChunk, 'type'> {
   readonly parentId: string
-  readonly toolCallId: string
   readonly startedAt: number
+  /** Once it has ended. */
   readonly status?: RunStatus
+  readonly result?: Json
+  readonly reason?: string
 }
 
 export interface Run {
@@ -130,6 +121,7 @@ export interface Run {
   readonly startedAt: number
   readonly finishedAt?: number
   readonly reason?: string
+  readonly checkpointId?: string
   readonly resumes?: string
   readonly error?: ErrorInfo
   /** What a paused run waits for. */
@@ -143,30 +135,26 @@ export interface Run {
   readonly discarded: Usage
   readonly agents: readonly Agent[]
   readonly context?: Json
-  /** What its hooks returned, in order. */
-  readonly hooks: readonly { readonly hookId: string; readonly result?: Json; readonly emissions?: number }[]
 }
 
 /** A run that was asked for. */
-export interface Request {
-  readonly runId: string
-  readonly program: string
+export interface Request extends Omit<RunRequestedChunk, 'type'> {
   readonly status: 'waiting' | 'started' | 'removed'
   readonly at: number
-  readonly message?: Input
 }
 
 /** A question to a person; its record outlives the answer. */
-export interface Interrupt {
-  readonly interruptId: string
+export interface Interrupt extends Omit<InterruptChunk, 'type'> {
   readonly runId: string
   readonly lane: string
   readonly at: number
-  readonly input: Question
-  readonly deadline?: number
-  readonly meta?: JsonObject
   readonly status: 'open' | 'answered' | 'void'
   readonly response?: Json
+}
+
+/** What a hook returned. */
+export interface Hook extends Omit<HookCompletedChunk, 'type'> {
+  readonly runId: string
 }
 
 /** Something a lane waits for. */
@@ -178,19 +166,18 @@ export type Pending =
 /** A structured object, and the sequence of its first surviving write. */
 export type StructuredObject = StructuredState & { readonly at: number }
 
-/** What a discard restores: of one value each, a length or an old value. */
-export type Undo =
-  | { readonly message: string; readonly key: string; readonly part?: Part; readonly length?: number }
-  | { readonly message: string; readonly meta: Meta | null }
-  | { readonly streamId: string; readonly draft: StructuredDraft; readonly at?: number }
-
-/** What a message holds beside its parts. */
-export interface Meta {
-  readonly at: number
+/** What a message holds beside its parts; to the fold, one more part, which has its own place in the view. */
+export interface Meta extends PartBase {
+  readonly type: 'meta'
   readonly metadata?: JsonObject
   readonly finishReason?: FinishReason
   readonly aborted?: true
 }
+
+/** What a discard restores: of one value each, a length or an old value; nothing, where the draft itself opened it. */
+export type Undo =
+  | { readonly message: string; readonly key: string; readonly part?: Part | Meta; readonly length?: number }
+  | { readonly streamId: string; readonly draft: StructuredDraft; readonly at?: number }
 
 /** A lane's words since its last commit, as what takes them back. */
 export interface Draft {
@@ -212,6 +199,7 @@ export interface View {
   readonly interrupts: readonly Interrupt[]
   readonly runs: readonly Run[]
   readonly requests: readonly Request[]
+  readonly hooks: readonly Hook[]
   /** The sum over all runs, discarded attempts included. */
   readonly usage: Usage
   readonly drafts: readonly Draft[]
