@@ -21,7 +21,6 @@ export class Tap<T> implements AsyncIterableIterator<T, undefined> {
   #iterator: AsyncIterator<T> | undefined
   #waiting: Waiting<T> | undefined
   #shut = false
-  #aborted = false
 
   constructor(source: AsyncIterable<T>, signal?: AbortSignal) {
     this.#source = source
@@ -30,15 +29,17 @@ export class Tap<T> implements AsyncIterableIterator<T, undefined> {
 
   async next(): Promise<IteratorResult<T, undefined>> {
     const signal = this.#signal
-    if (signal?.aborted && !this.#shut) this.#abort()
-    if (this.#aborted) throw signal?.reason
+    if (signal?.aborted) {
+      this.#release()
+      throw signal.reason
+    }
     if (this.#shut) return over
     try {
       if (this.#iterator === undefined) {
         this.#iterator = this.#source[Symbol.asyncIterator]()
         signal?.addEventListener('abort', this.#abort)
       }
-      const item = this.#iterator.next()
+      const item = Promise.resolve(this.#iterator.next())
       const result = await new Promise<IteratorResult<T, undefined>>((resolve, reject) => {
         this.#waiting = { resolve, reject }
         item.then(resolve, reject)
@@ -68,7 +69,6 @@ export class Tap<T> implements AsyncIterableIterator<T, undefined> {
 
   readonly #abort = (): void => {
     const waiting = this.#waiting
-    this.#aborted = true
     this.#release()
     waiting?.reject(this.#signal?.reason)
   }

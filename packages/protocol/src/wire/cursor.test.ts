@@ -49,6 +49,7 @@ describe('the cursor', () => {
     ['a space', ' 1.a.b'],
     ['a line end', '1.a.b\n'],
     ['too long a token', `1.${'a'.repeat(MAX_CURSOR_LENGTH)}.b`],
+    ['too long a number', `${'0'.repeat(MAX_CURSOR_LENGTH)}7`],
     ['another type', null as unknown as string],
   ])('refuses %s', (_, token) => {
     expect(() => decodeCursor(token)).toThrow(refused)

@@ -21,8 +21,7 @@ export interface UnprovenCursor {
 /** The longest token that is written or read. */
 export const MAX_CURSOR_LENGTH = 1024
 
-const name = '((?:[\\w-]|~[0-9a-f]{4})*)'
-const proven = new RegExp(`^(\\d+)\\.${name}\\.${name}$`)
+const proven = /^(\d+)\.((?:[\w-]|~[0-9a-f]{4})*)\.((?:[\w-]|~[0-9a-f]{4})*)$/
 
 const quote = (text: string): string =>
   text.replace(/[^\w-]/g, unit => `~${unit.charCodeAt(0).toString(16).padStart(4, '0')}`)

@@ -3,49 +3,48 @@
 // the table to see that nothing is accepted here which it refuses.
 
 import { checkChunk } from '../catalogue/validate.ts'
+import type { Entry, GuestOrigin, WriterOrigin } from '../entry.ts'
+import type { EntriesFrame } from '../frame.ts'
 
-type Loose = { readonly [key: string]: unknown }
+type Unchecked<T> = { readonly [Key in keyof T]?: unknown } | null
 
 const isText = (value: unknown): boolean => typeof value === 'string'
 const isTextOrNone = (value: unknown): boolean => value === undefined || typeof value === 'string'
 
-const isWriter = (origin: Loose | null): boolean =>
+const isWriter = (origin: Unchecked<WriterOrigin & GuestOrigin>): boolean =>
   typeof origin === 'object' &&
   origin !== null &&
-  origin['guest'] === undefined &&
-  isText(origin['runId']) &&
-  isText(origin['lane']) &&
-  isText(origin['agentId']) &&
-  isText(origin['agentType']) &&
-  Number.isSafeInteger(origin['step']) &&
-  isTextOrNone(origin['node']) &&
-  isTextOrNone(origin['model'])
+  origin.guest === undefined &&
+  isText(origin.runId) &&
+  isText(origin.lane) &&
+  isText(origin.agentId) &&
+  isText(origin.agentType) &&
+  Number.isSafeInteger(origin.step) &&
+  isTextOrNone(origin.node) &&
+  isTextOrNone(origin.model)
 
-function isPlainEntry(entry: Loose | null, first: boolean): boolean {
-  if (typeof entry !== 'object' || entry === null) return false
-  const { origin, chunk } = entry
-  return (
-    Number.isSafeInteger(entry['sequence']) &&
-    (entry['sequence'] as number) > 0 &&
-    Number.isFinite(entry['timestamp']) &&
-    entry['internal'] === undefined &&
-    entry['blobs'] === undefined &&
-    (origin === undefined ? !first : isWriter(origin as Loose)) &&
-    checkChunk(chunk) === undefined
-  )
-}
+const isPlainEntry = (entry: Unchecked<Entry>, first: boolean): boolean =>
+  typeof entry === 'object' &&
+  entry !== null &&
+  Number.isSafeInteger(entry.sequence) &&
+  (entry.sequence as number) > 0 &&
+  Number.isFinite(entry.timestamp) &&
+  entry.internal === undefined &&
+  entry.blobs === undefined &&
+  (entry.origin === undefined ? !first : isWriter(entry.origin as WriterOrigin)) &&
+  checkChunk(entry.chunk) === undefined
 
 /** Tells a valid and plain `entries` frame from everything else. */
 export function isPlainFrame(value: unknown): boolean {
-  const frame = value as Loose | null
-  if (typeof frame !== 'object' || frame?.['type'] !== 'entries') return false
-  const { entries, after } = frame
+  const frame = value as Unchecked<EntriesFrame>
   return (
-    isTextOrNone(frame['session']) &&
-    (after === undefined || Number.isSafeInteger(after)) &&
-    Number.isSafeInteger(frame['sequence']) &&
-    isText(frame['cursor']) &&
-    Array.isArray(entries) &&
-    entries.every((entry, i) => isPlainEntry(entry, i === 0))
+    typeof frame === 'object' &&
+    frame?.type === 'entries' &&
+    isTextOrNone(frame.session) &&
+    (frame.after === undefined || Number.isSafeInteger(frame.after)) &&
+    Number.isSafeInteger(frame.sequence) &&
+    isText(frame.cursor) &&
+    Array.isArray(frame.entries) &&
+    frame.entries.every((entry, i) => isPlainEntry(entry, i === 0))
   )
 }
