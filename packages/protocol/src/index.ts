@@ -12,4 +12,43 @@ export { foldLog } from './fold/log.ts'
 export { messageIdOf } from './fold/message.ts'
 export * from './fold/view.ts'
 export * from './frame.ts'
-export * from './json/value.ts'
+export { type FieldKind, type Fields, type FieldUpdate, FieldWatcher } from './json/fields.ts'
+export {
+  type JsonHandler,
+  type JsonSegment,
+  type JsonStatus,
+  JsonStream,
+  type JsonStreamOptions,
+  MAX_JSON_DEPTH,
+} from './json/stream.ts'
+export type { Json, JsonContainer, JsonObject } from './json/value.ts'
+export { applyPatch } from './state/patch.ts'
+export { collectAll, collectText } from './streams/collection.ts'
+export {
+  excludeTypes,
+  filterByAgentId,
+  filterByAgentType,
+  filterByType,
+  filterWith,
+  type OnlyTypes,
+  type StreamItem,
+  type WithoutTypes,
+} from './streams/filter.ts'
+export { combineStreams } from './streams/merge.ts'
+export type { StreamOptions } from './streams/pipe.ts'
+export { skip, take } from './streams/slice.ts'
+export {
+  StructuredAccumulator,
+  type StructuredDraft,
+  type StructuredInverse,
+  type StructuredSnapshot,
+  type StructuredState,
+} from './structured/accumulator.ts'
+export { MAX_DEPTH, MAX_GAP, parsePath } from './structured/path.ts'
+export { applyStructuredChunk, reduceStructuredChunks } from './structured/reducer.ts'
+export * from './wire/cursor.ts'
+export { type DecoderOptions, FrameDecoder, MAX_FRAME_LENGTH } from './wire/decoder.ts'
+export * from './wire/frames.ts'
+export * from './wire/ndjson.ts'
+export * from './wire/sse.ts'
+export * from './wire/stream.ts'

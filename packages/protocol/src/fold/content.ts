@@ -12,7 +12,7 @@ import { pick } from './body.ts'
 import type { Changes } from './changes.ts'
 import { Lane } from './lane.ts'
 import type { Ledger } from './ledger.ts'
-import { type Author, MessageCell, messageIdOf } from './message.ts'
+import { MessageCell, messageIdOf } from './message.ts'
 import { type MetaChunk, nextMeta } from './meta.ts'
 import { ObjectCell } from './object.ts'
 import { type AnyPart, isTool, PartCell } from './part.ts'
@@ -29,12 +29,6 @@ export interface Writer {
   readonly lane: Lane
 }
 
-/** What a run has in the content: a message for each agent, a lane for each line of work. */
-class Work {
-  readonly messages = new Map<string, MessageCell>()
-  readonly lanes = new Map<string, Lane>()
-}
-
 type ContentView = Pick<View, 'messages' | 'structured' | 'drafts' | 'state' | 'output'>
 
 const isCall = (chunk: Chunk): chunk is ToolChunk => chunk.type.startsWith('tool-')
@@ -46,6 +40,8 @@ function keyOf(chunk: Chunk, sequence: number): string {
   const type = /^(text|reasoning|tool)/.exec(chunk.type)?.[0] ?? chunk.type
   return name === undefined ? `#${sequence}` : `${type}:${name}`
 }
+
+const idOf = ({ origin }: Writer): string => messageIdOf(origin.runId, origin.agentId)
 
 /** The part after a chunk, or undefined where the chunk does not fit it. */
 function nextPart(part: AnyPart | undefined, chunk: Chunk, base: PartBase): AnyPart | undefined {
@@ -60,7 +56,9 @@ export class Content {
   readonly #changes: Changes
   readonly #ledger: Ledger
   #order: MessageCell[] = []
-  readonly #work = new Map<string, Work>()
+  // Of the runs that are open: their lanes, and the messages that they fill.
+  readonly #lanes = new Map<string, Lane>()
+  readonly #filling = new Set<MessageCell>()
   readonly #calls = new Map<string, PartCell>()
   readonly #openCalls = new Set<PartCell>()
   readonly #objects = new Map<string, ObjectCell>()
@@ -73,16 +71,10 @@ export class Content {
     this.#ledger = ledger
   }
 
-  #workOf(runId: string): Work {
-    const work = this.#work.get(runId) ?? new Work()
-    this.#work.set(runId, work)
-    return work
-  }
-
   lane({ runId, lane: name, agentId }: Pick<WriterOrigin, 'runId' | 'lane' | 'agentId'>): Lane {
-    const { lanes } = this.#workOf(runId)
-    const lane = lanes.get(name) ?? new Lane(runId, name, agentId)
-    lanes.set(name, lane)
+    const key = JSON.stringify([runId, name])
+    const lane = this.#lanes.get(key) ?? new Lane(key, runId, name, agentId)
+    this.#lanes.set(key, lane)
     return lane
   }
 
@@ -93,7 +85,7 @@ export class Content {
     const { lane, origin } = writer
     switch (chunk.type) {
       case 'message':
-        return this.#writeWhole(entry, chunk)
+        return this.#writeWhole(entry, chunk, origin)
       case 'structured-data':
       case 'structured-data-invalidated':
         return this.#writeObject(entry, chunk, lane)
@@ -115,7 +107,7 @@ export class Content {
         return this.#end(origin.runId)
       case 'subagent-start':
       case 'error':
-        for (const message of this.#workOf(origin.runId).messages.values()) message.changed()
+        for (const message of this.#filling) message.changed()
         return undefined
       case 'start':
       case 'finish':
@@ -141,7 +133,7 @@ export class Content {
     chunk: Chunk,
     writer: Writer | undefined,
     key = keyOf(chunk, entry.sequence),
-    known = writer && this.#message(writer)?.parts.get(key),
+    known = writer && this.messages.get(idOf(writer))?.parts.get(key),
   ): Refusal | undefined {
     const lane = writer?.lane
     if (known?.isHeldFrom(lane)) return 'foreign-draft'
@@ -150,8 +142,8 @@ export class Content {
     const old = delta === undefined ? known?.read() : known?.part
     const part = nextPart(old, chunk, { key, at: old?.at ?? entry.sequence })
     if (part === undefined) return 'out-of-order'
-    if (known === undefined && writer === undefined) return 'refused'
-    const cell = known ?? this.#add(part, writer as Writer)
+    const cell = known ?? (writer && this.#add(part, writer))
+    if (cell === undefined) return 'refused'
     if (lane && isWord(chunk)) {
       if (known) cell.draft(lane)
       else cell.own(lane)
@@ -175,10 +167,13 @@ export class Content {
     else this.#openCalls.delete(cell)
   }
 
-  #writeWhole({ sequence: at, timestamp: createdAt }: Entry, chunk: MessageChunk): Refusal | undefined {
-    const { messageId: id, role, parts, metadata } = chunk
-    if (this.messages.has(id)) return 'refused'
-    const message = this.#open({ id, role, createdAt })
+  #writeWhole(
+    { sequence: at, timestamp: createdAt }: Entry,
+    { messageId: id, role, parts, metadata }: MessageChunk,
+    { runId }: WriterOrigin,
+  ): Refusal | undefined {
+    if (this.messages.has(id) || id.startsWith(messageIdOf(runId, ''))) return 'refused'
+    const message = new MessageCell({ id, role, createdAt }, this.#changes)
     parts.forEach((part, i) => {
       const key = `#${i}`
       const text = part.type === 'text' || part.type === 'reasoning'
@@ -213,28 +208,17 @@ export class Content {
     this.#changes.state = true
   }
 
-  #message({ origin: { runId, agentId } }: Writer): MessageCell | undefined {
-    return this.#work.get(runId)?.messages.get(agentId)
-  }
-
-  #open(author: Author): MessageCell {
-    const { runId, agentId } = author
-    const message = new MessageCell(author, this.#changes)
-    if (runId !== undefined && agentId !== undefined) this.#workOf(runId).messages.set(agentId, message)
-    return message
-  }
-
-  #add(part: AnyPart, writer: Writer): PartCell {
-    let message = this.#message(writer)
-    if (message === undefined) {
-      const { runId, agentId, agentType } = writer.origin
-      let id = messageIdOf(runId, agentId)
-      // A client that chose just this id for a message of its own keeps it.
-      while (this.messages.has(id)) id += '/'
-      const createdAt = (this.#ledger.agent(runId, agentId) ?? this.#ledger.runs.get(runId))?.startedAt ?? 0
-      message = this.#open({ id, role: 'assistant', createdAt, runId, agentId, agentType })
-    }
+  /** A new part of the writer's own message; nothing where somebody else's stands under its id. */
+  #add(part: AnyPart, writer: Writer): PartCell | undefined {
+    const { runId, agentId, agentType } = writer.origin
+    const id = idOf(writer)
+    const createdAt = (this.#ledger.agent(runId, agentId) ?? this.#ledger.runs.get(runId))?.startedAt ?? 0
+    const message =
+      this.messages.get(id) ??
+      new MessageCell({ id, role: 'assistant', createdAt, runId, agentId, agentType }, this.#changes)
+    if (message.author.runId === undefined) return undefined
     const cell = message.add(part)
+    this.#filling.add(message)
     if (message.placedAt === undefined) this.#place(message)
     return cell
   }
@@ -243,14 +227,13 @@ export class Content {
   #place(message: MessageCell): void {
     const { at, placedAt, id } = message
     if (at === placedAt) return
-    const { runId = '', agentId = '' } = message.author
     if (placedAt !== undefined) this.#order.splice(this.#order.indexOf(message), 1)
     message.placedAt = at
     this.#ids = undefined
     this.#changes.order = true
     if (at === undefined) {
       this.messages.delete(id)
-      this.#work.get(runId)?.messages.delete(agentId)
+      this.#filling.delete(message)
       return
     }
     this.messages.set(id, message)
@@ -286,10 +269,14 @@ export class Content {
 
   /** The end of a run, or of one agent in it: its drafts last, and nothing of it goes on streaming. */
   #end(runId: string, agentId?: string): undefined {
-    const { lanes, messages } = this.#workOf(runId)
-    for (const lane of lanes.values()) if ((agentId ?? lane.agentId) === lane.agentId) this.#seal(lane)
-    for (const [id, message] of messages) if ((agentId ?? id) === id) this.#close(message)
-    if (agentId === undefined) lanes.clear()
+    const isOf = (whose: { runId?: string; agentId?: string }) =>
+      whose.runId === runId && (agentId ?? whose.agentId) === whose.agentId
+    for (const lane of this.#lanes.values()) {
+      if (!isOf(lane)) continue
+      this.#seal(lane)
+      if (agentId === undefined) this.#lanes.delete(lane.key)
+    }
+    for (const message of this.#filling) if (isOf(message.author)) this.#close(message)
   }
 
   #close(message: MessageCell): void {
@@ -298,15 +285,14 @@ export class Content {
       this.#openCalls.delete(cell)
     }
     message.changed()
+    this.#filling.delete(message)
   }
 
   /** Ends everything where it stands, as a rewind to here leaves it: no draft, and nothing streaming. */
   close(): void {
-    for (const { lanes } of this.#work.values()) {
-      for (const lane of lanes.values()) this.#discard(lane)
-      lanes.clear()
-    }
-    for (const message of this.#order) this.#close(message)
+    for (const lane of this.#lanes.values()) this.#discard(lane)
+    this.#lanes.clear()
+    for (const message of this.#filling) this.#close(message)
   }
 
   get ids(): readonly string[] {
@@ -335,19 +321,20 @@ export class Content {
   }
 
   view(): ContentView {
-    const drafts: (Draft & { name: string })[] = []
-    for (const { lanes } of this.#work.values()) {
-      for (const { runId, lane, agentId, drafted } of lanes.values()) {
-        const undo = drafted.map(cell => cell.inverse())
-        if (undo.length) drafts.push({ runId, lane, agentId, undo, name: JSON.stringify([runId, lane]) })
-      }
-    }
+    const lanes = [...this.#lanes.values()].filter(lane => lane.drafted.length)
     const structured = [...this.#objects.values()].flatMap(cell => cell.read() ?? [])
     return {
       messages: this.#order.map(message => message.read(this.#ledger)),
       structured: structured.sort((a, b) => a.at - b.at),
       // In an order that does not depend on which lane wrote first, so that equal contents have equal views.
-      drafts: drafts.sort((a, b) => (a.name < b.name ? -1 : 1)).map(({ name, ...draft }) => draft),
+      drafts: lanes
+        .sort((a, b) => (a.key < b.key ? -1 : 1))
+        .map(({ runId, lane, agentId, drafted }) => ({
+          runId,
+          lane,
+          agentId,
+          undo: drafted.map(cell => cell.inverse()),
+        })),
       ...(this.#state !== undefined && { state: this.#state }),
       ...(this.#output !== undefined && { output: this.#output }),
     }
@@ -365,7 +352,10 @@ export class Content {
   }
 
   #restoreMessage(from: Message): void {
-    const message = this.#open(pick(from, 'id', 'role', 'createdAt', 'runId', 'agentId', 'agentType'))
+    const message = new MessageCell(
+      pick(from, 'id', 'role', 'createdAt', 'runId', 'agentId', 'agentType'),
+      this.#changes,
+    )
     for (const part of from.parts) {
       const cell = message.add(part)
       if (isTool(part)) this.#track(cell)
@@ -375,6 +365,7 @@ export class Content {
       message.add({ type: 'meta', key: 'meta', at, ...pick(from, 'metadata', 'finishReason', 'aborted') })
     }
     this.#place(message)
+    if (from.status === 'streaming') this.#filling.add(message)
   }
 
   #restoreDraft(draft: Draft): void {

@@ -59,14 +59,22 @@ describe('messages', () => {
     expect((metadata as { z?: number }).z).toBeUndefined()
   })
 
-  test('an agent never writes into a message of a client that chose the same id', () => {
+  test('an agent never writes into a message of a client, whatever id the client chose', () => {
     const { say, fold, reports } = writing()
-    say({ type: 'message', messageId: 'r1/r1', role: 'user', parts: [{ type: 'text', text: 'mine' }] })
+    const mine = (messageId: string): Chunk => ({
+      type: 'message',
+      messageId,
+      role: 'user',
+      parts: [{ type: 'text', text: 'mine' }],
+    })
+    say(mine('r1/r1'))
+    say(mine('r2/r2'))
     say({ type: 'text-delta', id: '1', delta: 'yours' })
-    expect(fold.messageIds).toEqual(['r1/r1', 'r1/r1/'])
-    expect(fold.message('r1/r1')?.parts).toMatchObject([{ text: 'mine' }])
-    say({ type: 'message', messageId: 'r1/r1', role: 'user', parts: [] })
-    expect(reports).toEqual(['refused'])
+    say({ type: 'text-delta', id: '1', delta: 'yours' }, { ...MAIN, runId: 'r2', agentId: 'r2' })
+    say(mine('r1/r1'))
+    expect(reports).toEqual(['refused', 'refused', 'refused'])
+    expect(fold.message('r2/r2')).toMatchObject({ role: 'user', parts: [{ text: 'mine' }] })
+    expect(fold.message('r1/r1')).toMatchObject({ role: 'assistant', parts: [{ text: 'yours' }] })
   })
 
   test('a sub-agent has a message of its own, nested by the call that it works for', () => {

@@ -3,6 +3,7 @@ import type { Undo } from './view.ts'
 
 /** One line of work, and what it drafted on since its last commit. */
 export class Lane {
+  readonly key: string
   readonly runId: string
   readonly lane: string
   readonly agentId: string
@@ -10,7 +11,8 @@ export class Lane {
   /** The growing part that its last delta went to: the next one most likely goes there too. */
   growing: GrowingCell | undefined
 
-  constructor(runId: string, lane: string, agentId: string) {
+  constructor(key: string, runId: string, lane: string, agentId: string) {
+    this.key = key
     this.runId = runId
     this.lane = lane
     this.agentId = agentId

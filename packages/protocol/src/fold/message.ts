@@ -79,12 +79,7 @@ export class MessageCell {
     }
     const run = ledger.runs.get(runId)
     const agent = ledger.agent(runId, agentId)
-    const status =
-      run === undefined
-        ? 'sent'
-        : meta?.aborted
-          ? 'cancelled'
-          : STATUS[(ledger.isOpen(runId) && agent?.status) || run.status]
+    const status = !run ? 'sent' : meta?.aborted ? 'cancelled' : STATUS[agent?.status ?? run.status]
     const { type, key, at, ...beside } = meta ?? {}
     return {
       ...author,
