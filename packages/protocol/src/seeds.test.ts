@@ -1,0 +1,180 @@
+import { readFileSync } from 'node:fs'
+import { describe, expect, it } from 'vitest'
+import { catalogue, dataRow, type Row } from './catalogue/table.ts'
+import { type Fields, type NamedType, types } from './catalogue/types.ts'
+import { entryFields, origins } from './entry.ts'
+import { frames } from './frame.ts'
+import * as exported from './index.ts'
+import * as schemas from './schemas.ts'
+import { names } from './seeds.fixture.ts'
+
+const read = (path: string): string => readFileSync(new URL(path, import.meta.url), 'utf8')
+
+interface SeedRow {
+  page: string
+  line: number
+  what: string
+  here: string
+  where: string
+  state: string
+  text: string
+}
+
+const rows: SeedRow[] = []
+let page = ''
+for (const [i, text] of read('../../../docs/reference/seeds.md').split('\n').entries()) {
+  if (text.startsWith('## ')) page = text.slice(3)
+  if (!text.startsWith('| ') || text.startsWith('| what |')) continue
+  const [what = '', here = '', where = '', state = ''] = text
+    .slice(1)
+    .split('|')
+    .map(cell => cell.trim())
+  rows.push({ page, line: i + 1, what, here, where, state, text })
+}
+
+const quoted = (text: string): string[] => [...text.matchAll(/`([^`]+)`/g)].map(([, name]) => name as string)
+const has = (object: object, key: string): boolean => Object.hasOwn(object, key)
+const anyHas = (objects: readonly object[], key: string): boolean => objects.some(object => has(object, key))
+
+function hasChunk(type: string, field?: string, kind?: string): boolean {
+  const row: Row | undefined = { ...catalogue, 'data-*': dataRow }[type as keyof typeof catalogue]
+  if (row === undefined) return false
+  const kinds = row.kinds ?? {}
+  if (kind !== undefined) return has(kinds, kind)
+  if (field === undefined) return true
+  return anyHas([row.fields, ...Object.values(kinds)], field) || (field === 'kind' && row.kinds !== undefined)
+}
+
+function hasType(name: string, field?: string, value?: string): boolean {
+  const type: NamedType | undefined = types[name as keyof typeof types]
+  if (type === undefined) return false
+  if (value !== undefined) return 'on' in type ? has(type.kinds, value) : !('fields' in type) && type.includes(value)
+  if (field === undefined) return true
+  if ('on' in type) return field === type.on || anyHas(Object.values(type.kinds), field)
+  return 'fields' in type && has(type.fields, field)
+}
+
+/** The names that `index.ts` exports as types only, which are gone at run time. */
+function exportedTypes(): Set<string> {
+  const found: string[] = []
+  for (const [, list = '', file = ''] of read('./index.ts').matchAll(/^export ([^']+?) from '([^']+)'$/gm)) {
+    const declared = [...read(file).matchAll(/^export (?:interface|type) (\w+)/gm)].map(([, name]) => name as string)
+    found.push(...(list === '*' ? declared : declared.filter(name => new RegExp(`\\b${name}\\b`).test(list))))
+  }
+  return new Set(found)
+}
+const typeNames = exportedTypes()
+
+const declarations = new Map(
+  read('./fold/view.ts')
+    .split(/^(?=export )/m)
+    .map(text => [/^export (?:interface|type) (\w+)/.exec(text)?.[1], text] as const),
+)
+
+function hasView(name: string, field?: string, value?: string): boolean {
+  const text = declarations.get(name)
+  if (text === undefined) return false
+  return value !== undefined
+    ? text.includes(`'${value}'`)
+    : field === undefined || new RegExp(`\\b${field}\\??:`).test(text)
+}
+
+const codes = read('./error.ts')
+const resolvers: Record<string, (name: string, field?: string, value?: string) => boolean> = {
+  chunk: hasChunk,
+  type: hasType,
+  entry: name => has(entryFields, name),
+  origin: name => anyHas(Object.values(origins), name),
+  frame: (name, field) =>
+    has(frames, name) && (field === undefined || has((frames as Record<string, Fields>)[name] ?? {}, field)),
+  export: name => name in exported || typeNames.has(name),
+  schema: name => name in schemas,
+  view: hasView,
+  error: code => codes.includes(`| '${code}'`),
+}
+
+/** The references of a row, with what each names; a dot sets off a field, an equals sign a kind or a value. */
+const references = ({ text }: SeedRow): [reference: string, exists: boolean][] =>
+  quoted(text)
+    .map(name => [name, /^(\w+):([^.=]+)(?:\.(\w+)|=(.+))?$/.exec(name)] as const)
+    .flatMap(([reference, match]) => {
+      const resolve = resolvers[match?.[1] ?? '']
+      return resolve && match ? [[reference, resolve(match[2] as string, match[3], match[4])]] : []
+    })
+
+describe('the account of the pages', () => {
+  const packages = ['log', 'runtime', 'server', 'client', 'react', 'millrace', 'dialects']
+
+  it('has rows for each of the five pages', () => {
+    expect([...new Set(rows.map(row => row.page))]).toEqual(Object.keys(names))
+    expect(rows.length).toBeGreaterThan(600)
+  })
+
+  it('says of each row what became of it, and whether it is there', () => {
+    for (const { line, what, here, state, text } of rows) {
+      expect(text.split('|').length, `line ${line}`).toBe(7)
+      expect(what, `line ${line}`).not.toBe('')
+      expect(['kept', 'renamed', 'changed', 'left out'], `line ${line}`).toContain(here)
+      const states = here === 'left out' ? ['—'] : ['now', ...packages.map(name => `planned: ${name}`)]
+      expect(states, `line ${line}`).toContain(state)
+    }
+  })
+
+  it('names what is there for every row that is there now', () => {
+    const bare = rows.filter(row => row.state === 'now' && !references({ ...row, text: row.where }).length)
+    expect(bare.map(row => `${row.line}: ${row.what}`)).toEqual([])
+  })
+
+  it('refers to nothing that does not exist', () => {
+    const dangling = rows.flatMap(row =>
+      references(row)
+        .filter(([, exists]) => !exists)
+        .map(([reference]) => `${row.line}: ${reference}`),
+    )
+    expect(dangling).toEqual([])
+  })
+
+  it('understands every reference in the column of references', () => {
+    const strange = rows.flatMap(row =>
+      quoted(row.where)
+        .filter(name => !((name.split(':')[0] as string) in resolvers))
+        .map(name => `${row.line}: ${name}`),
+    )
+    expect(strange).toEqual([])
+  })
+
+  it.each(Object.keys(names))('forgets no name: %s', title => {
+    const all = (names[title] as string).split('\n').flatMap(line => {
+      const [, owner, fields] = /^\s*(\S+): (.+)$/.exec(line) ?? []
+      return owner && fields ? [owner, ...fields.split(' ').map(field => `${owner}.${field}`)] : line.split(/\s+/)
+    })
+    const told = new Set(rows.filter(row => row.page === title).flatMap(row => quoted(row.what)))
+    expect(all.filter(name => name !== '' && !told.has(name))).toEqual([])
+  })
+
+  it('would notice what is missing', () => {
+    const dangling = [
+      'chunk:text-glow',
+      'chunk:text-delta.glow',
+      'chunk:structured-data=glow',
+      'type:usage.glow',
+      'type:role=glow',
+    ]
+    const more = [
+      'entry:glow',
+      'origin:glow',
+      'frame:glow',
+      'frame:end.glow',
+      'export:glow',
+      'schema:glow',
+      'view:Glow',
+      'view:Message.glow',
+      'view:ToolState=glow',
+      'error:glow',
+    ]
+    const text = [...dangling, ...more].map(reference => `\`${reference}\``).join(' ')
+    expect(references({ ...(rows[0] as SeedRow), text }).map(([, exists]) => exists)).toEqual(
+      [...dangling, ...more].map(() => false),
+    )
+  })
+})
