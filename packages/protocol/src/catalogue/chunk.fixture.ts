@@ -52,7 +52,7 @@ const tag = (kind: string): fc.Arbitrary<string> =>
   kind === 'data-*' ? fc.string().map(name => `data-${name}`) : fc.constant(kind)
 
 /** An object of these fields, in the notation of the catalogue; `first` are fields that it also has. */
-export function arbitraryFields(fields: Fields, first: Values = {}): fc.Arbitrary<unknown> {
+function arbitraryFields(fields: Fields, first: Values = {}): fc.Arbitrary<unknown> {
   const entries = Object.entries(fields)
   const values = entries.map(([name, type]) => [name, arbitraryOf(type.replace('?', ''))] as const)
   const required = entries.filter(([, type]) => !type.endsWith('?')).map(([name]) => name)

@@ -4,7 +4,7 @@
 import type { Fields } from './types.ts'
 
 /** The groups of the catalogue, in reading order. */
-export type Group =
+type Group =
   | 'message'
   | 'text'
   | 'reasoning'
