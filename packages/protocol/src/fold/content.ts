@@ -276,7 +276,11 @@ export class Content {
       this.#seal(lane)
       if (agentId === undefined) this.#lanes.delete(lane.key)
     }
-    for (const message of this.#filling) if (isOf(message.author)) this.#close(message)
+    for (const message of this.#filling) {
+      if (!isOf(message.author)) continue
+      this.#close(message)
+      if (agentId === undefined) this.#filling.delete(message)
+    }
   }
 
   #close(message: MessageCell): void {
@@ -285,7 +289,6 @@ export class Content {
       this.#openCalls.delete(cell)
     }
     message.changed()
-    this.#filling.delete(message)
   }
 
   /** Ends everything where it stands, as a rewind to here leaves it: no draft, and nothing streaming. */
@@ -365,7 +368,7 @@ export class Content {
       message.add({ type: 'meta', key: 'meta', at, ...pick(from, 'metadata', 'finishReason', 'aborted') })
     }
     this.#place(message)
-    if (from.status === 'streaming') this.#filling.add(message)
+    if (this.#ledger.isOpen(from.runId ?? '')) this.#filling.add(message)
   }
 
   #restoreDraft(draft: Draft): void {

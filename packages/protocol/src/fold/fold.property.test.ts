@@ -10,7 +10,7 @@ import { anyLog, clone, folded, GUEST, WRITERS, withoutDiscarded, writtenLog } f
 import { foldLog } from './log.ts'
 import type { View } from './view.ts'
 
-const check = <Ts extends [unknown, ...unknown[]]>(property: fc.IPropertyWithHooks<Ts>, n = 600) =>
+const check = <Ts extends [unknown, ...unknown[]]>(property: fc.IPropertyWithHooks<Ts>, n = 3000) =>
   fc.assert(property, { numRuns: runs(n) })
 
 /** What people see: without the inverses. */
@@ -31,7 +31,7 @@ describe('the fold', () => {
   test('the generators make valid entries', () => {
     check(
       fc.property(fc.oneof(anyLog, writtenLog), log => log.every(entry => checkEntry(entry) === undefined)),
-      200,
+      1500,
     )
   })
 
@@ -92,7 +92,7 @@ describe('the fold', () => {
           texts = new Map([...now].map(([key, part]) => [key, JSON.stringify(part)]))
         }
       }),
-      200,
+      1500,
     )
   })
 
@@ -108,7 +108,7 @@ describe('the fold', () => {
         expect(fold.view()).toEqual(folded(log))
         expect(reports).toHaveLength(repeated.length - log.length)
       }),
-      200,
+      1500,
     )
   })
 
@@ -133,7 +133,7 @@ describe('the fold', () => {
         }
         expect(fold.view()).toEqual(folded(log))
       }),
-      1000,
+      5000,
     )
   })
 
@@ -142,7 +142,7 @@ describe('the fold', () => {
       fc.property(writtenLog, log => {
         expect(content(folded(log))).toEqual(content(folded(withoutDiscarded(log))))
       }),
-      1000,
+      5000,
     )
   })
 
@@ -199,7 +199,7 @@ describe('the fold', () => {
         const rest = more.map((entry, i) => ({ ...entry, sequence: sequence + 1 + i }))
         expect(ofRun(folded([...log, end, ...rest]))).toEqual(ofRun(view))
       }),
-      300,
+      1500,
     )
   })
 
@@ -225,7 +225,7 @@ describe('the fold', () => {
           }
         }
       }),
-      300,
+      1500,
     )
   })
 
@@ -244,7 +244,7 @@ describe('the fold', () => {
         expect({ ...view, head: 0 }).toEqual({ ...folded(open), head: 0 })
         expect(JSON.stringify(view)).not.toContain('internal')
       }),
-      300,
+      1500,
     )
   })
 })
@@ -324,7 +324,7 @@ describe('rewinds', () => {
       fc.property(turns, log => {
         expect(step(log).view()).toEqual(foldLog(log).view())
       }),
-      200,
+      1500,
     )
   })
 
@@ -342,7 +342,7 @@ describe('rewinds', () => {
         }
         expect(pick(foldLog(log).view())).toEqual(pick(folded(uncut(log))))
       }),
-      200,
+      1500,
     )
   })
 
@@ -358,7 +358,7 @@ describe('rewinds', () => {
         })
         expect(all.map(run => [run.runId, run.status])).toEqual(flat.runs.map(run => [run.runId, run.status]))
       }),
-      200,
+      1500,
     )
   })
 })

@@ -96,6 +96,25 @@ describe('messages', () => {
     expect(fold.message('r1/sub')?.parts).toMatchObject([{ text: 'found' }])
   })
 
+  test('what becomes known of a sub-agent after its first or last word still shows', () => {
+    const { say, fold, log } = writing()
+    const again = () => {
+      const fresh = new Fold()
+      fresh.apply(log)
+      return fresh.message('r1/sub')
+    }
+    say({ type: 'text-delta', id: '1', delta: 'a' }, CHILD)
+    expect(fold.message('r1/sub')).not.toHaveProperty('parent')
+    say({ type: 'subagent-start', agentId: 'sub', agentType: 's', toolCallId: 'c1' })
+    expect(fold.message('r1/sub')).toEqual(again())
+    say({ type: 'subagent-end', agentId: 'sub', agentType: 's', toolCallId: 'c1', status: 'failed' })
+    expect(fold.message('r1/sub')).toEqual(again())
+    say({ type: 'error', message: 'overloaded' })
+    expect(fold.message('r1/sub')).toMatchObject({ status: 'error', error: { message: 'overloaded' } })
+    say({ type: 'run-finished', status: 'completed' })
+    expect(fold.message('r1/sub')).toEqual(again())
+  })
+
   test('messages stand in the order of their first surviving write', () => {
     const { say, fold } = writing()
     say({ type: 'text-delta', id: '1', delta: 'taken back' })
