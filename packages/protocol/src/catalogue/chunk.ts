@@ -75,4 +75,4 @@ export type Question = TypeOf<'question'>
 export type Role = TypeOf<'role'>
 export type RunStatus = TypeOf<'runStatus'>
 export type Usage = TypeOf<'usage'>
-export type Awaited = TypeOf<'awaited'>
+export type PendingRef = TypeOf<'awaited'>

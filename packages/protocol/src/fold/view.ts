@@ -1,6 +1,6 @@
 // The view: what a session's log says, as plain JSON. It carries what a discard needs, so that a snapshot can be folded on.
 
-import type { Awaited, Content, Executor, FinishReason, Role, RunStatus, Usage } from '../catalogue/chunk.ts'
+import type { Content, Executor, FinishReason, PendingRef, Role, RunStatus, Usage } from '../catalogue/chunk.ts'
 import type {
   ErrorChunk,
   HookCompletedChunk,
@@ -125,7 +125,7 @@ export interface Run {
   readonly resumes?: string
   readonly error?: ErrorInfo
   /** What a paused run waits for. */
-  readonly awaits?: readonly Awaited[]
+  readonly awaits?: readonly PendingRef[]
   readonly stopRequested?: true
   /** The latest line for people about what it is doing. */
   readonly note?: string

@@ -1,0 +1,43 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import { catalogue } from '../catalogue/table.ts'
+import { validateEntry } from '../catalogue/validate.ts'
+import type { Entry } from '../entry.ts'
+import { Fold } from './fold.ts'
+import { foldLog } from './log.ts'
+import type { View } from './view.ts'
+
+const folder = join(import.meta.dirname, '../../corpus')
+const versions = readdirSync(folder).flatMap(name => /^v\d+(?=\.log)/.exec(name) ?? [])
+const read = (name: string) => readFileSync(join(folder, name), 'utf8')
+const logOf = (version: string): Entry[] =>
+  read(`${version}.log.ndjson`)
+    .trim()
+    .split('\n')
+    .map(line => validateEntry(JSON.parse(line)))
+
+describe.each(versions)('the log of %s', version => {
+  const log = logOf(version)
+  const view = JSON.parse(read(`${version}.view.json`)) as View
+
+  test('still folds to the view it folded to', () => {
+    const reports: string[] = []
+    expect(foldLog(log, { onReport: ({ code }) => reports.push(code) }).view()).toEqual(view)
+    expect(reports).toEqual([])
+  })
+
+  test('goes on from its view', () => {
+    const fold = new Fold({}, view)
+    expect(fold.view()).toEqual(view)
+    const { origin } = log.at(-1) as Entry
+    const chunk = { type: 'text-delta', id: 't1', delta: 'come.' } as const
+    fold.apply([{ sequence: view.head + 1, timestamp: 0, origin, chunk }])
+    expect(fold.message('r3/r3')?.parts.at(-1)).toMatchObject({ text: 'You are welcome.' })
+  })
+})
+
+test('the newest log holds every chunk type, so that none changes its meaning unseen', () => {
+  const seen = new Set(logOf(versions.at(-1) as string).map(({ chunk }) => chunk.type as string))
+  expect(Object.keys(catalogue).filter(type => !seen.has(type))).toEqual([])
+})
