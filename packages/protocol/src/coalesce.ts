@@ -1,5 +1,5 @@
 import type { Chunk } from './catalogue/chunk.ts'
-import { type Entry, isGuest, type WriterOrigin } from './entry.ts'
+import { type Entry, isGuest, sameFields, type WriterOrigin } from './entry.ts'
 import type { Json } from './json/value.ts'
 
 /** What ends or changes who may write what: no merge crosses it, whichever lane it comes from. */
@@ -24,45 +24,21 @@ function targetOf(chunk: Chunk, { runId, agentId }: Partial<WriterOrigin>): stri
   return id === undefined ? undefined : `${runId} ${agentId} ${chunk.type.split('-')[0]} ${id}`
 }
 
-/** What a delta may be merged with: the same in everything but what it adds. */
-function kindOf(chunk: Chunk): string | undefined {
-  switch (chunk.type) {
-    case 'text-delta':
-    case 'reasoning-delta':
-      return chunk.providerMetadata ? undefined : chunk.type
-    case 'tool-input-delta':
-      return chunk.type
-    case 'structured-data': {
-      if (chunk.kind !== 'append' && chunk.kind !== 'text-delta') return undefined
-      const { kind, path, dataType, schemaId, schemaVersion, id, node } = chunk
-      return JSON.stringify([kind, path, dataType, schemaId, schemaVersion, id, node])
-    }
-    default:
-      return undefined
-  }
-}
+const MERGED = /^((text|reasoning|tool-input)-delta|structured-data)$/
 
-const sameOrigin = (a: WriterOrigin, b: WriterOrigin): boolean =>
-  a === b ||
-  (a.runId === b.runId &&
-    a.lane === b.lane &&
-    a.agentId === b.agentId &&
-    a.agentType === b.agentType &&
-    a.step === b.step &&
-    a.node === b.node &&
-    a.model === b.model)
+/** What a delta adds: text or items. */
+function addedBy(chunk: Chunk): string | readonly Json[] | undefined {
+  const { delta, items } = chunk as { delta?: string; items?: Json[] }
+  return MERGED.test(chunk.type) ? (delta ?? items) : undefined
+}
 
 /** A lane's latest delta, which the next one may join. */
 interface Open {
   readonly index: number
   readonly target: string
-  readonly kind: string
-  readonly origin: WriterOrigin
+  readonly entry: Entry
   readonly added: (string | readonly Json[])[]
 }
-
-const addedBy = (chunk: Chunk): string | readonly Json[] =>
-  'items' in chunk ? chunk.items : (chunk as { delta: string }).delta
 
 /**
  * Merges the deltas of one part within a batch: those that differ in nothing else, with no other chunk of their lane, no other
@@ -85,33 +61,33 @@ export function coalesce(entries: readonly Entry[]): Entry[] {
     const { chunk, origin } = entry
     const lane = isGuest(origin) ? undefined : `${origin.runId} ${origin.lane}`
     const target = targetOf(chunk, origin as Partial<WriterOrigin>)
-    const kind = lane === undefined || entry.internal || entry.blobs ? undefined : kindOf(chunk)
+    const added = lane === undefined || entry.internal || entry.blobs ? undefined : addedBy(chunk)
 
     const other = target === undefined ? undefined : laneOf.get(target)
     if (other !== undefined && other !== lane) close(other)
-    if (BARRIERS.has(chunk.type)) for (const key of [...byLane.keys()]) close(key)
+    if (BARRIERS.has(chunk.type)) for (const key of byLane.keys()) close(key)
 
-    const open = lane === undefined ? undefined : byLane.get(lane)
-    if (open && open.kind === kind && open.target === target && sameOrigin(open.origin, origin as WriterOrigin)) {
-      open.added.push(addedBy(chunk))
-      continue
-    }
-    if (lane !== undefined) close(lane)
-    if (lane !== undefined && target !== undefined) {
-      laneOf.set(target, lane)
-      if (kind !== undefined) {
-        byLane.set(lane, {
-          index: merged.length,
-          target,
-          kind,
-          origin: origin as WriterOrigin,
-          added: [addedBy(chunk)],
-        })
+    if (lane !== undefined) {
+      const open = byLane.get(lane)
+      if (
+        open !== undefined &&
+        added !== undefined &&
+        open.target === target &&
+        sameFields(open.entry.origin, origin) &&
+        sameFields(open.entry.chunk, chunk, ['delta', 'items'])
+      ) {
+        open.added.push(added)
+        continue
+      }
+      close(lane)
+      if (target !== undefined) {
+        laneOf.set(target, lane)
+        if (added !== undefined) byLane.set(lane, { index: merged.length, target, entry, added: [added] })
       }
     }
     merged.push(entry)
   }
-  for (const key of [...byLane.keys()]) close(key)
+  for (const key of byLane.keys()) close(key)
   return merged
 }
 
