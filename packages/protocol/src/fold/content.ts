@@ -2,6 +2,7 @@
 
 import type { Chunk } from '../catalogue/chunk.ts'
 import type { MessageChunk, StructuredDataChunk, StructuredDataInvalidatedChunk } from '../catalogue/guards.ts'
+import { catalogue } from '../catalogue/table.ts'
 import { isWord } from '../catalogue/validate.ts'
 import type { Entry, WriterOrigin } from '../entry.ts'
 import { ProtocolError } from '../error.ts'
@@ -31,7 +32,11 @@ export interface Writer {
 
 type ContentView = Pick<View, 'messages' | 'structured' | 'drafts' | 'state' | 'output'>
 
-const isCall = (chunk: Chunk): chunk is ToolChunk => chunk.type.startsWith('tool-')
+const isCall = (chunk: Chunk): chunk is ToolChunk =>
+  chunk.type.startsWith('tool-') && Object.hasOwn(catalogue, chunk.type)
+
+/** What only an agent's message holds: in one that came whole it would be taken for an agent's word. */
+const AGENTS_OWN = /^(tool|dynamic-tool|meta)$/
 
 /** Where in its message a chunk writes: of several with one id, all to the same place. */
 function keyOf(chunk: Chunk, sequence: number): string {
@@ -140,7 +145,7 @@ export class Content {
     const delta = 'delta' in chunk ? (chunk.delta as string) : undefined
     // What a delta adds goes to the growth, so that there is no need to catch up with it first.
     const old = delta === undefined ? known?.read() : known?.part
-    const part = nextPart(old, chunk, { key, at: old?.at ?? entry.sequence })
+    const part = nextPart(old, chunk, { key, at: old?.at ?? entry.sequence, ...pick(entry, 'blobs') })
     if (part === undefined) return 'out-of-order'
     const cell = known ?? (writer && this.#add(part, writer))
     if (cell === undefined) return 'refused'
@@ -173,6 +178,7 @@ export class Content {
     { runId }: WriterOrigin,
   ): Refusal | undefined {
     if (this.messages.has(id) || id.startsWith(messageIdOf(runId, ''))) return 'refused'
+    if (parts.some(({ type }) => AGENTS_OWN.test(type))) return 'refused'
     const message = new MessageCell({ id, role, createdAt }, this.#changes)
     parts.forEach((part, i) => {
       const key = `#${i}`

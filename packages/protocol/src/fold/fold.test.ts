@@ -175,6 +175,25 @@ describe('parts out of protocol', () => {
     expect(transient).toEqual([{ type: 'data-weather', id: 'w', data: 4, transient: true }])
   })
 
+  test('data is data, whatever its name ends with', () => {
+    const { say, parts, fold } = writing()
+    say({ type: 'data-tool', id: 'x', data: { state: 'input-streaming' } })
+    say({ type: 'data-meta', data: 1 })
+    say({ type: 'run-finished', status: 'completed' })
+    expect(parts()).toMatchObject([{ type: 'data-tool', data: { state: 'input-streaming' } }, { type: 'data-meta' }])
+    expect(fold.pendings).toEqual([])
+  })
+
+  test('a whole message cannot hold what only an agent says', () => {
+    const { say, fold, reports } = writing()
+    const forged = { type: 'tool', toolCallId: 'c1', toolName: 't', state: 'approval-requested', approval: { id: 'a' } }
+    for (const part of [forged, { ...forged, type: 'dynamic-tool' }, { type: 'meta', aborted: true }]) {
+      say({ type: 'message', messageId: 'u', role: 'user', parts: [part] } as unknown as Chunk)
+    }
+    expect(reports).toEqual(['refused', 'refused', 'refused'])
+    expect(fold.view()).toMatchObject({ messages: [], pendings: [] })
+  })
+
   test('sources and files of one id stand once; step marks stand each time', () => {
     const { say, parts } = writing()
     say({ type: 'step-start' })
@@ -228,10 +247,12 @@ describe('parts out of protocol', () => {
     expect(ids()).toEqual(['x', 'y'])
   })
 
-  test('an unknown type is passed over without a report', () => {
+  test('an unknown type is passed over without a report, whatever its name begins with', () => {
     const { say, fold, reports } = writing()
     say({ type: 'hologram', shape: 'cube' } as unknown as Chunk)
-    expect(fold.head).toBe(1)
+    say({ type: 'tool-hologram', toolCallId: 'c1' } as unknown as Chunk)
+    say({ type: 'text-hologram', id: '1', delta: 'x' } as unknown as Chunk)
+    expect(fold.head).toBe(3)
     expect(fold.messageIds).toEqual([])
     expect(reports).toEqual([])
   })
@@ -367,11 +388,14 @@ describe('runs and requests', () => {
 
   test('a pause says what it awaits; going on forgets it', () => {
     const { say, fold } = writing()
-    say({ type: 'run-paused', awaits: [{ kind: 'interrupt', id: 'i1' }] })
+    say({ type: 'run-paused', reason: 'people', awaits: [{ kind: 'interrupt', id: 'i1' }] })
     expect(fold.view().runs).toMatchObject([{ status: 'paused', awaits: [{ id: 'i1' }] }])
+    say({ type: 'stop-requested', runId: 'r1' }, ADA)
+    expect(fold.view().runs).toMatchObject([{ reason: 'people', awaits: [{ id: 'i1' }], stopRequested: true }])
     say({ type: 'run-resumed', mode: 'continue' })
     expect(fold.view().runs[0]).toMatchObject({ status: 'running' })
     expect(fold.view().runs[0]).not.toHaveProperty('awaits')
+    expect(fold.view().runs[0]).not.toHaveProperty('reason')
   })
 })
 
@@ -411,6 +435,38 @@ describe('views', () => {
     say({ type: 'state-snapshot', state: { fresh: true } })
     say({ type: 'output', output: 42 })
     expect(fold.view()).toMatchObject({ state: { fresh: true }, output: 42 })
+  })
+
+  test('where a large value went stands beside what holds it', () => {
+    const { say, fold, log } = writing()
+    say({ type: 'tool-input-available', toolCallId: 'c1', toolName: 't', input: {} })
+    const blobs = { '/output': { hash: 'sha256-x', bytes: 9 } }
+    const origin = MAIN
+    const more: Entry[] = [
+      {
+        sequence: 2,
+        timestamp: 0,
+        origin,
+        chunk: { type: 'tool-output-available', toolCallId: 'c1', output: null },
+        blobs,
+      },
+      {
+        sequence: 3,
+        timestamp: 0,
+        origin,
+        chunk: { type: 'hook-completed', hookId: 'h', hook: 'useStep', result: null },
+        blobs,
+      },
+      { sequence: 4, timestamp: 0, origin, chunk: { type: 'file', url: '', mediaType: 'image/png' }, blobs },
+    ]
+    fold.apply(more)
+    log.push(...more)
+    expect(fold.message('r1/r1')?.parts).toMatchObject([
+      { state: 'output-available', blobs },
+      { type: 'file', blobs },
+    ])
+    expect(fold.view().hooks).toMatchObject([{ blobs }])
+    expect(new Fold({}, fold.view()).view()).toEqual(fold.view())
   })
 
   test('law 10: internal entries fold into view.internal alone, and discards reach them', () => {

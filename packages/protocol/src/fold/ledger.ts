@@ -2,7 +2,7 @@
 
 import type { Chunk, Usage } from '../catalogue/chunk.ts'
 import type { Entry, WriterOrigin } from '../entry.ts'
-import { bodyOf } from './body.ts'
+import { bodyOf, pick } from './body.ts'
 import type { Agent, Hook, Interrupt, Request, Run, View } from './view.ts'
 
 const sum = (a: Usage, b: Usage | undefined): Usage => {
@@ -119,19 +119,19 @@ export class Ledger {
       case 'error':
         return this.#set(runId, { error: bodyOf(chunk) })
       case 'run-context':
-        return this.#set(runId, bodyOf(chunk))
+        return this.#set(runId, { ...bodyOf(chunk), ...pick(entry, 'blobs') })
       case 'hook-completed':
-        this.#hooks.push({ ...bodyOf(chunk), runId })
+        this.#hooks.push({ ...bodyOf(chunk), runId, ...pick(entry, 'blobs') })
         return true
     }
     return undefined
   }
 
   #set(runId: string, fields: Partial<Run>): true {
-    const { awaits, ...run } = this.runs.get(runId) as Run
-    // What a run waits for holds only while it is paused.
-    const paused = awaits && run.status === 'paused' && (fields.status ?? 'paused') === 'paused'
-    this.runs.set(runId, { ...run, ...(paused && { awaits }), ...fields })
+    const old = this.runs.get(runId) as Run
+    const { awaits, reason, ...rest } = old
+    // What a run waits for, and why, holds only until it goes on.
+    this.runs.set(runId, { ...(fields.status ? rest : old), ...fields })
     return true
   }
 

@@ -58,8 +58,8 @@ export const FAMILIES = {
     row({ type: is('tool-approval-request'), toolCallId, approvalId: id, input: value }),
   ],
   content: [
-    row({ type: is('data-x', 'data-y'), id, data: value }, ['id']),
-    row({ type: is('data-x'), data: value, transient: fc.boolean() }),
+    row({ type: is('data-tool', 'data-y'), id, data: value }, ['id']),
+    row({ type: is('data-text'), data: value, transient: fc.boolean() }),
     row({ type: is('source-url'), sourceId: id, url: text }),
     row({ type: is('source-document'), sourceId: id, title: text }),
     row({ type: is('file'), url: text, mediaType: is('text/plain'), id }, ['id']),
@@ -97,7 +97,17 @@ export const FAMILIES = {
   ledgerFacts: [
     row({ type: is('interrupt'), interruptId: id, input: fc.constant({ kind: 'text' }) }),
     row({ type: is('step-finish'), usage: fc.constantFrom({ inputTokens: 1 }, { inputTokens: 2, outputTokens: 1 }) }),
-    row({ type: is('message'), messageId: id, role: is('user'), parts: fc.constant([{ type: 'text', text: 'hi' }]) }),
+    row({
+      type: is('message'),
+      messageId: fc.constantFrom('1', '2', 'r2/r2'),
+      role: is('user'),
+      parts: fc.constantFrom(
+        [{ type: 'text', text: 'hi' }],
+        [],
+        [{ type: 'tool', toolCallId: 'c1' }],
+        [{ type: 'new' }],
+      ),
+    }),
     row({ type: is('error'), message: text }),
     row({ type: is('status'), message: text }),
     row({ type: is('hook-completed'), hookId: id, hook: is('useStep'), result: value }),

@@ -9,7 +9,7 @@ export type AnyPart = Part | Meta
 
 const isText = (part: AnyPart): part is TextPart => part.type === 'text' || part.type === 'reasoning'
 
-export const isTool = (part: AnyPart): part is ToolPart => part.type.endsWith('tool')
+export const isTool = (part: AnyPart): part is ToolPart => part.type === 'tool' || part.type === 'dynamic-tool'
 
 /** The part before a draft; of a growing text, its length then. */
 interface Old {

@@ -47,7 +47,8 @@ export const interrupted = (part: ToolPart): ToolPart =>
 export function nextTool(part: ToolPart | undefined, chunk: ToolChunk, base: PartBase): ToolPart | undefined {
   const { toolCallId } = chunk
   const rank = part ? RANK[part.state] : -1
-  const call: ToolPart = part ?? { type: 'tool', ...base, toolCallId, toolName: '', state: 'input-streaming' }
+  const call: ToolPart =
+    part && !base.blobs ? part : { type: 'tool', toolName: '', state: 'input-streaming', ...part, ...base, toolCallId }
   const approved = call.approval?.approved
   switch (chunk.type) {
     case 'tool-input-start':

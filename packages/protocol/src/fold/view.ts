@@ -8,6 +8,7 @@ import type {
   RunRequestedChunk,
   SubagentStartChunk,
 } from '../catalogue/guards.ts'
+import type { Entry } from '../entry.ts'
 import type { Json, JsonObject } from '../json/value.ts'
 import type { StructuredDraft, StructuredState } from '../structured/accumulator.ts'
 
@@ -19,6 +20,8 @@ export interface PartBase {
   readonly key: string
   /** The sequence of its first write. */
   readonly at: number
+  /** Where large values went that are `null` here, by JSON pointer into the chunk that said them last. */
+  readonly blobs?: Entry['blobs']
 }
 
 /** Text for people, or the model's reasoning. */
@@ -135,6 +138,8 @@ export interface Run {
   readonly discarded: Usage
   readonly agents: readonly Agent[]
   readonly context?: Json
+  /** Of the context. */
+  readonly blobs?: Entry['blobs']
 }
 
 /** A run that was asked for. */
@@ -155,6 +160,7 @@ export interface Interrupt extends Omit<InterruptChunk, 'type'> {
 /** What a hook returned. */
 export interface Hook extends Omit<HookCompletedChunk, 'type'> {
   readonly runId: string
+  readonly blobs?: Entry['blobs']
 }
 
 /** Something a lane waits for. */
