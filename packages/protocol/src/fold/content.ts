@@ -13,7 +13,7 @@ import { pick } from './body.ts'
 import type { Changes } from './changes.ts'
 import { Lane } from './lane.ts'
 import type { Ledger } from './ledger.ts'
-import { MessageCell, messageIdOf } from './message.ts'
+import { AGENT_MARK, MessageCell, messageIdOf } from './message.ts'
 import { type MetaChunk, nextMeta } from './meta.ts'
 import { ObjectCell } from './object.ts'
 import { type AnyPart, isTool, PartCell } from './part.ts'
@@ -90,7 +90,7 @@ export class Content {
     const { lane, origin } = writer
     switch (chunk.type) {
       case 'message':
-        return this.#writeWhole(entry, chunk, origin)
+        return this.#writeWhole(entry, chunk)
       case 'structured-data':
       case 'structured-data-invalidated':
         return this.#writeObject(entry, chunk, lane)
@@ -175,10 +175,10 @@ export class Content {
   #writeWhole(
     { sequence: at, timestamp: createdAt }: Entry,
     { messageId: id, role, parts, metadata }: MessageChunk,
-    { runId }: WriterOrigin,
   ): Refusal | undefined {
-    if (this.messages.has(id) || id.startsWith(messageIdOf(runId, ''))) return 'refused'
-    if (parts.some(({ type }) => AGENTS_OWN.test(type))) return 'refused'
+    if (this.messages.has(id) || id.includes(AGENT_MARK) || parts.some(({ type }) => AGENTS_OWN.test(type))) {
+      return 'refused'
+    }
     const message = new MessageCell({ id, role, createdAt }, this.#changes)
     parts.forEach((part, i) => {
       const key = `#${i}`
@@ -214,15 +214,14 @@ export class Content {
     this.#changes.state = true
   }
 
-  /** A new part of the writer's own message; nothing where somebody else's stands under its id. */
-  #add(part: AnyPart, writer: Writer): PartCell | undefined {
+  /** A new part of the writer's own message. */
+  #add(part: AnyPart, writer: Writer): PartCell {
     const { runId, agentId, agentType } = writer.origin
     const id = idOf(writer)
     const createdAt = (this.#ledger.agent(runId, agentId) ?? this.#ledger.runs.get(runId))?.startedAt ?? 0
     const message =
       this.messages.get(id) ??
       new MessageCell({ id, role: 'assistant', createdAt, runId, agentId, agentType }, this.#changes)
-    if (message.author.runId === undefined) return undefined
     const cell = message.add(part)
     this.#filling.add(message)
     if (message.placedAt === undefined) this.#place(message)

@@ -33,7 +33,7 @@ describe.each(versions)('the log of %s', version => {
     const { origin } = log.at(-1) as Entry
     const chunk = { type: 'text-delta', id: 't1', delta: 'come.' } as const
     fold.apply([{ sequence: view.head + 1, timestamp: 0, origin, chunk }])
-    expect(fold.message('r3/r3')?.parts.at(-1)).toMatchObject({ text: 'You are welcome.' })
+    expect(fold.message('r3::r3')?.parts.at(-1)).toMatchObject({ text: 'You are welcome.' })
   })
 })
 

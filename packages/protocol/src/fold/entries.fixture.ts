@@ -25,7 +25,7 @@ export function writing() {
     fold.apply([entry])
     return fold
   }
-  const parts = (id = 'r1/r1') => fold.message(id)?.parts ?? []
+  const parts = (id = 'r1::r1') => fold.message(id)?.parts ?? []
   return { log, fold, reports, transient, say, parts }
 }
 

@@ -193,7 +193,7 @@ describe('the fold', () => {
         }
         expect(
           view.pendings.filter(p =>
-            p.kind === 'interrupt' ? p.interrupt.runId === 'r1' : p.messageId.startsWith('r1/'),
+            p.kind === 'interrupt' ? p.interrupt.runId === 'r1' : p.messageId.startsWith('r1::'),
           ),
         ).toEqual([])
         const rest = more.map((entry, i) => ({ ...entry, sequence: sequence + 1 + i }))

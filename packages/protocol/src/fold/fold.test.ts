@@ -11,18 +11,18 @@ describe('messages', () => {
     say({ type: 'run-started', program: 'agent:assistant@1' })
     say({ type: 'message', messageId: 'u1', role: 'user', parts: [{ type: 'text', text: 'Hi' }] })
     say({ type: 'start' })
-    expect(fold.message('r1/r1')).toMatchObject({ role: 'assistant', status: 'streaming', runId: 'r1', parts: [] })
+    expect(fold.message('r1::r1')).toMatchObject({ role: 'assistant', status: 'streaming', runId: 'r1', parts: [] })
     say({ type: 'text-start', id: '1' })
     say({ type: 'text-delta', id: '1', delta: 'Hel' })
     say({ type: 'text-delta', id: '1', delta: 'lo' })
-    expect(fold.message('r1/r1')?.parts).toMatchObject([{ type: 'text', text: 'Hello', state: 'streaming' }])
+    expect(fold.message('r1::r1')?.parts).toMatchObject([{ type: 'text', text: 'Hello', state: 'streaming' }])
     say({ type: 'text-end', id: '1' })
     say({ type: 'finish', finishReason: 'stop' })
     say({ type: 'run-finished', status: 'completed' })
-    expect(fold.messageIds).toEqual(['u1', 'r1/r1'])
+    expect(fold.messageIds).toEqual(['u1', 'r1::r1'])
     expect(fold.message('u1')).toMatchObject({ role: 'user', status: 'sent', createdAt: 1002 })
-    expect(fold.message('r1/r1')).toMatchObject({ status: 'sent', finishReason: 'stop', createdAt: 1001 })
-    expect(fold.message('r1/r1')?.parts).toMatchObject([{ text: 'Hello', state: 'done' }])
+    expect(fold.message('r1::r1')).toMatchObject({ status: 'sent', finishReason: 'stop', createdAt: 1001 })
+    expect(fold.message('r1::r1')?.parts).toMatchObject([{ text: 'Hello', state: 'done' }])
   })
 
   test.each([
@@ -35,7 +35,7 @@ describe('messages', () => {
     say({ type: 'text-delta', id: '1', delta: 'x' })
     say({ type: 'error', message: 'overloaded', code: 'provider_overloaded', retryable: true })
     say({ type: 'run-finished', status })
-    const message = fold.message('r1/r1')
+    const message = fold.message('r1::r1')
     expect(message?.status).toBe(expected)
     expect(message?.error).toEqual(
       status === 'failed' ? { message: 'overloaded', code: 'provider_overloaded', retryable: true } : undefined,
@@ -47,19 +47,19 @@ describe('messages', () => {
     say({ type: 'text-delta', id: '1', delta: 'x' })
     say({ type: 'abort' })
     say({ type: 'run-finished', status: 'completed' })
-    expect(fold.message('r1/r1')?.status).toBe('cancelled')
+    expect(fold.message('r1::r1')?.status).toBe('cancelled')
   })
 
   test('metadata merges deeply, arrays replace, prototype keys are ordinary', () => {
     const { say, fold } = writing()
     say({ type: 'start', metadata: { a: { x: 1 }, l: [1, 2] } })
     say({ type: 'message-metadata', metadata: JSON.parse('{"a":{"y":2},"l":[3],"__proto__":{"z":1}}') })
-    const { metadata } = fold.message('r1/r1') as { metadata: object }
+    const { metadata } = fold.message('r1::r1') as { metadata: object }
     expect(JSON.stringify(metadata)).toBe('{"a":{"x":1,"y":2},"l":[3],"__proto__":{"z":1}}')
     expect((metadata as { z?: number }).z).toBeUndefined()
   })
 
-  test('an agent never writes into a message of a client, whatever id the client chose', () => {
+  test('a message that came whole cannot take the place of an agent, nor of another', () => {
     const { say, fold, reports } = writing()
     const mine = (messageId: string): Chunk => ({
       type: 'message',
@@ -67,14 +67,11 @@ describe('messages', () => {
       role: 'user',
       parts: [{ type: 'text', text: 'mine' }],
     })
-    say(mine('r1/r1'))
-    say(mine('r2/r2'))
+    for (const id of ['r1::r1', 'u1', 'u1']) say(mine(id))
     say({ type: 'text-delta', id: '1', delta: 'yours' })
-    say({ type: 'text-delta', id: '1', delta: 'yours' }, { ...MAIN, runId: 'r2', agentId: 'r2' })
-    say(mine('r1/r1'))
-    expect(reports).toEqual(['refused', 'refused', 'refused'])
-    expect(fold.message('r2/r2')).toMatchObject({ role: 'user', parts: [{ text: 'mine' }] })
-    expect(fold.message('r1/r1')).toMatchObject({ role: 'assistant', parts: [{ text: 'yours' }] })
+    expect(reports).toEqual(['refused', 'refused'])
+    expect(fold.messageIds).toEqual(['u1', 'r1::r1'])
+    expect(fold.message('r1::r1')).toMatchObject({ role: 'assistant', parts: [{ text: 'yours' }] })
   })
 
   test('a sub-agent has a message of its own, nested by the call that it works for', () => {
@@ -83,17 +80,17 @@ describe('messages', () => {
     say({ type: 'subagent-start', agentId: 'sub', agentType: 'researcher', toolCallId: 'c1' })
     say(commit)
     say({ type: 'text-delta', id: '1', delta: 'found' }, CHILD)
-    expect(fold.message('r1/sub')).toMatchObject({
+    expect(fold.message('r1::sub')).toMatchObject({
       status: 'streaming',
       agentType: 'researcher',
-      parent: { messageId: 'r1/r1', toolCallId: 'c1' },
+      parent: { messageId: 'r1::r1', toolCallId: 'c1' },
     })
     say({ type: 'subagent-end', agentId: 'sub', agentType: 'researcher', toolCallId: 'c1', status: 'completed' }, CHILD)
-    expect(fold.message('r1/sub')).toMatchObject({ status: 'sent', parts: [{ text: 'found', state: 'done' }] })
-    expect(fold.message('r1/r1')?.status).toBe('streaming')
+    expect(fold.message('r1::sub')).toMatchObject({ status: 'sent', parts: [{ text: 'found', state: 'done' }] })
+    expect(fold.message('r1::r1')?.status).toBe('streaming')
     say({ type: 'text-delta', id: '1', delta: ' more' }, CHILD)
     expect(reports).toEqual(['after-end'])
-    expect(fold.message('r1/sub')?.parts).toMatchObject([{ text: 'found' }])
+    expect(fold.message('r1::sub')?.parts).toMatchObject([{ text: 'found' }])
   })
 
   test('what becomes known of a sub-agent after its first or last word still shows', () => {
@@ -101,18 +98,18 @@ describe('messages', () => {
     const again = () => {
       const fresh = new Fold()
       fresh.apply(log)
-      return fresh.message('r1/sub')
+      return fresh.message('r1::sub')
     }
     say({ type: 'text-delta', id: '1', delta: 'a' }, CHILD)
-    expect(fold.message('r1/sub')).not.toHaveProperty('parent')
+    expect(fold.message('r1::sub')).not.toHaveProperty('parent')
     say({ type: 'subagent-start', agentId: 'sub', agentType: 's', toolCallId: 'c1' })
-    expect(fold.message('r1/sub')).toEqual(again())
+    expect(fold.message('r1::sub')).toEqual(again())
     say({ type: 'subagent-end', agentId: 'sub', agentType: 's', toolCallId: 'c1', status: 'failed' })
-    expect(fold.message('r1/sub')).toEqual(again())
+    expect(fold.message('r1::sub')).toEqual(again())
     say({ type: 'error', message: 'overloaded' })
-    expect(fold.message('r1/sub')).toMatchObject({ status: 'error', error: { message: 'overloaded' } })
+    expect(fold.message('r1::sub')).toMatchObject({ status: 'error', error: { message: 'overloaded' } })
     say({ type: 'run-finished', status: 'completed' })
-    expect(fold.message('r1/sub')).toEqual(again())
+    expect(fold.message('r1::sub')).toEqual(again())
   })
 
   test('messages stand in the order of their first surviving write', () => {
@@ -120,10 +117,10 @@ describe('messages', () => {
     say({ type: 'text-delta', id: '1', delta: 'taken back' })
     say({ type: 'text-delta', id: '1', delta: 'child' }, CHILD)
     say({ type: 'data-progress', id: 'p', data: 1 }, TOOL)
-    expect(fold.messageIds).toEqual(['r1/r1', 'r1/sub'])
+    expect(fold.messageIds).toEqual(['r1::r1', 'r1::sub'])
     say(discard)
-    expect(fold.messageIds).toEqual(['r1/sub', 'r1/r1'])
-    expect(fold.message('r1/r1')).toMatchObject({ at: 3, parts: [{ type: 'data-progress' }] })
+    expect(fold.messageIds).toEqual(['r1::sub', 'r1::r1'])
+    expect(fold.message('r1::r1')).toMatchObject({ at: 3, parts: [{ type: 'data-progress' }] })
   })
 })
 
@@ -286,7 +283,7 @@ describe('drafts', () => {
     say({ type: 'data-x', id: 'x', data: 'other lane' }, TOOL)
     say(discard)
     expect(parts()).toMatchObject([{ text: 'kept', state: 'streaming' }, { data: 'other lane' }])
-    expect(fold.message('r1/r1')?.metadata).toBeUndefined()
+    expect(fold.message('r1::r1')?.metadata).toBeUndefined()
     expect(fold.view().structured).toEqual([])
     expect(fold.view().drafts).toMatchObject([{ lane: 'tool' }])
   })
@@ -320,7 +317,7 @@ describe('drafts', () => {
     say({ type: 'text-delta', id: '1', delta: 'a long text' })
     say(commit)
     say({ type: 'text-delta', id: '1', delta: ' and more' })
-    expect(fold.view().drafts).toMatchObject([{ undo: [{ message: 'r1/r1', key: 'text:1', length: 11 }] }])
+    expect(fold.view().drafts).toMatchObject([{ undo: [{ message: 'r1::r1', key: 'text:1', length: 11 }] }])
     expect(JSON.stringify(fold.view().drafts)).not.toContain('a long text')
   })
 
@@ -461,7 +458,7 @@ describe('views', () => {
     ]
     fold.apply(more)
     log.push(...more)
-    expect(fold.message('r1/r1')?.parts).toMatchObject([
+    expect(fold.message('r1::r1')?.parts).toMatchObject([
       { state: 'output-available', blobs },
       { type: 'file', blobs },
     ])
@@ -487,7 +484,7 @@ describe('views', () => {
     const { say, fold } = writing()
     say({ type: 'tool-input-start', toolCallId: 'c1', toolName: 't' })
     say({ type: 'tool-input-delta', toolCallId: 'c1', delta: '{"rows":[{"a":1},{"b"' })
-    const input = () => (fold.part('r1/r1', 'tool:c1') as ToolPart).input as { rows: unknown[] }
+    const input = () => (fold.part('r1::r1', 'tool:c1') as ToolPart).input as { rows: unknown[] }
     const first = input()
     expect(first).toEqual({ rows: [{ a: 1 }, {}] })
     say({ type: 'tool-input-delta', toolCallId: 'c1', delta: ':2}' })
@@ -511,7 +508,7 @@ describe('views', () => {
     past.apply(log.filter((entry: Entry) => entry.sequence <= 1))
     fold.adopt(past)
     fold.apply(refold?.rest ?? [])
-    expect(fold.messageIds).toEqual(['r2/r2'])
+    expect(fold.messageIds).toEqual(['r2::r2'])
     expect(fold.view().runs.map(run => [run.runId, run.status])).toEqual([
       ['r1', 'completed'],
       ['r2', 'running'],

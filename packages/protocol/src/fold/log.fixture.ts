@@ -99,7 +99,7 @@ export const FAMILIES = {
     row({ type: is('step-finish'), usage: fc.constantFrom({ inputTokens: 1 }, { inputTokens: 2, outputTokens: 1 }) }),
     row({
       type: is('message'),
-      messageId: fc.constantFrom('1', '2', 'r2/r2'),
+      messageId: fc.constantFrom('1', '2', 'r2::r2'),
       role: is('user'),
       parts: fc.constantFrom(
         [{ type: 'text', text: 'hi' }],

@@ -12,8 +12,11 @@ const STATUS: { readonly [Status in Run['status']]: MessageStatus } = {
   aborted: 'cancelled',
 }
 
+/** What only the ids of agents' messages hold, so that none that came whole can stand in an agent's place. */
+export const AGENT_MARK = '::'
+
 /** The id of an agent's message in a run. */
-export const messageIdOf = (runId: string, agentId: string): string => `${runId}/${agentId}`
+export const messageIdOf = (runId: string, agentId: string): string => `${runId}${AGENT_MARK}${agentId}`
 
 /** Whose message it is: of an agent in a run, which fills it, or of somebody who sent it whole. */
 export type Author = Pick<Message, 'id' | 'role' | 'createdAt' | 'runId' | 'agentId' | 'agentType'>
