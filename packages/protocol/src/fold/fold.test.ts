@@ -74,6 +74,19 @@ describe('messages', () => {
     expect(fold.message('r1::r1')).toMatchObject({ role: 'assistant', parts: [{ text: 'yours' }] })
   })
 
+  test('no two agents share a message, whatever they and their runs are called', () => {
+    const { say, fold } = writing()
+    const names = [
+      ['a', 'b::c'],
+      ['a::b', 'c'],
+      ['a%3A%3Ab', 'c'],
+      ['a:', ':b::c'],
+    ] as const
+    for (const [runId, agentId] of names)
+      say({ type: 'text-delta', id: '1', delta: runId }, { ...MAIN, runId, agentId })
+    expect(fold.view().messages.map(message => message.parts)).toMatchObject(names.map(([text]) => [{ text }]))
+  })
+
   test('a sub-agent has a message of its own, nested by the call that it works for', () => {
     const { say, fold, reports } = writing()
     say({ type: 'tool-input-available', toolCallId: 'c1', toolName: 'research', input: {} })

@@ -11,6 +11,13 @@ const sum = (a: Usage, b: Usage | undefined): Usage => {
   return total
 }
 
+/** What only the ids of agents' messages hold, so that none that came whole can stand in an agent's place. */
+export const AGENT_MARK = '::'
+
+/** The id of an agent's message in a run: another for every two of them, whatever they are called. */
+export const messageIdOf = (runId: string, agentId: string): string =>
+  `${runId.replace(/[%:]/g, char => (char === '%' ? '%25' : '%3A'))}${AGENT_MARK}${agentId}`
+
 type LedgerView = Pick<View, 'runs' | 'requests' | 'interrupts' | 'hooks' | 'usage'>
 
 export class Ledger {
@@ -24,7 +31,7 @@ export class Ledger {
   constructor(view?: LedgerView) {
     for (const run of view?.runs ?? []) {
       this.runs.set(run.runId, run)
-      for (const agent of run.agents) this.#agents.set(`${run.runId}/${agent.agentId}`, agent)
+      for (const agent of run.agents) this.#agents.set(messageIdOf(run.runId, agent.agentId), agent)
     }
     for (const request of view?.requests ?? []) this.#requests.set(request.runId, request)
     for (const interrupt of view?.interrupts ?? []) this.#ask(interrupt)
@@ -55,7 +62,7 @@ export class Ledger {
 
   /** A sub-agent, if it is one. */
   agent(runId: string, agentId: string): Agent | undefined {
-    return this.#agents.get(`${runId}/${agentId}`)
+    return this.#agents.get(messageIdOf(runId, agentId))
   }
 
   get openInterrupts(): Interrupt[] {
@@ -108,7 +115,7 @@ export class Ledger {
         const known = this.agent(runId, chunk.agentId)
         if (known && (known.status || chunk.type === 'subagent-start')) return false
         const agent: Agent = { parentId, startedAt: timestamp, ...known, ...bodyOf(chunk) }
-        this.#agents.set(`${runId}/${chunk.agentId}`, agent)
+        this.#agents.set(messageIdOf(runId, chunk.agentId), agent)
         return this.#set(runId, { agents: [...run.agents.filter(other => other !== known), agent] })
       }
       case 'interrupt':

@@ -1,5 +1,5 @@
 import type { Changes } from './changes.ts'
-import type { Ledger } from './ledger.ts'
+import { type Ledger, messageIdOf } from './ledger.ts'
 import { type AnyPart, PartCell } from './part.ts'
 import type { Message, MessageStatus, Meta, Part, Run } from './view.ts'
 
@@ -11,12 +11,6 @@ const STATUS: { readonly [Status in Run['status']]: MessageStatus } = {
   interrupted: 'cancelled',
   aborted: 'cancelled',
 }
-
-/** What only the ids of agents' messages hold, so that none that came whole can stand in an agent's place. */
-export const AGENT_MARK = '::'
-
-/** The id of an agent's message in a run. */
-export const messageIdOf = (runId: string, agentId: string): string => `${runId}${AGENT_MARK}${agentId}`
 
 /** Whose message it is: of an agent in a run, which fills it, or of somebody who sent it whole. */
 export type Author = Pick<Message, 'id' | 'role' | 'createdAt' | 'runId' | 'agentId' | 'agentType'>
