@@ -24,10 +24,11 @@ import type { Draft, Message, Meta, PartBase, Pending, StructuredObject, TextPar
 /** Why a write was dropped. */
 export type Refusal = 'foreign-draft' | 'out-of-order' | 'refused'
 
-/** Who writes: the origin, and its lane. */
+/** Who writes: the origin, its lane, and the id of its message. */
 export interface Writer {
   readonly origin: WriterOrigin
   readonly lane: Lane
+  readonly id: string
 }
 
 type ContentView = Pick<View, 'messages' | 'structured' | 'drafts' | 'state' | 'output'>
@@ -45,8 +46,6 @@ function keyOf(chunk: Chunk, sequence: number): string {
   const type = /^(text|reasoning|tool)/.exec(chunk.type)?.[0] ?? chunk.type
   return name === undefined ? `#${sequence}` : `${type}:${name}`
 }
-
-const idOf = ({ origin }: Writer): string => messageIdOf(origin.runId, origin.agentId)
 
 /** The part after a chunk, or undefined where the chunk does not fit it. */
 function nextPart(part: AnyPart | undefined, chunk: Chunk, base: PartBase): AnyPart | undefined {
@@ -76,7 +75,11 @@ export class Content {
     this.#ledger = ledger
   }
 
-  lane({ runId, lane: name, agentId }: Pick<WriterOrigin, 'runId' | 'lane' | 'agentId'>): Lane {
+  writer(origin: WriterOrigin): Writer {
+    return { origin, lane: this.#lane(origin), id: messageIdOf(origin.runId, origin.agentId) }
+  }
+
+  #lane({ runId, lane: name, agentId }: Pick<WriterOrigin, 'runId' | 'lane' | 'agentId'>): Lane {
     const key = JSON.stringify([runId, name])
     const lane = this.#lanes.get(key) ?? new Lane(key, runId, name, agentId)
     this.#lanes.set(key, lane)
@@ -138,7 +141,7 @@ export class Content {
     chunk: Chunk,
     writer: Writer | undefined,
     key = keyOf(chunk, entry.sequence),
-    known = writer && this.messages.get(idOf(writer))?.parts.get(key),
+    known = writer && this.messages.get(writer.id)?.parts.get(key),
   ): Refusal | undefined {
     const lane = writer?.lane
     if (known?.isHeldFrom(lane)) return 'foreign-draft'
@@ -216,9 +219,9 @@ export class Content {
 
   /** A new part of the writer's own message. */
   #add(part: AnyPart, writer: Writer): PartCell {
-    const { runId, agentId, agentType } = writer.origin
-    const id = idOf(writer)
-    const createdAt = (this.#ledger.agent(runId, agentId) ?? this.#ledger.runs.get(runId))?.startedAt ?? 0
+    const { origin, id } = writer
+    const { runId, agentId, agentType } = origin
+    const createdAt = (this.#ledger.agent(id) ?? this.#ledger.runs.get(runId))?.startedAt ?? 0
     const message =
       this.messages.get(id) ??
       new MessageCell({ id, role: 'assistant', createdAt, runId, agentId, agentType }, this.#changes)
@@ -377,7 +380,7 @@ export class Content {
   }
 
   #restoreDraft(draft: Draft): void {
-    const lane = this.lane(draft)
+    const lane = this.#lane(draft)
     for (const undo of draft.undo) {
       if ('streamId' in undo) {
         const { streamId, draft, at } = undo

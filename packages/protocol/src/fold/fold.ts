@@ -155,14 +155,13 @@ export class Fold {
     if (internal) return
     let writer: Writer | undefined
     if (!isGuest(origin)) {
-      const { runId, agentId } = origin
-      this.#ledger.open(runId, entry)
-      if (!this.#ledger.isOpen(runId) || this.#ledger.agent(runId, agentId)?.status) {
+      this.#ledger.open(origin.runId, entry)
+      if (!this.#isWriter(origin)) this.#writer = this.#content.writer(origin)
+      writer = this.#writer as Writer
+      if (!this.#ledger.isOpen(origin.runId) || this.#ledger.agent(writer.id)?.status) {
         this.#report(entry, 'after-end')
         return
       }
-      if (!this.#isWriter(origin)) this.#writer = { origin, lane: this.#content.lane(origin) }
-      writer = this.#writer
     }
     const taken = this.#ledger.apply(entry, chunk)
     if (taken) this.#changes.ledger = true

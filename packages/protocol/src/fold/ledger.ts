@@ -60,9 +60,9 @@ export class Ledger {
     return status === 'running' || status === 'paused'
   }
 
-  /** A sub-agent, if it is one. */
-  agent(runId: string, agentId: string): Agent | undefined {
-    return this.#agents.get(messageIdOf(runId, agentId))
+  /** The sub-agent of a message, if it is of one. */
+  agent(messageId: string): Agent | undefined {
+    return this.#agents.get(messageId)
   }
 
   get openInterrupts(): Interrupt[] {
@@ -112,10 +112,11 @@ export class Ledger {
         return this.#set(runId, { discarded: sum(run.discarded, chunk.usage) })
       case 'subagent-start':
       case 'subagent-end': {
-        const known = this.agent(runId, chunk.agentId)
+        const id = messageIdOf(runId, chunk.agentId)
+        const known = this.agent(id)
         if (known && (known.status || chunk.type === 'subagent-start')) return false
         const agent: Agent = { parentId, startedAt: timestamp, ...known, ...bodyOf(chunk) }
-        this.#agents.set(messageIdOf(runId, chunk.agentId), agent)
+        this.#agents.set(id, agent)
         return this.#set(runId, { agents: [...run.agents.filter(other => other !== known), agent] })
       }
       case 'interrupt':

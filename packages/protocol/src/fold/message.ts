@@ -66,7 +66,7 @@ export class MessageCell {
 
   #build(ledger: Ledger): Message {
     const { author } = this
-    const { runId = '', agentId = '' } = author
+    const { runId = '' } = author
     const parts: Part[] = []
     let meta: Meta | undefined
     for (const cell of this.parts.values()) {
@@ -75,7 +75,7 @@ export class MessageCell {
       else parts.push(part as Part)
     }
     const run = ledger.runs.get(runId)
-    const agent = ledger.agent(runId, agentId)
+    const agent = ledger.agent(author.id)
     const status = !run ? 'sent' : meta?.aborted ? 'cancelled' : STATUS[agent?.status ?? run.status]
     const { type, key, at, ...beside } = meta ?? {}
     return {
