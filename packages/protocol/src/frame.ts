@@ -1,6 +1,6 @@
 import type { RunStatus } from './catalogue/chunk.ts'
 import type { Fields } from './catalogue/types.ts'
-import type { Entry } from './entry.ts'
+import type { Entry, Origin } from './entry.ts'
 import type { Json } from './json/value.ts'
 
 /** The version of the frames that this package speaks. */
@@ -36,11 +36,12 @@ export interface OpenFrame {
   cursor: string
 }
 
-/** All that this connection is to see of `(after, sequence]`; `after` is left out where it is the previous frame's `sequence`. */
+/** All that this connection is to see of `(after, sequence]`. */
 export interface EntriesFrame {
   type: 'entries'
   session?: string
-  after?: number
+  /** Left out on the wire where it is the `sequence` of the session's frame before. */
+  after: number
   sequence: number
   entries: Entry[]
   cursor: string
@@ -90,3 +91,11 @@ export interface FailFrame {
 
 /** What one connection carries. */
 export type Frame = OpenFrame | EntriesFrame | CaughtUpFrame | StatusFrame | EndFrame | TruncatedFrame | FailFrame
+
+/** An entry as a connection carries it: without an origin it has that of the entry before it in its frame. */
+export type WireEntry = Omit<Entry, 'origin'> & { origin?: Origin | undefined }
+
+/** A frame as a connection carries it: an `after` that is the sequence of the session's frame before is left out. */
+export type WireFrame =
+  | Exclude<Frame, EntriesFrame>
+  | (Omit<EntriesFrame, 'after' | 'entries'> & { after?: number | undefined; entries: WireEntry[] })

@@ -8,7 +8,7 @@ import { catalogue, dataRow, type Row } from './catalogue/table.ts'
 import { type Fields, type Kinds, type NamedType, types } from './catalogue/types.ts'
 import { checkChunk } from './catalogue/validate.ts'
 import { type Entry, entryFields, origins } from './entry.ts'
-import { type Frame, frames } from './frame.ts'
+import { frames, type WireFrame } from './frame.ts'
 
 type Shape = { [name: string]: z.ZodType }
 type Options = readonly [z.core.$ZodTypeDiscriminable, ...z.core.$ZodTypeDiscriminable[]]
@@ -124,4 +124,4 @@ export const FrameSchema = /* @__PURE__ */ oneOf(
       ...(type === 'entries' && { entries: z.union([z.tuple([]), z.tuple([EntrySchema], wireEntry)]) }),
     }),
   ),
-) as z.ZodType<Frame>
+) as z.ZodType<WireFrame>

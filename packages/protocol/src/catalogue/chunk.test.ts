@@ -1,6 +1,6 @@
 import { describe, expectTypeOf, it } from 'vitest'
 import type { BlobRef, Entry, entryFields, GuestOrigin, origins, WriterOrigin } from '../entry.ts'
-import type { Frame, frames } from '../frame.ts'
+import type { EntriesFrame, Frame, frames } from '../frame.ts'
 import type { Json, JsonObject } from '../json/value.ts'
 import type {
   Chunk,
@@ -89,10 +89,11 @@ describe('the interfaces that stand beside a table', () => {
     type Simple = Exclude<keyof typeof frames, 'entries'>
     type FromTable = { [Type in Simple]: FrameOf<Type> }
     expectTypeOf<{ [Type in Simple]: Plain<Extract<Frame, { type: Type }>> }>().toEqualTypeOf<FromTable>()
-    expectTypeOf<Plain<Omit<Extract<Frame, { type: 'entries' }>, 'type' | 'entries'>>>().toEqualTypeOf<
-      Plain<FieldsOf<Omit<Entries, 'entries'>>>
+    expectTypeOf<Plain<Omit<EntriesFrame, 'type' | 'after' | 'entries'>>>().toEqualTypeOf<
+      Plain<FieldsOf<Omit<Entries, 'after' | 'entries'>>>
     >()
-    expectTypeOf<Extract<Frame, { type: 'entries' }>['entries']>().toEqualTypeOf<Entry[]>()
+    expectTypeOf<EntriesFrame['after'] | undefined>().toEqualTypeOf<FieldsOf<Entries>['after']>()
+    expectTypeOf<EntriesFrame['entries']>().toEqualTypeOf<Entry[]>()
   })
 
   it('agree with the fields of an entry and of its origin', () => {

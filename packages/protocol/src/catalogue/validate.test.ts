@@ -1,10 +1,14 @@
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import { entryFields, origins } from '../entry.ts'
 import { ProtocolError } from '../error.ts'
+import { frames } from '../frame.ts'
 import { runs } from '../runs.fixture.ts'
+import { fieldsCheck } from './check.ts'
 import { arbitraryChunk, arbitraryEntry, arbitraryFrame } from './chunk.fixture.ts'
 import type { ChunkType } from './chunk.ts'
 import { catalogue } from './table.ts'
+import type { Fields } from './types.ts'
 import {
   checkChunk,
   checkEntry,
@@ -175,6 +179,7 @@ describe('a frame', () => {
     ['.type: expected string, found undefined', {}],
     [' glow: expected one of open, entries, caught-up, status, end, truncated, fail', { type: 'glow' }],
     [' entries.sequence: expected integer, found undefined', { type: 'entries' }],
+    [' entries: expected object, found array', Object.assign([], frame)],
     [
       ' entries.entries[1].chunk.type: expected string, found undefined',
       { ...frame, entries: [entry, { ...entry, chunk: {} }] },
@@ -189,5 +194,50 @@ describe('a frame', () => {
     expect(checkFrame(frame)).toBe(undefined)
     expect(checkFrame(value)).toBe(problem)
     expect(() => validateFrame(value)).toThrow(new ProtocolError('invalid-frame', `frame${problem}`))
+  })
+})
+
+describe('the checks by named fields', () => {
+  const full = () => ({
+    ...frame,
+    session: 's',
+    entries: [
+      {
+        ...entry,
+        origin: { ...origin, node: 'n', model: 'm' },
+        internal: true,
+        blobs: { '/a': { hash: 'h', bytes: 1 } },
+      },
+      { ...entry, origin: { guest: 'ann', runId: 'r', lane: 'main' } },
+    ],
+  })
+  const values = [undefined, null, true, false, -1, 0, 1.5, 2 ** 53, Number.NaN, 'x', [], [null], {}, { x: 1 }, () => 1]
+
+  it.each<[string, Fields, (frame: ReturnType<typeof full>) => object]>([
+    [' entries', frames.entries, frame => frame],
+    [' entries.entries[0]', entryFields, frame => frame.entries[0] as object],
+    [' entries.entries[0].origin', origins.writer, frame => frame.entries[0]?.origin as object],
+    [' entries.entries[1].origin', origins.guest, frame => frame.entries[1]?.origin as object],
+  ])('say what the table says:%s', (place, fields, at) => {
+    const tableCheck = fieldsCheck(fields)
+    let refused = 0
+    for (const name of Object.keys(fields)) {
+      for (const value of values) {
+        const changed = full()
+        const object = at(changed) as { [key: string]: unknown }
+        object[name] = value
+        const problem = tableCheck(object)
+        // Without a guest it is a writer's, and these three are looked at more closely than the table can say.
+        if (problem === undefined || (name === 'guest' && value === undefined)) continue
+        refused++
+        expect(checkFrame(changed), `${name}: ${String(value)}`).toBe(place + problem)
+      }
+      const missing = full()
+      delete (at(missing) as { [key: string]: unknown })[name]
+      const problem = tableCheck(at(missing))
+      if (problem !== undefined && name !== 'guest') expect(checkFrame(missing)).toBe(place + problem)
+    }
+    expect(refused).toBeGreaterThan(8)
+    expect(checkFrame(full())).toBe(undefined)
   })
 })

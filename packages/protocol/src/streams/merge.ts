@@ -1,60 +1,51 @@
-import { pipe, type StreamOptions, Tap } from './pipe.ts'
+import { over, pipe, type StreamOptions, Tap } from './pipe.ts'
 
-/** The sources of a combined stream: of each, one item at most has been asked for and not yet handed out (law 8). */
-class Merge<Item> implements AsyncIterator<Item, undefined> {
-  readonly #taps: Tap<Item>[]
-  /** Who may be asked: whose last item was handed out. */
-  #idle: Tap<Item>[]
-  /** What arrived, in order. */
-  readonly #ready: { tap: Tap<Item>; result: Promise<IteratorResult<Item, undefined>> }[] = []
-  #open: number
-  #wake: () => void = () => {}
+/** The items of several sources: of each, one item at most has been asked for and not yet handed out (law 8). */
+function merge<Item>(streams: Iterable<AsyncIterable<Item>>): AsyncIterator<Item, undefined> {
+  const taps = Array.from(streams, stream => new Tap(stream))
+  const leave = () => taps.map(tap => tap.return())
+  // Who may be asked: whose last item was handed out.
+  let idle = taps
+  let open = taps.length
+  let wake = () => {}
+  // What arrived, in order.
+  const ready: { tap: Tap<Item>; result: Promise<IteratorResult<Item, undefined>> }[] = []
 
-  constructor(streams: Iterable<AsyncIterable<Item>>) {
-    this.#taps = Array.from(streams, stream => new Tap(stream))
-    this.#idle = this.#taps
-    this.#open = this.#taps.length
-  }
-
-  async next(): Promise<IteratorResult<Item, undefined>> {
-    for (const tap of this.#idle) this.#ask(tap)
-    this.#idle = []
-    while (this.#open > 0) {
-      const first = this.#ready.shift()
-      if (first === undefined) {
-        await new Promise<void>(resolve => {
-          this.#wake = resolve
-        })
-        continue
-      }
-      const result = await first.result.catch(error => this.#fail(error))
-      if (!result.done) {
-        this.#idle.push(first.tap)
-        return result
-      }
-      this.#open--
-    }
-    return { done: true, value: undefined }
-  }
-
-  async return(): Promise<IteratorResult<Item, undefined>> {
-    await Promise.all(this.#taps.map(tap => tap.return()))
-    return { done: true, value: undefined }
-  }
-
-  #ask(tap: Tap<Item>): void {
+  function ask(tap: Tap<Item>): void {
     const result = tap.next()
     const arrive = () => {
-      this.#ready.push({ tap, result })
-      this.#wake()
+      ready.push({ tap, result })
+      wake()
     }
     result.then(arrive, arrive)
   }
 
-  /** One source's error is the end of all. */
-  async #fail(error: unknown): Promise<never> {
-    await Promise.allSettled(this.#taps.map(tap => tap.return()))
-    throw error
+  return {
+    async next() {
+      idle.forEach(ask)
+      idle = []
+      while (open > 0) {
+        const first = ready.shift()
+        if (first === undefined) {
+          await new Promise<void>(resolve => {
+            wake = resolve
+          })
+          continue
+        }
+        const result = await first.result.catch(async error => {
+          // One source's error is the end of all.
+          await Promise.allSettled(leave())
+          throw error
+        })
+        if (!result.done) {
+          idle.push(first.tap)
+          return result
+        }
+        open--
+      }
+      return over
+    },
+    return: () => Promise.all(leave()).then(() => over),
   }
 }
 
@@ -65,7 +56,7 @@ export function combineStreams<Stream extends AsyncIterable<unknown>>(
 ): AsyncIterableIterator<Stream extends AsyncIterable<infer Item> ? Item : never, undefined> {
   type Item = Stream extends AsyncIterable<infer I> ? I : never
   return pipe(
-    { [Symbol.asyncIterator]: () => new Merge(streams as Iterable<AsyncIterable<Item>>) },
+    { [Symbol.asyncIterator]: () => merge(streams as Iterable<AsyncIterable<Item>>) },
     async function* (items) {
       yield* items
     },

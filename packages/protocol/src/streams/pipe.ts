@@ -7,7 +7,8 @@ export interface StreamOptions {
   signal?: AbortSignal | undefined
 }
 
-const over = { done: true, value: undefined } as const
+/** The end of a stream. */
+export const over = { done: true, value: undefined } as const
 
 interface Waiting<T> {
   resolve: (result: IteratorResult<T, undefined>) => void
@@ -56,10 +57,9 @@ export class Tap<T> implements AsyncIterableIterator<T, undefined> {
 
   /** Shuts the tap. Waits for the source to let go only if it was not in the middle of a `next()`, which may never come back. */
   async return(): Promise<IteratorReturnResult<undefined>> {
-    const waiting = this.#waiting
     const gone = this.#release()
-    waiting?.resolve(over)
-    if (waiting === undefined) await gone
+    if (this.#waiting) this.#waiting.resolve(over)
+    else await gone
     return over
   }
 
@@ -68,9 +68,8 @@ export class Tap<T> implements AsyncIterableIterator<T, undefined> {
   }
 
   readonly #abort = (): void => {
-    const waiting = this.#waiting
     this.#release()
-    waiting?.reject(this.#signal?.reason)
+    this.#waiting?.reject(this.#signal?.reason)
   }
 
   #end(): void {

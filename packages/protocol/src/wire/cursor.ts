@@ -21,8 +21,6 @@ export interface UnprovenCursor {
 /** The longest token that is written or read. */
 export const MAX_CURSOR_LENGTH = 1024
 
-const proven = /^(\d+)\.((?:[\w-]|~[0-9a-f]{4})*)\.((?:[\w-]|~[0-9a-f]{4})*)$/
-
 const quote = (text: string): string =>
   text.replace(/[^\w-]/g, unit => `~${unit.charCodeAt(0).toString(16).padStart(4, '0')}`)
 
@@ -30,26 +28,29 @@ const unquote = (text: string): string =>
   text.replace(/~(.{4})/g, (_, code: string) => String.fromCharCode(Number.parseInt(code, 16)))
 
 function refuse(token: unknown): never {
-  const found = typeof token === 'string' ? JSON.stringify(token.slice(0, 40)) : String(token)
+  const found = JSON.stringify(String(token).slice(0, 40))
   throw new ProtocolError('invalid-cursor', `cursor: expected a token or a sequence, found ${found}`)
 }
 
+const write = ({ sequence, incarnation, epoch }: Cursor | UnprovenCursor): string =>
+  incarnation === undefined ? `${sequence}` : `${sequence}.${quote(incarnation)}.${quote(epoch)}`
+
+const fits = (sequence: number, token: string): boolean =>
+  Number.isSafeInteger(sequence) && sequence >= 0 && token.length <= MAX_CURSOR_LENGTH
+
 /** Writes a cursor as a token that is safe in URLs and headers. */
-export function encodeCursor({ sequence, incarnation, epoch }: Cursor): string {
-  const token = `${sequence}.${quote(incarnation)}.${quote(epoch)}`
-  if (!Number.isSafeInteger(sequence) || sequence < 0 || token.length > MAX_CURSOR_LENGTH) refuse(token)
-  return token
+export function encodeCursor(cursor: Cursor): string {
+  const token = write(cursor)
+  return fits(cursor.sequence, token) ? token : refuse(token)
 }
 
 /** Reads a token, or a bare sequence as an unproven cursor; anything else is an `invalid-cursor`. */
 export function decodeCursor(token: string | number): Cursor | UnprovenCursor {
-  const text = typeof token === 'number' ? String(token) : token
-  if (typeof text !== 'string' || text.length > MAX_CURSOR_LENGTH) refuse(token)
-  const parts = proven.exec(text)
-  const sequence = Number(parts === null ? (/^\d+$/.test(text) ? text : Number.NaN) : parts[1])
-  if (!Number.isSafeInteger(sequence)) refuse(token)
-  if (parts === null) return { sequence }
-  const cursor = { sequence, incarnation: unquote(parts[2] as string), epoch: unquote(parts[3] as string) }
+  const text = String(token)
+  const [digits, incarnation, epoch = ''] = text.split('.', 3)
+  const sequence = Number(digits)
+  const cursor =
+    incarnation === undefined ? { sequence } : { sequence, incarnation: unquote(incarnation), epoch: unquote(epoch) }
   // One cursor has one token, so that tokens can be compared as text.
-  return encodeCursor(cursor) === text ? cursor : refuse(token)
+  return fits(sequence, text) && (token === sequence || token === write(cursor)) ? cursor : refuse(token)
 }

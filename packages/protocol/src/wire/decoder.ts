@@ -1,10 +1,10 @@
-// What the decoders of all wire formats share: bytes to text, text to checked frames, and that an error is the end.
+// What the decoders of all wire formats share: bytes to lines, text to checked frames, and that an error is the end.
 
 import { checkFrame } from '../catalogue/validate.ts'
-import { ProtocolError } from '../error.ts'
-import type { Frame } from '../frame.ts'
-import { FrameReader, type WireFrame } from './frames.ts'
-import { isPlainFrame } from './plain.ts'
+import { ProtocolError, type ProtocolErrorCode } from '../error.ts'
+import type { Frame, WireFrame } from '../frame.ts'
+import { FrameReader } from './frames.ts'
+import { Lines } from './lines.ts'
 
 /** The most characters that one frame may have, unless a decoder is told otherwise. */
 export const MAX_FRAME_LENGTH = 8 * 1024 * 1024
@@ -18,64 +18,81 @@ export interface DecoderOptions {
   maxLength?: number | undefined
 }
 
+// A line of SSE has the field's name besides the frame.
+const MARGIN = 'data: '.length
+
 /** Turns the bytes of one connection, split anywhere, into frames. An error is final: every later call throws it again. */
 export abstract class FrameDecoder {
-  protected readonly onHeartbeat: () => void
-  protected readonly maxLength: number
-  readonly #onFrame: (frame: Frame) => void
-  readonly #utf8 = new TextDecoder()
+  readonly #options: DecoderOptions
+  // The lines drop the BOM, since text may have one too.
+  readonly #utf8 = new TextDecoder('utf-8', { ignoreBOM: true })
+  readonly #lines = new Lines()
   readonly #reader = new FrameReader()
-  #count = 0
-  #failure: { error: unknown } | undefined
+  #place = 1
 
-  constructor({ onFrame, onHeartbeat = () => {}, maxLength = MAX_FRAME_LENGTH }: DecoderOptions) {
-    this.#onFrame = onFrame
-    this.onHeartbeat = onHeartbeat
-    this.maxLength = maxLength
+  constructor(options: DecoderOptions) {
+    this.#options = options
   }
 
   /** Takes what arrived; throws a `ProtocolError` for what is no frame (`invalid-json`, `invalid-frame`) or too long (`line-too-long`). */
   push(bytes: Uint8Array | string): void {
-    this.#attempt(() => this.feed(typeof bytes === 'string' ? bytes : this.#utf8.decode(bytes, { stream: true })))
+    this.#attempt(() => {
+      const text = typeof bytes === 'string' ? bytes : this.#utf8.decode(bytes, { stream: true })
+      for (const line of this.#lines.push(text)) {
+        this.bound(line.length - MARGIN)
+        this.line(line)
+      }
+      this.bound(this.#lines.length - MARGIN)
+    })
   }
 
   /** Says that the connection closed. A frame that it cut off is dropped: whoever asks again from the last cursor gets it whole. */
   end(): void {
-    this.#attempt(() => this.finish())
+    this.#attempt(() => this.rest(this.#lines.end()))
   }
 
-  /** Takes the next piece of text. */
-  protected abstract feed(text: string): void
-  protected abstract finish(): void
+  /** Takes the next line. */
+  protected abstract line(line: string): void
 
-  /** Takes the whole text of a frame, or what may be all of it where `cut` says so. */
-  protected receive(text: string, cut = false): void {
-    if (text.length > this.maxLength) this.tooLong()
-    const place = ++this.#count
+  /** Takes the last line, which did not end. */
+  protected rest(_line: string): void {}
+
+  /** Takes the whole text of a frame. */
+  protected frame(text: string): void {
+    this.bound(text.length)
     let frame: unknown
     try {
       frame = JSON.parse(text)
     } catch {
-      if (cut) return
-      const found = JSON.stringify(text.slice(0, 40))
-      throw new ProtocolError('invalid-json', `frame ${place}: expected JSON, found ${found}`)
+      this.#refuse('invalid-json', `: expected JSON, found ${JSON.stringify(text.slice(0, 40))}`)
     }
-    const problem = isPlainFrame(frame) ? undefined : checkFrame(frame)
-    if (problem !== undefined) throw new ProtocolError('invalid-frame', `frame ${place}${problem}`)
-    this.#onFrame(this.#reader.read(frame as WireFrame))
+    const problem = checkFrame(frame)
+    if (problem !== undefined) this.#refuse('invalid-frame', problem)
+    this.#place++
+    this.#options.onFrame(this.#reader.read(frame as WireFrame))
   }
 
-  protected tooLong(): never {
-    const place = this.#count + 1
-    throw new ProtocolError('line-too-long', `frame ${place}: expected at most ${this.maxLength} characters`)
+  protected heartbeat(): void {
+    this.#options.onHeartbeat?.()
+  }
+
+  /** Refuses a frame that is longer than one may be. */
+  protected bound(length: number): void {
+    const { maxLength = MAX_FRAME_LENGTH } = this.#options
+    if (length > maxLength) this.#refuse('line-too-long', `: expected at most ${maxLength} characters`)
+  }
+
+  #refuse(code: ProtocolErrorCode, problem: string): never {
+    throw new ProtocolError(code, `frame ${this.#place}${problem}`)
   }
 
   #attempt(work: () => void): void {
-    if (this.#failure !== undefined) throw this.#failure.error
     try {
       work()
     } catch (error) {
-      this.#failure = { error }
+      this.push = this.end = () => {
+        throw error
+      }
       throw error
     }
   }

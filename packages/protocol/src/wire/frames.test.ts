@@ -1,10 +1,10 @@
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { Entry, Origin } from '../entry.ts'
-import type { EntriesFrame, Frame } from '../frame.ts'
+import type { EntriesFrame, Frame, WireFrame } from '../frame.ts'
 import { runs } from '../runs.fixture.ts'
 import { arbitraryConnection } from './connection.fixture.ts'
-import { continuityOf, FrameReader, FrameWriter, packFrame, type WireFrame } from './frames.ts'
+import { continuityOf, FrameReader, FrameWriter, packFrame } from './frames.ts'
 
 const writer: Origin = { runId: 'r', lane: 'main', agentId: 'r', agentType: 'poet', step: 1 }
 const guest: Origin = { guest: 'ann' }
@@ -17,10 +17,10 @@ const entry = (sequence: number, origin: Origin = writer, more: Partial<Entry> =
   ...more,
 })
 
-const entries = (after: number | undefined, sequence: number, of: Entry[] = [], session?: string): EntriesFrame => ({
+const entries = (after: number, sequence: number, of: Entry[] = [], session?: string): EntriesFrame => ({
   type: 'entries',
   ...(session !== undefined && { session }),
-  ...(after !== undefined && { after }),
+  after,
   sequence,
   entries: of,
   cursor: String(sequence),
@@ -84,13 +84,7 @@ describe('packing', () => {
 
 describe('the writer', () => {
   it('writes `after` first, and then only where it is not the previous sequence', () => {
-    expect(afters([open('a'), entries(0, 2), entries(2, 5), entries(6, 7), entries(undefined, 8)])).toEqual([
-      undefined,
-      0,
-      undefined,
-      6,
-      undefined,
-    ])
+    expect(afters([open('a'), entries(0, 2), entries(2, 5), entries(6, 7)])).toEqual([undefined, 0, undefined, 6])
   })
 
   it('counts each session by itself', () => {
@@ -105,12 +99,6 @@ describe('the writer', () => {
 
   it('takes a session by its name and by its `open` for the same', () => {
     expect(afters([open('a'), entries(0, 2), entries(2, 3, [], 'a')])).toEqual([undefined, 0, undefined])
-  })
-
-  it('refuses a first frame that does not say where it begins', () => {
-    expect(() => new FrameWriter().write(entries(undefined, 1))).toThrow(
-      invalid('frame entries.after: expected integer in the first frame of a session, found undefined'),
-    )
   })
 
   it('refuses a frame without a session where several share the connection', () => {
@@ -143,10 +131,24 @@ describe('the reader', () => {
     expect(read[2]?.origin).not.toBe(read[1]?.origin)
   })
 
-  it.each<[string, EntriesFrame, string]>([
+  it('takes a frame without a session for one of the only session', () => {
+    const reader = new FrameReader()
+    const read = (frame: Frame) => reader.read({ ...frame, after: undefined } as WireFrame)
+    reader.read(open('a'))
+    reader.read(entries(0, 2))
+    expect(read(entries(0, 3, [], 'a'))).toMatchObject({ after: 2 })
+    expect(read(entries(0, 4))).toMatchObject({ after: 3 })
+    reader.read(open('b'))
+    expect(read(entries(0, 5, [], 'a'))).toMatchObject({ after: 4 })
+    expect(() => read(entries(0, 6))).toThrow(
+      invalid('frame entries.session: expected string where sessions share a connection'),
+    )
+  })
+
+  it.each<[string, WireFrame, string]>([
     [
       'a first frame without `after`',
-      entries(undefined, 1),
+      { ...entries(0, 1), after: undefined },
       'after: expected integer in the first frame of a session, found undefined',
     ],
     ['a frame that goes back', entries(5, 4), 'sequence: expected at least 5, found 4'],
@@ -171,7 +173,8 @@ describe('continuity', () => {
   })
 
   it('of a frame that was not read, and so does not say where it begins, cannot be proven', () => {
-    expect(continuityOf(entries(undefined, 8), 7)).toBe('gap')
+    const { after: _, ...frame } = entries(7, 8)
+    expect(continuityOf(frame as EntriesFrame, 7)).toBe('gap')
   })
 
   it('of an empty frame is the next, and moves on', () => {

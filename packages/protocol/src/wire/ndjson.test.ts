@@ -32,4 +32,8 @@ describe('NDJSON on the wire', () => {
     expect(decode(`\n\r\n${json}\r\n\n`)).toEqual({ frames: [status], heartbeats: 3 })
     expect(decode('')).toEqual({ frames: [], heartbeats: 0 })
   })
+
+  it('takes lines that end in CRLF or CR as well', () => {
+    expect(decode(`${json}\r\n${json}\r${json}\r\n\r\n`)).toEqual({ frames: [status, status, status], heartbeats: 1 })
+  })
 })

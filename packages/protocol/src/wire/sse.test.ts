@@ -1,5 +1,8 @@
+import { createParser } from 'eventsource-parser'
+import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { Frame } from '../frame.ts'
+import { runs } from '../runs.fixture.ts'
 import { encodeSse, SseDecoder } from './sse.ts'
 
 const status: Frame = { type: 'status', status: 'active' }
@@ -44,5 +47,111 @@ describe('SSE on the wire', () => {
 
   it('takes an event that nothing ended for cut off', () => {
     expect(decode(`data: ${json}\n\ndata: ${json}\n`).frames).toEqual([status])
+  })
+
+  it('drops one BOM, and takes a second for a part of the first field', () => {
+    const bytes = (text: string) => new TextEncoder().encode(text)
+    const decodeBytes = (text: string) => {
+      const frames: Frame[] = []
+      new SseDecoder({ onFrame: frame => frames.push(frame) }).push(bytes(text))
+      return frames
+    }
+    expect(decodeBytes(`\ufeffdata: ${json}\n\n`)).toEqual([status])
+    expect(decodeBytes(`\ufeff\ufeffdata: ${json}\n\n`)).toEqual([])
+  })
+
+  it('law 8: holds no more of an event in many lines than of one in one', () => {
+    const decoder = new SseDecoder({ onFrame: () => {}, maxLength: 100 })
+    for (let i = 0; i < 50; i++) decoder.push('data: x\n')
+    decoder.push('data\n')
+    expect(() => decoder.push('data:\n')).toThrow(expect.objectContaining({ code: 'line-too-long' }))
+  })
+
+  it('refuses a comment that is longer than any frame, whole or in pieces', () => {
+    for (const size of [500, 7]) {
+      const decoder = new SseDecoder({ onFrame: () => {}, maxLength: 100 })
+      const text = `:${'x'.repeat(200)}\n`
+      const push = () => {
+        for (let i = 0; i < text.length; i += size) decoder.push(text.slice(i, i + size))
+      }
+      expect(push).toThrow(expect.objectContaining({ code: 'line-too-long' }))
+    }
+  })
+
+  describe('read as eventsource-parser does', () => {
+    class Texts extends SseDecoder {
+      readonly texts: string[] = []
+      protected override frame(text: string): void {
+        this.texts.push(text)
+      }
+    }
+
+    function both(pieces: string[]) {
+      const seen = { texts: [] as string[], comments: 0 }
+      const parser = createParser({
+        onEvent: ({ data }) => seen.texts.push(data),
+        onComment: () => seen.comments++,
+      })
+      let comments = 0
+      const decoder = new Texts({ onFrame: () => {}, onHeartbeat: () => comments++ })
+      for (const piece of pieces) {
+        parser.feed(piece)
+        decoder.push(piece)
+      }
+      decoder.end()
+      return { ours: { texts: decoder.texts, comments }, theirs: seen }
+    }
+
+    const lineEnd = fc.constantFrom('\n', '\n', '\r\n', '\r')
+    const field = fc.constantFrom(
+      ...['data', 'data:', 'data: ', 'data:  ', 'data :', ' data:', 'Data:', 'datax:', 'dat', ':', ': ', '::'],
+      ...['id', 'id:', 'event: ', 'retry: ', 'retry:1', 'x', 'x:', '', '\ufeff', '\ufeffdata:', '\0'],
+    )
+    const value = fc.oneof(
+      fc.constantFrom('', '{}', ' ', ':', 'a:b', '\0', '🌾', '\u2028', '12', '\ufeff'),
+      fc.string(),
+    )
+    const line = fc
+      .tuple(fc.oneof(fc.constantFrom('data:', 'data: '), field), value, lineEnd)
+      .map(parts => parts.join(''))
+    const stream = fc.array(fc.oneof(line, line, lineEnd), { maxLength: 20 }).map(lines => lines.join(''))
+
+    it('at any split', () => {
+      let events = 0
+      fc.assert(
+        fc.property(stream, fc.array(fc.nat(), { maxLength: 10 }), (text, places) => {
+          const cuts = [...places.map(place => place % (text.length + 1)), 0, text.length].sort((a, b) => a - b)
+          const { ours, theirs } = both(cuts.slice(1).map((end, i) => text.slice(cuts[i], end)))
+          expect(ours).toEqual(theirs)
+          events += ours.texts.length
+        }),
+        { numRuns: runs(1000) },
+      )
+      expect(events).toBeGreaterThan(runs(300))
+    })
+
+    it.each([
+      'data\n\n',
+      'data\r\r',
+      'data:\n\n',
+      'data: \n\n',
+      'data:  \n\n',
+      'data: a\r\r\ndata: b\r\n\r\n',
+      'data: a\n\r',
+      '\ufeffdata: a\n\n',
+      '\ufeff\n\ufeffdata: a\n\n',
+      ':\r\n:\r:\n',
+      'data: a\nid: 1\0\ndata: b\n\n',
+      'data: a\n',
+      '\n\n\n',
+    ])('of %j, in pieces of every size', text => {
+      for (let size = 1; size <= text.length; size++) {
+        const pieces = Array.from({ length: Math.ceil(text.length / size) }, (_, i) =>
+          text.slice(i * size, i * size + size),
+        )
+        const { ours, theirs } = both(pieces)
+        expect(ours).toEqual(theirs)
+      }
+    })
   })
 })

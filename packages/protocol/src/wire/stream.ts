@@ -1,7 +1,7 @@
 // The decoders over a response body. The decoders themselves know nothing of streams.
 
 import type { Frame } from '../frame.ts'
-import { pipe, type StreamOptions } from '../streams/pipe.ts'
+import { over, pipe, type StreamOptions } from '../streams/pipe.ts'
 import type { DecoderOptions, FrameDecoder } from './decoder.ts'
 import { NdjsonDecoder } from './ndjson.ts'
 import { SseDecoder } from './sse.ts'
@@ -21,7 +21,7 @@ const chunks = (body: ReadableStream<Uint8Array>): AsyncIterable<Uint8Array> => 
       return: async () => {
         await reader.cancel()
         reader.releaseLock()
-        return { done: true, value: undefined }
+        return over
       },
     }
   },
@@ -33,28 +33,20 @@ const decodeWith =
     pipe(
       chunks(body),
       async function* (pieces) {
-        let frames: Frame[] = []
+        const frames: Frame[] = []
         const decoder = new Decoder({ ...options, onFrame: frame => frames.push(frame) })
-        function* drain() {
-          const ready = frames
-          frames = []
-          for (const frame of ready) {
-            options.signal?.throwIfAborted()
-            yield frame
-          }
-        }
-        for await (const piece of pieces) {
+        function* after(work: () => void) {
           try {
-            decoder.push(piece)
+            work()
           } finally {
-            yield* drain()
+            for (const frame of frames.splice(0)) {
+              options.signal?.throwIfAborted()
+              yield frame
+            }
           }
         }
-        try {
-          decoder.end()
-        } finally {
-          yield* drain()
-        }
+        for await (const piece of pieces) yield* after(() => decoder.push(piece))
+        yield* after(() => decoder.end())
       },
       options,
     )

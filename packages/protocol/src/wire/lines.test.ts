@@ -1,0 +1,63 @@
+import * as fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { runs } from '../runs.fixture.ts'
+import { Lines } from './lines.ts'
+
+/** All lines of a text in pieces; the last is the one that did not end. */
+function linesOf(...pieces: string[]): string[] {
+  const lines = new Lines()
+  return [...pieces.flatMap(piece => lines.push(piece)), lines.end()]
+}
+
+describe('lines', () => {
+  it('end in LF, CRLF or CR', () => {
+    expect(linesOf('a\nb\r\nc\rd')).toEqual(['a', 'b', 'c', 'd'])
+    expect(linesOf('\n\r\n\r\r\n')).toEqual(['', '', '', '', ''])
+  })
+
+  it('are given as soon as they end, at a CR too', () => {
+    const lines = new Lines()
+    expect(lines.push('a')).toEqual([])
+    expect(lines.push('b\r')).toEqual(['ab'])
+    expect(lines.push('\n')).toEqual([])
+    expect(lines.push('\n')).toEqual([''])
+  })
+
+  it('are no more for a CRLF that is split, whatever comes between', () => {
+    expect(linesOf('a\r', '\nb')).toEqual(['a', 'b'])
+    expect(linesOf('a\r', '', '\nb')).toEqual(['a', 'b'])
+    expect(linesOf('a\r', 'b', '\nc')).toEqual(['a', 'b', 'c'])
+    expect(linesOf('a\r', '\r', '\n\n')).toEqual(['a', '', '', ''])
+  })
+
+  it('begin after a BOM, and keep every other one', () => {
+    expect(linesOf('\ufeffa\n\ufeffb')).toEqual(['a', '\ufeffb'])
+    expect(linesOf('', '\ufeff', '\ufeffa')).toEqual(['\ufeffa'])
+    expect(linesOf('a', '\ufeff')).toEqual(['a\ufeff'])
+  })
+
+  it('tell how much there is of the one that has not ended', () => {
+    const lines = new Lines()
+    const lengths = ['ab', 'c', 'd\ne', '\r', '\n', ''].map(piece => {
+      lines.push(piece)
+      return lines.length
+    })
+    expect(lengths).toEqual([2, 3, 1, 0, 0, 0])
+    lines.push('xyz')
+    expect([lines.end(), lines.length, lines.end()]).toEqual(['xyz', 0, ''])
+  })
+
+  it('are the same whatever the split', () => {
+    const piece = fc.array(fc.constantFrom('\r', '\n', '\r\n', 'a', '🌾', '\ufeff', '\u2028', '\0'), { maxLength: 6 })
+    fc.assert(
+      fc.property(fc.array(piece, { maxLength: 8 }), pieces => {
+        const texts = pieces.map(units => units.join(''))
+        const text = texts.join('')
+        const lines = linesOf(...texts)
+        expect(lines).toEqual(linesOf(...text))
+        expect(lines).toEqual(text.replace(/^\ufeff/, '').split(/\r\n|\r|\n/))
+      }),
+      { numRuns: runs(500) },
+    )
+  })
+})
