@@ -31,6 +31,11 @@ export interface Writer {
   readonly id: string
 }
 
+interface Order {
+  readonly cells: readonly MessageCell[]
+  readonly ids: readonly string[]
+}
+
 type ContentView = Pick<View, 'messages' | 'structured' | 'drafts' | 'state' | 'output'>
 
 const isCall = (chunk: Chunk): chunk is ToolChunk =>
@@ -59,7 +64,6 @@ export class Content {
   readonly messages = new Map<string, MessageCell>()
   readonly #changes: Changes
   readonly #ledger: Ledger
-  #order: MessageCell[] = []
   // Of the runs that are open: their lanes, and the messages that they fill.
   readonly #lanes = new Map<string, Lane>()
   readonly #filling = new Set<MessageCell>()
@@ -68,7 +72,8 @@ export class Content {
   readonly #objects = new Map<string, ObjectCell>()
   #state: Json | undefined
   #output: Json | undefined
-  #ids: readonly string[] | undefined
+  /** The messages in order and their ids, until one comes, goes or moves. */
+  #order: Order | undefined
 
   constructor(changes: Changes, ledger: Ledger) {
     this.#changes = changes
@@ -231,23 +236,17 @@ export class Content {
     return cell
   }
 
-  /** Puts a message where its first surviving write belongs, or away where none survived. */
+  /** Notes where a message stands: at its first surviving write, or nowhere if none survived. */
   #place(message: MessageCell): void {
     const { at, placedAt, id } = message
     if (at === placedAt) return
-    if (placedAt !== undefined) this.#order.splice(this.#order.indexOf(message), 1)
     message.placedAt = at
-    this.#ids = undefined
+    this.#order = undefined
     this.#changes.order = true
     if (at === undefined) {
       this.messages.delete(id)
       this.#filling.delete(message)
-      return
-    }
-    this.messages.set(id, message)
-    let i = this.#order.length
-    while (i > 0 && ((this.#order[i - 1] as MessageCell).placedAt as number) > at) i--
-    this.#order.splice(i, 0, message)
+    } else this.messages.set(id, message)
   }
 
   #seal(lane: Lane): undefined {
@@ -306,9 +305,12 @@ export class Content {
     for (const message of this.#filling) this.#close(message)
   }
 
-  get ids(): readonly string[] {
-    this.#ids ??= this.#order.map(message => message.id)
-    return this.#ids
+  get order(): Order {
+    if (this.#order === undefined) {
+      const cells = [...this.messages.values()].sort((a, b) => (a.placedAt as number) - (b.placedAt as number))
+      this.#order = { cells, ids: cells.map(message => message.id) }
+    }
+    return this.#order
   }
 
   object(streamId: string): StructuredObject | undefined {
@@ -335,7 +337,7 @@ export class Content {
     const lanes = [...this.#lanes.values()].filter(lane => lane.drafted.length)
     const structured = [...this.#objects.values()].flatMap(cell => cell.read() ?? [])
     return {
-      messages: this.#order.map(message => message.read(this.#ledger)),
+      messages: this.order.cells.map(message => message.read(this.#ledger)),
       structured: structured.sort((a, b) => a.at - b.at),
       // In an order that does not depend on which lane wrote first, so that equal contents have equal views.
       drafts: lanes

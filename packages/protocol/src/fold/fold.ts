@@ -181,7 +181,7 @@ export class Fold {
 
   /** The ids of the messages, in order; the same array until one comes, goes or moves. */
   get messageIds(): readonly string[] {
-    return this.#content.ids
+    return this.#content.order.ids
   }
 
   /** A message; the same object until it changes. */

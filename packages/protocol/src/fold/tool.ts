@@ -3,17 +3,7 @@
 import type { Chunk, Executor } from '../catalogue/chunk.ts'
 import type { JsonObject } from '../json/value.ts'
 import { pick } from './body.ts'
-import type { PartBase, ToolPart, ToolState } from './view.ts'
-
-const RANK: { readonly [State in ToolState]: number } = {
-  'input-streaming': 0,
-  'input-available': 1,
-  'approval-requested': 2,
-  'approval-responded': 3,
-  'output-available': 4,
-  'output-error': 4,
-  'output-denied': 4,
-}
+import type { PartBase, ToolPart } from './view.ts'
 
 type Opening = {
   toolName?: string
@@ -23,7 +13,7 @@ type Opening = {
   providerMetadata?: JsonObject
 }
 
-export const isSettled = (part: ToolPart): boolean => RANK[part.state] === 4
+export const isSettled = (part: ToolPart): boolean => part.state.startsWith('output-')
 
 export type ToolChunk = Extract<Chunk, { toolCallId: string; type: `tool-${string}` }>
 
@@ -34,7 +24,8 @@ const described = (part: ToolPart, chunk: Opening): ToolPart => ({
   ...(chunk.dynamic && { type: 'dynamic-tool' }),
 })
 
-function settled(part: ToolPart, outcome: Pick<ToolPart, 'state' | 'output' | 'errorText' | 'code'>): ToolPart {
+/** A call with its outcome, which ends what was on the way to it. */
+function settled(part: ToolPart, outcome: Partial<ToolPart>): ToolPart {
   const { inputText, progress, claim, ...rest } = part
   return { ...rest, ...outcome }
 }
@@ -45,31 +36,32 @@ export const interrupted = (part: ToolPart): ToolPart =>
 
 /** The call after a chunk, or undefined where the chunk does not fit it. `part` is undefined for a call not seen before. */
 export function nextTool(part: ToolPart | undefined, chunk: ToolChunk, base: PartBase): ToolPart | undefined {
-  const { toolCallId } = chunk
-  const rank = part ? RANK[part.state] : -1
   const call: ToolPart =
-    part && !base.blobs ? part : { type: 'tool', toolName: '', state: 'input-streaming', ...part, ...base, toolCallId }
-  const approved = call.approval?.approved
+    part && !base.blobs
+      ? part
+      : { type: 'tool', toolName: '', state: 'input-streaming', ...part, ...base, toolCallId: chunk.toolCallId }
+  const { state, approval } = call
+  const isInput = chunk.type.startsWith('tool-input-')
+  if (isSettled(call) || (isInput ? state !== 'input-streaming' : !part)) return undefined
   switch (chunk.type) {
     case 'tool-input-start':
       return part ? undefined : described(call, chunk)
     case 'tool-input-delta':
-      return rank < 1 ? call : undefined
+      return call
     case 'tool-input-available': {
-      if (rank > 0) return undefined
       const { inputText, ...rest } = described(call, chunk)
       return { ...rest, state: 'input-available', input: chunk.input }
     }
     case 'tool-input-error': {
-      if (rank > 0) return undefined
       const { partialInput: input = call.input, errorText } = chunk
-      return settled(
-        { ...described(call, chunk), ...(input !== undefined && { input }) },
-        { state: 'output-error', errorText },
-      )
+      return settled(described(call, chunk), {
+        state: 'output-error',
+        errorText,
+        ...(input !== undefined && { input }),
+      })
     }
     case 'tool-approval-request':
-      if (rank !== 1) return undefined
+      if (state !== 'input-available') return undefined
       // What is shown is what will run: the input of the request is the input of the call from here on.
       return {
         ...call,
@@ -78,30 +70,26 @@ export function nextTool(part: ToolPart | undefined, chunk: ToolChunk, base: Par
         approval: { id: chunk.approvalId, ...pick(chunk, 'isAutomatic', 'deadline') },
       }
     case 'tool-approval-response':
-      if (rank !== 2 || call.approval?.id !== chunk.approvalId) return undefined
+      if (state !== 'approval-requested' || approval?.id !== chunk.approvalId) return undefined
       return {
         ...call,
         state: 'approval-responded',
-        approval: { ...call.approval, approved: chunk.approved, ...pick(chunk, 'reason', 'isAutomatic') },
+        approval: { ...approval, ...pick(chunk, 'approved', 'reason', 'isAutomatic') },
       }
     case 'tool-claimed':
-      if (rank < 1 || rank > 3 || call.executor !== 'client') return undefined
-      return { ...call, claim: { until: chunk.until, ...pick(chunk, 'by') } }
+      if (state === 'input-streaming' || call.executor !== 'client') return undefined
+      return { ...call, claim: pick(chunk, 'until', 'by') }
     case 'tool-output-available':
-      if (rank !== 1 && !(rank === 3 && approved)) return undefined
+      if (state !== 'input-available' && !approval?.approved) return undefined
       if (chunk.preliminary) return { ...call, progress: chunk.output }
-      return {
-        ...settled(call, { state: 'output-available', output: chunk.output }),
-        ...pick(chunk, 'providerMetadata'),
-      }
+      return settled(call, { state: 'output-available', ...pick(chunk, 'output', 'providerMetadata') })
     case 'tool-output-error':
-      if (rank < 0 || rank > 3) return undefined
-      return settled(call, { state: 'output-error', errorText: chunk.errorText, ...pick(chunk, 'code') })
+      return settled(call, { state: 'output-error', ...pick(chunk, 'errorText', 'code') })
     case 'tool-output-denied':
-      if (rank < 1 || rank > 3 || approved) return undefined
-      return {
-        ...settled(call, { state: 'output-denied' }),
-        ...(call.approval && { approval: { ...call.approval, approved: false, ...pick(chunk, 'reason') } }),
-      }
+      if (state === 'input-streaming' || approval?.approved) return undefined
+      return settled(call, {
+        state: 'output-denied',
+        ...(approval && { approval: { ...approval, approved: false, ...pick(chunk, 'reason') } }),
+      })
   }
 }
