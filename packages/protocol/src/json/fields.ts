@@ -1,7 +1,9 @@
-import { ProtocolError, type ProtocolErrorCode } from '../error.ts'
-import { MAX_DEPTH, MAX_GAP } from '../structured/path.ts'
+import type { ProtocolError, ProtocolErrorCode } from '../error.ts'
+import { mismatch, show } from '../mismatch.ts'
+import { grownBy } from '../structured/accumulator.ts'
+import { MAX_GAP, segmentsOf } from '../structured/path.ts'
 import { isIndex, kindOf } from './container.ts'
-import { type JsonSegment, JsonStream } from './stream.ts'
+import { type JsonPath, type JsonSegment, JsonStream } from './stream.ts'
 import { isContainer, type Json, type JsonContainer, putOwn } from './value.ts'
 
 /** How a field arrives: whole when complete, item by item, or as its text grows. */
@@ -26,32 +28,34 @@ interface Field {
 interface Place {
   field: Field | undefined
   keys: Map<string, Place>
-  any: Place | undefined
+  warned: boolean
 }
 
-/** An open container in which fields are watched. */
-interface Frame {
+/** A place that the document has come to, and the last one in it. */
+interface Step {
   place: Place
-  /** What a path of something in it begins with. */
-  prefix: string
-  segment: JsonSegment | undefined
+  above: Step | undefined
+  segment: JsonSegment
+  path: string
+  /** How many nulls the receiver would have to fill in to write here. */
+  gap: number
   /** For an array, how long the receiver's is. */
   length: number
-  isArray: boolean
+  below?: Step | undefined
 }
 
 /**
  * Turns the streamed text of a JSON document into updates of its declared fields, in document order. Folded by the
  * structured reducer, which refuses none of them, they agree with the document on every declared field, but:
  *
- * - What a path cannot say arrives with the final object only: keys that are empty, `*` or have a dot, and numeric keys
- *   of the root object as long as nothing else of it was written (the receiver would make an array of it).
- * - A value that does not fit its field is left out and noted in `warnings`; a `null` is left out silently.
+ * - What a path cannot say arrives with the final object only: an item far behind the last one that was sent, and keys
+ *   of an object that are empty, numeric, `*` or have a dot.
+ * - A value that does not fit its field is left out. A `null` is left out silently, all else is noted in `warnings`.
  *
- * An object whose first key is numeric is first `set` to `{}`. A string or an array that is complete and empty arrives
- * as a `set`. The value of a repeated key arrives as one `set`, when it is complete, cut to what is declared; so what
- * the receiver has never shrinks before that, and is as `JSON.parse` has it after. Values in updates are the parser's
- * own, which are complete and so never change: they are to be read, not written.
+ * A string or an array that is complete and empty arrives as a `set`. The value of a repeated key arrives as one `set`,
+ * when it is complete, cut to what is declared; so what the receiver has never shrinks before that, and is as
+ * `JSON.parse` has it after. Values in updates are the parser's own, which are complete and so never change: they are
+ * to be read, not written.
  */
 export class FieldWatcher {
   /** The parser underneath: its value, status and error. */
@@ -59,28 +63,29 @@ export class FieldWatcher {
   /** What could not be sent, once for each declared place. */
   readonly warnings: ProtocolError[] = []
 
-  readonly #root: Place
-  readonly #warned = new Set<Place>()
-  readonly #frames: Frame[] = []
-  /** How many of the frames the receiver has. */
-  #made = 0
+  readonly #root: Step
   #updates: FieldUpdate[] = []
-  #items: Json[] | undefined
 
   /** Throws an `invalid-field` for a path that is none, and for two fields that could write the same value. */
   constructor(fields: Fields) {
-    this.#root = placeOf(Object.entries(fields).map(parseField), 0)
+    const place = placeOf(Object.entries(fields).map(parseField), 0)
+    this.#root = { place, above: undefined, segment: '', path: '', gap: 0, length: 0 }
     this.json = new JsonStream({
-      onOpen: container => this.#open(container),
-      onGrow: delta => this.#grow(delta),
-      onComplete: value => this.#complete(value),
+      onGrow: (delta, path) => {
+        const step = this.#find(path, path.length)
+        if (step?.place.field?.kind === 'text-delta') this.#send(step, { kind: 'text-delta', path: step.path, delta })
+      },
+      onComplete: (value, path, repeated) => {
+        const step = this.#find(path, path.length)
+        if (step) this.#settle(step, value, repeated)
+        else if (typeof path.at(-1) === 'number') this.#append(this.#find(path, path.length - 1), value)
+      },
     })
   }
 
   /** Goes on with the next piece of text: the updates that it brings. Never throws. */
   push(delta: string): FieldUpdate[] {
     this.#updates = []
-    this.#items = undefined
     this.json.push(delta)
     return this.#updates
   }
@@ -90,159 +95,111 @@ export class FieldWatcher {
     return this.json.end()
   }
 
-  #open(container: JsonContainer): void {
-    const { depth, segment, repeated } = this.json
-    const place = depth === 0 ? this.#root : this.#placeHere()
-    if (place === undefined || repeated) return
-    const isArray = Array.isArray(container)
-    if (!goesOn(place) && !(isArray && place.field?.kind === 'append')) return
-    const prefix = depth === 0 ? '' : `${this.#pathHere()}.`
-    this.#frames.push({ place, prefix, segment, length: 0, isArray })
+  /** Goes the first so many steps of a path, as long as fields are declared there. */
+  #find(path: JsonPath, depth: number): Step | undefined {
+    let step: Step | undefined = this.#root
+    for (let i = 0; step && i < depth; i++) {
+      const segment = path[i] as JsonSegment
+      if (step.below?.segment !== segment) step.below = this.#enter(step, segment)
+      step = step.below
+    }
+    return step
   }
 
-  #grow(delta: string): void {
-    if (this.json.repeated || this.#placeHere()?.field?.kind !== 'text-delta') return
-    if (this.#reach(this.json.depth - 1, this.json.segment)) {
-      this.#updates.push({ kind: 'text-delta', path: this.#pathHere(), delta })
+  #enter(above: Step, segment: JsonSegment): Step | undefined {
+    const place = belowOf(above.place, segment)
+    if (!place) return undefined
+    const isItem = typeof segment === 'number'
+    // Where the receiver has nothing yet, it would make an array of an object with this key.
+    const isUnclear = !isItem && !above.length && isIndex(segment)
+    if (isUnclear && above.path) this.#send(above, { kind: 'set', path: above.path, value: {} }, 1)
+    else if (isUnclear || (!isItem && /^\*?$|\./.test(segment))) {
+      this.#warn(place, 'invalid-path', `below '${above.path}'`, 'a key that a path can name', show(segment))
+      return undefined
+    }
+    const path = above.path ? `${above.path}.${segment}` : `${segment}`
+    const gap = above.gap + (isItem ? Math.max(0, segment - above.length) : 0)
+    return { place, above, segment, path, gap, length: 0 }
+  }
+
+  #settle(step: Step, value: Json, repeated: boolean): void {
+    const { place, path } = step
+    const { field, keys } = place
+    const fits = field && fitsIn(field, value)
+    if (field && !fits && value !== null && !(isContainer(value) && keys.size)) {
+      this.#warn(place, 'path-conflict', `field '${field.declared}'`, `${grownBy(field.kind)}`, kindOf(value))
+    }
+    if (repeated) this.#send(step, { kind: 'set', path, value: cut(place, value) ?? null })
+    else if (fits && (field.kind === 'set' || !(value as Json[] | string).length)) {
+      this.#send(step, { kind: 'set', path, value })
     }
   }
 
-  #complete(value: Json): void {
-    const { depth } = this.json
-    if (this.#frames.length > depth) {
-      this.#frames.pop()
-      this.#made = Math.min(this.#made, depth)
+  #append(step: Step | undefined, item: Json): void {
+    if (step?.place.field?.kind !== 'append') return
+    const { path } = step
+    const last = this.#updates.at(-1)
+    if (last?.kind === 'append' && last.path === path) last.items.push(item)
+    else this.#send(step, { kind: 'append', path, items: [item] })
+  }
+
+  #send(step: Step, update: FieldUpdate, length = 0): void {
+    if (step.gap > MAX_GAP) {
+      this.#warn(step.place, 'path-conflict', `path '${step.path}'`, `at most ${MAX_GAP} places to fill`, step.gap)
+      return
     }
-    const frame = this.#frames.length === depth ? this.#frames[depth - 1] : undefined
-    const place = this.#placeHere()
-    if (frame?.isArray && frame.place.field?.kind === 'append') this.#append(frame, value)
-    else if (place !== undefined) this.#settle(place, value)
-  }
-
-  #settle(place: Place, value: Json): void {
-    const { field } = place
-    const fits = field !== undefined && fitsIn(field.kind, value)
-    if (field && !fits && value !== null && !(isContainer(value) && goesOn(place))) {
-      const expected = field.kind === 'append' ? 'array' : 'string'
-      this.#warn(place, 'path-conflict', `field '${field.declared}': expected ${expected}`, kindOf(value))
+    this.#updates.push(update)
+    // Now the receiver has everything on the way to here.
+    for (let one: Step | undefined = step; one; one = one.above) {
+      one.gap = 0
+      one.length = Math.max(one.length, length)
+      length = typeof one.segment === 'number' ? one.segment + 1 : 1
     }
-    if (this.json.repeated) this.#set(cut(place, value) ?? null)
-    else if (fits && (field.kind === 'set' || (value as Json[] | string).length === 0)) this.#set(value)
   }
 
-  #set(value: Json): void {
-    const { depth, segment } = this.json
-    if (this.#reach(depth - 1, segment)) this.#updates.push({ kind: 'set', path: this.#pathHere(), value })
-  }
-
-  #append(frame: Frame, item: Json): void {
-    if (this.#items === undefined || frame.length === 0) {
-      if (!this.#reach(this.json.depth - 2, frame.segment)) return
-      this.#items = []
-      this.#updates.push({ kind: 'append', path: frame.prefix.slice(0, -1), items: this.#items })
-    }
-    this.#items.push(item)
-    frame.length++
-  }
-
-  /** The declared place of the parser's current value, if its container is watched. */
-  #placeHere(): Place | undefined {
-    const { depth, segment } = this.json
-    if (this.#frames.length !== depth || depth === 0) return undefined
-    const frame = this.#frames[depth - 1] as Frame
-    const { keys, any } = frame.place
-    const place = keys.size > 0 ? keys.get(String(segment)) : undefined
-    if (place !== undefined || any === undefined || typeof segment === 'number') return place ?? any
-    if (segment !== '' && segment !== '*' && !segment?.includes('.')) return any
-    this.#warn(any, 'invalid-path', `below '${frame.prefix}': expected a key that a path can name`, segment)
-    return undefined
-  }
-
-  #pathHere(): string {
-    return `${this.#frames[this.json.depth - 1]?.prefix}${this.json.segment}`
-  }
-
-  /** Sees to it that the receiver can write at a segment of a frame; whether it can. */
-  #reach(level: number, segment: JsonSegment | undefined): boolean {
-    for (let i = Math.max(0, this.#made - 1); i <= level; i++) {
-      const frame = this.#frames[i] as Frame
-      const next = i === level ? segment : this.#frames[i + 1]?.segment
-      if (typeof next === 'number') {
-        // The receiver fills a gap with nulls only up to a bound.
-        for (; next > frame.length + MAX_GAP; frame.length += MAX_GAP + 1) {
-          this.#updates.push({ kind: 'set', path: `${frame.prefix}${frame.length + MAX_GAP}`, value: null })
-        }
-        frame.length = Math.max(frame.length, next + 1)
-      } else if (i >= this.#made && isIndex(next as string)) {
-        if (i === 0) {
-          this.#warn(this.#root, 'invalid-path', 'root: expected a key that does not look like an index', next)
-          return false
-        }
-        this.#updates.push({ kind: 'set', path: frame.prefix.slice(0, -1), value: {} })
-      }
-    }
-    this.#made = Math.max(this.#made, level + 1)
-    return true
-  }
-
-  #warn(place: Place, code: ProtocolErrorCode, expected: string, found: string | undefined): void {
-    if (this.#warned.has(place)) return
-    this.#warned.add(place)
-    this.warnings.push(new ProtocolError(code, `${expected}, found ${JSON.stringify(found?.slice(0, 24))}`))
+  #warn(place: Place, code: ProtocolErrorCode, where: string, expected: string, found: unknown): void {
+    if (!place.warned) this.warnings.push(mismatch(code, where, expected, found))
+    place.warned = true
   }
 }
 
-const refuse = (declared: string, why: string) => new ProtocolError('invalid-field', `field '${declared}': ${why}`)
+const KINDS: readonly FieldKind[] = ['set', 'append', 'text-delta']
+
+const refuse = (declared: string, expected: string, found: unknown) =>
+  mismatch('invalid-field', `field '${declared}'`, expected, found)
 
 function parseField([declared, kind]: [string, FieldKind]): Field {
-  const segments = declared.split('.')
-  if (kind !== 'set' && kind !== 'append' && kind !== 'text-delta') {
-    throw refuse(declared, `expected 'set', 'append' or 'text-delta', found '${kind}'`)
-  }
-  for (const segment of segments) {
-    if (segment === '') throw refuse(declared, 'expected dot-separated segments, found an empty one')
-    if (segment !== '*' && segment.includes('*')) throw refuse(declared, `expected '*' alone, found '${segment}'`)
-  }
-  if (segments.length > MAX_DEPTH) {
-    throw refuse(declared, `expected at most ${MAX_DEPTH} segments, found ${segments.length}`)
-  }
-  return { declared, segments, kind }
+  if (!KINDS.includes(kind)) throw refuse(declared, KINDS.join(' or '), `'${kind}'`)
+  return { declared, kind, segments: segmentsOf(declared, 'field', /(^|\.)(\.|$)|[^.]\*|\*[^.]/) }
 }
 
 /** Merges the fields that meet after the same segments, so that a document takes one step a key however many there are. */
 function placeOf(fields: Field[], depth: number): Place {
   const [field, other] = fields.filter(({ segments }) => segments.length === depth)
   const rest = fields.filter(({ segments }) => segments.length > depth)
-  const below = field?.kind === 'text-delta' ? other : (other ?? rest[0])
-  if (field && below) throw refuse(field.declared, `it would write what '${below.declared}' writes`)
-  const wild = rest.filter(({ segments }) => segments[depth] === '*')
+  const rival = field?.kind === 'text-delta' ? other : (other ?? rest[0])
+  if (field && rival) throw refuse(field.declared, 'a value of its own', `'${rival.declared}' in it`)
   const keys = new Map<string, Place>()
-  for (const { segments } of rest) {
-    const key = segments[depth] as string
-    if (key === '*' || keys.has(key)) continue
-    keys.set(key, placeOf([...rest.filter(one => one.segments[depth] === key), ...wild], depth + 1))
+  for (const key of new Set(rest.map(({ segments }) => segments[depth] as string))) {
+    const met = rest.filter(({ segments }) => segments[depth] === key || segments[depth] === '*')
+    keys.set(key, placeOf(met, depth + 1))
   }
-  return { field, keys, any: wild.length > 0 ? placeOf(wild, depth + 1) : undefined }
+  return { field, keys, warned: false }
 }
 
-const goesOn = (place: Place) => place.any !== undefined || place.keys.size > 0
+const belowOf = ({ keys }: Place, segment: JsonSegment) => keys.get(String(segment)) ?? keys.get('*')
 
-const fitsIn = (kind: FieldKind, value: Json) =>
-  kind === 'set' || (kind === 'append' ? Array.isArray(value) : typeof value === 'string')
+const fitsIn = ({ kind }: Field, value: Json) => kind === 'set' || kindOf(value) === grownBy(kind)
 
 /** What of a value is declared: a repeated key must not show more than the fields do. */
 function cut(place: Place, value: Json): Json | undefined {
-  if (place.field && fitsIn(place.field.kind, value)) return value
-  if (!isContainer(value) || !goesOn(place)) return undefined
-  const cutAt = (segment: JsonSegment, child: Json) => {
-    const below = place.keys.get(String(segment)) ?? place.any
-    return below && cut(below, child)
-  }
-  if (Array.isArray(value)) return value.map((item, i) => cutAt(i, item) ?? null)
-  const kept = {}
-  for (const key of Object.keys(value)) {
-    const child = cutAt(key, value[key] as Json)
-    if (child !== undefined) putOwn(kept, key, child)
+  if (place.field && fitsIn(place.field, value)) return value
+  if (!isContainer(value)) return undefined
+  const kept: JsonContainer = Array.isArray(value) ? [] : {}
+  for (const [key, child] of Object.entries(value)) {
+    const below = belowOf(place, key)
+    const declared = below && cut(below, child)
+    if (declared !== undefined || Array.isArray(value)) putOwn(kept, key, declared ?? null)
   }
   return kept
 }

@@ -15,10 +15,10 @@ export const getOwn = (object: JsonObject, key: string): Json | undefined =>
   Object.hasOwn(object, key) ? object[key] : undefined
 
 /** Writes an own key as `JSON.parse` would: a plain assignment to `__proto__` would swap the prototype instead. */
-export function putOwn(object: JsonObject, key: string, value: Json): void {
+export function putOwn(container: JsonContainer, key: string | number, value: Json): void {
   if (key === '__proto__') {
-    Object.defineProperty(object, key, { value, enumerable: true, writable: true, configurable: true })
+    Object.defineProperty(container, key, { value, enumerable: true, writable: true, configurable: true })
   } else {
-    object[key] = value
+    ;(container as JsonObject)[key] = value
   }
 }

@@ -73,7 +73,7 @@ describe('RFC 6902, appendix A', () => {
       'A.9 testing a value: error',
       { baz: 'qux' },
       test('/baz', 'bar'),
-      `operation 0 (test '/baz'): expected "bar" at '/baz', found "qux"`,
+      `operation 0 (test '/baz'): expected "bar", found "qux"`,
     ],
     [
       'A.12 adding to a nonexistent target',
@@ -91,7 +91,7 @@ describe('RFC 6902, appendix A', () => {
       'A.15 comparing strings and numbers',
       { '/': 9, '~1': 10 },
       test('/~01', '10'),
-      `operation 0 (test '/~01'): expected "10" at '/~01', found 10`,
+      `operation 0 (test '/~01'): expected "10", found 10`,
     ],
   ])('%s', (_, document, operation, message) => {
     expect(refusal(document, operation)).toMatchObject({ code: 'invalid-patch', message })
@@ -167,10 +167,10 @@ describe('the six operations', () => {
   })
 
   it.each<[string, Json | undefined, object, string]>([
-    ['an index past the end', [1], add('/2', 0), "expected an index up to 1 at '/2', found '2'"],
-    ['a leading zero', [1, 2], add('/01', 0), "expected an index up to 2 at '/01', found '01'"],
+    ['an index past the end', [1], add('/2', 0), "expected an index up to 1, found '2'"],
+    ['a leading zero', [1, 2], add('/01', 0), "expected an index up to 2, found '01'"],
     ['a leading zero, replaced', [1, 2], replace('/01', 0), "expected a value at '/01', found nothing"],
-    ['an index that is none', [1, 2], add('/1e0', 0), "expected an index up to 2 at '/1e0', found '1e0'"],
+    ['an index that is none', [1, 2], add('/1e0', 0), "expected an index up to 2, found '1e0'"],
     ['a negative index', [1, 2], remove('/-1'), "expected a value at '/-1', found nothing"],
     ['length is not an index', [1, 2], replace('/length', 0), "expected a value at '/length', found nothing"],
     ['- names nothing yet', [1], replace('/-', 0), "expected a value at '/-', found nothing"],
@@ -184,38 +184,45 @@ describe('the six operations', () => {
     ['move what is missing', {}, move('/a', '/b'), "expected a value at '/a', found nothing"],
     ['copy what is missing', {}, copy('/a', '/b'), "expected a value at '/a', found nothing"],
     ['test what is missing', {}, test('/a', null), "expected a value at '/a', found nothing"],
-    ['test an array', [1], test('', [2]), 'expected the given array, found another array'],
-    ['test an array by its object', [1], test('', { 0: 1 }), 'expected the given object, found another array'],
-    ['test for fewer keys', { a: 1, b: 2 }, test('', { a: 1 }), 'expected the given object, found another object'],
+    ['test an array', [1], test('', [2]), 'expected [2], found [1]'],
+    ['test an array by its object', [1], test('', { 0: 1 }), 'expected {"0":1}, found [1]'],
+    ['test for fewer keys', { a: 1, b: 2 }, test('', { a: 1 }), 'expected {"a":1}, found {"a":1,"b":2}'],
     [
       'test what would equal an inherited key',
       parse('{"__proto__":{}}'),
       test('', { a: 1 }),
-      'expected the given object, found another object',
+      'expected {"a":1}, found {"__proto__":{}}',
     ],
+    ['test for other keys', { a: 1 }, test('', parse('{"__proto__":1}')), 'expected {"__proto__":1}, found {"a":1}'],
+    ['move into itself', { a: { b: 1 } }, move('/a', '/a/c'), "expected array or object at '/a', found nothing"],
+    ['move the root into itself', { a: 1 }, move('', '/a'), "expected array or object at '', found nothing"],
     [
-      'test for other keys',
-      { a: 1 },
-      test('', parse('{"__proto__":1}')),
-      'expected the given object, found another object',
+      'move an item into the one that comes in its place',
+      [{ a: 1 }, { b: 2 }],
+      move('/0', '/0/c'),
+      "expected array or object at '/0', found nothing",
     ],
-    [
-      'move into itself',
-      { a: { b: 1 } },
-      move('/a', '/a/c'),
-      "expected to move elsewhere than into itself at '/a', found '/a/c'",
-    ],
-    ['move the root into itself', { a: 1 }, move('', '/a'), "expected to move elsewhere than into itself, found '/a'"],
-    ['no document to replace', undefined, replace('', 1), 'expected a value, found nothing'],
-    ['no document to add in', undefined, add('/a', 1), 'expected array or object, found nothing'],
+    ['no document to replace', undefined, replace('', 1), "expected a value at '', found nothing"],
+    ['no document to add in', undefined, add('/a', 1), "expected array or object at '', found nothing"],
     ['a pointer without a slash', { a: 1 }, remove('a'), 'expected a JSON Pointer, found "a"'],
     ['a lone tilde', { '~': 1 }, remove('/~'), 'expected a JSON Pointer, found "/~"'],
     ['an unknown escape', { '~2': 1 }, remove('/~2'), 'expected a JSON Pointer, found "/~2"'],
     ['no pointer', {}, { op: 'remove' }, 'expected a JSON Pointer, found undefined'],
     ['no from', {}, { op: 'move', path: '/a' }, 'expected a JSON Pointer, found undefined'],
-    ['no value', {}, { op: 'add', path: '/a' }, 'expected a value, found none'],
-    ['no value to test', {}, { op: 'test', path: '' }, 'expected a value, found none'],
-    ['an undefined value', { a: 1 }, { op: 'replace', path: '/a', value: undefined }, 'expected a value, found none'],
+    ['no value', {}, { op: 'add', path: '/a' }, 'expected a value, found nothing'],
+    ['no value to test', {}, { op: 'test', path: '' }, 'expected a value, found nothing'],
+    [
+      'test a long value, of which only the beginning is told',
+      'x'.repeat(100),
+      test('', 'y'.repeat(100)),
+      `expected "${'y'.repeat(39)}, found "${'x'.repeat(39)}`,
+    ],
+    [
+      'an undefined value',
+      { a: 1 },
+      { op: 'replace', path: '/a', value: undefined },
+      'expected a value, found nothing',
+    ],
     ['an unknown operation', {}, { op: 'spam', path: '/a' }, "expected an operation of RFC 6902, found 'spam'"],
   ])('refused: %s', (_, document, operation, message) => {
     const { op, path } = operation as { op: string; path: string }
@@ -274,10 +281,7 @@ describe('a patch is whole or nothing', () => {
     const document = freeze({ a: [1], b: { c: 2 } })
     const operations = [add('/a/-', 2), remove('/b/c'), test('/a', [1]), add('/d', 1)] as Operation[]
     expect(() => applyPatch(document, operations)).toThrow(
-      new ProtocolError(
-        'invalid-patch',
-        "operation 2 (test '/a'): expected the given array at '/a', found another array",
-      ),
+      new ProtocolError('invalid-patch', "operation 2 (test '/a'): expected [1], found [1,2]"),
     )
     expect(document).toEqual({ a: [1], b: { c: 2 } })
   })

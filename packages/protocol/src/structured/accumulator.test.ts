@@ -21,7 +21,7 @@ const drafted = (committed: StructuredDataChunk[], draft: StructuredDataChunk[])
   for (const chunk of draft) accumulator.write(chunk)
   return accumulator
 }
-const inverses = (accumulator: StructuredAccumulator) => accumulator.snapshot().draft?.inverses
+const inverses = (accumulator: StructuredAccumulator) => accumulator.snapshot().draft
 
 /** How many array elements are copied while something runs. */
 function copied(run: () => void): number {
@@ -97,7 +97,7 @@ function follow(events: readonly Event[]): void {
   }
   check()
   // No place has two inverses of one kind, and none lies under one that already restores it.
-  const kept = accumulator.snapshot().draft?.inverses ?? []
+  const kept = accumulator.snapshot().draft ?? []
   const places = kept.map(({ path, length }) => `${length === undefined ? 'whole' : 'cut'} ${path}`)
   expect(new Set(places).size).toBe(places.length)
   for (const [i, { path }] of kept.entries()) {
@@ -166,7 +166,7 @@ describe('write', () => {
     ]) {
       expect(() => accumulator.write(bad)).toThrow(ProtocolError)
     }
-    expect(accumulator.snapshot()).toEqual({ state })
+    expect(accumulator.snapshot()).toEqual({ state, draft: [] })
     expect(accumulator.read()).toBe(state)
   })
 
@@ -174,7 +174,7 @@ describe('write', () => {
     const accumulator = new StructuredAccumulator()
     expect(() => accumulator.write(set('a.2000', 1))).toThrow(ProtocolError)
     expect(accumulator.read()).toBeUndefined()
-    expect(accumulator.snapshot()).toEqual({})
+    expect(accumulator.snapshot()).toEqual({ draft: [] })
     accumulator.write(set('a', 1, { streamId: 'any' }))
     expect(accumulator.read()?.streamId).toBe('any')
   })
@@ -214,16 +214,13 @@ describe('the draft', () => {
       [set('o', { k: 'old' }), append('l', [1, 2]), text('t', 'abc')],
       [append('l', [3]), text('t', 'd'), set('o.k', 'new'), set('o.made.deep', 1), set('l.3.x', 1), set('l.0', 9)],
     )
-    expect(accumulator.snapshot().draft).toEqual({
-      head: { streamId: 's', dataType: 'd', status: 'streaming' },
-      inverses: [
-        { path: 'l', length: 2 },
-        { path: 't', length: 3 },
-        { path: 'o.k', old: 'old' },
-        { path: 'o.made' },
-        { path: 'l.0', old: 1 },
-      ],
-    })
+    expect(inverses(accumulator)).toEqual([
+      { path: '.data.l', length: 2 },
+      { path: '.data.t', length: 3 },
+      { path: '.data.o.k', old: 'old' },
+      { path: '.data.o.made' },
+      { path: '.data.l.0', old: 1 },
+    ])
   })
 
   it('keeps nothing where nothing changed', () => {
@@ -242,10 +239,10 @@ describe('the draft', () => {
 
   it('keeps nothing for an object that it made itself', () => {
     const accumulator = written(set('a', 1), set('a', 2), final({}))
-    expect(accumulator.snapshot().draft).toEqual({ head: null, inverses: [] })
+    expect(inverses(accumulator)).toEqual([{ path: '' }])
     accumulator.discard()
     expect(accumulator.read()).toBeUndefined()
-    expect(accumulator.snapshot()).toEqual({})
+    expect(accumulator.snapshot()).toEqual({ draft: [] })
   })
 
   it('keeps an old value by reference', () => {
@@ -253,10 +250,10 @@ describe('the draft', () => {
     const accumulator = drafted([set('big', big)], [set('big', 0)])
     expect(inverses(accumulator)?.[0]?.old).toBe(big)
     const whole = drafted([set('big', big)], [])
-    const data = whole.read()?.data
+    const state = whole.read()
     whole.invalidate()
-    expect(inverses(whole)).toEqual([{ path: '', old: data }])
-    expect(inverses(whole)?.[0]?.old).toBe(data)
+    expect(inverses(whole)).toEqual([{ path: '', old: state }])
+    expect(inverses(whole)?.[0]?.old).toBe(state)
   })
 
   it('law 11: writes to the same places keep the same few inverses', () => {
@@ -269,10 +266,10 @@ describe('the draft', () => {
       accumulator.write(set(`o.made.${i % 5}`, i))
     }
     expect(inverses(accumulator)).toEqual([
-      { path: 't', length: 1 },
-      { path: 'a.b', old: 0 },
-      { path: 'l', length: 1 },
-      { path: 'o.made' },
+      { path: '.data.t', length: 1 },
+      { path: '.data.a.b', old: 0 },
+      { path: '.data.l', length: 1 },
+      { path: '.data.o.made' },
     ])
     accumulator.discard()
     expect(accumulator.read()?.data).toEqual({ t: 'x', a: { b: 0 }, l: [0], o: {} })
@@ -284,6 +281,13 @@ describe('the draft', () => {
       [set('a', 1, { node: 'm', id: 'i', dataType: 'e' }), final(2, { dataType: 'e' })],
     )
     expect(accumulator.read()).toMatchObject({ status: 'done', node: 'm', id: 'i', dataType: 'e' })
+    expect(inverses(accumulator)).toEqual([
+      { path: '.dataType', old: 'd' },
+      { path: '.id' },
+      { path: '.node', old: 'n' },
+      { path: '.data', old: { a: 1 } },
+      { path: '.status', old: 'streaming' },
+    ])
     accumulator.discard()
     expect(accumulator.read()).toEqual({ streamId: 's', dataType: 'd', status: 'streaming', data: { a: 1 }, node: 'n' })
   })
@@ -305,7 +309,7 @@ describe('the draft', () => {
   it('invalidating nothing is nothing', () => {
     const accumulator = new StructuredAccumulator()
     accumulator.invalidate()
-    expect(accumulator.snapshot()).toEqual({})
+    expect(accumulator.snapshot()).toEqual({ draft: [] })
   })
 })
 

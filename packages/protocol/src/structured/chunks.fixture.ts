@@ -21,7 +21,20 @@ const path = fc.oneof(
   { weight: 30, arbitrary: fc.array(segment, { minLength: 1, maxLength: 3 }).map(all => all.join('.')) },
   {
     weight: 1,
-    arbitrary: fc.constantFrom('', '.', 'a..b', '.a', 'a.', '*', 'a.*', 'a.1025', 'a.1030', 'a.4294967295'),
+    arbitrary: fc.constantFrom(
+      '',
+      '.',
+      'a..b',
+      '.a',
+      'a.',
+      '*',
+      'a.*',
+      'a.1025',
+      'a.1030',
+      'a.4294967295',
+      '600.425',
+      'a.600.600',
+    ),
   },
 )
 const value: fc.Arbitrary<Json> = fc.oneof(

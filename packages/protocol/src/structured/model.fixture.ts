@@ -20,6 +20,7 @@ type Place = { read(): Json | undefined; write(value: Json): void }
 
 function placeOf(root: Place, segments: string[]): Place {
   let place = root
+  let gap = 0
   for (const segment of segments) {
     let node = place.read()
     if (node === undefined) {
@@ -30,7 +31,8 @@ function placeOf(root: Place, segments: string[]): Place {
     if (Array.isArray(node)) {
       const array = node
       const index = Number(segment)
-      if (!numeric(segment) || index > array.length + 1024) throw 'path-conflict'
+      gap += Math.max(0, index - array.length)
+      if (!numeric(segment) || gap > 1024) throw 'path-conflict'
       place = {
         read: () => array[index],
         write: value => {

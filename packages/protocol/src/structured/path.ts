@@ -1,37 +1,21 @@
-import { ProtocolError } from '../error.ts'
-
-export { isIndex } from '../json/container.ts'
+import { mismatch } from '../mismatch.ts'
 
 /** A path has no more segments than this. */
 export const MAX_DEPTH = 64
 
-/** A write beyond the end of an array fills at most this many places, with a `null` like any other: nothing is built below it. */
+/** A write beyond the end of arrays fills at most this many places in all, each with a `null` like any other: nothing is built below it. */
 export const MAX_GAP = 1024
 
-// A stream repeats a handful of paths; a flood of distinct or very long ones must not be remembered.
-const CACHE_SIZE = 256
-const CACHED_LENGTH = 256
-const cache = new Map<string, readonly string[]>()
-
-/** The segments of a dotted path, or an `invalid-path`: none is empty, none is `*`, and there are at most `MAX_DEPTH`. */
-export function parsePath(path: string): readonly string[] {
-  const cached = cache.get(path)
-  if (cached) return cached
+/** The segments of a dotted path or field: refused if there are none or too many, or if there is something `wrong`. */
+export function segmentsOf(path: string, what: 'path' | 'field', wrong: RegExp): string[] {
   const segments = typeof path === 'string' ? path.split('.') : []
-  const wrong = segments.includes('')
-    ? 'an empty segment'
-    : segments.includes('*')
-      ? 'a wildcard, which only declared fields may have'
-      : !segments.length || segments.length > MAX_DEPTH
-        ? `${segments.length} segments`
-        : undefined
-  if (wrong) {
-    const expected = `1 to ${MAX_DEPTH} non-empty segments separated by dots`
-    throw new ProtocolError('invalid-path', `path ${JSON.stringify(path)}: expected ${expected}, found ${wrong}`)
-  }
-  if (path.length <= CACHED_LENGTH) {
-    if (cache.size >= CACHE_SIZE) cache.clear()
-    cache.set(path, segments)
+  const bad = wrong.exec(path)
+  if (bad || segments.length === 0 || segments.length > MAX_DEPTH) {
+    const found = bad ? `'${bad[0]}'` : segments.length
+    throw mismatch(`invalid-${what}`, `${what} '${path}'`, `1 to ${MAX_DEPTH} names joined by dots`, found)
   }
   return segments
 }
+
+/** The segments of a dotted path, or an `invalid-path`: none is empty, none is `*`, and there are at most `MAX_DEPTH`. */
+export const parsePath = (path: string): string[] => segmentsOf(path, 'path', /(^|\.)\*?(\.|$)/)

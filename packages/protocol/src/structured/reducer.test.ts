@@ -84,17 +84,45 @@ describe('what the Kortyx page guarantees', () => {
   })
 
   it.each<[string, StructuredDataChunk[], string]>([
-    ['append on a string', [text('a.b', 'x'), append('a.b', [1])], "path 'a.b': expected array at 'a.b', found string"],
-    ['append on an object', [set('a', {}), append('a', [1])], "path 'a': expected array at 'a', found object"],
-    ['append on null', [set('a', null), append('a', [1])], "path 'a': expected array at 'a', found null"],
-    ['text on an array', [append('a', [1]), text('a', 'x')], "path 'a': expected string at 'a', found array"],
-    ['text on null', [set('a', null), text('a', 'x')], "path 'a': expected string at 'a', found null"],
-    ['text on a number', [set('a', 1), text('a', 'x')], "path 'a': expected string at 'a', found number"],
-    ['below a scalar', [set('a', 1), set('a.b.c', 1)], "path 'a.b.c': expected object at 'a', found number"],
-    ['below a string', [text('a', 'x'), set('a.0', 1)], "path 'a.0': expected array or object at 'a', found string"],
-    ['below null', [set('a.b', null), set('a.b.c', 1)], "path 'a.b.c': expected object at 'a.b', found null"],
-    ['a key of an array', [append('a', [1]), set('a.b', 1)], "path 'a.b': expected object at 'a', found array"],
-    ['a key of the root array', [set('0', 1), set('b', 1)], "path 'b': expected object at the root, found array"],
+    [
+      'append on a string',
+      [text('a.b', 'x'), append('a.b', [1])],
+      'state.data.a.b: expected array at state.data.a.b, found string',
+    ],
+    [
+      'append on an object',
+      [set('a', {}), append('a', [1])],
+      'state.data.a: expected array at state.data.a, found object',
+    ],
+    ['append on null', [set('a', null), append('a', [1])], 'state.data.a: expected array at state.data.a, found null'],
+    [
+      'text on an array',
+      [append('a', [1]), text('a', 'x')],
+      'state.data.a: expected string at state.data.a, found array',
+    ],
+    ['text on null', [set('a', null), text('a', 'x')], 'state.data.a: expected string at state.data.a, found null'],
+    ['text on a number', [set('a', 1), text('a', 'x')], 'state.data.a: expected string at state.data.a, found number'],
+    [
+      'below a scalar',
+      [set('a', 1), set('a.b.c', 1)],
+      'state.data.a.b.c: expected object at state.data.a, found number',
+    ],
+    [
+      'below a string',
+      [text('a', 'x'), set('a.0', 1)],
+      'state.data.a.0: expected array or object at state.data.a, found string',
+    ],
+    [
+      'below null',
+      [set('a.b', null), set('a.b.c', 1)],
+      'state.data.a.b.c: expected object at state.data.a.b, found null',
+    ],
+    [
+      'a key of an array',
+      [append('a', [1]), set('a.b', 1)],
+      'state.data.a.b: expected object at state.data.a, found array',
+    ],
+    ['a key of the root array', [set('0', 1), set('b', 1)], 'state.data.b: expected object at state.data, found array'],
   ])('a conflict of shapes names the place, what was expected and what was found: %s', (_, chunks, message) => {
     expect(refusal(...chunks)).toMatchObject({ code: 'path-conflict', message })
   })
@@ -141,9 +169,8 @@ describe('numeric segments', () => {
     })
   })
 
-  it('with a leading zero, or too large to be exact, are plain keys', () => {
+  it('with a leading zero are plain keys', () => {
     expect(data(set('a.007', 1))).toEqual({ a: { '007': 1 } })
-    expect(data(set('a.9007199254740993', 1))).toEqual({ a: { '9007199254740993': 1 } })
     expect(refusal(append('a', [1]), set('a.00', 1)).code).toBe('path-conflict')
   })
 
@@ -154,7 +181,7 @@ describe('numeric segments', () => {
     expect(data(append('a', [1]), set('a.3.b', 'x'))).toEqual({ a: [1, null, null, { b: 'x' }] })
     // The filling is a null like any other: it can be set, not written below.
     expect(refusal(set('a.3.b', 'x'), set('a.1.b', 'y')).message).toBe(
-      "path 'a.1.b': expected object at 'a.1', found null",
+      'state.data.a.1.b: expected object at state.data.a.1, found null',
     )
     expect(data(set('a.1', 'x'), set('a.0', 'y'))).toEqual({ a: ['y', 'x'] })
   })
@@ -163,24 +190,36 @@ describe('numeric segments', () => {
     expect(data(set(`a.${MAX_GAP}`, 'x'))).toEqual({ a: [...Array(MAX_GAP).fill(null), 'x'] })
     expect(refusal(set(`a.${MAX_GAP + 1}`, 'x'))).toMatchObject({
       code: 'path-conflict',
-      message: "path 'a.1025': expected an index up to 1024 at 'a', found 1025",
+      message: 'state.data.a.1025: expected at most 1024 places to fill at state.data.a, found 1025',
     })
     expect(refusal(append('a', [1, 2]), set('a.1027.b', 'x')).message).toBe(
-      "path 'a.1027.b': expected an index up to 1026 at 'a', found 1027",
+      'state.data.a.1027.b: expected at most 1024 places to fill at state.data.a, found 1025',
     )
-    for (const index of ['5000000', '4294967294', '99999999999']) {
+    for (const index of ['5000000', '4294967294', '99999999999', '9007199254740993', '9'.repeat(400)]) {
       expect(refusal(set(`a.${index}`, 'x')).code).toBe('path-conflict')
       expect(refusal(set('b', 1), set(`a.0.${index}.c`, 'x')).code).toBe('path-conflict')
     }
+  })
+
+  it('are refused past MAX_GAP in all, however the gaps lie on the path', () => {
+    expect(refusal(set('1024.'.repeat(63) + 1024, 'x')).message).toMatch(
+      /^state\.data(\.1024){64}: .+ at state\.data\.1024, found 2048$/,
+    )
+    expect(data(set('512.512', 'x'))).toEqual([...Array(512).fill(null), [...Array(512).fill(null), 'x']])
+    expect(refusal(set('512.513', 'x')).code).toBe('path-conflict')
+    expect(refusal(append('a', [1, 2]), set('a.3.1024', 'x')).code).toBe('path-conflict')
+    expect(data(append('a', [1, 2]), set('a.2.1024', 'x'), set('a.2.0', 'y'))).toMatchObject({
+      a: [1, 2, { length: 1025 }],
+    })
   })
 })
 
 describe('what is not JSON', () => {
   it.each<[string, object, string]>([
-    ['set', { path: 'a', value: undefined }, "structured-data of kind 'set': expected value, found nothing"],
-    ['final', {}, "structured-data of kind 'final': expected value, found nothing"],
-    ['append', { path: 'a', items: { 0: 1 } }, "structured-data of kind 'append': expected array, found object"],
-    ['text-delta', { path: 'a', delta: 7 }, "structured-data of kind 'text-delta': expected string, found number"],
+    ['set', { path: 'a', value: undefined }, "structured-data 'set': expected value, found nothing"],
+    ['final', {}, "structured-data 'final': expected value, found nothing"],
+    ['append', { path: 'a', items: { 0: 1 } }, "structured-data 'append': expected array, found object"],
+    ['text-delta', { path: 'a', delta: 7 }, "structured-data 'text-delta': expected string, found number"],
   ])('is refused: %s', (kind, fields, message) => {
     const chunk = { type: 'structured-data', streamId: 's', dataType: 'd', kind, ...fields } as StructuredDataChunk
     expect(refusal(chunk)).toMatchObject({ code: 'invalid-chunk', message })
@@ -276,7 +315,10 @@ describe('reduceStructuredChunks', () => {
   it('throws at the first bad chunk and names it', () => {
     const chunks = [set('a', 1), final(1, { streamId: 't' }), text('a', 'x'), set('..', 1)]
     expect(() => reduceStructuredChunks(chunks)).toThrow(
-      new ProtocolError('path-conflict', "chunk 2 (stream 's'): path 'a': expected string at 'a', found number"),
+      new ProtocolError(
+        'path-conflict',
+        "chunk 2 (stream 's'): state.data.a: expected string at state.data.a, found number",
+      ),
     )
   })
 

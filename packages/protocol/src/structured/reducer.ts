@@ -2,9 +2,6 @@ import type { StructuredDataChunk } from '../catalogue/guards.ts'
 import { ProtocolError } from '../error.ts'
 import { StructuredAccumulator, type StructuredState } from './accumulator.ts'
 
-// A draft that began with nothing keeps no inverses, which is right where nobody will discard it.
-const FROM_NOTHING = { head: null, inverses: [] }
-
 /**
  * The state after a chunk, from the state before it, which stays as it is: copies only along the path. Throws a
  * `ProtocolError` for another stream's chunk, a chunk after the final one, a bad path, and a path that what is there
@@ -14,7 +11,7 @@ export function applyStructuredChunk(
   current: StructuredState | undefined,
   chunk: StructuredDataChunk,
 ): StructuredState {
-  const accumulator = StructuredAccumulator.restore(current ? { state: current, draft: FROM_NOTHING } : {})
+  const accumulator = StructuredAccumulator.restore({ state: current })
   accumulator.write(chunk)
   return accumulator.read() as StructuredState
 }
