@@ -1,7 +1,6 @@
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { runs } from '../runs.fixture.ts'
-import { arbitraryText } from './connection.fixture.ts'
 import { decodeCursor, encodeCursor, MAX_CURSOR_LENGTH } from './cursor.ts'
 
 const refused = expect.objectContaining({ name: 'ProtocolError', code: 'invalid-cursor' })
@@ -11,13 +10,14 @@ describe('the cursor', () => {
     expect(encodeCursor({ sequence: 42, incarnation: 'k3Jx_9', epoch: '7-a1b2' })).toBe('42.k3Jx_9.7-a1b2')
   })
 
-  it('comes back as it was, whatever the names', () => {
+  it('comes back as it was', () => {
+    const name = fc.stringMatching(/^[\w-]{1,40}$/)
     fc.assert(
-      fc.property(fc.maxSafeNat(), arbitraryText(), arbitraryText(), (sequence, incarnation, epoch) => {
+      fc.property(fc.maxSafeNat(), name, name, (sequence, incarnation, epoch) => {
         const cursor = { sequence, incarnation, epoch }
         const token = encodeCursor(cursor)
         expect(decodeCursor(token)).toEqual(cursor)
-        expect(token).toMatch(/^[\w.~-]+$/)
+        expect(token).toMatch(/^[\w.-]+$/)
         expect(new URLSearchParams(`after=${token}`).get('after')).toBe(token)
         expect(new Headers({ 'last-event-id': token }).get('last-event-id')).toBe(token)
       }),
@@ -44,8 +44,8 @@ describe('the cursor', () => {
     ['no sequence', '.a.b'],
     ['a sequence that is none', '1e3.a.b'],
     ['a second spelling of a sequence', '01.a.b'],
-    ['a second spelling of a name', '1.~0061.b'],
-    ['an escape that is cut', '1.~00.b'],
+    ['an empty name', '1..b'],
+    ['a name that would need an escape', '1.ä.b'],
     ['a space', ' 1.a.b'],
     ['a line end', '1.a.b\n'],
     ['too long a token', `1.${'a'.repeat(MAX_CURSOR_LENGTH)}.b`],
@@ -69,6 +69,8 @@ describe('the cursor', () => {
 
   it('is never written so that it could not be read', () => {
     expect(() => encodeCursor({ sequence: -1, incarnation: 'a', epoch: 'b' })).toThrow(refused)
+    expect(() => encodeCursor({ sequence: 1, incarnation: 'a b', epoch: 'b' })).toThrow(refused)
+    expect(() => encodeCursor({ sequence: 1, incarnation: 'a', epoch: '' })).toThrow(refused)
     expect(() => encodeCursor({ sequence: 1, incarnation: 'a'.repeat(MAX_CURSOR_LENGTH), epoch: 'b' })).toThrow(refused)
   })
 

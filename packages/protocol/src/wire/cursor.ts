@@ -1,9 +1,9 @@
-// A cursor is written `sequence.incarnation.epoch`: the sequence first, so that a person can read it, and of letters, digits, `_`, `-`, `.`
-// and `~` alone, which need no escape in a URL, a header or an `id:` line. Any other character of the two names is `~` and its code.
+// A cursor is written `sequence.incarnation.epoch`: the sequence first, so that a person can read it, and of letters, digits, `_`, `-` and
+// `.` alone, which need no escape in a URL, a header or an `id:` line. One cursor has one token, so that tokens can be compared as text.
 
 import { ProtocolError } from '../error.ts'
 
-/** A place in a log and the proof of what lies there. */
+/** A place in a log and the proof of what lies there; its two names are of letters, digits, `_` and `-`. */
 export interface Cursor {
   sequence: number
   incarnation: string
@@ -21,36 +21,23 @@ export interface UnprovenCursor {
 /** The longest token that is written or read. */
 export const MAX_CURSOR_LENGTH = 1024
 
-const quote = (text: string): string =>
-  text.replace(/[^\w-]/g, unit => `~${unit.charCodeAt(0).toString(16).padStart(4, '0')}`)
-
-const unquote = (text: string): string =>
-  text.replace(/~(.{4})/g, (_, code: string) => String.fromCharCode(Number.parseInt(code, 16)))
-
-function refuse(token: unknown): never {
-  const found = JSON.stringify(String(token).slice(0, 40))
-  throw new ProtocolError('invalid-cursor', `cursor: expected a token or a sequence, found ${found}`)
-}
-
-const write = ({ sequence, incarnation, epoch }: Cursor | UnprovenCursor): string =>
-  incarnation === undefined ? `${sequence}` : `${sequence}.${quote(incarnation)}.${quote(epoch)}`
-
-const fits = (sequence: number, token: string): boolean =>
-  Number.isSafeInteger(sequence) && sequence >= 0 && token.length <= MAX_CURSOR_LENGTH
+const TOKEN = /^(0|[1-9]\d*)(?:\.([\w-]+)\.([\w-]+))?$/
 
 /** Writes a cursor as a token that is safe in URLs and headers. */
-export function encodeCursor(cursor: Cursor): string {
-  const token = write(cursor)
-  return fits(cursor.sequence, token) ? token : refuse(token)
+export function encodeCursor({ sequence, incarnation, epoch }: Cursor): string {
+  const token = `${sequence}.${incarnation}.${epoch}`
+  decodeCursor(token)
+  return token
 }
 
 /** Reads a token, or a bare sequence as an unproven cursor; anything else is an `invalid-cursor`. */
 export function decodeCursor(token: string | number): Cursor | UnprovenCursor {
   const text = String(token)
-  const [digits, incarnation, epoch = ''] = text.split('.', 3)
+  const [, digits, incarnation, epoch = ''] = (text.length <= MAX_CURSOR_LENGTH && TOKEN.exec(text)) || []
   const sequence = Number(digits)
-  const cursor =
-    incarnation === undefined ? { sequence } : { sequence, incarnation: unquote(incarnation), epoch: unquote(epoch) }
-  // One cursor has one token, so that tokens can be compared as text.
-  return fits(sequence, text) && (token === sequence || token === write(cursor)) ? cursor : refuse(token)
+  if (!Number.isSafeInteger(sequence)) {
+    const found = JSON.stringify(text.slice(0, 40))
+    throw new ProtocolError('invalid-cursor', `cursor: expected a token or a sequence, found ${found}`)
+  }
+  return incarnation === undefined ? { sequence } : { sequence, incarnation, epoch }
 }
