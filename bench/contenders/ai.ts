@@ -1,0 +1,81 @@
+// The AI SDK: its Chat, with a transport in the same process (no HTTP, no SSE, no schema), and its transport alone.
+import { strictEqual } from 'node:assert/strict'
+import { Chat } from '@ai-sdk/react'
+import { DefaultChatTransport, JsonToSseTransformStream, type UIMessage, type UIMessageChunk } from 'ai'
+import { network } from '../fixtures/frames.ts'
+import { memo } from '../fixtures/memo.ts'
+import { answer, checkText, parsed, readAll, streamOf } from '../fixtures/text.ts'
+import { type Job, job } from '../harness/suite.ts'
+
+const deltaChunks = memo((count: number, piece: number) =>
+  parsed(answer(count, piece).deltas.map(delta => ({ type: 'text-delta' as const, id: 'text-1', delta }))),
+)
+const answerChunks = memo((count: number, piece: number): UIMessageChunk[] => [
+  { type: 'start', messageId: 'answer' },
+  { type: 'text-start', id: 'text-1' },
+  ...deltaChunks(count, piece),
+  { type: 'text-end', id: 'text-1' },
+  { type: 'finish' },
+])
+const bytesOf = memo((count: number, piece: number) =>
+  network(
+    deltaChunks(count, piece)
+      .map(chunk => `data: ${JSON.stringify(chunk)}\n\n`)
+      .join(''),
+  ),
+)
+
+/** One answer into a conversation that already has so many messages. */
+export function aiAnswer(count: number, piece: number, history: number): Job {
+  const chunks = answerChunks(count, piece)
+  const messages = Array.from({ length: history }, (_, i): UIMessage => {
+    return { id: `message-${i}`, role: i % 2 ? 'assistant' : 'user', parts: [{ type: 'text', text: `text ${i}` }] }
+  })
+  const chat = new Chat({
+    messages,
+    transport: { sendMessages: async () => streamOf(chunks), reconnectToStream: async () => null },
+  })
+  return job(
+    async () => {
+      await chat.sendMessage({ text: 'go' })
+      return chat.messages
+    },
+    all => {
+      const part = all.at(-1)?.parts[0]
+      checkText(part?.type === 'text' ? part.text : undefined, answer(count, piece))
+      if (all.length !== history + 2 || chat.status !== 'ready') throw new Error('the chat is wrong')
+    },
+  )
+}
+
+/** Bytes to chunks through the transport that `useChat` uses, its validation included. */
+export function aiDecode(count: number, piece: number): Job {
+  const bytes = bytesOf(count, piece)
+  const transport = new DefaultChatTransport({ fetch: async () => new Response(streamOf(bytes)) })
+  return job(
+    async () => {
+      const ask = { trigger: 'submit-message', chatId: 'chat', messageId: undefined, abortSignal: undefined } as const
+      let whole = ''
+      await readAll(await transport.sendMessages({ ...ask, messages: [] }), chunk => {
+        if (chunk.type === 'text-delta') whole += chunk.delta
+      })
+      return whole
+    },
+    whole => checkText(whole, answer(count, piece)),
+  )
+}
+
+/** Chunks to events through the stream that its responses are made with. */
+export function aiEncode(count: number, piece: number): Job {
+  const chunks = deltaChunks(count, piece)
+  return job(
+    async () => {
+      let length = 0
+      await readAll(streamOf(chunks).pipeThrough(new JsonToSseTransformStream()), event => {
+        length += event.length
+      })
+      return length
+    },
+    length => strictEqual(length, Buffer.concat(bytesOf(count, piece)).length + 'data: [DONE]\n\n'.length),
+  )
+}

@@ -1,0 +1,169 @@
+// The fold, driven in the ways its users drive it: batches from a decoder, a ReadableStream, a reader at every frame.
+import { strictEqual } from 'node:assert/strict'
+import { type Entry, Fold, type Mark, type View } from '@millrace/protocol'
+import { answer, answerBatches, answerEntries, checkText, historyEntries, readAll, streamOf } from '../fixtures/text.ts'
+import { type Job, job } from '../harness/suite.ts'
+
+/** What is read while a fold goes on: nothing, the view after every batch, or what changed after every batch, as a store reads it. */
+export type Reads = 'nothing' | 'views' | 'changes'
+
+/** One answer in batches of so many entries, into a conversation that already has so many messages, and the view at the end. */
+export function foldBatches(count: number, piece: number, size: number, reads: Reads, history = 0): Job {
+  const work = answerBatches(count, piece, history, size)
+  const fold = foldOf(history)
+  return job(
+    () => {
+      for (const batch of work) {
+        fold.apply(batch)
+        if (reads === 'views') fold.view()
+        else if (reads === 'changes') for (const id of fold.takeChanges().messages.keys()) fold.message(id)
+      }
+      return fold.view()
+    },
+    view => checkAnswer(view, count, piece, history),
+  )
+}
+
+/** One answer read from a stream, entry by entry. */
+export function foldStream(count: number, piece: number): Job {
+  const entries = answerEntries(count, piece, 0)
+  return job(
+    async () => {
+      const fold = new Fold()
+      await readAll(streamOf(entries), entry => fold.apply([entry]))
+      return fold.view()
+    },
+    view => checkAnswer(view, count, piece, 0),
+  )
+}
+
+/** The same stream, read and dropped. */
+export function readStream(count: number, piece: number): Job {
+  const entries = answerEntries(count, piece, 0)
+  return job(
+    async () => {
+      let seen = 0
+      await readAll(streamOf(entries), () => {
+        seen++
+      })
+      return seen
+    },
+    seen => strictEqual(seen, entries.length),
+  )
+}
+
+/** One answer, so many entries a frame, with a reader that looks at the whole text in every frame. */
+export function foldReadWhole(count: number, piece: number, size: number): Job {
+  const work = answerBatches(count, piece, 0, size)
+  return job(
+    () => {
+      const fold = new Fold()
+      let seen = 0
+      for (const batch of work) {
+        fold.apply(batch)
+        seen += touch(textOf(fold.view()) ?? '')
+      }
+      return { view: fold.view(), seen }
+    },
+    ({ view, seen }) => {
+      checkAnswer(view, count, piece, 0)
+      if (seen === 0) throw new Error('nothing was read')
+    },
+  )
+}
+
+/** One answer, so many entries a frame, with a reader that takes in every frame what the text gained since the last. */
+export function foldReadGained(count: number, piece: number, size: number): Job {
+  const work = answerBatches(count, piece, 0, size)
+  return job(
+    () => {
+      let length = 0
+      let seen = 0
+      takeGained(work, text => {
+        length += text.length
+        seen += touch(text)
+      })
+      return { length, seen }
+    },
+    ({ length, seen }) => {
+      const gains: string[] = []
+      takeGained(work, text => gains.push(text))
+      checkText(gains.join(''), answer(count, piece))
+      strictEqual(length, answer(count, piece).length)
+      if (seen === 0) throw new Error('nothing was read')
+    },
+  )
+}
+
+function takeGained(work: readonly Entry[][], take: (text: string) => void): void {
+  const fold = new Fold()
+  let place: { message: string; part: string } | undefined
+  let mark: Mark | undefined
+  for (const batch of work) {
+    fold.apply(batch)
+    place ??= placeOf(fold.view())
+    const gained = place && fold.gained(place.message, place.part, mark)
+    if (!gained) continue
+    mark = gained.mark
+    take(gained.text)
+  }
+}
+
+/** A string that grows by the same frames, and a reader that looks at all of it. */
+export function concatReadWhole(count: number, piece: number, size: number): Job {
+  const work = answerBatches(count, piece, 0, size)
+  return job(
+    () => {
+      let whole = ''
+      let seen = 0
+      for (const batch of work) {
+        for (const { chunk } of batch) if (chunk.type === 'text-delta') whole += chunk.delta
+        seen += touch(whole)
+      }
+      return { whole, seen }
+    },
+    ({ whole }) => checkText(whole, answer(count, piece)),
+  )
+}
+
+/** A string that grows by the same entries, and nothing else. */
+export function concat(count: number, piece: number): Job {
+  const entries = answerEntries(count, piece, 0)
+  return job(
+    () => {
+      let whole = ''
+      for (const { chunk } of entries) if (chunk.type === 'text-delta') whole += chunk.delta
+      return whole
+    },
+    whole => checkText(whole, answer(count, piece)),
+  )
+}
+
+function foldOf(history: number): Fold {
+  const fold = new Fold()
+  fold.apply(historyEntries(history))
+  strictEqual(fold.view().messages.length, history)
+  return fold
+}
+
+/** Looks at one character, for which the engine must first join the pieces that a grown string consists of. */
+function touch(text: string): number {
+  return text === '' ? 0 : text.charCodeAt(text.length >> 1)
+}
+
+function textOf(view: View): string | undefined {
+  const part = view.messages.at(-1)?.parts[0]
+  return part?.type === 'text' ? part.text : undefined
+}
+
+function placeOf(view: View): { message: string; part: string } | undefined {
+  const message = view.messages.at(-1)
+  const part = message?.parts[0]
+  return message && part && { message: message.id, part: part.key }
+}
+
+function checkAnswer(view: View, count: number, piece: number, history: number): void {
+  checkText(textOf(view), answer(count, piece))
+  strictEqual(view.messages.length, history + 1)
+  strictEqual(view.messages.at(-1)?.status, 'sent')
+}

@@ -1,0 +1,41 @@
+// MUI X Chat, driven as its own provider drives it: chunks from a ReadableStream into a ChatStore, without React.
+import type { ChatMessage, ChatMessageChunk } from '@mui/x-chat-headless'
+import { ChatStore } from '@mui/x-chat-headless/store'
+import { processStream } from '@mui/x-chat-headless/stream'
+import { memo } from '../fixtures/memo.ts'
+import { answer, checkText, parsed, streamOf } from '../fixtures/text.ts'
+import { type Job, job } from '../harness/suite.ts'
+
+const answerChunks = memo((count: number, piece: number) =>
+  parsed<ChatMessageChunk>([
+    { type: 'start', messageId: 'answer' },
+    { type: 'text-start', id: 'text-1' },
+    ...answer(count, piece).deltas.map(delta => ({ type: 'text-delta' as const, id: 'text-1', delta })),
+    { type: 'text-end', id: 'text-1' },
+    { type: 'finish', messageId: 'answer' },
+  ]),
+)
+
+/** One answer into a conversation that already has so many messages. */
+export function muiAnswer(count: number, piece: number, history: number): Job {
+  const chunks = answerChunks(count, piece)
+  const earlier = Array.from({ length: history }, (_, i): ChatMessage => {
+    return { id: `message-${i}`, role: i % 2 ? 'assistant' : 'user', parts: [{ type: 'text', text: `text ${i}` }] }
+  })
+  const store = new ChatStore({ initialMessages: earlier })
+  let notifications = 0
+  store.subscribe(() => {
+    notifications++
+  })
+  return job(
+    async () => {
+      await processStream(store, streamOf(chunks))
+      return store.state.messagesById['answer']
+    },
+    message => {
+      const part = message?.parts[0]
+      checkText(part?.type === 'text' ? part.text : undefined, answer(count, piece))
+      if (notifications === 0 || store.state.messageIds.length !== history + 1) throw new Error('the store is wrong')
+    },
+  )
+}

@@ -1,0 +1,97 @@
+// Frames as Server-Sent Events: our encoder and decoder, and what a careful hand would write around the same parser.
+import { deepStrictEqual, strictEqual } from 'node:assert/strict'
+import { encodeSse, type Frame, FrameWriter, SseDecoder } from '@millrace/protocol'
+import { createParser } from 'eventsource-parser'
+import { connection } from '../fixtures/frames.ts'
+import { answer, checkText } from '../fixtures/text.ts'
+import { type Job, job } from '../harness/suite.ts'
+
+interface TextFrame {
+  entries: { chunk: { delta: string } }[]
+}
+
+/** Bytes to checked frames. */
+export function decodeFrames(count: number, piece: number, size: number): Job {
+  const { bytes, events } = connection(count, piece, size)
+  return job(
+    () => {
+      let whole = ''
+      let frames = 0
+      const onFrame = (frame: Frame) => {
+        frames++
+        for (const { chunk } of (frame as unknown as TextFrame).entries) whole += chunk.delta
+      }
+      const decoder = new SseDecoder({ onFrame })
+      for (const piece of bytes) decoder.push(piece)
+      decoder.end()
+      return { whole, frames }
+    },
+    ({ whole, frames }) => {
+      strictEqual(frames, events.length)
+      checkText(whole, answer(count, piece))
+    },
+  )
+}
+
+/** The same bytes to parsed values, which nobody checks. */
+export function parseEvents(count: number, piece: number, size: number, parse: 'JSON' | 'nothing'): Job {
+  const { bytes, events } = connection(count, piece, size)
+  return job(
+    () => {
+      let whole = ''
+      let seen = 0
+      const utf8 = new TextDecoder()
+      const parser = createParser({
+        onEvent: event => {
+          seen++
+          if (parse === 'nothing') return
+          for (const { chunk } of (JSON.parse(event.data) as TextFrame).entries) whole += chunk.delta
+        },
+      })
+      for (const piece of bytes) parser.feed(utf8.decode(piece, { stream: true }))
+      return { whole, seen }
+    },
+    ({ whole, seen }) => {
+      strictEqual(seen, events.length)
+      if (parse === 'JSON') checkText(whole, answer(count, piece))
+    },
+  )
+}
+
+/** Frames to events. */
+export function encodeFrames(count: number, piece: number, size: number): Job {
+  const { frames, events } = connection(count, piece, size)
+  return encodeJob(frames, events, () => {
+    const writer = new FrameWriter()
+    return frame => encodeSse(frame, writer)
+  })
+}
+
+/** The same events from frames that already lack what need not be sent. */
+export function stringifyFrames(count: number, piece: number, size: number): Job {
+  const { frames, wire, events } = connection(count, piece, size)
+  const packed = wire.map((frame, i) => ({ frame, cursor: frames[i]?.cursor }))
+  return encodeJob(
+    packed,
+    events,
+    () =>
+      ({ frame, cursor }) =>
+        `id: ${cursor}\ndata: ${JSON.stringify(frame)}\n\n`,
+  )
+}
+
+/** Events are counted and let go of, as a server does: keeping them all would measure the collector. */
+function encodeJob<T>(frames: T[], events: string[], encoder: () => (frame: T) => string): Job {
+  return job(
+    () => {
+      const encode = encoder()
+      let length = 0
+      for (const frame of frames) length += encode(frame).length
+      return length
+    },
+    length => {
+      strictEqual(length, events.join('').length)
+      deepStrictEqual(frames.map(encoder()), events)
+    },
+  )
+}

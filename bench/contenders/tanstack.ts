@@ -1,0 +1,92 @@
+// TanStack AI: its StreamProcessor, fed with the AG-UI events that its client reads, and its transport alone.
+import { strictEqual } from 'node:assert/strict'
+import { EventType, type StreamChunk, StreamProcessor, toServerSentEventsStream, type UIMessage } from '@tanstack/ai'
+import { fetchServerSentEvents } from '@tanstack/ai-client'
+import { network } from '../fixtures/frames.ts'
+import { memo } from '../fixtures/memo.ts'
+import { answer, checkText, parsed, readAll, streamOf } from '../fixtures/text.ts'
+import { type Job, job } from '../harness/suite.ts'
+
+const contentChunks = memo((count: number, piece: number): StreamChunk[] =>
+  parsed(
+    answer(count, piece).deltas.map(delta => {
+      return { type: EventType.TEXT_MESSAGE_CONTENT as const, messageId: 'answer', delta }
+    }),
+  ),
+)
+const answerChunks = memo((count: number, piece: number): StreamChunk[] => [
+  { type: EventType.RUN_STARTED, runId: 'run-1', threadId: 'thread-1' },
+  { type: EventType.TEXT_MESSAGE_START, messageId: 'answer', role: 'assistant' },
+  ...contentChunks(count, piece),
+  { type: EventType.TEXT_MESSAGE_END, messageId: 'answer' },
+  { type: EventType.RUN_FINISHED, runId: 'run-1', threadId: 'thread-1' },
+])
+const bytesOf = memo((count: number, piece: number) =>
+  network(
+    contentChunks(count, piece)
+      .map(chunk => `data: ${JSON.stringify(chunk)}\n\n`)
+      .join(''),
+  ),
+)
+
+/** One answer into a conversation that already has so many messages. */
+export function tanstackAnswer(count: number, piece: number, history: number): Job {
+  const chunks = answerChunks(count, piece)
+  const initialMessages = Array.from({ length: history }, (_, i): UIMessage => {
+    return { id: `message-${i}`, role: i % 2 ? 'assistant' : 'user', parts: [{ type: 'text', content: `text ${i}` }] }
+  })
+  let notifications = 0
+  const events = {
+    onMessagesChange: () => {
+      notifications++
+    },
+  }
+  const processor = new StreamProcessor({ initialMessages, events })
+  return job(
+    () => {
+      for (const chunk of chunks) processor.processChunk(chunk)
+      processor.finalizeStream()
+      return processor.getMessages()
+    },
+    all => {
+      const part = all.at(-1)?.parts[0]
+      checkText(part?.type === 'text' ? part.content : undefined, answer(count, piece))
+      if (all.length !== history + 1 || notifications < count) throw new Error('the processor is wrong')
+    },
+  )
+}
+
+/** Bytes to events through the connection that its client uses. */
+export function tanstackDecode(count: number, piece: number): Job {
+  const bytes = bytesOf(count, piece)
+  const fetchClient = async () => new Response(streamOf(bytes), { headers: { 'content-type': 'text/event-stream' } })
+  const connection = fetchServerSentEvents('http://localhost/', { fetchClient })
+  return job(
+    async () => {
+      let whole = ''
+      for await (const chunk of connection.connect([])) {
+        if (chunk.type === EventType.TEXT_MESSAGE_CONTENT) whole += chunk.delta
+      }
+      return whole
+    },
+    whole => checkText(whole, answer(count, piece)),
+  )
+}
+
+/** Events to bytes through the stream that its responses are made with. */
+export function tanstackEncode(count: number, piece: number): Job {
+  const chunks = contentChunks(count, piece)
+  async function* source() {
+    yield* chunks
+  }
+  return job(
+    async () => {
+      let length = 0
+      await readAll(toServerSentEventsStream(source()), bytes => {
+        length += bytes.length
+      })
+      return length
+    },
+    length => strictEqual(length, Buffer.concat(bytesOf(count, piece)).length),
+  )
+}

@@ -1,0 +1,57 @@
+// A discriminated union over the whole catalogue, as a project with zod would write it by hand.
+import { catalogue } from '@millrace/protocol'
+import * as z from 'zod'
+
+type Fields = { readonly [name: string]: string }
+type Shape = { [name: string]: z.ZodType }
+type Options = readonly [z.ZodObject, ...z.ZodObject[]]
+
+const text = z.string()
+/** What a project would write as an enumeration is any text here, which is cheaper. */
+const enumerations = {
+  executor: text,
+  role: text,
+  finishReason: text,
+  runStatus: text,
+  resumeMode: text,
+  whenBusy: text,
+}
+
+const basic: { [name: string]: z.ZodType } = {
+  ...enumerations,
+  string: text,
+  number: z.number(),
+  integer: z.int(),
+  boolean: z.boolean(),
+  object: z.record(z.string(), z.unknown()),
+}
+
+/** Every type of the catalogue but the open `data-*`, which such a union cannot hold, so that it stands for one name here. */
+export function plainUnion(): z.ZodType {
+  const options = Object.entries<{ fields: Fields; kinds?: { [kind: string]: Fields } }>(catalogue).map(
+    ([type, { fields, kinds }]) => {
+      const common = { type: z.literal(type), ...shapeOf(fields) }
+      return kinds === undefined ? z.object(common) : kindsOf(common, kinds)
+    },
+  )
+  options.push(z.object({ type: z.literal('data-weather'), data: z.unknown(), id: text.optional() }))
+  return z.discriminatedUnion('type', options as unknown as Options)
+}
+
+function kindsOf(common: Shape, kinds: { [kind: string]: Fields }): z.ZodType {
+  const options = Object.entries(kinds).map(([kind, fields]) =>
+    z.object({ ...common, kind: z.literal(kind), ...shapeOf(fields) }),
+  )
+  return z.discriminatedUnion('kind', options as unknown as Options)
+}
+
+function shapeOf(fields: Fields): Shape {
+  return Object.fromEntries(Object.entries(fields).map(([name, type]) => [name, schemaOf(type)]))
+}
+
+/** A field by its name in the catalogue; what is not basic may be anything. */
+function schemaOf(type: string): z.ZodType {
+  if (type.endsWith('?')) return schemaOf(type.slice(0, -1)).optional()
+  if (type.endsWith('[]')) return z.array(schemaOf(type.slice(0, -2)))
+  return basic[type] ?? z.unknown()
+}

@@ -1,0 +1,14 @@
+import { cpus, loadavg } from 'node:os'
+import { fileURLToPath } from 'node:url'
+
+/** Where the figures were taken: they mean little without it. */
+export function environment() {
+  const entry = fileURLToPath(import.meta.resolve('@millrace/protocol'))
+  return {
+    node: process.version,
+    cpu: `${cpus().length} x ${cpus()[0]?.model.trim() ?? 'unknown'}`,
+    load: loadavg().map(value => Number(value.toFixed(2))),
+    protocol: entry.includes('/dist/') ? 'dist' : 'src',
+    date: new Date().toISOString(),
+  }
+}

@@ -1,0 +1,64 @@
+import { setTimeout } from 'node:timers/promises'
+import type { Contender, Job, Load } from './suite.ts'
+
+/** What one process measured, in milliseconds a load. CPU time is user and system time of all threads. */
+export interface Sample {
+  cpu: number
+  wall: number
+  /** How many loads the figures are the mean of. */
+  loads: number
+}
+
+/** The least CPU milliseconds of warm-up: the compiler waits for a contender's time, not for its items. */
+const WARM_UP = 400
+/** The CPU milliseconds to measure, about: in fewer, one collection more or less would decide. */
+const MEASURED = 300
+const MOST_LOADS = 200
+/** Milliseconds in which the compiler and the collector may finish what the warm-up left them. */
+const SETTLE = 100
+
+/** Warms a contender up in this process, then measures its load, as often as it takes; throws when an output is wrong. */
+export async function measure(contender: Contender): Promise<Sample> {
+  const { load, warmUp } = contender
+  let [spent, last] = [0, 0]
+  while (spent < WARM_UP) {
+    last = (await run(contender, warmUp, 1, 0)).cpu
+    spent += last
+  }
+  const expected = (last / itemsOf(warmUp)) * itemsOf(load)
+  return run(contender, load, Math.min(MOST_LOADS, Math.ceil(MEASURED / expected)), SETTLE)
+}
+
+/** Runs so many loads without a pause, so that what the collector does for them falls into the time that is measured. */
+async function run(contender: Contender, load: Load, loads: number, settle: number): Promise<Sample> {
+  const jobs: Job[][] = []
+  for (let i = 0; i < loads; i++) jobs.push(await prepare(contender, load))
+  await setTimeout(settle)
+  // Of all loads only the one at hand is kept, with what it gave: the same amount, however many pieces it consists of.
+  let current: Job[] = []
+  let outputs: unknown[] = []
+  const wall = performance.now()
+  const cpu = process.cpuUsage()
+  while (jobs.length > 0) {
+    current = jobs.pop() as Job[]
+    outputs = []
+    for (const { run } of current) {
+      const output = run()
+      outputs.push(output instanceof Promise ? await output : output)
+    }
+  }
+  const { user, system } = process.cpuUsage(cpu)
+  const sample = { cpu: (user + system) / 1000 / loads, wall: (performance.now() - wall) / loads, loads }
+  for (const [i, { check }] of current.entries()) check(outputs[i])
+  return sample
+}
+
+async function prepare(contender: Contender, load: Load): Promise<Job[]> {
+  const jobs: Job[] = []
+  for (let piece = 0; piece < load.pieces; piece++) jobs.push(await contender.prepare(load.items, piece))
+  return jobs
+}
+
+function itemsOf({ pieces, items }: Load): number {
+  return pieces * items
+}

@@ -1,0 +1,10 @@
+import type { Suite } from '../harness/suite.ts'
+import { json } from './json.ts'
+import { patch } from './patch.ts'
+import { reduce } from './reduce.ts'
+import { sse } from './sse.ts'
+import { structured } from './structured.ts'
+import { validate } from './validate.ts'
+
+/** Every suite, in the order in which they run when none is named. */
+export const suites: Suite[] = [reduce, json, sse, validate, structured, patch]

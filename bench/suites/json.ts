@@ -1,0 +1,181 @@
+import { deepStrictEqual, ok } from 'node:assert/strict'
+import { document } from '../fixtures/document.ts'
+import { type Benchmark, type Contender, type Job, job, type Load, type Suite } from '../harness/suite.ts'
+
+const DELTA = 4
+const warmUp: Load = { pieces: 2, items: 10_000 }
+
+/** One JSON document that arrives in small deltas, with a usable partial value after each. */
+export const json: Suite = {
+  name: 'json',
+  benchmarks: () => [large(), growth(), small()],
+}
+
+/** Reads a document to its end; calls `seen` with the partial value after each delta, and returns the last. */
+type Reader = (deltas: string[], seen: (partial: unknown) => void) => unknown
+
+function contender(kind: Contender['kind'], name: string, load: Load, reader: () => Promise<Reader>): Contender {
+  return { name, kind, load, warmUp, prepare: async (length, piece) => documentJob(length, piece, await reader()) }
+}
+
+function documentJob(length: number, piece: number, read: Reader): Job {
+  const { text, deltas } = document(length, piece, DELTA)
+  let usable = 0
+  return job(
+    () => {
+      return read(deltas, partial => {
+        if (typeof partial === 'object' && partial !== null) usable++
+      })
+    },
+    value => {
+      deepStrictEqual(value, JSON.parse(text))
+      ok(usable >= deltas.length - 1, `only ${usable} of ${deltas.length} deltas left a usable value`)
+    },
+  )
+}
+
+const millrace = async (): Promise<Reader> => {
+  const { JsonStream } = await import('@millrace/protocol')
+  return (deltas, seen) => {
+    const stream = new JsonStream({ strict: true })
+    for (const delta of deltas) {
+      stream.push(delta)
+      seen(stream.value)
+    }
+    ok(stream.end())
+    return stream.value
+  }
+}
+
+const millraceSnapshots = async (): Promise<Reader> => {
+  const { JsonStream } = await import('@millrace/protocol')
+  return (deltas, seen) => {
+    const stream = new JsonStream({ strict: true })
+    for (const delta of deltas) {
+      stream.push(delta)
+      seen(stream.snapshot())
+    }
+    ok(stream.end())
+    return stream.snapshot()
+  }
+}
+
+const jsonriver = async (): Promise<Reader> => {
+  const { parse } = await import('jsonriver')
+  return async (deltas, seen) => {
+    let last: unknown
+    // It yields nothing for a delta that changes nothing, and the value is there all the same: so ask when the next is due.
+    const source = iterate(deltas, () => seen(last))
+    for await (const value of parse(source)) last = value
+    return last
+  }
+}
+
+const partialJson = async (): Promise<Reader> => {
+  const { parse } = await import('partial-json')
+  return (deltas, seen) => {
+    let text = ''
+    let value: unknown
+    for (const delta of deltas) {
+      text += delta
+      value = parse(text)
+      seen(value)
+    }
+    return value
+  }
+}
+
+const aiPartialJson = async (): Promise<Reader> => {
+  const { parsePartialJson } = await import('ai')
+  return async (deltas, seen) => {
+    let text = ''
+    let value: unknown
+    for (const delta of deltas) {
+      text += delta
+      value = (await parsePartialJson(text)).value ?? value
+      seen(value)
+    }
+    return value
+  }
+}
+
+/** No partial value at all: what parsing alone costs. */
+const atTheEnd = async (): Promise<Reader> => (deltas, seen) => {
+  let text = ''
+  for (const delta of deltas) {
+    text += delta
+    seen(deltas)
+  }
+  return JSON.parse(text)
+}
+
+/** The cheapest async iterator there is; `after` is called when the item after the first, the second and so on is asked for. */
+function iterate<T>(items: readonly T[], after: () => void): AsyncIterable<T> {
+  let at = 0
+  const next = (): Promise<IteratorResult<T, undefined>> => {
+    if (at > 0) after()
+    const done = at === items.length
+    return Promise.resolve(done ? { done, value: undefined } : { done, value: items[at++] as T })
+  }
+  return { [Symbol.asyncIterator]: () => ({ next }) }
+}
+
+/** The asynchronous iteration that jsonriver's interface asks for, without any parsing on the way. */
+const iteration = async (): Promise<Reader> => async (deltas, seen) => {
+  let text = ''
+  for await (const delta of iterate(deltas, () => seen(deltas))) text += delta
+  return JSON.parse(text)
+}
+
+function large(): Benchmark {
+  const load = { pieces: 1, items: 1_000_000 }
+  return {
+    name: 'large',
+    title: `1 MB in ${DELTA}-character deltas, a usable partial after each`,
+    item: 'character',
+    reference: 'millrace',
+    contenders: [
+      contender('ours', 'millrace', load, millrace),
+      contender('peer', 'jsonriver', load, jsonriver),
+      contender('floor', 'concat, one JSON.parse at the end', load, atTheEnd),
+      contender('floor', 'the same through an async iterator', load, iteration),
+    ],
+    claims: [{ kind: 'ratio', of: 'millrace', to: 'jsonriver', atMost: 0.5 }],
+    notes: ['both hand out the value that they go on building; jsonriver takes its text only from an async iterator'],
+  }
+}
+
+function growth(): Benchmark {
+  const small = 'millrace, 10 x 100 KB'
+  const whole = 'millrace, 1 x 1 MB'
+  return {
+    name: 'growth',
+    title: `1 MB in ${DELTA}-character deltas, as ten documents and as one`,
+    item: 'character',
+    reference: small,
+    contenders: [
+      contender('ours', small, { pieces: 10, items: 100_000 }, millrace),
+      contender('ours', whole, { pieces: 1, items: 1_000_000 }, millrace),
+    ],
+    claims: [{ kind: 'exponent', small, large: whole, under: 1.1 }],
+  }
+}
+
+function small(): Benchmark {
+  const load = { pieces: 1, items: 10_000 }
+  return {
+    name: 'small',
+    title: `10 KB in ${DELTA}-character deltas, a usable partial after each`,
+    item: 'character',
+    reference: 'millrace',
+    contenders: [
+      contender('ours', 'millrace', load, millrace),
+      contender('ours', 'millrace, a snapshot for keeps after each', load, millraceSnapshots),
+      contender('peer', 'jsonriver', load, jsonriver),
+      contender('peer', 'partial-json', load, partialJson),
+      contender('peer', 'AI SDK parsePartialJson', load, aiPartialJson),
+    ],
+    claims: [],
+    notes: ['partial-json and the AI SDK read everything again with each delta: at 1 MB they would take an hour'],
+  }
+}

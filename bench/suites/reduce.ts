@@ -1,0 +1,201 @@
+import type { Benchmark, Contender, Job, Load, Suite } from '../harness/suite.ts'
+
+const BATCH = 64
+/** Deltas a frame of 16 ms brings at 500 tokens a second. */
+const FRAME = 8
+const HISTORY = 500
+const load: Load = { pieces: 1, items: 100_000 }
+/** The same for every contender and size. */
+const warmUp: Load = { pieces: 6, items: 10_000 }
+
+const fold = () => import('../contenders/fold.ts')
+const mui = () => import('../contenders/mui.ts')
+const ai = () => import('../contenders/ai.ts')
+const tanstack = () => import('../contenders/tanstack.ts')
+
+/** From parsed entries to the view of one long answer. */
+export const reduce: Suite = {
+  name: 'reduce',
+  benchmarks: quick => [
+    inBatches(quick),
+    ...(quick ? [againstTanstack()] : []),
+    throughStream(),
+    growth(),
+    paced(),
+    history(),
+  ],
+}
+
+function contender(kind: Contender['kind'], name: string, load: Load, prepare: Contender['prepare']): Contender {
+  return { name, kind, load, warmUp, prepare }
+}
+
+const muiContender = (load: Load) =>
+  contender('peer', 'MUI processStream', load, async (count, piece) => (await mui()).muiAnswer(count, piece, 0))
+const tanstackContender = (load: Load) =>
+  contender('peer', 'TanStack StreamProcessor', load, async (count, piece) =>
+    (await tanstack()).tanstackAnswer(count, piece, 0),
+  )
+const batchContender = (load: Load, size: number) =>
+  contender('ours', `millrace, ${size} a batch`, load, async (count, piece) =>
+    (await fold()).foldBatches(count, piece, size, 'nothing'),
+  )
+
+function inBatches(quick: boolean): Benchmark {
+  const ours = `millrace, ${BATCH} a batch`
+  return {
+    name: 'batches',
+    title: '100,000 text deltas of one message, from parsed chunks to the final state',
+    item: 'delta',
+    reference: ours,
+    contenders: [
+      batchContender(load, BATCH),
+      contender('ours', `millrace, ${BATCH} a batch, a view after each`, load, async (count, piece) =>
+        (await fold()).foldBatches(count, piece, BATCH, 'views'),
+      ),
+      batchContender(load, 1),
+      muiContender(load),
+      contender('peer', 'AI SDK Chat', load, async (count, piece) => (await ai()).aiAnswer(count, piece, 0)),
+      ...(quick ? [] : [tanstackContender(load)]),
+      contender('floor', 'a string that grows', load, async (count, piece) => (await fold()).concat(count, piece)),
+    ],
+    claims: [
+      { kind: 'ratio', of: ours, to: 'MUI processStream', atMost: 0.5 },
+      { kind: 'ratio', of: ours, to: 'AI SDK Chat', atMost: 0.15 },
+      ...(quick ? [] : [{ kind: 'ratio' as const, of: ours, to: 'TanStack StreamProcessor', atMost: 0.02 }]),
+    ],
+    notes: ['MUI and the AI SDK take chunks only from a ReadableStream, one by one; nobody reads the text on the way'],
+  }
+}
+
+function againstTanstack(): Benchmark {
+  const load = { pieces: 1, items: 40_000 }
+  return {
+    name: 'tanstack',
+    title: '40,000 text deltas of one message',
+    item: 'delta',
+    reference: `millrace, ${BATCH} a batch`,
+    contenders: [batchContender(load, BATCH), tanstackContender(load)],
+    claims: [{ kind: 'ratio', of: `millrace, ${BATCH} a batch`, to: 'TanStack StreamProcessor' }],
+    notes: ['the processor is quadratic, so its target of 0.02 is for 100,000 deltas and not judged at this size'],
+  }
+}
+
+function throughStream(): Benchmark {
+  const ours = 'millrace'
+  return {
+    name: 'stream',
+    title: '100,000 text deltas of one message, read from a ReadableStream one by one',
+    item: 'delta',
+    reference: ours,
+    contenders: [
+      contender('ours', ours, load, async (count, piece) => (await fold()).foldStream(count, piece)),
+      muiContender(load),
+      contender('floor', 'the stream, read and dropped', load, async (count, piece) =>
+        (await fold()).readStream(count, piece),
+      ),
+    ],
+    claims: [
+      { kind: 'ratio', of: ours, to: 'MUI processStream', atMost: 1.1 },
+      { kind: 'ratio', of: 'the stream, read and dropped', to: ours },
+    ],
+    notes: ["the last ratio is the transport's own share of our cost"],
+  }
+}
+
+function growth(): Benchmark {
+  const total = 1_000_000
+  const sizes = [10_000, 100_000, total]
+  const name = (size: number) => `millrace, ${total / size} x ${size.toLocaleString('en')}`
+  const [small = 0, large = 0] = [sizes.at(0), sizes.at(-1)]
+  return {
+    name: 'growth',
+    title: `${total.toLocaleString('en')} text deltas as k messages of n, ${BATCH} a batch`,
+    item: 'delta',
+    reference: name(small),
+    contenders: sizes.map(size =>
+      contender('ours', name(size), { pieces: total / size, items: size }, async (count, piece) =>
+        (await fold()).foldBatches(count, piece, BATCH, 'nothing'),
+      ),
+    ),
+    claims: [{ kind: 'exponent', small: name(small), large: name(large), under: 1.1 }],
+  }
+}
+
+function paced(): Benchmark {
+  const total = 100_000
+  const sizes = [10_000, total]
+  const readers: [string, Contender['kind'], Contender['prepare']][] = [
+    ['takes what was gained', 'ours', async (count, piece) => (await fold()).foldReadGained(count, piece, FRAME)],
+    ['reads the whole text', 'ours', async (count, piece) => (await fold()).foldReadWhole(count, piece, FRAME)],
+    [
+      'whole text of a bare string',
+      'floor',
+      async (count, piece) => (await fold()).concatReadWhole(count, piece, FRAME),
+    ],
+  ]
+  const name = (reader: string, size: number) => `${reader}, ${total / size} x ${size.toLocaleString('en')}`
+  const exponent = (reader: string, under?: number) => ({
+    kind: 'exponent' as const,
+    small: name(reader, 10_000),
+    large: name(reader, total),
+    ...(under === undefined ? {} : { under }),
+  })
+  return {
+    name: 'paced',
+    title: `${FRAME} text deltas a frame (500 a second, a frame each 16 ms), with a reader in every frame`,
+    item: 'delta',
+    reference: name('takes what was gained', total),
+    contenders: readers.flatMap(([reader, kind, prepare]) =>
+      sizes.map(size => contender(kind, name(reader, size), { pieces: total / size, items: size }, prepare)),
+    ),
+    claims: [
+      exponent('takes what was gained', 1.1),
+      exponent('reads the whole text'),
+      exponent('whole text of a bare string'),
+    ],
+    notes: [
+      'frames follow each other without waiting, so the cost is that of the work alone; 1000 ns a delta is 0.5 ms of CPU for a second of streaming',
+    ],
+  }
+}
+
+function history(): Benchmark {
+  const load = { pieces: 1, items: 10_000 }
+  const drivers: [string, Contender['kind'], (count: number, piece: number, length: number) => Promise<Job>][] = [
+    [
+      `millrace, ${FRAME} a batch, a view after each`,
+      'ours',
+      async (count, piece, length) => (await fold()).foldBatches(count, piece, FRAME, 'views', length),
+    ],
+    [
+      `millrace, ${FRAME} a batch, what changed after each`,
+      'ours',
+      async (count, piece, length) => (await fold()).foldBatches(count, piece, FRAME, 'changes', length),
+    ],
+    ['MUI processStream', 'peer', async (count, piece, length) => (await mui()).muiAnswer(count, piece, length)],
+    ['AI SDK Chat', 'peer', async (count, piece, length) => (await ai()).aiAnswer(count, piece, length)],
+    [
+      'TanStack StreamProcessor',
+      'peer',
+      async (count, piece, length) => (await tanstack()).tanstackAnswer(count, piece, length),
+    ],
+  ]
+  const name = (driver: string, length: number) => `${driver}; after ${length} messages`
+  return {
+    name: 'history',
+    title: `10,000 text deltas into a conversation of ${HISTORY} messages, and of none`,
+    item: 'delta',
+    reference: name(drivers[0]?.[0] ?? '', HISTORY),
+    contenders: drivers.flatMap(([driver, kind, prepare]) =>
+      [0, HISTORY].map(length =>
+        contender(kind, name(driver, length), load, (count, piece) => prepare(count, piece, length)),
+      ),
+    ),
+    claims: drivers.map(([driver]) => ({ kind: 'ratio', of: name(driver, HISTORY), to: name(driver, 0) })),
+    notes: [
+      'the ratios are what the history costs each of them',
+      'a whole view is a new list of all messages; MUI, fed without a pause, shows its store the text only once',
+    ],
+  }
+}

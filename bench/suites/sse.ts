@@ -1,0 +1,94 @@
+import type { Benchmark, Contender, Load, Suite } from '../harness/suite.ts'
+
+const BATCH = 16
+const load: Load = { pieces: 1, items: 100_000 }
+const warmUp: Load = { pieces: 3, items: 20_000 }
+
+const wire = () => import('../contenders/sse.ts')
+const ai = () => import('../contenders/ai.ts')
+const tanstack = () => import('../contenders/tanstack.ts')
+
+/** Entries as Server-Sent Events, there and back. */
+export const sse: Suite = {
+  name: 'sse',
+  benchmarks: () => [decode(), decodeBatches(), encode(), encodeBatches()],
+}
+
+function one(kind: Contender['kind'], name: string, prepare: Contender['prepare']): Contender {
+  return { name, kind, load, warmUp, prepare }
+}
+
+const PARSER = 'eventsource-parser + JSON.parse'
+const STRINGIFY = 'JSON.stringify + framing'
+const OWN_EVENTS = 'the AI SDK and TanStack carry events of their own, a third to half as long'
+
+function decode(): Benchmark {
+  return {
+    name: 'decode',
+    title: '100,000 frames of one text delta, in 16 KB of network at a time, to checked frames',
+    item: 'frame',
+    reference: 'millrace, checked',
+    contenders: [
+      one('ours', 'millrace, checked', async (count, piece) => (await wire()).decodeFrames(count, piece, 1)),
+      one('peer', PARSER, async (count, piece) => (await wire()).parseEvents(count, piece, 1, 'JSON')),
+      one('peer', 'TanStack fetchServerSentEvents', async (count, piece) =>
+        (await tanstack()).tanstackDecode(count, piece),
+      ),
+      one('peer', 'AI SDK DefaultChatTransport, checked', async (count, piece) => (await ai()).aiDecode(count, piece)),
+      one('floor', 'eventsource-parser alone', async (count, piece) =>
+        (await wire()).parseEvents(count, piece, 1, 'nothing'),
+      ),
+    ],
+    claims: [{ kind: 'ratio', of: 'millrace, checked', to: PARSER, atMost: 1.3 }],
+    notes: [`the first two and the floor read the same bytes; ${OWN_EVENTS}`],
+  }
+}
+
+function decodeBatches(): Benchmark {
+  return {
+    name: 'decode-batches',
+    title: `100,000 text deltas in frames of ${BATCH}, to checked frames`,
+    item: 'delta',
+    reference: 'millrace, checked',
+    contenders: [
+      one('ours', 'millrace, checked', async (count, piece) => (await wire()).decodeFrames(count, piece, BATCH)),
+      one('peer', PARSER, async (count, piece) => (await wire()).parseEvents(count, piece, BATCH, 'JSON')),
+    ],
+    claims: [{ kind: 'ratio', of: 'millrace, checked', to: PARSER }],
+  }
+}
+
+function encode(): Benchmark {
+  return {
+    name: 'encode',
+    title: '100,000 frames of one text delta to events',
+    item: 'frame',
+    reference: 'millrace',
+    contenders: [
+      one('ours', 'millrace', async (count, piece) => (await wire()).encodeFrames(count, piece, 1)),
+      one('peer', STRINGIFY, async (count, piece) => (await wire()).stringifyFrames(count, piece, 1)),
+      one('peer', 'TanStack toServerSentEventsStream', async (count, piece) =>
+        (await tanstack()).tanstackEncode(count, piece),
+      ),
+      one('peer', 'AI SDK JsonToSseTransformStream', async (count, piece) => (await ai()).aiEncode(count, piece)),
+    ],
+    claims: [{ kind: 'ratio', of: 'millrace', to: STRINGIFY, atMost: 1.3 }],
+    notes: [
+      `the first two write the same text, the second from frames that lack already what need not be sent; ${OWN_EVENTS}`,
+    ],
+  }
+}
+
+function encodeBatches(): Benchmark {
+  return {
+    name: 'encode-batches',
+    title: `100,000 text deltas in frames of ${BATCH} to events`,
+    item: 'delta',
+    reference: 'millrace',
+    contenders: [
+      one('ours', 'millrace', async (count, piece) => (await wire()).encodeFrames(count, piece, BATCH)),
+      one('peer', STRINGIFY, async (count, piece) => (await wire()).stringifyFrames(count, piece, BATCH)),
+    ],
+    claims: [{ kind: 'ratio', of: 'millrace', to: STRINGIFY }],
+  }
+}

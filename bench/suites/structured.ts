@@ -1,0 +1,106 @@
+import { strictEqual } from 'node:assert/strict'
+import type { Json, StructuredDataChunk, StructuredState } from '@millrace/protocol'
+import { memo } from '../fixtures/memo.ts'
+import { parsed } from '../fixtures/text.ts'
+import { type Contender, type Job, job, type Load, type Suite } from '../harness/suite.ts'
+
+const COMMIT = 10
+const SIZES = [10_000, 100_000]
+const warmUp: Load = { pieces: 6, items: 10_000 }
+
+/** An array in a structured object that grows by one item a chunk. */
+export const structured: Suite = {
+  name: 'structured',
+  benchmarks: () => {
+    const total = 100_000
+    const ways: [string, Contender['kind'], Contender['prepare']][] = [
+      ['reduceStructuredChunks', 'ours', reduced],
+      [`accumulator, a commit every ${COMMIT}`, 'ours', accumulated],
+      ['an array that grows', 'floor', pushed],
+    ]
+    const name = (way: string, size: number) => `${way}, ${total / size} x ${size.toLocaleString('en')}`
+    return [
+      {
+        name: 'append',
+        title: `${total.toLocaleString('en')} appends, as k objects of n items`,
+        item: 'append',
+        reference: name('reduceStructuredChunks', SIZES[1] ?? 0),
+        contenders: ways.flatMap(([way, kind, prepare]) =>
+          SIZES.map(size => {
+            return { name: name(way, size), kind, load: { pieces: total / size, items: size }, warmUp, prepare }
+          }),
+        ),
+        claims: ways.map(([way, kind]) => ({
+          kind: 'exponent',
+          small: name(way, SIZES[0] ?? 0),
+          large: name(way, SIZES[1] ?? 0),
+          ...(kind === 'ours' ? { under: 1.1 } : {}),
+        })),
+      },
+    ]
+  },
+}
+
+const chunksOf = memo((count: number, _piece: number): StructuredDataChunk[] =>
+  parsed(
+    Array.from({ length: count }, (_, i): StructuredDataChunk => {
+      return {
+        type: 'structured-data',
+        streamId: 's1',
+        dataType: 'report',
+        kind: 'append',
+        path: 'a.items',
+        items: [{ i }],
+      }
+    }),
+  ),
+)
+
+async function reduced(count: number, piece: number): Promise<Job> {
+  const { reduceStructuredChunks } = await import('@millrace/protocol')
+  const chunks = chunksOf(count, piece)
+  return job(
+    () => reduceStructuredChunks(chunks)['s1'],
+    state => checkItems(itemsOf(state), count),
+  )
+}
+
+async function accumulated(count: number, piece: number): Promise<Job> {
+  const { StructuredAccumulator } = await import('@millrace/protocol')
+  const chunks = chunksOf(count, piece)
+  return job(
+    () => {
+      const accumulator = new StructuredAccumulator()
+      let open = 0
+      for (const chunk of chunks) {
+        accumulator.write(chunk)
+        if (++open < COMMIT) continue
+        accumulator.commit()
+        open = 0
+      }
+      return accumulator.read()
+    },
+    state => checkItems(itemsOf(state), count),
+  )
+}
+
+async function pushed(count: number, piece: number): Promise<Job> {
+  const chunks = chunksOf(count, piece)
+  return job(
+    () => {
+      const items: Json[] = []
+      for (const chunk of chunks) if (chunk.kind === 'append') items.push(...chunk.items)
+      return items
+    },
+    items => checkItems(items, count),
+  )
+}
+
+function itemsOf(state: StructuredState | undefined): Json | undefined {
+  return (state?.data as { a?: { items?: Json } } | undefined)?.a?.items
+}
+
+function checkItems(items: Json | undefined, count: number): void {
+  strictEqual(Array.isArray(items) && items.length, count)
+  for (const [at, item] of (items as { i: number }[]).entries()) strictEqual(item.i, at)
+}
