@@ -216,6 +216,7 @@ describe('where Kortyx goes wrong', () => {
     ])
     expect(fold(updates)).toEqual({ y: { 2024: 1, 2025: 2 } })
     expect(watch(fields, ['{"y":{"a":1,"2025":2}}']).updates).toHaveLength(2)
+    expect(watch({ 'y.*.x': 'set' }, ['{"y":{"1":{},"2":{},"3":{"x":1}}}']).updates).toHaveLength(2)
     expect(fold(watch({ '*.*.*': 'append' }, ['{"a":[{"0":[1]},{"1":[]}]}']).updates)).toEqual({
       a: [{ 0: [1] }, { 1: [] }],
     })
@@ -294,9 +295,9 @@ describe('where Kortyx goes wrong', () => {
 
   test('gaps count together on the way to a field, and not again once it was reached', () => {
     const row = [...Array(600).fill(null), 'x', ...Array(600).fill(null), 'y']
-    const document = [...Array(500).fill([]), row, ['z'], row]
+    const document = [...Array(500).fill([]), row, ['z', ...row], row]
     const { updates, warnings } = watch({ '*.*': 'text-delta' }, [JSON.stringify(document)])
-    expect(updates.map(({ path }) => path)).toEqual(['501.0', '502.600', '502.1201'])
+    expect(updates.map(({ path }) => path)).toEqual(['501.0', '501.601', '501.1202', '502.600', '502.1201'])
     expect(fold(updates)).toBeDefined()
     expect(warnings).toEqual(["path '500.600': expected at most 1024 places to fill, found 1100"])
   })

@@ -39,7 +39,7 @@ interface Step {
   path: string
   /** How many nulls the receiver would have to fill in to write here. */
   gap: number
-  /** For an array, how long the receiver's is. */
+  /** How long the receiver's array is; of an object, 1 if the receiver has one. */
   length: number
   below?: Step | undefined
 }
@@ -48,13 +48,15 @@ interface Step {
  * Turns the streamed text of a JSON document into updates of its declared fields, in document order. Folded by the
  * structured reducer, which refuses none of them, they agree with the document on every declared field, but:
  *
- * - What a path cannot say arrives with the final object only: an item far behind the last one that was sent, and keys
- *   of an object that are empty, numeric, `*` or have a dot.
- * - A value that does not fit its field is left out. A `null` is left out silently, all else is noted in `warnings`.
+ * - What a path cannot say arrives with the final object only: keys that are empty, `*` or have a dot, numeric keys
+ *   of the root object as long as nothing else of it was written (the receiver would make an array of it), and an item
+ *   with a gap of more than `MAX_GAP` before it.
+ * - A value that does not fit its field is left out.
  *
- * A string or an array that is complete and empty arrives as a `set`. The value of a repeated key arrives as one `set`,
- * when it is complete, cut to what is declared; so what the receiver has never shrinks before that, and is as
- * `JSON.parse` has it after. Values in updates are the parser's own, which are complete and so never change: they are
+ * All that is noted in `warnings`, but for a `null`, which is nothing. An object whose first key is numeric is first
+ * `set` to `{}`. A string or an array that is complete and empty arrives as a `set`. The value of a repeated key arrives
+ * as one `set`, when it is complete, cut to what is declared; so what the receiver has never shrinks before that, and is
+ * as `JSON.parse` has it after. Values in updates are the parser's own, which are complete and so never change: they are
  * to be read, not written.
  */
 export class FieldWatcher {
@@ -152,7 +154,7 @@ export class FieldWatcher {
     // Now the receiver has everything on the way to here.
     for (let one: Step | undefined = step; one; one = one.above) {
       one.gap = 0
-      one.length = Math.max(one.length, length)
+      one.length = length
       length = typeof one.segment === 'number' ? one.segment + 1 : 1
     }
   }

@@ -56,6 +56,7 @@ const ANYTHING = ''
 
 const MARKS = '{}[],:'
 const SPACE = ' \n\r\t'
+const AFTER_VALUE = `${SPACE},]}`
 const WORDS: JsonObject = { true: true, false: false, null: null }
 const NUMBER = /^-?(0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?$/
 const ESCAPE = /^\\(["\\/bfnrt]|u[\da-fA-F]{0,4})$/
@@ -230,7 +231,7 @@ export class JsonStream {
   /** Takes all up to a mark that can follow a value: what it means is asked once, when it is over. */
   #takeScalar(delta: string, from: number): number {
     let i = from
-    while (i < delta.length && !' \n\r\t,]}'.includes(delta[i] as string)) i++
+    while (i < delta.length && !AFTER_VALUE.includes(delta[i] as string)) i++
     this.#text += delta.slice(from, i)
     if (i < delta.length) this.#endScalar(i, delta[i])
     return i

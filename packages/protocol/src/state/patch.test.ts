@@ -294,6 +294,9 @@ describe('a patch is whole or nothing', () => {
     expect(patched.a.c[0]).toBe(document.a.c[0])
     expect(patched.d).toBe(document.d)
     expect(applyPatch(document, [test('/d', {})] as Operation[])).toBe(document)
+    const copied = applyPatch(document, [copy('/a/c/0', '/d/e')] as Operation[]) as typeof document
+    expect(copied).toEqual({ a: { b: {}, c: [{}] }, d: { e: {} } })
+    expect(copied.a).toBe(document.a)
   })
 
   it('copies each container once, however many operations write in it', () => {

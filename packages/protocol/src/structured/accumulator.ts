@@ -144,6 +144,7 @@ export class StructuredAccumulator {
     return this.#holder[''] as unknown as StructuredState | undefined
   }
 
+  /** Sets a field beside the data; most chunks only repeat it, and are spared the way. */
   #assign(key: keyof StructuredState, value: string | undefined): void {
     if (value !== undefined && value !== this.#state?.[key]) this.#set(['', key], value)
   }
@@ -177,6 +178,7 @@ export class StructuredAccumulator {
     return array
   }
 
+  /** Replaces what stands at a path with what is made of it; `undefined` is nothing, before and after. */
   #change(segments: readonly string[], change: (old: Json | undefined) => Json | undefined): void {
     // Writes only on the way back up, when the whole path has been found good.
     const visit = (node: Json | undefined, depth: number, gap: number): Json | undefined => {
