@@ -24,19 +24,28 @@ function targetOf(chunk: Chunk, { runId, agentId }: Partial<WriterOrigin>): stri
   return id === undefined ? undefined : `${runId} ${agentId} ${chunk.type.split('-')[0]} ${id}`
 }
 
-const MERGED = /^((text|reasoning|tool-input)-delta|structured-data)$/
-
-/** What a delta adds: text or items. */
-function addedBy(chunk: Chunk): string | readonly Json[] | undefined {
-  const { delta, items } = chunk as { delta?: string; items?: Json[] }
-  return MERGED.test(chunk.type) ? (delta ?? items) : undefined
+/** The field in which a delta says what it adds. */
+function addsBy(chunk: Chunk): 'delta' | 'items' | undefined {
+  switch (chunk.type) {
+    case 'text-delta':
+    case 'reasoning-delta':
+    case 'tool-input-delta':
+      return 'delta'
+    case 'structured-data':
+      return chunk.kind === 'text-delta' ? 'delta' : chunk.kind === 'append' ? 'items' : undefined
+    default:
+      return undefined
+  }
 }
+
+type Adding = { delta: string; items: readonly Json[] }
 
 /** A lane's latest delta, which the next one may join. */
 interface Open {
   readonly index: number
   readonly target: string
   readonly entry: Entry
+  readonly field: keyof Adding
   readonly added: (string | readonly Json[])[]
 }
 
@@ -54,14 +63,17 @@ export function coalesce(entries: readonly Entry[]): Entry[] {
     const open = byLane.get(lane)
     if (open === undefined) return
     byLane.delete(lane)
-    if (open.added.length > 1) merged[open.index] = join(merged[open.index] as Entry, open.added)
+    const { entry, field, added } = open
+    if (added.length === 1) return
+    const all = field === 'delta' ? added.join('') : added.flat()
+    merged[open.index] = { ...entry, chunk: { ...entry.chunk, [field]: all } as Chunk }
   }
 
   for (const entry of entries) {
     const { chunk, origin } = entry
     const lane = isGuest(origin) ? undefined : `${origin.runId} ${origin.lane}`
     const target = targetOf(chunk, origin as Partial<WriterOrigin>)
-    const added = lane === undefined || entry.internal || entry.blobs ? undefined : addedBy(chunk)
+    const field = lane === undefined || entry.internal || entry.blobs ? undefined : addsBy(chunk)
 
     const other = target === undefined ? undefined : laneOf.get(target)
     if (other !== undefined && other !== lane) close(other)
@@ -71,29 +83,25 @@ export function coalesce(entries: readonly Entry[]): Entry[] {
       const open = byLane.get(lane)
       if (
         open !== undefined &&
-        added !== undefined &&
+        field !== undefined &&
         open.target === target &&
         sameFields(open.entry.origin, origin) &&
-        sameFields(open.entry.chunk, chunk, ['delta', 'items'])
+        sameFields(open.entry.chunk, chunk, [open.field])
       ) {
-        open.added.push(added)
+        open.added.push((chunk as unknown as Adding)[field])
         continue
       }
       close(lane)
       if (target !== undefined) {
         laneOf.set(target, lane)
-        if (added !== undefined) byLane.set(lane, { index: merged.length, target, entry, added: [added] })
+        if (field !== undefined) {
+          const added = [(chunk as unknown as Adding)[field]]
+          byLane.set(lane, { index: merged.length, target, entry, field, added })
+        }
       }
     }
     merged.push(entry)
   }
   for (const key of byLane.keys()) close(key)
   return merged
-}
-
-function join(entry: Entry, added: readonly (string | readonly Json[])[]): Entry {
-  const chunk = (
-    'items' in entry.chunk ? { ...entry.chunk, items: added.flat() } : { ...entry.chunk, delta: added.join('') }
-  ) as Entry['chunk']
-  return { ...entry, chunk }
 }

@@ -11,8 +11,10 @@ export interface Change {
   readonly structured: ReadonlySet<string>
   readonly state: boolean
   readonly output: boolean
-  /** Runs, requests, interrupts or usage. */
+  /** Runs, agents, requests, interrupts, hooks or usage. */
   readonly ledger: boolean
+  /** After a rewind: everything may be another. */
+  readonly all: boolean
 }
 
 /** Gathers changes until they are taken. */
@@ -23,6 +25,7 @@ export class Changes {
   state = false
   output = false
   ledger = false
+  all = false
 
   of(message: MessageCell): Set<PartCell> {
     let parts = this.#messages.get(message)
@@ -44,10 +47,10 @@ export class Changes {
       }
       messages.set(message.id, keys)
     }
-    const { structured, order, state, output, ledger } = this
+    const { structured, order, state, output, ledger, all } = this
     this.#messages = new Map()
     this.structured = new Set()
-    this.order = this.state = this.output = this.ledger = false
-    return { messages, order, structured, state, output, ledger }
+    this.order = this.state = this.output = this.ledger = this.all = false
+    return { messages, order, structured, state, output, ledger, all }
   }
 }

@@ -9,7 +9,7 @@ import { ProtocolError } from '../error.ts'
 import type { Json } from '../json/value.ts'
 import { applyPatch } from '../state/patch.ts'
 import { StructuredAccumulator } from '../structured/accumulator.ts'
-import { pick } from './body.ts'
+import { bodyOf, joinNames, pick } from './body.ts'
 import type { Changes } from './changes.ts'
 import { Lane } from './lane.ts'
 import { AGENT_MARK, type Ledger, messageIdOf } from './ledger.ts'
@@ -44,20 +44,42 @@ const isCall = (chunk: Chunk): chunk is ToolChunk =>
 /** What only an agent's message holds: in one that came whole it would be taken for an agent's word. */
 const AGENTS_OWN = /^(tool|dynamic-tool|meta)$/
 
-/** Where in its message a chunk writes: of several with one id, all to the same place. */
+/** What a delta adds to a part that grows. */
+const deltaOf = (chunk: Chunk): string | undefined =>
+  /^(text|reasoning|tool-input)-delta$/.test(chunk.type) ? (chunk as { delta: string }).delta : undefined
+
+/** Where in its message a chunk writes: of several with one name, all to the same place. */
 function keyOf(chunk: Chunk, sequence: number): string {
   const { id, toolCallId, sourceId } = chunk as { id?: string; toolCallId?: string; sourceId?: string }
-  const name = id ?? toolCallId ?? sourceId
-  const type = /^(text|reasoning|tool)/.exec(chunk.type)?.[0] ?? chunk.type
-  return name === undefined ? `#${sequence}` : `${type}:${name}`
+  const name = isCall(chunk) ? toolCallId : chunk.type.startsWith('source-') ? sourceId : id
+  const type = /^(text|reasoning|tool)(?=-)/.exec(chunk.type)?.[0] ?? chunk.type
+  return name === undefined ? `#${sequence}` : joinNames(type, ':', name)
 }
 
-/** The part after a chunk, or undefined where the chunk does not fit it. */
-function nextPart(part: AnyPart | undefined, chunk: Chunk, base: PartBase): AnyPart | undefined {
-  if (base.key === 'meta') return nextMeta(part as Meta, chunk as MetaChunk, base)
-  if (isCall(chunk)) return nextTool(part as ToolPart, chunk, base)
-  if (/^(text|reasoning)-/.test(chunk.type)) return nextText(part as TextPart, chunk as TextChunk, base)
-  return { ...chunk, ...base } as AnyPart
+/** Where the large values of a part went, after a chunk: what it says anew is no longer where it was. */
+function blobsOf(part: AnyPart | undefined, { chunk, blobs }: Entry): Pick<PartBase, 'blobs'> {
+  const old = Object.entries(part?.blobs ?? {}).filter(
+    ([pointer]) => !Object.hasOwn(chunk, pointer.split('/')[1] ?? ''),
+  )
+  const all = { ...Object.fromEntries(old), ...blobs }
+  return Object.keys(all).length ? { blobs: all } : {}
+}
+
+/** The part after an entry, or undefined where the entry does not fit it. */
+function nextPart(part: AnyPart | undefined, entry: Entry, key: string): AnyPart | undefined {
+  const { chunk, sequence } = entry
+  const base = { key, at: part?.at ?? sequence }
+  const next =
+    key === 'meta'
+      ? nextMeta(part as Meta, chunk as MetaChunk, base)
+      : isCall(chunk)
+        ? nextTool(part as ToolPart, chunk, base)
+        : /^(text|reasoning)-/.test(chunk.type)
+          ? nextText(part as TextPart, chunk as TextChunk, base)
+          : ({ ...bodyOf(chunk), type: chunk.type, ...base } as AnyPart)
+  if (!next || (!part?.blobs && !entry.blobs)) return next
+  const { blobs, ...rest } = next
+  return { ...rest, ...blobsOf(part, entry) } as AnyPart
 }
 
 export class Content {
@@ -80,12 +102,8 @@ export class Content {
     this.#ledger = ledger
   }
 
-  writer(origin: WriterOrigin): Writer {
-    return { origin, lane: this.#lane(origin), id: messageIdOf(origin.runId, origin.agentId) }
-  }
-
-  #lane({ runId, lane: name, agentId }: Pick<WriterOrigin, 'runId' | 'lane' | 'agentId'>): Lane {
-    const key = JSON.stringify([runId, name])
+  lane({ runId, lane: name, agentId }: Pick<WriterOrigin, 'runId' | 'lane' | 'agentId'>): Lane {
+    const key = JSON.stringify([runId, name, agentId])
     const lane = this.#lanes.get(key) ?? new Lane(key, runId, name, agentId)
     this.#lanes.set(key, lane)
     return lane
@@ -119,8 +137,7 @@ export class Content {
       case 'run-finished':
         return this.#end(origin.runId)
       case 'subagent-start':
-      case 'error':
-        for (const message of this.#filling) message.changed()
+        this.messages.get(messageIdOf(origin.runId, chunk.agentId))?.changed()
         return undefined
       case 'start':
       case 'finish':
@@ -134,7 +151,7 @@ export class Content {
   #writeCall(entry: Entry, chunk: ToolChunk, writer: Writer | undefined): Refusal | undefined {
     const cell = this.#calls.get(chunk.toolCallId)
     if (cell && !cell.isHeldFrom(writer?.lane)) {
-      const { runId = '', agentId } = cell.message.author
+      const { runId, agentId } = cell.message.author
       if (!this.#ledger.isOpen(runId)) return 'out-of-order'
       if (writer && (runId !== writer.origin.runId || agentId !== writer.origin.agentId)) return 'refused'
     }
@@ -150,17 +167,17 @@ export class Content {
   ): Refusal | undefined {
     const lane = writer?.lane
     if (known?.isHeldFrom(lane)) return 'foreign-draft'
-    const delta = 'delta' in chunk ? (chunk.delta as string) : undefined
+    const delta = deltaOf(chunk)
     // What a delta adds goes to the growth, so that there is no need to catch up with it first.
     const old = delta === undefined ? known?.read() : known?.part
-    const part = nextPart(old, chunk, { key, at: old?.at ?? entry.sequence, ...pick(entry, 'blobs') })
+    const part = nextPart(old, entry, key)
     if (part === undefined) return 'out-of-order'
     const cell = known ?? (writer && this.#add(part, writer))
     if (cell === undefined) return 'refused'
     if (lane && isWord(chunk)) {
       if (known) cell.draft(lane)
       else cell.own(lane)
-    }
+    } else if (known?.owner) known.revise(before => nextPart(before, entry, key))
     if (part !== old && known) cell.set(part)
     if (delta !== undefined) {
       cell.push(delta)
@@ -191,7 +208,7 @@ export class Content {
     parts.forEach((part, i) => {
       const key = `#${i}`
       const text = part.type === 'text' || part.type === 'reasoning'
-      message.add({ ...part, key, at, ...(text && { id: key, state: 'done' }) } as AnyPart)
+      message.add({ ...bodyOf(part), type: part.type, key, at, ...(text && { id: key, state: 'done' }) } as AnyPart)
     })
     message.add({ type: 'meta', key: 'meta', at, ...(metadata && { metadata }) })
     this.#place(message)
@@ -226,7 +243,7 @@ export class Content {
   #add(part: AnyPart, writer: Writer): PartCell {
     const { origin, id } = writer
     const { runId, agentId, agentType } = origin
-    const createdAt = (this.#ledger.agent(id) ?? this.#ledger.runs.get(runId))?.startedAt ?? 0
+    const createdAt = (this.#ledger.agents.get(id) ?? this.#ledger.runs.get(runId))?.startedAt ?? 0
     const message =
       this.messages.get(id) ??
       new MessageCell({ id, role: 'assistant', createdAt, runId, agentId, agentType }, this.#changes)
@@ -253,6 +270,8 @@ export class Content {
     for (const cell of lane.take()) {
       cell.seal()
       if (cell instanceof ObjectCell) this.#keepObject(cell)
+      // A call that is no draft any more may wait for somebody.
+      else if (cell instanceof PartCell && isTool(cell.part)) cell.message.changed(cell)
     }
   }
 
@@ -298,11 +317,13 @@ export class Content {
     message.changed()
   }
 
-  /** Ends everything where it stands, as a rewind to here leaves it: no draft, and nothing streaming. */
-  close(): void {
+  /** Ends everything where it stands, as a rewind to here leaves it: no draft, and nothing streaming. Tells which messages were open. */
+  close(): MessageCell[] {
     for (const lane of this.#lanes.values()) this.#discard(lane)
     this.#lanes.clear()
-    for (const message of this.#filling) this.#close(message)
+    const open = [...this.#filling]
+    for (const message of open) this.#close(message)
+    return open
   }
 
   get order(): Order {
@@ -369,20 +390,22 @@ export class Content {
       pick(from, 'id', 'role', 'createdAt', 'runId', 'agentId', 'agentType'),
       this.#changes,
     )
-    for (const part of from.parts) {
+    const parts: AnyPart[] = [...from.parts]
+    const { metaAt: at, runId } = from
+    if (at !== undefined) {
+      parts.push({ type: 'meta', key: 'meta', at, ...pick(from, 'metadata', 'finishReason', 'aborted') })
+      parts.sort((a, b) => a.at - b.at)
+    }
+    for (const part of parts) {
       const cell = message.add(part)
       if (isTool(part)) this.#track(cell)
     }
-    const { metaAt: at } = from
-    if (at !== undefined) {
-      message.add({ type: 'meta', key: 'meta', at, ...pick(from, 'metadata', 'finishReason', 'aborted') })
-    }
     this.#place(message)
-    if (this.#ledger.isOpen(from.runId ?? '')) this.#filling.add(message)
+    if (runId !== undefined && this.#ledger.isOpen(runId)) this.#filling.add(message)
   }
 
   #restoreDraft(draft: Draft): void {
-    const lane = this.#lane(draft)
+    const lane = this.lane(draft)
     for (const undo of draft.undo) {
       if ('streamId' in undo) {
         const { streamId, draft, at } = undo

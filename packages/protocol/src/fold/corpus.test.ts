@@ -28,7 +28,7 @@ describe.each(versions)('the log of %s', version => {
   })
 
   test('goes on from its view', () => {
-    const fold = new Fold({}, view)
+    const fold = Fold.from(view)
     expect(fold.view()).toEqual(view)
     const { origin } = log.at(-1) as Entry
     const chunk = { type: 'text-delta', id: 't1', delta: 'come.' } as const

@@ -120,9 +120,9 @@ describe('messages', () => {
     say({ type: 'subagent-end', agentId: 'sub', agentType: 's', toolCallId: 'c1', status: 'failed' })
     expect(fold.message('r1::sub')).toEqual(again())
     say({ type: 'error', message: 'overloaded' })
-    expect(fold.message('r1::sub')).toMatchObject({ status: 'error', error: { message: 'overloaded' } })
-    say({ type: 'run-finished', status: 'completed' })
     expect(fold.message('r1::sub')).toEqual(again())
+    say({ type: 'run-finished', status: 'failed' })
+    expect(fold.message('r1::sub')).toMatchObject({ status: 'error', error: { message: 'overloaded' } })
   })
 
   test('messages stand in the order of their first surviving write', () => {
@@ -411,7 +411,7 @@ describe('runs and requests', () => {
 
 describe('views', () => {
   test('law 12: a view of another version is refused by name', () => {
-    expect(() => new Fold({}, { ...new Fold().view(), version: 99 } as unknown as View)).toThrow(
+    expect(() => Fold.from({ ...new Fold().view(), version: 99 } as unknown as View)).toThrow(
       /expected version 1, found 99/,
     )
   })
@@ -421,7 +421,7 @@ describe('views', () => {
       ...new Fold().view(),
       drafts: [{ runId: 'r', lane: 'm', agentId: 'r', undo: [{ message: 'x', key: 'y' }] }],
     }
-    expect(() => new Fold({}, view)).toThrow(/draft of m: expected y/)
+    expect(() => Fold.from(view)).toThrow(/draft of m: expected y/)
   })
 
   test('a frame reaches further than its last entry', () => {
@@ -476,7 +476,7 @@ describe('views', () => {
       { type: 'file', blobs },
     ])
     expect(fold.view().hooks).toMatchObject([{ blobs }])
-    expect(new Fold({}, fold.view()).view()).toEqual(fold.view())
+    expect(Fold.from(fold.view()).view()).toEqual(fold.view())
   })
 
   test('law 10: internal entries fold into view.internal alone, and discards reach them', () => {
@@ -515,12 +515,13 @@ describe('views', () => {
     say({ type: 'rewind', toSequence: 1, reason: 'regenerate' }, next)
     say({ type: 'text-delta', id: '1', delta: 'second try' }, next)
     const fold = new Fold()
-    const refold = fold.apply(log)
-    expect(refold).toEqual({ toSequence: 1, rest: [log[4]] })
+    const refold = fold.apply(log, 9)
+    expect(refold).toEqual({ toSequence: 1, rest: [log[4]], through: 9 })
     const past = new Fold()
     past.apply(log.filter((entry: Entry) => entry.sequence <= 1))
     fold.adopt(past)
-    fold.apply(refold?.rest ?? [])
+    fold.apply(refold?.rest ?? [], refold?.through)
+    expect(fold.head).toBe(9)
     expect(fold.messageIds).toEqual(['r2::r2'])
     expect(fold.view().runs.map(run => [run.runId, run.status])).toEqual([
       ['r1', 'completed'],

@@ -1,10 +1,12 @@
 import type { Chunk, DataChunk } from '../catalogue/chunk.ts'
+import { catalogue } from '../catalogue/table.ts'
+import { isGuestChunk } from '../catalogue/validate.ts'
 import { type Entry, isGuest, type Origin, type WriterOrigin } from '../entry.ts'
 import { ProtocolError } from '../error.ts'
 import { type Change, Changes } from './changes.ts'
 import { Content, type Refusal, type Writer } from './content.ts'
 import type { Gained, Mark } from './growth.ts'
-import { Ledger } from './ledger.ts'
+import { Ledger, messageIdOf } from './ledger.ts'
 import type { PartCell } from './part.ts'
 import { FOLD_VERSION, type Message, type Part, type Pending, type StructuredObject, type View } from './view.ts'
 
@@ -25,14 +27,23 @@ export interface FoldOptions {
   onTransient?(entry: Entry<DataChunk>): void
 }
 
-/** What a fold needs at a rewind: a fold up to `toSequence` to `adopt`; then it goes on with `rest`. */
+/** What a fold needs at a rewind: a fold up to `toSequence` to `adopt`; then it goes on with `apply(rest, through)`. */
 export interface Refold {
   readonly toSequence: number
   readonly rest: readonly Entry[]
+  readonly through: number
 }
 
 /** What opens and ends lanes concerns internal drafts as much as others, and reaches the internal fold too (law 10). */
 const SHARED = new Set(['checkpoint-created', 'step-discarded', 'subagent-start', 'subagent-end', 'run-finished'])
+
+const idOf = ({ runId, agentId }: WriterOrigin): string => messageIdOf(runId, agentId)
+
+/** Where a rewind goes back to; undefined for what is none, or none that a writer may say. */
+export function rewindOf({ chunk, sequence, origin, internal }: Entry): number | undefined {
+  if (chunk.type !== 'rewind' || chunk.toSequence >= sequence || internal || isGuest(origin)) return undefined
+  return chunk.toSequence
+}
 
 /**
  * Folds entries into a view, in batches of any size, in time linear in what they carry (law 11). Accepts every sequence of
@@ -41,30 +52,37 @@ const SHARED = new Set(['checkpoint-created', 'step-discarded', 'subagent-start'
 export class Fold {
   readonly #options: FoldOptions
   readonly #changes = new Changes()
-  readonly #ledger: Ledger
-  #content: Content
-  #head: number
+  #ledger = new Ledger()
+  #content = new Content(this.#changes, this.#ledger)
+  #head = 0
   #internal: Fold | undefined
   // The writer of the last entry: most entries come from the same one as the entry before.
   #writer: Writer | undefined
   #growing: PartCell | undefined
+  // What a handler threw, until the batch is folded: a fold is never left half way.
+  #thrown: { error: unknown } | undefined
 
-  /** A fold of nothing yet, or one that goes on from a view; throws where another version of the fold made that (law 12). */
-  constructor(options: FoldOptions = {}, view?: View) {
-    if (view && view.version !== FOLD_VERSION) {
-      throw new ProtocolError('invalid-view', `view: expected version ${FOLD_VERSION}, found ${view.version}`)
-    }
+  constructor(options: FoldOptions = {}) {
     this.#options = options
-    this.#head = view?.head ?? 0
-    this.#ledger = new Ledger(view)
-    this.#content = this.#newContent(view)
-    if (view?.internal) this.#internal = new Fold({}, view.internal)
   }
 
-  #newContent(view?: Parameters<Content['restore']>[0]): Content {
-    const content = new Content(this.#changes, this.#ledger)
-    if (view) content.restore(view)
-    return content
+  /** A fold that goes on from a view; throws where another version of the fold made it: then fold the log again (law 12). */
+  static from(view: View, options?: FoldOptions): Fold {
+    if (view.version !== FOLD_VERSION) {
+      throw new ProtocolError('invalid-view', `view: expected version ${FOLD_VERSION}, found ${view.version}`)
+    }
+    const fold = new Fold(options)
+    fold.#head = view.head
+    fold.#ledger = new Ledger(view)
+    fold.#restore(view)
+    if (view.internal) fold.#internal = Fold.from(view.internal, options)
+    return fold
+  }
+
+  #restore(view: Parameters<Content['restore']>[0]): void {
+    this.#content = new Content(this.#changes, this.#ledger)
+    this.#content.restore(view)
+    this.#writer = this.#growing = undefined
   }
 
   /** The sequence up to which entries have been folded. */
@@ -91,24 +109,24 @@ export class Fold {
         growing.push((chunk as { delta: string }).delta)
         continue
       }
-      if (chunk.type === 'rewind' && chunk.toSequence < sequence && !isGuest(entry.origin)) {
-        this.#ledger.open(entry.origin.runId, entry)
-        return { toSequence: chunk.toSequence, rest: entries.slice(i + 1) }
+      const toSequence = rewindOf(entry)
+      if (toSequence !== undefined && this.#ledger.admits(entry, idOf(entry.origin as WriterOrigin))) {
+        this.#changes.ledger = true
+        return { toSequence, rest: entries.slice(i + 1), through }
       }
       this.#fold(entry, chunk, true)
     }
     if (through > this.#head) this.#head = through
+    const thrown = this.#thrown
+    this.#thrown = undefined
+    if (thrown) throw thrown.error
     return undefined
   }
 
   /** Whether a delta is just more of what its writer wrote last. */
   #isMore({ chunk, origin, internal }: Entry, cell: PartCell): boolean {
-    const { id, toolCallId, providerMetadata } = chunk as {
-      id?: string
-      toolCallId?: string
-      providerMetadata?: object
-    }
-    return (id ?? toolCallId) === cell.id && this.#isWriter(origin) && !internal && !providerMetadata
+    const named = chunk as { id?: string; toolCallId?: string; providerMetadata?: object }
+    return named[cell.field] === cell.id && this.#isWriter(origin) && !internal && !named.providerMetadata
   }
 
   #isWriter(origin: Origin): boolean {
@@ -116,56 +134,60 @@ export class Fold {
     return (
       origin === last ||
       (last !== undefined &&
+        !isGuest(origin) &&
         origin.runId === last.runId &&
         origin.lane === last.lane &&
-        (origin as WriterOrigin).agentId === last.agentId)
+        origin.agentId === last.agentId)
     )
   }
 
-  /** Takes over the content of a fold of the past as it stood there; runs, requests, interrupts, hooks and usage stay as they are. */
+  /** Takes over the content of a fold of the past as it stood there, which is then of no use any more; what only goes forward stays. */
   adopt(past: Fold): void {
     past.#content.close()
-    this.#content = this.#newContent(past.#content.view())
-    this.#writer = this.#growing = undefined
-    this.#changes.order = this.#changes.state = this.#changes.output = true
+    this.#restore(past.#content.view())
+    this.#changes.all = true
     if (this.#internal || past.#internal) {
-      this.#internal ??= new Fold()
+      this.#internal ??= new Fold(this.#options)
       this.#internal.adopt(past.#internal ?? new Fold())
     }
   }
 
   /** Folds entries that a later rewind cuts: just into what no rewind takes back. */
   skip(entries: readonly Entry[]): void {
-    this.#content.close()
-    this.#writer = this.#growing = undefined
+    const open = this.#content.close()
+    this.#writer = undefined
     this.#internal?.skip([])
     for (const entry of entries) {
       this.#head = entry.sequence
       this.#fold(entry, entry.chunk, false)
     }
-    for (const message of this.#content.messages.values()) message.changed()
+    // How those runs ended shows in what is left of them.
+    for (const message of open) message.changed()
+    this.#changes.all = true
   }
 
-  #fold(entry: Entry, chunk: Chunk, withContent: boolean): void {
+  #fold(entry: Entry, chunk: Chunk, withContent: boolean): undefined {
     this.#growing = undefined
     const { origin, internal, ...rest } = entry
-    if (internal) this.#internal ??= new Fold()
-    if (this.#internal && (internal || SHARED.has(chunk.type)))
-      this.#internal.#fold({ ...rest, origin }, chunk, withContent)
-    if (internal) return
     let writer: Writer | undefined
-    if (!isGuest(origin)) {
-      this.#ledger.open(origin.runId, entry)
-      if (!this.#isWriter(origin)) this.#writer = this.#content.writer(origin)
-      writer = this.#writer as Writer
-      if (!this.#ledger.isOpen(origin.runId) || this.#ledger.agent(writer.id)?.status) {
-        this.#report(entry, 'after-end')
-        return
-      }
+    if (isGuest(origin)) {
+      if (Object.hasOwn(catalogue, chunk.type) && !isGuestChunk(chunk.type)) return this.#report(entry, 'refused')
+    } else {
+      const same = this.#isWriter(origin)
+      const id = same ? (this.#writer as Writer).id : idOf(origin)
+      if (!this.#ledger.admits(entry, id)) return this.#report(entry, 'after-end')
+      if (!same) this.#writer = { origin, lane: this.#content.lane(origin), id }
+      writer = this.#writer
     }
+    if (internal) this.#internal ??= new Fold(this.#options)
+    if (this.#internal && (internal || SHARED.has(chunk.type))) {
+      this.#internal.#fold({ ...rest, origin }, chunk, withContent)
+    }
+    if (internal) return
     const taken = this.#ledger.apply(entry, chunk)
     if (taken) this.#changes.ledger = true
-    if ('transient' in chunk && chunk.transient) this.#options.onTransient?.(entry as Entry<DataChunk>)
+    if ('transient' in chunk && chunk.transient)
+      this.#tell(() => this.#options.onTransient?.(entry as Entry<DataChunk>))
     else if (taken === false) this.#report(entry, 'refused')
     else if (withContent) {
       const refusal = this.#content.write(entry, chunk, writer)
@@ -175,8 +197,16 @@ export class Fold {
     if (growing?.isGrowing) this.#growing = growing
   }
 
-  #report(entry: Entry, code: Report['code']): void {
-    this.#options.onReport?.({ code, entry })
+  #tell(handler: () => void): void {
+    try {
+      handler()
+    } catch (error) {
+      this.#thrown ??= { error }
+    }
+  }
+
+  #report(entry: Entry, code: Report['code']): undefined {
+    this.#tell(() => this.#options.onReport?.({ code, entry }))
   }
 
   /** The ids of the messages, in order; the same array until one comes, goes or moves. */

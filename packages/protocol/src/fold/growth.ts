@@ -1,9 +1,15 @@
+declare const mark: unique symbol
+
 /** How far a reader has read a growing text; void once what it read was taken back. */
 export interface Mark {
+  readonly [mark]: true
+}
+
+/** What a mark is to the text that gave it. */
+interface Place {
   readonly growth: Growth
   readonly cuts: number
   readonly pieces: number
-  readonly length: number
 }
 
 /** What a text gained since a mark; `reset` says that it is the whole text, because the mark was missing or void. */
@@ -55,8 +61,9 @@ export class Growth {
   /** What came since the mark, at the cost of just that. */
   gained(since?: Mark): Gained {
     const text = this.read()
-    const mark = { growth: this, cuts: this.#cuts, pieces: this.#pieces.length, length: text.length }
-    if (since?.growth !== this || since.cuts !== this.#cuts) return { text, reset: true, mark }
-    return { text: this.#pieces.slice(since.pieces).join(''), reset: false, mark }
+    const place: Place = { growth: this, cuts: this.#cuts, pieces: this.#pieces.length }
+    const from = since as Place | undefined
+    const reset = from?.growth !== this || from.cuts !== this.#cuts
+    return { text: reset ? text : this.#pieces.slice(from.pieces).join(''), reset, mark: place as unknown as Mark }
   }
 }

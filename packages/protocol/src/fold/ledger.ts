@@ -1,68 +1,61 @@
-// The ledger: runs, requests, interrupts, hooks and usage. It only goes forward: no discard and no rewind takes any of it back (law 3).
+// The ledger: runs, their agents and hooks, requests, interrupts and usage. It only goes forward: no discard and no rewind takes any of it
+// back (law 3).
 
 import type { Chunk, Usage } from '../catalogue/chunk.ts'
-import type { Entry, WriterOrigin } from '../entry.ts'
-import { bodyOf, pick } from './body.ts'
-import type { Agent, Hook, Interrupt, Request, Run, View } from './view.ts'
-
-const sum = (a: Usage, b: Usage | undefined): Usage => {
-  const total: Usage = { ...a }
-  for (const key in b) total[key as keyof Usage] = (total[key as keyof Usage] ?? 0) + (b[key as keyof Usage] ?? 0)
-  return total
-}
+import { types } from '../catalogue/types.ts'
+import { type Entry, isGuest, type WriterOrigin } from '../entry.ts'
+import { bodyOf, joinNames, pick } from './body.ts'
+import type { Agent, Hook, Interrupt, Run, RunRequest, View } from './view.ts'
 
 /** What only the ids of agents' messages hold, so that none that came whole can stand in an agent's place. */
 export const AGENT_MARK = '::'
 
-/** The id of an agent's message in a run: another for every two of them, whatever they are called. */
-export const messageIdOf = (runId: string, agentId: string): string =>
-  `${runId.replace(/[%:]/g, char => (char === '%' ? '%25' : '%3A'))}${AGENT_MARK}${agentId}`
+/** The id of an agent's message in a run. */
+export const messageIdOf = (runId: string, agentId: string): string => joinNames(runId, AGENT_MARK, agentId)
 
-type LedgerView = Pick<View, 'runs' | 'requests' | 'interrupts' | 'hooks' | 'usage'>
+const COUNTS = Object.keys(types.usage.fields) as (keyof Usage)[]
+
+function sum(a: Usage, b: Usage | undefined): Usage {
+  const total = { ...a }
+  for (const count of COUNTS) if (b?.[count] !== undefined) total[count] = (total[count] ?? 0) + b[count]
+  return total
+}
+
+type LedgerView = Pick<View, 'runs' | 'agents' | 'requests' | 'interrupts' | 'hooks' | 'usage'>
 
 export class Ledger {
   readonly runs = new Map<string, Run>()
-  readonly #agents = new Map<string, Agent>()
-  readonly #requests = new Map<string, Request>()
+  /** By the ids of their messages. */
+  readonly agents = new Map<string, Agent>()
+  readonly #requests = new Map<string, RunRequest>()
   readonly #interrupts = new Map<string, Interrupt>()
   readonly #open = new Set<string>()
   readonly #hooks: Hook[]
 
   constructor(view?: LedgerView) {
-    for (const run of view?.runs ?? []) {
-      this.runs.set(run.runId, run)
-      for (const agent of run.agents) this.#agents.set(messageIdOf(run.runId, agent.agentId), agent)
-    }
+    for (const run of view?.runs ?? []) this.runs.set(run.runId, run)
+    for (const agent of view?.agents ?? []) this.agents.set(messageIdOf(agent.runId, agent.agentId), agent)
     for (const request of view?.requests ?? []) this.#requests.set(request.runId, request)
     for (const interrupt of view?.interrupts ?? []) this.#ask(interrupt)
     this.#hooks = [...(view?.hooks ?? [])]
   }
 
-  /** An entry opens its run if nobody else did. */
-  open(runId: string, { sequence, timestamp }: Entry): void {
-    if (this.runs.has(runId)) return
-    const run: Run = {
-      runId,
-      status: 'running',
-      at: sequence,
-      startedAt: timestamp,
-      usage: {},
-      discarded: {},
-      agents: [],
+  /** Whether a run has not ended; one that was never seen has not. */
+  isOpen(runId: string | undefined): boolean {
+    const status = runId === undefined ? undefined : this.runs.get(runId)?.status
+    return status === undefined || status === 'running' || status === 'paused'
+  }
+
+  /** Whether a writer may still write: its run and its agent have not ended (law 7). A public entry opens its run if nobody else did. */
+  admits({ origin, sequence, timestamp, internal }: Entry, messageId: string): boolean {
+    const { runId } = origin as WriterOrigin
+    if (!this.isOpen(runId) || this.agents.get(messageId)?.status) return false
+    if (!internal && !this.runs.has(runId)) {
+      this.runs.set(runId, { runId, status: 'running', at: sequence, startedAt: timestamp, usage: {}, discarded: {} })
+      const request = this.#requests.get(runId)
+      if (request?.status === 'waiting') this.#requests.set(runId, { ...request, status: 'started' })
     }
-    this.runs.set(runId, run)
-    const request = this.#requests.get(runId)
-    if (request?.status === 'waiting') this.#requests.set(runId, { ...request, status: 'started' })
-  }
-
-  isOpen(runId: string): boolean {
-    const status = this.runs.get(runId)?.status
-    return status === 'running' || status === 'paused'
-  }
-
-  /** The sub-agent of a message, if it is of one. */
-  agent(messageId: string): Agent | undefined {
-    return this.#agents.get(messageId)
+    return true
   }
 
   get openInterrupts(): Interrupt[] {
@@ -71,17 +64,15 @@ export class Ledger {
 
   /** Takes down what an entry says for the ledger: true where it did, false where that does not fit, undefined where it says nothing. */
   apply(entry: Entry, chunk: Chunk): boolean | undefined {
-    const { sequence: at, timestamp } = entry
-    const { runId, lane, agentId: parentId } = entry.origin as WriterOrigin
-    const run = this.runs.get(runId)
     switch (chunk.type) {
       case 'run-requested':
         if (this.#requests.has(chunk.runId) || this.runs.has(chunk.runId)) return false
-        this.#requests.set(chunk.runId, { ...bodyOf(chunk), status: 'waiting', at })
+        this.#requests.set(chunk.runId, { ...bodyOf(chunk), status: 'waiting', at: entry.sequence })
         return true
       case 'stop-requested': {
         const request = this.#requests.get(chunk.runId)
-        if (this.isOpen(chunk.runId)) return this.#set(chunk.runId, { stopRequested: true })
+        if (this.runs.has(chunk.runId) && this.isOpen(chunk.runId))
+          return this.#set(chunk.runId, { stopRequested: true })
         if (request?.status !== 'waiting') return false
         this.#requests.set(chunk.runId, { ...request, status: 'removed' })
         return true
@@ -92,32 +83,45 @@ export class Ledger {
         return this.#ask({ ...interrupt, status: 'answered', response: chunk.response })
       }
     }
-    // The rest is for writers.
-    if (run === undefined || parentId === undefined) return undefined
+    return isGuest(entry.origin) ? undefined : this.#applyWriter(entry, chunk, entry.origin)
+  }
+
+  #applyWriter(entry: Entry, chunk: Chunk, { runId, lane, agentId }: WriterOrigin): boolean | undefined {
+    const { sequence: at, timestamp } = entry
+    const { usage, discarded } = this.runs.get(runId) as Run
     switch (chunk.type) {
       case 'run-started':
-        return this.#set(runId, bodyOf(chunk))
+        return this.#set(runId, pick(chunk, 'program', 'resumes'))
       case 'run-paused':
-        return this.#set(runId, { ...bodyOf(chunk), status: 'paused' })
+        return this.#set(runId, { status: 'paused', ...pick(chunk, 'reason', 'awaits') })
       case 'run-resumed':
         return this.#set(runId, { status: 'running' })
       case 'run-finished':
         for (const interrupt of this.openInterrupts) {
           if (interrupt.runId === runId) this.#ask({ ...interrupt, status: 'void' })
         }
-        return this.#set(runId, { ...bodyOf(chunk), finishedAt: timestamp })
+        return this.#set(runId, { finishedAt: timestamp, ...pick(chunk, 'status', 'checkpointId', 'reason') })
       case 'step-finish':
-        return this.#set(runId, { usage: sum(run.usage, chunk.usage) })
+        return this.#set(runId, { usage: sum(usage, chunk.usage) })
       case 'step-discarded':
-        return this.#set(runId, { discarded: sum(run.discarded, chunk.usage) })
+        return this.#set(runId, { discarded: sum(discarded, chunk.usage) })
       case 'subagent-start':
       case 'subagent-end': {
         const id = messageIdOf(runId, chunk.agentId)
-        const known = this.agent(id)
-        if (known && (known.status || chunk.type === 'subagent-start')) return false
-        const agent: Agent = { parentId, startedAt: timestamp, ...known, ...bodyOf(chunk) }
-        this.#agents.set(id, agent)
-        return this.#set(runId, { agents: [...run.agents.filter(other => other !== known), agent] })
+        const known = this.agents.get(id)
+        const ends = chunk.type === 'subagent-end'
+        // The root agent is no child, and nobody is their own.
+        if (chunk.agentId === runId || (ends ? known?.status : known || chunk.agentId === agentId)) return false
+        const parentId = agentId === chunk.agentId ? runId : agentId
+        this.agents.set(id, {
+          runId,
+          parentId,
+          startedAt: timestamp,
+          ...known,
+          ...pick(chunk, 'agentId', 'agentType', 'toolCallId'),
+          ...(ends && pick(chunk, 'status', 'result', 'reason')),
+        })
+        return true
       }
       case 'interrupt':
         if (this.#interrupts.has(chunk.interruptId)) return false
@@ -126,8 +130,11 @@ export class Ledger {
         return this.#set(runId, { note: chunk.message })
       case 'error':
         return this.#set(runId, { error: bodyOf(chunk) })
-      case 'run-context':
-        return this.#set(runId, { ...bodyOf(chunk), ...pick(entry, 'blobs') })
+      case 'run-context': {
+        const { blobs, ...run } = this.runs.get(runId) as Run
+        this.runs.set(runId, { ...run, context: chunk.context, ...pick(entry, 'blobs') })
+        return true
+      }
       case 'hook-completed':
         this.#hooks.push({ ...bodyOf(chunk), runId, ...pick(entry, 'blobs') })
         return true
@@ -154,6 +161,7 @@ export class Ledger {
     const runs = [...this.runs.values()]
     return {
       runs,
+      agents: [...this.agents.values()],
       requests: [...this.#requests.values()],
       interrupts: [...this.#interrupts.values()],
       hooks: [...this.#hooks],

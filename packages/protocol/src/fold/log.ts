@@ -1,22 +1,42 @@
-import type { Entry } from '../entry.ts'
-import { Fold, type FoldOptions } from './fold.ts'
+import { type Entry, isGuest } from '../entry.ts'
+import { ProtocolError } from '../error.ts'
+import { Fold, type FoldOptions, rewindOf } from './fold.ts'
+import { Ledger, messageIdOf } from './ledger.ts'
+import type { View } from './view.ts'
 
-/** Folds a whole log, rewinds and all, in one pass: what a rewind cut is folded only into what no rewind takes back. */
-export function foldLog(entries: readonly Entry[], options?: FoldOptions): Fold {
+/**
+ * Folds a log, rewinds and all, in one pass: what a rewind cut is folded only into what no rewind takes back. With a view it goes on
+ * from there, with the entries after it; a rewind to before it is refused, because its content is not at hand.
+ */
+export function foldLog(entries: readonly Entry[], options?: FoldOptions, from?: View): Fold {
+  const head = from?.head ?? 0
+  // Which rewinds count is known only on the way forward: not those of a run that has ended.
+  const ledger = new Ledger(from)
+  const targets = entries.map(entry => {
+    const { origin } = entry
+    if (isGuest(origin) || !ledger.admits(entry, messageIdOf(origin.runId, origin.agentId))) return undefined
+    if (!entry.internal) ledger.apply(entry, entry.chunk)
+    return rewindOf(entry)
+  })
   const cuts: [from: number, to: number][] = []
   for (let i = entries.length - 1; i >= 0; i--) {
-    const { chunk, sequence } = entries[i] as Entry
-    if (chunk.type !== 'rewind' || chunk.toSequence >= sequence) continue
+    const target = targets[i]
+    if (target === undefined) continue
+    if (target < head)
+      throw new ProtocolError(
+        'invalid-view',
+        `rewind to ${target}: expected a view from there or before, found ${head}`,
+      )
     const to = i + 1
-    while (i > 0 && (entries[i - 1] as Entry).sequence > chunk.toSequence) i--
+    while (i > 0 && (entries[i - 1] as Entry).sequence > target) i--
     cuts.push([i, to])
   }
-  const fold = new Fold(options)
+  const fold = from ? Fold.from(from, options) : new Fold(options)
   let at = 0
-  for (const [from, to] of cuts.reverse()) {
-    fold.apply(entries.slice(at, from))
-    fold.skip(entries.slice(from, to))
-    at = to
+  for (const [start, end] of cuts.reverse()) {
+    fold.apply(entries.slice(at, start))
+    fold.skip(entries.slice(start, end))
+    at = end
   }
   fold.apply(entries.slice(at))
   return fold

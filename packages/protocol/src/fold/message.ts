@@ -36,9 +36,9 @@ export class MessageCell {
 
   /** The sequence of its first surviving write, or undefined where none survived. */
   get at(): number | undefined {
-    let at: number | undefined
-    for (const { part } of this.parts.values()) if (at === undefined || part.at < at) at = part.at
-    return at
+    // The parts stand in the order in which they were first written.
+    for (const { part } of this.parts.values()) return part.at
+    return undefined
   }
 
   add(part: AnyPart): PartCell {
@@ -66,7 +66,7 @@ export class MessageCell {
 
   #build(ledger: Ledger): Message {
     const { author } = this
-    const { runId = '' } = author
+    const { runId, id } = author
     const parts: Part[] = []
     let meta: Meta | undefined
     for (const cell of this.parts.values()) {
@@ -74,8 +74,8 @@ export class MessageCell {
       if (part.type === 'meta') meta = part as Meta
       else parts.push(part as Part)
     }
-    const run = ledger.runs.get(runId)
-    const agent = ledger.agent(author.id)
+    const run = runId === undefined ? undefined : ledger.runs.get(runId)
+    const agent = ledger.agents.get(id)
     const status = !run ? 'sent' : meta?.aborted ? 'cancelled' : STATUS[agent?.status ?? run.status]
     const { type, key, at, ...beside } = meta ?? {}
     return {
@@ -85,8 +85,8 @@ export class MessageCell {
       parts,
       ...beside,
       ...(at !== undefined && { metaAt: at }),
-      ...(status === 'error' && run?.error && { error: run.error }),
-      ...(agent && { parent: { messageId: messageIdOf(runId, agent.parentId), toolCallId: agent.toolCallId } }),
+      ...(run?.status === 'failed' && run.error && { error: run.error }),
+      ...(agent && { parent: { messageId: messageIdOf(agent.runId, agent.parentId), toolCallId: agent.toolCallId } }),
     }
   }
 }

@@ -21,9 +21,9 @@ interface Old {
 export class PartCell extends Cell {
   readonly message: MessageCell
   part: AnyPart
-  /** The type and id of the deltas that it takes. */
+  /** The type of the deltas that it takes, and the field that names it in them. */
   readonly takes: string
-  readonly id: string | undefined
+  readonly field: 'id' | 'toolCallId'
   /** The text of a text part, or of a call's input while it streams; ahead of `part` when `#stale`. */
   growth: Growth | undefined
   /** Its change stands in the changes already. */
@@ -37,8 +37,13 @@ export class PartCell extends Cell {
     this.message = message
     this.part = part
     this.takes = isTool(part) ? 'tool-input-delta' : `${part.type}-delta`
-    this.id = isTool(part) ? part.toolCallId : (part as TextPart).id
+    this.field = isTool(part) ? 'toolCallId' : 'id'
     this.set(part)
+  }
+
+  /** What names it. */
+  get id(): string | undefined {
+    return (this.part as { id?: string; toolCallId?: string })[this.field]
   }
 
   /** Whether it takes deltas now. */
@@ -97,6 +102,12 @@ export class PartCell extends Cell {
     const part = this.read()
     // The text of before is the first `length` characters of what is there.
     this.#old = isText(part) ? { part: { ...part, text: '' }, length: part.text.length } : { part }
+  }
+
+  /** A fact that came in the middle of a draft stays when the draft goes. */
+  revise(next: (part: AnyPart | undefined) => AnyPart | undefined): void {
+    const part = next(this.#old.part)
+    if (part !== undefined) this.#old = { ...this.#old, part }
   }
 
   override undo(): void {

@@ -36,10 +36,8 @@ export const interrupted = (part: ToolPart): ToolPart =>
 
 /** The call after a chunk, or undefined where the chunk does not fit it. `part` is undefined for a call not seen before. */
 export function nextTool(part: ToolPart | undefined, chunk: ToolChunk, base: PartBase): ToolPart | undefined {
-  const call: ToolPart =
-    part && !base.blobs
-      ? part
-      : { type: 'tool', toolName: '', state: 'input-streaming', ...part, ...base, toolCallId: chunk.toolCallId }
+  const { toolCallId } = chunk
+  const call: ToolPart = part ?? { type: 'tool', ...base, toolCallId, toolName: '', state: 'input-streaming' }
   const { state, approval } = call
   const isInput = chunk.type.startsWith('tool-input-')
   if (isSettled(call) || (isInput ? state !== 'input-streaming' : !part)) return undefined

@@ -1,13 +1,7 @@
 // The view: what a session's log says, as plain JSON. It carries what a discard needs, so that a snapshot can be folded on.
 
 import type { Content, Executor, FinishReason, PendingRef, Role, RunStatus, Usage } from '../catalogue/chunk.ts'
-import type {
-  ErrorChunk,
-  HookCompletedChunk,
-  InterruptChunk,
-  RunRequestedChunk,
-  SubagentStartChunk,
-} from '../catalogue/guards.ts'
+import type { ErrorChunk, HookCompletedChunk, InterruptChunk, RunRequestedChunk } from '../catalogue/guards.ts'
 import type { Entry } from '../entry.ts'
 import type { Json, JsonObject } from '../json/value.ts'
 import type { StructuredDraft, StructuredState } from '../structured/accumulator.ts'
@@ -107,7 +101,11 @@ export interface Message {
 }
 
 /** A sub-agent of a run. */
-export interface Agent extends Omit<SubagentStartChunk, 'type'> {
+export interface Agent {
+  readonly runId: string
+  readonly agentId: string
+  readonly agentType: string
+  readonly toolCallId: string
   readonly parentId: string
   readonly startedAt: number
   /** Once it has ended. */
@@ -136,14 +134,13 @@ export interface Run {
   readonly usage: Usage
   /** The share of it that discarded attempts used. */
   readonly discarded: Usage
-  readonly agents: readonly Agent[]
   readonly context?: Json
   /** Of the context. */
   readonly blobs?: Entry['blobs']
 }
 
 /** A run that was asked for. */
-export interface Request extends Omit<RunRequestedChunk, 'type'> {
+export interface RunRequest extends Omit<RunRequestedChunk, 'type'> {
   readonly status: 'waiting' | 'started' | 'removed'
   readonly at: number
 }
@@ -204,7 +201,9 @@ export interface View {
   readonly pendings: readonly Pending[]
   readonly interrupts: readonly Interrupt[]
   readonly runs: readonly Run[]
-  readonly requests: readonly Request[]
+  /** The sub-agents of all runs. */
+  readonly agents: readonly Agent[]
+  readonly requests: readonly RunRequest[]
   readonly hooks: readonly Hook[]
   /** The sum over all runs, discarded attempts included. */
   readonly usage: Usage
