@@ -1,5 +1,5 @@
 // `npm run check`: everything about the code that can be said without running it.
-import { existsSync, mkdtempSync, rmSync } from 'node:fs'
+import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { command, root, seconds } from './command.ts'
@@ -10,6 +10,9 @@ import { tarballs } from './tarball.ts'
 /** What a check found. Its output is shown when it failed, or when it is worth reading anyway. */
 type Finding = { code: number; output: string; always?: boolean }
 
+/** The scripts that write pages from the code; with `--check` they fail when what is there is not what they would write. */
+const generators = ['scripts/reference.ts']
+
 const checks: Record<string, () => Promise<Finding>> = {
   types: () => tool('tsc', '-b', ...packages(root).map(({ folder }) => folder)),
   'types of tests': () => tool('tsc', '-p', 'tsconfig.json'),
@@ -19,7 +22,7 @@ const checks: Record<string, () => Promise<Finding>> = {
   'dead code': () => tool('knip'),
   tarballs: checkTarballs,
   sizes: async () => ({ ...(await tool('size-limit')), always: true }),
-  ...Object.fromEntries(generators().map(file => [`${file} is fresh`, () => tool('node', file, '--check')])),
+  ...Object.fromEntries(generators.map(file => [`${file} is fresh`, () => tool('node', file, '--check')])),
 }
 
 let failed = false
@@ -31,11 +34,6 @@ for (const [name, run] of Object.entries(checks)) {
   console.log(`${code === 0 ? 'ok    ' : 'FAILED'} ${name.padEnd(32)} ${seconds(performance.now() - from).padStart(7)}`)
 }
 process.exitCode = failed ? 1 : 0
-
-/** The scripts that write pages from the code; with `--check` they fail when what is there is not what they would write. */
-function generators(): string[] {
-  return ['scripts/reference.ts'].filter(file => existsSync(join(root, file)))
-}
 
 function tool(name: string, ...args: string[]): Promise<Finding> {
   return command(name, args, { quiet: true })
