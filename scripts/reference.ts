@@ -154,7 +154,7 @@ const text = `${[
   contents(),
   "**Words and facts.** A word streams ahead as part of a lane's draft, and a discard takes it back; a fact waits for the commit and stays.",
   '**Who writes.** The writer drives the run. A guest is anyone else: it may append answers, claims, and requests to stop or to run.',
-  '**Fields.** One with a `?` may be missing. A number is finite, an integer is a safe one, a sequence is an integer from 1, json is anything JSON can say and object a JSON object; `[]` is an array, `{}` an object of such values under any keys. The other types are [below](#named-types).',
+  '**Fields.** One with a `?` may be missing. A number is finite, a count is a safe integer from 0, a sequence one from 1, true and 1 are just that, json is anything JSON can say and object a JSON object; `[]` is an array, `{}` an object of such values under any keys. The other types are [below](#named-types).',
   ...Object.entries(groups).map(([group, about]) => groupText(group, about)),
   ['## Named types', ...Object.entries<NamedType>(types).map(([name, type]) => namedText(name, type))].join('\n\n'),
   entriesText(),

@@ -7,7 +7,7 @@ import { answer, checkText } from '../fixtures/text.ts'
 import { type Job, job } from '../harness/suite.ts'
 
 interface TextFrame {
-  entries: { chunk: { delta: string } }[]
+  entries?: { chunk: { delta: string } }[]
 }
 
 /** Bytes to checked frames. */
@@ -19,7 +19,7 @@ export function decodeFrames(count: number, piece: number, size: number): Job {
       let frames = 0
       const onFrame = (frame: Frame) => {
         frames++
-        for (const { chunk } of (frame as unknown as TextFrame).entries) whole += chunk.delta
+        for (const { chunk } of (frame as unknown as TextFrame).entries ?? []) whole += chunk.delta
       }
       const decoder = new SseDecoder({ onFrame })
       for (const piece of bytes) decoder.push(piece)
@@ -45,7 +45,7 @@ export function parseEvents(count: number, piece: number, size: number, parse: '
         onEvent: event => {
           seen++
           if (parse === 'nothing') return
-          for (const { chunk } of (JSON.parse(event.data) as TextFrame).entries) whole += chunk.delta
+          for (const { chunk } of (JSON.parse(event.data) as TextFrame).entries ?? []) whole += chunk.delta
         },
       })
       for (const piece of bytes) parser.feed(utf8.decode(piece, { stream: true }))

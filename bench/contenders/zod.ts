@@ -21,7 +21,7 @@ const basic: { [name: string]: z.ZodType } = {
   ...enumerations,
   string: text,
   number: z.number(),
-  integer: z.int(),
+  count: z.int().min(0),
   boolean: z.boolean(),
   object: z.record(z.string(), z.unknown()),
 }

@@ -18,7 +18,7 @@ export const origins = {
     lane: 'string',
     agentId: 'string',
     agentType: 'string',
-    step: 'integer',
+    step: 'count',
     node: 'string?',
     model: 'string?',
   },
@@ -27,6 +27,7 @@ export const origins = {
 
 /** Who wrote an entry as the producer of a run: which run, on which lane of it, as which agent, in which step. */
 export interface WriterOrigin {
+  guest?: never
   runId: string
   lane: string
   /** The run's id for the root agent, the id of its `subagent-start` for a child. */
@@ -67,7 +68,7 @@ export interface Entry<C = Chunk> {
 }
 
 /** Tells a guest's origin from a writer's. */
-export const isGuest = (origin: Origin): origin is GuestOrigin => (origin as Partial<GuestOrigin>).guest !== undefined
+export const isGuest = (origin: Origin): origin is GuestOrigin => origin.guest !== undefined
 
 /** Whether two flat objects say the same, as JSON has them, in every field but some; what is not flat counts as different. */
 export function sameFields<T extends object>(a: T, b: T, but: readonly string[] = []): boolean {

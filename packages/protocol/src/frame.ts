@@ -1,3 +1,10 @@
+// Within a version, fields are only added, and a reader ignores those that it does not know. A new type of frame needs a new version: a
+// reader could not tell what it misses, so it refuses both.
+//
+// A session's frames lie between its `open` and one closing frame: `end`, `truncated` or `fail`. Then nothing more comes of it, unless it
+// opens again. A session that cannot be opened gets a `truncated` or `fail` alone. Once a connection has known two sessions every frame
+// names its own; only a `fail` may leave it out, and then it is about the whole connection and closes all of them.
+
 import type { RunStatus } from './catalogue/chunk.ts'
 import type { Fields } from './catalogue/types.ts'
 import type { Entry, Origin } from './entry.ts'
@@ -9,25 +16,25 @@ export const PROTOCOL_VERSION = 1
 /** The fields of each frame, in the notation of the catalogue; `entries` are looked at one by one. */
 export const frames = {
   open: {
-    version: 'integer',
+    version: `${PROTOCOL_VERSION}`,
     session: 'string',
     incarnation: 'string',
-    head: 'integer',
-    heartbeat: 'integer',
+    head: 'count',
+    heartbeat: 'count',
     cursor: 'string',
   },
-  entries: { session: 'string?', after: 'integer?', sequence: 'integer', entries: 'json[]', cursor: 'string' },
-  'caught-up': { session: 'string?', sequence: 'integer', cursor: 'string' },
+  entries: { session: 'string?', after: 'count?', sequence: 'count', entries: 'json[]', cursor: 'string' },
+  'caught-up': { session: 'string?', sequence: 'count', cursor: 'string' },
   status: { session: 'string?', status: 'logStatus' },
   end: { session: 'string?', status: 'endStatus', output: 'json?' },
-  truncated: { session: 'string?', reason: 'truncation', head: 'integer?', floor: 'integer?' },
+  truncated: { session: 'string?', reason: 'truncation', head: 'count?', floor: 'count?' },
   fail: { session: 'string?', code: 'string', message: 'string', recoverable: 'boolean' },
 } as const satisfies Record<string, Fields>
 
 /** Comes first for each session: what this connection is about. */
 export interface OpenFrame {
   type: 'open'
-  version: number
+  version: typeof PROTOCOL_VERSION
   session: string
   incarnation: string
   head: number
@@ -80,7 +87,7 @@ export interface TruncatedFrame {
   floor?: number
 }
 
-/** Closes: this connection's own trouble; `recoverable` says reconnect. */
+/** Closes its session, or all of them where it names none: the connection's own trouble; `recoverable` says reconnect. */
 export interface FailFrame {
   type: 'fail'
   session?: string

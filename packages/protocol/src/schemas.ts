@@ -25,10 +25,11 @@ const asItIs = (name: string, jsonSchema: object): z.ZodType =>
 const schemas = new Map<string, z.ZodType>([
   ['string', z.string()],
   ['number', z.number()],
-  ['integer', z.int()],
+  ['count', z.int().min(0)],
   ['sequence', z.int().min(1)],
   ['boolean', z.boolean()],
   ['true', z.literal(true)],
+  ['1', z.literal(1)],
   ['json', asItIs('json', {})],
   ['object', asItIs('object', { type: 'object' })],
 ])

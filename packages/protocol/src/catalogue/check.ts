@@ -27,6 +27,9 @@ const basic =
   value =>
     test(value) ? undefined : expected(name, value)
 
+const integerFrom = (least: number): Check =>
+  basic(`integer from ${least}`, value => Number.isSafeInteger(value) && (value as number) >= least)
+
 /** JSON as far as one look can tell; what lies inside came from a parser or meets one at the store. */
 const isJson = (value: unknown): boolean => {
   const type = typeof value
@@ -36,10 +39,11 @@ const isJson = (value: unknown): boolean => {
 const checks = new Map<string, Check>([
   ['string', basic('string', value => typeof value === 'string')],
   ['number', basic('number', Number.isFinite)],
-  ['integer', basic('integer', Number.isSafeInteger)],
-  ['sequence', basic('integer from 1', value => Number.isSafeInteger(value) && (value as number) > 0)],
+  ['count', integerFrom(0)],
+  ['sequence', integerFrom(1)],
   ['boolean', basic('boolean', value => typeof value === 'boolean')],
   ['true', basic('true', value => value === true)],
+  ['1', basic('1', value => value === 1)],
   ['json', basic('json', isJson)],
   ['object', basic('object', isObject)],
 ])

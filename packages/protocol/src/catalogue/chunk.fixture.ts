@@ -14,10 +14,11 @@ const json = fc.jsonValue({ maxDepth: 2 })
 const arbitraries = new Map<string, fc.Arbitrary<unknown>>([
   ['string', fc.string()],
   ['number', fc.double({ noNaN: true, noDefaultInfinity: true })],
-  ['integer', fc.maxSafeInteger()],
+  ['count', fc.maxSafeNat()],
   ['sequence', fc.integer({ min: 1, max: Number.MAX_SAFE_INTEGER })],
   ['boolean', fc.boolean()],
   ['true', fc.constant(true)],
+  ['1', fc.constant(1)],
   ['json', json],
   ['object', dictionary(json)],
 ])

@@ -1,5 +1,14 @@
-import { describe, expectTypeOf, it } from 'vitest'
-import type { BlobRef, Entry, entryFields, GuestOrigin, origins, WriterOrigin } from '../entry.ts'
+import { describe, expect, expectTypeOf, it } from 'vitest'
+import {
+  type BlobRef,
+  type Entry,
+  type entryFields,
+  type GuestOrigin,
+  isGuest,
+  type Origin,
+  type origins,
+  type WriterOrigin,
+} from '../entry.ts'
 import type { EntriesFrame, Frame, frames } from '../frame.ts'
 import type { Json, JsonObject } from '../json/value.ts'
 import type {
@@ -100,8 +109,18 @@ describe('the interfaces that stand beside a table', () => {
     type Place = Omit<typeof entryFields, 'origin' | 'chunk'>
     expectTypeOf<Plain<Omit<Entry, 'origin' | 'chunk'>>>().toEqualTypeOf<Plain<FieldsOf<Place>>>()
     expectTypeOf<keyof Entry>().toEqualTypeOf<keyof typeof entryFields>()
-    expectTypeOf<Plain<WriterOrigin>>().toEqualTypeOf<FieldsOf<typeof origins.writer>>()
+    expectTypeOf<Plain<Omit<WriterOrigin, 'guest'>>>().toEqualTypeOf<FieldsOf<typeof origins.writer>>()
     expectTypeOf<Plain<GuestOrigin>>().toEqualTypeOf<FieldsOf<typeof origins.guest>>()
     expectTypeOf<NonNullable<Entry['blobs']>[string]>().toEqualTypeOf<BlobRef>()
+  })
+
+  it("let no origin be a writer's and a guest's", () => {
+    const writer = { runId: 'r', lane: 'main', agentId: 'r', agentType: 'helper', step: 1 }
+    const good: Origin[] = [writer, { guest: 'ann', runId: 'r', lane: 'main' }]
+    // @ts-expect-error A guest has no agent and no step.
+    const both: Origin = { guest: 'ann', runId: 'r', lane: 'main', agentId: 'r', agentType: 'helper', step: 1 }
+    const guest = { ...writer, guest: 'ann' }
+    expectTypeOf(guest).not.toExtend<WriterOrigin>()
+    expect([...good, both].map(isGuest)).toEqual([false, true, true])
   })
 })

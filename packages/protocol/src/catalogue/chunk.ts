@@ -7,10 +7,11 @@ import type { types } from './types.ts'
 type Basic = {
   string: string
   number: number
-  integer: number
+  count: number
   sequence: number
   boolean: boolean
   true: true
+  '1': 1
   json: Json
   object: JsonObject
 }

@@ -6,7 +6,7 @@ import { catalogue, dataRow, type Row } from './table.ts'
 import { type Fields, type NamedType, types } from './types.ts'
 import { isGuestChunk, isWord } from './validate.ts'
 
-const basic = ['string', 'number', 'integer', 'sequence', 'boolean', 'true', 'json', 'object']
+const basic = ['string', 'number', 'count', 'sequence', 'boolean', 'true', '1', 'json', 'object']
 const known = new Set([...basic, ...Object.keys(types)])
 const rows: readonly (readonly [string, Row])[] = Object.entries({ ...catalogue, 'data-*': dataRow })
 const typesWhere = (test: (row: Row) => boolean): string[] => rows.filter(([, row]) => test(row)).map(([type]) => type)

@@ -31,7 +31,7 @@ export interface Row {
 
 /** Every chunk type but the open `data-*`. */
 export const catalogue = {
-  /** A whole message, such as a user's; the first of a turn stands next to its `run-started`. */
+  /** A whole message, such as a user's; the first of a turn stands next to its `run-started`. Its id must not contain `::`, which marks the messages of agents. */
   message: {
     group: 'message',
     fields: { messageId: 'string', role: 'role', parts: 'content[]', metadata: 'object?' },
@@ -206,7 +206,7 @@ export const catalogue = {
   output: { group: 'state', fields: { output: 'json' } },
 
   /** A step begins: one model call with its tools, or one execution of a node. */
-  'step-start': { group: 'step', word: true, fields: { stepId: 'string?', attempt: 'integer?' } },
+  'step-start': { group: 'step', word: true, fields: { stepId: 'string?', attempt: 'count?' } },
   /** A model call ended, with what it used and why it stopped. */
   'step-finish': {
     group: 'step',
@@ -221,12 +221,12 @@ export const catalogue = {
   /** Ends a commit: seals the draft of its own lane, and no other. */
   'checkpoint-created': {
     group: 'step',
-    fields: { checkpointId: 'string', stepCount: 'integer?', closesStep: 'boolean?' },
+    fields: { checkpointId: 'string', stepCount: 'count?', closesStep: 'boolean?' },
   },
-  /** Takes back the draft of its own lane; `usage` is what the discarded attempt had used. */
+  /** Takes back the draft of its own lane; `usage` repeats what the `step-finish` of the discarded attempt had counted. */
   'step-discarded': {
     group: 'step',
-    fields: { reason: 'string', stepId: 'string?', attempt: 'integer?', usage: 'usage?' },
+    fields: { reason: 'string', stepId: 'string?', attempt: 'count?', usage: 'usage?' },
   },
 
   /** A sub-agent begins, for a call of its parent; `agentId` and `lane` are the child's. */
@@ -270,7 +270,7 @@ export const catalogue = {
   /** What a hook returned, so that a node which starts again does not ask again. */
   'hook-completed': {
     group: 'workflow',
-    fields: { hookId: 'string', hook: 'string', result: 'json?', emissions: 'integer?' },
+    fields: { hookId: 'string', hook: 'string', result: 'json?', emissions: 'count?' },
   },
   /** What the server's own `context` returned for this run. */
   'run-context': { group: 'workflow', fields: { context: 'json' } },
@@ -295,7 +295,7 @@ export const catalogue = {
   /** A paused run goes on. */
   'run-resumed': {
     group: 'run',
-    fields: { mode: 'resumeMode', fromCheckpointId: 'string?', fromStepCount: 'integer?' },
+    fields: { mode: 'resumeMode', fromCheckpointId: 'string?', fromStepCount: 'count?' },
   },
   /** Asks the named run to stop, or takes the named request back. */
   'stop-requested': { group: 'run', guest: true, fields: { runId: 'string', reason: 'string?' } },
@@ -307,7 +307,7 @@ export const catalogue = {
   /** Another writer took the run over. */
   'executor-superseded': { group: 'run', fields: { reason: 'string?' } },
   /** Takes the session back to an earlier place; only what it shows, never what was asked, answered or used. */
-  rewind: { group: 'run', fields: { toSequence: 'integer', reason: 'string' } },
+  rewind: { group: 'run', fields: { toSequence: 'count', reason: 'string' } },
 
   /** Something went wrong; says nothing about whether the run ends. */
   error: {

@@ -1,6 +1,6 @@
 // The notation of the table, and the types that its fields refer to by name.
 //
-// A field is written as the name of its type: a basic one (string, number, integer, sequence, boolean, true, json, object) or one of
+// A field is written as the name of its type: a basic one (string, number, count, sequence, boolean, true, 1, json, object) or one of
 // `types`, with `[]` for an array, `{}` for an object of such values under any keys, and `?` for a field that may be missing.
 
 /** Fields by name, each as the name of its type. */
@@ -33,12 +33,12 @@ export const types = {
   /** What a model call used, in tokens; one that the provider does not tell is missing. */
   usage: {
     fields: {
-      inputTokens: 'integer?',
-      outputTokens: 'integer?',
-      totalTokens: 'integer?',
-      reasoningTokens: 'integer?',
-      cachedTokens: 'integer?',
-      cacheWriteTokens: 'integer?',
+      inputTokens: 'count?',
+      outputTokens: 'count?',
+      totalTokens: 'count?',
+      reasoningTokens: 'count?',
+      cachedTokens: 'count?',
+      cacheWriteTokens: 'count?',
     },
   },
   /** One part of a whole message; a kind that is not listed is kept as it is. */
@@ -63,7 +63,7 @@ export const types = {
   /** The message that a requested run begins with. */
   input: { fields: { messageId: 'string', role: 'role', parts: 'content[]', metadata: 'object?' } },
   /** Where a requested run cuts the session before it begins. */
-  cut: { fields: { toSequence: 'integer', reason: 'string' } },
+  cut: { fields: { toSequence: 'count', reason: 'string' } },
   /** One operation of RFC 6902. */
   operation: {
     on: 'op',
@@ -99,5 +99,5 @@ export const types = {
     },
   },
   /** Where a large value went: the store's blob by its hash. */
-  blob: { fields: { hash: 'string', bytes: 'integer' } },
+  blob: { fields: { hash: 'string', bytes: 'count' } },
 } as const satisfies Record<string, NamedType>

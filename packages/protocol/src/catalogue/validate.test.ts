@@ -4,6 +4,7 @@ import { entryFields, origins } from '../entry.ts'
 import { ProtocolError } from '../error.ts'
 import { frames } from '../frame.ts'
 import { runs } from '../runs.fixture.ts'
+import { open } from '../wire/connection.fixture.ts'
 import { fieldsCheck } from './check.ts'
 import { arbitraryChunk, arbitraryEntry, arbitraryFrame } from './chunk.fixture.ts'
 import type { ChunkType } from './chunk.ts'
@@ -58,8 +59,11 @@ describe('a chunk', () => {
     [' text-delta.delta: expected string, found undefined', { type: 'text-delta', id: 'a' }],
     [' text-delta.delta: expected string, found array', { type: 'text-delta', id: 'a', delta: ['x'] }],
     [' text-delta: expected object, found array', Object.assign([], { type: 'text-delta', id: 'a', delta: '' })],
-    [' rewind.toSequence: expected integer, found 1.5', { type: 'rewind', toSequence: 1.5, reason: 'edit' }],
-    [' rewind.toSequence: expected integer, found NaN', { type: 'rewind', toSequence: Number.NaN, reason: 'edit' }],
+    [' rewind.toSequence: expected integer from 0, found 1.5', { type: 'rewind', toSequence: 1.5, reason: 'edit' }],
+    [
+      ' rewind.toSequence: expected integer from 0, found NaN',
+      { type: 'rewind', toSequence: Number.NaN, reason: 'edit' },
+    ],
     [
       ' tool-claimed.until: expected number, found Infinity',
       { type: 'tool-claimed', toolCallId: 'c', until: Number.POSITIVE_INFINITY },
@@ -76,7 +80,7 @@ describe('a chunk', () => {
       { type: 'run-finished', status: 1 },
     ],
     [
-      ' step-finish.usage.inputTokens: expected integer, found string',
+      ' step-finish.usage.inputTokens: expected integer from 0, found string',
       { type: 'step-finish', usage: { inputTokens: '1' } },
     ],
     [
@@ -135,13 +139,14 @@ describe('an entry', () => {
   it.each<[problem: string, change: object]>([
     ['.sequence: expected integer from 1, found 0', { sequence: 0 }],
     ['.timestamp: expected number, found string', { timestamp: '5' }],
+    ['.origin.step: expected integer from 0, found -1', { origin: { ...origin, step: -1 } }],
     ['.origin: expected object, found undefined', { origin: undefined }],
     ['.origin.lane: expected string, found undefined', { origin: { ...origin, lane: undefined } }],
     ['.origin.guest: expected string, found null', { origin: { guest: null } }],
     ['.chunk: expected object, found undefined', { chunk: undefined }],
     ['.chunk text-end.id: expected string, found undefined', { chunk: { type: 'text-end' } }],
     ['.internal: expected true, found false', { internal: false }],
-    ['.blobs["/output"].bytes: expected integer, found undefined', { blobs: { '/output': { hash: 'h' } } }],
+    ['.blobs["/output"].bytes: expected integer from 0, found undefined', { blobs: { '/output': { hash: 'h' } } }],
     ['.blobs["__proto__"]: expected object, found 1', { blobs: JSON.parse('{"__proto__":1}') }],
   ])('says%s', (problem, change) => {
     const value = { ...entry, ...change }
@@ -177,8 +182,17 @@ describe('a frame', () => {
   it.each<[problem: string, value: unknown]>([
     [': expected object, found null', null],
     ['.type: expected string, found undefined', {}],
+    [' open.version: expected 1, found 2', { ...open('a'), version: 2, head: 'of another form' }],
+    [' open.version: expected 1, found string', { ...open('a'), version: '1' }],
+    [' open.head: expected integer from 0, found -1', { ...open('a'), head: -1 }],
+    [' open.heartbeat: expected integer from 0, found -1', { ...open('a'), heartbeat: -1 }],
+    [' entries.after: expected integer from 0, found -1', { ...frame, after: -1 }],
+    [' entries.sequence: expected integer from 0, found -2', { ...frame, sequence: -2 }],
+    [' caught-up.sequence: expected integer from 0, found -1', { type: 'caught-up', sequence: -1, cursor: 'c' }],
+    [' truncated.floor: expected integer from 0, found -1', { type: 'truncated', reason: 'epoch', floor: -1 }],
+    [' truncated.head: expected integer from 0, found -1', { type: 'truncated', reason: 'epoch', head: -1 }],
     [' glow: expected one of open, entries, caught-up, status, end, truncated, fail', { type: 'glow' }],
-    [' entries.sequence: expected integer, found undefined', { type: 'entries' }],
+    [' entries.sequence: expected integer from 0, found undefined', { type: 'entries' }],
     [' entries: expected object, found array', Object.assign([], frame)],
     [
       ' entries.entries[1].chunk.type: expected string, found undefined',

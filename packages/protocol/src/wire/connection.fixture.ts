@@ -4,7 +4,7 @@ import * as fc from 'fast-check'
 import { arbitraryChunk, arbitraryOrigin } from '../catalogue/chunk.fixture.ts'
 import type { Chunk } from '../catalogue/chunk.ts'
 import type { Entry, Origin } from '../entry.ts'
-import { type Frame, PROTOCOL_VERSION } from '../frame.ts'
+import { type Frame, type OpenFrame, PROTOCOL_VERSION } from '../frame.ts'
 import { encodeCursor } from './cursor.ts'
 
 /** Any text: of one to four bytes a character, line ends and halves of surrogate pairs included. */
@@ -21,7 +21,24 @@ const chunk: fc.Arbitrary<Chunk> = fc.oneof(
   fc.constant({ type: 'of-a-later-version', new: [1] } as unknown as Chunk),
 )
 
-type Draft = { of: number; skip: number; last: number; entries: { gap: number; origin: Origin; chunk: Chunk }[] }
+/** Opens a session. */
+export const open = (session: string): OpenFrame => ({
+  type: 'open',
+  version: PROTOCOL_VERSION,
+  session,
+  incarnation: 'i',
+  head: 99,
+  heartbeat: 15_000,
+  cursor: encodeCursor({ sequence: 0, incarnation: 'i', epoch: 'e' }),
+})
+
+type Draft = {
+  of: number
+  skip: number
+  last: number
+  reopens: boolean
+  entries: { gap: number; origin: Origin; chunk: Chunk }[]
+}
 
 const draft = (sessions: number): fc.Arbitrary<Draft> =>
   fc.array(arbitraryOrigin(), { minLength: 1, maxLength: 2 }).chain(origins =>
@@ -29,6 +46,7 @@ const draft = (sessions: number): fc.Arbitrary<Draft> =>
       of: fc.nat(sessions - 1),
       skip: fc.oneof(fc.constant(0), fc.nat(3)),
       last: fc.nat(2),
+      reopens: fc.nat(9).map(n => n === 0),
       entries: fc.array(fc.record({ gap: fc.nat(2), origin: fc.constantFrom(...origins), chunk }), { maxLength: 4 }),
     }),
   )
@@ -42,16 +60,8 @@ export const arbitraryConnection = (): fc.Arbitrary<Frame[]> =>
       const names = Array.from({ length: sessions }, (_, i) => `session-${i}`)
       const positions = names.map(() => 0)
       const cursor = (sequence: number) => encodeCursor({ sequence, incarnation: 'i', epoch: 'e' })
-      const frames: Frame[] = names.map(session => ({
-        type: 'open',
-        version: PROTOCOL_VERSION,
-        session,
-        incarnation: 'i',
-        head: 99,
-        heartbeat: 15_000,
-        cursor: cursor(0),
-      }))
-      for (const { of, skip, last, entries: drafted } of drafts) {
+      const frames: Frame[] = names.map(open)
+      for (const { of, skip, last, reopens, entries: drafted } of drafts) {
         const session = named || sessions > 1 ? { session: names[of] as string } : {}
         const after = (positions[of] as number) + skip
         let sequence = after
@@ -64,6 +74,7 @@ export const arbitraryConnection = (): fc.Arbitrary<Frame[]> =>
         frames.push({ type: 'entries', ...session, after, sequence, entries, cursor: cursor(sequence) })
         if (last === 2) frames.push({ type: 'caught-up', ...session, sequence, cursor: cursor(sequence) })
         if (last === 1) frames.push({ type: 'status', ...session, status: 'paused' })
+        if (reopens) frames.push({ type: 'end', ...session, status: 'paused' }, open(names[of] as string))
       }
       // As JSON has it: there is no `-0` and no `undefined` on a wire.
       return JSON.parse(JSON.stringify(frames)) as Frame[]

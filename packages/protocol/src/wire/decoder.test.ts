@@ -5,7 +5,7 @@ import { describe, expect, it, vi } from 'vitest'
 import { ProtocolError } from '../error.ts'
 import type { Frame } from '../frame.ts'
 import { runs } from '../runs.fixture.ts'
-import { arbitraryConnection } from './connection.fixture.ts'
+import { arbitraryConnection, open } from './connection.fixture.ts'
 import { FrameWriter } from './frames.ts'
 import { encodeNdjson, NDJSON_HEARTBEAT, NdjsonDecoder } from './ndjson.ts'
 import { encodeSse, SSE_HEARTBEAT, SseDecoder } from './sse.ts'
@@ -27,7 +27,7 @@ const formats = [
   },
 ]
 
-const status: Frame = { type: 'status', status: 'active' }
+const first = open('a')
 const utf8 = new TextEncoder()
 
 /** Cuts bytes at the given places, taken modulo their length. */
@@ -80,7 +80,7 @@ describe.each(formats)('$name', ({ encode, Decoder, heartbeat, line }) => {
 
   it('survives a split at every byte, and bytes one by one', () => {
     const frames: Frame[] = [
-      { type: 'status', session: 'a🌾ß\n漢', status: 'active' },
+      open('a🌾ß\n漢'),
       { type: 'end', status: 'completed', output: { text: '\u2028 \ud83d 🌊' } },
     ]
     for (const end of ['\n', '\r\n']) {
@@ -93,15 +93,15 @@ describe.each(formats)('$name', ({ encode, Decoder, heartbeat, line }) => {
   })
 
   it('takes text as well as bytes', () => {
-    const text = `\ufeff${write([status])}`
-    expect(decode([text])).toMatchObject({ frames: [status], error: undefined })
-    expect(decode([...text])).toMatchObject({ frames: [status], error: undefined })
+    const text = `\ufeff${write([first])}`
+    expect(decode([text])).toMatchObject({ frames: [first], error: undefined })
+    expect(decode([...text])).toMatchObject({ frames: [first], error: undefined })
   })
 
   it('without a writer leaves nothing out that another frame would have to tell', () => {
     const frame: Frame = { type: 'entries', after: 1, sequence: 2, entries: [], cursor: '2' }
-    const decoded = decode([encode(frame), encode({ ...frame, after: 2, sequence: 3, cursor: '3' })])
-    expect(decoded.frames).toMatchObject([{ after: 1 }, { after: 2 }])
+    const decoded = decode([encode(first), encode(frame), encode({ ...frame, after: 2, sequence: 3, cursor: '3' })])
+    expect(decoded.frames).toMatchObject([first, { after: 1 }, { after: 2 }])
   })
 
   it('law 10: writes no internal entry', () => {
@@ -110,8 +110,8 @@ describe.each(formats)('$name', ({ encode, Decoder, heartbeat, line }) => {
     const entries = [{ sequence: 1, timestamp: 1, origin, chunk, internal: true } as const]
     const frame: Frame = { type: 'entries', after: 0, sequence: 1, entries, cursor: '1' }
     expect(encode(frame)).not.toContain('secret')
-    expect(encode(frame, new FrameWriter())).not.toContain('secret')
-    expect(decode([encode(frame)]).frames).toEqual([{ ...frame, entries: [] }])
+    expect(write([first, frame])).not.toContain('secret')
+    expect(decode([write([first, frame])]).frames).toEqual([first, { ...frame, entries: [] }])
   })
 
   it.each([
@@ -130,18 +130,18 @@ describe.each(formats)('$name', ({ encode, Decoder, heartbeat, line }) => {
       'entries without a place',
       '{"type":"entries","sequence":1,"entries":[],"cursor":"1"}',
       'invalid-frame',
-      'frame entries.after: expected integer',
+      'frame entries.after: expected integer from 0',
     ],
   ])('refuses %s, after the frames before it', (_, data, code, message) => {
-    const decoded = decode([line(JSON.stringify(status)) + line(data) + line(JSON.stringify(status))])
-    expect(decoded.frames).toEqual([status])
+    const decoded = decode([line(JSON.stringify(first)) + line(data) + line(JSON.stringify(first))])
+    expect(decoded.frames).toEqual([first])
     expect(decoded.error).toBeInstanceOf(ProtocolError)
     expect(decoded.error).toMatchObject({ code, message: expect.stringContaining(message) })
   })
 
   it('is over after an error', () => {
     const { decoder, error, frames } = decode([line('nonsense')])
-    expect(() => decoder.push(line(JSON.stringify(status)))).toThrow(error as Error)
+    expect(() => decoder.push(line(JSON.stringify(first)))).toThrow(error as Error)
     expect(() => decoder.end()).toThrow(error as Error)
     expect(frames).toEqual([])
   })
@@ -152,29 +152,29 @@ describe.each(formats)('$name', ({ encode, Decoder, heartbeat, line }) => {
         throw undefined
       },
     })
-    const attempt = () => decoder.push(line(JSON.stringify(status)))
+    const attempt = () => decoder.push(line(JSON.stringify(first)))
     expect(attempt).toThrow()
     expect(attempt).toThrow()
   })
 
   it('drops a frame that the end cuts off', () => {
-    const text = write([status, status])
-    expect(decode([text.slice(0, -5)])).toMatchObject({ frames: [status], error: undefined })
+    const text = write([first, first])
+    expect(decode([text.slice(0, -5)])).toMatchObject({ frames: [first], error: undefined })
   })
 
   describe('the bound', () => {
-    const long = { ...status, session: 'x'.repeat(200) } satisfies Frame
+    const long = { ...first, session: 'x'.repeat(200) } satisfies Frame
     const length = JSON.stringify(long).length
 
     it.each(['\n', '\r\n'])(
       'lets a frame of its length pass and refuses one character more, at every split (%j)',
       end => {
-        const text = write([status, long]).replaceAll('\n', end)
+        const text = write([first, long]).replaceAll('\n', end)
         for (let at = 0; at <= text.length; at++) {
           const pieces = [text.slice(0, at), text.slice(at)]
-          expect(decode(pieces, length)).toMatchObject({ frames: [status, long], error: undefined })
+          expect(decode(pieces, length)).toMatchObject({ frames: [first, long], error: undefined })
           const { frames, error } = decode(pieces, length - 1)
-          expect(frames).toEqual([status])
+          expect(frames).toEqual([first])
           expect(error).toMatchObject({
             code: 'line-too-long',
             message: `frame 2: expected at most ${length - 1} characters`,
@@ -195,15 +195,15 @@ describe.each(formats)('$name', ({ encode, Decoder, heartbeat, line }) => {
     })
 
     it('is 8 Mi characters by default', () => {
-      const fits = JSON.stringify({ ...status, session: '' }).length
-      const frame = (size: number) => line(JSON.stringify({ ...status, session: 'x'.repeat(size - fits) }))
-      expect(decode([frame(8 * 1024 * 1024)])).toMatchObject({ frames: [{ status: 'active' }], error: undefined })
+      const fits = JSON.stringify({ ...first, session: '' }).length
+      const frame = (size: number) => line(JSON.stringify({ ...first, session: 'x'.repeat(size - fits) }))
+      expect(decode([frame(8 * 1024 * 1024)])).toMatchObject({ frames: [{ type: 'open' }], error: undefined })
       expect(decode([frame(8 * 1024 * 1024 + 1)]).error).toMatchObject({ code: 'line-too-long' })
     })
   })
 
   it('a long frame in many pieces costs what its length does', () => {
-    const text = line(JSON.stringify({ ...status, session: 'x'.repeat(2_000_000) }))
+    const text = line(JSON.stringify({ ...first, session: 'x'.repeat(2_000_000) }))
     const pieces = Array.from({ length: Math.ceil(text.length / 8) }, (_, i) => text.slice(i * 8, i * 8 + 8))
     const from = performance.now()
     expect(decode(pieces).frames).toHaveLength(1)
@@ -238,13 +238,13 @@ describe.each(formats)('$name', ({ encode, Decoder, heartbeat, line }) => {
           },
         )
         .map(parts => utf8.encode(parts.join(''))),
-      fc.constant(utf8.encode(line(JSON.stringify(status)))),
+      fc.constant(utf8.encode(line(JSON.stringify(first)))),
     )
     fc.assert(
       fc.property(fc.array(noise, { maxLength: 8 }), pieces => {
         const { frames, heartbeats, error } = decode(pieces)
         if (error !== undefined) expect(error).toBeInstanceOf(ProtocolError)
-        for (const frame of frames) expect(frame).toEqual(status)
+        for (const frame of frames) expect(frame).toEqual(first)
         const whole = new Uint8Array(pieces.flatMap(piece => [...piece]))
         expect(decode([whole])).toMatchObject({ frames, heartbeats, error })
         const bounded = decode(pieces, 40).error
@@ -270,7 +270,7 @@ describe.each(formats)('$name', ({ encode, Decoder, heartbeat, line }) => {
 
   it('needs nobody who listens to heartbeats', () => {
     const onFrame = vi.fn()
-    new Decoder({ onFrame }).push(heartbeat + write([status]))
-    expect(onFrame).toHaveBeenCalledExactlyOnceWith(status)
+    new Decoder({ onFrame }).push(heartbeat + write([first]))
+    expect(onFrame).toHaveBeenCalledExactlyOnceWith(first)
   })
 })

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest'
 import type { Entry, Origin } from '../entry.ts'
 import type { EntriesFrame, Frame, WireFrame } from '../frame.ts'
 import { runs } from '../runs.fixture.ts'
-import { arbitraryConnection } from './connection.fixture.ts'
+import { arbitraryConnection, open } from './connection.fixture.ts'
 import { continuityOf, FrameReader, FrameWriter, packFrame } from './frames.ts'
 
 const writer: Origin = { runId: 'r', lane: 'main', agentId: 'r', agentType: 'poet', step: 1 }
@@ -24,16 +24,6 @@ const entries = (after: number, sequence: number, of: Entry[] = [], session?: st
   sequence,
   entries: of,
   cursor: String(sequence),
-})
-
-const open = (session: string): Frame => ({
-  type: 'open',
-  version: 1,
-  session,
-  incarnation: 'i',
-  head: 9,
-  heartbeat: 1000,
-  cursor: '0',
 })
 
 /** The frame as it would come out of JSON at the other side. */
@@ -76,6 +66,7 @@ describe('packing', () => {
     const frame = entries(0, 3, [entry(1), entry(2), entry(3, guest, { internal: true })])
     const before = structuredClone(frame)
     const frameWriter = new FrameWriter()
+    frameWriter.write(open('a'))
     frameWriter.write(frame)
     frameWriter.write({ ...frame, after: 3, sequence: 6 })
     expect(frame).toEqual(before)
@@ -88,9 +79,8 @@ describe('the writer', () => {
   })
 
   it('counts each session by itself', () => {
-    expect(
-      afters([entries(4, 5, [], 'a'), entries(5, 6, [], 'b'), entries(5, 6, [], 'a'), entries(6, 7, [], 'b')]),
-    ).toEqual([4, 5, undefined, undefined])
+    const frames = [entries(4, 5, [], 'a'), entries(5, 6, [], 'b'), entries(5, 6, [], 'a'), entries(6, 7, [], 'b')]
+    expect(afters([open('a'), open('b'), ...frames]).slice(2)).toEqual([4, 5, undefined, undefined])
   })
 
   it('writes `after` again when a session opens again', () => {
@@ -100,14 +90,85 @@ describe('the writer', () => {
   it('takes a session by its name and by its `open` for the same', () => {
     expect(afters([open('a'), entries(0, 2), entries(2, 3, [], 'a')])).toEqual([undefined, 0, undefined])
   })
+})
 
-  it('refuses a frame without a session where several share the connection', () => {
-    const frameWriter = new FrameWriter()
-    frameWriter.write(open('a'))
-    frameWriter.write(open('b'))
-    expect(() => frameWriter.write(entries(0, 1))).toThrow(
-      invalid('frame entries.session: expected string where sessions share a connection'),
-    )
+const closing: Frame[] = [
+  { type: 'end', status: 'completed' },
+  { type: 'truncated', reason: 'epoch' },
+  { type: 'fail', code: 'c', message: 'm', recoverable: true },
+]
+const others: Frame[] = [
+  entries(0, 1),
+  { type: 'caught-up', sequence: 0, cursor: '0' },
+  { type: 'status', status: 'active' },
+]
+const all = [...others, ...closing]
+const named = (frame: Frame, session: string) => ({ ...frame, session }) as Frame
+
+describe.each<[string, (...frames: Frame[]) => void]>([
+  ['writer', (...frames) => void afters(frames)],
+  [
+    'reader',
+    (...frames) => {
+      const reader = new FrameReader()
+      for (const frame of frames) reader.read(wire(frame))
+    },
+  ],
+])('the sessions of a connection, for the %s', (_side, take) => {
+  const notOpen = (type: string, session: string) =>
+    invalid(`frame ${type}.session: expected one that is open, found ${session}`)
+
+  it.each(all.filter(({ type }) => type !== 'fail').map(frame => [frame.type, frame]))(
+    'need a name in every frame once there are two, closed ones too: %s',
+    (type, frame) => {
+      const nameless = invalid(
+        `frame ${type}.session: expected string where sessions share a connection, found undefined`,
+      )
+      expect(() => take(open('a'), frame)).not.toThrow()
+      expect(() => take(open('a'), open('b'), named(frame, 'a'), named(frame, 'b'))).not.toThrow()
+      expect(() => take(open('a'), open('b'), frame)).toThrow(nameless)
+      for (const close of closing) expect(() => take(open('a'), open('b'), named(close, 'b'), frame)).toThrow(nameless)
+    },
+  )
+
+  it.each([...others, closing[0] as Frame].map(frame => [frame.type, frame]))('are opened first: %s', (type, frame) => {
+    expect(() => take(frame)).toThrow(notOpen(type, 'undefined'))
+    expect(() => take(named(frame, 'a'))).toThrow(notOpen(type, '"a"'))
+    expect(() => take(open('b'), named(frame, 'a'))).toThrow(notOpen(type, '"a"'))
+  })
+
+  it.each(closing.slice(1).map(frame => [frame.type, frame]))('that cannot be opened get %s alone', (type, frame) => {
+    expect(() => take(open('b'), named(frame, 'a'), named(others[0] as Frame, 'b'))).not.toThrow()
+    expect(() => take(named(frame, 'a'), named(frame, 'a'))).toThrow(notOpen(type, '"a"'))
+    expect(() => take(frame, others[0] as Frame)).toThrow(notOpen('entries', 'undefined'))
+    expect(() => take(frame, open('a'), others[0] as Frame)).not.toThrow()
+  })
+
+  it.each(closing.map(frame => [frame.type, frame]))('are over after %s, until they open again', (_type, close) => {
+    for (const frame of all) {
+      const over = notOpen(frame.type, '"a"')
+      expect(() => take(open('a'), named(close, 'a'), named(frame, 'a'))).toThrow(over)
+      if (frame.type !== 'fail') expect(() => take(open('a'), close, frame)).toThrow(over)
+      expect(() => take(open('a'), close, open('a'), frame)).not.toThrow()
+      expect(() => take(open('a'), open('b'), named(close, 'a'), named(frame, 'b'))).not.toThrow()
+    }
+  })
+
+  it('are all closed by a `fail` without a name, which may come at any time', () => {
+    const fail = closing[2] as Frame
+    expect(() => take(fail)).not.toThrow()
+    expect(() => take(open('a'), closing[0] as Frame, fail)).not.toThrow()
+    for (const session of ['a', 'b']) {
+      for (const frame of all)
+        expect(() => take(open('a'), open('b'), fail, named(frame, session))).toThrow(
+          notOpen(frame.type, `"${session}"`),
+        )
+      expect(() => take(open('a'), open('b'), fail, open(session), named(others[0] as Frame, session))).not.toThrow()
+    }
+  })
+
+  it('are not shown whole where their name is long', () => {
+    expect(() => take(named(others[0] as Frame, 'x'.repeat(1000)))).toThrow(notOpen('entries', `"${'x'.repeat(39)}`))
   })
 })
 
@@ -125,7 +186,9 @@ describe('the reader', () => {
 
   it('gives entries that inherit an origin the same object', () => {
     const frame = entries(0, 4, [entry(1), entry(2, { ...writer }), entry(3, guest), entry(4, { ...guest })])
-    const { entries: read } = new FrameReader().read(wire(packFrame(frame))) as EntriesFrame
+    const reader = new FrameReader()
+    reader.read(open('a'))
+    const { entries: read } = reader.read(wire(packFrame(frame))) as EntriesFrame
     expect(read[1]?.origin).toBe(read[0]?.origin)
     expect(read[3]?.origin).toBe(read[2]?.origin)
     expect(read[2]?.origin).not.toBe(read[1]?.origin)
@@ -140,23 +203,22 @@ describe('the reader', () => {
     expect(read(entries(0, 4))).toMatchObject({ after: 3 })
     reader.read(open('b'))
     expect(read(entries(0, 5, [], 'a'))).toMatchObject({ after: 4 })
-    expect(() => read(entries(0, 6))).toThrow(
-      invalid('frame entries.session: expected string where sessions share a connection'),
-    )
   })
 
   it.each<[string, WireFrame, string]>([
     [
       'a first frame without `after`',
       { ...entries(0, 1), after: undefined },
-      'after: expected integer in the first frame of a session, found undefined',
+      'after: expected integer from 0 in the first frame of a session, found undefined',
     ],
     ['a frame that goes back', entries(5, 4), 'sequence: expected at least 5, found 4'],
     ['an entry before the frame', entries(5, 6, [entry(5)]), 'entries[0].sequence: expected 6 to 6, found 5'],
     ['an entry past the frame', entries(5, 6, [entry(7)]), 'entries[0].sequence: expected 6 to 6, found 7'],
     ['an entry twice', entries(5, 9, [entry(7), entry(7)]), 'entries[1].sequence: expected 8 to 9, found 7'],
   ])('refuses %s', (_, frame, problem) => {
-    expect(() => new FrameReader().read(frame)).toThrow(invalid(`frame entries.${problem}`))
+    const reader = new FrameReader()
+    reader.read(open('a'))
+    expect(() => reader.read(frame)).toThrow(invalid(`frame entries.${problem}`))
   })
 })
 
@@ -199,6 +261,7 @@ describe('continuity', () => {
           // A server replays from the client's position, or from before it; then the faults run out and it serves well.
           const frameWriter = new FrameWriter()
           const reader = new FrameReader()
+          reader.read(frameWriter.write(open('a')))
           let at = connections++ % 2 === 0 ? position : Math.max(0, position - 2)
           let healthy = true
           while (healthy && at < head) {

@@ -2,8 +2,8 @@
 // sequence, and the origin that is the previous entry's. Writer and reader live here together so that they cannot drift.
 
 import { type Origin, sameFields } from '../entry.ts'
-import { ProtocolError } from '../error.ts'
 import type { Frame, WireEntry, WireFrame } from '../frame.ts'
+import { mismatch, show } from '../mismatch.ts'
 
 /** How a frame lies to what a client has: only the next one is applied; after a gap or an overlap the client asks again from its cursor. */
 export type Continuity = 'next' | 'duplicate' | 'overlap' | 'gap'
@@ -12,7 +12,7 @@ export type Continuity = 'next' | 'duplicate' | 'overlap' | 'gap'
  * Leaves out internal entries (law 10: here is the last place that could let one go), origins that repeat, and an `after` that is the
  * `last` sequence.
  */
-export function packFrame(frame: Frame, last?: number): WireFrame {
+export function packFrame(frame: Frame, last?: number | null): WireFrame {
   if (frame.type !== 'entries') return frame
   const entries: WireEntry[] = []
   let origin: Origin | undefined
@@ -25,55 +25,66 @@ export function packFrame(frame: Frame, last?: number): WireFrame {
   return { ...frame, after: frame.after === last ? undefined : frame.after, entries }
 }
 
-function refuse(problem: string): never {
-  throw new ProtocolError('invalid-frame', `frame entries.${problem}`)
+function refuse(field: string, expected: string, found: unknown): never {
+  throw mismatch('invalid-frame', `frame ${field}`, expected, found)
 }
 
-/** The last sequence that a connection carried of each session. */
-class Positions {
-  readonly #sequences = new Map<string | undefined, number | undefined>()
+/** Where a connection is in each of its sessions, and with that, which frames may come. */
+class Sessions {
+  // The sequence of the last entries; null where a session opened and none came yet, undefined where it closed.
+  readonly #sequences = new Map<string | undefined, number | null | undefined>()
 
-  /** Moves a frame's session on, and says where it was; one that opens, or opens again, has been nowhere. */
-  move(frame: WireFrame): number | undefined {
-    if (frame.type === 'open') this.#sequences.set(frame.session, undefined)
-    if (frame.type !== 'entries') return undefined
+  /** Takes the next frame, and says where its session was before. */
+  move(frame: WireFrame): number | null | undefined {
+    const { type } = frame
+    const sequences = this.#sequences
     let { session } = frame
     if (session === undefined) {
-      if (this.#sequences.size > 1) refuse('session: expected string where sessions share a connection')
-      ;[session] = this.#sequences.keys()
+      if (type === 'fail') {
+        for (const known of sequences.keys()) sequences.set(known, undefined)
+        return undefined
+      }
+      if (sequences.size > 1) refuse(`${type}.session`, 'string where sessions share a connection', session)
+      ;[session] = sequences.keys()
     }
-    const last = this.#sequences.get(session)
-    this.#sequences.set(session, frame.sequence)
+    const last = sequences.get(session)
+    const alone = (type === 'truncated' || type === 'fail') && !sequences.has(session)
+    if (type === 'open') {
+      sequences.delete(undefined) // The session of a `truncated` that came alone, without a name.
+      sequences.set(session, null)
+    } else if (last === undefined && !alone) refuse(`${type}.session`, 'one that is open', show(session))
+    else if (type === 'entries') sequences.set(session, frame.sequence)
+    else if (type !== 'caught-up' && type !== 'status') sequences.set(session, undefined)
     return last
   }
 }
 
-/** Prepares the frames of one connection for its wire, in order. */
+/** Prepares the frames of one connection for its wire, in order; refuses what its reader would. */
 export class FrameWriter {
-  readonly #positions = new Positions()
+  readonly #sessions = new Sessions()
 
   write(frame: Frame): WireFrame {
-    return packFrame(frame, this.#positions.move(frame))
+    return packFrame(frame, this.#sessions.move(frame))
   }
 }
 
 /** Restores the frames of one connection, in order: every `entries` frame has its `after`, every entry its origin. */
 export class FrameReader {
-  readonly #positions = new Positions()
+  readonly #sessions = new Sessions()
 
-  /** Completes a checked frame in place; entries that lie outside of `(after, sequence]` or out of order are refused. */
+  /** Completes a checked frame in place; one that may not come now, and entries outside of `(after, sequence]` or out of order, are refused. */
   read(frame: WireFrame): Frame {
-    const last = this.#positions.move(frame)
+    const last = this.#sessions.move(frame)
     if (frame.type !== 'entries') return frame
-    frame.after ??= last ?? refuse('after: expected integer in the first frame of a session, found undefined')
+    frame.after ??= last ?? refuse('entries.after', 'integer from 0 in the first frame of a session', undefined)
     const { sequence, entries } = frame
     let { after } = frame
-    if (sequence < after) refuse(`sequence: expected at least ${after}, found ${sequence}`)
+    if (sequence < after) refuse('entries.sequence', `at least ${after}`, sequence)
     let origin: Origin | undefined
     for (let i = 0; i < entries.length; i++) {
       const entry = entries[i] as WireEntry
       if (entry.sequence <= after || entry.sequence > sequence)
-        refuse(`entries[${i}].sequence: expected ${after + 1} to ${sequence}, found ${entry.sequence}`)
+        refuse(`entries.entries[${i}].sequence`, `${after + 1} to ${sequence}`, entry.sequence)
       after = entry.sequence
       // The same object, so that whoever compares origins by identity sees one.
       origin = entry.origin ??= origin

@@ -1,9 +1,10 @@
 import { describe, expect, it } from 'vitest'
 import type { Frame } from '../frame.ts'
+import { open } from './connection.fixture.ts'
 import { encodeNdjson, NdjsonDecoder } from './ndjson.ts'
 
-const status: Frame = { type: 'status', status: 'active' }
-const json = JSON.stringify(status)
+const frame = open('a')
+const json = JSON.stringify(frame)
 
 function decode(...pieces: string[]) {
   const frames: Frame[] = []
@@ -16,12 +17,12 @@ function decode(...pieces: string[]) {
 
 describe('NDJSON on the wire', () => {
   it('is one line a frame', () => {
-    expect(encodeNdjson(status)).toBe(`${json}\n`)
+    expect(encodeNdjson(frame)).toBe(`${json}\n`)
   })
 
   it('may lack the last line end', () => {
-    expect(decode(`${json}\n${json}`).frames).toEqual([status, status])
-    expect(decode(json.slice(0, 9), json.slice(9)).frames).toEqual([status])
+    expect(decode(`${json}\n${json}`).frames).toEqual([frame, frame])
+    expect(decode(json.slice(0, 9), json.slice(9)).frames).toEqual([frame])
   })
 
   it('refuses a last line that is whole and no frame', () => {
@@ -29,11 +30,11 @@ describe('NDJSON on the wire', () => {
   })
 
   it('takes blank lines for heartbeats, but not its own end', () => {
-    expect(decode(`\n\r\n${json}\r\n\n`)).toEqual({ frames: [status], heartbeats: 3 })
+    expect(decode(`\n\r\n${json}\r\n\n`)).toEqual({ frames: [frame], heartbeats: 3 })
     expect(decode('')).toEqual({ frames: [], heartbeats: 0 })
   })
 
   it('takes lines that end in CRLF or CR as well', () => {
-    expect(decode(`${json}\r\n${json}\r${json}\r\n\r\n`)).toEqual({ frames: [status, status, status], heartbeats: 1 })
+    expect(decode(`${json}\r\n${json}\r${json}\r\n\r\n`)).toEqual({ frames: [frame, frame, frame], heartbeats: 1 })
   })
 })

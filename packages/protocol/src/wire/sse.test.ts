@@ -5,8 +5,8 @@ import type { Frame } from '../frame.ts'
 import { runs } from '../runs.fixture.ts'
 import { encodeSse, SseDecoder } from './sse.ts'
 
-const status: Frame = { type: 'status', status: 'active' }
-const json = JSON.stringify(status)
+const frame: Frame = { type: 'truncated', reason: 'epoch' }
+const json = JSON.stringify(frame)
 
 function decode(text: string) {
   const frames: Frame[] = []
@@ -19,9 +19,9 @@ function decode(text: string) {
 
 describe('SSE on the wire', () => {
   it('repeats the cursor as the id, in frames that carry one', () => {
-    const frame: Frame = { type: 'caught-up', sequence: 3, cursor: '3.i.e' }
-    expect(encodeSse(frame)).toBe('id: 3.i.e\ndata: {"type":"caught-up","sequence":3,"cursor":"3.i.e"}\n\n')
-    expect(encodeSse(status)).toBe(`data: ${json}\n\n`)
+    const caughtUp: Frame = { type: 'caught-up', sequence: 3, cursor: '3.i.e' }
+    expect(encodeSse(caughtUp)).toBe('id: 3.i.e\ndata: {"type":"caught-up","sequence":3,"cursor":"3.i.e"}\n\n')
+    expect(encodeSse(frame)).toBe(`data: ${json}\n\n`)
   })
 
   it.each(['1\ndata: {}', '1\r', '1\0'])('refuses a cursor that could pose as more than an id: %j', cursor => {
@@ -32,21 +32,21 @@ describe('SSE on the wire', () => {
 
   it.each<[string, string]>([
     ['no space after the colon', `data:${json}\n\n`],
-    ['data in many lines', 'data: {"type":"status",\ndata:\ndata: "status":"active"}\n\n'],
+    ['data in many lines', 'data: {"type":"truncated",\ndata:\ndata: "reason":"epoch"}\n\n'],
     ['lone CRs', `id: 1\rdata: ${json}\r\r`],
     ['mixed line ends', `id: 1\r\ndata: ${json}\r\n\n`],
     ['fields before and after', `event: message\nid: 1\nretry: 5\nother: x\ndata: ${json}\nfoo\n\n`],
     ['an event without data before it', `id: 1\n\ndata: ${json}\n\n`],
   ])('accepts %s', (_, text) => {
-    expect(decode(text)).toEqual({ frames: [status], heartbeats: 0 })
+    expect(decode(text)).toEqual({ frames: [frame], heartbeats: 0 })
   })
 
   it('takes comments for heartbeats, also inside of an event', () => {
-    expect(decode(`:\n\n: ping\ndata: ${json}\n:pong\n\n`)).toEqual({ frames: [status], heartbeats: 3 })
+    expect(decode(`:\n\n: ping\ndata: ${json}\n:pong\n\n`)).toEqual({ frames: [frame], heartbeats: 3 })
   })
 
   it('takes an event that nothing ended for cut off', () => {
-    expect(decode(`data: ${json}\n\ndata: ${json}\n`).frames).toEqual([status])
+    expect(decode(`data: ${json}\n\ndata: ${json}\n`).frames).toEqual([frame])
   })
 
   it('drops one BOM, and takes a second for a part of the first field', () => {
@@ -56,7 +56,7 @@ describe('SSE on the wire', () => {
       new SseDecoder({ onFrame: frame => frames.push(frame) }).push(bytes(text))
       return frames
     }
-    expect(decodeBytes(`\ufeffdata: ${json}\n\n`)).toEqual([status])
+    expect(decodeBytes(`\ufeffdata: ${json}\n\n`)).toEqual([frame])
     expect(decodeBytes(`\ufeff\ufeffdata: ${json}\n\n`)).toEqual([])
   })
 

@@ -4,7 +4,7 @@ import type { Frame } from '../frame.ts'
 import { runs } from '../runs.fixture.ts'
 import { collectAll } from '../streams/collection.ts'
 import { take } from '../streams/slice.ts'
-import { arbitraryConnection } from './connection.fixture.ts'
+import { arbitraryConnection, open } from './connection.fixture.ts'
 import { FrameWriter } from './frames.ts'
 import { encodeNdjson, NDJSON_HEARTBEAT } from './ndjson.ts'
 import { encodeSse, SSE_HEARTBEAT } from './sse.ts'
@@ -12,7 +12,6 @@ import { decodeNdjsonStream, decodeSseStream } from './stream.ts'
 
 const gone = new Error('gone')
 const utf8 = new TextEncoder()
-const status = (session: string): Frame => ({ type: 'status', session, status: 'active' })
 
 /** A body of the given pieces, which then ends or stays silent; records how it was read. */
 function body(pieces: (string | Uint8Array)[], then: 'end' | 'silence' = 'end') {
@@ -59,7 +58,7 @@ const formats = [
 ]
 
 describe.each(formats)('$name', ({ decode, encode, heartbeat, bad }) => {
-  const text = (...sessions: string[]) => sessions.map(session => encode(status(session))).join('')
+  const text = (...sessions: string[]) => sessions.map(session => encode(open(session))).join('')
 
   it('gives the frames of a body', async () => {
     await fc.assert(
@@ -83,9 +82,9 @@ describe.each(formats)('$name', ({ decode, encode, heartbeat, bad }) => {
     const { stream, seen } = body([text('a', 'b'), text('c')])
     const frames = decode(stream)
     expect(seen.pulls).toBe(0)
-    expect([(await frames.next()).value, (await frames.next()).value]).toEqual([status('a'), status('b')])
+    expect([(await frames.next()).value, (await frames.next()).value]).toEqual([open('a'), open('b')])
     expect(seen.pulls).toBe(1)
-    expect(await collectAll(frames)).toEqual([status('c')])
+    expect(await collectAll(frames)).toEqual([open('c')])
     expect(seen.cancelled).toBeUndefined()
     expect(stream.locked).toBe(false)
   })
@@ -120,7 +119,7 @@ describe.each(formats)('$name', ({ decode, encode, heartbeat, bad }) => {
     const { stream, seen } = body([text('a', 'b', 'c')], 'silence')
     const controller = new AbortController()
     const frames = decode(stream, controller)
-    expect((await frames.next()).value).toEqual(status('a'))
+    expect((await frames.next()).value).toEqual(open('a'))
     controller.abort(gone)
     await expect(frames.next()).rejects.toBe(gone)
     expect(seen.cancelled).toBeDefined()
@@ -133,7 +132,7 @@ describe.each(formats)('$name', ({ decode, encode, heartbeat, bad }) => {
       for await (const frame of decode(stream)) frames.push(frame)
     }
     await expect(soon(run())).rejects.toThrow(expect.objectContaining({ code: 'invalid-frame' }))
-    expect(frames).toEqual([status('a'), status('b')])
+    expect(frames).toEqual([open('a'), open('b')])
     expect(seen.cancelled).toBeDefined()
   })
 
@@ -159,6 +158,6 @@ describe.each(formats)('$name', ({ decode, encode, heartbeat, bad }) => {
 
 describe('the last line of NDJSON', () => {
   it('needs no line end', async () => {
-    expect(await collectAll(decodeNdjsonStream(body([JSON.stringify(status('a'))]).stream))).toEqual([status('a')])
+    expect(await collectAll(decodeNdjsonStream(body([JSON.stringify(open('a'))]).stream))).toEqual([open('a')])
   })
 })
