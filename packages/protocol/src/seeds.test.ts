@@ -125,6 +125,15 @@ describe('the account of the pages', () => {
     expect(bare.map(row => `${row.line}: ${row.what}`)).toEqual([])
   })
 
+  it('names what keeps a rule that holds now: something that acts, or shows in the view, and not a form alone', () => {
+    const isRule = ({ what }: SeedRow) => /\w/.test(what.replace(/`[^`]*`|\b(?:and|or|of|with)\b/g, ''))
+    const keeper = /^(?:export|schema|view|error):/
+    const unkept = rows.filter(
+      row => row.state === 'now' && isRule(row) && !quoted(row.where).some(ref => keeper.test(ref)),
+    )
+    expect(unkept.map(row => `${row.line}: ${row.what}`)).toEqual([])
+  })
+
   it('refers to nothing that does not exist', () => {
     const dangling = rows.flatMap(row =>
       references(row)
