@@ -60,6 +60,34 @@ describe('coalesce', () => {
         [text('b')],
       ),
     ],
+    ['a pause', log([text('a')], [{ type: 'run-paused', awaits: [] }, TOOL], [text('b')])],
+    ['a run that goes on', log([text('a')], [{ type: 'run-resumed', mode: 'continue' }, TOOL], [text('b')])],
+    [
+      'a start',
+      log(
+        [text('a')],
+        [
+          { type: 'run-started', program: 'p' },
+          { ...MAIN, runId: 'r2' },
+        ],
+        [text('b')],
+      ),
+    ],
+    [
+      'a rewind',
+      log(
+        [text('a')],
+        [
+          { type: 'rewind', toSequence: 0, reason: 'x' },
+          { ...MAIN, runId: 'r2' },
+        ],
+        [text('b')],
+      ),
+    ],
+    [
+      'a sub-agent that begins',
+      log([text('a')], [{ type: 'subagent-start', agentId: 's', agentType: 's', toolCallId: 'c' }, TOOL], [text('b')]),
+    ],
     ['a takeover', log([text('a')], [{ type: 'executor-superseded' }, TOOL], [text('b')])],
   ])('never crosses %s', (_, entries) => {
     expect(told(entries)).toHaveLength(3)
@@ -78,6 +106,14 @@ describe('coalesce', () => {
     expect(told(log([append('l', 1)], [append('m', 2)]))).toHaveLength(2)
     expect(told(log([text('a')], [{ ...text('b'), providerMetadata: { k: 1 } } as Chunk]))).toHaveLength(2)
     expect(told(log([text('a')], [text('b'), MAIN, { internal: true }]))).toHaveLength(2)
+    expect(told(log([text('a')], [text('b'), MAIN, { blobs: {} }]))).toHaveLength(2)
+  })
+
+  test('adds what the type says is added, whatever else a chunk carries', () => {
+    const more = (chunk: Chunk, extra: object) => ({ ...chunk, ...extra }) as Chunk
+    const [items] = coalesce(log([more(append('l', 1), { delta: 'x' })], [more(append('l', 2), { delta: 'x' })]))
+    expect(items?.chunk).toEqual(more(append('l', 1, 2), { delta: 'x' }))
+    expect(told(log([more(text('a'), { items: [1] })], [more(text('b'), { items: [2] })]))).toHaveLength(2)
   })
 
   test('changes none of the entries that it was given', () => {

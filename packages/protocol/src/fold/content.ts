@@ -171,13 +171,14 @@ export class Content {
     // What a delta adds goes to the growth, so that there is no need to catch up with it first.
     const old = delta === undefined ? known?.read() : known?.part
     const part = nextPart(old, entry, key)
+    if (known?.owner && !isWord(chunk)) known.revise(before => nextPart(before, entry, key))
     if (part === undefined) return 'out-of-order'
     const cell = known ?? (writer && this.#add(part, writer))
     if (cell === undefined) return 'refused'
     if (lane && isWord(chunk)) {
       if (known) cell.draft(lane)
       else cell.own(lane)
-    } else if (known?.owner) known.revise(before => nextPart(before, entry, key))
+    }
     if (part !== old && known) cell.set(part)
     if (delta !== undefined) {
       cell.push(delta)

@@ -146,6 +146,17 @@ describe('the fold', () => {
     )
   })
 
+  test('law 3: facts that came in the middle of a draft stay when it goes', () => {
+    check(
+      fc.property(anyLog, any => {
+        const refused = new Set<number>()
+        new Fold({ onReport: ({ code, entry }) => code === 'foreign-draft' && refused.add(entry.sequence) }).apply(any)
+        const log = any.filter(entry => !refused.has(entry.sequence))
+        expect(content(folded(log))).toEqual(content(folded(withoutDiscarded(log))))
+      }),
+    )
+  })
+
   test('law 3: a replay that leaves discarded drafts out can follow a snapshot taken inside one', () => {
     check(
       fc.property(writtenLog, fc.nat(60), (log, n) => {

@@ -175,7 +175,9 @@ export class Fold {
     } else {
       const same = this.#isWriter(origin)
       const id = same ? (this.#writer as Writer).id : idOf(origin)
+      const { size } = this.#ledger.runs
       if (!this.#ledger.admits(entry, id)) return this.#report(entry, 'after-end')
+      if (size !== this.#ledger.runs.size) this.#changes.ledger = true
       if (!same) this.#writer = { origin, lane: this.#content.lane(origin), id }
       writer = this.#writer
     }

@@ -192,6 +192,7 @@ const items = (chunks: fc.Arbitrary<Chunk>[], writers: number, maxLength: number
       { weight: 3, arbitrary: fc.tuple(from, commit) },
       { weight: 3, arbitrary: fc.tuple(from, discard) },
       { weight: 2, arbitrary: fc.tuple(fc.constant('guest' as const), guests) },
+      { weight: 1, arbitrary: fc.tuple(fc.constant('guest' as const), fc.oneof(...chunks, commit, rare)) },
       { weight: ends, arbitrary: fc.tuple(from, rare) },
     ),
     { maxLength, size: 'max' },

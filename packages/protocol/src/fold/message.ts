@@ -47,6 +47,13 @@ export class MessageCell {
     return cell
   }
 
+  /** Puts the parts in order again, after one went back to another first write. */
+  sort(): void {
+    const parts = [...this.parts].sort(([, a], [, b]) => a.part.at - b.part.at)
+    this.parts.clear()
+    for (const [key, cell] of parts) this.parts.set(key, cell)
+  }
+
   changed(cell?: PartCell): void {
     this.#view = undefined
     if ((cell ?? this).noted) return

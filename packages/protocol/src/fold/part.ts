@@ -121,7 +121,9 @@ export class PartCell extends Cell {
     if (length !== undefined) this.growth?.cut(length)
     else this.growth = this.#input = undefined
     this.#stale = length !== undefined
+    const moved = part.at !== this.part.at
     this.set(part)
+    if (moved) this.message.sort()
   }
 
   override inverse(): Undo {

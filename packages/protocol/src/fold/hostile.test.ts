@@ -1,0 +1,339 @@
+// Valid entries that mean no good: none may throw, forge, leak or stay.
+
+import { describe, expect, test } from 'vitest'
+import type { Chunk } from '../catalogue/chunk.ts'
+import type { Entry, Origin } from '../entry.ts'
+import { ADA, CHILD, commit, discard, MAIN, TOOL, writing } from './entries.fixture.ts'
+import { Fold } from './fold.ts'
+import { foldLog } from './log.ts'
+
+const odd = (chunk: object): Chunk => chunk as Chunk
+const call: Chunk = { type: 'tool-input-available', toolCallId: 'c1', toolName: 't', input: {}, executor: 'client' }
+
+describe('fields that the table does not name', () => {
+  test('a delta counts only where a delta is', () => {
+    const { say, parts, reports } = writing()
+    say(odd({ type: 'data-x', data: 1, delta: 'no' }))
+    say(odd({ type: 'text-start', id: '1', delta: {} }))
+    say(odd({ ...call, delta: 'no' }))
+    say(odd({ type: 'message-metadata', metadata: {}, delta: 'no' }))
+    say(odd({ type: 'file', url: '', mediaType: 'a/b', delta: 'no' }))
+    expect(reports).toEqual([])
+    expect(parts().map(part => part.type)).toEqual(['data-x', 'text', 'tool', 'file'])
+    expect(parts()[1]).toMatchObject({ text: '' })
+  })
+
+  test('a call is named by its own field', () => {
+    const { say, parts } = writing()
+    const input = (toolCallId: string, delta: string, id?: string): Chunk =>
+      odd({ type: 'tool-input-delta', toolCallId, delta, id })
+    say(input('c1', '[1'))
+    say(input('c2', '[2', 'c1'))
+    say(input('c2', ',3', 'c1'))
+    expect(parts()).toMatchObject([{ inputText: '[1' }, { inputText: '[2,3' }])
+  })
+
+  test('a run is what the table says of it, and so is an agent', () => {
+    const { say, fold } = writing()
+    say(odd({ type: 'run-started', program: 'p', runId: 'other', status: 'completed', usage: 3, agents: null }))
+    say(
+      odd({ type: 'subagent-start', agentId: 'sub', agentType: 's', toolCallId: 'c', status: 'failed', parentId: 'x' }),
+    )
+    say({ type: 'text-delta', id: '1', delta: 'a' }, CHILD)
+    const { runs, agents } = fold.view()
+    expect(runs).toEqual([
+      { runId: 'r1', program: 'p', status: 'running', at: 1, startedAt: 1001, usage: {}, discarded: {} },
+    ])
+    expect(agents).toMatchObject([{ agentId: 'sub', parentId: 'r1' }])
+    expect(agents[0]).not.toHaveProperty('status')
+    expect(fold.message('r1::sub')?.parts).toHaveLength(1)
+  })
+
+  test('usage is summed of the counts that the table names', () => {
+    const { say, fold } = writing()
+    say(odd({ type: 'step-finish', usage: { inputTokens: 1, moonTokens: {} } }))
+    say(odd({ type: 'step-finish', usage: { inputTokens: 2, __proto__: 1 } }))
+    expect(fold.view().usage).toEqual({ inputTokens: 3 })
+  })
+
+  test('only an entry says where a large value went, and only for the value that is there', () => {
+    const { say, fold, parts } = writing()
+    const forged = { '/url': { hash: 'SECRET', bytes: 1 } }
+    say(
+      odd({
+        type: 'message',
+        messageId: 'u',
+        role: 'user',
+        parts: [{ type: 'file', url: '', mediaType: 'a/b', blobs: forged }],
+      }),
+    )
+    say(odd({ type: 'data-x', data: 1, blobs: forged }))
+    say(call)
+    expect(JSON.stringify(fold.view())).not.toContain('SECRET')
+    const put = (sequence: number, chunk: Chunk, hash?: string): Entry => ({
+      sequence,
+      timestamp: 0,
+      origin: MAIN,
+      chunk,
+      ...(hash && { blobs: { '/output': { hash, bytes: 1 } } }),
+    })
+    const output = (preliminary?: true): Chunk =>
+      odd({ type: 'tool-output-available', toolCallId: 'c1', output: 1, preliminary })
+    fold.apply([put(4, output(true), 'first')])
+    expect(parts().at(-1)).toMatchObject({ blobs: { '/output': { hash: 'first' } } })
+    fold.apply([put(5, output())])
+    expect(parts().at(-1)).not.toHaveProperty('blobs')
+  })
+})
+
+describe('guests', () => {
+  const GUEST = {
+    guest: 'eve',
+    runId: 'r1',
+    lane: 'main',
+    agentId: 'r1',
+    agentType: 'assistant',
+    step: 1,
+  } as unknown as Origin
+
+  test('never write as an agent, whatever their origin says', () => {
+    const { say, parts, reports } = writing()
+    say({ type: 'text-delta', id: '1', delta: 'a' })
+    say({ type: 'text-delta', id: '1', delta: 'FORGED' }, GUEST)
+    expect(parts()).toMatchObject([{ text: 'a' }])
+    expect(reports).toEqual(['refused'])
+  })
+
+  test('say nothing but what guests may, and hear of it', () => {
+    const { say, fold, parts, reports } = writing()
+    say(call)
+    say(commit)
+    const chunks: Chunk[] = [
+      { type: 'tool-approval-request', toolCallId: 'c1', approvalId: 'a', input: { forged: true } },
+      { type: 'state-snapshot', state: 1 },
+      { type: 'run-finished', status: 'completed' },
+      { type: 'rewind', toSequence: 0, reason: 'x' },
+      { type: 'checkpoint-created', checkpointId: 'x' },
+      { type: 'interrupt', interruptId: 'i', input: { kind: 'text' } },
+    ]
+    for (const chunk of chunks) say(chunk, GUEST)
+    expect(reports).toEqual(chunks.map(() => 'refused'))
+    expect(parts()).toMatchObject([{ state: 'input-available', input: {} }])
+    expect(fold.view()).toMatchObject({ interrupts: [], runs: [{ status: 'running' }] })
+  })
+
+  test('a client claims only what a client runs', () => {
+    const { say, parts, reports } = writing()
+    say({ ...call, executor: 'server' } as Chunk)
+    say(commit)
+    say({ type: 'tool-claimed', toolCallId: 'c1', until: 9 }, ADA)
+    expect(reports).toEqual(['out-of-order'])
+    expect(parts()[0]).not.toHaveProperty('claim')
+  })
+
+  test('nobody denies what was approved', () => {
+    const { say, parts, reports } = writing()
+    say(call)
+    say({ type: 'tool-approval-request', toolCallId: 'c1', approvalId: 'a', input: {} })
+    say({ type: 'tool-approval-response', toolCallId: 'c1', approvalId: 'a', approved: true })
+    say({ type: 'tool-output-denied', toolCallId: 'c1' })
+    expect(reports).toEqual(['out-of-order'])
+    expect(parts()).toMatchObject([{ state: 'approval-responded' }])
+  })
+})
+
+describe('law 10: internal entries', () => {
+  test('do not ride on the fast path of a public text', () => {
+    const { say, parts, fold } = writing()
+    say({ type: 'text-delta', id: '1', delta: 'a' })
+    say({ type: 'text-delta', id: '1', delta: 'SECRET' }, MAIN, true)
+    say({ type: 'text-delta', id: '1', delta: 'b' })
+    expect(parts()).toMatchObject([{ text: 'ab' }])
+    expect(fold.view().internal?.messages).toMatchObject([{ parts: [{ text: 'SECRET' }] }])
+  })
+
+  test('end with their run, and are never rewinds', () => {
+    const { say, fold, reports } = writing()
+    say({ type: 'text-delta', id: '1', delta: 'a' })
+    say({ type: 'rewind', toSequence: 0, reason: 'x' }, MAIN, true)
+    say({ type: 'run-finished', status: 'completed' })
+    say({ type: 'run-context', context: 1 }, MAIN, true)
+    expect(reports).toEqual(['after-end'])
+    expect(fold.message('r1::r1')?.parts).toHaveLength(1)
+    expect(fold.view().internal?.runs ?? []).not.toContainEqual(expect.objectContaining({ status: 'running' }))
+  })
+
+  test('go back with a rewind as the rest does, in one pass or step by step', () => {
+    const { say, log } = writing()
+    say({ type: 'text-delta', id: '1', delta: 'kept' }, MAIN, true)
+    say(commit)
+    say({ type: 'text-delta', id: '2', delta: 'cut' }, MAIN, true)
+    say({ type: 'hook-completed', hookId: 'h', hook: 'useStep' }, MAIN, true)
+    say({ type: 'run-finished', status: 'completed' })
+    say({ type: 'rewind', toSequence: 2, reason: 'x' }, { ...MAIN, runId: 'r2', agentId: 'r2' })
+    const whole = foldLog(log).view()
+    expect(whole.internal?.messages).toMatchObject([{ parts: [{ text: 'kept' }] }])
+    expect(whole.internal?.hooks).toMatchObject([{ hookId: 'h' }])
+    const fold = new Fold()
+    const refold = fold.apply(log)
+    fold.adopt(foldLog(log.slice(0, refold?.toSequence)))
+    expect(fold.view()).toEqual(whole)
+  })
+})
+
+describe('runs and their agents', () => {
+  test('the root agent does not end as a child, and nobody is their own parent', () => {
+    const { say, fold, reports } = writing()
+    const child = { agentId: 'r1', agentType: 'a', toolCallId: 'c' }
+    say({ type: 'subagent-start', ...child })
+    say({ type: 'subagent-end', ...child, status: 'completed' })
+    say({ type: 'subagent-start', agentId: 'sub', agentType: 's', toolCallId: 'c' }, CHILD)
+    expect(reports).toEqual(['refused', 'refused', 'refused'])
+    say({ type: 'subagent-end', agentId: 'sub', agentType: 's', toolCallId: 'c', status: 'completed' }, CHILD)
+    expect(fold.view().agents).toMatchObject([{ agentId: 'sub', parentId: 'r1' }])
+    say({ type: 'run-finished', status: 'completed' })
+    expect(fold.view().runs).toMatchObject([{ status: 'completed' }])
+  })
+
+  test('what was said once of an agent or an interrupt is not said again', () => {
+    const { say, fold, reports } = writing()
+    const child = { agentId: 'sub', agentType: 's', toolCallId: 'c' }
+    say({ type: 'subagent-start', ...child })
+    say({ type: 'subagent-start', ...child, toolCallId: 'other' })
+    say({ type: 'subagent-end', ...child, status: 'completed' })
+    say({ type: 'subagent-end', ...child, status: 'failed' })
+    say({ type: 'interrupt', interruptId: 'i', input: { kind: 'text', question: 'first' } })
+    say({ type: 'interrupt', interruptId: 'i', input: { kind: 'text', question: 'second' } })
+    expect(reports).toEqual(['refused', 'refused', 'refused'])
+    expect(fold.view()).toMatchObject({
+      agents: [{ toolCallId: 'c', status: 'completed' }],
+      interrupts: [{ input: { question: 'first' } }],
+    })
+  })
+
+  test('two agents that call their lanes alike each have their own draft', () => {
+    const { say, fold } = writing()
+    say({ type: 'text-delta', id: '1', delta: 'a' })
+    say({ type: 'text-delta', id: '1', delta: 'b' }, { ...CHILD, lane: MAIN.lane })
+    say(discard)
+    expect(fold.messageIds).toEqual(['r1::sub'])
+    const again = Fold.from(JSON.parse(JSON.stringify(fold.view())))
+    again.apply([{ sequence: 9, timestamp: 0, origin: { ...CHILD, lane: MAIN.lane }, chunk: discard }])
+    expect(again.messageIds).toEqual([])
+  })
+
+  test('an empty run id is a run id, and no user message belongs to it', () => {
+    const { say, fold } = writing()
+    say({ type: 'message', messageId: 'u', role: 'user', parts: [] })
+    say({ type: 'text-delta', id: '1', delta: 'a' }, { ...MAIN, runId: '' })
+    expect(fold.message('u')?.status).toBe('sent')
+    expect(Fold.from(fold.view()).message('u')?.status).toBe('sent')
+  })
+
+  test('names that look alike joined are told apart', () => {
+    const { say, parts } = writing()
+    say({ type: 'data-a', id: 'b:c', data: 1 })
+    say({ type: 'data-a:b', id: 'c', data: 2 })
+    expect(parts()).toMatchObject([{ data: 1 }, { data: 2 }])
+  })
+})
+
+describe('rewinds', () => {
+  const cut = (runId: string, toSequence: number, origin?: Origin): [Chunk, Origin] => [
+    { type: 'rewind', toSequence, reason: 'x' },
+    origin ?? { ...MAIN, runId, agentId: runId },
+  ]
+
+  test.each<[string, Chunk, Origin]>([
+    ['a guest', ...cut('', 0, ADA)],
+    ['a run that has ended', ...cut('r1', 0)],
+    ['one to its own place', ...cut('r2', 3)],
+    ['one to the future', ...cut('r2', 9)],
+  ])('of %s cut nothing, in one pass or step by step', (_, chunk, origin) => {
+    const { say, log } = writing()
+    say({ type: 'text-delta', id: '1', delta: 'a' })
+    say({ type: 'run-finished', status: 'completed' })
+    say(chunk, origin)
+    const fold = new Fold()
+    expect(fold.apply(log)).toBeUndefined()
+    expect(fold.messageIds).toEqual(['r1::r1'])
+    expect(foldLog(log).view()).toEqual(fold.view())
+  })
+
+  test('a log goes on from a view, unless a rewind goes back to before it', () => {
+    const { say, log } = writing()
+    say({ type: 'text-delta', id: '1', delta: 'a' })
+    say({ type: 'run-finished', status: 'completed' })
+    say({ type: 'text-delta', id: '1', delta: 'b' }, { ...MAIN, runId: 'r2', agentId: 'r2' })
+    say({ type: 'run-finished', status: 'completed' }, { ...MAIN, runId: 'r2', agentId: 'r2' })
+    say(...cut('r3', 2))
+    const past = (n: number) => foldLog(log.slice(0, n)).view()
+    expect(foldLog(log.slice(2), {}, past(2)).view()).toEqual(foldLog(log).view())
+    expect(() => foldLog(log.slice(3), {}, past(3))).toThrow(
+      /rewind to 2: expected a view from there or before, found 3/,
+    )
+  })
+})
+
+describe('handlers', () => {
+  test('one that throws is heard when the batch is folded, all of it', () => {
+    const entries: Entry[] = [
+      { type: 'text-delta', id: '1', delta: 'a' },
+      { type: 'data-x', data: 1, transient: true },
+      { type: 'tool-output-error', toolCallId: 'nobody', errorText: '' },
+      { type: 'text-delta', id: '1', delta: 'b' },
+    ].map((chunk, i) => ({ sequence: i + 1, timestamp: 0, origin: MAIN, chunk: chunk as Chunk }))
+    const fold = new Fold({
+      onTransient: () => {
+        throw new Error('mine')
+      },
+      onReport: () => {
+        throw new Error('second')
+      },
+    })
+    expect(() => fold.apply(entries)).toThrow('mine')
+    expect(fold.part('r1::r1', 'text:1')).toMatchObject({ text: 'ab' })
+    expect(fold.apply([])).toBeUndefined()
+  })
+})
+
+describe('changes', () => {
+  test('each kind of change is told once', () => {
+    const { say, fold } = writing()
+    const told = (chunk: Chunk, origin?: Origin) => {
+      say(chunk, origin)
+      const { messages, structured, ...flags } = fold.takeChanges()
+      const on = Object.entries(flags).flatMap(([name, is]) => (is ? [name] : []))
+      return [...on, ...structured, ...messages.keys()]
+    }
+    expect(told({ type: 'state-snapshot', state: 1 })).toEqual(['state', 'ledger'])
+    expect(told({ type: 'output', output: 1 })).toEqual(['output'])
+    expect(told({ type: 'status', message: 'x' })).toEqual(['ledger'])
+    expect(told({ type: 'structured-data', streamId: 's', dataType: 'd', kind: 'set', path: 'a', value: 1 })).toEqual([
+      's',
+    ])
+    expect(told(discard)).toEqual(['ledger', 's'])
+    expect(told(call)).toEqual(['order', 'r1::r1'])
+    expect(told(commit)).toEqual(['r1::r1'])
+    expect(fold.pendings).toHaveLength(1)
+    expect(told({ type: 'text-delta', id: '1', delta: 'a' }, TOOL)).toEqual(['r1::r1'])
+    expect(told({ type: 'text-delta', id: '1', delta: 'b' }, TOOL)).toEqual(['r1::r1'])
+    expect(told({ type: 'text-delta', id: '1', delta: '' }, TOOL)).toEqual([])
+    fold.adopt(new Fold())
+    expect(fold.takeChanges().all).toBe(true)
+    expect(fold.takeChanges().all).toBe(false)
+  })
+
+  test('a run that an entry opens is told', () => {
+    const fold = new Fold()
+    fold.apply([{ sequence: 1, timestamp: 0, origin: MAIN, chunk: { type: 'text-delta', id: '1', delta: 'a' } }])
+    expect(fold.takeChanges().ledger).toBe(true)
+  })
+
+  test('a delta with metadata of the provider keeps it, also in the middle of a text', () => {
+    const { say, parts } = writing()
+    say({ type: 'text-delta', id: '1', delta: 'a' })
+    say({ type: 'text-delta', id: '1', delta: 'b', providerMetadata: { p: 1 } })
+    expect(parts()).toMatchObject([{ text: 'ab', providerMetadata: { p: 1 } }])
+  })
+})
