@@ -15,6 +15,7 @@ export * from './frame.ts'
 export { type FieldKind, type Fields, type FieldUpdate, FieldWatcher } from './json/fields.ts'
 export {
   type JsonHandler,
+  type JsonPath,
   type JsonSegment,
   type JsonStatus,
   JsonStream,

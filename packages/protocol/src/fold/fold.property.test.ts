@@ -411,7 +411,7 @@ describe('planted mistakes are caught', () => {
           const key = 'guest' in entry.origin ? '' : `${entry.origin.runId} ${entry.origin.lane}`
           const { type } = entry.chunk
           if (key && !before.has(key)) before.set(key, clone(fold.view()))
-          if (type === 'step-discarded') fold = Fold.from(before.get(key))
+          if (type === 'step-discarded') fold = Fold.from(before.get(key) as View)
           else fold.apply([entry])
           if (type === 'checkpoint-created' || type === 'step-discarded') before.delete(key)
         }

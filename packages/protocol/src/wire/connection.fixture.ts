@@ -8,7 +8,7 @@ import { type Frame, type OpenFrame, PROTOCOL_VERSION } from '../frame.ts'
 import { encodeCursor } from './cursor.ts'
 
 /** Any text: of one to four bytes a character, line ends and halves of surrogate pairs included. */
-export const arbitraryText = (): fc.Arbitrary<string> =>
+const arbitraryText = (): fc.Arbitrary<string> =>
   fc
     .array(fc.oneof(fc.constantFrom('\n', '\r\n', '\ud83d', '🌾', 'ß', '\u2028', '\ufeff', '漢'), fc.string()), {
       maxLength: 5,
