@@ -2,24 +2,22 @@
 
 import type { Chunk } from '../catalogue/chunk.ts'
 import type { MessageChunk, StructuredDataChunk, StructuredDataInvalidatedChunk } from '../catalogue/guards.ts'
-import { catalogue } from '../catalogue/table.ts'
 import { isWord } from '../catalogue/validate.ts'
 import type { Entry, WriterOrigin } from '../entry.ts'
 import { ProtocolError } from '../error.ts'
 import type { Json } from '../json/value.ts'
 import { applyPatch } from '../state/patch.ts'
 import { StructuredAccumulator } from '../structured/accumulator.ts'
-import { bodyOf, joinNames, pick } from './body.ts'
+import { bodyOf, pick } from './body.ts'
 import type { Changes } from './changes.ts'
 import { Lane } from './lane.ts'
 import { AGENT_MARK, type Ledger, messageIdOf } from './ledger.ts'
 import { MessageCell } from './message.ts'
-import { type MetaChunk, nextMeta } from './meta.ts'
+import { deltaOf, isCall, keyOf, nextPart } from './next.ts'
 import { ObjectCell } from './object.ts'
 import { type AnyPart, isTool, PartCell } from './part.ts'
-import { nextText, type TextChunk } from './text.ts'
-import { isSettled, nextTool, type ToolChunk } from './tool.ts'
-import type { Draft, Message, Meta, PartBase, Pending, StructuredObject, TextPart, ToolPart, View } from './view.ts'
+import { isSettled, type ToolChunk } from './tool.ts'
+import type { Draft, Message, Pending, StructuredObject, ToolPart, View } from './view.ts'
 
 /** Why a write was dropped. */
 export type Refusal = 'foreign-draft' | 'out-of-order' | 'refused'
@@ -38,49 +36,8 @@ interface Order {
 
 type ContentView = Pick<View, 'messages' | 'structured' | 'drafts' | 'state' | 'output'>
 
-const isCall = (chunk: Chunk): chunk is ToolChunk =>
-  chunk.type.startsWith('tool-') && Object.hasOwn(catalogue, chunk.type)
-
 /** What only an agent's message holds: in one that came whole it would be taken for an agent's word. */
 const AGENTS_OWN = /^(tool|dynamic-tool|meta)$/
-
-/** What a delta adds to a part that grows. */
-const deltaOf = (chunk: Chunk): string | undefined =>
-  /^(text|reasoning|tool-input)-delta$/.test(chunk.type) ? (chunk as { delta: string }).delta : undefined
-
-/** Where in its message a chunk writes: of several with one name, all to the same place. */
-function keyOf(chunk: Chunk, sequence: number): string {
-  const { id, toolCallId, sourceId } = chunk as { id?: string; toolCallId?: string; sourceId?: string }
-  const name = isCall(chunk) ? toolCallId : chunk.type.startsWith('source-') ? sourceId : id
-  const type = /^(text|reasoning|tool)(?=-)/.exec(chunk.type)?.[0] ?? chunk.type
-  return name === undefined ? `#${sequence}` : joinNames(type, ':', name)
-}
-
-/** Where the large values of a part went, after a chunk: what it says anew is no longer where it was. */
-function blobsOf(part: AnyPart | undefined, { chunk, blobs }: Entry): Pick<PartBase, 'blobs'> {
-  const old = Object.entries(part?.blobs ?? {}).filter(
-    ([pointer]) => !Object.hasOwn(chunk, pointer.split('/')[1] ?? ''),
-  )
-  const all = { ...Object.fromEntries(old), ...blobs }
-  return Object.keys(all).length ? { blobs: all } : {}
-}
-
-/** The part after an entry, or undefined where the entry does not fit it. */
-function nextPart(part: AnyPart | undefined, entry: Entry, key: string): AnyPart | undefined {
-  const { chunk, sequence } = entry
-  const base = { key, at: part?.at ?? sequence }
-  const next =
-    key === 'meta'
-      ? nextMeta(part as Meta, chunk as MetaChunk, base)
-      : isCall(chunk)
-        ? nextTool(part as ToolPart, chunk, base)
-        : /^(text|reasoning)-/.test(chunk.type)
-          ? nextText(part as TextPart, chunk as TextChunk, base)
-          : ({ ...bodyOf(chunk), type: chunk.type, ...base } as AnyPart)
-  if (!next || (!part?.blobs && !entry.blobs)) return next
-  const { blobs, ...rest } = next
-  return { ...rest, ...blobsOf(part, entry) } as AnyPart
-}
 
 export class Content {
   readonly messages = new Map<string, MessageCell>()

@@ -1,0 +1,284 @@
+import { describe, expect, test } from 'vitest'
+import type { Chunk } from '../catalogue/chunk.ts'
+import { ADA, CHILD, commit, discard, MAIN, TOOL, writing } from './entries.fixture.ts'
+import { Fold } from './fold.ts'
+
+describe('messages', () => {
+  test('a turn: the user message came whole, the answer streams and is sent', () => {
+    const { say, fold } = writing()
+    say({ type: 'run-started', program: 'agent:assistant@1' })
+    say({ type: 'message', messageId: 'u1', role: 'user', parts: [{ type: 'text', text: 'Hi' }] })
+    say({ type: 'start' })
+    expect(fold.message('r1::r1')).toMatchObject({ role: 'assistant', status: 'streaming', runId: 'r1', parts: [] })
+    say({ type: 'text-start', id: '1' })
+    say({ type: 'text-delta', id: '1', delta: 'Hel' })
+    say({ type: 'text-delta', id: '1', delta: 'lo' })
+    expect(fold.message('r1::r1')?.parts).toMatchObject([{ type: 'text', text: 'Hello', state: 'streaming' }])
+    say({ type: 'text-end', id: '1' })
+    say({ type: 'finish', finishReason: 'stop' })
+    say({ type: 'run-finished', status: 'completed' })
+    expect(fold.messageIds).toEqual(['u1', 'r1::r1'])
+    expect(fold.message('u1')).toMatchObject({ role: 'user', status: 'sent', createdAt: 1002 })
+    expect(fold.message('r1::r1')).toMatchObject({ status: 'sent', finishReason: 'stop', createdAt: 1001 })
+    expect(fold.message('r1::r1')?.parts).toMatchObject([{ text: 'Hello', state: 'done' }])
+  })
+
+  test.each([
+    ['completed', 'sent'],
+    ['failed', 'error'],
+    ['interrupted', 'cancelled'],
+    ['aborted', 'cancelled'],
+  ] as const)('a run that ends %s leaves its message %s', (status, expected) => {
+    const { say, fold } = writing()
+    say({ type: 'text-delta', id: '1', delta: 'x' })
+    say({ type: 'error', message: 'overloaded', code: 'provider_overloaded', retryable: true })
+    say({ type: 'run-finished', status })
+    const message = fold.message('r1::r1')
+    expect(message?.status).toBe(expected)
+    expect(message?.error).toEqual(
+      status === 'failed' ? { message: 'overloaded', code: 'provider_overloaded', retryable: true } : undefined,
+    )
+  })
+
+  test('abort cancels the message', () => {
+    const { say, fold } = writing()
+    say({ type: 'text-delta', id: '1', delta: 'x' })
+    say({ type: 'abort' })
+    say({ type: 'run-finished', status: 'completed' })
+    expect(fold.message('r1::r1')?.status).toBe('cancelled')
+  })
+
+  test('metadata merges deeply, arrays replace, prototype keys are ordinary', () => {
+    const { say, fold } = writing()
+    say({ type: 'start', metadata: { a: { x: 1 }, l: [1, 2] } })
+    say({ type: 'message-metadata', metadata: JSON.parse('{"a":{"y":2},"l":[3],"__proto__":{"z":1}}') })
+    const { metadata } = fold.message('r1::r1') as { metadata: object }
+    expect(JSON.stringify(metadata)).toBe('{"a":{"x":1,"y":2},"l":[3],"__proto__":{"z":1}}')
+    expect((metadata as { z?: number }).z).toBeUndefined()
+  })
+
+  test('a message that came whole cannot take the place of an agent, nor of another', () => {
+    const { say, fold, reports } = writing()
+    const mine = (messageId: string): Chunk => ({
+      type: 'message',
+      messageId,
+      role: 'user',
+      parts: [{ type: 'text', text: 'mine' }],
+    })
+    for (const id of ['r1::r1', 'u1', 'u1']) say(mine(id))
+    say({ type: 'text-delta', id: '1', delta: 'yours' })
+    expect(reports).toEqual(['refused', 'refused'])
+    expect(fold.messageIds).toEqual(['u1', 'r1::r1'])
+    expect(fold.message('r1::r1')).toMatchObject({ role: 'assistant', parts: [{ text: 'yours' }] })
+  })
+
+  test('no two agents share a message, whatever they and their runs are called', () => {
+    const { say, fold } = writing()
+    const names = [
+      ['a', 'b::c'],
+      ['a::b', 'c'],
+      ['a%3A%3Ab', 'c'],
+      ['a:', ':b::c'],
+    ] as const
+    for (const [runId, agentId] of names)
+      say({ type: 'text-delta', id: '1', delta: runId }, { ...MAIN, runId, agentId })
+    expect(fold.view().messages.map(message => message.parts)).toMatchObject(names.map(([text]) => [{ text }]))
+  })
+
+  test('a sub-agent has a message of its own, nested by the call that it works for', () => {
+    const { say, fold, reports } = writing()
+    say({ type: 'tool-input-available', toolCallId: 'c1', toolName: 'research', input: {} })
+    say({ type: 'subagent-start', agentId: 'sub', agentType: 'researcher', toolCallId: 'c1' })
+    say(commit)
+    say({ type: 'text-delta', id: '1', delta: 'found' }, CHILD)
+    expect(fold.message('r1::sub')).toMatchObject({
+      status: 'streaming',
+      agentType: 'researcher',
+      parent: { messageId: 'r1::r1', toolCallId: 'c1' },
+    })
+    say({ type: 'subagent-end', agentId: 'sub', agentType: 'researcher', toolCallId: 'c1', status: 'completed' }, CHILD)
+    expect(fold.message('r1::sub')).toMatchObject({ status: 'sent', parts: [{ text: 'found', state: 'done' }] })
+    expect(fold.message('r1::r1')?.status).toBe('streaming')
+    say({ type: 'text-delta', id: '1', delta: ' more' }, CHILD)
+    expect(reports).toEqual(['after-end'])
+    expect(fold.message('r1::sub')?.parts).toMatchObject([{ text: 'found' }])
+  })
+
+  test('what becomes known of a sub-agent after its first or last word still shows', () => {
+    const { say, fold, log } = writing()
+    const again = () => {
+      const fresh = new Fold()
+      fresh.apply(log)
+      return fresh.message('r1::sub')
+    }
+    say({ type: 'text-delta', id: '1', delta: 'a' }, CHILD)
+    expect(fold.message('r1::sub')).not.toHaveProperty('parent')
+    say({ type: 'subagent-start', agentId: 'sub', agentType: 's', toolCallId: 'c1' })
+    expect(fold.message('r1::sub')).toEqual(again())
+    say({ type: 'subagent-end', agentId: 'sub', agentType: 's', toolCallId: 'c1', status: 'failed' })
+    expect(fold.message('r1::sub')).toEqual(again())
+    say({ type: 'error', message: 'overloaded' })
+    expect(fold.message('r1::sub')).toEqual(again())
+    say({ type: 'run-finished', status: 'failed' })
+    expect(fold.message('r1::sub')).toMatchObject({ status: 'error', error: { message: 'overloaded' } })
+  })
+
+  test('messages stand in the order of their first surviving write', () => {
+    const { say, fold } = writing()
+    say({ type: 'text-delta', id: '1', delta: 'taken back' })
+    say({ type: 'text-delta', id: '1', delta: 'child' }, CHILD)
+    say({ type: 'data-progress', id: 'p', data: 1 }, TOOL)
+    expect(fold.messageIds).toEqual(['r1::r1', 'r1::sub'])
+    say(discard)
+    expect(fold.messageIds).toEqual(['r1::sub', 'r1::r1'])
+    expect(fold.message('r1::r1')).toMatchObject({ at: 3, parts: [{ type: 'data-progress' }] })
+  })
+})
+
+describe('parts out of protocol', () => {
+  test('a delta whose start was not seen opens its part; an end without a start does not', () => {
+    const { say, parts, reports } = writing()
+    say({ type: 'text-end', id: '1' })
+    say({ type: 'text-delta', id: '1', delta: 'a' })
+    say({ type: 'reasoning-delta', id: '1', delta: 'b' })
+    expect(parts()).toMatchObject([
+      { type: 'text', text: 'a' },
+      { type: 'reasoning', text: 'b' },
+    ])
+    expect(reports).toEqual(['out-of-order'])
+  })
+
+  test('a second start, and anything under the id of a part that ended, is dropped', () => {
+    const { say, parts, reports } = writing()
+    say({ type: 'text-start', id: '1' })
+    say({ type: 'text-start', id: '1' })
+    say({ type: 'text-delta', id: '1', delta: 'a' })
+    say({ type: 'text-end', id: '1' })
+    say({ type: 'text-delta', id: '1', delta: 'b' })
+    say({ type: 'text-start', id: '1' })
+    say({ type: 'text-end', id: '1' })
+    expect(parts()).toMatchObject([{ text: 'a', state: 'done' }])
+    expect(reports).toEqual(['out-of-order', 'out-of-order', 'out-of-order', 'out-of-order'])
+  })
+
+  test('interleaved parts of one writer each grow', () => {
+    const { say, parts } = writing()
+    for (const delta of ['a', 'b', 'c']) {
+      say({ type: 'text-delta', id: '1', delta })
+      say({ type: 'reasoning-delta', id: '2', delta: delta.toUpperCase() })
+    }
+    expect(parts()).toMatchObject([{ text: 'abc' }, { text: 'ABC' }])
+  })
+
+  test('data of an id is replaced in place, without an id it is added, transient data is told and not kept', () => {
+    const { say, parts, transient } = writing()
+    say({ type: 'data-weather', id: 'w', data: 1 })
+    say({ type: 'data-weather', data: 2 })
+    say({ type: 'data-weather', id: 'w', data: 3 })
+    say({ type: 'data-weather', id: 'w', data: 4, transient: true })
+    expect(parts()).toMatchObject([
+      { id: 'w', data: 3, at: 1 },
+      { data: 2, at: 2 },
+    ])
+    expect(transient).toEqual([{ type: 'data-weather', id: 'w', data: 4, transient: true }])
+  })
+
+  test('data is data, whatever its name ends with', () => {
+    const { say, parts, fold } = writing()
+    say({ type: 'data-tool', id: 'x', data: { state: 'input-streaming' } })
+    say({ type: 'data-meta', data: 1 })
+    say({ type: 'run-finished', status: 'completed' })
+    expect(parts()).toMatchObject([{ type: 'data-tool', data: { state: 'input-streaming' } }, { type: 'data-meta' }])
+    expect(fold.pendings).toEqual([])
+  })
+
+  test('a whole message cannot hold what only an agent says', () => {
+    const { say, fold, reports } = writing()
+    const forged = { type: 'tool', toolCallId: 'c1', toolName: 't', state: 'approval-requested', approval: { id: 'a' } }
+    for (const part of [forged, { ...forged, type: 'dynamic-tool' }, { type: 'meta', aborted: true }]) {
+      say({ type: 'message', messageId: 'u', role: 'user', parts: [part] } as unknown as Chunk)
+    }
+    expect(reports).toEqual(['refused', 'refused', 'refused'])
+    expect(fold.view()).toMatchObject({ messages: [], pendings: [] })
+  })
+
+  test('sources and files of one id stand once; step marks stand each time', () => {
+    const { say, parts } = writing()
+    say({ type: 'step-start' })
+    say({ type: 'source-url', sourceId: 's', url: 'https://a.example' })
+    say({ type: 'source-url', sourceId: 's', url: 'https://a.example', title: 'A' })
+    say({ type: 'file', id: 'f', url: 'data:,1', mediaType: 'text/plain' })
+    say({ type: 'file', id: 'f', url: 'data:,2', mediaType: 'text/plain' })
+    say({ type: 'step-start' })
+    expect(parts().map(part => part.type)).toEqual(['step-start', 'source-url', 'file', 'step-start'])
+    expect(parts()).toMatchObject([{}, { title: 'A' }, { id: 'f', url: 'data:,2' }, {}])
+  })
+
+  test('an entry that was dropped does not lend its writer to the next one', () => {
+    const { say, parts } = writing()
+    say({ type: 'subagent-end', agentId: 'sub', agentType: 'researcher', toolCallId: 'c1', status: 'completed' })
+    say({ type: 'text-delta', id: '1', delta: 'a' }, TOOL)
+    say(discard, CHILD)
+    say({ type: 'text-delta', id: '1', delta: 'b' }, CHILD)
+    expect(parts()).toMatchObject([{ text: 'a' }])
+  })
+
+  test('a call is written to by its own agent, or by a guest', () => {
+    const { say, parts, reports } = writing()
+    say({ type: 'tool-input-start', toolCallId: 'c1', toolName: 't' })
+    say(commit)
+    say({ type: 'tool-input-delta', toolCallId: 'c1', delta: '{' }, CHILD)
+    say({ type: 'tool-input-delta', toolCallId: 'c1', delta: '{' }, { ...MAIN, runId: 'r2', agentId: 'r2' })
+    expect(reports).toEqual(['refused', 'refused'])
+    expect(parts()[0]).not.toHaveProperty('inputText')
+  })
+
+  test('an object that was taken away and began anew stands where it began', () => {
+    const { say, fold } = writing()
+    const set = (streamId: string): Chunk => ({
+      type: 'structured-data',
+      streamId,
+      dataType: 'd',
+      kind: 'set',
+      path: 'a',
+      value: 1,
+    })
+    const ids = () => fold.view().structured.map(object => object.streamId)
+    say(set('x'))
+    say(set('y'))
+    say(commit)
+    say({ type: 'structured-data-invalidated', streamId: 'x' })
+    expect(ids()).toEqual(['y'])
+    say(set('x'))
+    expect(ids()).toEqual(['y', 'x'])
+    say(discard)
+    expect(ids()).toEqual(['x', 'y'])
+  })
+
+  test('an unknown type is passed over without a report, whatever its name begins with', () => {
+    const { say, fold, reports } = writing()
+    say({ type: 'hologram', shape: 'cube' } as unknown as Chunk)
+    say({ type: 'tool-hologram', toolCallId: 'c1' } as unknown as Chunk)
+    say({ type: 'text-hologram', id: '1', delta: 'x' } as unknown as Chunk)
+    expect(fold.head).toBe(3)
+    expect(fold.messageIds).toEqual([])
+    expect(reports).toEqual([])
+  })
+
+  test('law 7: nothing of a run follows its end, and nothing is left streaming', () => {
+    const { say, fold, parts, reports } = writing()
+    say({ type: 'text-delta', id: '1', delta: 'a' })
+    say({ type: 'tool-input-start', toolCallId: 'c1', toolName: 't' })
+    say({ type: 'tool-input-delta', toolCallId: 'c1', delta: '{"q":"par' })
+    say({ type: 'run-finished', status: 'interrupted', reason: 'stopped' })
+    expect(parts()).toMatchObject([
+      { text: 'a', state: 'done' },
+      { state: 'output-error', code: 'interrupted', input: { q: 'par' } },
+    ])
+    say({ type: 'text-delta', id: '1', delta: 'b' })
+    say({ type: 'tool-output-available', toolCallId: 'c1', output: 1 }, ADA)
+    expect(reports).toEqual(['after-end', 'out-of-order'])
+    expect(parts()).toMatchObject([{ text: 'a' }, { state: 'output-error' }])
+    expect(fold.view().runs).toMatchObject([{ status: 'interrupted', reason: 'stopped' }])
+  })
+})
