@@ -10,7 +10,7 @@ export function table(suite: string, benchmark: Benchmark, rows: Row[], verdicts
   const body = rows.map(row => {
     if (row.error) return [row.name, 'FAILED', '', '']
     const { median, min, max } = row.cpu
-    const ratio = row.kind === 'ours' || !reference || reference.error ? '' : figure(reference.perItem / row.perItem)
+    const ratio = !compared || !reference || reference.error ? '' : ratioOf(reference, row)
     const name = row.kind === 'floor' ? `floor: ${row.name}` : row.name
     return [name, `${figure(median)} [${figure(min)}..${figure(max)}]`, figure(row.perItem), ratio]
   })
@@ -29,6 +29,12 @@ export function table(suite: string, benchmark: Benchmark, rows: Row[], verdicts
     ...rows.flatMap(row => (row.error ? [`  FAILED ${row.name}: ${row.error.split('\n', 4).join('\n')}`] : [])),
     '',
   ].join('\n')
+}
+
+/** The reference stands as 1, and our other contenders are not held against it. */
+function ratioOf(reference: Row, row: Row): string {
+  if (row.kind === 'ours') return row === reference ? '1' : ''
+  return figure(reference.perItem / row.perItem)
 }
 
 function sentence({ text, value, range, bound, met }: Verdict): string {
