@@ -1,8 +1,9 @@
 // Valid entries that mean no good: none may throw, forge, leak or stay.
 
 import { describe, expect, test } from 'vitest'
-import type { Chunk } from '../catalogue/chunk.ts'
+import type { Chunk, Operation } from '../catalogue/chunk.ts'
 import type { Entry, Origin } from '../entry.ts'
+import type { Json, JsonObject } from '../json/value.ts'
 import { ADA, CHILD, commit, discard, MAIN, TOOL, writing } from './entries.fixture.ts'
 import { Fold } from './fold.ts'
 import { foldLog } from './log.ts'
@@ -47,6 +48,45 @@ describe('fields that the table does not name', () => {
     expect(agents).toMatchObject([{ agentId: 'sub', parentId: 'r1' }])
     expect(agents[0]).not.toHaveProperty('status')
     expect(fold.message('r1::sub')?.parts).toHaveLength(1)
+  })
+
+  test('neither is what a request, an interrupt, a message or a call is', () => {
+    const { say, fold, parts } = writing()
+    say(odd({ type: 'run-requested', runId: 'r9', program: 'p', status: 'started', reply: 1 }), ADA)
+    say(odd({ type: 'interrupt', interruptId: 'i', input: { kind: 'text' }, response: 'forged', status: 'answered' }))
+    say(odd({ type: 'message-metadata', metadata: { a: 1 }, finishReason: {}, aborted: true }))
+    say(odd({ type: 'file', url: '', mediaType: 'a/b', state: 'input-streaming' }))
+    say(odd({ type: 'tool-input-error', toolCallId: 'c', errorText: 'x', executor: 5, title: 6 }))
+    const { requests, interrupts, messages } = fold.view()
+    expect(requests).toEqual([{ runId: 'r9', program: 'p', status: 'waiting', at: 1 }])
+    expect(interrupts[0]).not.toHaveProperty('response')
+    expect(messages[0]).not.toHaveProperty('finishReason')
+    expect(messages[0]?.status).toBe('streaming')
+    expect(fold.gained('r1::r1', '#4')).toBeUndefined()
+    expect(parts()[1]).not.toHaveProperty('executor')
+  })
+
+  test('law 9: values that nest too deep are refused or taken as they are, and lose nothing else', () => {
+    const { say, parts, fold } = writing()
+    const deep = (n: number, open: string, inner: string, close: string) =>
+      JSON.parse(open.repeat(n) + inner + close.repeat(n)) as Json
+    const list = deep(20_000, '[', '', ']')
+    const metadata = deep(20_000, '{"a":', '1', '}') as JsonObject
+    const patches: Operation[] = [
+      { op: 'add', path: '/a', value: list },
+      { op: 'test', path: '/a', value: deep(20_000, '[', '', ']') },
+    ]
+    const chunks: Chunk[] = [
+      { type: 'text-delta', id: '1', delta: 'x' },
+      { type: 'state-patch', patches },
+      { type: 'start', metadata },
+      { type: 'message-metadata', metadata: deep(20_000, '{"a":', '2', '}') as JsonObject },
+      { type: 'text-delta', id: '1', delta: 'y' },
+    ]
+    fold.apply(chunks.map((chunk, i): Entry => ({ sequence: i + 1, timestamp: 0, origin: MAIN, chunk })))
+    expect(fold.head).toBe(5)
+    expect(parts()).toMatchObject([{ text: 'xy' }])
+    expect(say({ type: 'text-delta', id: '1', delta: '' }).view().state).toBeUndefined()
   })
 
   test('usage is summed of the counts that the table names', () => {

@@ -4,7 +4,7 @@
 import type { Chunk, Usage } from '../catalogue/chunk.ts'
 import { types } from '../catalogue/types.ts'
 import { type Entry, isGuest, type WriterOrigin } from '../entry.ts'
-import { bodyOf, joinNames, pick } from './body.ts'
+import { joinNames, pick } from './body.ts'
 import type { Agent, Hook, Interrupt, Run, RunRequest, View } from './view.ts'
 
 /** What only the ids of agents' messages hold, so that none that came whole can stand in an agent's place. */
@@ -67,7 +67,11 @@ export class Ledger {
     switch (chunk.type) {
       case 'run-requested':
         if (this.#requests.has(chunk.runId) || this.runs.has(chunk.runId)) return false
-        this.#requests.set(chunk.runId, { ...bodyOf(chunk), status: 'waiting', at: entry.sequence })
+        this.#requests.set(chunk.runId, {
+          ...pick(chunk, 'runId', 'program', 'message', 'cut', 'whenBusy', 'data'),
+          status: 'waiting',
+          at: entry.sequence,
+        })
         return true
       case 'stop-requested': {
         const request = this.#requests.get(chunk.runId)
@@ -125,18 +129,24 @@ export class Ledger {
       }
       case 'interrupt':
         if (this.#interrupts.has(chunk.interruptId)) return false
-        return this.#ask({ ...bodyOf(chunk), runId, lane, at, status: 'open' })
+        return this.#ask({
+          ...pick(chunk, 'interruptId', 'input', 'schemaId', 'schemaVersion', 'meta', 'deadline'),
+          runId,
+          lane,
+          at,
+          status: 'open',
+        })
       case 'status':
         return this.#set(runId, { note: chunk.message })
       case 'error':
-        return this.#set(runId, { error: bodyOf(chunk) })
+        return this.#set(runId, { error: pick(chunk, 'message', 'code', 'category', 'retryable', 'recoverable') })
       case 'run-context': {
         const { blobs, ...run } = this.runs.get(runId) as Run
         this.runs.set(runId, { ...run, context: chunk.context, ...pick(entry, 'blobs') })
         return true
       }
       case 'hook-completed':
-        this.#hooks.push({ ...bodyOf(chunk), runId, ...pick(entry, 'blobs') })
+        this.#hooks.push({ ...pick(chunk, 'hookId', 'hook', 'result', 'emissions'), runId, ...pick(entry, 'blobs') })
         return true
     }
     return undefined

@@ -1,17 +1,20 @@
 import type { Chunk } from '../catalogue/chunk.ts'
+import { MAX_JSON_DEPTH } from '../json/stream.ts'
 import { type Json, type JsonObject, putOwn } from '../json/value.ts'
+import { pick } from './body.ts'
 import type { Meta, PartBase } from './view.ts'
 
 const isObject = (value: Json | undefined): value is JsonObject =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
-/** Merges objects deeply; anything else, arrays too, replaces what was there. */
-function merge(into: JsonObject | undefined, from: JsonObject): JsonObject {
+/** Merges objects deeply; anything else, arrays and what lies too deep too, replaces what was there. */
+function merge(into: JsonObject | undefined, from: JsonObject, depth = 0): JsonObject {
   const merged: JsonObject = { ...into }
   for (const key of Object.keys(from)) {
     const value = from[key] as Json
     const old = Object.hasOwn(merged, key) ? merged[key] : undefined
-    putOwn(merged, key, isObject(old) && isObject(value) ? merge(old, value) : value)
+    const deep = isObject(old) && isObject(value) && depth < MAX_JSON_DEPTH
+    putOwn(merged, key, deep ? merge(old, value, depth + 1) : value)
   }
   return merged
 }
@@ -20,13 +23,13 @@ export type MetaChunk = Extract<Chunk, { type: 'start' | 'finish' | 'abort' | 'm
 
 /** What a message holds beside its parts, after a chunk. */
 export function nextMeta(meta: Meta | undefined, chunk: MetaChunk, base: PartBase): Meta {
-  const { metadata, finishReason } = chunk as { metadata?: JsonObject; finishReason?: Meta['finishReason'] }
+  const metadata = chunk.type === 'abort' ? undefined : chunk.metadata
   return {
     type: 'meta',
     ...meta,
     ...base,
     ...(metadata && { metadata: merge(meta?.metadata, metadata) }),
-    ...(finishReason && { finishReason }),
+    ...(chunk.type === 'finish' && pick(chunk, 'finishReason')),
     ...(chunk.type === 'abort' && { aborted: true }),
   }
 }

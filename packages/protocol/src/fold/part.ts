@@ -61,7 +61,7 @@ export class PartCell extends Cell {
   set(part: AnyPart): void {
     this.part = part
     if (isText(part)) this.growth ??= new Growth(part.text)
-    else if ((part as ToolPart).state === 'input-streaming') this.growth ??= new Growth((part as ToolPart).inputText)
+    else if (isTool(part) && part.state === 'input-streaming') this.growth ??= new Growth(part.inputText)
     else {
       this.growth = this.#input = undefined
       this.#stale = false

@@ -52,11 +52,14 @@ export function nextTool(part: ToolPart | undefined, chunk: ToolChunk, base: Par
     }
     case 'tool-input-error': {
       const { partialInput: input = call.input, errorText } = chunk
-      return settled(described(call, chunk), {
-        state: 'output-error',
-        errorText,
-        ...(input !== undefined && { input }),
-      })
+      return settled(
+        { ...call, ...pick(chunk, 'toolName') },
+        {
+          state: 'output-error',
+          errorText,
+          ...(input !== undefined && { input }),
+        },
+      )
     }
     case 'tool-approval-request':
       if (state !== 'input-available') return undefined
