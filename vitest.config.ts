@@ -1,11 +1,15 @@
 import { defineConfig } from 'vitest/config'
+import { SkippedReporter } from './scripts/skipped.ts'
 
 export default defineConfig({
   resolve: { conditions: ['@millrace/source'] },
   ssr: { resolve: { conditions: ['@millrace/source'] } },
   test: {
     testTimeout: 60_000,
-    include: ['**/*.test.ts'],
+    include: ['**/*.test.{ts,tsx}'],
+    // Nothing is left out unsaid: neither by an `only` nor by a `skip` or a `todo`.
+    allowOnly: false,
+    reporters: ['default', new SkippedReporter()],
     setupFiles: process.env['MILLRACE_SEED'] ? ['scripts/seed.setup.ts'] : [],
   },
 })
