@@ -10,6 +10,41 @@ describe('take', () => {
     expect(source).toMatchObject({ pulls: 2, returns: 1 })
   })
 
+  it('lets go with its last item, though nobody asks for another', async () => {
+    const source = new Source(['a', 'b', 'c'])
+    const taken = take(source, 2)
+    await taken.next()
+    expect(source.returns).toBe(0)
+    expect(await taken.next()).toEqual({ done: false, value: 'b' })
+    expect(source).toMatchObject({ pulls: 2, returns: 1 })
+    expect(await taken.next()).toEqual({ done: true, value: undefined })
+    expect(source).toMatchObject({ pulls: 2, returns: 1 })
+  })
+
+  it('gives its last item though letting go fails, and then tells why', async () => {
+    const stubborn = () => {
+      const source = new Source(['a', 'b'])[Symbol.asyncIterator]()
+      const failing = async () => {
+        throw new Error('stuck')
+      }
+      return { [Symbol.asyncIterator]: () => ({ next: () => source.next(), return: failing }) }
+    }
+    const taken = take(stubborn(), 1)
+    expect(await taken.next()).toEqual({ done: false, value: 'a' })
+    await expect(taken.next()).rejects.toThrow('stuck')
+    const left = take(stubborn(), 1)
+    await left.next()
+    await expect(left.return?.()).rejects.toThrow('stuck')
+  })
+
+  it('ends after its last item, also when the signal is aborted then', async () => {
+    const abort = new AbortController()
+    const taken = take(new Source(['a', 'b']), 1, { signal: abort.signal })
+    await taken.next()
+    abort.abort()
+    expect(await taken.next()).toEqual({ done: true, value: undefined })
+  })
+
   it.each([0, -1, Number.NaN])('of %d asks for nothing, and lets go', async count => {
     const source = new Source(['a'])
     expect(await collectAll(take(source, count))).toEqual([])

@@ -1,6 +1,6 @@
 import { pipe, type StreamOptions } from './pipe.ts'
 
-/** The first `count` items; the source is not asked for one more. */
+/** The first `count` items; the source is not asked for one more, and is let go with the last of them. */
 export function take<Item>(
   stream: AsyncIterable<Item>,
   count: number,
@@ -12,8 +12,19 @@ export function take<Item>(
       let left = count
       if (!(left > 0)) await items.return()
       for await (const item of items) {
-        yield item
-        if (--left <= 0) return
+        if (--left > 0) {
+          yield item
+          continue
+        }
+        // Before the item is handed out: nobody may ask for another.
+        const gone = items.return()
+        gone.catch(() => {})
+        try {
+          yield item
+        } finally {
+          await gone
+        }
+        return
       }
     },
     options,
