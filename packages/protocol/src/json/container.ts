@@ -1,8 +1,11 @@
-import { getOwn, type Json, type JsonContainer, putOwn } from './value.ts'
+import { getOwn, isContainer, type Json, type JsonContainer, putOwn } from './value.ts'
 
 /** What a value is, in the words of JSON; `nothing` where there is none. */
-export const kindOf = (value: unknown): string =>
-  value === undefined ? 'nothing' : value === null ? 'null' : Array.isArray(value) ? 'array' : typeof value
+export function kindOf(value: unknown): string {
+  if (value === undefined) return 'nothing'
+  if (typeof value !== 'object') return typeof value
+  return value === null ? 'null' : Array.isArray(value) ? 'array' : isContainer(value) ? 'object' : 'no plain object'
+}
 
 /** Whether a key can address an array: digits without a leading zero. */
 export const isIndex = (key: string): boolean => /^(0|[1-9]\d*)$/.test(key)

@@ -152,7 +152,7 @@ describe('what is declared', () => {
     path => {
       expect(refusal({ [path]: 'set' })).toEqual([
         'invalid-field',
-        expect.stringContaining(`field '${path}': expected`),
+        expect.stringContaining(`field '${path}': expected`.slice(0, 80)),
       ])
     },
   )

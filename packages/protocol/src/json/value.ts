@@ -7,8 +7,12 @@ export type JsonObject = { [key: string]: Json }
 /** A JSON array or object. */
 export type JsonContainer = Json[] | JsonObject
 
-export const isContainer = (value: Json | undefined): value is JsonContainer =>
-  typeof value === 'object' && value !== null
+/** Whether a value has children: an array or a plain object, of any realm. A `Date`, say, is no JSON and stays whole. */
+export function isContainer(value: unknown): value is JsonContainer {
+  if (typeof value !== 'object' || value === null) return false
+  const prototype = Object.getPrototypeOf(value)
+  return Array.isArray(value) || prototype === null || Object.getPrototypeOf(prototype) === null
+}
 
 /** Reads an own key, so that `constructor` and `__proto__` mean what the document says and nothing inherited. */
 export const getOwn = (object: JsonObject, key: string): Json | undefined =>

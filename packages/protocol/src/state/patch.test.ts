@@ -2,13 +2,15 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { Operation } from '../catalogue/chunk.ts'
 import { ProtocolError } from '../error.ts'
+import { MAX_JSON_DEPTH } from '../json/stream.ts'
 import type { Json } from '../json/value.ts'
 import { runs } from '../runs.fixture.ts'
 import { clone, freeze } from '../structured/model.fixture.ts'
 import { patchNaively } from './model.fixture.ts'
-import { applyPatch } from './patch.ts'
+import { applyPatch, MAX_COPIED } from './patch.ts'
 
 const parse = (json: string): Json => JSON.parse(json)
+const apply = (document: Json | undefined, ...operations: unknown[]) => applyPatch(document, operations as Operation[])
 const patch = (document: Json | undefined, ...operations: unknown[]) =>
   applyPatch(freeze(clone(document)), freeze(operations) as Operation[])
 const refusal = (document: Json | undefined, ...operations: unknown[]): ProtocolError => {
@@ -155,6 +157,7 @@ describe('the six operations', () => {
       [test('', { a: { y: [{}], x: 1 } })],
       { a: { x: 1, y: [{}] } },
     ],
+    ['test for 0 where -0 is', [-0], [test('', [0])], [-0]],
     ['test numbers by value', [1.0, -0, 1e2], [test('', [1, 0, 100])], [1, -0, 100]],
     [
       'each operation sees what the one before it did',
@@ -223,6 +226,13 @@ describe('the six operations', () => {
       { op: 'replace', path: '/a', value: undefined },
       'expected a value, found nothing',
     ],
+    [
+      'a pointer that only prints like one',
+      { a: 1 },
+      { op: 'remove', path: ['/a'] },
+      'expected a JSON Pointer, found ["/a"]',
+    ],
+    ['no operation', { a: 1 }, { path: '/a' }, "expected an operation of RFC 6902, found 'undefined'"],
     ['an unknown operation', {}, { op: 'spam', path: '/a' }, "expected an operation of RFC 6902, found 'spam'"],
   ])('refused: %s', (_, document, operation, message) => {
     const { op, path } = operation as { op: string; path: string }
@@ -299,11 +309,15 @@ describe('a patch is whole or nothing', () => {
     expect(copied.a).toBe(document.a)
   })
 
-  it('copies each container once, however many operations write in it', () => {
+  it.each([
+    ['add', add('/list/-', 1)],
+    ['copy of a scalar', copy('/other/0', '/list/-')],
+    ['copy of a container', copy('/other', '/list/-')],
+  ])('copies each container once, however many operations write in it: %s', (_, operation) => {
     const { slice } = Array.prototype
     let copies = 0
     const document = { list: Array(1000).fill(0), other: [1] }
-    const operations = Array.from({ length: 500 }, () => add('/list/-', 1)) as Operation[]
+    const operations = Array.from({ length: 500 }, () => operation) as Operation[]
     Array.prototype.slice = function (this: unknown[], ...range) {
       if (this.length >= 1000) copies++
       return slice.apply(this, range)
@@ -315,6 +329,49 @@ describe('a patch is whole or nothing', () => {
     }
     expect(copies).toBe(1)
     expect(document.list).toHaveLength(1000)
+  })
+
+  it('bounds the depth of what is compared and copied', () => {
+    const nested = (depth: number, inner: Json): Json => (depth ? nested(depth - 1, [inner]) : inner)
+    const [deep, deeper] = [nested(MAX_JSON_DEPTH, 1), nested(MAX_JSON_DEPTH + 1, 1)]
+    expect(apply({}, add('/a', deep), test('/a', deep), copy('/a', '/b'))).toEqual({ a: deep, b: deep })
+    expect(() => apply({}, add('/a', deeper), test('/a', deeper))).toThrow(/^operation 1 .+ found \[{40}$/)
+    expect(() => apply({}, add('/a', deeper), copy('/a', '/b'))).toThrow(
+      /^operation 1 .+ at most 512 levels, found more$/,
+    )
+    let abyss: Json = 1
+    for (let i = 0; i < 20_000; i++) abyss = [abyss]
+    expect(() => apply({}, add('/a', abyss), test('/a', abyss))).toThrow(ProtocolError)
+    expect(() => apply({}, add('/a', abyss), copy('/a', '/b'))).toThrow(ProtocolError)
+    expect(() => apply({}, add('/a', abyss), test('/a', 1))).toThrow(/^operation 1 .+ found \[{40}$/)
+  })
+
+  it('bounds what is copied, in values, keys and strings, so that copies of copies come to an end', () => {
+    const started = performance.now()
+    const doublings = Array.from({ length: 25 }, (_, i) => copy('', `/k${i}`))
+    expect(() => apply({}, ...doublings, test('', 1))).toThrow(
+      /^operation (19|20) .+ at most 4194304 characters in all/,
+    )
+    const text = 'x'.repeat(MAX_COPIED / 2)
+    for (const document of [[text], { [text]: 1 }, { a: { [text]: {} } }]) {
+      const once = apply([document], copy('/0', '/-')) as Json[]
+      expect(once).toHaveLength(2)
+      expect(() => apply(once, copy('/0', '/-'), copy('/1', '/-'))).toThrow(/^operation 1 /)
+    }
+    expect(performance.now() - started).toBeLessThan(3_000)
+  })
+
+  it('tells of long names their beginning only', () => {
+    const pointer = `/${'x'.repeat(1_000_000)}`
+    for (const operation of [
+      remove(pointer),
+      add(`${pointer}/a`, 1),
+      move(pointer, pointer),
+      { op: pointer, path: '' },
+    ]) {
+      expect(refusal({}, operation).message.length).toBeLessThan(300)
+    }
+    expect(refusal([], add(pointer, 1)).message.length).toBeLessThan(300)
   })
 
   it('what was copied lives apart, even if it was already written in', () => {

@@ -1,3 +1,4 @@
+import { runInNewContext } from 'node:vm'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { StructuredDataChunk } from '../catalogue/guards.ts'
@@ -203,7 +204,7 @@ describe('numeric segments', () => {
 
   it('are refused past MAX_GAP in all, however the gaps lie on the path', () => {
     expect(refusal(set('1024.'.repeat(63) + 1024, 'x')).message).toMatch(
-      /^state\.data(\.1024){64}: .+ at state\.data\.1024, found 2048$/,
+      /^state\.data(\.1024){14}…: .+ at state\.data\.1024, found 2048$/,
     )
     expect(data(set('512.512', 'x'))).toEqual([...Array(512).fill(null), [...Array(512).fill(null), 'x']])
     expect(refusal(set('512.513', 'x')).code).toBe('path-conflict')
@@ -215,6 +216,28 @@ describe('numeric segments', () => {
 })
 
 describe('what is not JSON', () => {
+  it('is left as it is, never built in', () => {
+    class Point {
+      x = 1
+    }
+    for (const value of [new Date(0), new Point(), new Map([[1, 2]])] as unknown as Json[]) {
+      const held = { ...set('a', value), value }
+      expect(data(held)).toEqual({ a: value })
+      expect(refusal(held, set('a.b', 1))).toMatchObject({
+        code: 'path-conflict',
+        message: 'state.data.a.b: expected object at state.data.a, found no plain object',
+      })
+      expect(refusal(held, set('a.0', 1)).code).toBe('path-conflict')
+    }
+  })
+
+  it('but objects without a prototype and of another realm are', () => {
+    for (const value of [Object.create(null), runInNewContext('({})')]) {
+      expect(json(set('a', value), set('a.b', 1))).toBe('{"a":{"b":1}}')
+    }
+    expect(json(set('a', runInNewContext('[]')), set('a.0', 1))).toBe('{"a":[1]}')
+  })
+
   it.each<[string, object, string]>([
     ['set', { path: 'a', value: undefined }, "structured-data 'set': expected value, found nothing"],
     ['final', {}, "structured-data 'final': expected value, found nothing"],
@@ -320,6 +343,14 @@ describe('reduceStructuredChunks', () => {
         "chunk 2 (stream 's'): state.data.a: expected string at state.data.a, found number",
       ),
     )
+  })
+
+  it('tells of long names their beginning only', () => {
+    for (const long of ['x'.repeat(1_000_000), `${'x.'.repeat(60)}x`]) {
+      const chunks = [set('a', 1, { streamId: long }), set(`a.${long}`, 1, { streamId: long })]
+      expect(() => reduceStructuredChunks(chunks)).toThrow(/^.{100,400}$/)
+    }
+    expect(refusal(set(`${'x'.repeat(1_000_000)}.`, 1)).message.length).toBeLessThan(300)
   })
 
   it('equals the chunks applied one by one', () => {

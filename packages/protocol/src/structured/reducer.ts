@@ -1,5 +1,6 @@
 import type { StructuredDataChunk } from '../catalogue/guards.ts'
 import { ProtocolError } from '../error.ts'
+import { cut } from '../mismatch.ts'
 import { StructuredAccumulator, type StructuredState } from './accumulator.ts'
 
 /**
@@ -27,7 +28,7 @@ export function reduceStructuredChunks(chunks: Iterable<StructuredDataChunk>): R
       accumulator.write(chunk)
     } catch (error) {
       if (!(error instanceof ProtocolError)) throw error
-      throw new ProtocolError(error.code, `chunk ${index} (stream '${chunk.streamId}'): ${error.message}`)
+      throw new ProtocolError(error.code, `chunk ${index} (stream '${cut(chunk.streamId)}'): ${error.message}`)
     }
     index++
   }
