@@ -40,7 +40,8 @@ export class Changes {
     const messages = new Map<string, Set<string>>()
     for (const [message, parts] of this.#messages) {
       message.noted = false
-      const keys = new Set<string>()
+      // One that went and came again is another cell under the same id.
+      const keys = messages.get(message.id) ?? new Set<string>()
       for (const cell of parts) {
         cell.noted = false
         keys.add(cell.part.key)

@@ -53,6 +53,8 @@ export class Content {
   #output: Json | undefined
   /** The messages in order and their ids, until one comes, goes or moves. */
   #order: Order | undefined
+  /** Those that came last since. */
+  #added: MessageCell[] = []
 
   constructor(changes: Changes, ledger: Ledger) {
     this.#changes = changes
@@ -80,7 +82,7 @@ export class Content {
       case 'state-snapshot':
         return this.#setState(chunk.state)
       case 'state-patch':
-        return attempt(() => this.#setState(applyPatch(this.#state ?? {}, chunk.patches)))
+        return attempt(() => this.#setState(applyPatch(this.#state === undefined ? {} : this.#state, chunk.patches)))
       case 'output':
         this.#output = chunk.output
         this.#changes.output = true
@@ -111,6 +113,9 @@ export class Content {
       const { runId, agentId } = cell.message.author
       if (!this.#ledger.isOpen(runId)) return 'out-of-order'
       if (writer && (runId !== writer.origin.runId || agentId !== writer.origin.agentId)) return 'refused'
+      // A guest answers for people and clients, never for a tool of the server's.
+      const settles = chunk.type.startsWith('tool-output-')
+      if (!writer && settles && (cell.part as ToolPart).executor !== 'client') return 'refused'
     }
     return this.#writePart(entry, chunk, writer, undefined, cell)
   }
@@ -125,8 +130,8 @@ export class Content {
     const lane = writer?.lane
     if (known?.isHeldFrom(lane)) return 'foreign-draft'
     const delta = deltaOf(chunk)
-    // What a delta adds goes to the growth, so that there is no need to catch up with it first.
-    const old = delta === undefined ? known?.read() : known?.part
+    // What a mere delta adds goes to the growth, so that there is no need to catch up with it first.
+    const old = delta === undefined || 'providerMetadata' in chunk ? known?.read() : known?.part
     const part = nextPart(old, entry, key)
     if (known?.owner && !isWord(chunk)) known.revise(before => nextPart(before, entry, key))
     if (part === undefined) return 'out-of-order'
@@ -169,7 +174,7 @@ export class Content {
       message.add({ ...bodyOf(part), type: part.type, key, at, ...(text && { id: key, state: 'done' }) } as AnyPart)
     })
     message.add({ type: 'meta', key: 'meta', at, ...(metadata && { metadata }) })
-    this.#place(message)
+    this.#place(message, at)
     return undefined
   }
 
@@ -207,17 +212,19 @@ export class Content {
       new MessageCell({ id, role: 'assistant', createdAt, runId, agentId, agentType }, this.#changes)
     const cell = message.add(part)
     this.#filling.add(message)
-    if (message.placedAt === undefined) this.#place(message)
+    if (message.placedAt === undefined) this.#place(message, part.at)
     return cell
   }
 
-  /** Notes where a message stands: at its first surviving write, or nowhere if none survived. */
-  #place(message: MessageCell): void {
+  /** Notes where a message stands: at its first surviving write, which may be the entry at hand, or nowhere if none survived. */
+  #place(message: MessageCell, sequence?: number): void {
     const { at, placedAt, id } = message
     if (at === placedAt) return
     message.placedAt = at
-    this.#order = undefined
     this.#changes.order = true
+    // Most come last, which leaves the others where they are.
+    if (placedAt === undefined && at === sequence) this.#added.push(message)
+    else this.#order = undefined
     if (at === undefined) {
       this.messages.delete(id)
       this.#filling.delete(message)
@@ -285,10 +292,15 @@ export class Content {
   }
 
   get order(): Order {
+    const added = this.#added
     if (this.#order === undefined) {
       const cells = [...this.messages.values()].sort((a, b) => (a.placedAt as number) - (b.placedAt as number))
       this.#order = { cells, ids: cells.map(message => message.id) }
+    } else if (added.length) {
+      const { cells, ids } = this.#order
+      this.#order = { cells: [...cells, ...added], ids: [...ids, ...added.map(message => message.id)] }
     }
+    this.#added = []
     return this.#order
   }
 

@@ -1,4 +1,5 @@
 import type { Chunk, DataChunk } from '../catalogue/chunk.ts'
+import { isData } from '../catalogue/guards.ts'
 import { catalogue } from '../catalogue/table.ts'
 import { isGuestChunk } from '../catalogue/validate.ts'
 import { type Entry, isGuest, type Origin, type WriterOrigin } from '../entry.ts'
@@ -158,6 +159,10 @@ export class Fold {
     this.#writer = undefined
     this.#internal?.skip([])
     for (const entry of entries) {
+      if (entry.sequence <= this.#head) {
+        this.#report(entry, 'repeated')
+        continue
+      }
       this.#head = entry.sequence
       this.#fold(entry, entry.chunk, false)
     }
@@ -171,7 +176,8 @@ export class Fold {
     const { origin, internal, ...rest } = entry
     let writer: Writer | undefined
     if (isGuest(origin)) {
-      if (Object.hasOwn(catalogue, chunk.type) && !isGuestChunk(chunk.type)) return this.#report(entry, 'refused')
+      const isKnown = Object.hasOwn(catalogue, chunk.type) || isData(chunk)
+      if (isKnown && !isGuestChunk(chunk.type)) return this.#report(entry, 'refused')
     } else {
       const same = this.#isWriter(origin)
       const id = same ? (this.#writer as Writer).id : idOf(origin)
@@ -181,16 +187,17 @@ export class Fold {
       if (!same) this.#writer = { origin, lane: this.#content.lane(origin), id }
       writer = this.#writer
     }
-    if (internal) this.#internal ??= new Fold(this.#options)
-    if (this.#internal && (internal || SHARED.has(chunk.type))) {
-      this.#internal.#fold({ ...rest, origin }, chunk, withContent)
+    const open = { ...rest, origin }
+    if (internal) {
+      this.#internal ??= new Fold(this.#options)
+      this.#internal.#fold(open, chunk, withContent)
+      return undefined
     }
-    if (internal) return
     const taken = this.#ledger.apply(entry, chunk)
+    if (taken === false) return this.#report(entry, 'refused')
     if (taken) this.#changes.ledger = true
-    if ('transient' in chunk && chunk.transient)
-      this.#tell(() => this.#options.onTransient?.(entry as Entry<DataChunk>))
-    else if (taken === false) this.#report(entry, 'refused')
+    if (this.#internal && SHARED.has(chunk.type)) this.#internal.#fold(open, chunk, withContent)
+    if (isData(chunk) && chunk.transient) this.#tell(() => this.#options.onTransient?.(entry as Entry<DataChunk>))
     else if (withContent) {
       const refusal = this.#content.write(entry, chunk, writer)
       if (refusal) this.#report(entry, refusal)
@@ -240,7 +247,7 @@ export class Fold {
     return this.#content.object(streamId)
   }
 
-  /** What lanes wait for, in the order in which it was asked. */
+  /** What lanes wait for, in the order in which each was first spoken of. */
   get pendings(): Pending[] {
     const interrupts = this.#ledger.openInterrupts.map(interrupt => ({
       kind: 'interrupt' as const,

@@ -101,9 +101,7 @@ export class Ledger {
       case 'run-resumed':
         return this.#set(runId, { status: 'running' })
       case 'run-finished':
-        for (const interrupt of this.openInterrupts) {
-          if (interrupt.runId === runId) this.#ask({ ...interrupt, status: 'void' })
-        }
+        this.#void(runId)
         return this.#set(runId, { finishedAt: timestamp, ...pick(chunk, 'status', 'checkpointId', 'reason') })
       case 'step-finish':
         return this.#set(runId, { usage: sum(usage, chunk.usage) })
@@ -121,10 +119,11 @@ export class Ledger {
           runId,
           parentId,
           startedAt: timestamp,
-          ...known,
           ...pick(chunk, 'agentId', 'agentType', 'toolCallId'),
+          ...known,
           ...(ends && pick(chunk, 'status', 'result', 'reason')),
         })
+        if (ends) this.#void(runId, chunk.agentId)
         return true
       }
       case 'interrupt':
@@ -133,6 +132,7 @@ export class Ledger {
           ...pick(chunk, 'interruptId', 'input', 'schemaId', 'schemaVersion', 'meta', 'deadline'),
           runId,
           lane,
+          agentId,
           at,
           status: 'open',
         })
@@ -158,6 +158,14 @@ export class Ledger {
     // What a run waits for, and why, holds only until it goes on.
     this.runs.set(runId, { ...(fields.status ? rest : old), ...fields })
     return true
+  }
+
+  /** The end of a run, or of one agent in it, leaves nobody to answer to. */
+  #void(runId: string, agentId?: string): void {
+    for (const interrupt of this.openInterrupts) {
+      const isOf = interrupt.runId === runId && (agentId ?? interrupt.agentId) === interrupt.agentId
+      if (isOf) this.#ask({ ...interrupt, status: 'void' })
+    }
   }
 
   #ask(interrupt: Interrupt): true {

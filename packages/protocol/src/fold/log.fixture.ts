@@ -50,6 +50,7 @@ const extra = fc.record(
       'runId',
       'agents',
       'usage',
+      'transient',
     ].map(name => [name, value]),
   ),
   { requiredKeys: [] },
@@ -70,6 +71,12 @@ const FAMILIES = {
   text: [
     row({ type: is('text-start', 'text-end', 'reasoning-start', 'reasoning-end'), id }),
     row({ type: is('text-delta', 'text-delta', 'reasoning-delta'), id, delta: text }),
+    row({
+      type: is('text-delta', 'reasoning-end'),
+      id,
+      delta: text,
+      providerMetadata: fc.constantFrom({ s: 1 }, { s: 2 }),
+    }),
   ],
   toolWords: [
     row({ type: is('tool-input-start'), toolCallId, toolName: is('t', 'u'), executor }),

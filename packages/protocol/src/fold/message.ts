@@ -92,7 +92,7 @@ export class MessageCell {
       parts,
       ...beside,
       ...(at !== undefined && { metaAt: at }),
-      ...(run?.status === 'failed' && run.error && { error: run.error }),
+      ...(status === 'error' && run?.status === 'failed' && run.error && { error: run.error }),
       ...(agent && { parent: { messageId: messageIdOf(agent.runId, agent.parentId), toolCallId: agent.toolCallId } }),
     }
   }

@@ -27,11 +27,11 @@ export function keyOf(chunk: Chunk, sequence: number): string {
 }
 
 /** Where the large values of a part went, after a chunk: what it says anew is no longer where it was. */
-function blobsOf(part: AnyPart | undefined, { chunk, blobs }: Entry): Pick<PartBase, 'blobs'> {
-  const old = Object.entries(part?.blobs ?? {}).filter(
+function blobsOf(part: AnyPart, { chunk, blobs }: Entry): Pick<PartBase, 'blobs'> {
+  const kept = Object.entries(part.blobs ?? {}).filter(
     ([pointer]) => !Object.hasOwn(chunk, pointer.split('/')[1] ?? ''),
   )
-  const all = { ...Object.fromEntries(old), ...blobs }
+  const all = { ...Object.fromEntries(kept), ...blobs }
   return Object.keys(all).length ? { blobs: all } : {}
 }
 
@@ -47,7 +47,7 @@ export function nextPart(part: AnyPart | undefined, entry: Entry, key: string): 
         : /^(text|reasoning)-/.test(chunk.type)
           ? nextText(part as TextPart, chunk as TextChunk, base)
           : ({ ...bodyOf(chunk), type: chunk.type, ...base } as AnyPart)
-  if (!next || (!part?.blobs && !entry.blobs)) return next
+  if (!next || (!next.blobs && !entry.blobs)) return next
   const { blobs, ...rest } = next
-  return { ...rest, ...blobsOf(part, entry) } as AnyPart
+  return { ...rest, ...blobsOf(next, entry) } as AnyPart
 }

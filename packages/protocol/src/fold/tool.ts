@@ -26,8 +26,10 @@ const described = (part: ToolPart, chunk: Opening): ToolPart => ({
 
 /** A call with its outcome, which ends what was on the way to it. */
 function settled(part: ToolPart, outcome: Partial<ToolPart>): ToolPart {
-  const { inputText, progress, claim, ...rest } = part
-  return { ...rest, ...outcome }
+  const { inputText, progress, claim, blobs, ...rest } = part
+  // Of the large values only those of the input are still there: the output that was one was progress.
+  const kept = Object.entries(blobs ?? {}).filter(([pointer]) => !pointer.startsWith('/output'))
+  return { ...rest, ...(kept.length && { blobs: Object.fromEntries(kept) }), ...outcome }
 }
 
 /** A call that its run's end left open. */

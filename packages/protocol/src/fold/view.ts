@@ -149,6 +149,7 @@ export interface RunRequest extends Omit<RunRequestedChunk, 'type'> {
 export interface Interrupt extends Omit<InterruptChunk, 'type'> {
   readonly runId: string
   readonly lane: string
+  readonly agentId: string
   readonly at: number
   readonly status: 'open' | 'answered' | 'void'
   readonly response?: Json
