@@ -59,7 +59,7 @@ class Sessions {
   }
 }
 
-/** Prepares the frames of one connection for its wire, in order; refuses what its reader would. */
+/** Prepares the frames of one connection for its wire, in order; refuses those of a session that is not open. */
 export class FrameWriter {
   readonly #sessions = new Sessions()
 
