@@ -179,6 +179,23 @@ describe('what is declared', () => {
     for (const path of Object.keys(fields)) expect(message).toContain(`'${path}'`)
   })
 
+  test('wildcards that cross names cost what the document has of them', () => {
+    const crossed = Array.from({ length: 40 }, (_, i) =>
+      [
+        ...Array(40)
+          .fill('*')
+          .fill('a', i, i + 1),
+        `f${i}`,
+      ].join('.'),
+    )
+    const started = performance.now()
+    const fields = Object.fromEntries(crossed.map(path => [path, 'set' as const]))
+    const document = `${'{"a":'.repeat(40)}{"f0":1,"f39":2,"g":3}${'}'.repeat(40)}`
+    expect(watch(fields, [document]).updates).toMatchObject([{ value: 1 }, { value: 2 }])
+    expect(watch(fields, [document.replaceAll('"a"', '"b"')]).updates).toEqual([])
+    expect(performance.now() - started).toBeLessThan(2_000)
+  })
+
   test('a text that may instead be an object with fields is fine', () => {
     const fields: Fields = { a: 'text-delta', 'a.b': 'set' }
     expect(watch(fields, ['{"a":"x"}']).updates).toEqual([{ kind: 'text-delta', path: 'a', delta: 'x' }])
@@ -204,6 +221,11 @@ describe('where Kortyx goes wrong', () => {
       expect(fold(updates)).toEqual({ m: { ok: 'fine' } })
       expect(warnings).toEqual([`below 'm': expected a key that a path can name, found "a.b"`])
     }
+  })
+
+  test('nor are they in the value of a repeated key', () => {
+    const { updates } = watch({ 'm.*.x': 'set' }, ['{"m":1,"m":{"a.b":{"x":1},"":{"x":2},"*":{"x":3},"ok":{"x":4}}}'])
+    expect(updates).toEqual([{ kind: 'set', path: 'm', value: { ok: { x: 4 } } }])
   })
 
   test('an object with numeric keys stays an object', () => {

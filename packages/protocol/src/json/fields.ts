@@ -27,7 +27,10 @@ interface Field {
 /** A place in the document that fields speak of: the field that ends here, and where the others go on. */
 interface Place {
   field: Field | undefined
-  keys: Map<string, Place>
+  depth: number
+  rest: Field[]
+  /** The places below, each made when the document comes to it: all that wildcards and names may make together are too many. */
+  keys: Map<string, Place | undefined>
   warned: boolean
 }
 
@@ -70,7 +73,9 @@ export class FieldWatcher {
 
   /** Throws an `invalid-field` for a path that is none, and for two fields that could write the same value. */
   constructor(fields: Fields) {
-    const place = placeOf(Object.entries(fields).map(parseField), 0)
+    const all = Object.entries(fields).map(parseField)
+    for (const [i, one] of all.entries()) for (const other of all.slice(0, i)) refuseRivals(one, other)
+    const place = placeOf(all, 0)
     this.#root = { place, above: undefined, segment: '', path: '', gap: 0, length: 0 }
     this.json = new JsonStream({
       onGrow: (delta, path) => {
@@ -115,12 +120,12 @@ export class FieldWatcher {
     // Where the receiver has nothing yet, it would make an array of an object with this key.
     const isUnclear = !isItem && !above.length && isIndex(segment)
     if (isUnclear && above.path) this.#send(above, { kind: 'set', path: above.path, value: {} }, 1)
-    else if (isUnclear || (!isItem && /^\*?$|\./.test(segment))) {
+    else if (isUnclear || (!isItem && !canBeNamed(segment))) {
       this.#warn(place, 'invalid-path', `below '${above.path}'`, 'a key that a path can name', show(segment))
       return undefined
     }
     const path = above.path ? `${above.path}.${segment}` : `${segment}`
-    const gap = above.gap + (isItem ? Math.max(0, segment - above.length) : 0)
+    const gap = above.gap + (isItem ? segment - above.length : 0)
     return { place, above, segment, path, gap, length: 0 }
   }
 
@@ -177,19 +182,33 @@ function parseField([declared, kind]: [string, FieldKind]): Field {
 
 /** Merges the fields that meet after the same segments, so that a document takes one step a key however many there are. */
 function placeOf(fields: Field[], depth: number): Place {
-  const [field, other] = fields.filter(({ segments }) => segments.length === depth)
+  const field = fields.find(({ segments }) => segments.length === depth)
   const rest = fields.filter(({ segments }) => segments.length > depth)
-  const rival = field?.kind === 'text-delta' ? other : (other ?? rest[0])
-  if (field && rival) throw refuse(field.declared, 'a value of its own', `'${rival.declared}' in it`)
-  const keys = new Map<string, Place>()
-  for (const key of new Set(rest.map(({ segments }) => segments[depth] as string))) {
-    const met = rest.filter(({ segments }) => segments[depth] === key || segments[depth] === '*')
-    keys.set(key, placeOf(met, depth + 1))
-  }
-  return { field, keys, warned: false }
+  const keys = new Map(rest.map(({ segments }) => [segments[depth] as string, undefined]))
+  return { field, depth, rest, keys, warned: false }
 }
 
-const belowOf = ({ keys }: Place, segment: JsonSegment) => keys.get(String(segment)) ?? keys.get('*')
+function belowOf({ depth, rest, keys }: Place, segment: JsonSegment): Place | undefined {
+  const key = keys.has(`${segment}`) ? `${segment}` : '*'
+  if (!keys.has(key)) return undefined
+  const met = ({ segments }: Field) => segments[depth] === key || segments[depth] === '*'
+  const below = keys.get(key) ?? placeOf(rest.filter(met), depth + 1)
+  keys.set(key, below)
+  return below
+}
+
+/** Refuses two fields that could write the same value: a text may instead be an object that has the other. */
+function refuseRivals(one: Field, other: Field): void {
+  const [short, long] = one.segments.length < other.segments.length ? [one, other] : [other, one]
+  const meet = (segment: string, i: number) =>
+    segment === '*' || long.segments[i] === '*' || long.segments[i] === segment
+  const apart = short.kind === 'text-delta' && short.segments.length < long.segments.length
+  if (!apart && short.segments.every(meet)) {
+    throw refuse(short.declared, 'a value of its own', `'${long.declared}' in it`)
+  }
+}
+
+const canBeNamed = (key: string) => !/^\*?$|\./.test(key)
 
 const fitsIn = ({ kind }: Field, value: Json) => kind === 'set' || kindOf(value) === grownBy(kind)
 
@@ -199,7 +218,7 @@ function cut(place: Place, value: Json): Json | undefined {
   if (!isContainer(value)) return undefined
   const kept: JsonContainer = Array.isArray(value) ? [] : {}
   for (const [key, child] of Object.entries(value)) {
-    const below = belowOf(place, key)
+    const below = canBeNamed(key) ? belowOf(place, key) : undefined
     const declared = below && cut(below, child)
     if (declared !== undefined || Array.isArray(value)) putOwn(kept, key, declared ?? null)
   }

@@ -99,6 +99,7 @@ describe('what is accepted', () => {
 
   test('the error names the offset, what was expected and what was found', () => {
     const message = (text: string) => feed([text]).error?.message
+    expect(message('[,1]')).toBe('offset 1: expected a value, found ","')
     expect(message('{"a" 1}')).toBe('offset 5: expected ":", found "1"')
     expect(message('[1, undefined]')).toBe('offset 4: expected a value, found "undefined"')
     expect(message('["ab')).toBe('offset 4: expected more of a string, found the end')
@@ -108,7 +109,8 @@ describe('what is accepted', () => {
   })
 
   test('containers nest down to a bound, past which the failure is typed', () => {
-    const nested = (depth: number) => `${'['.repeat(depth)}1${']'.repeat(depth)}`
+    const nested = (depth: number, inner = '1') => `${'['.repeat(depth)}${inner}${']'.repeat(depth)}`
+    expect(feed([nested(MAX_JSON_DEPTH, '"x"')]).status).toBe('done')
     expect(JSON.stringify(feed([nested(MAX_JSON_DEPTH)]).value)).toBe(nested(MAX_JSON_DEPTH))
     const deeper = feed([nested(MAX_JSON_DEPTH + 1)])
     expect(deeper.error?.code).toBe('too-large')
@@ -319,6 +321,57 @@ describe('around the document', () => {
       expect(stream.value).toEqual(value)
     }
     expect(feed([text]).status).toBe(text === document ? 'done' : 'failed')
+  })
+
+  test.each([
+    `See [docs](x) ${document}`,
+    `- [x] done ${document}`,
+    `- [*] closed, [-] void ${document}`,
+    `Use {name}: \`\`\`json\n${document}\`\`\``,
+    `{{name}} [[link]] {${document}`,
+    `[see${document}]`,
+    `{"it": so} ["\\escape" [nul, {: {"a":[[{"b" ${document}`,
+    `["\n ${document}`,
+    `["\\z ${document}`,
+  ])('skips brackets in the prose: %j', text => {
+    const whole = story([text], {})
+    expect(whole).toMatchObject({ status: 'done', value: document, error: undefined })
+    for (let i = 0; i <= text.length; i++) expect(story([text.slice(0, i), text.slice(i)], {})).toEqual(whole)
+    expect(story(units(text), {})).toEqual(whole)
+  })
+
+  test('a bracket that was prose leaves nothing behind, and a snapshot of it stays', () => {
+    const stream = new JsonStream()
+    stream.push('{"it":[["')
+    const held = stream.snapshot()
+    stream.push('\n')
+    expect([stream.value, stream.snapshot(), stream.status]).toEqual([undefined, undefined, 'partial'])
+    stream.push('{"b":')
+    expect(stream.snapshot()).toEqual({})
+    stream.push('[2]}')
+    expect([stream.value, stream.snapshot(), stream.status]).toEqual([{ b: [2] }, { b: [2] }, 'done'])
+    expect(held).toEqual({ it: [['']] })
+  })
+
+  test('it is prose only as long as nothing in it was reported', () => {
+    expect(feed([`Result [1]: ${document}`], {}).value).toEqual([1])
+    expect(feed([`- [ ] open: ${document}`], {}).value).toEqual([])
+    for (const [text, value] of [
+      ['["a\n', ['a']],
+      ['{"a":1,b', { a: 1 }],
+      ['[[]x', [[]]],
+    ] as const) {
+      const stream = feed([`${text} ${document}`], {})
+      expect([stream.status, stream.value]).toEqual(['failed', value])
+    }
+    const deep = feed([`${'['.repeat(MAX_JSON_DEPTH + 1)}1${']'.repeat(MAX_JSON_DEPTH + 1)}`], {})
+    expect(deep.error?.code).toBe('too-large')
+  })
+
+  test('where there is no document, the error is that of what came nearest', () => {
+    const message = (text: string) => feed([text], {}).error?.message
+    expect(message("See [docs]: {'a': 1}")).toBe(`offset 13: expected a key or "}", found "'"`)
+    expect(message('See [docs]: {"a')).toBe('offset 15: expected more of a key, found the end')
   })
 
   test('is done with the last bracket, and deaf after it', () => {

@@ -15,6 +15,9 @@ import { getOwn, type Json, type JsonContainer, type JsonObject, putOwn } from '
 //  7. After a failure the value stays as it was, and what is pushed is ignored. `push` never throws.
 //  8. A snapshot never changes; it shares all that is complete, and is the same object until something changed.
 //  9. A push costs what it carries, whatever came before: nothing is read twice.
+//
+// Out of strict mode, a bracket that turns out to be none of a document before anything in it was reported was prose: the
+// value goes, and the search goes on at the place where it failed. So 1, 2, 3 and 7 hold from the first report on.
 
 /** Containers may nest this deep; one more is a `too-large` failure. */
 export const MAX_JSON_DEPTH = 512
@@ -27,7 +30,10 @@ export type JsonSegment = string | number
 /** Where a value stands in the document. A handler that keeps a path copies it: the stream goes on in it. */
 export type JsonPath = readonly JsonSegment[]
 
-/** What a stream reports of the value as it shows. Handlers must not throw. */
+/**
+ * What a stream reports of the value as it shows. Only strings report growth: an array or an object is told of by what
+ * completes in it. Of a repeated key nothing is reported before the whole of its value is complete. Handlers must not throw.
+ */
 export interface JsonHandler {
   /** The open string gained `delta`: at most one call a push for each string, and none for an empty one. */
   onGrow?(delta: string, path: JsonPath): void
@@ -38,7 +44,8 @@ export interface JsonHandler {
 export interface JsonStreamOptions extends JsonHandler {
   /**
    * The text is the document and nothing else, as for `JSON.parse`. Otherwise the document is an object or an array:
-   * what stands before the first `{` or `[` (prose, a code fence) and after its end is skipped.
+   * what stands before it (prose, a code fence) and after its end is skipped. Brackets in the prose are skipped too,
+   * but for what is JSON itself or begins with a whole value or text: `Result [1]: {"a":1}` ends as `[1]`.
    */
   strict?: boolean
 }
@@ -56,7 +63,7 @@ const ANYTHING = ''
 
 const MARKS = '{}[],:'
 const SPACE = ' \n\r\t'
-const AFTER_VALUE = `${SPACE},]}`
+const AFTER_VALUE = `${SPACE},]}[{"`
 const WORDS: JsonObject = { true: true, false: false, null: null }
 const NUMBER = /^-?(0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?$/
 const ESCAPE = /^\\(["\\/bfnrt]|u[\da-fA-F]{0,4})$/
@@ -69,6 +76,9 @@ export class JsonStream {
   #awaits: string
   #offset = 0
   #error: ProtocolError | undefined
+  /** Whether what stands here may still be prose, and why what last seemed a document was none. */
+  #inProse: boolean
+  #missed: ProtocolError | undefined
 
   #value: Json | undefined
   /** The open containers, outermost first, and in each the place of the current value. */
@@ -89,6 +99,7 @@ export class JsonStream {
   constructor(options: JsonStreamOptions = {}) {
     this.#options = options
     this.#awaits = options.strict ? VALUE : DOCUMENT
+    this.#inProse = !options.strict
   }
 
   /** The value as far as it came, live: later pushes go on in it. `undefined` before its first sign. */
@@ -156,7 +167,7 @@ export class JsonStream {
       this.#awaits = MORE_KEY
       this.#text = ''
     } else {
-      this.#fail(i, char)
+      return this.#fail(i, char)
     }
     return i + 1
   }
@@ -170,10 +181,7 @@ export class JsonStream {
     const start = char === '"' ? '' : char === '{' ? {} : char === '[' ? [] : undefined
     this.#awaits = start === undefined ? MORE_VALUE : MORE_STRING
     if (start === undefined) return i
-    if (start !== '' && depth === MAX_JSON_DEPTH) {
-      this.#fail(i, char, `at most ${depth} levels`, 'too-large')
-      return i
-    }
+    if (start !== '' && depth === MAX_JSON_DEPTH) return this.#fail(i, char, `at most ${depth} levels`, 'too-large')
     if (!this.#aside) this.#place(start)
     if (start !== '') {
       this.#stack.push(start)
@@ -214,13 +222,14 @@ export class JsonStream {
       this.#text += grown
       if (this.#awaits === MORE_STRING && !this.#aside) {
         this.#place(this.#text)
+        this.#inProse = false
         this.#options.onGrow?.(grown, this.#path)
       }
     }
     if (i === delta.length) return i
-    if (this.#escape) this.#fail(i, delta[i], 'an escape')
-    else if (delta[i] !== '"') this.#fail(i, delta[i])
-    else if (this.#awaits === MORE_STRING) this.#complete(this.#text)
+    if (this.#escape) return this.#fail(i, delta[i], 'an escape')
+    if (delta[i] !== '"') return this.#fail(i, delta[i])
+    if (this.#awaits === MORE_STRING) this.#complete(this.#text)
     else {
       this.#path[this.#path.length - 1] = this.#text
       this.#awaits = COLON
@@ -265,12 +274,24 @@ export class JsonStream {
     this.#place(value)
     if (depth) this.#awaits = this.#inArray ? '"," or "]"' : '"," or "}"'
     else this.#awaits = this.#options.strict ? END : ANYTHING
+    this.#inProse = false
     if (!this.#aside) this.#options.onComplete?.(value, this.#path, repeated)
   }
 
-  /** Ends the parse; the loop in `push` sees it and drops the rest of the delta. */
-  #fail(i: number, found?: string, expected = this.#awaits, code: ProtocolErrorCode = 'invalid-json'): void {
-    this.#error = mismatch(code, `offset ${this.#offset + i}`, expected, show(found) ?? END)
-    this.#awaits = ANYTHING
+  /** Ends the parse, which the loop in `push` sees, or takes what there is for prose; gives where to go on. */
+  #fail(i: number, found?: string, expected = this.#awaits, code: ProtocolErrorCode = 'invalid-json'): number {
+    const error = mismatch(code, `offset ${this.#offset + i}`, expected, show(found) ?? END)
+    if (this.#inProse && found !== undefined && code === 'invalid-json') {
+      this.#missed = error
+      this.#awaits = DOCUMENT
+      this.#value = undefined
+      this.#changed = true
+      this.#escape = ''
+      this.#stack.length = this.#path.length = 0
+    } else {
+      this.#error = (expected === DOCUMENT && this.#missed) || error
+      this.#awaits = ANYTHING
+    }
+    return i
   }
 }

@@ -152,7 +152,7 @@ export class StructuredAccumulator {
   /** Puts a value at a path, or nothing. */
   #set(segments: readonly string[], value: Json | undefined): void {
     this.#change(segments, old => {
-      if (old !== undefined && old !== value) this.#keep(segments, { old })
+      if (old !== undefined && !Object.is(old, value)) this.#keep(segments, { old })
       return value
     })
   }
@@ -194,7 +194,7 @@ export class StructuredAccumulator {
       if (gaps > MAX_GAP) throw conflict(segments, depth, `at most ${MAX_GAP} places to fill`, gaps)
       const child = childOf(above, segment)
       const next = visit(child, depth + 1, gaps)
-      if (next === child) return node
+      if (Object.is(next, child)) return node
       if (child === undefined && node !== undefined) {
         if (array) this.#keep(segments.slice(0, depth), { length: above.length })
         else this.#keep(segments.slice(0, depth + 1), {})

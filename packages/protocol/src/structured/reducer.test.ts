@@ -41,6 +41,10 @@ describe('what the Kortyx page guarantees', () => {
     expect(data(set('0', 'a'), set('1', 'b'))).toEqual(['a', 'b'])
   })
 
+  it('set tells -0 from 0, as JSON.parse does', () => {
+    expect(data(set('a', -0), set('a', 0))).toEqual({ a: 0 })
+  })
+
   it('append appends to an array, or creates it', () => {
     expect(data(append('jobs', [1]), append('jobs', [2, 3]), append('none', []))).toEqual({ jobs: [1, 2, 3], none: [] })
     expect(data(append('a.0', [1]), append('a.0', [2]))).toEqual({ a: [[1, 2]] })
