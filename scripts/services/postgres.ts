@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process'
-import { chownSync, realpathSync } from 'node:fs'
+import { realpathSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { promisify } from 'node:util'
 import { find, type Program } from './program.ts'
@@ -17,6 +17,8 @@ export const program: Program = {
   brew: 'postgresql@17',
 }
 
+const ANSWER_MS = 5_000
+
 const run = promisify(execFile)
 
 /** A Postgres of one's own: a fresh cluster with its default settings, and a superuser who needs no password. */
@@ -24,21 +26,20 @@ export async function postgres(): Promise<Service> {
   // On the PATH it may be a link; initdb and psql stand beside the program itself.
   const path = realpathSync(await find(program))
   const bin = dirname(path)
+  const user = await unprivileged()
   const url = (port: number) => `postgres://postgres@127.0.0.1:${port}/postgres`
   return start({
     name: 'postgres',
     url,
-    async prepare(folder, port) {
-      const user = await unprivileged()
-      if (user) chownSync(folder, user.uid, user.gid)
+    spec(folder, port) {
       const flags = ['-U', 'postgres', '--auth=trust', '--encoding=UTF8', '--no-locale', '--no-sync']
-      await run(join(bin, 'initdb'), ['-D', join(folder, 'data'), ...flags], { cwd: folder, ...user })
+      const before = { program: join(bin, 'initdb'), args: ['-D', join(folder, 'data'), ...flags] }
       const settings = ['listen_addresses=127.0.0.1', `port=${port}`, `unix_socket_directories=${folder}`]
       const args = ['-D', join(folder, 'data'), ...settings.flatMap(setting => ['-c', setting])]
-      return { program: path, args, ...(user && { user }) }
+      return { before, server: { program: path, args }, ...(user && { user }) }
     },
     async answers(folder, port) {
-      const psql = run(join(bin, 'psql'), [url(port), '-Atc', 'show data_directory'])
+      const psql = run(join(bin, 'psql'), [url(port), '-Atc', 'show data_directory'], { timeout: ANSWER_MS })
       return psql.then(({ stdout }) => stdout.trim() === join(folder, 'data')).catch(() => false)
     },
   })

@@ -2,7 +2,7 @@ import { execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { chmodSync, globSync } from 'node:fs'
 import { createServer } from 'node:http'
-import { connect } from 'node:net'
+import { connect, createServer as createTcpServer, type Server, type Socket } from 'node:net'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
@@ -43,6 +43,31 @@ function place(): { path: string; left(): string[] } {
   return { path, left: () => globSync(join(path, 'millrace-*')) }
 }
 
+/** The port of a server that listens on the loopback until the test ends. */
+async function loopback(server: Server): Promise<number> {
+  await once(server.listen(0, '127.0.0.1'), 'listening')
+  onTestFinished(() => void server.close())
+  const address = server.address()
+  if (address === null || typeof address === 'string') throw new Error('no port')
+  return address.port
+}
+
+/** A process of its own that runs this text, in which `redis` and `postgres` are known, with its temporary folders there. */
+function script(text: string, place: string) {
+  const names = ['redis', 'postgres']
+  const known = names.map(name => `import { ${name} } from ${JSON.stringify(join(import.meta.dirname, `${name}.ts`))}`)
+  const holder = spawn(process.execPath, ['--input-type=module', '-e', [...known, text].join('\n')], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+    env: { ...process.env, TMPDIR: place },
+  })
+  onTestFinished(() => void holder.kill('SIGKILL'))
+  return holder
+}
+
+/** A program that does as this text says, and one that does nothing for a while. */
+const node = (text: string) => ({ program: process.execPath, args: ['-e', text] })
+const WAIT = 'setTimeout(() => {}, 60_000)'
+
 test('redis() answers, each caller has its own, and stop() leaves nothing behind', { timeout: SLOW }, async () => {
   const { path, left } = place()
   vi.stubEnv('TMPDIR', path)
@@ -62,6 +87,38 @@ test('redis() answers, each caller has its own, and stop() leaves nothing behind
   expect(left()).toEqual([])
 })
 
+test('a process that stops what it started lives to see it, and ends well', { timeout: SLOW }, async () => {
+  const { path, left } = place()
+  const holder = script('const { stop } = await redis(); await stop(); console.log("stopped")', path)
+  const [[code], [said]] = await Promise.all([once(holder, 'close'), once(holder.stdout.setEncoding('utf8'), 'data')])
+  expect({ code, said }).toEqual({ code: 0, said: 'stopped\n' })
+  expect(left()).toEqual([])
+})
+
+test('a port that another took meanwhile is left to it', { timeout: SLOW }, async () => {
+  const other = await loopback(createTcpServer())
+  let tries = 0
+  const { url, stop } = await start({
+    name: 'gate',
+    url: port => `tcp://127.0.0.1:${port}`,
+    spec: (_, port) => ({
+      server: node(`require('node:net').createServer().listen(${tries++ === 0 ? other : port}, '127.0.0.1')`),
+    }),
+    answers: async (_, port) => listens(`tcp://127.0.0.1:${port}`),
+  })
+  expect(tries).toBe(2)
+  expect(await listens(url)).toBe(true)
+  await stop()
+  expect(await listens(url)).toBe(false)
+})
+
+test.each([
+  ['hangs up', (socket: Socket) => socket.end()],
+  ['says nothing', () => {}],
+])('ask() gives an empty answer when the other %s', async (_, meet) => {
+  expect(await ask(await loopback(createTcpServer(meet)), 'PING')).toBe('')
+})
+
 test('postgres() answers, and stop() ends it though a client is connected', { timeout: SLOW }, async () => {
   const { url, stop } = await postgres()
   expect((await run('psql', [url, '-Atc', 'select 1'])).stdout).toBe('1\n')
@@ -75,14 +132,10 @@ test('postgres() answers, and stop() ends it though a client is connected', { ti
 test('chromium() runs a page from the loopback', { timeout: SLOW }, async () => {
   const page = "<p id=p>still</p><script>document.getElementById('p').textContent = ['run', 'ning'].join('')</script>"
   const server = createServer((_, response) => response.setHeader('content-type', 'text/html').end(page))
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  onTestFinished(() => void server.close())
-  const address = server.address()
-  if (address === null || typeof address === 'string') throw new Error('no port')
+  const port = await loopback(server)
   const { executablePath, args } = await chromium()
   const profile = `--user-data-dir=${folder({})}`
-  const { stdout } = await run(executablePath, [...args, profile, '--dump-dom', `http://127.0.0.1:${address.port}/`])
+  const { stdout } = await run(executablePath, [...args, profile, '--dump-dom', `http://127.0.0.1:${port}/`])
   expect(stdout).toContain('<p id="p">running</p>')
 })
 
@@ -117,6 +170,18 @@ describe('what a process started ends with it', () => {
   })
 })
 
+test('Ctrl-C while a server is made ready leaves nothing behind', { timeout: SLOW }, async () => {
+  const { path, left } = place()
+  const holder = script('await postgres()', path)
+  // What initdb makes first, and long before it is done.
+  await vi.waitFor(() => expect(globSync(join(path, 'millrace-*/data/base'))).toHaveLength(1), {
+    timeout: 30_000,
+    interval: 5,
+  })
+  holder.kill('SIGINT')
+  await vi.waitFor(() => expect(left()).toEqual([]), { timeout: 15_000, interval: 50 })
+})
+
 describe('what cannot be had is a failure that says why', () => {
   test('a program that is missing', async () => {
     vi.spyOn(process, 'getuid').mockReturnValue(1000)
@@ -125,14 +190,21 @@ describe('what cannot be had is a failure that says why', () => {
     await expect(missing).rejects.toThrow(/^Sluice is not installed, and tests need it\. Install it.*sluice/)
   })
 
-  test('a server that does not start, with its own words', async () => {
-    const args = ['-e', 'console.error("the gate is stuck"); process.exit(3)']
-    const broken = start({
-      name: 'broken',
-      url: String,
-      prepare: async () => ({ program: process.execPath, args }),
-      answers: async () => false,
-    })
-    await expect(broken).rejects.toThrow(/ended at its start:\nthe gate is stuck/)
+  const stuck = 'console.error("the gate is stuck");'
+  const never = () => new Promise<never>(() => {})
+
+  test.each([
+    ['ends at its start', /^gate ended at its start:\nthe gate is stuck/, { server: node(`${stuck} process.exit(3)`) }],
+    ['fails in what comes before', /^gate ended.*\nthe gate is stuck/, { before: node(`${stuck} process.exit(3)`) }],
+    ['does not answer', /^gate did not answer within 3 s:\nthe gate is stuck/, { server: node(`${stuck} ${WAIT}`) }],
+    ['is no program', /^gate ended.*\nError: spawn .*ENOENT/, { server: { program: '/no/gate', args: [] } }],
+  ])('a server that %s, at once and with its own words', async (_, words, spec) => {
+    const { path, left } = place()
+    vi.stubEnv('TMPDIR', path)
+    onTestFinished(() => void vi.unstubAllEnvs())
+    const tries = vi.fn(() => ({ server: node(WAIT), ...spec }))
+    await expect(start({ name: 'gate', url: String, spec: tries, answers: never }, 3_000)).rejects.toThrow(words)
+    expect(tries).toHaveBeenCalledTimes(1)
+    expect(left()).toEqual([])
   })
 })
