@@ -7,7 +7,6 @@ import { delimiter, dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
 const NODE_VERSION = '24.21.0'
-const OLDEST_NODE = [22, 18]
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)))
 const cache = join(root, '.cache')
@@ -42,11 +41,12 @@ function cleanEnvironment() {
 /** The running node if it is new enough, or one from npm: those packages carry the binary and run no install script. */
 function findNode(env) {
   const [major, minor] = process.versions.node.split('.').map(Number)
-  if (major > OLDEST_NODE[0] || (major === OLDEST_NODE[0] && minor >= OLDEST_NODE[1])) return process.execPath
+  // Those that run TypeScript without a flag; of 23 only the last ones do.
+  if (major >= 24 || (major === 22 && minor >= 18)) return process.execPath
   const platform = process.platform === 'win32' ? 'win' : process.platform
   const prefix = platform === 'darwin' && process.arch === 'arm64' ? 'node-bin' : 'node'
   const name = `${prefix}-${platform}-${process.arch}`
-  const folder = fromNpm('node', name, NODE_VERSION, env, `or put a node >= ${OLDEST_NODE.join('.')} on the PATH`)
+  const folder = fromNpm('node', name, NODE_VERSION, env, 'or put a node 22.18 or 24 on the PATH')
   return join(folder, 'bin', platform === 'win' ? 'node.exe' : 'node')
 }
 
