@@ -48,3 +48,14 @@ test('a package needs a README and a place in the table of arrows', () => {
   const stranger = workspace({ ...good, name: '@millrace/stranger' }, 'stranger')
   expect(manifestViolations(stranger)).toEqual([expect.stringContaining('no arrows')])
 })
+
+test('a package with .tsx files leaves out such tests too', () => {
+  const files = { 'packages/log/README.md': '# Log', 'packages/log/src/a.tsx': '' }
+  const bare = folder({ ...files, 'packages/log/package.json': JSON.stringify(good) })
+  expect(manifestViolations(bare)).toEqual([
+    expect.stringContaining('!src/**/*.test.tsx'),
+    expect.stringContaining('!src/**/*.fixture.tsx'),
+  ])
+  const both = { ...good, files: [...good.files, '!src/**/*.test.tsx', '!src/**/*.fixture.tsx'] }
+  expect(manifestViolations(folder({ ...files, 'packages/log/package.json': JSON.stringify(both) }))).toEqual([])
+})

@@ -46,15 +46,20 @@ function violations(root: string, { folder, manifest }: Package): string[] {
     [manifest.sideEffects === false, `"sideEffects" must be false`],
     [existsSync(join(root, folder, 'README.md')), 'a README.md is missing'],
     [manifest.exports?.['.'] !== undefined, `"exports" must have "."`],
-    [!shipped.includes('src') || shipped.includes('!src/**/*.test.ts'), `"files" must leave out "!src/**/*.test.ts"`],
-    [
-      !shipped.includes('src') || shipped.includes('!src/**/*.fixture.ts'),
-      `"files" must leave out "!src/**/*.fixture.ts"`,
-    ],
+    ...unshipped(root, folder).map((pattern): [boolean, string] => [
+      !shipped.includes('src') || shipped.includes(pattern),
+      `"files" must leave out "${pattern}"`,
+    ]),
     ...Object.entries(manifest.exports ?? {}).map(([path, target]): [boolean, string] => [
       path === './package.json' || (typeof target !== 'string' && Boolean(target.types && target.default)),
       `"exports" of '${path}' must have "types" and "default"`,
     ]),
   ]
   return rules.filter(([kept]) => !kept).map(([, reason]) => reason)
+}
+
+/** What of a package's src is for its tests alone, as "files" has it. */
+function unshipped(root: string, folder: string): string[] {
+  const ends = globSync('src/**/*.tsx', { cwd: join(root, folder) }).length > 0 ? ['ts', 'tsx'] : ['ts']
+  return ends.flatMap(end => ['test', 'fixture'].map(kind => `!src/**/*.${kind}.${end}`))
 }
