@@ -10,13 +10,15 @@ import { type Job, job } from '../harness/suite.ts'
 const deltaChunks = memo((count: number, piece: number) =>
   parsed(answer(count, piece).deltas.map(delta => ({ type: 'text-delta' as const, id: 'text-1', delta }))),
 )
-const answerChunks = memo((count: number, piece: number): UIMessageChunk[] => [
-  { type: 'start', messageId: 'answer' },
-  { type: 'text-start', id: 'text-1' },
-  ...deltaChunks(count, piece),
-  { type: 'text-end', id: 'text-1' },
-  { type: 'finish' },
-])
+const answerChunks = memo((count: number, piece: number) =>
+  parsed<UIMessageChunk>([
+    { type: 'start', messageId: 'answer' },
+    { type: 'text-start', id: 'text-1' },
+    ...deltaChunks(count, piece),
+    { type: 'text-end', id: 'text-1' },
+    { type: 'finish' },
+  ]),
+)
 const bytesOf = memo((count: number, piece: number) =>
   network(
     deltaChunks(count, piece)

@@ -14,13 +14,15 @@ const contentChunks = memo((count: number, piece: number): StreamChunk[] =>
     }),
   ),
 )
-const answerChunks = memo((count: number, piece: number): StreamChunk[] => [
-  { type: EventType.RUN_STARTED, runId: 'run-1', threadId: 'thread-1' },
-  { type: EventType.TEXT_MESSAGE_START, messageId: 'answer', role: 'assistant' },
-  ...contentChunks(count, piece),
-  { type: EventType.TEXT_MESSAGE_END, messageId: 'answer' },
-  { type: EventType.RUN_FINISHED, runId: 'run-1', threadId: 'thread-1' },
-])
+const answerChunks = memo((count: number, piece: number) =>
+  parsed<StreamChunk>([
+    { type: EventType.RUN_STARTED, runId: 'run-1', threadId: 'thread-1' },
+    { type: EventType.TEXT_MESSAGE_START, messageId: 'answer', role: 'assistant' },
+    ...contentChunks(count, piece),
+    { type: EventType.TEXT_MESSAGE_END, messageId: 'answer' },
+    { type: EventType.RUN_FINISHED, runId: 'run-1', threadId: 'thread-1' },
+  ]),
+)
 const bytesOf = memo((count: number, piece: number) =>
   network(
     contentChunks(count, piece)

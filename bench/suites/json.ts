@@ -3,6 +3,7 @@ import { document } from '../fixtures/document.ts'
 import { type Benchmark, type Contender, type Job, job, type Load, type Suite } from '../harness/suite.ts'
 
 const DELTA = 4
+const LOOKS = 20
 const warmUp: Load = { pieces: 2, items: 10_000 }
 
 /** One JSON document that arrives in small deltas, with a usable partial value after each. */
@@ -15,23 +16,51 @@ export const json: Suite = {
 type Reader = (deltas: string[], seen: (partial: unknown) => void) => unknown
 
 function contender(kind: Contender['kind'], name: string, load: Load, reader: () => Promise<Reader>): Contender {
-  return { name, kind, load, warmUp, prepare: async (length, piece) => documentJob(length, piece, await reader()) }
+  const prepare: Contender['prepare'] = async (length, piece) =>
+    documentJob(length, piece, await reader(), kind === 'floor' ? 0 : LOOKS)
+  return { name, kind, load, warmUp, prepare }
 }
 
-function documentJob(length: number, piece: number, read: Reader): Job {
+/** One document; at so many of its deltas, evenly spread, a note is taken of how many records the partial value has. */
+function documentJob(length: number, piece: number, read: Reader, looks: number): Job {
   const { text, deltas } = document(length, piece, DELTA)
+  const every = Math.floor(deltas.length / looks)
+  const records: number[] = []
+  let seen = 0
   let usable = 0
   return job(
     () => {
       return read(deltas, partial => {
         if (typeof partial === 'object' && partial !== null) usable++
+        if (++seen === (records.length + 1) * every) records.push((partial as Partial<Document>)?.records?.length ?? 0)
       })
     },
     value => {
       deepStrictEqual(value, JSON.parse(text))
       ok(usable >= deltas.length - 1, `only ${usable} of ${deltas.length} deltas left a usable value`)
+      ok(records.length >= looks, `only ${records.length} of ${looks} looks were taken`)
+      const ends = recordEnds(text)
+      for (const [look, found] of records.entries()) {
+        const at = (look + 1) * every * DELTA
+        const whole = ends.filter(end => end <= at).length
+        ok(found === whole || found === whole + 1, `${found} records at character ${at}, where ${whole} are complete`)
+      }
     },
   )
+}
+
+interface Document {
+  records: unknown[]
+}
+
+/** Where each record of a document ends. */
+function recordEnds(text: string): number[] {
+  let next = text.indexOf('[') + 1
+  return (JSON.parse(text) as Document).records.map(record => {
+    const end = next + JSON.stringify(record).length
+    next = end + 1
+    return end
+  })
 }
 
 const millrace = async (): Promise<Reader> => {
