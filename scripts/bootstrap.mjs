@@ -7,6 +7,7 @@ import { delimiter, dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
 const NODE_VERSION = '24.21.0'
+const CTRL_C_MS = 5_000
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)))
 const cache = join(root, '.cache')
@@ -155,8 +156,9 @@ function become(node, args, env) {
   log('ready')
   const child = spawn(node, args, { env, stdio: 'inherit' })
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) {
-    // A terminal sends Ctrl-C to the whole group, so the child has it already.
-    process.on(signal, () => (signal === 'SIGINT' && process.stdin.isTTY ? undefined : child.kill(signal)))
+    // A terminal sends Ctrl-C to the whole group, so the child has it already; if it does not end, someone else sent it to us.
+    const wait = signal === 'SIGINT' && process.stdin.isTTY ? CTRL_C_MS : 0
+    process.on(signal, () => setTimeout(() => child.kill(signal), wait))
   }
   child.on('exit', (code, signal) => {
     if (!signal) process.exit(code)

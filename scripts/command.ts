@@ -46,14 +46,16 @@ export function seconds(ms: number): string {
 const path = [join(root, 'node_modules', '.bin'), dirname(process.execPath), process.env['PATH']].join(delimiter)
 const running = new Set<ChildProcess>()
 let ending: NodeJS.Signals | undefined
+const CTRL_C_MS = 5_000
 
 // A signal ends what runs now, lets it clean up, and starts nothing more.
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
   process.on(signal, () => {
     ending = signal
-    // A terminal sends Ctrl-C to the whole group, so the children have it already.
-    if (signal !== 'SIGINT' || !process.stdin.isTTY) for (const child of running) child.kill(signal)
     if (running.size === 0) end(signal)
+    // A terminal sends Ctrl-C to the whole group, so the children have it already; if they do not end, someone else sent it to us.
+    const wait = signal === 'SIGINT' && process.stdin.isTTY ? CTRL_C_MS : 0
+    setTimeout(() => running.forEach(child => void child.kill(signal)), wait)
   })
 }
 
