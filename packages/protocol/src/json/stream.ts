@@ -67,6 +67,8 @@ const AFTER_VALUE = `${SPACE},]}[{"`
 const WORDS: JsonObject = { true: true, false: false, null: null }
 const NUMBER = /^-?(0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?$/
 const ESCAPE = /^\\(["\\/bfnrt]|u[\da-fA-F]{0,4})$/
+/** The escapes that texts are full of: `JSON.parse` knows them all, at its price. */
+const FREQUENT: { [char: string]: string | undefined } = { n: '\n', '"': '"', '\\': '\\' }
 const QUOTE = 34
 const BACKSLASH = 92
 
@@ -201,14 +203,17 @@ export class JsonStream {
         this.#escape += delta[i]
         if (!ESCAPE.test(this.#escape)) break
         if (this.#escape[1] !== 'u' || this.#escape.length === 6) {
-          grown += JSON.parse(`"${this.#escape}"`)
+          grown += FREQUENT[this.#escape[1] as string] ?? JSON.parse(`"${this.#escape}"`)
           this.#escape = ''
         }
         continue
       }
       const start = i
-      let code = delta.charCodeAt(i)
-      while (code > 31 && code !== QUOTE && code !== BACKSLASH) code = delta.charCodeAt(++i)
+      let code = 0
+      for (; i < delta.length; i++) {
+        code = delta.charCodeAt(i)
+        if (code < 32 || code === QUOTE || code === BACKSLASH) break
+      }
       grown += delta.slice(start, i)
       if (code !== BACKSLASH) break
       this.#escape = '\\'

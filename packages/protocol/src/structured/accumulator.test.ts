@@ -170,6 +170,14 @@ describe('write', () => {
     expect(accumulator.read()).toBe(state)
   })
 
+  it('a path that is none is refused, first and again', () => {
+    for (const path of ['', undefined, null, {}] as string[]) {
+      const accumulator = written()
+      for (let i = 0; i < 2; i++) expect(() => accumulator.write({ ...set('a', 1), path })).toThrow(/^path /)
+      expect(accumulator.read()).toBeUndefined()
+    }
+  })
+
   it('a refused first chunk makes nothing', () => {
     const accumulator = new StructuredAccumulator()
     expect(() => accumulator.write(set('a.2000', 1))).toThrow(ProtocolError)
@@ -221,6 +229,14 @@ describe('the draft', () => {
       { path: '.data.o.made' },
       { path: '.data.l.0', old: 1 },
     ])
+  })
+
+  it('takes back keys that read as numbers and are none', () => {
+    for (const key of ['Infinity', '1e999', '-1', 'NaN']) {
+      const accumulator = drafted([set('a', {}), set('Infinity', 1)], [set(`a.${key}`, 1), set(`${key}`, 2)])
+      accumulator.discard()
+      expect(accumulator.read()?.data).toEqual({ a: {}, Infinity: 1 })
+    }
   })
 
   it('keeps nothing where nothing changed', () => {

@@ -45,7 +45,8 @@ interface Mark {
   readonly below: Map<string, Mark>
 }
 
-const newMark = (): Mark => ({ from: Number.POSITIVE_INFINITY, below: new Map() })
+// Nothing is beyond NaN, not even the key `Infinity`.
+const newMark = (): Mark => ({ from: Number.NaN, below: new Map() })
 
 /** Where each kind of chunk has its value. */
 const VALUES = { set: 'value', append: 'items', 'text-delta': 'delta', final: 'data' } as const
@@ -74,6 +75,9 @@ export class StructuredAccumulator {
   // Weak, because a container that was replaced before anybody read it must not be kept.
   #owned = new WeakSet<object>()
   #inverses: StructuredInverse[] = []
+  // Most chunks go on where the last one did; at first there is none.
+  #path: unknown = {}
+  #segments: readonly string[] = []
   #marks = newMark()
 
   /** An accumulator that goes on where a snapshot was taken. */
@@ -94,7 +98,11 @@ export class StructuredAccumulator {
       throw refusal('stream-mismatch', `stream '${state.streamId}'`, `'${streamId}'`)
     }
     if (state?.status === 'done') throw refusal('stream-done', `'${streamId}' streaming`, 'it done')
-    const segments = ['', 'data', ...(kind === 'final' ? [] : parsePath(chunk.path))]
+    if (kind !== 'final' && chunk.path !== this.#path) {
+      this.#segments = ['', 'data', ...parsePath(chunk.path)]
+      this.#path = chunk.path
+    }
+    const segments = kind === 'final' ? ['', 'data'] : this.#segments
     const growing = grownBy(kind)
     const value = (chunk as Partial<Record<string, Json>>)[VALUES[kind]]
     if (value === undefined || (growing && growing !== kindOf(value))) {
@@ -173,7 +181,7 @@ export class StructuredAccumulator {
   #resize(grown: Grown, length: number, more: Grown): Grown {
     if (typeof grown === 'string') return grown.slice(0, length) + more
     const array = writable(grown, this.#owned)
-    array.length = length
+    if (array.length > length) array.length = length
     for (const item of more) array.push(item)
     return array
   }
@@ -184,11 +192,10 @@ export class StructuredAccumulator {
     const visit = (node: Json | undefined, depth: number, gap: number): Json | undefined => {
       if (depth === segments.length) return change(node)
       const segment = segments[depth] as string
-      const index = isIndex(segment)
-      const above = node === undefined ? (index ? [] : {}) : node
+      const above = node === undefined ? (isIndex(segment) ? [] : {}) : node
       const array = Array.isArray(above)
-      if (!isContainer(above) || (array && !index)) {
-        throw conflict(segments, depth, index ? 'array or object' : 'object', kindOf(above))
+      if (!isContainer(above) || (array && !isIndex(segment))) {
+        throw conflict(segments, depth, isIndex(segment) ? 'array or object' : 'object', kindOf(above))
       }
       const gaps = array ? gap + Math.max(0, Number(segment) - above.length) : gap
       if (gaps > MAX_GAP) throw conflict(segments, depth, `at most ${MAX_GAP} places to fill`, gaps)
@@ -215,7 +222,7 @@ export class StructuredAccumulator {
     const { length = -1 } = how
     let mark = this.#marks
     for (const segment of segments) {
-      if (mark.from < 0 || Number(segment) >= mark.from) return
+      if (mark.from < 0 || (mark.from >= 0 && Number(segment) >= mark.from)) return
       const next = mark.below.get(segment) ?? newMark()
       mark.below.set(segment, next)
       mark = next
