@@ -206,10 +206,8 @@ export class Content {
   #add(part: AnyPart, writer: Writer): PartCell {
     const { origin, id } = writer
     const { runId, agentId, agentType } = origin
-    const createdAt = (this.#ledger.agents.get(id) ?? this.#ledger.runs.get(runId))?.startedAt ?? 0
     const message =
-      this.messages.get(id) ??
-      new MessageCell({ id, role: 'assistant', createdAt, runId, agentId, agentType }, this.#changes)
+      this.messages.get(id) ?? new MessageCell({ id, role: 'assistant', runId, agentId, agentType }, this.#changes)
     const cell = message.add(part)
     this.#filling.add(message)
     if (message.placedAt === undefined) this.#place(message, part.at)
@@ -357,7 +355,9 @@ export class Content {
 
   #restoreMessage(from: Message): void {
     const message = new MessageCell(
-      pick(from, 'id', 'role', 'createdAt', 'runId', 'agentId', 'agentType'),
+      from.runId === undefined
+        ? pick(from, 'id', 'role', 'createdAt')
+        : pick(from, 'id', 'role', 'runId', 'agentId', 'agentType'),
       this.#changes,
     )
     const parts: AnyPart[] = [...from.parts]

@@ -222,6 +222,15 @@ describe('what once went wrong', () => {
     expect([transient, reports]).toEqual([[], ['refused']])
   })
 
+  test('a message is as old as its agent, however it came about', () => {
+    const { say, fold } = writing()
+    say(text('a'), CHILD)
+    say({ type: 'subagent-start', agentId: 'sub', agentType: 's', toolCallId: 'c' })
+    expect(fold.message('r1::sub')?.createdAt).toBe(1002)
+    say(discard, CHILD)
+    say(text('b'), CHILD)
+    expect(fold.message('r1::sub')?.createdAt).toBe(1002)
+  })
   test('what a cut repeats counts once', () => {
     const use: Chunk = { type: 'step-finish', usage: { inputTokens: 1 } }
     const rewind: Chunk = { type: 'rewind', toSequence: 0, reason: 'x' }

@@ -12,8 +12,9 @@ const STATUS: { readonly [Status in Run['status']]: MessageStatus } = {
   aborted: 'cancelled',
 }
 
-/** Whose message it is: of an agent in a run, which fills it, or of somebody who sent it whole. */
-export type Author = Pick<Message, 'id' | 'role' | 'createdAt' | 'runId' | 'agentId' | 'agentType'>
+/** Whose message it is: of an agent in a run, which fills it, or of somebody who sent it whole, and when. */
+export type Author = Pick<Message, 'id' | 'role' | 'runId' | 'agentId' | 'agentType'> &
+  Partial<Pick<Message, 'createdAt'>>
 
 /** A message: its parts in the order of their first surviving write. */
 export class MessageCell {
@@ -86,6 +87,8 @@ export class MessageCell {
     const status = !run ? 'sent' : meta?.aborted ? 'cancelled' : STATUS[agent?.status ?? run.status]
     const { type, key, at, ...beside } = meta ?? {}
     return {
+      // An agent's message is as old as the agent.
+      createdAt: (agent ?? run)?.startedAt ?? 0,
       ...author,
       status,
       at: this.placedAt ?? 0,
