@@ -10,6 +10,6 @@ export default defineConfig({
     // Nothing is left out unsaid: neither by an `only` nor by a `skip` or a `todo`.
     allowOnly: false,
     reporters: ['default', new SkippedReporter()],
-    setupFiles: process.env['MILLRACE_SEED'] ? ['scripts/seed.setup.ts'] : [],
+    setupFiles: ['scripts/seed.setup.ts'],
   },
 })
