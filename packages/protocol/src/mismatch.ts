@@ -1,7 +1,7 @@
 import { ProtocolError, type ProtocolErrorCode } from './error.ts'
 
 /** The beginning of a name: whoever chose it must not choose how long a refusal is. */
-export const cut = (text: string): string => (text.length > 80 ? `${text.slice(0, 80)}…` : text)
+export const cut = (text: string): string => text.slice(0, 80)
 
 /** The refusal of what was found where something else was expected. */
 export const mismatch = (code: ProtocolErrorCode, where: string, expected: string, found: unknown): ProtocolError =>
