@@ -23,7 +23,7 @@ export {
   MAX_JSON_DEPTH,
 } from './json/stream.ts'
 export type { Json, JsonContainer, JsonObject } from './json/value.ts'
-export { applyPatch } from './state/patch.ts'
+export { applyPatch, MAX_COPIED } from './state/patch.ts'
 export { collectAll, collectText } from './streams/collection.ts'
 export {
   excludeTypes,

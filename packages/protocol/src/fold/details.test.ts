@@ -222,6 +222,16 @@ describe('what once went wrong', () => {
     expect([transient, reports]).toEqual([[], ['refused']])
   })
 
+  test('input that turns out not to be JSON keeps what it was, whoever read it when', () => {
+    const { say, parts, log } = writing()
+    say(input('{"x":'))
+    expect(parts()).toMatchObject([{ input: {} }])
+    say(input('}'))
+    expect(parts()).toMatchObject([{ input: {}, inputText: '{"x":}' }])
+    const again = new Fold()
+    again.apply(log)
+    expect(again.message('r1::r1')?.parts).toEqual(parts())
+  })
   test('a message is as old as its agent, however it came about', () => {
     const { say, fold } = writing()
     say(text('a'), CHILD)

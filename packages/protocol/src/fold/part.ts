@@ -82,7 +82,7 @@ export class PartCell extends Cell {
 
   /** As much of a call's input as has arrived; parses only what is new. */
   #partial(): Pick<ToolPart, 'input'> {
-    this.#input ??= { json: new JsonStream() }
+    this.#input ??= { json: new JsonStream({ strict: true }) }
     const { json, mark } = this.#input
     const gained = (this.growth as Growth).gained(mark)
     json.push(gained.text)

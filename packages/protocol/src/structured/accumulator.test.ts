@@ -173,7 +173,7 @@ describe('write', () => {
   it('a path that is none is refused, first and again', () => {
     for (const path of ['', undefined, null, {}] as string[]) {
       const accumulator = written()
-      for (let i = 0; i < 2; i++) expect(() => accumulator.write({ ...set('a', 1), path })).toThrow(/^path /)
+      for (let i = 0; i < 2; i++) expect(() => accumulator.write(set(path, 1))).toThrow(/^path /)
       expect(accumulator.read()).toBeUndefined()
     }
   })
