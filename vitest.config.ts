@@ -1,3 +1,4 @@
+import { fileURLToPath } from 'node:url'
 import { defineConfig } from 'vitest/config'
 import { SkippedReporter } from './scripts/skipped.ts'
 
@@ -10,6 +11,6 @@ export default defineConfig({
     // Nothing is left out unsaid: neither by an `only` nor by a `skip` or a `todo`.
     allowOnly: false,
     reporters: ['default', new SkippedReporter()],
-    setupFiles: ['scripts/seed.setup.ts'],
+    setupFiles: [fileURLToPath(new URL('scripts/seed.setup.ts', import.meta.url))],
   },
 })
