@@ -15,6 +15,7 @@ import { AGENT_MARK, type Ledger, messageIdOf } from './ledger.ts'
 import { MessageCell } from './message.ts'
 import { deltaOf, isCall, keyOf, nextPart } from './next.ts'
 import { ObjectCell } from './object.ts'
+import { MessageOrder } from './order.ts'
 import { type AnyPart, isTool, PartCell } from './part.ts'
 import { isSettled, type ToolChunk } from './tool.ts'
 import type { Draft, Message, Pending, StructuredObject, ToolPart, View } from './view.ts'
@@ -29,18 +30,14 @@ export interface Writer {
   readonly id: string
 }
 
-interface Order {
-  readonly cells: readonly MessageCell[]
-  readonly ids: readonly string[]
-}
-
 type ContentView = Pick<View, 'messages' | 'structured' | 'drafts' | 'state' | 'output'>
 
 /** What only an agent's message holds: in one that came whole it would be taken for an agent's word. */
 const AGENTS_OWN = /^(tool|dynamic-tool|meta)$/
 
 export class Content {
-  readonly messages = new Map<string, MessageCell>()
+  readonly #order = new MessageOrder()
+  readonly messages = this.#order.messages
   readonly #changes: Changes
   readonly #ledger: Ledger
   // Of the runs that are open: their lanes, and the messages that they fill.
@@ -51,11 +48,6 @@ export class Content {
   readonly #objects = new Map<string, ObjectCell>()
   #state: Json | undefined
   #output: Json | undefined
-  /** The messages in order and their ids, until one comes, goes or moves. */
-  #order: Order | undefined
-  /** Those that came last since. */
-  #added: MessageCell[] = []
-
   constructor(changes: Changes, ledger: Ledger) {
     this.#changes = changes
     this.#ledger = ledger
@@ -214,19 +206,10 @@ export class Content {
     return cell
   }
 
-  /** Notes where a message stands: at its first surviving write, which may be the entry at hand, or nowhere if none survived. */
   #place(message: MessageCell, sequence?: number): void {
-    const { at, placedAt, id } = message
-    if (at === placedAt) return
-    message.placedAt = at
+    if (!this.#order.place(message, sequence)) return
     this.#changes.order = true
-    // Most come last, which leaves the others where they are.
-    if (placedAt === undefined && at === sequence) this.#added.push(message)
-    else this.#order = undefined
-    if (at === undefined) {
-      this.messages.delete(id)
-      this.#filling.delete(message)
-    } else this.messages.set(id, message)
+    if (message.placedAt === undefined) this.#filling.delete(message)
   }
 
   #seal(lane: Lane): undefined {
@@ -289,17 +272,8 @@ export class Content {
     return open
   }
 
-  get order(): Order {
-    const added = this.#added
-    if (this.#order === undefined) {
-      const cells = [...this.messages.values()].sort((a, b) => (a.placedAt as number) - (b.placedAt as number))
-      this.#order = { cells, ids: cells.map(message => message.id) }
-    } else if (added.length) {
-      const { cells, ids } = this.#order
-      this.#order = { cells: [...cells, ...added], ids: [...ids, ...added.map(message => message.id)] }
-    }
-    this.#added = []
-    return this.#order
+  get ids(): readonly string[] {
+    return this.#order.order.ids
   }
 
   object(streamId: string): StructuredObject | undefined {
@@ -326,7 +300,7 @@ export class Content {
     const lanes = [...this.#lanes.values()].filter(lane => lane.drafted.length)
     const structured = [...this.#objects.values()].flatMap(cell => cell.read() ?? [])
     return {
-      messages: this.order.cells.map(message => message.read(this.#ledger)),
+      messages: this.#order.order.cells.map(message => message.read(this.#ledger)),
       structured: structured.sort((a, b) => a.at - b.at),
       // In an order that does not depend on which lane wrote first, so that equal contents have equal views.
       drafts: lanes

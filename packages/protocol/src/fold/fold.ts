@@ -220,7 +220,7 @@ export class Fold {
 
   /** The ids of the messages, in order; the same array until one comes, goes or moves. */
   get messageIds(): readonly string[] {
-    return this.#content.order.ids
+    return this.#content.ids
   }
 
   /** A message; the same object until it changes. */

@@ -1,0 +1,39 @@
+import type { MessageCell } from './message.ts'
+
+/** Messages by id, and in the order of their first surviving writes, which is made when somebody reads it. */
+export class MessageOrder {
+  readonly messages = new Map<string, MessageCell>()
+  #read: { readonly cells: readonly MessageCell[]; readonly ids: readonly string[] } | undefined
+  /** Those that came last since it was read. */
+  #added: MessageCell[] = []
+
+  /** Notes where a message stands, or that none of its writes survived; tells whether that is new. `sequence` is that of the entry at hand. */
+  place(message: MessageCell, sequence?: number): boolean {
+    const { at, placedAt, id } = message
+    if (at === placedAt) return false
+    message.placedAt = at
+    // Most come last, which leaves the others where they are.
+    if (placedAt === undefined && at === sequence) this.#added.push(message)
+    else this.#read = undefined
+    if (at === undefined) this.messages.delete(id)
+    else this.messages.set(id, message)
+    return true
+  }
+
+  #order(): MessageOrder['order'] {
+    const added = this.#added
+    this.#added = []
+    if (this.#read) {
+      const { cells, ids } = this.#read
+      return added.length ? { cells: [...cells, ...added], ids: [...ids, ...added.map(({ id }) => id)] } : this.#read
+    }
+    const cells = [...this.messages.values()].sort((a, b) => (a.placedAt as number) - (b.placedAt as number))
+    return { cells, ids: cells.map(({ id }) => id) }
+  }
+
+  /** The messages and their ids in order; the same arrays until one comes, goes or moves. */
+  get order(): { readonly cells: readonly MessageCell[]; readonly ids: readonly string[] } {
+    this.#read = this.#order()
+    return this.#read
+  }
+}
