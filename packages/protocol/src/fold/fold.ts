@@ -190,13 +190,13 @@ export class Fold {
     const open = { ...rest, origin }
     if (internal) {
       this.#internal ??= new Fold(this.#options)
-      this.#internal.#fold(open, chunk, withContent)
+      this.#foldInternal(this.#internal, open, withContent)
       return undefined
     }
     const taken = this.#ledger.apply(entry, chunk)
     if (taken === false) return this.#report(entry, 'refused')
     if (taken) this.#changes.ledger = true
-    if (this.#internal && SHARED.has(chunk.type)) this.#internal.#fold(open, chunk, withContent)
+    if (this.#internal && SHARED.has(chunk.type)) this.#foldInternal(this.#internal, open, withContent)
     if (isData(chunk) && chunk.transient) this.#tell(() => this.#options.onTransient?.(entry as Entry<DataChunk>))
     else if (withContent) {
       const refusal = this.#content.write(entry, chunk, writer)
@@ -204,6 +204,13 @@ export class Fold {
     }
     const growing = writer?.lane.growing
     if (growing?.isGrowing) this.#growing = growing
+  }
+
+  #foldInternal(internal: Fold, entry: Entry, withContent: boolean): void {
+    internal.#fold(entry, entry.chunk, withContent)
+    // What a handler threw there is heard here: nobody calls `apply` on it.
+    this.#thrown ??= internal.#thrown
+    internal.#thrown = undefined
   }
 
   #tell(handler: () => void): void {

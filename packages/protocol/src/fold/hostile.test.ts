@@ -337,6 +337,19 @@ describe('handlers', () => {
   })
 })
 
+describe('handlers of internal entries', () => {
+  test('one that throws is heard as well', () => {
+    const fold = new Fold({
+      onReport: () => {
+        throw new Error('mine')
+      },
+    })
+    const chunk: Chunk = { type: 'text-end', id: 'nobody' }
+    expect(() => fold.apply([{ sequence: 1, timestamp: 0, origin: MAIN, chunk, internal: true }])).toThrow('mine')
+    expect(fold.apply([])).toBeUndefined()
+  })
+})
+
 describe('changes', () => {
   test('each kind of change is told once', () => {
     const { say, fold } = writing()

@@ -38,7 +38,7 @@ function body(pieces: (string | Uint8Array)[], then: 'end' | 'silence' = 'end') 
 }
 
 const soon = <T>(promise: Promise<T>): Promise<T> =>
-  Promise.race([promise, new Promise<never>((_, reject) => setTimeout(reject, 500, new Error('still waiting')))])
+  Promise.race([promise, new Promise<never>((_, reject) => setTimeout(reject, 10_000, new Error('still waiting')))])
 
 const formats = [
   {
