@@ -21,6 +21,7 @@ export interface StoredBatch {
   /** The store's clock at the append; never before that of the batch before it. */
   readonly timestamp: number
   readonly mark: string
+  /** May hold more elements than the sequences say, where a fork cut the batch: those after `last` are not of this log. */
   readonly body: string
 }
 
@@ -114,7 +115,7 @@ export interface Page extends LogHead {
   readonly truncated: Truncation | null
 }
 
-/** How much to read: at most so many batches, and none after the one with which the bodies reach so many bytes. Zero batches read the head alone. */
+/** How much to read: at most so many batches, and none after the one with which the bodies reach about so many bytes. Zero batches read the head alone. */
 export interface ReadLimit {
   readonly batches: number
   readonly bytes: number
@@ -177,7 +178,11 @@ export interface LogStore {
   /** Takes the log for `ttl` milliseconds under a new epoch, which fences every other; `busy` under a live lease of whomever, unless `takeover`. */
   claim(streamId: string, owner: string, ttl: number, takeover: boolean): Promise<ClaimResult>
   /** Makes the lease last from now on for `ttl`, run out or not, if the epoch is still the log's and was not released; undefined otherwise. */
-  renew(streamId: string, epoch: string, ttl: number): Promise<{ readonly until: number; readonly clock: number } | undefined>
+  renew(
+    streamId: string,
+    epoch: string,
+    ttl: number,
+  ): Promise<{ readonly until: number; readonly clock: number } | undefined>
   /** Ends the lease of this epoch, and the epoch with it; of another epoch it does nothing. */
   release(streamId: string, epoch: string): Promise<void>
   /** Logs without a live lease whose ticket is due now, to one of these programs or to every driver; those due longest first. */
