@@ -1,0 +1,51 @@
+import { AssertionError } from 'node:assert/strict'
+import { isDeepStrictEqual } from 'node:util'
+import type { AppendResult } from '../store.ts'
+
+const SHOWN = 400
+
+/** A failure that says what was seen. */
+export const seen = (message: string): AssertionError => new AssertionError({ message })
+
+/** Fails unless the two say the same. */
+export function same(actual: unknown, expected: unknown, what: string): void {
+  if (isDeepStrictEqual(actual, expected)) return
+  const message = `${what}: expected ${show(expected)}, saw ${show(actual)}`
+  throw new AssertionError({ message, actual, expected, operator: 'same' })
+}
+
+/** Fails unless it is so. */
+export function holds(condition: boolean, what: string, actual?: unknown): void {
+  if (!condition) throw seen(actual === undefined ? what : `${what}: saw ${show(actual)}`)
+}
+
+/** The value, which must be there. */
+export function there<T>(value: T | undefined | null, what: string): T {
+  if (value === undefined || value === null) throw seen(`${what}: saw ${value}`)
+  return value
+}
+
+/** Fails unless the call rejects with this code. */
+export async function rejects(call: Promise<unknown>, code: string, what: string): Promise<void> {
+  const outcome = await call.then(
+    value => `the answer ${show(value)}`,
+    error => (codeOf(error) === code ? undefined : `${error}`),
+  )
+  if (outcome !== undefined) throw seen(`${what}: expected a rejection with the code '${code}', saw ${outcome}`)
+}
+
+/** What a rejection says to programs. */
+export const codeOf = (error: unknown): unknown => (error instanceof Error && 'code' in error ? error.code : undefined)
+
+/** A result in one line: `appended 1..3`, `fenced`. */
+export const told = (result: AppendResult): string =>
+  'first' in result ? `${result.outcome} ${range(result)}` : result.outcome
+
+/** Sequences in one line: `1..3`. */
+export const range = (found: { first: number; last: number } | undefined): string =>
+  found === undefined ? 'none' : `${found.first}..${found.last}`
+
+function show(value: unknown): string {
+  const text = JSON.stringify(value) ?? String(value)
+  return text.length > SHOWN ? `${text.slice(0, SHOWN)}... (${text.length} characters)` : text
+}

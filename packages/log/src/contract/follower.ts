@@ -1,0 +1,68 @@
+import type { LogStore, Page } from '../store.ts'
+import { seen } from './assert.ts'
+import type { Trial } from './trial.ts'
+
+/** A reader that looks at its log when it is woken and at no other time. */
+export class Follower {
+  /** How often it was woken. */
+  wakes = 0
+  readonly stop: () => void
+  readonly #look: () => Promise<Page | undefined>
+  readonly #patience: number
+  #page: Page | undefined
+  #looked = false
+  #looking = false
+  #again = false
+  #failed: unknown
+  #changed: () => void = () => {}
+
+  constructor(trial: Trial, store: LogStore, streamId: string) {
+    this.#patience = trial.patience
+    this.#look = () => trial.available(() => store.read(streamId, { sequence: 0 }, { batches: 0, bytes: 1 }))
+    this.stop = store.watch(streamId, () => this.#woken())
+  }
+
+  #woken(): void {
+    this.wakes++
+    this.#again = true
+    if (!this.#looking) void this.#run()
+  }
+
+  async #run(): Promise<void> {
+    this.#looking = true
+    try {
+      while (this.#again) {
+        this.#again = false
+        this.#page = await this.#look()
+        this.#looked = true
+        this.#changed()
+      }
+    } catch (error) {
+      this.#failed = error
+      this.#changed()
+    } finally {
+      this.#looking = false
+    }
+  }
+
+  /** Waits until the log was seen so; fails where no wake-up led to that. */
+  async sees(what: string, shows: (page: Page | undefined) => boolean): Promise<void> {
+    let timer: NodeJS.Timeout | undefined
+    const late = new Promise<never>((_, reject) => {
+      const missed = () => reject(seen(`no wake-up showed ${what}; ${this.wakes} came within ${this.#patience} ms`))
+      timer = setTimeout(missed, this.#patience)
+    })
+    try {
+      while (!(this.#looked && shows(this.#page))) {
+        if (this.#failed !== undefined) throw this.#failed
+        const change = new Promise<void>(resolve => {
+          this.#changed = resolve
+        })
+        await Promise.race([change, late])
+      }
+    } finally {
+      clearTimeout(timer)
+      late.catch(() => {})
+    }
+  }
+}

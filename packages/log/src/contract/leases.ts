@@ -1,0 +1,180 @@
+import type { ClaimResult, LogStore } from '../store.ts'
+import { holds, same, seen, there, told } from './assert.ts'
+import { type Case, define } from './case.ts'
+import { LONG, SHORT } from './trial.ts'
+import { batch, move } from './writer.ts'
+
+/** Law 4: who holds a log, for how long, and whom that fences. */
+export const leases: readonly Case[] = [
+  define(4, 'a claim takes a free log for its time under an epoch of its own', async trial => {
+    const store = await trial.open()
+    const streamId = await trial.log(store)
+    const before = await trial.page(store, streamId)
+    const { epoch, until, clock } = claimed(await store.claim(streamId, 'me', LONG, false))
+    holds(/^[\w-]+$/.test(epoch), 'an epoch has the letters of a cursor', epoch)
+    holds(epoch !== '0', 'an epoch is not the mark of an empty log', epoch)
+    same(until, clock + LONG, 'until')
+    holds(before.clock <= clock, 'the clock of the claim is that of the store', [before.clock, clock])
+    const { lease, ...after } = await trial.page(store, streamId)
+    same(lease, { owner: 'me', until }, 'the lease')
+    const { lease: none, ...free } = before
+    same({ ...after, clock: 0 }, { ...free, clock: 0 }, 'all but the lease')
+    same(none, null, 'the lease of a log that nobody claimed')
+  }),
+
+  define(4, 'a live lease is busy to everybody, its owner too, and stays as it is', async trial => {
+    const [store, other] = (await trial.opened(2)) as [LogStore, LogStore]
+    const streamId = await trial.log(store)
+    const writer = await trial.writer(store, streamId)
+    const owner = trial.name('owner')
+    for (const who of ['other', owner]) {
+      const claim = await other.claim(streamId, who, 1, false)
+      const clock = 'clock' in claim ? claim.clock : Number.NaN
+      same(claim, { outcome: 'busy', owner, until: writer.until, clock }, `a claim by ${who}`)
+      holds(clock < writer.until, 'the clock of a busy claim', clock)
+    }
+    same((await trial.head(other, streamId)).lease, { owner, until: writer.until }, 'the lease')
+    same(told(await writer.append(batch('a'))), 'appended 1..1', 'an append of the one that holds the log')
+  }),
+
+  define(4, 'a takeover takes a log under a live lease, and fences who had it', async trial => {
+    const [store, other] = (await trial.opened(2)) as [LogStore, LogStore]
+    const streamId = await trial.log(store)
+    const zombie = await trial.writer(store, streamId)
+    same(told(await zombie.append(batch('a'))), 'appended 1..1', 'an append before the takeover')
+    const next = await trial.writer(other, streamId, LONG, true)
+    holds(next.epoch !== zombie.epoch, 'every claim has another epoch', next.epoch)
+    same(told(await zombie.append(batch('b'))), 'fenced', 'an append of the old writer')
+    zombie.counter--
+    same(told(await zombie.append(batch('a'))), 'fenced', 'an append that the old writer sends again')
+    same(await store.renew(streamId, zombie.epoch, LONG), undefined, 'renew of the old writer')
+    same(told(await next.append(batch('c'))), 'appended 2..2', 'the first append of the new writer')
+    same((await trial.head(store, streamId)).lease?.until, next.until, 'the lease')
+  }),
+
+  define(4, 'a lease that has run out is free to the next, and fences only by the claim', async trial => {
+    const [store, other] = (await trial.opened(2)) as [LogStore, LogStore]
+    const streamId = await trial.log(store)
+    const late = await trial.writer(store, streamId, SHORT)
+    await trial.reach(store, streamId, late.until)
+    const { lease } = await trial.head(store, streamId)
+    same(lease, { owner: trial.name('owner'), until: late.until }, 'a lease that ran out and that nobody released')
+    same(told(await late.append(batch('a'))), 'appended 1..1', 'an append after the lease, before another claim')
+    const next = await trial.writer(other, streamId)
+    same(told(await late.append(batch('b'))), 'fenced', 'an append after the lease and after another claim')
+    same(told(await next.append(batch('c'))), 'appended 2..2', 'an append of the next writer')
+  }),
+
+  define(4, 'of several claims of a free log at once one takes it', async trial => {
+    const handles = await trial.opened(4)
+    const streamId = await trial.log(handles[0] as LogStore)
+    const claims = await Promise.all(handles.map((store, i) => store.claim(streamId, `o${i}`, LONG, false)))
+    const outcomes = claims.map(({ outcome }) => outcome).sort()
+    same(outcomes, ['busy', 'busy', 'busy', 'claimed'], 'the claims')
+    const winner = `o${claims.findIndex(({ outcome }) => outcome === 'claimed')}`
+    for (const claim of claims) if (claim.outcome === 'busy') same(claim.owner, winner, 'the owner told to the others')
+  }),
+
+  define(4, 'of several takeovers at once the last alone may write', async trial => {
+    const handles = await trial.opened(4)
+    const streamId = await trial.log(handles[0] as LogStore)
+    const writers = await Promise.all(handles.map(store => trial.writer(store, streamId, LONG, true)))
+    same(new Set(writers.map(({ epoch }) => epoch)).size, 4, 'the number of epochs')
+    const results = (await Promise.all(writers.map(writer => writer.append(batch('x'))))).map(told).sort()
+    same(results, ['appended 1..1', 'fenced', 'fenced', 'fenced'], 'the appends')
+  }),
+
+  define(4, 'a writer that another takes over at work writes nothing after that', async trial => {
+    const [store, other] = (await trial.opened(2)) as [LogStore, LogStore]
+    const streamId = await trial.log(store)
+    const zombie = await trial.writer(store, streamId)
+    let fenced = false
+    const work = (async () => {
+      for (let i = 0; i < 200 && !fenced; i++) fenced = (await zombie.append(batch(`old-${i}`))).outcome === 'fenced'
+    })()
+    await trial.until('the writer is at work', async () => (await trial.head(other, streamId)).head > 0)
+    const next = await trial.writer(other, streamId, LONG, true)
+    same(told(await next.append(batch('new'))).slice(0, 8), 'appended', 'the first append after the takeover')
+    await work
+    const { batches } = await trial.page(other, streamId)
+    const marks = batches.map(({ mark }) => mark)
+    const start = marks.indexOf(next.epoch)
+    same(marks.slice(start), [next.epoch], 'the marks from the first append of the new writer on')
+    same(marks.length, zombie.counter + 1, 'the batches of both')
+  }),
+
+  define(4, 'renew makes the lease last from now on, shorter or longer, run out or not', async trial => {
+    const store = await trial.open()
+    const streamId = await trial.log(store)
+    const writer = await trial.writer(store, streamId)
+    for (const ttl of [2 * LONG, SHORT, LONG]) {
+      const { until, clock } = there(
+        await store.renew(streamId, writer.epoch, ttl),
+        'renew of the epoch that holds the log',
+      )
+      same(until, clock + ttl, `until after a renew for ${ttl}`)
+      same((await trial.head(store, streamId)).lease, { owner: trial.name('owner'), until }, 'the lease')
+      if (ttl === SHORT) await trial.reach(store, streamId, until)
+    }
+    same((await store.claim(streamId, 'other', LONG, false)).outcome, 'busy', 'a claim after the renew')
+    same(told(await writer.append(batch('a'))), 'appended 1..1', 'an append after the renews')
+  }),
+
+  define(4, 'release ends the lease and the epoch', async trial => {
+    const store = await trial.open()
+    const streamId = await trial.log(store)
+    const writer = await trial.writer(store, streamId)
+    await writer.append(batch('a'))
+    await store.release(streamId, writer.epoch)
+    same((await trial.head(store, streamId)).lease, null, 'the lease')
+    same(await store.renew(streamId, writer.epoch, LONG), undefined, 'renew of a released epoch')
+    same(told(await writer.append(batch('b'))), 'fenced', 'an append under a released epoch')
+    writer.counter--
+    same(told(await writer.append(batch('a'))), 'fenced', 'the last append again, under a released epoch')
+    await store.release(streamId, writer.epoch)
+    const next = await trial.writer(store, streamId)
+    same(told(await next.append(batch('c'))), 'appended 2..2', 'an append of the next writer')
+  }),
+
+  define(4, 'release of another epoch does nothing', async trial => {
+    const store = await trial.open()
+    const streamId = await trial.log(store)
+    const zombie = await trial.writer(store, streamId)
+    const writer = await trial.writer(store, streamId, LONG, true)
+    for (const epoch of [zombie.epoch, 'another', '']) await store.release(streamId, epoch)
+    same((await trial.head(store, streamId)).lease?.until, writer.until, 'the lease')
+    same((await store.claim(streamId, 'other', LONG, false)).outcome, 'busy', 'a claim')
+    same(told(await writer.append(batch('a'))), 'appended 1..1', 'an append of the one that holds the log')
+  }),
+
+  define(4, 'a log that nobody holds has no epoch that could be guessed', async trial => {
+    const store = await trial.open()
+    const streamId = await trial.log(store)
+    const released = await trial.log(store, 'released')
+    await store.release(released, (await trial.writer(store, released)).epoch)
+    for (const each of [streamId, released]) {
+      const { incarnation } = await trial.head(store, each)
+      for (const epoch of ['', '0', 'null', 'undefined']) {
+        const by = { epoch, counter: 1, lastAcked: { sequence: 0, incarnation, epoch: '0' } }
+        same(told(await store.append(each, batch('a'), by)), 'fenced', `an append under the epoch '${epoch}'`)
+        same(await store.renew(each, epoch, LONG), undefined, `renew of the epoch '${epoch}'`)
+      }
+    }
+  }),
+
+  define(5, 'appends are counted anew under every epoch', async trial => {
+    const store = await trial.open()
+    const streamId = await trial.log(store)
+    const { version } = await trial.head(store, streamId)
+    const first = await trial.writer(store, streamId)
+    await first.append(batch('a'), move(version, 's'))
+    const second = await trial.writer(store, streamId, LONG, true)
+    same(second.by.counter, first.counter, 'the counters of the two')
+    same(told(await second.append(batch('b'))), 'appended 2..2', 'the first append under the next epoch')
+  }),
+]
+
+function claimed(claim: ClaimResult): ClaimResult & { outcome: 'claimed' } {
+  if (claim.outcome !== 'claimed') throw seen(`claim: expected 'claimed', saw '${claim.outcome}'`)
+  return claim
+}

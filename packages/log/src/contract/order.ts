@@ -1,0 +1,194 @@
+import type { LogStore, StoredBatch } from '../store.ts'
+import { holds, range, same, told } from './assert.ts'
+import { type Case, define } from './case.ts'
+import { batch, guest, move, textsOf } from './writer.ts'
+
+const HANDLES = 4
+const ROUNDS = 8
+
+/** Law 1: one order for each log, given by the store with whole batches. */
+export const order: readonly Case[] = [
+  define('interface', 'create makes an empty log once, and leaves one that is there as it is', async trial => {
+    const store = await trial.open()
+    const before = await trial.head(store, await trial.log(store, 'other'))
+    const streamId = await trial.log(store, 'log', 'ann')
+    const page = await trial.page(store, streamId)
+    const { incarnation, head, mark, floor, version, ticket, principal, lease, batches, truncated } = page
+    same(
+      { head, mark, floor, ticket, principal, lease, batches, truncated },
+      { head: 0, mark: '0', floor: 0, ticket: '', principal: 'ann', lease: null, batches: [], truncated: null },
+      'an empty log',
+    )
+    holds(/^[\w-]+$/.test(incarnation), 'an incarnation has the letters of a cursor', incarnation)
+    holds(incarnation !== before.incarnation, 'two logs have an incarnation each', incarnation)
+    same(version, `0.${incarnation}.0`, 'the version of a ticket that never moved')
+    same(page.touchedAt, page.createdAt, 'touchedAt of a new log')
+    holds(before.clock <= page.createdAt && page.createdAt <= page.clock, 'createdAt is a time by the store', page)
+
+    same(await store.create(streamId, 'bob'), false, 'create of a log that is there')
+    same({ ...(await trial.page(store, streamId)), clock: 0 }, { ...page, clock: 0 }, 'the log after a second create')
+  }),
+
+  define('interface', 'of several creates at once one makes the log', async trial => {
+    const handles = await trial.opened(HANDLES)
+    const streamId = trial.id()
+    const made = await Promise.all(handles.map((store, i) => store.create(streamId, `p${i}`)))
+    same(made.filter(Boolean).length, 1, 'the creates that made the log')
+    const { principal } = await trial.head(handles[0] as LogStore, streamId)
+    same(principal, `p${made.indexOf(true)}`, 'the principal is that of the create which made it')
+  }),
+
+  define(
+    'interface',
+    'a log that was never created is not there, and no call but create and fork makes it',
+    async trial => {
+      const store = await trial.open()
+      const streamId = trial.id()
+      const by = { epoch: 'e', counter: 1, lastAcked: { sequence: 0, incarnation: 'i', epoch: '0' } }
+      same(told(await store.append(streamId, batch('a'), by)), 'fenced', "a writer's append")
+      same(told(await store.append(streamId, batch('a'), guest())), 'moved', "a guest's append")
+      const ticket = move('0.i.0', 's')
+      same(told(await store.append(streamId, batch('a'), guest(), ticket)), 'moved', "a guest's append with a ticket")
+      same(await store.claim(streamId, 'me', 1000, true), { outcome: 'absent' }, 'claim')
+      same(await store.renew(streamId, 'e', 1000), undefined, 'renew')
+      await store.release(streamId, 'e')
+      await store.trim(streamId, 3)
+      await store.putSnapshot(streamId, { sequence: 0, mark: '0', version: 1, body: '{}' }, 3)
+      await store.putBlob(streamId, 'h', new Uint8Array([1]))
+      same(await store.find(streamId, 'k'), undefined, 'find')
+      same(await store.getSnapshot(streamId, 10), undefined, 'getSnapshot')
+      same(await store.getBlob(streamId, 'h'), undefined, 'getBlob')
+      same(await store.remove(streamId), false, 'remove')
+      same(await store.read(streamId, { sequence: 0 }, { batches: 9, bytes: 9 }), undefined, 'read')
+      same(await store.create(streamId, null), true, 'create after all that')
+      same(await store.getSnapshot(streamId, 10), undefined, 'a snapshot that came before its log')
+      same(await store.getBlob(streamId, 'h'), undefined, 'a blob that came before its log')
+    },
+  ),
+
+  define(1, 'sequences start at 1 and have no gap, and a batch stands whole in its place', async trial => {
+    const store = await trial.open()
+    const streamId = await trial.log(store)
+    const writer = await trial.writer(store, streamId)
+    const nonce = guest()
+    same(told(await writer.append(batch('a', 'b', 'c'))), 'appended 1..3', 'the first append')
+    same(told(await store.append(streamId, batch('d'), nonce)), 'appended 4..4', "a guest's append")
+    same(told(await writer.append(batch('e', 'f'))), 'appended 5..6', 'the next append')
+    const { batches, head, mark, truncated } = await trial.page(store, streamId)
+    same(
+      batches.map(({ first, last, mark, body }) => ({ first, last, mark, body })),
+      [
+        { first: 1, last: 3, mark: writer.epoch, body: batch('a', 'b', 'c').body },
+        { first: 4, last: 4, mark: nonce.nonce, body: batch('d').body },
+        { first: 5, last: 6, mark: writer.epoch, body: batch('e', 'f').body },
+      ],
+      'the batches',
+    )
+    same({ head, mark, truncated }, { head: 6, mark: writer.epoch, truncated: null }, 'the head')
+  }),
+
+  define(1, 'appenders at work at once get whole batches without gap or overlap', async trial => {
+    const handles = await trial.opened(HANDLES)
+    const streamId = await trial.log(handles[0] as LogStore)
+    const acked = (await Promise.all(handles.map((store, i) => appendRounds(store, streamId, `${i}`)))).flat()
+    const { batches, head } = await trial.page(handles[0] as LogStore, streamId)
+    gapFree(batches, head)
+    const stored = batches.map(found => `${range(found)} ${textsOf(found.body).join()}`)
+    const told = acked.map(({ first, last, texts }) => `${range({ first, last })} ${texts.join()}`)
+    const inOrder = (a: string, b: string) => Number.parseInt(a, 10) - Number.parseInt(b, 10)
+    same(stored, told.sort(inOrder), 'what the log holds and what the appenders were told')
+  }),
+
+  define(1, 'a page is read at one position, also while others append', async trial => {
+    const [reader, ...writers] = (await trial.opened(HANDLES)) as [LogStore, ...LogStore[]]
+    const streamId = await trial.log(reader)
+    let writing = true
+    const work = Promise.all(writers.map((store, i) => appendRounds(store, streamId, `${i}`))).finally(() => {
+      writing = false
+    })
+    let known: readonly StoredBatch[] = []
+    try {
+      while (writing) {
+        const { batches, head, mark } = await trial.page(reader, streamId)
+        gapFree(batches, head)
+        same(batches.slice(0, known.length), known, 'what was read once')
+        same(mark, batches.at(-1)?.mark ?? '0', 'the mark of the head')
+        known = batches
+      }
+    } finally {
+      await work
+    }
+  }),
+
+  define(1, 'timestamps are times by the store and never go back', async trial => {
+    const handles = await trial.opened(HANDLES)
+    const [store] = handles as [LogStore]
+    const streamId = await trial.log(store)
+    const before = (await trial.head(store, streamId)).clock
+    for (const _ of Array(ROUNDS)) await Promise.all(handles.map(each => each.append(streamId, batch('x'), guest())))
+    const { batches, clock } = await trial.page(store, streamId)
+    neverBack([before, ...batches.map(({ timestamp }) => timestamp), clock])
+  }),
+
+  define(
+    1,
+    'timestamps do not go back with the clock',
+    async trial => {
+      const store = await trial.open()
+      const streamId = await trial.log(store)
+      for (const ms of [-60_000, 20_000, 30_000, 10_000]) {
+        await store.append(streamId, batch('x'), guest())
+        await trial.subject.advance?.(ms)
+      }
+      const { batches } = await trial.page(store, streamId)
+      neverBack(batches.map(({ timestamp }) => timestamp))
+    },
+    { alone: true, needs: ['advance'] },
+  ),
+
+  define(1, 'logs do not share sequences, incarnations or entries', async trial => {
+    const store = await trial.open()
+    const ids = await Promise.all(['a', 'b', 'c'].map(label => trial.log(store, label)))
+    const results = await Promise.all(ids.flatMap(id => [1, 2].map(() => store.append(id, batch(id), guest()))))
+    same(results.map(told).sort(), [1, 2].flatMap(n => ids.map(() => `appended ${n}..${n}`)).sort(), 'the appends')
+    for (const id of ids) {
+      const { batches } = await trial.page(store, id)
+      same(
+        batches.flatMap(({ body }) => textsOf(body)),
+        [id, id],
+        'the entries of one log',
+      )
+    }
+  }),
+]
+
+interface Acked {
+  readonly first: number
+  readonly last: number
+  readonly texts: string[]
+}
+
+async function appendRounds(store: LogStore, streamId: string, actor: string): Promise<Acked[]> {
+  const acked: Acked[] = []
+  for (let round = 0; round < ROUNDS; round++) {
+    const texts = Array.from({ length: 1 + (round % 4) }, (_, i) => `${actor}-${round}-${i}`)
+    const result = await store.append(streamId, batch(...texts), guest())
+    if (result.outcome !== 'appended') same(told(result), 'appended', 'an append that nothing stands against')
+    else acked.push({ first: result.first, last: result.last, texts })
+  }
+  return acked
+}
+
+function gapFree(batches: readonly StoredBatch[], head: number): void {
+  let last = 0
+  for (const found of batches) {
+    same(found.first, last + 1, `the first sequence of the batch after ${last}`)
+    same(found.last - found.first + 1, textsOf(found.body).length, `the entries of the batch at ${range(found)}`)
+    last = found.last
+  }
+  same(head, last, 'the head')
+}
+
+function neverBack(times: readonly number[]): void {
+  for (const [i, time] of times.entries()) holds(i === 0 || time >= (times[i - 1] as number), 'time goes on', times)
+}

@@ -1,0 +1,207 @@
+// The outcomes of an append are looked at in one order. Each case takes all the appends at which several things are wrong at once and one of
+// them must be told, and looks at what is left behind.
+
+import type { AppendResult, Batch, GuestAppend, LogStore, Page, TicketMove, WriterAppend } from '../store.ts'
+import { holds, same, told } from './assert.ts'
+import { type Case, define } from './case.ts'
+import type { Trial } from './trial.ts'
+import { batch, batchOf, guest, move, type Writer } from './writer.ts'
+
+interface WriterWrongs {
+  readonly epoch: 'own' | 'another'
+  readonly counter: 'next' | 'known' | 'older'
+  readonly lastAcked: 'held' | 'lost'
+  readonly ticket: 'none' | 'right' | 'wrong'
+  readonly size: 'fits' | 'too-large'
+}
+
+interface GuestWrongs {
+  readonly key: 'new' | 'known'
+  readonly ticket: WriterWrongs['ticket']
+  readonly size: WriterWrongs['size']
+}
+
+const TICKETS = ['none', 'right', 'wrong'] as const
+const SIZES = ['fits', 'too-large'] as const
+
+const writers: readonly WriterWrongs[] = (['own', 'another'] as const).flatMap(epoch =>
+  (['next', 'known', 'older'] as const).flatMap(counter =>
+    (['held', 'lost'] as const).flatMap(lastAcked =>
+      TICKETS.flatMap(ticket => SIZES.map(size => ({ epoch, counter, lastAcked, ticket, size }))),
+    ),
+  ),
+)
+const guests: readonly GuestWrongs[] = (['new', 'known'] as const).flatMap(key =>
+  TICKETS.flatMap(ticket => SIZES.map(size => ({ key, ticket, size }))),
+)
+
+/** Laws 4, 5 and 6: the order of the outcomes of an append, and that a refused one leaves no trace. */
+export const outcomes: readonly Case[] = [
+  define(4, 'a writer of another epoch is fenced, whatever else is wrong', trial =>
+    tryWriters(trial, 'fenced', ({ epoch }) => epoch === 'another'),
+  ),
+  define(4, "an append older than the writer's last is fenced, whatever else is wrong", trial =>
+    tryWriters(trial, 'fenced', ({ epoch, counter }) => epoch === 'own' && counter === 'older'),
+  ),
+  define(
+    5,
+    "a writer's last append, sent again, is a duplicate with its first sequences, whatever else is wrong",
+    trial => tryWriters(trial, 'duplicate 4..5', ({ epoch, counter }) => epoch === 'own' && counter === 'known'),
+  ),
+  define(4, 'a writer whose last acknowledged entry is lost has regressed, before the version and the size', trial =>
+    tryWriters(trial, 'regressed', wrongs => fresh(wrongs) && wrongs.lastAcked === 'lost'),
+  ),
+  define(5, "a writer's append on another version is moved, before the size", trial =>
+    tryWriters(trial, 'moved', wrongs => held(wrongs) && wrongs.ticket === 'wrong'),
+  ),
+  define(6, "a writer's append at which only the size is wrong is too large", trial =>
+    tryWriters(trial, 'too-large', wrongs => held(wrongs) && wrongs.ticket !== 'wrong' && wrongs.size === 'too-large'),
+  ),
+  define(5, "a writer's append at which nothing is wrong is appended, and moves the ticket if asked to", trial =>
+    tryWriters(trial, 'appended 6..6', wrongs => held(wrongs) && wrongs.ticket !== 'wrong' && wrongs.size === 'fits'),
+  ),
+  define(5, "a guest's key is looked at before the version and the size", trial =>
+    tryGuests(trial, 'duplicate 2..3', ({ key }) => key === 'known'),
+  ),
+  define(5, "a guest's append on another version is moved, before the size", trial =>
+    tryGuests(trial, 'moved', ({ key, ticket }) => key === 'new' && ticket === 'wrong'),
+  ),
+  define(6, "a guest's append at which only the size is wrong is too large", trial =>
+    tryGuests(
+      trial,
+      'too-large',
+      ({ key, ticket, size }) => key === 'new' && ticket !== 'wrong' && size === 'too-large',
+    ),
+  ),
+  define(5, "a guest's append at which nothing is wrong is appended, and moves the ticket if asked to", trial =>
+    tryGuests(
+      trial,
+      'appended 6..6',
+      ({ key, ticket, size }) => key === 'new' && ticket !== 'wrong' && size === 'fits',
+    ),
+  ),
+]
+
+const fresh = ({ epoch, counter }: WriterWrongs): boolean => epoch === 'own' && counter === 'next'
+const held = (wrongs: WriterWrongs): boolean => fresh(wrongs) && wrongs.lastAcked === 'held'
+
+async function tryWriters(trial: Trial, outcome: string, which: (wrongs: WriterWrongs) => boolean): Promise<void> {
+  const store = await trial.open()
+  const large = batchOf(store.maxBatchBytes + 1)
+  for (const [i, wrongs] of writers.filter(which).entries()) {
+    const scene = await sceneOf(trial, store, `log-${i}`)
+    const { writer, before } = scene
+    const counter = writer.counter + { next: 1, known: 0, older: -1 }[wrongs.counter]
+    const { lastAcked } = writer
+    const by: WriterAppend = {
+      epoch: wrongs.epoch === 'own' ? writer.epoch : 'another',
+      counter,
+      lastAcked: wrongs.lastAcked === 'held' ? lastAcked : { ...lastAcked, sequence: before.head + 1 },
+    }
+    const added = wrongs.size === 'fits' ? batch('new') : large
+    await tryAppend(trial, scene, outcome, wrongs, added, by)
+  }
+}
+
+async function tryGuests(trial: Trial, outcome: string, which: (wrongs: GuestWrongs) => boolean): Promise<void> {
+  const store = await trial.open()
+  const large = batchOf(store.maxBatchBytes + 1)
+  for (const [i, wrongs] of guests.filter(which).entries()) {
+    const scene = await sceneOf(trial, store, `log-${i}`)
+    const added = wrongs.size === 'fits' ? batch('new') : large
+    await tryAppend(trial, scene, outcome, wrongs, added, guest(wrongs.key === 'known' ? 'known' : 'new'))
+  }
+}
+
+interface Scene {
+  readonly store: LogStore
+  readonly streamId: string
+  readonly writer: Writer
+  readonly before: Page
+}
+
+/** A log whose writer appended 1 and 4..5, and a guest 2..3; the ticket moved with the first. */
+async function sceneOf(trial: Trial, store: LogStore, label: string): Promise<Scene> {
+  const streamId = await trial.log(store, label)
+  const writer = await trial.writer(store, streamId)
+  const { version } = await trial.head(store, streamId)
+  same(told(await writer.append(batch('a'), move(version, 'old'))), 'appended 1..1', 'the first append')
+  same(told(await store.append(streamId, batch('b', 'c'), guest('known'))), 'appended 2..3', "a guest's append")
+  same(told(await writer.append(batch('d', 'e'))), 'appended 4..5', "the writer's last append")
+  return { store, streamId, writer, before: await trial.page(store, streamId) }
+}
+
+async function tryAppend(
+  trial: Trial,
+  scene: Scene,
+  outcome: string,
+  wrongs: WriterWrongs | GuestWrongs,
+  added: Batch,
+  by: WriterAppend | GuestAppend,
+): Promise<void> {
+  const { store, streamId, before } = scene
+  const wrong = JSON.stringify(wrongs)
+  const version = wrongs.ticket === 'right' ? before.version : `1.${before.incarnation}.another`
+  const ticket = wrongs.ticket === 'none' ? undefined : move(version, 'next')
+  const result = await store.append(streamId, added, by, ticket)
+  same(told(result), outcome, `an append with ${wrong}`)
+  const after = await trial.page(store, streamId)
+  if (result.outcome === 'appended') wasAppended(before, after, ticket, by, wrong)
+  else if (result.outcome === 'regressed') await hasRegressed(scene, after, wrong)
+  else {
+    same({ ...after, clock: 0 }, { ...before, clock: 0 }, `the log after an append with ${wrong}`)
+    await goesOn(scene, result, added, by, wrong)
+  }
+}
+
+function wasAppended(
+  before: Page,
+  after: Page,
+  ticket: TicketMove | undefined,
+  by: WriterAppend | GuestAppend,
+  wrong: string,
+): void {
+  const mark = 'epoch' in by ? by.epoch : by.nonce
+  const moved = { ticket: 'next', version: `6.${before.incarnation}.${mark}` }
+  const expected = ticket === undefined ? { ticket: before.ticket, version: before.version } : moved
+  same({ ticket: after.ticket, version: after.version }, expected, `the ticket after an append with ${wrong}`)
+  same([after.head, after.mark], [6, mark], `the head after an append with ${wrong}`)
+  same(after.batches.slice(0, -1), before.batches, 'what was there before')
+}
+
+/** A regressed log keeps what it has under a new incarnation, and its writer is out. */
+async function hasRegressed({ store, streamId, writer, before }: Scene, after: Page, wrong: string): Promise<void> {
+  holds(after.incarnation !== before.incarnation, `a new incarnation after an append with ${wrong}`)
+  const kept = ({ head, mark, floor, version, ticket, batches }: Page) => ({
+    head,
+    mark,
+    floor,
+    version,
+    ticket,
+    batches,
+  })
+  same(kept(after), kept(before), `all but the incarnation after an append with ${wrong}`)
+  const again = { ...writer.by, lastAcked: { ...writer.lastAcked, incarnation: after.incarnation } }
+  same(
+    told(await store.append(streamId, batch('x'), again)),
+    'fenced',
+    'the next append of a writer that has regressed',
+  )
+}
+
+/** What was refused is as if it had never been sent: the same append, put right, is taken. */
+async function goesOn(
+  { store, streamId, writer, before }: Scene,
+  { outcome }: AppendResult,
+  added: Batch,
+  by: WriterAppend | GuestAppend,
+  wrong: string,
+): Promise<void> {
+  const repaired = outcome === 'too-large' || outcome === 'moved' ? by : writer.by
+  const next = await store.append(streamId, batch('right'), repaired, move(before.version, 'right'))
+  same(
+    told(next),
+    'appended 6..6',
+    `an append with nothing wrong after one of ${added.body.length} bytes with ${wrong}`,
+  )
+}

@@ -1,0 +1,144 @@
+import { setTimeout as pause } from 'node:timers/promises'
+import type { Cursor, UnprovenCursor } from '@millrace/protocol'
+import { randomName } from '../names.ts'
+import type { LogStore, Page, ReadLimit } from '../store.ts'
+import { codeOf, same, seen, there } from './assert.ts'
+import type { Subject } from './case.ts'
+import { Follower } from './follower.ts'
+import { Writer } from './writer.ts'
+
+const PATIENCE = 10_000
+const POLL = 3
+
+/** A lease that does not run out while a case runs. */
+export const LONG = 3_600_000
+/** A lease that a case waits for to run out. */
+export const SHORT = 40
+
+/** More than any case writes, and a number that every database takes. */
+export const ALL = { batches: 1_000_000, bytes: 2 ** 30 }
+export const HEAD_ONLY = { batches: 0, bytes: 2 ** 30 }
+
+/** One run of a case: its handles, its logs and its patience. */
+export class Trial {
+  readonly subject: Subject
+  readonly patience: number
+  readonly #prefix = randomName()
+  readonly #handles = new Set<LogStore>()
+  readonly #streams = new Set<string>()
+  readonly #followers = new Set<Follower>()
+
+  constructor(subject: Subject) {
+    this.subject = subject
+    this.patience = subject.patience ?? PATIENCE
+  }
+
+  /** A name that no other trial has. */
+  name(label: string): string {
+    return `${this.#prefix}-${label}`
+  }
+
+  /** A stream id of this trial, whose log goes with it. */
+  id(label = 'log'): string {
+    const streamId = this.name(label)
+    this.#streams.add(streamId)
+    return streamId
+  }
+
+  async open(): Promise<LogStore> {
+    const store = await this.subject.open()
+    this.#handles.add(store)
+    return store
+  }
+
+  async opened(count: number): Promise<LogStore[]> {
+    return Promise.all(Array.from({ length: count }, () => this.open()))
+  }
+
+  async close(store: LogStore): Promise<void> {
+    this.#handles.delete(store)
+    await store.close()
+  }
+
+  /** A new empty log. */
+  async log(store: LogStore, label?: string, principal: string | null = null): Promise<string> {
+    const streamId = this.id(label)
+    same(await store.create(streamId, principal), true, 'create of a log that was not there')
+    return streamId
+  }
+
+  /** A page of a log that must be there: all of it, unless said. */
+  async page(
+    store: LogStore,
+    streamId: string,
+    after: Cursor | UnprovenCursor = { sequence: 0 },
+    limit: ReadLimit = ALL,
+  ): Promise<Page> {
+    return there(await store.read(streamId, after, limit), `read of the log '${streamId}', which was created`)
+  }
+
+  /** The log's head alone, whatever was trimmed. */
+  head(store: LogStore, streamId: string): Promise<Page> {
+    return this.page(store, streamId, { sequence: 0 }, HEAD_ONLY)
+  }
+
+  /** Claims a log as a driver does: it reads the head after its claim. */
+  async writer(store: LogStore, streamId: string, ttl = LONG, takeover = false): Promise<Writer> {
+    const claim = await store.claim(streamId, this.name('owner'), ttl, takeover)
+    if (claim.outcome !== 'claimed') throw seen(`claim: expected 'claimed', saw '${claim.outcome}'`)
+    const { head, mark, incarnation } = await this.head(store, streamId)
+    return new Writer(store, streamId, claim, { sequence: head, incarnation, epoch: mark })
+  }
+
+  /** Waits until the store's clock has reached a time: moves it where it can be moved. */
+  async reach(store: LogStore, streamId: string, time: number): Promise<void> {
+    const late = time - (await this.head(store, streamId)).clock
+    if (late > 0) await this.subject.advance?.(late)
+    await this.until(`the store's clock reaches ${time}`, async () => (await this.head(store, streamId)).clock >= time)
+  }
+
+  /** Waits until the store's clock shows another time than now. */
+  async tick(store: LogStore, streamId: string): Promise<void> {
+    await this.reach(store, streamId, (await this.head(store, streamId)).clock + 1)
+  }
+
+  /** Asks again until it is so. */
+  async until(what: string, holds: () => Promise<boolean>): Promise<void> {
+    const end = performance.now() + this.patience
+    while (!(await holds())) {
+      if (performance.now() > end) throw seen(`waited ${this.patience} ms in vain until ${what}`)
+      await pause(POLL)
+    }
+  }
+
+  /** Calls again as long as the store is not available, as after a restart. */
+  async available<T>(call: () => Promise<T>): Promise<T> {
+    const end = performance.now() + this.patience
+    for (;;) {
+      try {
+        return await call()
+      } catch (error) {
+        if (codeOf(error) !== 'unavailable' || performance.now() > end) throw error
+        await pause(POLL)
+      }
+    }
+  }
+
+  /** Follows a log by its wake-ups alone. */
+  follow(store: LogStore, streamId: string): Follower {
+    const follower = new Follower(this, store, streamId)
+    this.#followers.add(follower)
+    return follower
+  }
+
+  /** Removes its logs and closes its handles. */
+  async end(): Promise<void> {
+    for (const follower of this.#followers) follower.stop()
+    try {
+      const store = this.#handles.values().next().value ?? (await this.open())
+      for (const streamId of this.#streams) await this.available(() => store.remove(streamId))
+    } finally {
+      await Promise.all([...this.#handles].map(store => store.close()))
+    }
+  }
+}

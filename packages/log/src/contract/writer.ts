@@ -1,0 +1,61 @@
+import type { Cursor } from '@millrace/protocol'
+import { randomName } from '../names.ts'
+import type { AppendResult, Batch, Due, GuestAppend, LogStore, TicketMove, WriterAppend } from '../store.ts'
+
+/** A log's writer as the contract describes one: it counts its appends and remembers what was acknowledged. */
+export class Writer {
+  readonly epoch: string
+  readonly until: number
+  counter = 0
+  lastAcked: Cursor
+  readonly #store: LogStore
+  readonly #streamId: string
+
+  constructor(store: LogStore, streamId: string, claim: { epoch: string; until: number }, lastAcked: Cursor) {
+    this.#store = store
+    this.#streamId = streamId
+    this.epoch = claim.epoch
+    this.until = claim.until
+    this.lastAcked = lastAcked
+  }
+
+  /** What its next append names. */
+  get by(): WriterAppend {
+    return { epoch: this.epoch, counter: this.counter + 1, lastAcked: this.lastAcked }
+  }
+
+  async append(batch: Batch, ticket?: TicketMove): Promise<AppendResult> {
+    const result = await this.#store.append(this.#streamId, batch, this.by, ticket)
+    if (result.outcome === 'appended') {
+      this.counter++
+      this.lastAcked = { sequence: result.last, incarnation: this.lastAcked.incarnation, epoch: this.epoch }
+    }
+    return result
+  }
+}
+
+/** A guest's append under a key of its own, unless one is given. */
+export function guest(key = randomName(), keep = false): GuestAppend {
+  return { key, keep, nonce: randomName() }
+}
+
+/** A batch with one entry for each text. */
+export const batch = (...texts: string[]): Batch => ({
+  body: JSON.stringify(texts.map(text => ({ text }))),
+  count: texts.length,
+})
+
+/** A batch of one entry whose body has exactly so many bytes, of characters with one byte or with three. */
+export function batchOf(bytes: number, wide = false): Batch {
+  const inside = bytes - '[""]'.length
+  const text = wide ? '語'.repeat(Math.floor(inside / 3)) + 'x'.repeat(inside % 3) : 'x'.repeat(inside)
+  return { body: `["${text}"]`, count: 1 }
+}
+
+/** A move of the ticket on which nothing is due, unless said. */
+export function move(ifVersion: string, state: string, due: Due = { at: null, program: null }): TicketMove {
+  return { ifVersion, next: { state, due } }
+}
+
+/** The texts of a batch's body. */
+export const textsOf = (body: string): string[] => (JSON.parse(body) as { text: string }[]).map(({ text }) => text)
