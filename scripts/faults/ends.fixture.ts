@@ -1,0 +1,87 @@
+import { once } from 'node:events'
+import { connect, createServer, type Socket } from 'node:net'
+import { onTestFinished } from 'vitest'
+import { type Direction, proxy } from './proxy.ts'
+
+/** One end of a connection, and what became of it. It stays open for its own part when the other has ended. */
+export type End = {
+  socket: Socket
+  received(): Buffer
+  /** Resolves when so many bytes are there. */
+  has(length: number): Promise<void>
+  ended: Promise<void>
+  /** Resolves when the other is known to be gone, by its end or by a failure. */
+  left: Promise<void>
+  /** With the code of its failure, or without one. */
+  closed: Promise<string | undefined>
+}
+
+export function observe(socket: Socket): End {
+  const pieces: Buffer[] = []
+  let length = 0
+  let code: string | undefined
+  socket.on('data', (bytes: Buffer) => {
+    pieces.push(bytes)
+    length += bytes.length
+    socket.emit('received')
+  })
+  socket.on('error', (error: NodeJS.ErrnoException) => {
+    code = error.code
+  })
+  const when = (name: string) => new Promise<void>(resolve => socket.once(name, () => resolve()))
+  const [ended, closed] = [when('end'), when('close')]
+  return {
+    socket,
+    received: () => Buffer.concat(pieces),
+    async has(wanted) {
+      while (length < wanted) await when('received')
+    },
+    ended,
+    left: Promise.race([ended, closed]),
+    closed: closed.then(() => code),
+  }
+}
+
+/** A server, a proxy before it, and connections through the proxy, all gone after the test. */
+export async function setup() {
+  const accepted: ((socket: Socket) => void)[] = []
+  const sockets = new Set<Socket>()
+  const server = createServer({ allowHalfOpen: true }, socket => {
+    sockets.add(socket)
+    accepted.shift()?.(socket)
+  })
+  await once(server.listen(0, '127.0.0.1'), 'listening')
+  const address = server.address()
+  if (address === null || typeof address === 'string') throw new Error('no port')
+  const gate = await proxy({ host: '127.0.0.1', port: address.port })
+  onTestFinished(async () => {
+    await gate.stop()
+    for (const socket of sockets) socket.destroy()
+    await once(server.close(), 'close')
+  })
+  /** Both ends of a new connection, and the proxy's part of it. */
+  async function open() {
+    const there = new Promise<Socket>(resolve => accepted.push(resolve))
+    const linked = gate.event('connect')
+    const socket = connect({ port: gate.port, host: '127.0.0.1', allowHalfOpen: true })
+    sockets.add(socket)
+    const client = observe(socket)
+    const [link, other] = await Promise.all([linked, there])
+    const target = observe(other)
+    return { link, ends: { up: [client, target], down: [target, client] } as Record<Direction, [End, End]> }
+  }
+  return { gate, open, server }
+}
+
+/** Bytes of which no two neighbourhoods are alike. */
+export function payload(length: number): Buffer {
+  return Buffer.from(Uint32Array.from({ length: Math.ceil(length / 4) }, (_, i) => i * 2654435761).buffer).subarray(
+    0,
+    length,
+  )
+}
+
+/** Writes it in pieces of this size. */
+export function send(socket: Socket, bytes: Buffer, size: number): void {
+  for (let from = 0; from < bytes.length; from += size) socket.write(bytes.subarray(from, from + size))
+}

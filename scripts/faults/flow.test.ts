@@ -1,0 +1,146 @@
+import { once } from 'node:events'
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
+import { assert, asyncProperty, constantFrom, double, integer, oneof, record } from 'fast-check'
+import { describe, expect, test, vi } from 'vitest'
+import { observe, payload, send, setup } from './ends.fixture.ts'
+import { MAX_HELD } from './flow.ts'
+import type { Direction, FaultProxy } from './proxy.ts'
+
+const runs = (count: number) => ({ numRuns: Math.ceil(count * Number(process.env['MILLRACE_RUNS'] ?? 1)) })
+
+/** A payload, how it is cut into writes, which way it goes, and a byte of it; the first and the last often. */
+const scenario = record({
+  length: integer({ min: 1, max: 300_000 }),
+  size: integer({ min: 1_000, max: 100_000 }),
+  share: oneof(constantFrom(0, 1), double({ min: 0, max: 1, noNaN: true })),
+  delayMs: constantFrom(0, 0, 2),
+  direction: constantFrom<Direction>('up', 'down'),
+}).map(({ share, ...rest }) => ({ ...rest, at: Math.floor((rest.length - 1) * share) }))
+
+describe('at any byte of either direction', () => {
+  test('a cut lets exactly the bytes before it through, and closes both ends', async () => {
+    const { gate, open } = await setup()
+    const check = asyncProperty(scenario, async ({ length, size, at, delayMs, direction }) => {
+      gate.next({ [direction]: { cutAt: at, delayMs } })
+      const cut = gate.event('cut')
+      const { link, ends } = await open()
+      const [from, to] = ends[direction]
+      const bytes = payload(length)
+      send(from.socket, bytes, size)
+      expect(await cut).toEqual({ link, direction })
+      await Promise.all([from.left, to.left])
+      for (const { socket } of [from, to]) socket.end()
+      await Promise.all([from.closed, to.closed, link.closed])
+      expect(to.received().equals(bytes.subarray(0, at))).toBe(true)
+      expect(link[direction]).toBe(at)
+    })
+    await assert(check, runs(40))
+  })
+
+  test('a reset lets no byte after it through, and fails both ends', async () => {
+    const { gate, open } = await setup()
+    const check = asyncProperty(scenario, async ({ length, size, at, delayMs, direction }) => {
+      gate.next({ [direction]: { resetAt: at, delayMs } })
+      const { link, ends } = await open()
+      const [from, to] = ends[direction]
+      const bytes = payload(length)
+      send(from.socket, bytes, size)
+      expect(await Promise.all([from.closed, to.closed])).toEqual([
+        expect.stringMatching(/ECONNRESET|EPIPE/),
+        'ECONNRESET',
+      ])
+      await link.closed
+      const received = to.received()
+      expect(received.length).toBeLessThanOrEqual(at)
+      expect(received.equals(bytes.subarray(0, received.length))).toBe(true)
+    })
+    await assert(check, runs(40))
+  })
+
+  test('a stall lets exactly the bytes before it through, and the rest when it is taken back', async () => {
+    const { gate, open } = await setup()
+    const check = asyncProperty(scenario, async ({ length, size, at, delayMs, direction }) => {
+      gate.next({ [direction]: { stallAt: at, delayMs } })
+      const stall = gate.event('stall')
+      const { link, ends } = await open()
+      const [from, to] = ends[direction]
+      const bytes = payload(length)
+      send(from.socket, bytes, size)
+      expect(await stall).toEqual({ link, direction })
+      await to.has(at)
+      // The other direction still goes, and comes after whatever might have been let through wrongly.
+      to.socket.write('here')
+      await from.has(4)
+      expect({ passed: link[direction], received: to.received().length }).toEqual({ passed: at, received: at })
+      link.resume(direction)
+      from.socket.end()
+      await to.ended
+      expect(to.received().equals(bytes)).toBe(true)
+      link.cut()
+      await link.closed
+    })
+    await assert(check, runs(40))
+  })
+
+  test('a half-close ends the direction there and swallows the rest, while the other direction goes on', async () => {
+    const { gate, open } = await setup()
+    const check = asyncProperty(scenario, async ({ length, size, at, delayMs, direction }) => {
+      gate.next({ [direction]: { endAt: at, delayMs } })
+      const end = gate.event('end')
+      const { link, ends } = await open()
+      const [from, to] = ends[direction]
+      const bytes = payload(length)
+      send(from.socket, bytes, size)
+      expect(await end).toEqual({ link, direction })
+      await to.ended
+      expect(to.received().equals(bytes.subarray(0, at))).toBe(true)
+      to.socket.end(bytes)
+      await from.ended
+      expect(from.received().equals(bytes)).toBe(true)
+      from.socket.end()
+      await link.closed
+      expect(link[direction]).toBe(at)
+    })
+    await assert(check, runs(40))
+  })
+})
+
+describe('a slow receiver slows its sender, and costs the proxy a bounded memory', () => {
+  const LENGTH = 48 * 1024 * 1024
+  // What was read in one piece is kept, though it goes over, and so is the one that was on its way.
+  const BOUND = MAX_HELD + 2 * 65_536
+
+  test.each([
+    ['one that does not read', (_: FaultProxy, to: Socket) => void to.pause()],
+    ['a stall', (gate: FaultProxy) => gate.stall('up')],
+  ])('%s', async (_, hinder) => {
+    const { gate, open } = await setup()
+    const { link, ends } = await open()
+    const [client, target] = ends.up
+    hinder(gate, target.socket)
+    const bytes = payload(LENGTH)
+    send(client.socket, bytes, 1024 * 1024)
+    await vi.waitFor(() => expect(link.held).toBeGreaterThanOrEqual(MAX_HELD), { timeout: 20_000, interval: 5 })
+    // Nothing moves any more, however often others come round.
+    const other = createServer(socket => socket.pipe(socket))
+    await once(other.listen(0, '127.0.0.1'), 'listening')
+    const echo = observe(connect((other.address() as AddressInfo).port, '127.0.0.1'))
+    for (let n = 1; n <= 200; n++) {
+      echo.socket.write('x')
+      await echo.has(n)
+      expect(link.held).toBeLessThanOrEqual(BOUND)
+    }
+    echo.socket.destroy()
+    await once(other.close(), 'close')
+    let most = 0
+    target.socket.on('data', () => {
+      most = Math.max(most, link.held)
+    })
+    gate.resume()
+    target.socket.resume()
+    client.socket.end()
+    await target.ended
+    expect(most).toBeLessThanOrEqual(BOUND)
+    expect(target.received().equals(bytes)).toBe(true)
+  })
+})

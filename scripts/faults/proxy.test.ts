@@ -1,0 +1,223 @@
+import { once } from 'node:events'
+import { connect } from 'node:net'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { observe, payload, setup } from './ends.fixture.ts'
+import { proxy } from './proxy.ts'
+
+test('what is sent arrives, either way, with its end', async () => {
+  const { gate, open } = await setup()
+  const { link, ends } = await open()
+  for (const direction of ['up', 'down'] as const) {
+    const [from, to] = ends[direction]
+    const bytes = payload(1_000_000)
+    from.socket.end(bytes)
+    await to.ended
+    expect(to.received().equals(bytes)).toBe(true)
+    expect(link[direction]).toBe(bytes.length)
+  }
+  await link.closed
+  expect(gate.counts()).toEqual({ connections: 1, refused: 0, up: 1_000_000, down: 1_000_000 })
+  expect(gate.links.size).toBe(0)
+})
+
+describe('positions count from when they are set', () => {
+  test('on an open connection: the answer to the next request is lost in its middle', async () => {
+    const { gate, open } = await setup()
+    const { link, ends } = await open()
+    const [client, target] = ends.up
+    target.socket.on('data', bytes => target.socket.write(bytes))
+    client.socket.write('one')
+    await client.has(3)
+    const cut = gate.event('cut')
+    gate.set({ down: { cutAt: 2 } })
+    expect(gate.links.size).toBe(1)
+    client.socket.write('two')
+    expect(await cut).toEqual({ link, direction: 'down' })
+    await client.left
+    expect(`${target.received()}`).toBe('onetwo')
+    expect(`${client.received()}`).toBe('onetw')
+  })
+
+  test('set() is for every connection, also those to come, until it is taken back', async () => {
+    const { gate, open } = await setup()
+    gate.set({ up: { cutAt: 2 } })
+    for (const received of ['ab', 'ab']) {
+      const { ends } = await open()
+      ends.up[0].socket.write('abc')
+      await ends.up[1].ended
+      expect(`${ends.up[1].received()}`).toBe(received)
+    }
+    gate.set({ up: { cutAt: Number.POSITIVE_INFINITY } })
+    const { ends } = await open()
+    ends.up[0].socket.end('abc')
+    await ends.up[1].ended
+    expect(`${ends.up[1].received()}`).toBe('abc')
+  })
+
+  test('next() is for one connection each, on top of what is for all', async () => {
+    const { gate, open } = await setup()
+    gate.set({ up: { cutAt: 3 } })
+    gate.next({ up: { cutAt: 1 } })
+    gate.next({ down: { cutAt: 1 } })
+    for (const received of ['a', 'abc', 'abc']) {
+      const { ends } = await open()
+      ends.up[0].socket.write('abcd')
+      await ends.up[1].ended
+      expect(`${ends.up[1].received()}`).toBe(received)
+    }
+  })
+})
+
+test('a delay is on each direction apart, keeps the order, and holds up only what it must', async () => {
+  const { gate, open } = await setup()
+  gate.set({ up: { delayMs: 40 }, down: { delayMs: 20 } })
+  const { ends } = await open()
+  const [client, target] = ends.up
+  target.socket.on('data', bytes => target.socket.write(bytes))
+  const from = performance.now()
+  client.socket.write('a')
+  await target.has(1)
+  const up = performance.now() - from
+  await client.has(1)
+  const both = performance.now() - from
+  expect(up).toBeGreaterThanOrEqual(39)
+  expect(both).toBeGreaterThanOrEqual(59)
+  // Pieces are on their way together: a hundred of them, one after another, would take six seconds.
+  const again = performance.now()
+  for (let n = 0; n < 100; n++) {
+    client.socket.write('b')
+    await new Promise(setImmediate)
+  }
+  await client.has(101)
+  expect(performance.now() - again).toBeLessThan(3_000)
+  client.socket.end()
+  await target.ended
+  expect(`${target.received()}`).toBe(`a${'b'.repeat(100)}`)
+})
+
+test('stall() holds back a close too, and resume() lets it pass', async () => {
+  const { gate, open } = await setup()
+  const { link, ends } = await open()
+  gate.stall('up')
+  const stall = gate.event('stall')
+  ends.up[0].socket.end('last words')
+  expect(await stall).toEqual({ link, direction: 'up' })
+  ends.down[0].socket.write('still here')
+  await ends.up[0].has(10)
+  expect(link.up).toBe(0)
+  expect(link.held).toBe(10)
+  gate.resume()
+  await ends.up[1].ended
+  expect(`${ends.up[1].received()}`).toBe('last words')
+})
+
+test('an end alone is held back as well', async () => {
+  const { gate, open } = await setup()
+  const { link, ends } = await open()
+  const stall = gate.event('stall')
+  link.stall()
+  ends.up[0].socket.end()
+  expect(await stall).toEqual({ link, direction: 'up' })
+  link.resume()
+  await ends.up[1].ended
+})
+
+test('a connection that was stalled when it came is stalled from its first byte', async () => {
+  const { gate, open } = await setup()
+  gate.stall()
+  const stall = gate.event('stall')
+  const { link, ends } = await open()
+  ends.up[0].socket.write('hello')
+  await stall
+  expect(link.up).toBe(0)
+  gate.resume('up')
+  await ends.up[1].has(5)
+})
+
+test('halfClose() ends one direction now', async () => {
+  const { gate, open } = await setup()
+  const { ends } = await open()
+  const [client, target] = ends.up
+  gate.halfClose('down')
+  await client.ended
+  client.socket.end('goes on')
+  await target.ended
+  expect(`${target.received()}`).toBe('goes on')
+})
+
+test.each([
+  ['cut', undefined],
+  ['reset', 'ECONNRESET'],
+] as const)('%s() takes all connections there are, and none that comes after', async (verb, code) => {
+  const { gate, open } = await setup()
+  const all = await Promise.all([open(), open(), open()].map(async opening => (await opening).ends.up))
+  gate[verb]()
+  for (const [client, target] of all) {
+    if (code === undefined) {
+      await Promise.all([client.ended, target.ended])
+      client.socket.end()
+      target.socket.end()
+    }
+    expect(await Promise.all([client.closed, target.closed])).toEqual([code, code])
+  }
+  const { ends } = await open()
+  ends.up[0].socket.end('new')
+  await ends.up[1].ended
+  expect(`${ends.up[1].received()}`).toBe('new')
+  expect(gate.counts().connections).toBe(4)
+})
+
+test('refused connections are reset and never reach the target', async () => {
+  const { gate, open, server } = await setup()
+  const refused = async () => {
+    const happened = gate.event('refuse')
+    const client = observe(connect(gate.port, '127.0.0.1'))
+    await happened
+    expect(await client.closed).toBe('ECONNRESET')
+  }
+  const { ends } = await open()
+  gate.refuse(true)
+  await refused()
+  await refused()
+  ends.up[0].socket.write('what is open stays')
+  await ends.up[1].has(18)
+  gate.refuse(false)
+  gate.next('refuse')
+  await refused()
+  await open()
+  expect(gate.counts()).toMatchObject({ connections: 2, refused: 3 })
+  expect(await new Promise(resolve => server.getConnections((_, count) => resolve(count)))).toBe(2)
+})
+
+test('a target that does not listen fails the client', async () => {
+  const { gate, server } = await setup()
+  await once(server.close(), 'close')
+  expect(await observe(connect(gate.port, '127.0.0.1')).closed).toBe('ECONNRESET')
+  server.listen(0)
+})
+
+test('a reset passes through as a reset', async () => {
+  const { open } = await setup()
+  const { ends } = await open()
+  ends.up[0].socket.resetAndDestroy()
+  expect(await ends.up[1].closed).toBe('ECONNRESET')
+})
+
+test('url() leads to the proxy and keeps the rest', async () => {
+  const gate = await proxy('redis://user:word@127.0.0.1:6379/2')
+  onTestFinished(gate.stop)
+  expect(gate.url('redis://user:word@127.0.0.1:6379/2')).toBe(`redis://user:word@127.0.0.1:${gate.port}/2`)
+  expect(gate.url('postgres://postgres@[::1]:5432/db?x=1')).toBe(`postgres://postgres@127.0.0.1:${gate.port}/db?x=1`)
+  expect(gate.url('http://127.0.0.1/path')).toBe(`http://127.0.0.1:${gate.port}/path`)
+  await expect(proxy('redis://localhost')).rejects.toThrow(/names no port/)
+})
+
+test('stop() closes the connections and the port', async () => {
+  const { gate, open } = await setup()
+  const { ends } = await open()
+  gate.stall()
+  await gate.stop()
+  await ends.up[0].ended
+  expect(gate.links.size).toBe(0)
+  expect(await observe(connect(gate.port, '127.0.0.1')).closed).toBe('ECONNREFUSED')
+})

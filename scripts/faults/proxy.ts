@@ -1,0 +1,231 @@
+import { EventEmitter, once } from 'node:events'
+import { connect, createServer, type Socket } from 'node:net'
+import { type Faults, Flow, type Kind } from './flow.ts'
+
+export type { Faults } from './flow.ts'
+
+/** From the client to the target, or from the target to the client. */
+export type Direction = 'up' | 'down'
+
+export type BothFaults = { [direction in Direction]?: Faults }
+
+/** What tests wait for, each when it has happened. A stall has when it first holds something back. */
+export type ProxyEvents = {
+  connect: Link
+  refuse: undefined
+  stall: LinkEvent
+  end: LinkEvent
+  /** With the direction whose byte it was, if it was one. */
+  cut: LinkEvent
+  close: Link
+}
+
+export type LinkEvent = { link: Link; direction?: Direction }
+
+const directions = ['up', 'down'] as const
+
+/** One connection through the proxy. */
+export class Link {
+  /** Resolves when both ends are closed. */
+  readonly closed: Promise<void>
+  readonly #sockets: Socket[]
+  readonly #flows: Record<Direction, Flow>
+  readonly #tell: (name: 'stall' | 'end' | 'cut', direction?: Direction) => void
+  #cut = false
+
+  constructor(
+    client: Socket,
+    target: Socket,
+    faults: BothFaults,
+    tell: (name: 'stall' | 'end' | 'cut', event: LinkEvent) => void,
+  ) {
+    this.#sockets = [client, target]
+    this.#tell = (name, direction) => tell(name, { link: this, ...(direction && { direction }) })
+    const react = (direction: Direction) => (kind: Kind) => {
+      if (kind === 'cut' || kind === 'reset') this.#destroy(kind, direction)
+      else this.#tell(kind, direction)
+    }
+    // Why a connection failed is not ours to say; the other end learns that it did.
+    for (const socket of this.#sockets) socket.setNoDelay(true).on('error', () => {})
+    this.#flows = {
+      up: new Flow(client, target, faults.up ?? {}, react('up')),
+      down: new Flow(target, client, faults.down ?? {}, react('down')),
+    }
+    const closed = this.#sockets.map(socket => new Promise(resolve => socket.once('close', resolve)))
+    this.closed = Promise.all(closed).then(() => {
+      for (const direction of directions) this.#flows[direction].dispose()
+    })
+  }
+
+  /** The bytes that have gone up. */
+  get up(): number {
+    return this.#flows.up.passed
+  }
+
+  /** The bytes that have come down. */
+  get down(): number {
+    return this.#flows.down.passed
+  }
+
+  /** The bytes that wait in the proxy. */
+  get held(): number {
+    return this.#flows.up.held + this.#flows.down.held
+  }
+
+  /** Sets what these name and leaves the rest. */
+  set(faults: BothFaults): void {
+    for (const direction of directions) this.#flows[direction].set(faults[direction] ?? {})
+  }
+
+  /** Holds back whatever comes from now on. */
+  stall(direction?: Direction): void {
+    this.set(stalled(0, direction))
+  }
+
+  /** Takes back a stall, and lets go of what it held back. */
+  resume(direction?: Direction): void {
+    this.set(stalled(Number.POSITIVE_INFINITY, direction))
+  }
+
+  /** Tells the receiver of this direction that the sender has ended. */
+  halfClose(direction: Direction): void {
+    this.#flows[direction].end()
+  }
+
+  /** Closes both ends now. */
+  cut(): void {
+    this.#destroy('cut')
+  }
+
+  /** Resets both ends now. */
+  reset(): void {
+    this.#destroy('reset')
+  }
+
+  #destroy(how: 'cut' | 'reset', direction?: Direction): void {
+    if (this.#cut) return
+    this.#cut = true
+    for (const socket of this.#sockets) how === 'cut' ? socket.destroy() : socket.resetAndDestroy()
+    this.#tell('cut', direction)
+  }
+}
+
+/** A proxy on the loopback that does to connections what networks do. */
+export type FaultProxy = {
+  port: number
+  /** The same url, by way of the proxy. */
+  url(original: string): string
+  /** The open connections, oldest first. */
+  links: ReadonlySet<Link>
+  /** Of all connections so far: how many were made and refused, and the bytes that passed. */
+  counts(): { connections: number; refused: number; up: number; down: number }
+  /** Sets faults for all connections, the open ones and those to come. */
+  set(faults: BothFaults): void
+  /** Faults that the next connection has on top; called again, for the one after it. */
+  next(faults: BothFaults | 'refuse'): void
+  /** Whether new connections are reset as soon as they are made. */
+  refuse(on: boolean): void
+  stall(direction?: Direction): void
+  resume(direction?: Direction): void
+  halfClose(direction: Direction): void
+  /** Closes the open connections. */
+  cut(): void
+  /** Resets the open connections. */
+  reset(): void
+  /** The next such event from now on. */
+  event<Name extends keyof ProxyEvents>(name: Name): Promise<ProxyEvents[Name]>
+  stop(): Promise<void>
+}
+
+/** Starts a proxy to a host and port, or to those of a url. */
+export async function proxy(target: { host: string; port: number } | string): Promise<FaultProxy> {
+  const to = typeof target === 'string' ? address(target) : target
+  const emitter = new EventEmitter().setMaxListeners(0)
+  const links = new Set<Link>()
+  const upcoming: (BothFaults | 'refuse')[] = []
+  const total = { connections: 0, refused: 0, up: 0, down: 0 }
+  let common: BothFaults = {}
+  let refusing = false
+
+  const server = createServer({ allowHalfOpen: true }, client => {
+    const special = upcoming.shift() ?? {}
+    if (refusing || special === 'refuse') {
+      total.refused++
+      client.on('error', () => {}).resetAndDestroy()
+      emitter.emit('refuse')
+      return
+    }
+    total.connections++
+    const faults = merge(common, special)
+    const link = new Link(client, connect({ ...to, allowHalfOpen: true }), faults, (name, event) => {
+      emitter.emit(name, event)
+    })
+    links.add(link)
+    emitter.emit('connect', link)
+    link.closed.then(() => {
+      links.delete(link)
+      total.up += link.up
+      total.down += link.down
+      emitter.emit('close', link)
+    })
+  })
+  await once(server.listen(0, '127.0.0.1'), 'listening')
+  const own = server.address()
+  if (own === null || typeof own === 'string') throw new Error('the proxy has no loopback port')
+  const { port } = own
+
+  function set(faults: BothFaults): void {
+    common = merge(common, faults)
+    for (const link of links) link.set(faults)
+  }
+  return {
+    port,
+    links,
+    set,
+    url(original) {
+      const url = new URL(original)
+      url.host = `127.0.0.1:${port}`
+      return url.href
+    },
+    counts() {
+      const counts = { ...total }
+      for (const link of links) for (const direction of directions) counts[direction] += link[direction]
+      return counts
+    },
+    next: faults => void upcoming.push(faults),
+    refuse(on) {
+      refusing = on
+    },
+    stall: direction => set(stalled(0, direction)),
+    resume: direction => set(stalled(Number.POSITIVE_INFINITY, direction)),
+    halfClose(direction) {
+      for (const link of links) link.halfClose(direction)
+    },
+    cut() {
+      for (const link of links) link.cut()
+    },
+    reset() {
+      for (const link of links) link.reset()
+    },
+    event: name => new Promise(resolve => emitter.once(name, resolve)),
+    async stop() {
+      const closed = once(server.close(), 'close')
+      for (const link of links) link.cut()
+      await Promise.all([closed, ...[...links].map(link => link.closed)])
+    },
+  }
+}
+
+function merge(one: BothFaults, other: BothFaults): BothFaults {
+  return { up: { ...one.up, ...other.up }, down: { ...one.down, ...other.down } }
+}
+
+function stalled(stallAt: number, direction?: Direction): BothFaults {
+  return Object.fromEntries((direction ? [direction] : directions).map(name => [name, { stallAt }]))
+}
+
+function address(url: string): { host: string; port: number } {
+  const { hostname, port } = new URL(url)
+  if (port === '') throw new Error(`the url of a proxy's target names no port: give { host, port }`)
+  return { host: hostname.replace(/^\[|\]$/g, ''), port: Number(port) }
+}
