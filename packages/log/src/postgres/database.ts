@@ -1,0 +1,134 @@
+import { setTimeout as pause } from 'node:timers/promises'
+import pg from 'pg'
+import { LogError } from '../error.ts'
+import { failureOf, isConflict, isMissing } from './failure.ts'
+import { isCurrent, migrate, type Run } from './migrations.ts'
+
+/** How long a call waits for a connection, be it a new one or one of the pool that others use. */
+export const CONNECT_MS = 10_000
+/** How long a call waits for the answer to its statement. */
+export const ANSWER_MS = 30_000
+const MIGRATION_MS = 120_000
+const MAX_TRIES = 6
+const RETRY_MS = 10
+
+type Rows = readonly (readonly unknown[])[]
+
+export interface DatabaseOptions {
+  readonly config: pg.PoolConfig
+  /** A pool of the caller's, which outlives us. */
+  readonly pool: pg.Pool | undefined
+  readonly schema: string
+}
+
+/** The connections to one schema: made at the first statement, with its tables there before any other. */
+export class Database {
+  /** Where it is, for messages: host, port and database. */
+  readonly place: string
+  readonly #pool: pg.Pool
+  readonly #owned: boolean
+  readonly #schema: string
+  readonly #underWay = new Set<Promise<unknown>>()
+  #ready: Promise<void> | undefined
+  #closed = false
+
+  constructor({ config, pool, schema }: DatabaseOptions) {
+    const { host, port, database } = new pg.Client(pool?.options ?? config)
+    this.place = `${host}:${port}/${database}`
+    this.#owned = pool === undefined
+    this.#pool = pool ?? new pg.Pool(config)
+    this.#schema = schema
+    // A connection that breaks while nobody uses it leaves the pool by itself; unheard, its error would end the process.
+    this.#pool.on('error', ignore)
+  }
+
+  get closed(): boolean {
+    return this.#closed
+  }
+
+  /** Runs one statement, which is a transaction of its own, and gives its rows; `what` is what a failure says was tried. */
+  query(what: string, text: string, values: readonly unknown[] = [], timeout = ANSWER_MS): Promise<Rows> {
+    if (this.#closed)
+      return Promise.reject(new LogError('closed', `${what}: the store was closed: open another handle`))
+    const run = this.#run(text, values, timeout).catch(error => {
+      if (isMissing(error)) this.#ready = undefined
+      throw failureOf(error, what, this.place)
+    })
+    this.#underWay.add(run)
+    const done = () => this.#underWay.delete(run)
+    run.then(done, done)
+    return run
+  }
+
+  async #run(text: string, values: readonly unknown[], timeout: number): Promise<Rows> {
+    this.#ready ??= this.#prepare().catch(error => {
+      this.#ready = undefined
+      throw error
+    })
+    await this.#ready
+    for (let tries = 1; ; tries++) {
+      try {
+        return await send(this.#pool, text, values, timeout)
+      } catch (error) {
+        if (!isConflict(error) || tries === MAX_TRIES) throw error
+        await pause(Math.random() * RETRY_MS * 2 ** tries)
+      }
+    }
+  }
+
+  async #prepare(): Promise<void> {
+    const alone: Run = (text, values = []) => send(this.#pool, text, values, ANSWER_MS)
+    if (await isCurrent(alone, this.#schema)) return
+    const client = await this.#pool.connect()
+    client.on('error', ignore)
+    let failed: unknown
+    try {
+      const run: Run = (text, values = []) => send(client, text, values, MIGRATION_MS)
+      await run('begin')
+      await migrate(run, this.#schema)
+      await run('commit')
+    } catch (error) {
+      failed = error
+      throw error
+    } finally {
+      // A connection that goes takes its open transaction with it.
+      client.off('error', ignore)
+      client.release(failed !== undefined)
+    }
+  }
+
+  /** Runs a statement that needs no tables and that nobody waits for, also after a refusal. */
+  send(text: string, values: readonly unknown[], timeout: number): Promise<Rows> {
+    return send(this.#pool, text, values, timeout)
+  }
+
+  /** Refuses the statements that come from now on. */
+  refuse(): void {
+    this.#closed = true
+  }
+
+  /** Waits for what is under way. */
+  async settled(): Promise<void> {
+    await Promise.allSettled(this.#underWay)
+  }
+
+  /** Lets the connections go. */
+  async end(): Promise<void> {
+    this.#pool.off('error', ignore)
+    if (this.#owned) await this.#pool.end()
+  }
+}
+
+// No statement has a name: a name lives in a session, and behind a transaction pooler the next statement meets another session.
+async function send(
+  to: pg.Pool | pg.PoolClient,
+  text: string,
+  values: readonly unknown[],
+  timeout: number,
+): Promise<Rows> {
+  const query = { text, values: [...values], rowMode: 'array' as const, query_timeout: timeout }
+  const { rows } = await to.query<unknown[]>(query)
+  return rows
+}
+
+function ignore(): void {}

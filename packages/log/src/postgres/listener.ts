@@ -1,0 +1,86 @@
+import { once } from 'node:events'
+import { setTimeout as pause } from 'node:timers/promises'
+import pg from 'pg'
+
+const FIRST_PAUSE_MS = 50
+const LONGEST_PAUSE_MS = 30_000
+const PING_MS = 30_000
+const PING_ANSWER_MS = 10_000
+const GOODBYE_MS = 1_000
+
+export interface ListenerEvents {
+  /** It hears from now on; what was said before it does not know. */
+  connected(): void
+  heard(payload: string): void
+}
+
+/** One connection that hears a channel, and comes back when it breaks. */
+export class Listener {
+  readonly #config: pg.ClientConfig
+  readonly #channel: string
+  readonly #events: ListenerEvents
+  readonly #stopping = new AbortController()
+  readonly #ended: Promise<void>
+
+  constructor(config: pg.ClientConfig, channel: string, events: ListenerEvents) {
+    this.#config = config
+    this.#channel = channel
+    this.#events = events
+    this.#ended = this.#run()
+  }
+
+  stop(): Promise<void> {
+    this.#stopping.abort()
+    return this.#ended
+  }
+
+  async #run(): Promise<void> {
+    const { signal } = this.#stopping
+    for (let failures = 0; !signal.aborted; failures++) {
+      const client = new pg.Client(this.#config)
+      if (await this.#hear(client)) failures = 0
+      await goodbye(client)
+      const longest = Math.min(FIRST_PAUSE_MS * 2 ** failures, LONGEST_PAUSE_MS)
+      // Not all at once: after a restart of the server every process comes back.
+      await pause(longest * (0.5 + Math.random() / 2), undefined, { signal, ref: false }).catch(() => {})
+    }
+  }
+
+  /** Listens until the connection breaks or we stop; tells whether it heard at all. */
+  async #hear(client: pg.Client): Promise<boolean> {
+    const { signal } = this.#stopping
+    const broken = new AbortController()
+    client.on('error', () => broken.abort())
+    client.on('end', () => broken.abort())
+    client.on('notification', ({ payload = '' }) => this.#events.heard(payload))
+    const over = AbortSignal.any([signal, broken.signal])
+    const ping = setInterval(() => {
+      client.query(bounded('select 1')).catch(() => broken.abort())
+    }, PING_MS).unref()
+    try {
+      await Promise.race([client.connect(), aborted(over)])
+      if (over.aborted) return false
+      await client.query(bounded(`listen ${pg.escapeIdentifier(this.#channel)}`))
+      this.#events.connected()
+      await aborted(over)
+      return true
+    } catch {
+      return false
+    } finally {
+      clearInterval(ping)
+    }
+  }
+}
+
+const bounded = (text: string) => ({ text, query_timeout: PING_ANSWER_MS })
+
+async function aborted(signal: AbortSignal): Promise<void> {
+  if (!signal.aborted) await once(signal, 'abort')
+}
+
+// A peer that is gone without a word would not answer a goodbye either.
+async function goodbye(client: pg.Client): Promise<void> {
+  const late = setTimeout(() => client.connection.stream.destroy(), GOODBYE_MS)
+  await client.end().catch(() => {})
+  clearTimeout(late)
+}

@@ -1,0 +1,42 @@
+/** The statements of a store, each one transaction, for a schema (a quoted name). Their parameters are listed where they are called. */
+export const statementsOf = (schema: string) => ({
+  create: `insert into ${schema}.streams (key, name, principal, principal_name, incarnation, version, at, created_at, touched_at)
+    select $1, $2, $3, $4, $5::text, '0.' || $5 || '.0', clock, clock, clock from (select ${schema}.clock() as clock) as now
+    on conflict (key) do nothing returning 1`,
+  append: `select * from ${schema}.append($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17)`,
+  read: `select * from ${schema}.read($1, $2, $3, $4, $5, $6)`,
+  find: `select k.first, k.last from ${schema}.streams s join ${schema}.keys k on k.stream = s.id where s.key = $1 and k.key = $2`,
+  look: `select key, concat_ws('.', id, incarnation, head, floor, epochs, epoch is null) from ${schema}.streams where key = any($1)`,
+  claim: `select * from ${schema}.claim($1, $2, $3, $4, $5)`,
+  renew: `select * from ${schema}.renew($1, $2, $3)`,
+  release: `update ${schema}.streams set epoch = null, lease_owner = null, lease_until = null where key = $1 and epoch = $2 returning 1`,
+  // Program by program, so that what waits for a program that nobody here drives is not walked over.
+  due: `with now as materialized (select ${schema}.clock() as clock), found as (
+      (select coalesce(name, key) as name, wake from ${schema}.streams
+        where program is null and wake <= (select clock from now) order by wake limit $2)
+      union all
+      select of.name, of.wake from unnest($1::text[]) as driven(program), lateral (
+        select coalesce(name, key) as name, wake from ${schema}.streams s
+        where s.program = driven.program and wake <= (select clock from now) order by wake limit $2
+      ) as of
+    ) select name from found order by wake limit $2`,
+  putSnapshot: `select ${schema}.put_snapshot($1, $2, $3, $4, $5, $6)`,
+  getSnapshot: `select n.sequence, n.mark, n.version, n.body from ${schema}.streams s join ${schema}.snapshots n on n.stream = s.id
+    where s.key = $1 and n.sequence <= $2 order by n.sequence desc limit 1`,
+  // Under the lock that a removal waits for, so that it leaves nothing behind.
+  putBlob: `with log as (select id from ${schema}.streams where key = $1 for key share)
+    insert into ${schema}.blobs (stream, hash, data) select id, $2, $3::bytea from log
+    on conflict (stream, hash) do update set data = excluded.data`,
+  getBlob: `select b.data from ${schema}.streams s join ${schema}.blobs b on b.stream = s.id where s.key = $1 and b.hash = $2`,
+  trim: `select ${schema}.trim($1, $2)`,
+  fork: `select ${schema}.fork($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`,
+  list: `select coalesce(name, key), head, ticket, created_at, touched_at, id from ${schema}.streams
+    where principal = $1 and (touched_at, id) < ($3, $4) order by touched_at desc, id desc limit $2`,
+  listNobody: `select coalesce(name, key), head, ticket, created_at, touched_at, id from ${schema}.streams
+    where principal is null and $1::text is null and (touched_at, id) < ($3, $4) order by touched_at desc, id desc limit $2`,
+  remove: `select ${schema}.remove($1)`,
+  restored: `with renewed as (
+      update ${schema}.streams set incarnation = ${schema}.fresh(), epoch = null, lease_owner = null, lease_until = null returning 1
+    ) select count(*) from renewed`,
+  notify: 'select pg_notify($1, payload) from unnest($2::text[]) as payload',
+})

@@ -1,0 +1,71 @@
+// The tables. A batch is one row, so that an append of any size is one insert. A stream's row is the lock under which its log changes; it has
+// room in its page for a new version of itself, and a plain append changes no column that an index knows, so that such an update stays in the
+// page and leaves the indexes alone (HOT). There are no foreign keys: their checks would cost an append a third of its time, and every
+// statement that adds a row holds the lock of the stream's row, which a removal needs too.
+
+/** The statements that make the tables in a schema (a quoted name). */
+export const tables = (schema: string): string => `
+create table ${schema}.streams (
+  id bigint generated always as identity primary key,
+  created_at bigint not null,
+  touched_at bigint not null,
+  floor bigint not null default 0,
+  epochs bigint not null default 0,
+  lease_until bigint,
+  due_at bigint,
+  -- When a driver should look at the log: it is due, and no lease of somebody else lasts.
+  wake bigint generated always as (case when due_at is not null then greatest(due_at, lease_until) end) stored,
+  -- What every append changes.
+  head bigint not null default 0,
+  at bigint not null,
+  counter bigint not null default 0,
+  counter_first bigint,
+  counter_last bigint,
+  mark text not null default '0',
+  floor_mark text not null default '0',
+  incarnation text not null,
+  epoch text,
+  lease_owner text,
+  version text not null,
+  program text collate "C",
+  principal text collate "C",
+  principal_name text,
+  key text collate "C" not null unique,
+  name text,
+  ticket text not null default ''
+) with (fillfactor = 50);
+create index streams_due on ${schema}.streams (program, wake) where wake is not null;
+create index streams_list on ${schema}.streams (principal, touched_at desc, id desc);
+
+create table ${schema}.batches (
+  stream bigint not null,
+  last bigint not null,
+  first bigint not null,
+  at bigint not null,
+  mark text not null,
+  body text not null,
+  primary key (stream, last)
+);
+create table ${schema}.keys (
+  stream bigint not null,
+  first bigint not null,
+  last bigint not null,
+  keep boolean not null,
+  key text collate "C" not null,
+  primary key (stream, key)
+);
+create table ${schema}.snapshots (
+  stream bigint not null,
+  sequence bigint not null,
+  version bigint not null,
+  mark text not null,
+  body text not null,
+  primary key (stream, sequence)
+);
+create table ${schema}.blobs (
+  stream bigint not null,
+  hash text collate "C" not null,
+  data bytea not null,
+  primary key (stream, hash)
+);
+`
