@@ -2,15 +2,13 @@ import { EventEmitter, once } from 'node:events'
 import { connect, createServer, type Socket } from 'node:net'
 import { type Faults, Flow, type Kind } from './flow.ts'
 
-export type { Faults } from './flow.ts'
-
 /** From the client to the target, or from the target to the client. */
 export type Direction = 'up' | 'down'
 
-export type BothFaults = { [direction in Direction]?: Faults }
+type BothFaults = { [direction in Direction]?: Faults }
 
 /** What tests wait for, each when it has happened. A stall has when it first holds something back. */
-export type ProxyEvents = {
+type ProxyEvents = {
   connect: Link
   refuse: undefined
   stall: LinkEvent
@@ -20,12 +18,12 @@ export type ProxyEvents = {
   close: Link
 }
 
-export type LinkEvent = { link: Link; direction?: Direction }
+type LinkEvent = { link: Link; direction?: Direction }
 
 const directions = ['up', 'down'] as const
 
 /** One connection through the proxy. */
-export class Link {
+class Link {
   /** Resolves when both ends are closed. */
   readonly closed: Promise<void>
   readonly #sockets: Socket[]
