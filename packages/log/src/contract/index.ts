@@ -6,13 +6,28 @@
 // are left out by `needs`.
 
 import type { Case } from './case.ts'
+import { due } from './due.ts'
+import { keys } from './keys.ts'
 import { leases } from './leases.ts'
 import { order } from './order.ts'
 import { outcomes } from './outcomes.ts'
 import { reading } from './reading.ts'
+import { regress } from './regress.ts'
+import { tickets } from './tickets.ts'
+import { watching } from './watching.ts'
 
 export type { Case, Subject } from './case.ts'
 export { nameOf } from './case.ts'
 
 /** Every law that concerns a store, each by its number. */
-export const contract: readonly Case[] = [...order, ...reading, ...outcomes, ...leases]
+export const contract: readonly Case[] = [
+  ...order,
+  ...reading,
+  ...watching,
+  ...outcomes,
+  ...keys,
+  ...tickets,
+  ...leases,
+  ...regress,
+  ...due,
+]

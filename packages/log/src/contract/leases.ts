@@ -89,13 +89,16 @@ export const leases: readonly Case[] = [
     const streamId = await trial.log(store)
     const zombie = await trial.writer(store, streamId)
     let fenced = false
-    const work = (async () => {
+    const work = async () => {
       for (let i = 0; i < 200 && !fenced; i++) fenced = (await zombie.append(batch(`old-${i}`))).outcome === 'fenced'
-    })()
-    await trial.until('the writer is at work', async () => (await trial.head(other, streamId)).head > 0)
-    const next = await trial.writer(other, streamId, LONG, true)
-    same(told(await next.append(batch('new'))).slice(0, 8), 'appended', 'the first append after the takeover')
-    await work
+    }
+    const takeover = async () => {
+      await trial.until('the writer is at work', async () => (await trial.head(other, streamId)).head > 0)
+      const writer = await trial.writer(other, streamId, LONG, true)
+      same(told(await writer.append(batch('new'))).slice(0, 8), 'appended', 'the first append after the takeover')
+      return writer
+    }
+    const [next] = await Promise.all([takeover(), work()])
     const { batches } = await trial.page(other, streamId)
     const marks = batches.map(({ mark }) => mark)
     const start = marks.indexOf(next.epoch)

@@ -106,8 +106,8 @@ export const order: readonly Case[] = [
     const work = Promise.all(writers.map((store, i) => appendRounds(store, streamId, `${i}`))).finally(() => {
       writing = false
     })
-    let known: readonly StoredBatch[] = []
-    try {
+    const look = async () => {
+      let known: readonly StoredBatch[] = []
       while (writing) {
         const { batches, head, mark } = await trial.page(reader, streamId)
         gapFree(batches, head)
@@ -115,9 +115,8 @@ export const order: readonly Case[] = [
         same(mark, batches.at(-1)?.mark ?? '0', 'the mark of the head')
         known = batches
       }
-    } finally {
-      await work
     }
+    await Promise.all([work, look()])
   }),
 
   define(1, 'timestamps are times by the store and never go back', async trial => {

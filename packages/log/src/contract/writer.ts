@@ -59,3 +59,9 @@ export function move(ifVersion: string, state: string, due: Due = { at: null, pr
 
 /** The texts of a batch's body. */
 export const textsOf = (body: string): string[] => (JSON.parse(body) as { text: string }[]).map(({ text }) => text)
+
+/** A batch of a writer's entries with these chunks. */
+export function batchOfChunks(...chunks: { type: string; [field: string]: unknown }[]): Batch {
+  const origin = { runId: 'r', lane: 'main', agentId: 'r', agentType: 'agent', step: 1 }
+  return { body: JSON.stringify(chunks.map(chunk => ({ origin, chunk }))), count: chunks.length }
+}

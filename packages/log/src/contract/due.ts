@@ -1,0 +1,215 @@
+import type { Due, LogStore } from '../store.ts'
+import { holds, same, told } from './assert.ts'
+import { type Case, define } from './case.ts'
+import { LONG, SHORT, type Trial } from './trial.ts'
+import { batch, guest, move } from './writer.ts'
+
+/** More than any case has due, so that logs of others do not push one out. */
+const MANY = 10_000
+
+/** The interface: which logs somebody should drive. A ticket that nobody finds is work that nobody does. */
+export const due: readonly Case[] = [
+  define(
+    'interface',
+    'due: a log whose ticket is due now is found, one that never is or never moved is not',
+    async trial => {
+      const scene = await sceneOf(trial)
+      const now = await scene.make('now', 'now')
+      await scene.make('never', null)
+      await trial.log(scene.store, 'unmoved')
+      await scene.finds([now], 'the log that is due now')
+    },
+  ),
+
+  define(
+    'interface',
+    'due: a deadline is due when it has passed by the clock of the store, not before',
+    async trial => {
+      const scene = await sceneOf(trial)
+      const { store } = scene
+      const clockLog = await trial.log(store, 'clock')
+      const { clock } = await trial.head(store, clockLog)
+      const far = await scene.make('far', clock + LONG)
+      const past = await scene.make('past', clock - 5)
+      const zero = await scene.make('zero', 0)
+      await scene.finds([zero, past], 'deadlines that have passed')
+      const soon = (await trial.head(store, clockLog)).clock + SHORT
+      const near = await scene.make('near', soon)
+      const early = await scene.found()
+      const { clock: then } = await trial.head(store, clockLog)
+      holds(then >= soon || !early.includes(near), 'a deadline that is still to come is not due', { soon, then, early })
+      await trial.reach(store, clockLog, soon)
+      await scene.finds([zero, past, near], 'deadlines that have passed, with the one that was waited for')
+      holds(!(await scene.found()).includes(far), 'a far deadline is not due')
+    },
+  ),
+
+  define('interface', 'due: a ticket is due to its program alone, or to every driver', async trial => {
+    const scene = await sceneOf(trial)
+    const [one, two] = [trial.name('one'), trial.name('two')]
+    const ofOne = await scene.make('of-one', 'now', one)
+    const ofTwo = await scene.make('of-two', 'now', two)
+    const ofAll = await scene.make('of-all', 'now', null)
+    const finds = async (programs: string[], ids: string[]) =>
+      same((await scene.found(programs)).sort(), ids.sort(), `what is due to ${programs.length} programs`)
+    await finds([one], [ofOne, ofAll])
+    await finds([two], [ofTwo, ofAll])
+    await finds([one, two], [ofOne, ofTwo, ofAll])
+    await finds([one, one], [ofOne, ofAll])
+    await finds([trial.name('another')], [ofAll])
+    await finds([], [ofAll])
+  }),
+
+  define('interface', 'due: a live lease hides a log; one that ran out or was released does not', async trial => {
+    const scene = await sceneOf(trial)
+    const { store } = scene
+    const streamId = await scene.make('log', 'now')
+    const first = await trial.writer(store, streamId, SHORT)
+    const early = await scene.found()
+    const { clock } = await trial.head(store, streamId)
+    holds(clock >= first.until || early.length === 0, 'a log under a live lease is not due', early)
+    await trial.reach(store, streamId, first.until)
+    await scene.finds([streamId], 'a log whose lease ran out')
+    await store.renew(streamId, first.epoch, LONG)
+    await scene.finds([], 'a log whose lease was renewed')
+    const second = await trial.writer(store, streamId, LONG, true)
+    await scene.finds([], 'a log that was taken over')
+    await store.release(streamId, first.epoch)
+    await scene.finds([], 'a log of which another epoch was released')
+    await store.release(streamId, second.epoch)
+    await scene.finds([streamId], 'a log that was released')
+  }),
+
+  define(
+    'interface',
+    'due: a deadline under a lease, and a lease over a deadline, are both waited for',
+    async trial => {
+      const scene = await sceneOf(trial)
+      const { store } = scene
+      const streamId = await trial.log(store, 'log')
+      const writer = await trial.writer(store, streamId)
+      const { clock, version } = await trial.head(store, streamId)
+      const at = clock + SHORT
+      await writer.append(batch('a'), move(version, 's', { at, program: scene.program }))
+      await trial.reach(store, streamId, at)
+      await scene.finds([], 'a deadline that passed under a live lease')
+      await store.release(streamId, writer.epoch)
+      await scene.finds([streamId], 'the same after the release')
+
+      const second = await trial.log(store, 'second')
+      const brief = await trial.writer(store, second, SHORT)
+      const { version: next } = await trial.head(store, second)
+      await brief.append(
+        batch('a'),
+        move(next, 's', { at: (await trial.head(store, second)).clock - 1, program: null }),
+      )
+      await trial.reach(store, second, brief.until)
+      holds((await scene.found([])).includes(second), 'a log that is due when its lease has run out')
+    },
+  ),
+
+  define('interface', 'due: the ticket as it last moved decides', async trial => {
+    const scene = await sceneOf(trial)
+    const { store, program } = scene
+    const other = trial.name('other')
+    const streamId = await scene.make('log', 'now')
+    const becomes = async (next: Due) => {
+      const { version } = await trial.head(store, streamId)
+      const result = await store.append(streamId, batch('x'), guest(), move(version, 's', next))
+      holds(result.outcome === 'appended', 'a move of the ticket is appended', told(result))
+    }
+    await becomes({ at: null, program })
+    await scene.finds([], 'a log that is never due any more')
+    await becomes({ at: 'now', program: other })
+    await scene.finds([], 'a log that is due to another program')
+    same(await scene.found([other]), [streamId], 'what is due to the other program')
+    await becomes({ at: 'now', program: null })
+    await scene.finds([streamId], 'a log that is due to every driver')
+    await becomes({ at: (await trial.head(store, streamId)).clock + LONG, program })
+    await scene.finds([], 'a log that is due later')
+    await becomes({ at: 'now', program })
+    await store.append(streamId, batch('no move'), guest())
+    await store.trim(streamId, 4)
+    await scene.finds([streamId], 'a log that went on and was trimmed since')
+  }),
+
+  define('interface', 'due: an append that is refused makes nothing due', async trial => {
+    const scene = await sceneOf(trial)
+    const { store, program } = scene
+    const streamId = await trial.log(store)
+    const ticket = move('0.another.0', 's', { at: 'now', program })
+    same(told(await store.append(streamId, batch('a'), guest(), ticket)), 'moved', 'an append on another version')
+    await scene.finds([], 'what a refused append left')
+  }),
+
+  define('interface', 'due: those due longest come first, each once', async trial => {
+    const scene = await sceneOf(trial)
+    const { store } = scene
+    const clockLog = await trial.log(store, 'clock')
+    const { clock } = await trial.head(store, clockLog)
+    const second = await scene.make('second', clock - 2000)
+    const fourth = await scene.make('fourth', 'now')
+    const first = await scene.make('first', clock - 9000)
+    await trial.tick(store, clockLog)
+    const fifth = await scene.make('fifth', 'now', null)
+    const third = await scene.make('third', clock - 1000, null)
+    same(await scene.found(), [first, second, third, fourth, fifth], 'the order')
+  }),
+
+  define(
+    8,
+    'due: gives no more than asked for, those due longest',
+    async trial => {
+      const scene = await sceneOf(trial)
+      for (const i of [0, 1, 2, 3]) await scene.make(`log-${i}`, 1000 + i)
+      const all = await scene.store.due([scene.program], MANY)
+      for (const limit of [1, 2, 3, 4]) {
+        same(await scene.store.due([scene.program], limit), all.slice(0, limit), `a limit of ${limit}`)
+      }
+    },
+    { alone: true },
+  ),
+
+  define('interface', 'due: a log that was removed, or made again, is not due', async trial => {
+    const scene = await sceneOf(trial)
+    const { store } = scene
+    const streamId = await scene.make('log', 'now')
+    const later = await scene.make('later', (await trial.head(store, streamId)).clock + SHORT)
+    await store.remove(streamId)
+    await store.remove(later)
+    await scene.finds([], 'a log that was removed')
+    await store.create(later, null)
+    await trial.reach(store, later, (await trial.head(store, later)).clock + SHORT)
+    await scene.finds([], 'a log that was made again')
+  }),
+
+  define('interface', 'due: every handle finds what another made due', async trial => {
+    const scene = await sceneOf(trial)
+    const other = await trial.open()
+    const streamId = await scene.make('log', 'now')
+    await scene.finds([streamId], 'what another handle made due', other)
+    const writer = await trial.writer(other, streamId)
+    await scene.finds([], 'what another handle claimed')
+    await other.release(streamId, writer.epoch)
+    await scene.finds([streamId], 'what another handle released')
+  }),
+]
+
+async function sceneOf(trial: Trial) {
+  const store = await trial.open()
+  const program = trial.name('program')
+  const own = trial.name('')
+  /** A log whose ticket moved to be due so. */
+  const make = async (label: string, at: Due['at'], to: string | null = program): Promise<string> => {
+    const streamId = await trial.log(store, label)
+    const { version } = await trial.head(store, streamId)
+    await store.append(streamId, batch('a'), guest(), move(version, 's', { at, program: to }))
+    return streamId
+  }
+  /** This trial's logs among those that are due. */
+  const found = async (programs: readonly string[] = [program], from: LogStore = store): Promise<string[]> =>
+    (await from.due(programs, MANY)).filter(id => id.startsWith(own))
+  const finds = async (ids: readonly string[], what: string, from?: LogStore): Promise<void> =>
+    same((await found(undefined, from)).sort(), [...ids].sort(), what)
+  return { store, program, make, found, finds }
+}

@@ -1,0 +1,96 @@
+import type { LogStore } from '../store.ts'
+import { range, same, told } from './assert.ts'
+import { type Case, define } from './case.ts'
+import { batch, guest, move } from './writer.ts'
+
+/** Law 5: who repeats an accepted append is told so, with the sequences it got. */
+export const keys: readonly Case[] = [
+  define(5, "a guest's key is found, with its sequences, from every handle", async trial => {
+    const [store, other] = (await trial.opened(2)) as [LogStore, LogStore]
+    const streamId = await trial.log(store)
+    const neighbour = await trial.log(store, 'neighbour')
+    const writer = await trial.writer(store, streamId)
+    await writer.append(batch('a'))
+    await store.append(streamId, batch('b', 'c'), guest('key'))
+    await store.append(streamId, batch('d'), guest('other'))
+    for (const each of [store, other]) {
+      same(range(await each.find(streamId, 'key')), '2..3', 'the sequences of a key')
+      same(range(await each.find(streamId, 'other')), '4..4', 'the sequences of another key')
+      same(await each.find(streamId, 'unknown'), undefined, 'an unknown key')
+      same(await each.find(streamId, writer.epoch), undefined, 'an epoch, which is no key')
+      same(await each.find(neighbour, 'key'), undefined, 'the key in another log')
+    }
+    same(told(await other.append(neighbour, batch('x'), guest('key'))), 'appended 1..1', 'the same key in another log')
+    same(told(await other.append(streamId, batch('y'), guest('key'))), 'duplicate 2..3', 'the key again')
+  }),
+
+  define(5, 'of several appends at once under one key one is taken, and all are told its sequences', async trial => {
+    const handles = await trial.opened(4)
+    const [store] = handles as [LogStore]
+    const streamId = await trial.log(store)
+    for (let round = 1; round <= 6; round++) {
+      const { version } = await trial.head(store, streamId)
+      const sends = handles.map((each, i) =>
+        each.append(streamId, batch(`${i}`), guest(`key-${round}`), i % 2 ? move(version, `${round}`) : undefined),
+      )
+      const place = `${round}..${round}`
+      const results = (await Promise.all(sends)).map(told).sort()
+      same(results, [`appended ${place}`, ...Array(3).fill(`duplicate ${place}`)], 'the appends under one key')
+    }
+    same((await trial.head(store, streamId)).head, 6, 'the head')
+  }),
+
+  define(5, "a writer's append that is sent twice at once is taken once", async trial => {
+    const [store, other] = (await trial.opened(2)) as [LogStore, LogStore]
+    const streamId = await trial.log(store)
+    const writer = await trial.writer(store, streamId)
+    for (let round = 1; round <= 6; round++) {
+      const { by } = writer
+      const { version } = await trial.head(store, streamId)
+      const ticket = move(version, `${round}`)
+      const sends = [writer.append(batch('x', 'y'), ticket), other.append(streamId, batch('x', 'y'), by, ticket)]
+      const results = (await Promise.all(sends)).map(told).sort()
+      const place = `${2 * round - 1}..${2 * round}`
+      same(results, [`appended ${place}`, `duplicate ${place}`], 'the two sends')
+      writer.counter = by.counter
+      writer.lastAcked = { ...by.lastAcked, sequence: 2 * round, epoch: writer.epoch }
+    }
+    same((await trial.head(store, streamId)).head, 12, 'the head')
+  }),
+
+  define(5, 'a duplicate does not move the ticket again', async trial => {
+    const store = await trial.open()
+    const streamId = await trial.log(store)
+    const writer = await trial.writer(store, streamId)
+    const { version } = await trial.head(store, streamId)
+    await store.append(streamId, batch('a'), guest('key'), move(version, 'one'))
+    const { version: second } = await trial.head(store, streamId)
+    const { by } = writer
+    await writer.append(batch('b'), move(second, 'two', { at: null, program: 'p' }))
+    const before = await trial.page(store, streamId)
+    const due = { at: 'now', program: trial.name('program') } as const
+    for (const ifVersion of [version, second, before.version]) {
+      const again = move(ifVersion, 'again', due)
+      same(told(await store.append(streamId, batch('a'), guest('key'), again)), 'duplicate 1..1', "a guest's again")
+      same(told(await store.append(streamId, batch('b'), by, again)), 'duplicate 2..2', "a writer's again")
+    }
+    same({ ...(await trial.page(store, streamId)), clock: 0 }, { ...before, clock: 0 }, 'the log after the duplicates')
+    same((await store.due([due.program], 1000)).includes(streamId), false, 'whether the log became due')
+  }),
+
+  define(5, "a writer's append is known by its counter alone until the next is taken", async trial => {
+    const store = await trial.open()
+    const streamId = await trial.log(store)
+    const writer = await trial.writer(store, streamId)
+    const first = writer.by
+    await writer.append(batch('a', 'b'))
+    same(told(await store.append(streamId, batch('other'), first)), 'duplicate 1..2', 'the counter with another body')
+    await store.append(streamId, batch('c'), guest())
+    same(told(await store.append(streamId, batch('a', 'b'), first)), 'duplicate 1..2', "again, after a guest's append")
+    const second = writer.by
+    await writer.append(batch('d'))
+    same(told(await store.append(streamId, batch('a', 'b'), first)), 'fenced', 'an append before the last')
+    same(told(await store.append(streamId, batch('d'), second)), 'duplicate 4..4', 'the last')
+    same((await trial.head(store, streamId)).head, 4, 'the head')
+  }),
+]

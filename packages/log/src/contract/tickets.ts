@@ -1,0 +1,201 @@
+import type { LogStore, Page } from '../store.ts'
+import { holds, range, same, told } from './assert.ts'
+import { type Case, define } from './case.ts'
+import { batch, batchOfChunks, guest, move, textsOf } from './writer.ts'
+
+/** What changes what should happen next, and is never written on an old version. */
+const DECISIONS = [
+  'run-started',
+  'run-paused',
+  'run-finished',
+  'step-discarded',
+  'stop-requested',
+  'executor-superseded',
+]
+
+/** Laws 3, 5 and 7: the ticket moves with its entries, on the version on which that was decided, and takes nothing back. */
+export const tickets: readonly Case[] = [
+  define(5, "a ticket's version is the cursor of the last entry of the append that moved it", async trial => {
+    const store = await trial.open()
+    const streamId = await trial.log(store)
+    const { incarnation } = await trial.head(store, streamId)
+    const writer = await trial.writer(store, streamId)
+    const shows = async (version: string, ticket: string, what: string) => {
+      const page = await trial.head(store, streamId)
+      same({ version: page.version, ticket: page.ticket }, { version, ticket }, `the ticket after ${what}`)
+    }
+    await shows(`0.${incarnation}.0`, '', 'a claim')
+    await writer.append(batch('a'))
+    await shows(`0.${incarnation}.0`, '', 'an append that does not move it')
+    await writer.append(batch('b', 'c'), move(`0.${incarnation}.0`, 'one'))
+    await shows(`3.${incarnation}.${writer.epoch}`, 'one', "a writer's move")
+    await store.append(streamId, batch('d'), guest())
+    await shows(`3.${incarnation}.${writer.epoch}`, 'one', "a guest's append that does not move it")
+    const by = guest()
+    await store.append(streamId, batch('e', 'f'), by, move(`3.${incarnation}.${writer.epoch}`, ''))
+    await shows(`6.${incarnation}.${by.nonce}`, '', "a guest's move to an empty text")
+    await store.trim(streamId, 6)
+    await shows(`6.${incarnation}.${by.nonce}`, '', 'a trim')
+  }),
+
+  define(5, 'touchedAt tells when the ticket last moved', async trial => {
+    const store = await trial.open()
+    const streamId = await trial.log(store)
+    const created = await trial.head(store, streamId)
+    await trial.tick(store, streamId)
+    const writer = await trial.writer(store, streamId)
+    await writer.append(batch('a'))
+    await store.append(streamId, batch('b'), guest())
+    same((await trial.head(store, streamId)).touchedAt, created.touchedAt, 'touchedAt after appends without a move')
+    const before = (await trial.head(store, streamId)).clock
+    await writer.append(batch('c'), move(created.version, 's'))
+    const { touchedAt, createdAt, clock } = await trial.head(store, streamId)
+    holds(before <= touchedAt && touchedAt <= clock, 'touchedAt lies about the move', [before, touchedAt, clock])
+    same(createdAt, created.createdAt, 'createdAt')
+  }),
+
+  define(5, 'an append on any version but the present one is moved', async trial => {
+    const store = await trial.open()
+    const streamId = await trial.log(store)
+    const { version: first, incarnation } = await trial.head(store, streamId)
+    await store.append(streamId, batch('a'), guest(), move(first, 'one'))
+    const { version: second } = await trial.head(store, streamId)
+    await store.append(streamId, batch('b'), guest(), move(second, 'two'))
+    const before = await trial.page(store, streamId)
+    const mark = before.version.split('.')[2]
+    const others = [first, second, '', '2', `2.${incarnation}`, `2.another.${mark}`, `2.${incarnation}.another`]
+    const wrong = [...others, `3.${incarnation}.${mark}`, `${before.version}x`, ` ${before.version}`]
+    for (const version of wrong) {
+      same(told(await store.append(streamId, batch('x'), guest(), move(version, 'x'))), 'moved', `on '${version}'`)
+    }
+    same({ ...(await trial.page(store, streamId)), clock: 0 }, { ...before, clock: 0 }, 'the log after them all')
+  }),
+
+  ...DECISIONS.map(type =>
+    define(5, `a ${type} on an old version is moved, a writer's as well as a guest's`, async trial => {
+      const store = await trial.open()
+      const streamId = await trial.log(store)
+      const { version } = await trial.head(store, streamId)
+      const writer = await trial.writer(store, streamId)
+      await writer.append(batch('a'), move(version, 'one'))
+      const before = await trial.page(store, streamId)
+      const added = batchOfChunks({ type })
+      same(told(await writer.append(added, move(version, 'two'))), 'moved', `a writer's ${type}`)
+      same(told(await store.append(streamId, added, guest(), move(version, 'two'))), 'moved', `a guest's ${type}`)
+      same({ ...(await trial.page(store, streamId)), clock: 0 }, { ...before, clock: 0 }, 'the log after them')
+      same(told(await writer.append(added, move(before.version, 'two'))), 'appended 2..2', 'on the present version')
+    }),
+  ),
+
+  define(5, 'of several appends at once on one version one moves the ticket', async trial => {
+    const handles = await trial.opened(4)
+    const [store] = handles as [LogStore]
+    const streamId = await trial.log(store)
+    for (let round = 1; round <= 6; round++) {
+      const { version } = await trial.head(store, streamId)
+      const tries = handles.map((each, i) => {
+        const ticket = move(version, `${round}-${i}`)
+        return each.append(streamId, batch(`${round}-${i}`), guest(), ticket)
+      })
+      const results = (await Promise.all(tries)).map(told)
+      const winner = results.indexOf(`appended ${round}..${round}`)
+      const expected = handles.map((_, i) => (i === winner ? `appended ${round}..${round}` : 'moved'))
+      same(results, expected, 'the appends on one version')
+      const { ticket, batches } = await trial.page(store, streamId, { sequence: round - 1 })
+      same([ticket, batches.map(({ body }) => textsOf(body))], [`${round}-${winner}`, [[ticket]]], 'the one that won')
+    }
+  }),
+
+  define(5, 'nothing that was decided on the ticket is lost to another decision', async trial => {
+    const handles = await trial.opened(3)
+    const [store] = handles as [LogStore]
+    const streamId = await trial.log(store)
+    const add = async (each: LogStore, name: string) => {
+      for (;;) {
+        const { ticket, version } = await trial.head(each, streamId)
+        const state = ticket === '' ? name : `${ticket} ${name}`
+        if ((await each.append(streamId, batch(name), guest(), move(version, state))).outcome === 'appended') return
+      }
+    }
+    const names = (i: number) => Array.from({ length: 6 }, (_, n) => `${i}-${n}`)
+    await Promise.all(
+      handles.map(async (each, i) => {
+        for (const name of names(i)) await add(each, name)
+      }),
+    )
+    const { ticket, batches } = await trial.page(store, streamId)
+    same(ticket.split(' ').sort(), handles.flatMap((_, i) => names(i)).sort(), 'what the ticket counted')
+    same(batches.flatMap(({ body }) => textsOf(body)).join(' '), ticket, 'the entries, in the order of the ticket')
+  }),
+
+  define(5, 'the ticket is never seen without the entries that moved it', async trial => {
+    const [reader, ...others] = (await trial.opened(3)) as [LogStore, ...LogStore[]]
+    const streamId = await trial.log(reader)
+    let writing = true
+    const work = Promise.all(
+      others.map(async (each, i) => {
+        for (let n = 0; n < 12; n++) {
+          const { version } = await trial.head(each, streamId)
+          await each.append(streamId, batch(`${i}-${n}`, 'tail'), guest(), move(version, `${i}-${n}`))
+        }
+      }),
+    ).finally(() => {
+      writing = false
+    })
+    const look = async () => {
+      while (writing) agrees(await trial.page(reader, streamId))
+    }
+    await Promise.all([work, look()])
+    agrees(await trial.page(reader, streamId))
+  }),
+
+  define(7, 'of several ends of a run at once one is written', async trial => {
+    const handles = await trial.opened(4)
+    const [store] = handles as [LogStore]
+    const streamId = await trial.log(store)
+    const writer = await trial.writer(store, streamId)
+    await writer.append(batchOfChunks({ type: 'run-started', runId: 'r' }))
+    const { version } = await trial.head(store, streamId)
+    const end = batchOfChunks({ type: 'run-finished', runId: 'r', status: 'completed' })
+    const results = await Promise.all([
+      writer.append(end, move(version, 'ended')),
+      ...handles.slice(1).map(each => each.append(streamId, end, guest(), move(version, 'ended'))),
+    ])
+    same(results.map(told).sort(), ['appended 2..2', 'moved', 'moved', 'moved'], 'the ends')
+    same((await trial.page(store, streamId)).batches.length, 2, 'the batches of the log')
+  }),
+
+  define(3, 'a discard, a rewind or an end changes no batch that is there', async trial => {
+    const store = await trial.open()
+    const streamId = await trial.log(store)
+    const writer = await trial.writer(store, streamId)
+    const words = { type: 'text-delta', id: 't', delta: 'words' }
+    await writer.append(batchOfChunks({ type: 'run-started', runId: 'r' }, words))
+    await store.append(streamId, batchOfChunks({ type: 'interrupt-response', id: 'i' }), guest('answer'))
+    await writer.append(batchOfChunks(words, { type: 'tool-output-available', toolCallId: 'c', output: 1 }))
+    let { batches, version } = await trial.page(store, streamId)
+    const cuts = [
+      { type: 'step-discarded', lane: 'main', step: 1 },
+      { type: 'run-finished', runId: 'r', status: 'interrupted' },
+      { type: 'rewind', toSequence: 1, reason: 'edit' },
+      { type: 'executor-superseded' },
+    ]
+    for (const cut of cuts) {
+      await writer.append(batchOfChunks(cut), move(version, cut.type))
+      const page = await trial.page(store, streamId)
+      same(page.batches.slice(0, -1), batches, `the batches before a ${cut.type}`)
+      same(page.batches.map(range).join(' '), [...batches.map(range), range(page.batches.at(-1))].join(' '), 'places')
+      same(range(await store.find(streamId, 'answer')), '3..3', `a guest's key after a ${cut.type}`)
+      ;({ batches, version } = page)
+    }
+    same(batches.length, 7, 'the batches of the log')
+  }),
+]
+
+function agrees({ ticket, version, batches }: Page): void {
+  const sequence = Number.parseInt(version, 10)
+  const moved = batches.find(({ last }) => last === sequence)
+  const text = moved === undefined ? '' : textsOf(moved.body)[0]
+  same(text, ticket, `the entry at ${version} and the ticket that it moved`)
+  same(version.split('.')[2], moved?.mark ?? '0', 'the mark in the version')
+}

@@ -1,0 +1,147 @@
+import type { LogStore } from '../store.ts'
+import { same } from './assert.ts'
+import { type Case, define } from './case.ts'
+import { LONG, type Trial } from './trial.ts'
+import { batch, guest, textsOf } from './writer.ts'
+
+/** Law 2, live: whatever happens to a log after `watch` wakes, by whatever handle. */
+export const watching: readonly Case[] = [
+  define(2, 'watch: every append wakes, from the same handle', trial => appendsWake(trial, 'same')),
+  define(2, 'watch: every append wakes, from another handle', trial => appendsWake(trial, 'other')),
+
+  define(2, 'watch: an append made at once after the watch wakes', async trial => {
+    const [store, other] = (await trial.opened(2)) as [LogStore, LogStore]
+    for (let i = 0; i < 8; i++) {
+      const streamId = await trial.log(store, `log-${i}`)
+      const follower = trial.follow(store, streamId)
+      const appended = (i % 2 ? store : other).append(streamId, batch('a'), guest())
+      await Promise.all([appended, follower.sees('an append at once after the watch', page => page?.head === 1)])
+      follower.stop()
+    }
+  }),
+
+  define(2, 'watch: the last of many appends wakes', async trial => {
+    const [store, other] = (await trial.opened(2)) as [LogStore, LogStore]
+    const streamId = await trial.log(store)
+    const follower = trial.follow(store, streamId)
+    for (let round = 1; round <= 4; round++) {
+      await Promise.all(Array.from({ length: 10 }, () => other.append(streamId, batch('a'), guest())))
+      await follower.sees(`the last of ${10 * round} appends`, page => page?.head === 10 * round)
+    }
+  }),
+
+  define(2, 'watch: a claim, a trim and a removal wake, from any handle', async trial => {
+    const [store, other] = (await trial.opened(2)) as [LogStore, LogStore]
+    for (const [i, by] of [store, other].entries()) {
+      const streamId = await trial.log(store, `log-${i}`)
+      await store.append(streamId, batch('a', 'b'), guest())
+      const follower = trial.follow(store, streamId)
+      await by.claim(streamId, 'first', LONG, false)
+      await follower.sees('a claim', page => page?.lease?.owner === 'first')
+      await by.claim(streamId, 'second', LONG, true)
+      await follower.sees('a takeover', page => page?.lease?.owner === 'second')
+      await by.trim(streamId, 1)
+      await follower.sees('a trim', page => page?.floor === 1)
+      await by.remove(streamId)
+      await follower.sees('a removal', page => page === undefined)
+    }
+  }),
+
+  define(2, 'watch: goes on over the making of the log and over its removal', async trial => {
+    const [store, other] = (await trial.opened(2)) as [LogStore, LogStore]
+    const streamId = trial.id()
+    const follower = trial.follow(store, streamId)
+    for (const n of [1, 2]) {
+      await other.create(streamId, null)
+      await Promise.all(Array.from({ length: n }, () => other.append(streamId, batch('a'), guest())))
+      await follower.sees(`an append to a log made ${n} times`, page => page?.head === n)
+      await other.remove(streamId)
+      await follower.sees('its removal', page => page === undefined)
+    }
+  }),
+
+  define(2, 'watch: many watchers of one log, and watchers of many logs, are each woken', async trial => {
+    const [store, other] = (await trial.opened(2)) as [LogStore, LogStore]
+    const ids = await Promise.all(['a', 'b', 'c'].map(label => trial.log(store, label)))
+    const followers = ids.flatMap(id => [store, store, store, other, other].map(each => trial.follow(each, id)))
+    for (const head of [1, 2, 3]) {
+      await Promise.all(ids.map(id => other.append(id, batch('x'), guest())))
+      await Promise.all(followers.map(each => each.sees(`append ${head}`, page => page?.head === head)))
+    }
+  }),
+
+  define(2, 'watch: stop ends one watch and no other', async trial => {
+    const [store, other] = (await trial.opened(2)) as [LogStore, LogStore]
+    const streamId = await trial.log(store)
+    const wake = counter()
+    const stopped = [store.watch(streamId, wake.call), store.watch(streamId, wake.call)]
+    const stays = trial.follow(store, streamId)
+    await other.append(streamId, batch('a'), guest())
+    await stays.sees('an append', page => page?.head === 1)
+    for (const stop of stopped) stop()
+    const before = wake.count
+    await other.append(streamId, batch('b'), guest())
+    await stays.sees('an append after another watch was stopped', page => page?.head === 2)
+    await store.append(streamId, batch('c'), guest())
+    await stays.sees('an append by the same handle after that', page => page?.head === 3)
+    same(wake.count - before, 0, 'the wake-ups after stop')
+    for (const stop of stopped) stop()
+    const again = trial.follow(store, streamId)
+    await other.append(streamId, batch('d'), guest())
+    await again.sees('an append, by a watch that came after a stop', page => page?.head === 4)
+    await stays.sees('an append after a second stop', page => page?.head === 4)
+  }),
+
+  define(2, 'watch: a reader that looks only when it is woken reads every entry once', async trial => {
+    const handles = await trial.opened(3)
+    const [store] = handles as [LogStore]
+    const streamId = await trial.log(store)
+    const { incarnation } = await trial.head(store, streamId)
+    const read: string[] = []
+    let cursor = { sequence: 0, incarnation, epoch: '0' }
+    const next = async () => {
+      const { batches, truncated } = await trial.page(store, streamId, cursor, { batches: 4, bytes: 1000 })
+      same(truncated, null, `the cursor at ${cursor.sequence}`)
+      for (const { first, last, mark, body } of batches) {
+        same(first, cursor.sequence + 1, 'the sequence after the last that was read')
+        read.push(...textsOf(body))
+        cursor = { sequence: last, incarnation, epoch: mark }
+      }
+      return batches.length > 0
+    }
+    const follower = trial.follow(store, streamId)
+    const follow = async () => {
+      while (read.length < 90) {
+        while (await next());
+        const { length } = read
+        if (length < 90) await follower.sees(`an entry after ${length} of 90`, page => (page?.head ?? 0) > length)
+      }
+    }
+    const write = handles.map(async (each, i) => {
+      for (let n = 0; n < 15; n++) await each.append(streamId, batch(`${i}-${n}`, `${i}-${n}'`), guest())
+    })
+    await Promise.all([follow(), ...write])
+    same(new Set(read).size, 90, 'the entries that were read')
+  }),
+]
+
+async function appendsWake(trial: Trial, from: 'same' | 'other'): Promise<void> {
+  const store = await trial.open()
+  const by = from === 'same' ? store : await trial.open()
+  const streamId = await trial.log(store)
+  const writer = await trial.writer(by, streamId)
+  const follower = trial.follow(store, streamId)
+  for (const head of [1, 2, 3]) {
+    await writer.append(batch('a'))
+    await follower.sees(`append ${head} of a writer`, page => page?.head === head)
+  }
+  for (const head of [4, 5]) {
+    await by.append(streamId, batch('a'), guest())
+    await follower.sees(`append ${head} of a guest`, page => page?.head === head)
+  }
+}
+
+function counter() {
+  const wake = { count: 0, call: () => void wake.count++ }
+  return wake
+}
