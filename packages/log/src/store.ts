@@ -91,7 +91,7 @@ export interface LogHead {
   readonly floor: number
   /**
    * The cursor of the last entry of the append that last moved the ticket, `sequence.incarnation.mark` with the incarnation of that time; for a ticket that never moved
-   * `0.incarnation.0` with that of the log's creation. A fork's says so about the fork.
+   * `0.incarnation.0` with that of the log's creation. A fork's is the cursor of its head.
    */
   readonly version: string
   /** The ticket's text; empty for one that never moved. */
@@ -151,6 +151,15 @@ export interface ListPage {
   readonly next: string | null
 }
 
+/** What a fork gets that its source does not have. */
+export interface Fork {
+  readonly principal: string | null
+  /** As it stands after the closing batch. */
+  readonly ticket: TicketRecord
+  /** What is appended to the copy, so that nobody takes what was open in the source for something to go on with. */
+  readonly closing: { readonly batch: Batch; readonly nonce: string } | null
+}
+
 export type ForkResult = 'forked' | 'absent' | 'exists' | 'out-of-range'
 
 /**
@@ -199,14 +208,14 @@ export interface LogStore {
   /** Drops the entries up to `floor`, which only rises and never passes the head, and their keys but the kept ones. */
   trim(streamId: string, floor: number): Promise<void>
   /**
-   * Makes a log whose entries up to `at`, keys, snapshots and blobs are a copy of another's, with the given ticket, no lease, no epoch and an incarnation
-   * of its own; whole or not at all. `out-of-range` if `at` is above the head or below the floor.
+   * Makes a log whose entries up to `at`, keys, snapshots and blobs are a copy of another's, followed by a closing batch if there is one, with the given ticket, no
+   * lease, no epoch and an incarnation of its own; whole or not at all. `out-of-range` if `at` is above the head or below the floor.
    */
-  fork(source: string, at: number, target: string, principal: string | null, ticket: TicketRecord): Promise<ForkResult>
+  fork(source: string, at: number, target: string, fork: Fork): Promise<ForkResult>
   /** The logs of a principal (null: of nobody), those touched last first; `after` is an earlier page's `next`. */
   list(principal: string | null, limit: number, after?: string): Promise<ListPage>
-  /** Removes all there is of a log; false if there was none. */
-  remove(streamId: string): Promise<boolean>
+  /** Removes all there is of a log, if its ticket has this version where one is given; false if there was none, or another version. */
+  remove(streamId: string, ifVersion?: string): Promise<boolean>
   /** After a backup was put back: gives every log a new incarnation, and ends all leases and epochs. Tells how many logs there are. */
   restored(): Promise<number>
   /** Lets go of all that this handle holds; nothing of the logs. */

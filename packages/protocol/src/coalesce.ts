@@ -16,8 +16,8 @@ const BARRIERS = new Set([
   'rewind',
 ])
 
-/** What a chunk writes to, if others may write there too. */
-function targetOf(chunk: Chunk, { runId, agentId }: Partial<WriterOrigin>): string | undefined {
+/** What a chunk writes to, as a name in its session, if others may write there too. */
+export function targetOf(chunk: Chunk, { runId, agentId }: Partial<WriterOrigin>): string | undefined {
   const { id, toolCallId, streamId } = chunk as { id?: string; toolCallId?: string; streamId?: string }
   if (toolCallId !== undefined) return `tool ${toolCallId}`
   if (streamId !== undefined) return `structured ${streamId}`

@@ -10,6 +10,7 @@ import type {
   Batch,
   ClaimResult,
   Due,
+  Fork,
   ForkResult,
   GuestAppend,
   ListPage,
@@ -19,7 +20,6 @@ import type {
   StoredBatch,
   StoredSnapshot,
   TicketMove,
-  TicketRecord,
   Truncation,
   WriterAppend,
 } from '../store.ts'
@@ -197,28 +197,28 @@ class MemoryStore implements LogStore {
     })
   }
 
-  fork(
-    source: string,
-    at: number,
-    target: string,
-    principal: string | null,
-    ticket: TicketRecord,
-  ): Promise<ForkResult> {
+  fork(source: string, at: number, target: string, { principal, ticket, closing }: Fork): Promise<ForkResult> {
     return this.#call(memory => {
       const from = memory.logs.get(source)
       if (from === undefined) return 'absent'
       if (memory.logs.has(target)) return 'exists'
       if (at > from.head || at < from.floor) return 'out-of-range'
-      const now = memory.clock()
-      const log = newLog(principal, now)
-      const mark = markAt(from, at) as string
-      const { floor, floorMark } = from
+      const timestamp = Math.max(memory.clock(), from.timestamp)
+      const log = newLog(principal, timestamp)
+      const { floor, floorMark, blobs } = from
       const batches = from.batches.filter(({ first }) => first <= at).map(batch => cutBatch(batch, at))
+      if (closing) {
+        const { body, count } = closing.batch
+        batches.push({ first: at + 1, last: at + count, timestamp, mark: closing.nonce, body })
+      }
+      const head = closing ? at + closing.batch.count : at
+      const mark = closing?.nonce ?? (markAt(from, at) as string)
       const keys = new Map([...from.keys].filter(([, { first }]) => first <= at))
       const snapshots = from.snapshots.filter(({ sequence }) => sequence <= at)
-      const state = { head: at, mark, floor, floorMark, batches, keys, snapshots, blobs: new Map(from.blobs) }
-      const version = versionOf(at, log.incarnation, mark)
-      memory.logs.set(target, { ...log, ...state, version, ticket, dueAt: dueAtOf(ticket.due, now) })
+      const version = versionOf(head, log.incarnation, mark)
+      const dueAt = dueAtOf(ticket.due, timestamp)
+      const copy = { head, mark, floor, floorMark, batches, keys, snapshots, blobs: new Map(blobs) }
+      memory.logs.set(target, { ...log, ...copy, version, ticket, dueAt })
       memory.wake(target)
       return 'forked'
     })
@@ -242,8 +242,9 @@ class MemoryStore implements LogStore {
     })
   }
 
-  remove(streamId: string): Promise<boolean> {
+  remove(streamId: string, ifVersion?: string): Promise<boolean> {
     return this.#call(memory => {
+      if (ifVersion !== undefined && memory.logs.get(streamId)?.version !== ifVersion) return false
       const was = memory.logs.delete(streamId)
       if (was) memory.wake(streamId)
       return was

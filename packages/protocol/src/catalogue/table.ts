@@ -78,7 +78,7 @@ export const catalogue = {
   },
   /** Appends to the JSON text of a call's input. */
   'tool-input-delta': { group: 'tool', word: true, fields: { toolCallId: 'string', delta: 'string' } },
-  /** The whole input of a call. */
+  /** The whole input of a call; that of a client’s tool stands in a commit, and says until when an answer counts. */
   'tool-input-available': {
     group: 'tool',
     word: true,
@@ -89,6 +89,7 @@ export const catalogue = {
       executor: 'executor?',
       dynamic: 'boolean?',
       title: 'string?',
+      deadline: 'number?',
       providerMetadata: 'object?',
     },
   },

@@ -50,7 +50,7 @@ export function nextTool(part: ToolPart | undefined, chunk: ToolChunk, base: Par
       return call
     case 'tool-input-available': {
       const { inputText, ...rest } = described(call, chunk)
-      return { ...rest, state: 'input-available', input: chunk.input }
+      return { ...rest, state: 'input-available', input: chunk.input, ...pick(chunk, 'deadline') }
     }
     case 'tool-input-error': {
       const { partialInput: input = call.input, errorText } = chunk

@@ -60,6 +60,8 @@ export interface ToolPart extends PartBase {
     readonly isAutomatic?: boolean
     readonly deadline?: number
   }
+  /** Until when an answer to a client’s tool counts. */
+  readonly deadline?: number
   /** The client that has taken the call upon itself. */
   readonly claim?: { readonly until: number; readonly by?: string }
   readonly providerMetadata?: JsonObject

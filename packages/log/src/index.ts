@@ -1,0 +1,32 @@
+export type { NewEntry } from './entry.ts'
+export * from './error.ts'
+export type { GuestOutcome } from './manager/guest.ts'
+export type { BatchLike, CommitOptions, Committed, Discard, Lane, Said, Write, WriteOptions } from './manager/lane.ts'
+export {
+  type CreateWriterOptions,
+  type CutRequest,
+  type ReadEntry,
+  type ReadFrom,
+  type StreamInfo,
+  StreamManager,
+  type StreamManagerOptions,
+} from './manager/manager.ts'
+export type { Written } from './manager/queue.ts'
+export type { BatchReader, ReadBatch, ReaderOptions, Reading } from './manager/reader.ts'
+export type { Retention } from './manager/retention.ts'
+export type { Timers } from './manager/timers.ts'
+export type { Writer } from './manager/writer.ts'
+export { Memory, type MemoryOptions, memoryStore } from './memory/store.ts'
+export { openStore } from './open.ts'
+export type * from './store.ts'
+export type { Refusal } from './ticket/admission.ts'
+export {
+  advance,
+  dueOf,
+  EMPTY_TICKET,
+  mustStop,
+  type StreamStatus,
+  type Ticket,
+  type TicketPending,
+  type TicketRequest,
+} from './ticket/ticket.ts'

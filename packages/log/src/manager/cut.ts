@@ -1,0 +1,38 @@
+// Where a session can be cut (law 3): before the start of a turn, or at a checkpoint of a main lane at which no call, pending or other lane
+// was open; and only where an earlier cut did not take the place away.
+
+import { type Entry, type Fold, isGuest, isRewind, isRunStarted, type View } from '@millrace/protocol'
+import type { PastReader } from './past.ts'
+
+const SETTLED = new Set(['output-available', 'output-error', 'output-denied'])
+
+/** Whether the session can be taken back to this sequence. */
+export async function isCut(past: PastReader, streamId: string, toSequence: number): Promise<boolean> {
+  const page = await past.head(streamId)
+  if (page === undefined || toSequence >= page.head || toSequence < page.floor) return false
+  let at: Entry | undefined
+  let next: Entry | undefined
+  let isGone = false
+  await past.each(streamId, Math.max(page.floor, toSequence - 1), page.head, entries => {
+    for (const entry of entries) {
+      if (entry.sequence === toSequence) at = entry
+      else if (entry.sequence === toSequence + 1) next = entry
+      if (isRewind(entry.chunk) && entry.chunk.toSequence < toSequence && entry.sequence > toSequence) isGone = true
+    }
+  })
+  if (isGone) return false
+  if (next && isRunStarted(next.chunk) && !isGuest(next.origin)) return true
+  if (at?.chunk.type !== 'checkpoint-created' || isGuest(at.origin) || at.origin.agentId !== at.origin.runId)
+    return false
+  const { fold } = await past.at(streamId, toSequence)
+  return isQuiet(fold, at.origin.runId)
+}
+
+/** Whether nothing of a run is open but its main lane. */
+function isQuiet(fold: Fold, runId: string): boolean {
+  const view: View = fold.view()
+  if (view.pendings.length > 0 || view.drafts.length > 0) return false
+  if (view.agents.some(agent => agent.runId === runId && agent.status === undefined)) return false
+  const own = view.messages.filter(message => message.runId === runId)
+  return own.every(({ parts }) => parts.every(part => !('toolCallId' in part) || SETTLED.has(part.state)))
+}

@@ -1,0 +1,53 @@
+// A branch: a log that starts as a copy of another's beginning. Its first batch of its own ends what was open there, in the same step that makes
+// the copy, so that nobody can take a copied run for one to go on with.
+
+import type { Chunk, WriterOrigin } from '@millrace/protocol'
+import { encodeBatch, type NewEntry } from '../entry.ts'
+import { LogError } from '../error.ts'
+import { randomName } from '../names.ts'
+import type { LogStore } from '../store.ts'
+import { advance, recordOf, type Ticket } from '../ticket/ticket.ts'
+import type { PastReader } from './past.ts'
+
+/** Makes a log from the beginning of another, up to a sequence. */
+export async function fork(
+  store: LogStore,
+  past: PastReader,
+  ask: <T>(ask: () => Promise<T>) => Promise<T>,
+  source: string,
+  at: number,
+  target: string,
+  principal: string | null,
+): Promise<void> {
+  const { ticket } = await past.at(source, at)
+  const entries = closingOf(ticket)
+  const closing = entries.length > 0 ? { batch: encodeBatch(entries), nonce: randomName() } : null
+  const next = recordOf(advance(ticket, entries))
+  const result = await ask(() => store.fork(source, at, target, { principal, ticket: next, closing }))
+  switch (result) {
+    case 'forked':
+      return
+    case 'exists':
+      throw new LogError('exists', `there is a log ${target} already: fork into another`)
+    case 'absent':
+      throw new LogError('absent', `there is no log ${source}`)
+    case 'out-of-range':
+      throw new LogError('truncated', `the log ${source} does not hold entry ${at}: it was trimmed meanwhile`)
+  }
+}
+
+/** What ends an open run and takes waiting requests back. */
+function closingOf({ run, requests }: Ticket): NewEntry[] {
+  const runId = run?.runId ?? ''
+  const origin: WriterOrigin = { runId, lane: 'main', agentId: runId, agentType: '', step: 0 }
+  const say = (chunk: Chunk): NewEntry => ({ origin, chunk })
+  return [
+    ...requests.map(request => say({ type: 'stop-requested', runId: request.runId, reason: 'forked' })),
+    ...(run
+      ? [
+          say({ type: 'abort', reason: 'forked' }),
+          say({ type: 'run-finished', status: 'interrupted', reason: 'forked' }),
+        ]
+      : []),
+  ]
+}

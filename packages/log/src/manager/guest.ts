@@ -1,0 +1,78 @@
+// How a guest appends: checked against the ticket, on that ticket's version, under a key that tells a repeat (law 5).
+
+import { createHash } from 'node:crypto'
+import type { Chunk, GuestOrigin } from '@millrace/protocol'
+import { encodeBatch } from '../entry.ts'
+import { LogError } from '../error.ts'
+import { randomName } from '../names.ts'
+import type { Accepted, LogStore } from '../store.ts'
+import { checkGuestChunk, placeOf, type Refusal, refusalOf } from '../ticket/admission.ts'
+import { advance, recordOf, ticketOf } from '../ticket/ticket.ts'
+import { extract } from './blobs.ts'
+
+/** What became of a guest's append; `message` of a refusal is for people. */
+export type GuestOutcome = Accepted | { readonly outcome: 'refused'; readonly reason: Refusal }
+
+export interface GuestSettings {
+  readonly store: LogStore
+  readonly blobBytes: number
+  readonly maxEntryBytes: number
+  readonly maxBlobBytes: number
+  /** Asks the store until it answers. */
+  ask<T>(ask: () => Promise<T>): Promise<T>
+  /** Whether the session can be cut there (law 3). */
+  isCut(streamId: string, toSequence: number): Promise<boolean>
+}
+
+/** Appends a guest's chunk, or tells why it does not fit; whoever repeats what was accepted is told so, with the sequences it got. */
+export async function appendAsGuest(
+  settings: GuestSettings,
+  streamId: string,
+  guest: string,
+  chunk: Chunk,
+): Promise<GuestOutcome> {
+  const { store, ask, blobBytes, maxEntryBytes, maxBlobBytes } = settings
+  checkGuestChunk(chunk)
+  const isRequest = chunk.type === 'run-requested'
+  // An answer is told by who, to what and which; a request by its run alone, for as long as the log lives.
+  const key = isRequest ? requestKey(chunk.runId) : `guest:${hashOf([guest, chunk])}`
+  const nonce = randomName()
+  for (;;) {
+    const page = await ask(() => store.read(streamId, { sequence: 0 }, { batches: 0, bytes: 0 }))
+    if (page === undefined) {
+      if (!isRequest) return { outcome: 'refused', reason: 'unknown' }
+      throw new LogError('absent', `there is no log ${streamId}: create it first`)
+    }
+    const ticket = ticketOf(page.ticket)
+    const origin: GuestOrigin = { guest, ...placeOf(ticket, chunk) }
+    let refusal = refusalOf(ticket, { origin, chunk }, page.clock)
+    if (!refusal && isRequest && chunk.cut && !(await settings.isCut(streamId, chunk.cut.toSequence))) refusal = 'gone'
+    if (refusal) {
+      // The first time may have been accepted and its answer lost: the key is looked at before everything.
+      const known = await ask(() => store.find(streamId, key))
+      if (known) return { outcome: 'duplicate', ...known, clock: page.clock }
+      return { outcome: 'refused', reason: refusal }
+    }
+    const { entry, blob } = extract({ origin, chunk }, blobBytes)
+    const batch = encodeBatch([entry])
+    check(chunk, Buffer.byteLength(batch.body), maxEntryBytes)
+    if (blob) {
+      check(chunk, blob.data.length, maxBlobBytes)
+      await ask(() => store.putBlob(streamId, blob.hash, blob.data))
+    }
+    const next = recordOf(advance(ticket, [entry]))
+    const move = { ifVersion: page.version, next }
+    const result = await ask(() => store.append(streamId, batch, { key, keep: isRequest, nonce }, move))
+    if ('first' in result) return result
+    if (result.outcome !== 'moved') throw new LogError(result.outcome, `the append was answered with ${result.outcome}`)
+  }
+}
+
+/** The key of the request for a run. */
+export const requestKey = (runId: string): string => `run:${runId}`
+
+const hashOf = (value: unknown): string => createHash('sha256').update(JSON.stringify(value)).digest('base64url')
+
+function check(chunk: Chunk, bytes: number, bound: number): void {
+  if (bytes > bound) throw new LogError('too-large', `chunk ${chunk.type}: ${bytes} bytes, at most ${bound} fit`)
+}

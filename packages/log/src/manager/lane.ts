@@ -1,0 +1,71 @@
+import type { Chunk, WriterOrigin } from '@millrace/protocol'
+import type { Accepted } from '../store.ts'
+import type { Ticket } from '../ticket/ticket.ts'
+import type { Written } from './queue.ts'
+
+/** What a write may say beside its chunk. */
+export interface WriteOptions {
+  readonly step?: number
+  readonly node?: string
+  readonly model?: string
+  /** An internal entry never leaves the server (law 10). */
+  readonly internal?: boolean
+}
+
+export interface CommitOptions extends WriteOptions {
+  /** Whether the commit closes its step. */
+  readonly closesStep?: boolean
+}
+
+/** A chunk of a batch that says more than the batch does: another lane, another step, that it is internal. */
+export interface Said extends WriteOptions {
+  readonly chunk: Chunk
+  readonly lane?: Lane
+}
+
+/** What a batch is written from. */
+export type BatchLike = readonly (Chunk | Said)[]
+
+/** The outcome of a batch: it is in the log, or the ticket is another by now: look at it and decide again. */
+export type Committed = Accepted | { readonly outcome: 'moved'; readonly ticket: Ticket }
+
+/** A write under way: awaiting it waits for room in the queue, `appended` for the outcome. */
+export interface Write extends PromiseLike<void> {
+  readonly appended: Promise<Written>
+}
+
+/** What a discard says. */
+export type Discard = Omit<Extract<Chunk, { type: 'step-discarded' }>, 'type'>
+
+/** What a lane needs of its writer. */
+export interface LaneWriter {
+  write(origin: WriterOrigin, chunk: Chunk, options?: WriteOptions): Write
+  commit(origin: WriterOrigin, batch: BatchLike, options?: CommitOptions): Promise<Committed>
+  discard(origin: WriterOrigin, discard: Discard): Promise<boolean>
+}
+
+/** One line of work of a writer: what is written here carries its origin. */
+export class Lane {
+  readonly origin: WriterOrigin
+  readonly #writer: LaneWriter
+
+  constructor(writer: LaneWriter, origin: WriterOrigin) {
+    this.#writer = writer
+    this.origin = origin
+  }
+
+  /** Appends a chunk, soon and in order. */
+  write(chunk: Chunk, options?: WriteOptions): Write {
+    return this.#writer.write(this.origin, chunk, options)
+  }
+
+  /** Appends a batch whole, ended by a `checkpoint-created`: it seals this lane's draft. */
+  commit(batch: BatchLike, options?: CommitOptions): Promise<Committed> {
+    return this.#writer.commit(this.origin, batch, options)
+  }
+
+  /** Takes this lane's draft back, where the log holds some of it; tells whether it did. */
+  discard(discard: Discard): Promise<boolean> {
+    return this.#writer.discard(this.origin, discard)
+  }
+}

@@ -1,0 +1,379 @@
+import {
+  type Chunk,
+  type Cursor,
+  decodeCursor,
+  type Entry,
+  isRunRequested,
+  type Json,
+  type UnprovenCursor,
+  type View,
+  type WriterOrigin,
+} from '@millrace/protocol'
+import { LogError } from '../error.ts'
+import { randomName } from '../names.ts'
+import type { Accepted, LogHead, LogStore } from '../store.ts'
+import { mustStop, type StreamStatus, statusOf, type Ticket, ticketOf } from '../ticket/ticket.ts'
+import { patiently } from './appender.ts'
+import { resolve } from './blobs.ts'
+import { Claims } from './claims.ts'
+import { discardDrafts, endOfStep, survivalOf } from './cleanup.ts'
+import { isCut } from './cut.ts'
+import { fork } from './fork.ts'
+import { appendAsGuest, type GuestOutcome, requestKey } from './guest.ts'
+import { PastReader } from './past.ts'
+import { preambleOf } from './preamble.ts'
+import { BatchReader, type ReaderOptions, Reading } from './reader.ts'
+import { type Retention, trim } from './retention.ts'
+import { Tail } from './tail.ts'
+import { systemTimers, type Timers } from './timers.ts'
+import type { Writer, WriterSettings } from './writer.ts'
+
+export interface StreamManagerOptions {
+  readonly store: LogStore
+  /** Who holds the claims of this process, for people who look at a lease; a random name if none is given. */
+  readonly owner?: string
+  /** How long a claim lasts without renewal, in milliseconds; it is renewed three times in that time. */
+  readonly leaseMs?: number
+  /** How long deltas wait for others after an append, in milliseconds. */
+  readonly coalesceMs?: number
+  /** How long a store that cannot be reached is asked again before a call fails, in milliseconds. */
+  readonly patienceMs?: number
+  /** The largest entry; a longer delta is said in pieces, anything else is refused (law 6). */
+  readonly maxEntryBytes?: number
+  /** Larger tool outputs, files, hook results and contexts go to the store's blobs. */
+  readonly blobBytes?: number
+  readonly maxBlobBytes?: number
+  /** How much a writer may have waiting before `write` waits too (law 8). */
+  readonly queueBytes?: number
+  /** Time; the machine's own unless a test brings another. */
+  readonly timers?: Timers
+}
+
+export interface CreateWriterOptions {
+  readonly runId: string
+  /** The run's id for its root agent, which is what is meant where nothing is said. */
+  readonly agentId?: string
+  readonly agentType: string
+  /** What can drive the run, `agent:name@version`; version 1 of the agent if nothing is said. */
+  readonly program?: string
+  readonly lane?: string
+  readonly step?: number
+  /** Takes the log from a writer whose lease still lasts. */
+  readonly takeover?: boolean
+  /** Whose the log is, if it has to be made. */
+  readonly principal?: string
+}
+
+/** Where to read from: the seed's name for it is accepted too, and both are exclusive. */
+export interface ReadFrom extends Omit<ReaderOptions, 'after'> {
+  /** A cursor's token, or a bare sequence, which is not proven. */
+  readonly after?: string | number
+  readonly fromSequence?: number
+}
+
+/** An entry as a reader shows it. */
+export type ReadEntry = Pick<Entry, 'sequence' | 'timestamp' | 'origin' | 'chunk' | 'blobs' | 'internal'>
+
+export interface StreamInfo extends Omit<LogHead, 'ticket'> {
+  readonly streamId: string
+  readonly status: StreamStatus
+  readonly ticket: Ticket
+  /** The same as `head`, under the name of the Helix pages. */
+  readonly latestSequence: number
+}
+
+/** What a cut needs to become real: a writer of this run, whose first batch makes it. */
+export interface CutRequest {
+  readonly runId: string
+  readonly toSequence: number
+}
+
+/** Logs over a store: writers that claim them, guests that are checked, readers that miss nothing. */
+export class StreamManager {
+  readonly store: LogStore
+  readonly owner: string
+  readonly #settings: WriterSettings & { readonly maxBlobBytes: number }
+  readonly #past: PastReader
+  readonly #tails = new Map<string, Tail>()
+  readonly #claims: Claims
+
+  constructor(options: StreamManagerOptions) {
+    this.store = options.store
+    this.owner = options.owner ?? randomName()
+    this.#settings = {
+      store: options.store,
+      timers: options.timers ?? systemTimers,
+      leaseMs: options.leaseMs ?? 30_000,
+      coalesceMs: options.coalesceMs ?? 16,
+      patienceMs: options.patienceMs ?? 30_000,
+      maxEntryBytes: options.maxEntryBytes ?? 1024 * 1024,
+      blobBytes: options.blobBytes ?? 64 * 1024,
+      maxBlobBytes: options.maxBlobBytes ?? 16 * 1024 * 1024,
+      queueBytes: options.queueBytes ?? 1024 * 1024,
+    }
+    this.#past = new PastReader(this.store, this.#ask)
+    this.#claims = new Claims(this.#settings, this.#past, this.owner, this.#ask)
+  }
+
+  /** Makes an empty log for a principal; false if there is one already. */
+  createStream(streamId: string, principal?: string): Promise<boolean> {
+    return this.#ask(() => this.store.create(streamId, principal ?? null))
+  }
+
+  /**
+   * Claims the log, makes it if need be, and takes the next epoch; `busy` while another's lease lasts. Its first batch begins with `run-started`, or with how the
+   * run goes on, unless the caller's own does.
+   */
+  async createWriter(streamId: string, options: CreateWriterOptions): Promise<Writer> {
+    const { runId, agentId = runId, agentType, program = `agent:${agentType}@1`, lane = 'main', step = 0 } = options
+    const origin: WriterOrigin = { runId, lane, agentId, agentType, step }
+    await this.createStream(streamId, options.principal)
+    return this.#claims.claim(streamId, origin, options.takeover ?? false, async (ticket, cursor) => {
+      const isOpen = ticket.run?.runId === runId && !ticket.run.paused
+      const drafts = isOpen ? (await survivalOf(this.#past, streamId, cursor.sequence)).openDrafts(runId) : []
+      const wasRequested = ticket.requests.some(request => request.runId === runId)
+      const message = wasRequested ? await this.#requestedMessage(streamId, runId) : undefined
+      const beginning = {
+        origin,
+        program,
+        drafts: drafts.map(draft => draft.origin),
+        wasRequested,
+        head: cursor.sequence,
+      }
+      return preambleOf(message ? { ...beginning, message } : beginning)
+    })
+  }
+
+  /** Appends a guest's chunk: an answer, a claim, a request to run or to stop; checked against the ticket (law 5). */
+  append(streamId: string, guest: string, chunk: Chunk): Promise<GuestOutcome> {
+    const isCutThere = (id: string, to: number) => isCut(this.#past, id, to)
+    return appendAsGuest({ ...this.#settings, ask: this.#ask, isCut: isCutThere }, streamId, guest, chunk)
+  }
+
+  /** Chunks from the start, to the end of the latest run; null where there is no such log. */
+  async createReader(streamId: string, options: Omit<ReaderOptions, 'after'> = {}): Promise<Reading<Chunk> | null> {
+    if ((await this.#past.head(streamId)) === undefined) return null
+    return new Reading(this.#reader(streamId, options), ({ chunk }) => chunk)
+  }
+
+  /** Entries after a place, to the end of the latest run. */
+  async createResumableReader(streamId: string, options: ReadFrom = {}): Promise<Reading<ReadEntry>> {
+    return new Reading(this.#reader(streamId, options), entry => entry)
+  }
+
+  /** Whole batches after a place, for servers that pass them on. */
+  readBatches(streamId: string, options: ReadFrom = {}): BatchReader {
+    return this.#reader(streamId, options)
+  }
+
+  /** Ends the open run as completed, or as aborted where it was asked to stop; tells which. */
+  async endStream(streamId: string, output?: Json): Promise<'completed' | 'aborted'> {
+    let status: 'completed' | 'aborted' = 'completed'
+    await this.#decide(streamId, ticket => {
+      if (ticket.run === null) throw new LogError('refused', `no run of ${streamId} is open: there is nothing to end`)
+      status = mustStop(ticket) ? 'aborted' : 'completed'
+      const last: Chunk = status === 'aborted' ? { type: 'abort' } : { type: 'finish' }
+      return [...this.#output(output), last, { type: 'run-finished', status }]
+    })
+    return status
+  }
+
+  /** Ends the open run as failed. */
+  async failStream(streamId: string, error: string | Omit<Extract<Chunk, { type: 'error' }>, 'type'>): Promise<void> {
+    const said = typeof error === 'string' ? { message: error } : error
+    await this.#decide(streamId, ticket => {
+      if (ticket.run === null) throw new LogError('refused', `no run of ${streamId} is open: there is nothing to fail`)
+      return [
+        { type: 'error', ...said },
+        { type: 'finish' },
+        { type: 'run-finished', status: 'failed', reason: said.message },
+      ]
+    })
+  }
+
+  /** Says that the open run waits; false if it did already. */
+  async pauseStream(streamId: string, reason?: string): Promise<boolean> {
+    const done = await this.#decide(streamId, ({ run, pendings }) => {
+      if (run === null) throw new LogError('refused', `no run of ${streamId} is open: there is nothing to pause`)
+      const awaits = pendings.map(({ lane, agentId, claim, ...awaited }) => awaited) as Extract<
+        Chunk,
+        { type: 'run-paused' }
+      >['awaits']
+      return run.paused ? undefined : [{ type: 'run-paused', ...(reason !== undefined && { reason }), awaits }]
+    })
+    return done !== undefined
+  }
+
+  /** Says that the paused run goes on; false if it was not paused. */
+  async resumeStream(streamId: string): Promise<boolean> {
+    const done = await this.#decide(streamId, ({ run }) => {
+      return run?.paused ? [{ type: 'run-resumed', mode: 'continue' }] : undefined
+    })
+    return done !== undefined
+  }
+
+  /**
+   * Takes back what came after a step of the root agent. With `minSequence`: the drafts of the open run after that place and that step; tells how many lanes.
+   * Without: asks for a cut at the end of that step of a run (the latest if none is named), which takes all later runs along; tells which run has to start.
+   */
+  async cleanupToStep(streamId: string, step: number, options: { minSequence: number }): Promise<number>
+  async cleanupToStep(
+    streamId: string,
+    step: number,
+    options?: { runId?: string; nextRunId?: string },
+  ): Promise<CutRequest | undefined>
+  async cleanupToStep(
+    streamId: string,
+    step: number,
+    options: { minSequence?: number; runId?: string; nextRunId?: string } = {},
+  ): Promise<number | CutRequest | undefined> {
+    const { minSequence, runId, nextRunId } = options
+    return minSequence === undefined
+      ? this.#requestCut(streamId, step, runId, nextRunId ?? `run-${randomName()}`)
+      : this.#claims.with(streamId, writer => discardDrafts(this.#past, writer, step, minSequence))
+  }
+
+  /** Makes a session of its own from the beginning of another, up to a sequence; what was open there is ended here. */
+  forkStream(streamId: string, at: number, target: string, principal?: string): Promise<void> {
+    return fork(this.store, this.#past, this.#ask, streamId, at, target, principal ?? null)
+  }
+
+  /** What a log is; null where there is none. */
+  async getInfo(streamId: string): Promise<StreamInfo | null> {
+    const page = await this.#past.head(streamId)
+    if (page === undefined) return null
+    const { batches, truncated, ticket: state, ...head } = page
+    const ticket = ticketOf(state)
+    return { streamId, ...head, ticket, status: statusOf(ticket), latestSequence: head.head }
+  }
+
+  /** The logs of a principal, those touched last first, a page at a time. */
+  async listStreams(principal: string | undefined, options: { limit?: number; after?: string } = {}) {
+    const { limit = 50, after } = options
+    if (!Number.isInteger(limit) || limit < 1)
+      throw new LogError('invalid', `list: expected a limit of 1 or more, found ${limit}`)
+    const { streams, next } = await this.#ask(() => this.store.list(principal ?? null, limit, after))
+    return { next, streams: streams.map(({ ticket, ...line }) => ({ ...line, status: statusOf(ticketOf(ticket)) })) }
+  }
+
+  /** Logs that somebody should drive, without a live lease: to one of these programs, or to everybody. */
+  due(programs: readonly string[], limit = 16): Promise<readonly string[]> {
+    return this.#ask(() => this.store.due(programs, limit))
+  }
+
+  /** Calls back when something may have happened to a log; an edge trigger, spurious now and then. */
+  watch(streamId: string, wake: () => void): () => void {
+    return this.store.watch(streamId, wake)
+  }
+
+  /** The view and the ticket of a log, read at one position: its head, or a sequence. */
+  async view(streamId: string, at?: number): Promise<{ view: View; ticket: Ticket; cursor: Cursor }> {
+    const { fold, ticket, cursor } = await this.#past.at(streamId, at)
+    return { view: fold.view(), ticket, cursor }
+  }
+
+  /** Stores a snapshot of the log as it is now, which bounds a cold start; tells its cursor. */
+  snapshot(streamId: string): Promise<string> {
+    return this.#past.keep(streamId)
+  }
+
+  /** An entry with its large values back in their places. */
+  resolve(streamId: string, entry: Entry): Promise<Entry> {
+    return this.#ask(() => resolve(this.store, streamId, entry))
+  }
+
+  /** The bytes of a large value: JSON text. */
+  blob(streamId: string, hash: string): Promise<Uint8Array | undefined> {
+    return this.#ask(() => this.store.getBlob(streamId, hash))
+  }
+
+  /** Drops old entries, behind a snapshot, as far as nothing needs them (law 12); tells the floor. */
+  trimStream(streamId: string, retention: Retention): Promise<number> {
+    return trim(this.store, this.#past, this.#ask, streamId, retention)
+  }
+
+  /** Removes a log that nothing has happened to for so long, unless a run is open or asked for (law 12); tells whether it did. */
+  async expireStream(streamId: string, idleMs: number): Promise<boolean> {
+    const page = await this.#past.head(streamId)
+    if (page === undefined || page.clock - page.touchedAt < idleMs) return false
+    const { run, requests } = ticketOf(page.ticket)
+    if (run !== null || requests.length > 0) return false
+    return this.#ask(() => this.store.remove(streamId, page.version))
+  }
+
+  /** Removes all there is of a log; false if there was none. */
+  deleteStream(streamId: string): Promise<boolean> {
+    return this.#ask(() => this.store.remove(streamId))
+  }
+
+  /** Closes the writers of this manager, and lets their logs go; the store stays open. */
+  async close(): Promise<void> {
+    await this.#claims.close()
+  }
+
+  #reader(streamId: string, options: ReadFrom): BatchReader {
+    const { after, fromSequence, ...rest } = options
+    const place = after ?? fromSequence
+    const from: Cursor | UnprovenCursor = place === undefined ? { sequence: 0 } : decodeCursor(place)
+    const { store, timers, patienceMs } = this.#settings
+    const source = { store, timers, patienceMs, streamId, tail: this.#tail(streamId) }
+    return new BatchReader(source, { ...rest, after: from })
+  }
+
+  /** One tail a log, for as long as it has readers here. */
+  #tail(streamId: string): Tail {
+    const { store, timers, patienceMs } = this.#settings
+    const there = this.#tails.get(streamId)
+    if (there) return there
+    const tail = new Tail(store, streamId, timers, patienceMs, () => this.#tails.delete(streamId))
+    this.#tails.set(streamId, tail)
+    return tail
+  }
+
+  #decide(streamId: string, build: Parameters<Writer['decide']>[0]): Promise<Accepted | undefined> {
+    return this.#claims.with(streamId, writer => writer.decide(build))
+  }
+
+  /** The output of a run, or that it is too large: an end is never refused (law 6). */
+  #output(output: Json | undefined): Chunk[] {
+    if (output === undefined) return []
+    const chunk: Chunk = { type: 'output', output }
+    const bytes = Buffer.byteLength(JSON.stringify(chunk))
+    if (bytes <= this.#settings.maxEntryBytes / 2) return [chunk]
+    return [
+      { type: 'error', code: 'too-large', message: `the output of ${bytes} bytes was left out`, recoverable: true },
+    ]
+  }
+
+  async #requestCut(
+    streamId: string,
+    step: number,
+    ofRun: string | undefined,
+    runId: string,
+  ): Promise<CutRequest | undefined> {
+    const { toSequence, program, head } = await endOfStep(this.#past, streamId, step, ofRun)
+    if (toSequence === head) return undefined
+    const cut = { toSequence, reason: `cleanup to step ${step}` }
+    const done = await this.append(streamId, this.owner, { type: 'run-requested', runId, program, cut })
+    if (done.outcome !== 'refused') return { runId, toSequence }
+    throw new LogError('refused', `the cut at ${toSequence} was refused: ${done.reason}`)
+  }
+
+  /** The message that a request brings along. */
+  async #requestedMessage(streamId: string, runId: string): Promise<Chunk | undefined> {
+    const found = await this.#ask(() => this.store.find(streamId, requestKey(runId)))
+    let message: Chunk | undefined
+    if (found) {
+      await this.#past.each(streamId, found.first - 1, found.last, entries => {
+        for (const { chunk } of entries) {
+          if (isRunRequested(chunk) && chunk.message) message = { type: 'message', ...chunk.message }
+        }
+      })
+    }
+    return message
+  }
+
+  readonly #ask = <T>(ask: () => Promise<T>): Promise<T> => {
+    return patiently(this.#settings.timers, this.#settings.patienceMs, ask)
+  }
+}

@@ -1,0 +1,138 @@
+// The log's past: its entries, the view and the ticket at a place, from the nearest snapshot on.
+
+import {
+  type Cursor,
+  type Entry,
+  encodeCursor,
+  FOLD_VERSION,
+  type Fold,
+  foldLog,
+  isRewind,
+  type View,
+} from '@millrace/protocol'
+import { decodeBatch } from '../entry.ts'
+import { LogError } from '../error.ts'
+import type { LogStore, Page } from '../store.ts'
+import { advance, EMPTY_TICKET, type Ticket } from '../ticket/ticket.ts'
+import { PAGE } from './tail.ts'
+
+/** A log at one place. */
+export interface Past {
+  readonly fold: Fold
+  readonly ticket: Ticket
+  readonly cursor: Cursor
+}
+
+interface Snapshot {
+  readonly sequence: number
+  readonly mark: string
+  readonly view: View
+  readonly ticket: Ticket
+}
+
+/** How many snapshots a log keeps: a rewind goes back to before some of them. */
+const KEPT_SNAPSHOTS = 8
+
+export class PastReader {
+  readonly #store: LogStore
+  readonly #ask: <T>(ask: () => Promise<T>) => Promise<T>
+
+  constructor(store: LogStore, ask: <T>(ask: () => Promise<T>) => Promise<T>) {
+    this.#store = store
+    this.#ask = ask
+  }
+
+  /** The head of a log, without its entries. */
+  head(streamId: string): Promise<Page | undefined> {
+    return this.#ask(() => this.#store.read(streamId, { sequence: 0 }, { batches: 0, bytes: 0 }))
+  }
+
+  /** Calls back with the entries of `(after, to]`, page by page; throws where they are not all there. */
+  async each(
+    streamId: string,
+    after: number,
+    to: number,
+    call: (entries: Entry[], mark: string) => void,
+  ): Promise<void> {
+    for (let at = after; at < to; ) {
+      const page = await this.#ask(() => this.#store.read(streamId, { sequence: at }, PAGE))
+      const last = page?.batches.at(-1)
+      if (page === undefined || page.truncated !== null || last === undefined) {
+        throw new LogError(
+          'truncated',
+          `the log ${streamId} holds nothing after ${at}: it was trimmed or removed meanwhile`,
+        )
+      }
+      for (const batch of page.batches) {
+        if (batch.first > to) break
+        const entries = decodeBatch(batch).filter(({ sequence }) => sequence > at && sequence <= to)
+        if (entries.length > 0) call(entries, batch.mark)
+      }
+      at = last.last
+    }
+  }
+
+  /** The log as it stood at a place, which is its head if none is named. */
+  async at(streamId: string, sequence?: number): Promise<Past> {
+    const page = await this.head(streamId)
+    if (page === undefined) throw new LogError('absent', `there is no log ${streamId}`)
+    const at = sequence ?? page.head
+    if (at > page.head) throw new LogError('invalid', `the log ${streamId} has ${page.head} entries, and none at ${at}`)
+    for (let bound = at; ; ) {
+      const from = await this.#snapshot(streamId, bound)
+      if (from === undefined && page.floor > 0) {
+        throw new LogError(
+          'truncated',
+          `the log ${streamId} is trimmed up to ${page.floor}, and has no snapshot at or below ${bound}`,
+        )
+      }
+      const entries: Entry[] = []
+      let ticket = from?.ticket ?? EMPTY_TICKET
+      let epoch = page.head === at ? page.mark : (from?.mark ?? '0')
+      await this.each(streamId, from?.sequence ?? 0, at, (batch, mark) => {
+        for (const entry of batch) entries.push(entry)
+        ticket = advance(ticket, batch)
+        epoch = mark
+      })
+      // A rewind to before the snapshot needs an older one.
+      const lowest = entries.reduce((low, { chunk }) => (isRewind(chunk) ? Math.min(low, chunk.toSequence) : low), at)
+      if (from === undefined || lowest >= from.sequence) {
+        const fold = foldLog(entries, {}, from?.view)
+        return { fold, ticket, cursor: { sequence: at, incarnation: page.incarnation, epoch } }
+      }
+      bound = lowest
+    }
+  }
+
+  /** Stores a snapshot of the log at a place, its head if none is named; tells where that is. */
+  async keep(streamId: string, sequence?: number): Promise<string> {
+    const { fold, ticket, cursor } = await this.at(streamId, sequence)
+    const body = JSON.stringify({ view: fold.view(), ticket })
+    const snapshot = { sequence: cursor.sequence, mark: cursor.epoch, version: FOLD_VERSION, body }
+    await this.#ask(() => this.#store.putSnapshot(streamId, snapshot, KEPT_SNAPSHOTS))
+    return encodeCursor(cursor)
+  }
+
+  /** The newest snapshot at or below a place that this version of the fold made and that the log still proves. */
+  async #snapshot(streamId: string, atMost: number): Promise<Snapshot | undefined> {
+    for (let bound = atMost; bound > 0; ) {
+      const found = await this.#ask(() => this.#store.getSnapshot(streamId, bound))
+      if (found === undefined) return undefined
+      const { sequence, mark, version, body } = found
+      if (version === FOLD_VERSION && (await this.#isProven(streamId, sequence, mark))) {
+        const { view, ticket } = JSON.parse(body) as { view: View; ticket: Ticket }
+        return { sequence, mark, view, ticket }
+      }
+      bound = sequence - 1
+    }
+    return undefined
+  }
+
+  async #isProven(streamId: string, sequence: number, epoch: string): Promise<boolean> {
+    const page = await this.head(streamId)
+    if (page === undefined) return false
+    const cursor = { sequence, incarnation: page.incarnation, epoch }
+    const proof = await this.#ask(() => this.#store.read(streamId, cursor, { batches: 0, bytes: 0 }))
+    return proof?.truncated === null
+  }
+}

@@ -1,0 +1,61 @@
+// How far a log may be trimmed (law 12): never past the start of an unfinished run, nor past a request that waits, nor past where one of them
+// cuts; and never without a snapshot at the new floor.
+
+import type { Entry, View } from '@millrace/protocol'
+import type { LogStore } from '../store.ts'
+import type { Ticket } from '../ticket/ticket.ts'
+import type { PastReader } from './past.ts'
+
+export interface Retention {
+  /** Entries older than this may go, by the store's clock, in milliseconds. */
+  readonly maxAgeMs?: number
+  /** Entries before the last so many may go. */
+  readonly maxEntries?: number
+}
+
+/** Drops what need not be kept; tells the floor. */
+export async function trim(
+  store: LogStore,
+  past: PastReader,
+  ask: <T>(ask: () => Promise<T>) => Promise<T>,
+  streamId: string,
+  { maxAgeMs, maxEntries }: Retention,
+): Promise<number> {
+  const page = await past.head(streamId)
+  if (page === undefined) return 0
+  const { fold, ticket } = await past.at(streamId, page.head)
+  const wished = Math.max(
+    maxEntries === undefined ? 0 : page.head - maxEntries,
+    maxAgeMs === undefined ? 0 : await lastBefore(past, streamId, page, page.clock - maxAgeMs),
+  )
+  const floor = Math.min(wished, keptFrom(fold.view(), ticket) - 1)
+  if (floor <= page.floor) return page.floor
+  await past.keep(streamId, floor)
+  await ask(() => store.trim(streamId, floor))
+  return floor
+}
+
+/** The first sequence that is still needed. */
+function keptFrom({ runs, requests }: View, ticket: Ticket): number {
+  const isOpen = (status: string) => status === 'running' || status === 'paused'
+  return Math.min(
+    Number.POSITIVE_INFINITY,
+    ...runs.filter(({ status }) => isOpen(status)).map(({ at }) => at),
+    ...requests.filter(({ status }) => status === 'waiting').map(({ at }) => at),
+    ...ticket.requests.flatMap(({ cut }) => (cut ? [cut.toSequence + 1] : [])),
+  )
+}
+
+/** The last sequence that was written before a time. */
+async function lastBefore(
+  past: PastReader,
+  streamId: string,
+  { floor, head }: { floor: number; head: number },
+  time: number,
+): Promise<number> {
+  let last = floor
+  await past.each(streamId, floor, head, (entries: Entry[]) => {
+    for (const { timestamp, sequence } of entries) if (timestamp < time) last = sequence
+  })
+  return last
+}

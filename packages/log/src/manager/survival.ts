@@ -1,0 +1,109 @@
+// What of a log survives its discards and rewinds. A reader that comes late is shown just that; one that had read what was taken back is
+// told (the guarantee G4 of the Helix pages, here on every store alike).
+
+import { type Entry, isGuest, isWord, type WriterOrigin } from '@millrace/protocol'
+
+type Range = [first: number, last: number]
+
+/** A discard or rewind, and what it took back. */
+export interface Cut {
+  /** Where the discard or rewind stands. */
+  readonly at: number
+  /** The first entry that it took back. */
+  readonly from: number
+  /** The last step that it left whole. */
+  readonly step: number
+}
+
+interface OpenDraft {
+  readonly origin: WriterOrigin
+  readonly words: Range[]
+}
+
+const nameOf = ({ runId, lane, agentId }: WriterOrigin): string => JSON.stringify([runId, lane, agentId])
+
+export class Survival {
+  readonly #drafts = new Map<string, OpenDraft>()
+  readonly #cuts = new Map<number, Cut>()
+  /** What discards took back, one entry after the other. */
+  readonly #words = new Set<number>()
+  readonly #rewound: Range[] = []
+  /** The root agents' checkpoints, so that a rewind can say which step it goes back to. */
+  readonly #steps: { readonly at: number; readonly step: number }[] = []
+
+  /** Takes an entry into account. */
+  add(entry: Entry): void {
+    const { origin, chunk, sequence } = entry
+    if (isGuest(origin)) return
+    if (isWord(chunk)) {
+      this.#word(origin, sequence)
+      return
+    }
+    switch (chunk.type) {
+      case 'checkpoint-created':
+        this.#drafts.delete(nameOf(origin))
+        if (origin.agentId === origin.runId) this.#steps.push({ at: sequence, step: origin.step })
+        break
+      case 'subagent-end':
+        this.#seal(({ runId, agentId }) => runId === origin.runId && agentId === chunk.agentId)
+        break
+      case 'run-finished':
+        this.#seal(({ runId }) => runId === origin.runId)
+        break
+      case 'step-discarded':
+        this.#discard(origin, sequence)
+        break
+      case 'rewind': {
+        const { toSequence } = chunk
+        if (toSequence >= sequence) break
+        const step = this.#steps.findLast(({ at }) => at <= toSequence)?.step ?? 0
+        this.#cuts.set(sequence, { at: sequence, from: toSequence + 1, step })
+        this.#rewound.push([toSequence + 1, sequence])
+        break
+      }
+      default:
+    }
+  }
+
+  #word(origin: WriterOrigin, sequence: number): void {
+    const name = nameOf(origin)
+    const draft = this.#drafts.get(name) ?? { origin, words: [] }
+    this.#drafts.set(name, draft)
+    const last = draft.words.at(-1)
+    if (last?.[1] === sequence - 1) last[1] = sequence
+    else draft.words.push([sequence, sequence])
+  }
+
+  #seal(isOf: (origin: WriterOrigin) => boolean): void {
+    for (const [name, { origin }] of this.#drafts) if (isOf(origin)) this.#drafts.delete(name)
+  }
+
+  #discard(origin: WriterOrigin, at: number): void {
+    const name = nameOf(origin)
+    const words = this.#drafts.get(name)?.words ?? []
+    this.#drafts.delete(name)
+    for (const [first, last] of words)
+      for (let sequence = first; sequence <= last; sequence++) this.#words.add(sequence)
+    // A discard of nothing takes nothing from anybody.
+    this.#cuts.set(at, { at, from: words[0]?.[0] ?? at, step: Math.max(0, origin.step - 1) })
+  }
+
+  /** A run's open drafts: who wrote their first word, and where. */
+  openDrafts(runId: string): { readonly origin: WriterOrigin; readonly from: number }[] {
+    const open = [...this.#drafts.values()].filter(({ origin }) => origin.runId === runId)
+    return open.map(({ origin, words }) => ({ origin, from: (words[0] as Range)[0] }))
+  }
+
+  /** The cut that an entry makes, if it makes one. */
+  cutAt(sequence: number): Cut | undefined {
+    return this.#cuts.get(sequence)
+  }
+
+  /** Whether what an entry said was taken back. */
+  isTaken({ sequence, origin, chunk }: Entry): boolean {
+    if (this.#words.has(sequence)) return true
+    // What people asked for stays; their answers go with what they answered.
+    if (isGuest(origin) && (chunk.type === 'run-requested' || chunk.type === 'stop-requested')) return false
+    return this.#rewound.some(([first, last]) => first <= sequence && sequence <= last)
+  }
+}

@@ -1,0 +1,185 @@
+// The end of a log as this process sees it: one watch, one read and one decoding for all readers of that log here. It keeps the last few batches; a
+// reader that is further behind reads for itself, so a slow one costs nobody else anything (law 8).
+
+import type { Cursor, Entry } from '@millrace/protocol'
+import { decodeBatch } from '../entry.ts'
+import type { LogHead, LogStore, StoredBatch } from '../store.ts'
+import { type Ticket, ticketOf } from '../ticket/ticket.ts'
+import { patiently } from './appender.ts'
+import type { Timers } from './timers.ts'
+
+/** A batch, decoded; readers share it and leave it as it is. */
+export interface TailBatch {
+  readonly first: number
+  readonly last: number
+  readonly mark: string
+  readonly entries: readonly Entry[]
+  readonly length: number
+}
+
+/** What is known of a log at one moment. */
+export interface Known {
+  readonly head: number
+  readonly incarnation: string
+  readonly ticket: Ticket
+}
+
+const MAX_BATCHES = 1024
+const MAX_LENGTH = 1024 * 1024
+export const PAGE = { batches: 2048, bytes: MAX_LENGTH }
+
+/** Decodes a batch of a page. */
+export function decode(batch: StoredBatch): TailBatch {
+  const { first, last, mark, body } = batch
+  return { first, last, mark, entries: decodeBatch(batch), length: body.length }
+}
+
+export const knownOf = ({ head, incarnation, ticket }: LogHead): Known => {
+  return { head, incarnation, ticket: ticketOf(ticket) }
+}
+
+export class Tail {
+  readonly #store: LogStore
+  readonly #streamId: string
+  readonly #timers: Timers
+  readonly #patienceMs: number
+  readonly #onIdle: () => void
+  readonly #waiting = new Set<(error?: unknown) => void>()
+  #readers = 0
+  #unwatch: (() => void) | undefined
+  #batches: TailBatch[] = []
+  #length = 0
+  /** Up to where this tail has read; undefined before its first reader is caught up, and after what it had no longer holds. */
+  #cursor: Cursor | undefined
+  #known: Known | undefined
+  #isDirty = false
+  #isPulling = false
+
+  constructor(store: LogStore, streamId: string, timers: Timers, patienceMs: number, onIdle: () => void) {
+    this.#store = store
+    this.#streamId = streamId
+    this.#timers = timers
+    this.#patienceMs = patienceMs
+    this.#onIdle = onIdle
+  }
+
+  /** Counts a reader in; the last one that leaves takes the watch along. */
+  join(): () => void {
+    if (this.#readers++ === 0) this.#unwatch = this.#store.watch(this.#streamId, () => this.#wake())
+    let hasLeft = false
+    return () => {
+      if (hasLeft) return
+      hasLeft = true
+      if (--this.#readers > 0) return
+      this.#unwatch?.()
+      this.#forget()
+      this.#onIdle()
+    }
+  }
+
+  /** The log as this tail last read it. */
+  get known(): Known | undefined {
+    return this.#known
+  }
+
+  /** The batches after a place, if they are here; undefined if not, and then a reader reads for itself. */
+  after(cursor: Cursor): readonly TailBatch[] | undefined {
+    const own = this.#cursor
+    if (own === undefined || own.incarnation !== cursor.incarnation || cursor.sequence > own.sequence) return undefined
+    if (cursor.sequence === own.sequence) return cursor.epoch === own.epoch ? [] : undefined
+    const batches = this.#batches
+    let from = batches.length
+    while (from > 0 && (batches[from - 1] as TailBatch).last > cursor.sequence) from--
+    const before = batches[from - 1]
+    // The place itself must be here too, to prove that what follows it here follows it there.
+    if (before?.last === cursor.sequence) return before.mark === cursor.epoch ? batches.slice(from) : undefined
+    const around = batches[from]
+    if (around === undefined || around.first > cursor.sequence || around.mark !== cursor.epoch) return undefined
+    return batches.slice(from)
+  }
+
+  /** A reader is caught up here: from here on this tail reads for it. */
+  follow(cursor: Cursor, known: Known): void {
+    if (this.#cursor !== undefined && this.#cursor.incarnation === cursor.incarnation) {
+      if (this.#cursor.sequence >= cursor.sequence) return
+      this.#wake()
+      return
+    }
+    this.#forget()
+    this.#cursor = cursor
+    this.#known = known
+  }
+
+  /** Calls back once when there may be more; an error if the log cannot be reached. */
+  onChange(call: (error?: unknown) => void): () => void {
+    this.#waiting.add(call)
+    if (this.#isDirty) void this.#pull()
+    return () => this.#waiting.delete(call)
+  }
+
+  #wake(): void {
+    this.#isDirty = true
+    if (this.#waiting.size > 0) void this.#pull()
+  }
+
+  async #pull(): Promise<void> {
+    if (this.#isPulling) return
+    this.#isPulling = true
+    try {
+      while (this.#isDirty && this.#waiting.size > 0) {
+        this.#isDirty = false
+        await this.#read()
+        this.#tell()
+      }
+    } catch (error) {
+      this.#isDirty = true
+      this.#forget()
+      this.#tell(error)
+    } finally {
+      this.#isPulling = false
+    }
+  }
+
+  async #read(): Promise<void> {
+    const cursor = this.#cursor
+    // Nobody has been caught up yet: each reader looks for itself.
+    if (cursor === undefined) return
+    const page = await patiently(this.#timers, this.#patienceMs, () => this.#store.read(this.#streamId, cursor, PAGE))
+    if (this.#cursor !== cursor) return
+    if (page === undefined || page.truncated !== null) {
+      // Each reader finds out for itself what that means for its own place.
+      this.#forget()
+      return
+    }
+    this.#known = knownOf(page)
+    for (const batch of page.batches) this.#push(decode(batch), page.incarnation)
+    if (this.#cursor.sequence < page.head) this.#isDirty = true
+  }
+
+  #push(batch: TailBatch, incarnation: string): void {
+    this.#batches.push(batch)
+    this.#length += batch.length
+    this.#cursor = { sequence: batch.last, incarnation, epoch: batch.mark }
+    let drop = 0
+    while (
+      this.#batches.length - drop > MAX_BATCHES ||
+      (this.#length > MAX_LENGTH && drop < this.#batches.length - 1)
+    ) {
+      this.#length -= (this.#batches[drop] as TailBatch).length
+      drop++
+    }
+    if (drop > 0) this.#batches.splice(0, drop)
+  }
+
+  #tell(error?: unknown): void {
+    const waiting = [...this.#waiting]
+    this.#waiting.clear()
+    for (const call of waiting) call(error)
+  }
+
+  #forget(): void {
+    this.#batches = []
+    this.#length = 0
+    this.#cursor = this.#known = undefined
+  }
+}

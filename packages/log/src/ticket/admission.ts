@@ -1,0 +1,127 @@
+// What a guest may append, decided on the ticket: is that pending open, of that kind, for that call? What is not legitimate never enters
+// the log.
+
+import { type Chunk, checkChunk, isGuestChunk } from '@millrace/protocol'
+import type { NewEntry } from '../entry.ts'
+import { LogError } from '../error.ts'
+import { claimant, pendingKey, type Ticket, type TicketPending } from './ticket.ts'
+
+/**
+ * Why a guest's entry does not fit. `already-settled`: somebody was first; `late`: its deadline has passed; `unknown`: there is no such pending;
+ * `unapproved`: the call still waits for its approval; `claimed`: another has taken the call upon itself; `ended`: there is no such run or request to stop;
+ * `busy`: a run is open or asked for; `cut-waiting`: another cut waits already; `gone`: nothing can be cut there; `full`: too many requests wait.
+ */
+export type Refusal =
+  | 'already-settled'
+  | 'late'
+  | 'unknown'
+  | 'unapproved'
+  | 'claimed'
+  | 'ended'
+  | 'busy'
+  | 'cut-waiting'
+  | 'gone'
+  | 'full'
+
+/** What the ticket may hold of requests; what it may hold of pendings is bounded where they are opened. */
+const MAX_REQUESTS = 32
+const MAX_ID_LENGTH = 512
+/** The longest time for which a client may take a call upon itself, in milliseconds. */
+const MAX_CLAIM = 3_600_000
+
+/** Throws where a guest could never append this chunk, whatever the ticket says. */
+export function checkGuestChunk(chunk: Chunk): void {
+  const problem = checkChunk(chunk)
+  if (problem !== undefined) throw new LogError('invalid', `chunk${problem}`)
+  if (!isGuestChunk(chunk.type)) throw new LogError('invalid', `chunk ${chunk.type}: a guest may not append it`)
+  if (chunk.type === 'tool-output-available' && chunk.preliminary) {
+    throw new LogError(
+      'invalid',
+      'chunk tool-output-available.preliminary: a guest settles a call, progress is its writer’s',
+    )
+  }
+  for (const [name, value] of Object.entries(chunk)) {
+    const isId = name === 'program' || name === 'by' || /id$/i.test(name)
+    if (isId && typeof value === 'string' && (value === '' || value.length > MAX_ID_LENGTH)) {
+      throw new LogError(
+        'invalid',
+        `chunk ${chunk.type}.${name}: expected 1 to ${MAX_ID_LENGTH} characters, found ${value.length}`,
+      )
+    }
+  }
+  if (chunk.type === 'run-requested' && chunk.message?.messageId.includes('::')) {
+    throw new LogError('invalid', 'chunk run-requested.message.messageId: `::` marks the messages of agents')
+  }
+}
+
+/** Why a guest's entry is refused on this ticket at this time, if it is. */
+export function refusalOf(ticket: Ticket, { origin, chunk }: NewEntry, clock: number): Refusal | undefined {
+  switch (chunk.type) {
+    case 'tool-approval-response': {
+      const pending = find(ticket, 'approval', chunk.approvalId)
+      if (pending && pending.toolCallId !== chunk.toolCallId) return 'unknown'
+      return missing(ticket, 'approval', chunk.approvalId, pending, clock)
+    }
+    case 'interrupt-response':
+      return missing(ticket, 'interrupt', chunk.interruptId, find(ticket, 'interrupt', chunk.interruptId), clock)
+    case 'tool-output-available':
+    case 'tool-output-error':
+      return ofCall(ticket, chunk.toolCallId, clock)
+    case 'tool-claimed': {
+      const refusal = ofCall(ticket, chunk.toolCallId, clock)
+      if (refusal) return refusal
+      const { claim } = find(ticket, 'client-tool', chunk.toolCallId) as TicketPending
+      const own = claim?.by === claimant(origin, chunk.by)
+      if (claim && !own && claim.until > clock) return 'claimed'
+      return chunk.until <= clock || chunk.until > clock + MAX_CLAIM ? 'late' : undefined
+    }
+    case 'stop-requested': {
+      if (ticket.run?.runId === chunk.runId) return ticket.stop ? 'already-settled' : undefined
+      return ticket.requests.some(({ runId }) => runId === chunk.runId) ? undefined : 'ended'
+    }
+    case 'run-requested': {
+      if (ticket.run?.runId === chunk.runId || ticket.last?.runId === chunk.runId) return 'already-settled'
+      const isBusy = ticket.run !== null || ticket.requests.length > 0
+      if (chunk.cut && ticket.requests.some(({ cut }) => cut !== undefined)) return 'cut-waiting'
+      if (isBusy && !chunk.cut && (chunk.whenBusy ?? 'reject') === 'reject') return 'busy'
+      return ticket.requests.length >= MAX_REQUESTS ? 'full' : undefined
+    }
+    default:
+      return 'unknown'
+  }
+}
+
+const find = ({ pendings }: Ticket, kind: TicketPending['kind'], id: string): TicketPending | undefined =>
+  pendings.find(pending => pending.kind === kind && pending.id === id)
+
+function missing(
+  { settled }: Ticket,
+  kind: TicketPending['kind'],
+  id: string,
+  pending: TicketPending | undefined,
+  clock: number,
+): Refusal | undefined {
+  if (pending === undefined) return settled.includes(pendingKey({ kind, id })) ? 'already-settled' : 'unknown'
+  return pending.deadline !== undefined && pending.deadline <= clock ? 'late' : undefined
+}
+
+/** A result is for a client tool, and never stands in for an approval of it. */
+function ofCall(ticket: Ticket, toolCallId: string, clock: number): Refusal | undefined {
+  const pending = find(ticket, 'client-tool', toolCallId)
+  const refusal = missing(ticket, 'client-tool', toolCallId, pending, clock)
+  if (refusal) return refusal
+  const asked = ticket.pendings.some(other => other.kind === 'approval' && other.toolCallId === toolCallId)
+  return asked ? 'unapproved' : undefined
+}
+
+/** The lane that a guest's entry belongs to, where it answers one. */
+export function placeOf(ticket: Ticket, chunk: Chunk): { runId?: string; lane?: string } {
+  const runId = ticket.run?.runId
+  const answered = ticket.pendings.find(({ id, kind }) => {
+    if (chunk.type === 'tool-approval-response') return kind === 'approval' && id === chunk.approvalId
+    if (chunk.type === 'interrupt-response') return kind === 'interrupt' && id === chunk.interruptId
+    return kind === 'client-tool' && id === (chunk as { toolCallId?: string }).toolCallId
+  })
+  if (answered && runId !== undefined) return { runId, lane: answered.lane }
+  return chunk.type === 'stop-requested' ? { runId: chunk.runId } : {}
+}

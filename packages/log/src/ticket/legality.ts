@@ -1,0 +1,46 @@
+// What a writer may append, decided on the ticket: one open run, one end of it, and a rewind only where a run begins (laws 3 and 7).
+
+import { isGuest } from '@millrace/protocol'
+import type { NewEntry } from '../entry.ts'
+import { advance, openedBy, pendingKey, type Ticket } from './ticket.ts'
+
+/** What a ticket may hold of pendings. */
+const MAX_PENDINGS = 256
+
+/** Says what is wrong with a writer's batch on this ticket, or nothing. */
+export function problemOf(ticket: Ticket, batch: readonly NewEntry[]): string | undefined {
+  let now = ticket
+  for (const [index, entry] of batch.entries()) {
+    const { origin, chunk } = entry
+    if (isGuest(origin)) return `a writer's entry cannot have a guest's origin`
+    const { run } = now
+    switch (chunk.type) {
+      case 'rewind':
+        if (run) return `rewind: run ${run.runId} is open, end it first`
+        if (index > 0 || batch[1]?.chunk.type !== 'run-started') {
+          return 'rewind: expected as the first entry of a batch, before the run-started of the next run'
+        }
+        break
+      case 'run-started':
+        if (run) return `run-started: run ${run.runId} is open, end it first`
+        if (now.last?.runId === origin.runId)
+          return `run-started: run ${origin.runId} has ended, start one with another id`
+        break
+      case 'run-requested':
+      case 'stop-requested':
+        break
+      default:
+        if (run?.runId !== origin.runId) {
+          return `${chunk.type}: run ${origin.runId} is not open, ${run ? `run ${run.runId} is` : 'start it first'}`
+        }
+    }
+    const opened = openedBy(chunk)
+    if (opened) {
+      if (now.pendings.length >= MAX_PENDINGS) return `${chunk.type}: a run may wait for ${MAX_PENDINGS} things at most`
+      const isThere = now.pendings.some(pending => pendingKey(pending) === pendingKey(opened))
+      if (isThere) return `${chunk.type}: ${opened.kind} ${opened.id} is open already`
+    }
+    now = advance(now, [entry])
+  }
+  return undefined
+}

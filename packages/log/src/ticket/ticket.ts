@@ -1,0 +1,225 @@
+// The ticket: what should happen next with a log. It is derived from the entries and stored with them; rebuilding it from them gives the
+// same (law 5). Nothing in it comes from a sequence or a timestamp, so that the next ticket is known before the append.
+
+import { type Chunk, isGuest, type RunStatus } from '@millrace/protocol'
+import type { NewEntry } from '../entry.ts'
+import type { Due, TicketRecord } from '../store.ts'
+
+/** Something that a lane waits for. */
+export interface TicketPending {
+  readonly kind: 'approval' | 'client-tool' | 'interrupt'
+  readonly id: string
+  /** Of an approval or a client tool. */
+  readonly toolCallId?: string
+  readonly lane: string
+  readonly agentId: string
+  /** By the store's clock. */
+  readonly deadline?: number
+  /** Who has taken a client tool upon itself, and until when. */
+  readonly claim?: { readonly by: string; readonly until: number }
+}
+
+/** A run that was asked for and did not start yet. */
+export interface TicketRequest {
+  readonly runId: string
+  readonly program: string
+  /** Where it cuts the session before it begins, and why. */
+  readonly cut?: { readonly toSequence: number; readonly reason: string }
+  /** Whether it stops the open run. */
+  readonly stops?: true
+}
+
+export interface Ticket {
+  readonly run: { readonly runId: string; readonly program: string; readonly paused: boolean } | null
+  /** Whether a lane of the open run can go on. */
+  readonly ready: boolean
+  /** Whether the open run was asked to stop. */
+  readonly stop: boolean
+  readonly pendings: readonly TicketPending[]
+  /** The pendings settled last, as `kind:id`, so that a second answer can be told from one to nothing. */
+  readonly settled: readonly string[]
+  readonly requests: readonly TicketRequest[]
+  /** How the latest run that ended did. */
+  readonly last: { readonly runId: string; readonly status: RunStatus } | null
+  /** How many discards and rewinds the log holds. */
+  readonly cuts: number
+}
+
+/** What the most tickets say: nothing. */
+export const EMPTY_TICKET: Ticket = {
+  run: null,
+  ready: false,
+  stop: false,
+  pendings: [],
+  settled: [],
+  requests: [],
+  last: null,
+  cuts: 0,
+}
+
+/** How many settled pendings a ticket remembers. */
+const MAX_SETTLED = 32
+
+/** The name of a pending among those of its ticket. */
+export const pendingKey = ({ kind, id }: Pick<TicketPending, 'kind' | 'id'>): string => `${kind}:${id}`
+
+/** The ticket after a batch; the same object where the batch says nothing about what should happen next. */
+export function advance(ticket: Ticket, batch: readonly NewEntry[]): Ticket {
+  let next = ticket
+  for (const entry of batch) next = advanceBy(next, entry)
+  return next
+}
+
+function advanceBy(ticket: Ticket, { origin, chunk }: NewEntry): Ticket {
+  switch (chunk.type) {
+    case 'run-requested': {
+      const stops = chunk.whenBusy === 'interrupt-previous'
+      const { runId, program, cut } = chunk
+      const request = { runId, program, ...(cut && { cut }), ...(stops && { stops }) }
+      return { ...ticket, requests: enqueue(ticket.requests, request) }
+    }
+    case 'run-started': {
+      const { runId } = origin
+      if (runId === undefined) return ticket
+      const requests = ticket.requests.filter(request => request.runId !== runId)
+      const run = { runId, program: chunk.program, paused: false }
+      return { ...ticket, run, ready: true, stop: false, pendings: [], requests }
+    }
+    case 'stop-requested':
+      if (ticket.run?.runId === chunk.runId) return { ...ticket, stop: true }
+      return { ...ticket, requests: ticket.requests.filter(({ runId }) => runId !== chunk.runId) }
+    case 'run-paused':
+      return ticket.run ? { ...ticket, run: { ...ticket.run, paused: true }, ready: false } : ticket
+    case 'run-resumed':
+      return ticket.run ? { ...ticket, run: { ...ticket.run, paused: false }, ready: true } : ticket
+    case 'executor-superseded':
+      // It says nothing new, and yet it is decided on the ticket: whoever takes over must have seen a stop.
+      return { ...ticket }
+    case 'run-finished': {
+      const { runId } = origin
+      if (runId === undefined || ticket.run?.runId !== runId) return ticket
+      const settled = remember(ticket.settled, ticket.pendings)
+      const last = { runId, status: chunk.status }
+      return { ...ticket, run: null, ready: false, stop: false, pendings: [], settled, last }
+    }
+    case 'step-discarded':
+    case 'rewind':
+      return { ...ticket, cuts: ticket.cuts + 1 }
+    case 'tool-claimed': {
+      const by = claimant(origin, chunk.by)
+      const pendings = ticket.pendings.map(pending =>
+        pending.kind === 'client-tool' && pending.id === chunk.toolCallId
+          ? { ...pending, claim: { by, until: chunk.until } }
+          : pending,
+      )
+      return { ...ticket, pendings }
+    }
+    case 'subagent-end':
+      return settle(ticket, ({ agentId }) => agentId === chunk.agentId)
+    default: {
+      const opened = openedBy(chunk)
+      if (opened && !isGuest(origin)) {
+        const { lane, agentId } = origin
+        return { ...ticket, pendings: [...ticket.pendings, { ...opened, lane, agentId }] }
+      }
+      const settles = settledBy(chunk)
+      return settles ? settle(ticket, settles) : ticket
+    }
+  }
+}
+
+/** Who a claim belongs to: a guest may work in several places, which tell themselves apart by `by`. */
+export const claimant = (origin: NewEntry['origin'], by: string | undefined): string =>
+  `${origin.guest ?? ''}/${by ?? ''}`
+
+/** Requests that stop the open run go before those that wait, in their own order. */
+function enqueue(requests: readonly TicketRequest[], request: TicketRequest): TicketRequest[] {
+  if (!isUrgent(request)) return [...requests, request]
+  return [...requests.filter(isUrgent), request, ...requests.filter(other => !isUrgent(other))]
+}
+
+/** Whether a request counts as a stop of the open run: one that cuts, or one that asks for it. */
+const isUrgent = ({ cut, stops }: TicketRequest): boolean => cut !== undefined || stops === true
+
+/** The pending that a writer's chunk opens, if it opens one. */
+export function openedBy(chunk: Chunk): Omit<TicketPending, 'lane' | 'agentId'> | undefined {
+  switch (chunk.type) {
+    case 'tool-approval-request':
+      return { kind: 'approval', id: chunk.approvalId, toolCallId: chunk.toolCallId, ...deadlineOf(chunk) }
+    case 'tool-input-available':
+      if (chunk.executor !== 'client') return undefined
+      return { kind: 'client-tool', id: chunk.toolCallId, toolCallId: chunk.toolCallId, ...deadlineOf(chunk) }
+    case 'interrupt':
+      return { kind: 'interrupt', id: chunk.interruptId, ...deadlineOf(chunk) }
+    default:
+      return undefined
+  }
+}
+
+const deadlineOf = ({ deadline }: { deadline?: number }): { deadline?: number } =>
+  deadline === undefined ? {} : { deadline }
+
+/** Which pendings a chunk settles, if it can settle any. */
+function settledBy(chunk: Chunk): ((pending: TicketPending) => boolean) | undefined {
+  switch (chunk.type) {
+    case 'tool-approval-response':
+      // What was denied will not run: nobody need wait for its output.
+      return ({ kind, id, toolCallId }) =>
+        (kind === 'approval' && id === chunk.approvalId) ||
+        (kind === 'client-tool' && toolCallId === chunk.toolCallId && !chunk.approved)
+    case 'tool-output-available':
+      return chunk.preliminary ? undefined : ({ toolCallId }) => toolCallId === chunk.toolCallId
+    case 'tool-output-error':
+    case 'tool-output-denied':
+      return ({ toolCallId }) => toolCallId === chunk.toolCallId
+    case 'interrupt-response':
+      return ({ kind, id }) => kind === 'interrupt' && id === chunk.interruptId
+    default:
+      return undefined
+  }
+}
+
+/** Takes pendings away; a lane that waits for nothing more can go on. */
+function settle(ticket: Ticket, settles: (pending: TicketPending) => boolean): Ticket {
+  const done = ticket.pendings.filter(settles)
+  if (done.length === 0) return ticket
+  const pendings = ticket.pendings.filter(pending => !settles(pending))
+  const waits = (lane: TicketPending) => pendings.some(p => p.lane === lane.lane && p.agentId === lane.agentId)
+  const ready = ticket.ready || done.some(pending => !waits(pending))
+  return { ...ticket, pendings, ready, settled: remember(ticket.settled, done) }
+}
+
+function remember(settled: readonly string[], done: readonly TicketPending[]): readonly string[] {
+  return done.length === 0 ? settled : [...settled, ...done.map(pendingKey)].slice(-MAX_SETTLED)
+}
+
+/** Whether the open run must end: it was asked to stop, or a request that stops it waits. */
+export const mustStop = ({ run, stop, requests }: Ticket): boolean =>
+  run !== null && (stop || (requests[0] !== undefined && isUrgent(requests[0])))
+
+/** When somebody should drive the log, and who may. */
+export function dueOf(ticket: Ticket): Due {
+  const { run, ready, pendings, requests } = ticket
+  if (run === null) return requests[0] ? { at: 'now', program: requests[0].program } : { at: null, program: null }
+  // A run that nobody here can drive can still be ended by anyone.
+  if (mustStop(ticket)) return { at: 'now', program: null }
+  if (ready) return { at: 'now', program: run.program }
+  const deadlines = pendings.flatMap(({ deadline }) => deadline ?? [])
+  return { at: deadlines.length > 0 ? Math.min(...deadlines) : null, program: run.program }
+}
+
+/** A ticket as a store keeps it. */
+export const recordOf = (ticket: Ticket): TicketRecord => ({ state: JSON.stringify(ticket), due: dueOf(ticket) })
+
+/** Reads a store's text of a ticket. */
+export const ticketOf = (state: string): Ticket => (state === '' ? EMPTY_TICKET : (JSON.parse(state) as Ticket))
+
+/** What a log is doing: what its latest run does. */
+export type StreamStatus = 'active' | 'paused' | 'ended' | 'failed'
+
+/** The log's status, which is its latest run's. */
+export function statusOf({ run, last }: Ticket): StreamStatus {
+  if (run) return run.paused ? 'paused' : 'active'
+  if (last === null) return 'active'
+  return last.status === 'failed' ? 'failed' : 'ended'
+}
