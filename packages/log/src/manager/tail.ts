@@ -24,9 +24,11 @@ export interface Known {
   readonly ticket: Ticket
 }
 
-const MAX_BATCHES = 1024
-const MAX_LENGTH = 1024 * 1024
-export const PAGE = { batches: 2048, bytes: MAX_LENGTH }
+/** What a reader reads at once for itself. */
+export const PAGE = { batches: 2048, bytes: 1024 * 1024 }
+/** What a tail reads at once, and keeps until it reads on; and what it keeps of what it read before, for readers that are a little behind. */
+const FRESH = { batches: 256, bytes: 256 * 1024 }
+const KEPT = { batches: 64, bytes: 64 * 1024 }
 
 /** Decodes a batch of a page. */
 export function decode(batch: StoredBatch): TailBatch {
@@ -144,7 +146,7 @@ export class Tail {
     const cursor = this.#cursor
     // Nobody has been caught up yet: each reader looks for itself.
     if (cursor === undefined) return
-    const page = await patiently(this.#timers, this.#patienceMs, () => this.#store.read(this.#streamId, cursor, PAGE))
+    const page = await patiently(this.#timers, this.#patienceMs, () => this.#store.read(this.#streamId, cursor, FRESH))
     if (this.#cursor !== cursor) return
     if (page === undefined || page.truncated !== null) {
       // Each reader finds out for itself what that means for its own place.
@@ -152,19 +154,18 @@ export class Tail {
       return
     }
     this.#known = knownOf(page)
-    for (const batch of page.batches) this.#push(decode(batch), page.incarnation)
+    this.#shorten()
+    for (const batch of page.batches) {
+      this.#batches.push(decode(batch))
+      this.#length += batch.body.length
+      this.#cursor = { sequence: batch.last, incarnation: page.incarnation, epoch: batch.mark }
+    }
     if (this.#cursor.sequence < page.head) this.#isDirty = true
   }
 
-  #push(batch: TailBatch, incarnation: string): void {
-    this.#batches.push(batch)
-    this.#length += batch.length
-    this.#cursor = { sequence: batch.last, incarnation, epoch: batch.mark }
+  #shorten(): void {
     let drop = 0
-    while (
-      this.#batches.length - drop > MAX_BATCHES ||
-      (this.#length > MAX_LENGTH && drop < this.#batches.length - 1)
-    ) {
+    while (this.#batches.length - drop > KEPT.batches || this.#length > KEPT.bytes) {
       this.#length -= (this.#batches[drop] as TailBatch).length
       drop++
     }

@@ -152,10 +152,9 @@ export class Writer {
     try {
       if (!this.signal.aborted) await this.flush()
     } finally {
-      const isHeld = !this.signal.aborted
       this.#stop(new LogError('closed', 'the writer was closed: make another one'))
       // A lease that cannot be released runs out.
-      if (isHeld) await this.#settings.store.release(this.streamId, this.epoch).catch(() => {})
+      await this.#settings.store.release(this.streamId, this.epoch).catch(() => {})
     }
   }
 
@@ -200,8 +199,13 @@ export class Writer {
     }
     return this.#exclusively(async () => {
       await this.#drain()
-      const result = await this.#try(slot)
-      return result ?? { outcome: 'moved', ticket: this.ticket }
+      for (;;) {
+        const isDecision = advance(this.ticket, entries) !== this.ticket
+        const done = await this.#try(slot)
+        if (done) return done
+        // Only what begins the run was decided on the ticket: that is decided again.
+        if (isDecision) return { outcome: 'moved', ticket: this.ticket }
+      }
     })
   }
 

@@ -6,6 +6,7 @@ import { advance, openedBy, pendingKey, type Ticket } from './ticket.ts'
 
 /** What a ticket may hold of pendings. */
 const MAX_PENDINGS = 256
+const MAX_ID_LENGTH = 512
 
 /** Says what is wrong with a writer's batch on this ticket, or nothing. */
 export function problemOf(ticket: Ticket, batch: readonly NewEntry[]): string | undefined {
@@ -37,6 +38,9 @@ export function problemOf(ticket: Ticket, batch: readonly NewEntry[]): string | 
     const opened = openedBy(chunk)
     if (opened) {
       if (now.pendings.length >= MAX_PENDINGS) return `${chunk.type}: a run may wait for ${MAX_PENDINGS} things at most`
+      if (opened.id.length > MAX_ID_LENGTH || (opened.toolCallId?.length ?? 0) > MAX_ID_LENGTH) {
+        return `${chunk.type}: an id may have ${MAX_ID_LENGTH} characters at most`
+      }
       const isThere = now.pendings.some(pending => pendingKey(pending) === pendingKey(opened))
       if (isThere) return `${chunk.type}: ${opened.kind} ${opened.id} is open already`
     }
