@@ -51,6 +51,8 @@ export class Tail {
   #unwatch: (() => void) | undefined
   #batches: TailBatch[] = []
   #length = 0
+  /** The place just before the first batch that is kept. */
+  #base: { readonly sequence: number; readonly epoch: string } | undefined
   /** Up to where this tail has read; undefined before its first reader is caught up, and after what it had no longer holds. */
   #cursor: Cursor | undefined
   #known: Known | undefined
@@ -92,12 +94,16 @@ export class Tail {
     const batches = this.#batches
     let from = batches.length
     while (from > 0 && (batches[from - 1] as TailBatch).last > cursor.sequence) from--
+    // The place itself must be known here, to prove that what follows it here follows it there.
+    const around = batches[from] as TailBatch
     const before = batches[from - 1]
-    // The place itself must be here too, to prove that what follows it here follows it there.
-    if (before?.last === cursor.sequence) return before.mark === cursor.epoch ? batches.slice(from) : undefined
-    const around = batches[from]
-    if (around === undefined || around.first > cursor.sequence || around.mark !== cursor.epoch) return undefined
-    return batches.slice(from)
+    const epoch =
+      around.first <= cursor.sequence ? around.mark : before ? before.mark : this.#epochOfBase(cursor.sequence)
+    return epoch === cursor.epoch ? batches.slice(from) : undefined
+  }
+
+  #epochOfBase(sequence: number): string | undefined {
+    return this.#base?.sequence === sequence ? this.#base.epoch : undefined
   }
 
   /** A reader is caught up here: from here on this tail reads for it. */
@@ -108,7 +114,7 @@ export class Tail {
       return
     }
     this.#forget()
-    this.#cursor = cursor
+    this.#cursor = this.#base = cursor
     this.#known = known
   }
 
@@ -166,8 +172,9 @@ export class Tail {
   #shorten(): void {
     let drop = 0
     while (this.#batches.length - drop > KEPT.batches || this.#length > KEPT.bytes) {
-      this.#length -= (this.#batches[drop] as TailBatch).length
-      drop++
+      const { last, mark, length } = this.#batches[drop++] as TailBatch
+      this.#length -= length
+      this.#base = { sequence: last, epoch: mark }
     }
     if (drop > 0) this.#batches.splice(0, drop)
   }
@@ -181,6 +188,6 @@ export class Tail {
   #forget(): void {
     this.#batches = []
     this.#length = 0
-    this.#cursor = this.#known = undefined
+    this.#cursor = this.#base = this.#known = undefined
   }
 }
