@@ -7,13 +7,20 @@
 
 import type { Case } from './case.ts'
 import { due } from './due.ts'
+import { forking } from './forking.ts'
+import { keeping } from './keeping.ts'
 import { keys } from './keys.ts'
 import { leases } from './leases.ts'
+import { listing } from './listing.ts'
 import { order } from './order.ts'
 import { outcomes } from './outcomes.ts'
 import { reading } from './reading.ts'
 import { regress } from './regress.ts'
+import { removal } from './removal.ts'
+import { restarts } from './restarts.ts'
+import { texts } from './texts.ts'
 import { tickets } from './tickets.ts'
+import { trimming } from './trimming.ts'
 import { watching } from './watching.ts'
 
 export type { Case, Subject } from './case.ts'
@@ -30,4 +37,11 @@ export const contract: readonly Case[] = [
   ...leases,
   ...regress,
   ...due,
+  ...keeping,
+  ...trimming,
+  ...forking,
+  ...listing,
+  ...removal,
+  ...texts,
+  ...restarts,
 ]

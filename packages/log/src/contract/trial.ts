@@ -40,7 +40,11 @@ export class Trial {
 
   /** A stream id of this trial, whose log goes with it. */
   id(label = 'log'): string {
-    const streamId = this.name(label)
+    return this.own(this.name(label))
+  }
+
+  /** A stream id that other trials may have used as well, whose log goes with this one. */
+  own(streamId: string): string {
     this.#streams.add(streamId)
     return streamId
   }

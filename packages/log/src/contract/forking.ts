@@ -1,0 +1,314 @@
+import type { Cursor } from '@millrace/protocol'
+import type { Fork, LogStore, StoredBatch } from '../store.ts'
+import { holds, range, same, told } from './assert.ts'
+import { type Case, define } from './case.ts'
+import { LONG, type Trial } from './trial.ts'
+import { batch, guest, move, textsOf } from './writer.ts'
+
+const FORK: Fork = { principal: null, ticket: { state: 'forked', due: { at: null, program: null } }, closing: null }
+
+/** The interface, law 2: a fork is a log of its own that starts as a copy of a prefix. */
+export const forking: readonly Case[] = [
+  define(
+    'interface',
+    'fork: holds the entries up to its place, also inside a batch, and a ticket of its own',
+    async trial => {
+      const scene = await sceneOf(trial)
+      const { store, source, at } = scene
+      const { batches: all, clock } = await trial.page(store, source)
+      for (const place of [0, 1, 2, 3, 4, 5, 6]) {
+        const target = trial.id(`fork-${place}`)
+        same(await store.fork(source, place, target, { ...FORK, principal: 'bob' }), 'forked', `a fork at ${place}`)
+        const page = await trial.page(store, target)
+        const { head, mark, floor, version, ticket, principal, lease, incarnation, truncated } = page
+        const { epoch } = at(place)
+        same(
+          { head, mark, floor, version, ticket, principal, lease, truncated },
+          {
+            ...{ head: place, mark: epoch, floor: 0, version: `${place}.${incarnation}.${epoch}`, ticket: 'forked' },
+            ...{ principal: 'bob', lease: null, truncated: null },
+          },
+          `the head of a fork at ${place}`,
+        )
+        same(page.batches.map(entriesOf), all.filter(({ first }) => first <= place).map(cutAt(place)), 'its batches')
+        holds(clock <= page.createdAt && page.createdAt === page.touchedAt, 'it was created and touched now', page)
+        same((await trial.page(store, target, { ...at(place), incarnation })).truncated, null, 'a cursor at its end')
+      }
+    },
+  ),
+
+  define(
+    'interface',
+    'fork: ends with its closing batch, if it is given one, and the ticket stands after that',
+    async trial => {
+      const { store, source, at } = await sceneOf(trial)
+      const { batches: all } = await trial.page(store, source)
+      for (const place of [0, 2, 5, 6]) {
+        const target = trial.id(`fork-${place}`)
+        const closing = { batch: batch('closing', 'time'), nonce: 'closer' }
+        same(await store.fork(source, place, target, { ...FORK, closing }), 'forked', `a fork at ${place}`)
+        const { head, mark, version, ticket, incarnation, batches } = await trial.page(store, target)
+        same(
+          { head, mark, version, ticket },
+          { head: place + 2, mark: 'closer', version: `${place + 2}.${incarnation}.closer`, ticket: 'forked' },
+          `the head of a closed fork at ${place}`,
+        )
+        same(
+          batches.slice(0, -1).map(entriesOf),
+          all.filter(({ first }) => first <= place).map(cutAt(place)),
+          'the copy',
+        )
+        const [end] = (await trial.page(store, target, { ...at(place), incarnation })).batches
+        same(
+          [range(end), end?.mark, end?.body],
+          [range(lastTwo(head)), 'closer', closing.batch.body],
+          'its closing batch',
+        )
+        holds(
+          (end?.timestamp ?? 0) >= (batches.at(-2)?.timestamp ?? 0),
+          'its time is not before that of the copy',
+          batches,
+        )
+        same(told(await store.append(target, batch('x'), guest())), `appended ${head + 1}..${head + 1}`, 'an append')
+      }
+    },
+  ),
+
+  define(2, 'fork: has an incarnation of its own, so that no cursor of its source fits', async trial => {
+    const { store, source, at } = await sceneOf(trial)
+    const forks = [trial.id('one'), trial.id('two')]
+    for (const target of forks) await store.fork(source, 6, target, FORK)
+    const incarnations = await Promise.all(
+      [source, ...forks].map(async id => (await trial.head(store, id)).incarnation),
+    )
+    same(new Set(incarnations).size, 3, 'the number of incarnations')
+    for (const sequence of [0, 3, 6]) {
+      same((await trial.page(store, forks[0] as string, at(sequence))).truncated, 'incarnation', `${sequence}`)
+    }
+  }),
+
+  define(4, 'fork: has no lease and no epoch, and its source keeps both', async trial => {
+    const { store, source, writer } = await sceneOf(trial)
+    const target = trial.id('fork')
+    await store.fork(source, 6, target, FORK)
+    const { incarnation } = await trial.head(store, target)
+    for (const counter of [writer.counter, writer.counter + 1]) {
+      const by = { ...writer.by, counter, lastAcked: { ...writer.lastAcked, incarnation } }
+      same(told(await store.append(target, batch('x'), by)), 'fenced', "an append of the source's writer to the fork")
+    }
+    same(await store.renew(target, writer.epoch, LONG), undefined, "renew of the source's writer on the fork")
+    const own = await trial.writer(store, target)
+    same(told(await own.append(batch('x'))), 'appended 7..7', "an append of the fork's own writer")
+    same(told(await writer.append(batch('y'))), 'appended 7..7', "an append of the source's writer to the source")
+  }),
+
+  define('interface', 'fork: goes on from its place, and is read across it', async trial => {
+    const { store, source, at } = await sceneOf(trial)
+    const target = trial.id('fork')
+    await store.fork(source, 5, target, FORK)
+    const { version, incarnation } = await trial.head(store, target)
+    const by = guest()
+    same(
+      told(await store.append(target, batch('x'), by, move(version, 'two'))),
+      'appended 6..6',
+      'an append to the fork',
+    )
+    const { batches, ...page } = await trial.page(store, target)
+    same([page.ticket, page.version], ['two', `6.${incarnation}.${by.nonce}`], 'the ticket of the fork')
+    same(batches.map(range), ['1..2', '3..3', '4..5', '6..6'], 'the batches of the fork')
+    const after = await trial.page(store, target, { ...at(5), incarnation })
+    same([after.truncated, after.batches.map(range)], [null, ['6..6']], 'what lies after the place of the fork')
+    same(textsOf(after.batches[0]?.body ?? '[]'), ['x'], 'its entries')
+    same((await trial.page(store, target, { ...at(6), incarnation })).truncated, 'epoch', "the source's mark at 6")
+  }),
+
+  define('interface', 'fork: copies the keys, snapshots and blobs that belong to its entries', async trial => {
+    const { store, source } = await sceneOf(trial)
+    await store.append(source, batch('late'), guest('late'))
+    for (const sequence of [2, 3, 7]) await store.putSnapshot(source, snapshotAt(sequence), 9)
+    await store.putBlob(source, 'hash', new Uint8Array([1, 2, 3]))
+    const target = trial.id('fork')
+    await store.fork(source, 6, target, FORK)
+    same(range(await store.find(target, 'key')), '3..3', 'a key of an entry that was copied')
+    same(await store.find(target, 'late'), undefined, 'a key of an entry that was not')
+    same(told(await store.append(target, batch('c'), guest('key'))), 'duplicate 3..3', 'an append under a copied key')
+    same(told(await store.append(target, batch('l'), guest('late'))), 'appended 7..7', 'under one that was not copied')
+    same(await store.getSnapshot(target, Number.MAX_SAFE_INTEGER), snapshotAt(3), 'the newest snapshot of the fork')
+    same(await store.getSnapshot(target, 2), snapshotAt(2), 'an older snapshot of the fork')
+    same([...((await store.getBlob(target, 'hash')) ?? [])], [1, 2, 3], 'a blob of the fork')
+  }),
+
+  define('interface', 'fork: of a trimmed log starts at its floor at the earliest', async trial => {
+    const { store, source, at } = await sceneOf(trial)
+    await store.append(source, batch('g'), guest('late', true))
+    await store.trim(source, 3)
+    same(await store.fork(source, 2, trial.id('below'), FORK), 'out-of-range', 'a fork below the floor')
+    same(await store.read(trial.id('below'), { sequence: 0 }, { batches: 1, bytes: 1 }), undefined, 'its target')
+    for (const place of [3, 5, 7]) {
+      const target = trial.id(`fork-${place}`)
+      same(await store.fork(source, place, target, FORK), 'forked', `a fork at ${place}`)
+      const { head, floor, incarnation } = await trial.head(store, target)
+      same([head, floor], [place, 3], `the head and the floor of a fork at ${place}`)
+      const proven = await trial.page(store, target, { ...at(3), incarnation })
+      const [, expected] =
+        [
+          [3, []],
+          [5, ['4..5']],
+          [7, ['4..6', '7..7']],
+        ].find(([n]) => n === place) ?? []
+      same([proven.truncated, proven.batches.map(range)], [null, expected], 'a read at its floor')
+      same((await trial.page(store, target)).truncated, 'below-floor', 'a read below its floor')
+      same(told(await store.append(target, batch('x'), guest())), `appended ${place + 1}..${place + 1}`, 'an append')
+    }
+  }),
+
+  define(5, 'fork: a key that was kept past a trim is kept in the fork', async trial => {
+    const store = await trial.open()
+    const source = await trial.log(store, 'source')
+    await store.append(source, batch('a'), guest('kept', true))
+    await store.append(source, batch('b'), guest('gone'))
+    await store.append(source, batch('c'), guest())
+    await store.trim(source, 2)
+    const target = trial.id('fork')
+    await store.fork(source, 3, target, FORK)
+    same(range(await store.find(target, 'kept')), '1..1', 'a kept key')
+    same(await store.find(target, 'gone'), undefined, 'a key that went with its entry')
+    await store.trim(target, 3)
+    same(range(await store.find(target, 'kept')), '1..1', 'a kept key after a trim of the fork')
+  }),
+
+  define(
+    'interface',
+    'fork: says what is not there, already there or out of range, and then makes nothing',
+    async trial => {
+      const { store, source } = await sceneOf(trial)
+      const other = await trial.log(store, 'other', 'ann')
+      const before = await trial.page(store, other)
+      const target = trial.id('target')
+      same(await store.fork(trial.id('absent'), 0, target, FORK), 'absent', 'a fork of no log')
+      same(
+        await store.fork(source, 3, other, { ...FORK, principal: 'bob' }),
+        'exists',
+        'a fork into a log that is there',
+      )
+      same(await store.fork(source, 3, source, { ...FORK, principal: 'bob' }), 'exists', 'a fork into its source')
+      same(await store.fork(source, 7, target, FORK), 'out-of-range', 'a fork above the head')
+      same({ ...(await trial.page(store, other)), clock: 0 }, { ...before, clock: 0 }, 'the log that was there')
+      same(await store.read(target, { sequence: 0 }, { batches: 1, bytes: 1 }), undefined, 'the target')
+    },
+  ),
+
+  define('interface', 'fork: shares nothing with its source', async trial => {
+    const { store, source } = await sceneOf(trial)
+    await store.putSnapshot(source, snapshotAt(2), 9)
+    await store.putBlob(source, 'hash', new Uint8Array([1]))
+    const target = trial.id('fork')
+    await store.fork(source, 6, target, FORK)
+    const fork = await trial.page(store, target)
+
+    await store.append(source, batch('s'), guest('of-source'))
+    await store.trim(source, 4)
+    await store.putSnapshot(source, { ...snapshotAt(2), body: 'changed' }, 1)
+    await store.putBlob(source, 'of-source', new Uint8Array([2]))
+    same(
+      { ...(await trial.page(store, target)), clock: 0 },
+      { ...fork, clock: 0 },
+      'the fork after changes of the source',
+    )
+    same(await store.find(target, 'of-source'), undefined, 'a later key of the source')
+    same(await store.getSnapshot(target, 9), snapshotAt(2), 'a snapshot of the fork')
+    same(await store.getBlob(target, 'of-source'), undefined, 'a later blob of the source')
+
+    const { floor, head } = await trial.head(store, source)
+    await store.append(target, batch('t', 'u'), guest('of-fork'), move(fork.version, 'two'))
+    await store.putBlob(target, 'of-fork', new Uint8Array([3]))
+    await store.putSnapshot(target, snapshotAt(7), 9)
+    await store.trim(target, 7)
+    const { floor: floorAfter, head: headAfter, ticket } = await trial.head(store, source)
+    same([floorAfter, headAfter, ticket], [floor, head, 'one'], 'the source after changes of the fork')
+    same(await store.find(source, 'of-fork'), undefined, 'a key of the fork')
+    same(await store.getBlob(source, 'of-fork'), undefined, 'a blob of the fork')
+    same((await store.getSnapshot(source, 99))?.body, 'changed', 'the newest snapshot of the source')
+    await store.remove(target)
+    same((await trial.page(store, source, { sequence: 4 })).batches.map(range), ['4..6', '7..7'], 'after its removal')
+  }),
+
+  define('interface', 'fork: outlives the removal of its source', async trial => {
+    const { store, source } = await sceneOf(trial)
+    await store.putSnapshot(source, snapshotAt(3), 9)
+    await store.putBlob(source, 'hash', new Uint8Array([1]))
+    const target = trial.id('fork')
+    await store.fork(source, 6, target, FORK)
+    const fork = await trial.page(store, target)
+    await store.remove(source)
+    same({ ...(await trial.page(store, target)), clock: 0 }, { ...fork, clock: 0 }, 'the fork')
+    same(range(await store.find(target, 'key')), '3..3', 'its key')
+    same(await store.getSnapshot(target, 9), snapshotAt(3), 'its snapshot')
+    same([...((await store.getBlob(target, 'hash')) ?? [])], [1], 'its blob')
+  }),
+
+  define('interface', 'fork: is due as its ticket says, whatever lease its source is under', async trial => {
+    const { store, source } = await sceneOf(trial)
+    const program = trial.name('program')
+    const target = trial.id('fork')
+    await store.fork(source, 3, target, { ...FORK, ticket: { state: 's', due: { at: 'now', program } } })
+    same(
+      (await store.due([program], 10_000)).filter(id => id === target),
+      [target],
+      'what is due',
+    )
+  }),
+
+  define('interface', 'fork: of several at once into one target one is made, whole', async trial => {
+    const handles = await trial.opened(4)
+    const [store] = handles as [LogStore]
+    const source = await trial.log(store, 'source')
+    for (let i = 1; i <= 8; i++) await store.append(source, batch(`${i}`), guest())
+    const target = trial.id('fork')
+    const append = (async () => {
+      for (let i = 0; i < 8; i++) await store.append(source, batch('more'), guest())
+    })()
+    const forks = handles.map((each, i) => each.fork(source, 5 + i, target, { ...FORK, principal: `p${i}` }))
+    const [results] = await Promise.all([Promise.all(forks), append])
+    const winner = results.indexOf('forked')
+    same(
+      results,
+      handles.map((_, i) => (i === winner ? 'forked' : 'exists')),
+      'the forks',
+    )
+    const { principal, head, batches } = await trial.page(store, target)
+    same([principal, head], [`p${winner}`, 5 + winner], 'the fork')
+    same(
+      batches.flatMap(({ body }) => textsOf(body)),
+      Array.from({ length: head }, (_, i) => `${i + 1}`),
+      'its entries',
+    )
+  }),
+]
+
+const snapshotAt = (sequence: number) => ({ sequence, mark: `m${sequence}`, version: 1, body: `{"at":${sequence}}` })
+
+const lastTwo = (head: number) => ({ first: head - 1, last: head })
+
+/** A batch as a reader takes it: no more of its body than its sequences say. */
+function entriesOf({ first, last, timestamp, mark, body }: StoredBatch) {
+  return { first, last, timestamp, mark, texts: textsOf(body).slice(0, last - first + 1) }
+}
+
+const cutAt = (place: number) => (found: StoredBatch) => entriesOf({ ...found, last: Math.min(found.last, place) })
+
+/** A log of the writer's 1..2, a guest's 3 and the writer's 4..6, under a lease. */
+async function sceneOf(trial: Trial) {
+  const store: LogStore = await trial.open()
+  const source = await trial.log(store, 'source', 'ann')
+  const writer = await trial.writer(store, source)
+  const { version, incarnation } = await trial.head(store, source)
+  const by = guest('key')
+  await writer.append(batch('a', 'b'), move(version, 'one'))
+  await store.append(source, batch('c'), by)
+  await writer.append(batch('d', 'e', 'f'))
+  const at = (sequence: number): Cursor => {
+    return { sequence, incarnation, epoch: sequence === 0 ? '0' : sequence === 3 ? by.nonce : writer.epoch }
+  }
+  return { store, source, writer, at }
+}

@@ -1,0 +1,176 @@
+import type { Listed, LogStore } from '../store.ts'
+import { codeOf, holds, same, seen } from './assert.ts'
+import { type Case, define } from './case.ts'
+import type { Trial } from './trial.ts'
+import { batch, guest, move } from './writer.ts'
+
+/** The interface: the logs of a principal, in pages. */
+export const listing: readonly Case[] = [
+  define('interface', 'list: a line tells what the log is', async trial => {
+    const store = await trial.open()
+    const principal = trial.name('ann')
+    const streamId = await trial.log(store, 'log', principal)
+    const { version } = await trial.head(store, streamId)
+    await store.append(streamId, batch('a', 'b'), guest(), move(version, 'the ticket'))
+    await store.append(streamId, batch('c'), guest())
+    const { head, ticket, createdAt, touchedAt } = await trial.head(store, streamId)
+    const expected = { streams: [{ streamId, head, ticket, createdAt, touchedAt }], next: null }
+    same(await store.list(principal, 10), expected, 'the list')
+    same([head, ticket], [3, 'the ticket'], 'the log')
+  }),
+
+  define(
+    'interface',
+    'list: those touched last come first; an append that moves no ticket touches nothing',
+    async trial => {
+      const store = await trial.open()
+      const principal = trial.name('ann')
+      const ids: string[] = []
+      for (const label of ['a', 'b', 'c', 'd']) {
+        ids.push(await trial.log(store, label, principal))
+        await trial.tick(store, ids[0] as string)
+      }
+      const [a, b, c, d] = ids as [string, string, string, string]
+      same(await idsOf(store, principal), [d, c, b, a], 'logs in the order of their making')
+      await touch(trial, store, b)
+      await trial.tick(store, b)
+      await store.append(a, batch('x'), guest())
+      await store.claim(c, 'me', 1000, false)
+      same(await idsOf(store, principal), [b, d, c, a], 'after one was touched')
+      await touch(trial, store, a)
+      same(await idsOf(store, principal), [a, b, d, c], 'after another was touched')
+    },
+  ),
+
+  define(
+    'interface',
+    'list: pages of any size give every log once, also those touched at the same time',
+    async trial => {
+      const store = await trial.open()
+      const principal = trial.name('ann')
+      const ids = await Promise.all(Array.from({ length: 13 }, (_, i) => trial.log(store, `log-${i}`, principal)))
+      const whole = await linesOf(store, principal, 100)
+      same(whole.map(({ streamId }) => streamId).sort(), [...ids].sort(), 'the logs of one page')
+      const times = whole.map(({ touchedAt }) => touchedAt)
+      same(
+        times,
+        [...times].sort((x, y) => y - x),
+        'the times, the last first',
+      )
+      for (const size of [1, 2, 5, 12, 13, 14]) same(await linesOf(store, principal, size), whole, `pages of ${size}`)
+    },
+  ),
+
+  define('interface', 'list: every principal has its own, and nobody has one too', async trial => {
+    const store = await trial.open()
+    const [ann, bob] = [trial.name('ann'), trial.name('bob')]
+    const ofAnn = await trial.log(store, 'of-ann', ann)
+    const ofBob = await trial.log(store, 'of-bob', bob)
+    const ofNobody = await trial.log(store, 'of-nobody')
+    const ofEmpty = await trial.log(store, 'of-empty', '')
+    const ofNull = await trial.log(store, 'of-null', 'null')
+    same(await idsOf(store, ann), [ofAnn], 'the logs of one')
+    same(await idsOf(store, bob), [ofBob], 'the logs of another')
+    same(await idsOf(store, trial.name('nobody')), [], 'the logs of one who has none')
+    const own = async (principal: string | null) =>
+      (await idsOf(store, principal)).filter(id => [ofAnn, ofBob, ofNobody, ofEmpty, ofNull].includes(id))
+    same(await own(null), [ofNobody], 'the logs of nobody')
+    same(await own(''), [ofEmpty], 'the logs of the empty name')
+    same(await own('null'), [ofNull], "the logs of the name 'null'")
+    const target = trial.id('fork')
+    const ticket = { state: '', due: { at: null, program: null } }
+    await store.fork(ofAnn, 0, target, { principal: bob, ticket, closing: null })
+    same([await idsOf(store, ann), (await idsOf(store, bob)).sort()], [[ofAnn], [ofBob, target].sort()], 'after a fork')
+  }),
+
+  define('interface', 'list: a page goes on after the log at which it ended was removed or touched', async trial => {
+    const store = await trial.open()
+    const principal = trial.name('ann')
+    const ids: string[] = []
+    for (let i = 0; i < 6; i++) {
+      ids.unshift(await trial.log(store, `log-${i}`, principal))
+      await trial.tick(store, ids[0] as string)
+    }
+    const first = await store.list(principal, 2)
+    same(
+      first.streams.map(({ streamId }) => streamId),
+      ids.slice(0, 2),
+      'the first page',
+    )
+    await store.remove(ids[1] as string)
+    const second = await store.list(principal, 2, first.next ?? '')
+    same(
+      second.streams.map(({ streamId }) => streamId),
+      ids.slice(2, 4),
+      'the page after a log that was removed',
+    )
+    await touch(trial, store, ids[3] as string)
+    const third = await store.list(principal, 9, second.next ?? '')
+    same(
+      third.streams.map(({ streamId }) => streamId),
+      ids.slice(4),
+      'the page after a log that was touched',
+    )
+    same(
+      await idsOf(store, principal),
+      [3, 0, 2, 4, 5].map(i => ids[i]),
+      'the whole list',
+    )
+  }),
+
+  define('interface', "list: a token that is no earlier page's opens nothing", async trial => {
+    const store = await trial.open()
+    const [ann, bob] = [trial.name('ann'), trial.name('bob')]
+    const own = [await trial.log(store, 'a', ann), await trial.log(store, 'b', ann)]
+    for (const label of ['c', 'd', 'e']) await trial.log(store, label, bob)
+    const { next } = await store.list(bob, 1)
+    const hostile = [
+      '',
+      ' ',
+      'x',
+      '0',
+      '-1',
+      '1e999',
+      '[]',
+      '{}',
+      'null',
+      '["a"]',
+      "' OR 1=1 --",
+      '%',
+      '*',
+      '\n',
+      'é🙂',
+    ]
+    for (const token of [...hostile, next ?? '', `${next}x`, 'x'.repeat(5000)]) {
+      const page = await store.list(ann, 10, token).catch(error => {
+        if (codeOf(error) !== 'invalid') throw seen(`the token ${JSON.stringify(token)}: saw the rejection ${error}`)
+      })
+      const strangers = page?.streams.filter(({ streamId }) => !own.includes(streamId)) ?? []
+      same(strangers, [], `the logs of others that the token ${JSON.stringify(token)} opened`)
+    }
+    same((await idsOf(store, ann)).sort(), own.sort(), 'the list after all that')
+  }),
+]
+
+/** All the lines of a principal, in pages of a size. */
+async function linesOf(store: LogStore, principal: string | null, size: number): Promise<Listed[]> {
+  const lines: Listed[] = []
+  let after: string | undefined
+  for (;;) {
+    const { streams, next } = await store.list(principal, size, after)
+    holds(streams.length <= size, `a page has no more than ${size} logs`, streams.length)
+    holds(streams.length > 0 || next === null, 'an empty page is the last', next)
+    lines.push(...streams)
+    if (next === null) return lines
+    after = next
+  }
+}
+
+const idsOf = async (store: LogStore, principal: string | null): Promise<string[]> =>
+  (await linesOf(store, principal, 50)).map(({ streamId }) => streamId)
+
+async function touch(trial: Trial, store: LogStore, streamId: string): Promise<void> {
+  const { version } = await trial.head(store, streamId)
+  const result = await store.append(streamId, batch('touch'), guest(), move(version, 'touched'))
+  same(result.outcome, 'appended', 'an append that moves the ticket')
+}

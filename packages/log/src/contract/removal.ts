@@ -1,0 +1,205 @@
+import type { Fork, LogStore, Page } from '../store.ts'
+import { holds, rejects, same, told } from './assert.ts'
+import { type Case, define } from './case.ts'
+import { LONG, type Trial } from './trial.ts'
+import { batch, guest, move } from './writer.ts'
+
+const FORK: Fork = { principal: null, ticket: { state: '', due: { at: null, program: null } }, closing: null }
+
+/** Laws 2 and 4: what ends with a log, with a backup that was put back, and with a handle. */
+export const removal: readonly Case[] = [
+  define('interface', 'remove: takes all there is of a log, and tells whether there was one', async trial => {
+    const { store, streamId, writer, principal } = await sceneOf(trial)
+    const { version } = await trial.head(store, streamId)
+    same(await store.remove(streamId), true, 'remove of a log that is there')
+    same(await store.remove(streamId), false, 'remove of a log that is not')
+    same(await store.read(streamId, { sequence: 0 }, { batches: 9, bytes: 999 }), undefined, 'read')
+    same(await store.find(streamId, 'key'), undefined, 'find')
+    same(await store.getSnapshot(streamId, 9), undefined, 'getSnapshot')
+    same(await store.getBlob(streamId, 'hash'), undefined, 'getBlob')
+    same((await store.list(principal, 9)).streams, [], 'list')
+    same(told(await writer.append(batch('x'))), 'fenced', "its writer's append")
+    same(told(await store.append(streamId, batch('x'), guest('key'))), 'moved', "a guest's append under a known key")
+    same(told(await store.append(streamId, batch('x'), guest(), move(version, 's'))), 'moved', "a guest's append")
+    same((await store.claim(streamId, 'me', LONG, true)).outcome, 'absent', 'claim')
+    same(await store.renew(streamId, writer.epoch, LONG), undefined, 'renew')
+    same(await store.fork(streamId, 0, trial.id('fork'), FORK), 'absent', 'fork')
+  }),
+
+  define(5, 'remove: on a version, takes the log only if its ticket still has that', async trial => {
+    const { store, streamId, writer } = await sceneOf(trial)
+    const before = await trial.page(store, streamId)
+    const { version: first, incarnation } = before
+    for (const version of ['', `0.${incarnation}.0`, `${first}x`, `1.another.${writer.epoch}`]) {
+      same(await store.remove(streamId, version), false, `remove on the version '${version}'`)
+    }
+    same({ ...(await trial.page(store, streamId)), clock: 0 }, { ...before, clock: 0 }, 'the log after those')
+    await writer.append(batch('d'), move(first, 'two'))
+    same(await store.remove(streamId, first), false, 'remove on the version before the last move')
+    const { version } = await trial.head(store, streamId)
+    await writer.append(batch('e'))
+    same(await store.remove(streamId, version), true, 'remove on the present version')
+    same(await store.read(streamId, { sequence: 0 }, { batches: 9, bytes: 999 }), undefined, 'read after it')
+    same(await store.remove(streamId, version), false, 'remove of a log that is not there')
+  }),
+
+  define(5, 'remove: of a removal and a move of the ticket at once on one version one wins', async trial => {
+    const [store, other] = (await trial.opened(2)) as [LogStore, LogStore]
+    for (let round = 0; round < 8; round++) {
+      const streamId = await trial.log(store, `log-${round}`)
+      const { version } = await trial.head(store, streamId)
+      const remove = () => store.remove(streamId, version)
+      const append = () => other.append(streamId, batch('x'), guest(), move(version, 's'))
+      const [removed, { outcome }] = await (round % 2
+        ? Promise.all([remove(), append()])
+        : Promise.all([append(), remove()]).then(([result, gone]) => [gone, result] as const))
+      same(outcome, removed ? 'moved' : 'appended', `the append, where remove said ${removed}`)
+      const page = await store.read(streamId, { sequence: 0 }, { batches: 9, bytes: 999 })
+      same(page?.head, removed ? undefined : 1, 'the head of the log')
+    }
+  }),
+
+  define(2, 'remove: a log made again under its name is another', async trial => {
+    const { store, streamId, writer } = await sceneOf(trial)
+    const before = await trial.page(store, streamId)
+    await store.remove(streamId)
+    same(await store.create(streamId, null), true, 'create after remove')
+    const { incarnation, head, mark, floor, version, ticket, principal, lease, batches } = await trial.page(
+      store,
+      streamId,
+    )
+    holds(incarnation !== before.incarnation, 'the incarnation is new', incarnation)
+    same(
+      { head, mark, floor, version, ticket, principal, lease, batches },
+      {
+        ...{ head: 0, mark: '0', floor: 0, version: `0.${incarnation}.0`, ticket: '', principal: null, lease: null },
+        batches: [],
+      },
+      'the new log',
+    )
+    same(await store.find(streamId, 'key'), undefined, 'a key of the old log')
+    same(await store.getSnapshot(streamId, 9), undefined, 'a snapshot of the old log')
+    same(await store.getBlob(streamId, 'hash'), undefined, 'a blob of the old log')
+
+    same(told(await writer.append(batch('x'))), 'fenced', "an append of the old log's writer")
+    same(await store.renew(streamId, writer.epoch, LONG), undefined, 'renew of the old writer')
+    const stale = move(before.version, 's')
+    same(told(await store.append(streamId, batch('x'), guest(), stale)), 'moved', 'an append on the old version')
+    same(told(await store.append(streamId, batch('x', 'y', 'z'), guest('key'))), 'appended 1..3', 'under an old key')
+    for (const { last, mark } of before.batches) {
+      const cursor = { sequence: last, incarnation: before.incarnation, epoch: mark }
+      const page = await trial.page(store, streamId, cursor)
+      same([page.truncated, page.batches], ['incarnation', []], `an old cursor at ${last}`)
+    }
+    const next = await trial.writer(store, streamId)
+    holds(next.epoch !== writer.epoch, 'the epoch is new', next.epoch)
+    await store.release(streamId, writer.epoch)
+    same(told(await next.append(batch('w'))), 'appended 4..4', 'the new writer, after a release by the old')
+  }),
+
+  define(
+    2,
+    'restored: gives every log a new incarnation, ends leases and epochs, and keeps the rest',
+    async trial => {
+      const { store, streamId, writer } = await sceneOf(trial)
+      const program = trial.name('program')
+      const { version: first } = await trial.head(store, streamId)
+      await writer.append(batch('d'), move(first, 'two', { at: 'now', program }))
+      const trimmed = await trial.log(store, 'trimmed')
+      await store.append(trimmed, batch('a', 'b'), guest())
+      await store.trim(trimmed, 1)
+      const ids = [streamId, trimmed, await trial.log(store, 'empty')]
+      const before = await Promise.all(ids.map(id => trial.page(store, id, { sequence: id === trimmed ? 1 : 0 })))
+      const count = await store.restored()
+
+      const all = await Promise.all(ids.map(id => trial.page(store, id, { sequence: id === trimmed ? 1 : 0 })))
+      const kept = ({ lease: _, clock: __, incarnation: ___, ...rest }: Page) => rest
+      same(all.map(kept), before.map(kept), 'all but the leases and the incarnations')
+      same(new Set([...before, ...all].map(({ incarnation }) => incarnation)).size, 6, 'the number of incarnations')
+      same(
+        all.map(({ lease }) => lease),
+        [null, null, null],
+        'the leases',
+      )
+      same(
+        (await store.due([program], 10_000)).filter(id => id === streamId),
+        [streamId],
+        'what is due',
+      )
+      for (const { last, mark } of before[0]?.batches ?? []) {
+        const cursor = { sequence: last, incarnation: before[0]?.incarnation ?? '', epoch: mark }
+        same((await trial.page(store, streamId, cursor)).truncated, 'incarnation', `an old cursor at ${last}`)
+      }
+      same(told(await writer.append(batch('x'))), 'fenced', "an append of the old epoch's writer")
+      same(await store.renew(streamId, writer.epoch, LONG), undefined, 'renew of the old epoch')
+      const next = await trial.writer(store, streamId)
+      same(told(await next.append(batch('e'), move(all[0]?.version ?? '', 's'))), 'appended 5..5', 'the next writer')
+      same(told(await store.append(streamId, batch('x'), guest('key'))), 'duplicate 2..2', 'a key from before')
+
+      await trial.log(store, 'another')
+      same(await store.restored(), count + 1, 'how many logs there are, with one more')
+      const other = await trial.open()
+      await trial.close(other)
+      await rejects(other.restored(), 'closed', 'restored by a handle that was closed')
+    },
+    { alone: true },
+  ),
+
+  define('interface', 'close: every call of the handle is rejected, and the others go on', async trial => {
+    const { store, streamId, writer } = await sceneOf(trial)
+    const other = await trial.open()
+    await trial.close(other)
+    const snapshot = { sequence: 0, mark: '0', version: 1, body: '' }
+    const calls: Record<string, () => Promise<unknown>> = {
+      create: () => other.create(trial.id('new'), null),
+      append: () => other.append(streamId, batch('x'), guest()),
+      read: () => other.read(streamId, { sequence: 0 }, { batches: 1, bytes: 1 }),
+      find: () => other.find(streamId, 'key'),
+      claim: () => other.claim(streamId, 'me', LONG, true),
+      renew: () => other.renew(streamId, writer.epoch, LONG),
+      release: () => other.release(streamId, writer.epoch),
+      due: () => other.due([], 1),
+      putSnapshot: () => other.putSnapshot(streamId, snapshot, 1),
+      getSnapshot: () => other.getSnapshot(streamId, 9),
+      putBlob: () => other.putBlob(streamId, 'other', new Uint8Array([1])),
+      getBlob: () => other.getBlob(streamId, 'hash'),
+      trim: () => other.trim(streamId, 1),
+      fork: () => other.fork(streamId, 0, trial.id('fork'), FORK),
+      list: () => other.list(null, 1),
+      remove: () => other.remove(streamId),
+    }
+    for (const [name, call] of Object.entries(calls)) await rejects(call(), 'closed', `${name} of a closed handle`)
+    same(await store.create(trial.id('new'), null), true, 'what a closed handle was asked to create')
+    same(told(await writer.append(batch('d'))), 'appended 4..4', 'an append by another handle')
+  }),
+
+  define('interface', 'close: ends the watches of the handle and those of no other', async trial => {
+    const [store, other] = (await trial.opened(2)) as [LogStore, LogStore]
+    const streamId = await trial.log(store)
+    const closed = trial.follow(other, streamId)
+    const stays = trial.follow(store, streamId)
+    await store.append(streamId, batch('a'), guest())
+    await Promise.all([closed, stays].map(each => each.sees('an append', page => page?.head === 1)))
+    await trial.close(other)
+    const { wakes } = closed
+    await store.append(streamId, batch('b'), guest())
+    await stays.sees('an append after another handle was closed', page => page?.head === 2)
+    same(closed.wakes - wakes, 0, 'the wake-ups of a closed handle')
+    closed.stop()
+  }),
+]
+
+/** A log with one of everything: 1 of the writer, a guest's 2, 3 of the writer, a snapshot, a blob, a lease. */
+async function sceneOf(trial: Trial) {
+  const store: LogStore = await trial.open()
+  const principal = trial.name('ann')
+  const streamId = await trial.log(store, 'log', principal)
+  const writer = await trial.writer(store, streamId)
+  const { version } = await trial.head(store, streamId)
+  await writer.append(batch('a'), move(version, 'one'))
+  await store.append(streamId, batch('b'), guest('key', true))
+  await writer.append(batch('c'))
+  await store.putSnapshot(streamId, { sequence: 2, mark: 'm', version: 1, body: '{}' }, 3)
+  await store.putBlob(streamId, 'hash', new Uint8Array([1, 2, 3]))
+  return { store, streamId, writer, principal }
+}

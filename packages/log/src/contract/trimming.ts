@@ -1,0 +1,122 @@
+import type { Cursor } from '@millrace/protocol'
+import type { LogStore } from '../store.ts'
+import { range, same, told } from './assert.ts'
+import { type Case, define } from './case.ts'
+import type { Trial } from './trial.ts'
+import { batch, guest, move } from './writer.ts'
+
+/** Law 12, as far as a store carries it: what a trim takes, and what it leaves. */
+export const trimming: readonly Case[] = [
+  define(12, 'trim: the floor rises to where it is asked to, never falls and never passes the head', async trial => {
+    const { store, streamId } = await sceneOf(trial)
+    for (const [to, floor] of [
+      [0, 0],
+      [2, 2],
+      [1, 2],
+      [0, 2],
+      [2, 2],
+      [5, 5],
+      [900, 6],
+      [3, 6],
+    ] as const) {
+      await store.trim(streamId, to)
+      const page = await trial.head(store, streamId)
+      same([page.floor, page.head], [floor, 6], `the floor and the head after trim to ${to}`)
+    }
+    const empty = await trial.log(store, 'empty')
+    await store.trim(empty, 5)
+    same((await trial.head(store, empty)).floor, 0, 'the floor of an empty log')
+  }),
+
+  define(12, 'trim: what lies above the floor is read as before, from the floor on', async trial => {
+    for (const floor of [1, 2, 3, 4, 5, 6]) {
+      const { store, streamId, at } = await sceneOf(trial, `log-${floor}`)
+      const before = await trial.page(store, streamId)
+      await store.trim(streamId, floor)
+      const kept = before.batches.filter(({ last }) => last > floor)
+      for (const cursor of [at(floor), { sequence: floor }]) {
+        const { truncated, batches } = await trial.page(store, streamId, cursor)
+        same([truncated, batches], [null, kept], `a read at the floor ${floor}`)
+      }
+      const { floor: _, clock: __, batches: ___, truncated: ____, ...head } = await trial.head(store, streamId)
+      for (const [field, value] of Object.entries(head)) {
+        same(value, before[field as keyof typeof head], `${field} after a trim to ${floor}`)
+      }
+    }
+  }),
+
+  define(12, 'trim: a floor inside a batch is proven by the mark of that batch', async trial => {
+    const { store, streamId, at } = await sceneOf(trial)
+    await store.trim(streamId, 5)
+    same((await trial.page(store, streamId, at(5))).batches.map(range), ['4..6'], 'the batch around the floor')
+    const read = async (cursor: Cursor) => (await trial.page(store, streamId, cursor)).truncated
+    same(await read({ ...at(5), epoch: 'another' }), 'epoch', 'another mark at the floor')
+    same(await read(at(6)), null, 'a cursor above the floor in that batch')
+    same(await read(at(4)), 'below-floor', 'a cursor below the floor in that batch')
+  }),
+
+  define(1, 'trim: sequences go on after a trim of everything', async trial => {
+    const { store, streamId, writer, at } = await sceneOf(trial)
+    await store.trim(streamId, 6)
+    const { batches, mark } = await trial.page(store, streamId, at(6))
+    same([batches, mark], [[], writer.epoch], 'what is left')
+    same(told(await writer.append(batch('g'))), 'appended 7..7', "the writer's next append")
+    same(told(await store.append(streamId, batch('h'), guest())), 'appended 8..8', "a guest's append")
+    same((await trial.page(store, streamId, at(6))).batches.map(range), ['7..7', '8..8'], 'the batches')
+  }),
+
+  define(5, 'trim: keys go with their entries, but for those that are kept', async trial => {
+    const store = await trial.open()
+    const streamId = await trial.log(store)
+    const names = ['gone', 'kept', 'partly', 'stays']
+    for (const [i, name] of names.entries()) {
+      const added = name === 'partly' ? batch('x', 'y') : batch('x')
+      same(
+        told(await store.append(streamId, added, guest(name, name === 'kept'))).slice(0, 8),
+        'appended',
+        `append ${i}`,
+      )
+    }
+    await store.trim(streamId, 3)
+    const found = await Promise.all(names.map(async name => range(await store.find(streamId, name))))
+    same(found, ['none', '2..2', '3..4', '5..5'], `the keys ${names.join()}`)
+    const again = []
+    for (const name of ['kept', 'partly', 'stays', 'gone']) {
+      again.push(told(await store.append(streamId, batch('again'), guest(name))))
+    }
+    same(again, ['duplicate 2..2', 'duplicate 3..4', 'duplicate 5..5', 'appended 6..6'], 'the appends again')
+    await store.trim(streamId, 6)
+    same(range(await store.find(streamId, 'kept')), '2..2', 'a kept key after another trim')
+  }),
+
+  define(5, "trim: a writer's last append is still known", async trial => {
+    const { store, streamId, writer } = await sceneOf(trial)
+    const again = { ...writer.by, counter: writer.counter }
+    await store.trim(streamId, 6)
+    same(told(await store.append(streamId, batch('d', 'e', 'f'), again)), 'duplicate 4..6', 'the last append again')
+  }),
+
+  define(12, 'trim: snapshots and blobs stay', async trial => {
+    const { store, streamId } = await sceneOf(trial)
+    const snapshot = { sequence: 2, mark: 'm', version: 1, body: '{}' }
+    await store.putSnapshot(streamId, snapshot, 3)
+    await store.putBlob(streamId, 'hash', new Uint8Array([1, 2]))
+    await store.trim(streamId, 6)
+    same(await store.getSnapshot(streamId, 6), snapshot, 'a snapshot below the floor')
+    same([...((await store.getBlob(streamId, 'hash')) ?? [])], [1, 2], 'a blob')
+  }),
+]
+
+/** A log of the writer's 1..2, a guest's 3 and the writer's 4..6. */
+async function sceneOf(trial: Trial, label?: string) {
+  const store: LogStore = await trial.open()
+  const streamId = await trial.log(store, label)
+  const writer = await trial.writer(store, streamId)
+  const { version, incarnation } = await trial.head(store, streamId)
+  const by = guest()
+  await writer.append(batch('a', 'b'), move(version, 'one'))
+  await store.append(streamId, batch('c'), by)
+  await writer.append(batch('d', 'e', 'f'))
+  const at = (sequence: number): Cursor => ({ sequence, incarnation, epoch: sequence === 3 ? by.nonce : writer.epoch })
+  return { store, streamId, writer, at }
+}
