@@ -114,8 +114,9 @@ export class Database {
 
   /** Lets the connections go. */
   async end(): Promise<void> {
-    this.#pool.off('error', ignore)
+    // A pool of our own is heard to the last: its connections may still break while they say goodbye.
     if (this.#owned) await this.#pool.end()
+    else this.#pool.off('error', ignore)
   }
 }
 

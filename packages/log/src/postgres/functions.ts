@@ -40,27 +40,40 @@ create function ${schema}.mark_at(p_id bigint, p_sequence bigint) returns text l
   select mark from ${schema}.batches where stream = p_id and last >= p_sequence order by last limit 1
 $$;
 
--- The first elements of a JSON array, each letter by letter as it was.
-create function ${schema}.beginning(p_body text, p_count bigint) returns text language sql immutable as $$
-  select '[' || string_agg(element.value::text, ',' order by element.place) || ']'
-  from json_array_elements(p_body::json) with ordinality as element(value, place)
-  where element.place <= p_count
-$$;
-
--- A body that is null was too large to be sent. Without an epoch it is a guest's append; without a version the ticket stays.
+-- A body that is null was too large to be sent. Without an epoch it is a guest's append; without a version the ticket stays. What a running
+-- writer does all the time, an append after the head that leaves the ticket alone, is one update that finds everything as it should be; whatever
+-- it does not find is looked into, in order, under the lock. (That update may take its time from before a wait, but never goes back.)
 create function ${schema}.append(
   p_stream text, p_body text, p_count bigint, p_synchronous text,
   p_epoch text, p_counter bigint, p_sequence bigint, p_incarnation text, p_acked text,
-  p_key text, p_keep boolean, p_nonce text,
-  p_version text, p_ticket text, p_now boolean, p_due bigint, p_program text,
+  p_key text default null, p_keep boolean default null, p_nonce text default null,
+  p_version text default null, p_ticket text default null, p_now boolean default null, p_due bigint default null, p_program text default null,
   out outcome text, out o_first bigint, out o_last bigint, out o_clock bigint
 ) language plpgsql as $$
 declare
   s record;
+  s_id bigint;
   now_ms bigint;
   w_mark text := coalesce(p_epoch, p_nonce);
   reason text;
 begin
+  if p_synchronous is not null then
+    perform set_config('synchronous_commit', p_synchronous, true);
+  end if;
+  if p_epoch is not null and p_version is null and p_body is not null then
+    update ${schema}.streams
+      set head = head + p_count, mark = p_epoch, at = greatest(at, ${schema}.clock()),
+        counter = p_counter, counter_first = head + 1, counter_last = head + p_count
+      where key = p_stream and epoch = p_epoch and counter < p_counter
+        and head = p_sequence and mark = p_acked and incarnation = p_incarnation
+      returning id, counter_first, counter_last, at into s_id, o_first, o_last, o_clock;
+    if found then
+      insert into ${schema}.batches (stream, last, first, at, mark, body) values (s_id, o_last, o_first, o_clock, p_epoch, p_body);
+      outcome := 'appended';
+      return;
+    end if;
+  end if;
+
   select id, incarnation, epoch, counter, counter_first, counter_last, head, mark, floor, floor_mark, at, version
     into s from ${schema}.streams where key = p_stream for no key update;
   if not found then
@@ -105,9 +118,6 @@ begin
     return;
   end if;
 
-  if p_synchronous is not null then
-    perform set_config('synchronous_commit', p_synchronous, true);
-  end if;
   outcome := 'appended';
   o_first := s.head + 1;
   o_last := s.head + p_count;
@@ -238,30 +248,33 @@ begin
 end
 $$;
 
--- One statement, so that all of it is read at one position and the source's writer need not wait for the copy.
+-- One statement, so that all of it is read at one position and the source's writer need not wait for the copy. A batch that the cut goes
+-- through is copied with its whole body: its sequences say what of it counts.
 create function ${schema}.fork(
   p_source text, p_at bigint, p_key text, p_name text, p_principal text, p_principal_name text, p_incarnation text,
-  p_ticket text, p_now boolean, p_due bigint, p_program text
+  p_body text, p_count bigint, p_nonce text, p_ticket text, p_now boolean, p_due bigint, p_program text
 ) returns text language sql volatile as $$
   with source as (
     select id, floor, floor_mark, head, at from ${schema}.streams where key = p_source
   ), origin as (
-    select *, case when p_at = floor then floor_mark else ${schema}.mark_at(id, p_at) end as mark, ${schema}.clock() as clock
-    from source where p_at between floor and head
+    select id, floor, floor_mark, now.clock, greatest(at, now.clock) as at, p_at + coalesce(p_count, 0) as head,
+      coalesce(p_nonce, case when p_at = floor then floor_mark else ${schema}.mark_at(id, p_at) end) as mark
+    from source, (select ${schema}.clock() as clock) as now where p_at between floor and head
   ), target as (
     insert into ${schema}.streams (
       key, name, principal, principal_name, incarnation, head, mark, floor, floor_mark, at, version, ticket,
       created_at, touched_at, due_at, program
     )
-    select p_key, p_name, p_principal, p_principal_name, p_incarnation, p_at, mark, floor, floor_mark, greatest(at, clock),
-      p_at || '.' || p_incarnation || '.' || mark, p_ticket, clock, clock, case when p_now then clock else p_due end, p_program
+    select p_key, p_name, p_principal, p_principal_name, p_incarnation, head, mark, floor, floor_mark, at,
+      head || '.' || p_incarnation || '.' || mark, p_ticket, clock, clock, case when p_now then clock else p_due end, p_program
     from origin
     on conflict (key) do nothing returning id
   ), batches as (
     insert into ${schema}.batches (stream, last, first, at, mark, body)
-    select target.id, least(b.last, p_at), b.first, b.at, b.mark,
-      case when b.last <= p_at then b.body else ${schema}.beginning(b.body, p_at - b.first + 1) end
+    select target.id, least(b.last, p_at), b.first, b.at, b.mark, b.body
     from target, origin, ${schema}.batches b where b.stream = origin.id and b.first <= p_at
+    union all
+    select target.id, origin.head, p_at + 1, origin.at, p_nonce, p_body from target, origin where p_body is not null
   ), keys as (
     insert into ${schema}.keys (stream, first, last, keep, key)
     select target.id, k.first, least(k.last, p_at), k.keep, k.key
@@ -282,11 +295,11 @@ create function ${schema}.fork(
   end
 $$;
 
-create function ${schema}.remove(p_stream text) returns boolean language plpgsql as $$
+create function ${schema}.remove(p_stream text, p_version text) returns boolean language plpgsql as $$
 declare
   s_id bigint;
 begin
-  delete from ${schema}.streams where key = p_stream returning id into s_id;
+  delete from ${schema}.streams where key = p_stream and (p_version is null or version = p_version) returning id into s_id;
   if not found then return false; end if;
   delete from ${schema}.batches where stream = s_id;
   delete from ${schema}.keys where stream = s_id;

@@ -8,6 +8,7 @@ import type {
   AppendResult,
   Batch,
   ClaimResult,
+  Fork,
   ForkResult,
   GuestAppend,
   ListPage,
@@ -80,16 +81,21 @@ export class PostgresStore implements LogStore {
     ticket?: TicketMove,
   ): Promise<AppendResult> {
     const fits = batch.body.length * 3 <= MAX_BATCH_BYTES || Buffer.byteLength(batch.body) <= MAX_BATCH_BYTES
-    const [[outcome, first, last, clock] = []] = await this.#database.query('append', this.#sql.append, [
+    const writer = 'epoch' in by
+    const plain = writer && ticket === undefined
+    const values: unknown[] = [
       keyOf(streamId),
       fits ? batch.body : null,
       batch.count,
       this.#synchronousCommit,
-      ...writerValues(by),
-      ...guestValues(by),
-      ticket ? encodeName(ticket.ifVersion) : null,
-      ...ticketValues(ticket?.next),
-    ])
+      ...(writer ? writerValues(by) : [null, null, null, null, null]),
+    ]
+    if (!plain) {
+      values.push(...(writer ? [null, null, null] : guestValues(by)))
+      values.push(ticket ? encodeName(ticket.ifVersion) : null, ...ticketValues(ticket?.next))
+    }
+    const [[row] = []] = await this.#database.query('append', plain ? this.#sql.appendPlain : this.#sql.append, values)
+    const [outcome, first, last, clock] = String(row).slice(1, -1).split(',')
     if (outcome === 'appended' || outcome === 'regressed') this.#changed(streamId)
     if (outcome !== 'appended' && outcome !== 'duplicate') return { outcome } as AppendResult
     return { outcome, first: Number(first), last: Number(last), clock: Number(clock) } satisfies Accepted
@@ -173,15 +179,13 @@ export class PostgresStore implements LogStore {
     if (trimmed) this.#changed(streamId)
   }
 
-  async fork(
-    source: string,
-    at: number,
-    target: string,
-    principal: string | null,
-    ticket: TicketRecord,
-  ): Promise<ForkResult> {
-    const values = [keyOf(source), at, ...names(target), ...names(principal), randomName(), ...ticketValues(ticket)]
-    const [[outcome] = []] = await this.#database.query('fork', this.#sql.fork, values)
+  async fork(source: string, at: number, target: string, fork: Fork): Promise<ForkResult> {
+    const { principal, ticket, closing } = fork
+    const values = [keyOf(source), at, ...names(target), ...names(principal), randomName()]
+    values.push(
+      ...(closing ? [closing.batch.body, closing.batch.count, encodeName(closing.nonce)] : [null, null, null]),
+    )
+    const [[outcome] = []] = await this.#database.query('fork', this.#sql.fork, [...values, ...ticketValues(ticket)])
     if (outcome === 'forked') this.#changed(target)
     return outcome as ForkResult
   }
@@ -206,8 +210,9 @@ export class PostgresStore implements LogStore {
     return { streams, next: shown.length > 0 && rows.length > size ? `${touched}-${id}` : null }
   }
 
-  async remove(streamId: string): Promise<boolean> {
-    const [[removed] = []] = await this.#database.query('remove', this.#sql.remove, [keyOf(streamId)])
+  async remove(streamId: string, ifVersion?: string): Promise<boolean> {
+    const values = [keyOf(streamId), ifVersion === undefined ? null : encodeName(ifVersion)]
+    const [[removed] = []] = await this.#database.query('remove', this.#sql.remove, values)
     if (removed) this.#changed(streamId)
     return removed === true
   }
@@ -260,14 +265,12 @@ function names(name: string | null): [string | null, string | null] {
   return name === null ? [null, null] : [keyOf(name), beyondKey(name)]
 }
 
-function writerValues(by: WriterAppend | GuestAppend): unknown[] {
-  if (!('epoch' in by)) return [null, null, null, null, null]
-  const { sequence, incarnation, epoch } = by.lastAcked
-  return [encodeName(by.epoch), by.counter, sequence, encodeName(incarnation), encodeName(epoch)]
+function writerValues({ epoch, counter, lastAcked }: WriterAppend): unknown[] {
+  const { sequence, incarnation, epoch: mark } = lastAcked
+  return [encodeName(epoch), counter, sequence, encodeName(incarnation), encodeName(mark)]
 }
 
-const guestValues = (by: WriterAppend | GuestAppend): unknown[] =>
-  'epoch' in by ? [null, null, null] : [keyOf(by.key), by.keep, encodeName(by.nonce)]
+const guestValues = ({ key, keep, nonce }: GuestAppend): unknown[] => [keyOf(key), keep, encodeName(nonce)]
 
 function ticketValues(ticket: TicketRecord | undefined): unknown[] {
   if (ticket === undefined) return [null, null, null, null]
