@@ -26,9 +26,10 @@ export interface Known {
 
 /** What a reader reads at once for itself. */
 export const PAGE = { batches: 2048, bytes: 1024 * 1024 }
-/** What a tail reads at once, and keeps until it reads on; and what it keeps of what it read before, for readers that are a little behind. */
+/** What a tail reads at once, and keeps until it reads on; and what it keeps of what it read before, where several read, for those a little behind. */
 const FRESH = { batches: 256, bytes: 256 * 1024 }
 const KEPT = { batches: 64, bytes: 64 * 1024 }
+const NOTHING = { batches: 0, bytes: 0 }
 
 /** Decodes a batch of a page. */
 export function decode(batch: StoredBatch): TailBatch {
@@ -170,8 +171,9 @@ export class Tail {
   }
 
   #shorten(): void {
+    const { batches, bytes } = this.#readers > 1 ? KEPT : NOTHING
     let drop = 0
-    while (this.#batches.length - drop > KEPT.batches || this.#length > KEPT.bytes) {
+    while (this.#batches.length - drop > batches || this.#length > bytes) {
       const { last, mark, length } = this.#batches[drop++] as TailBatch
       this.#length -= length
       this.#base = { sequence: last, epoch: mark }
