@@ -1,0 +1,20 @@
+import { afterAll, beforeAll, describe, test } from 'vitest'
+import { contract, nameOf, type Subject } from '../contract/index.ts'
+import { redisStore } from './index.ts'
+import { type Server, server } from './server.fixture.ts'
+
+describe('the Redis store keeps the contract', () => {
+  let running: Server
+  beforeAll(async () => {
+    running = await server()
+  })
+  afterAll(() => running.stop())
+
+  const subject: Subject = {
+    open: async () => redisStore({ url: running.url }),
+    restart: () => running.crash(),
+  }
+  for (const each of contract) {
+    if (!each.needs.includes('advance')) test(nameOf(each), () => each.run(subject))
+  }
+})

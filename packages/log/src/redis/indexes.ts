@@ -1,0 +1,194 @@
+// `list` and `due` look into indexes that lie outside the logs' slots: sorted sets of logs, for each principal by when they were touched, for each
+// program by when they are due. They are derived. What keeps them right is a third set, the marks: whatever can make a log due earlier, touches it,
+// makes it or removes it marks it in the same transaction, before the log changes. Who finds a mark reads the log and settles: puts the log where it
+// belongs in the indexes and takes the mark away, if the mark is still the one that was there before the log was read (each mark has a number of
+// its own). So a log is marked, or it stands in the indexes where it belongs or earlier in `due`; and a process that dies between the two leaves a
+// mark, for the next that lists or asks what is due.
+//
+// What need not mark only makes a log due later, or not due: a claim of a free log, a renewal that lengthens the lease. It leaves a candidate that
+// `due` reads, finds not due, and settles anew. What must: a move of the ticket (due, touched), `release` and `restored` (the lease ends now), a
+// takeover, a renewal that shortens the lease, an append that finds the log regressed (its lease ends), `create`, `fork` and `remove`.
+//
+// The transaction (MULTI) spans two slots. In a cluster it would be two steps, and a mark would have to outlive the longest time that a command
+// may be under way.
+
+import type { Connection, Reply } from './connection.ts'
+import { isUnknownScript } from './failure.ts'
+import { FACT_FIELDS, type Facts, readFacts } from './head.ts'
+import { decodeName, encodeName, encodeOptional, type Keys, Script } from './keys.ts'
+
+/** Marks logs, even where memory has run out: a release or a removal must not go unmarked. Tells each mark and where the log stands. */
+const MARK = new Script(`#!lua flags=allow-oom
+local told = {}
+for i, name in ipairs(ARGV) do
+  local mark = redis.call('INCR', KEYS[2])
+  redis.call('ZADD', KEYS[1], mark, name)
+  told[2 * i - 1] = mark
+  told[2 * i] = redis.call('HGET', KEYS[3], name) or ''
+end
+return told`)
+
+/** Some of the marks up to a number, or up to now, with where the logs stand. */
+const MARKED = new Script(`
+local bound = ARGV[1]
+if bound == '' then bound = redis.call('GET', KEYS[2]) or '0' end
+local found = redis.call('ZRANGE', KEYS[1], '-inf', bound, 'BYSCORE', 'LIMIT', 0, ARGV[2], 'WITHSCORES')
+local told = {bound}
+for i = 1, #found, 2 do
+  told[#told + 1] = found[i]
+  told[#told + 1] = found[i + 1]
+  told[#told + 1] = redis.call('HGET', KEYS[3], found[i]) or ''
+end
+return told`)
+
+/** Puts a log where it belongs, if nobody marked it since. KEYS: marks, where, due before and after, list before and after. */
+const SETTLE = new Script(`
+local name, mark, place, due, touched = unpack(ARGV)
+if tonumber(redis.call('ZSCORE', KEYS[1], name) or '0') ~= tonumber(mark) then return 0 end
+redis.call('ZREM', KEYS[1], name)
+if KEYS[3] ~= KEYS[4] or due == '' then redis.call('ZREM', KEYS[3], name) end
+if KEYS[5] ~= KEYS[6] or place == '' then redis.call('ZREM', KEYS[5], name) end
+if place == '' then
+  redis.call('HDEL', KEYS[2], name)
+else
+  redis.call('HSET', KEYS[2], name, place)
+  redis.call('ZADD', KEYS[6], touched, name)
+  if due ~= '' then redis.call('ZADD', KEYS[4], due, name) end
+end
+return 1`)
+
+/** The logs of each index whose time has come, and the time. */
+const CANDIDATES = new Script(`
+local time = redis.call('TIME')
+local now = time[1] .. string.sub(time[2] + 1000000, 2, 4)
+local told = {now}
+for i, key in ipairs(KEYS) do
+  told[i + 1] = redis.call('ZRANGE', key, '-inf', now, 'BYSCORE', 'LIMIT', 0, ARGV[1], 'WITHSCORES')
+end
+return told`)
+
+/** How many logs are looked at in one go. */
+const PAGE = 200
+
+/** A log that is marked: by which mark, and where it stands in the indexes. */
+interface Marked {
+  readonly streamId: string
+  readonly mark: string
+  /** `program principal`; empty for nowhere. */
+  readonly place: string
+}
+
+/** A line of an index. */
+export interface Line {
+  readonly streamId: string
+  readonly score: number
+}
+
+/** The indexes behind `list` and `due`. */
+export class Indexes {
+  readonly #connection: Connection
+  readonly #keys: Keys
+  readonly #background: (work: Promise<unknown>) => void
+  readonly #marks: readonly [string, string, string]
+
+  /** What it does for others to have less to do is given to `background`, and may fail. */
+  constructor(connection: Connection, keys: Keys, background: (work: Promise<unknown>) => void) {
+    this.#connection = connection
+    this.#keys = keys
+    this.#background = background
+    this.#marks = [keys.index('marks'), keys.index('count'), keys.index('where')]
+  }
+
+  /** Runs a script that changes a log, with the mark. It tells its result and then the log's facts. */
+  async change(streamId: string, script: Script, keys: readonly string[], args: readonly string[]): Promise<Reply[]> {
+    // The mark goes by its text: by its hash, it could be unknown where the other script is not.
+    const mark = ['EVAL', MARK.text, '3', ...this.#marks, encodeName(streamId)]
+    const rest = [`${keys.length}`, ...keys, ...args]
+    const [marked, result] = await this.#connection.together([mark, ['EVALSHA', script.sha, ...rest]]).catch(error => {
+      if (!isUnknownScript(error)) throw error
+      return this.#connection.together([mark, ['EVAL', script.text, ...rest]])
+    })
+    const [number, place] = marked as [number, string]
+    const [told, facts] = result as [Reply[], (string | null)[]]
+    this.#background(this.#settle({ streamId, mark: `${number}`, place }, readFacts(facts)))
+    return told
+  }
+
+  /** Looks at logs again that are not what their index says. */
+  async refresh(streamIds: readonly string[]): Promise<void> {
+    const marks = this.#connection.run(MARK, this.#marks, streamIds.map(encodeName))
+    const told = (await marks) as (number | string)[]
+    await this.#settleAll(
+      streamIds.map((streamId, i) => ({ streamId, mark: `${told[2 * i]}`, place: `${told[2 * i + 1]}` })),
+    )
+  }
+
+  /** Settles every log that is marked now. */
+  async settle(): Promise<void> {
+    for (let bound = ''; ; ) {
+      const [until, ...told] = (await this.#connection.run(MARKED, this.#marks, [bound, `${PAGE}`])) as string[]
+      const marked: Marked[] = []
+      for (let i = 0; i < told.length; i += 3) {
+        const [name, mark, place] = told.slice(i, i + 3) as [string, string, string]
+        marked.push({ streamId: decodeName(name), mark, place })
+      }
+      await this.#settleAll(marked)
+      if (marked.length < PAGE) return
+      bound = until as string
+    }
+  }
+
+  /** Logs in the indexes of these programs and of every driver whose time has come, those first whose came first, and the time. */
+  async candidates(programs: readonly string[], limit: number): Promise<{ now: number; lines: Line[] }> {
+    const keys = [...new Set([null, ...programs])].map(program => this.#dueKey(program))
+    const count = `${Math.max(limit, PAGE)}`
+    const [now, ...found] = (await this.#connection.run(CANDIDATES, keys, [count])) as [string, ...string[][]]
+    const lines = found.flatMap(linesOf).sort((a, b) => a.score - b.score)
+    return { now: Number(now), lines }
+  }
+
+  /** The logs of a principal from a time on, those touched last first; the score is the time, negative. */
+  async listed(principal: string | null, from: number, offset: number): Promise<Line[]> {
+    const range = [`${from}`, '+inf', 'BYSCORE', 'LIMIT', `${offset}`, `${PAGE}`, 'WITHSCORES']
+    const found = (await this.#connection.send(['ZRANGE', this.#listKey(principal), ...range])) as [string, number][]
+    return found.map(([name, score]) => ({ streamId: decodeName(name), score }))
+  }
+
+  async #settleAll(marked: readonly Marked[]): Promise<void> {
+    const heads = marked.map(({ streamId }) =>
+      this.#connection.send(['HMGET', this.#keys.head(streamId), ...FACT_FIELDS]),
+    )
+    const facts = await Promise.all(heads)
+    await Promise.all(marked.map((one, i) => this.#settle(one, readFacts(facts[i] as (string | null)[]))))
+  }
+
+  async #settle({ streamId, mark, place }: Marked, facts: Facts | undefined): Promise<void> {
+    const name = encodeName(streamId)
+    const next = facts ? `${encodeOptional(facts.program)} ${encodeOptional(facts.principal)}` : ''
+    const [[dueBefore, listBefore], [due, list]] = [this.#places(place || next), this.#places(next || place)]
+    const keys = [this.#marks[0], this.#marks[2], dueBefore, due, listBefore, list]
+    await this.#connection.run(SETTLE, keys, [name, mark, next, `${facts?.due ?? ''}`, `${-(facts?.touchedAt ?? 0)}`])
+  }
+
+  /** The keys of the indexes in which a log stands. */
+  #places(place: string): [string, string] {
+    const [program = '', principal = ''] = place.split(' ')
+    return [this.#keys.index(`due:${program}`), this.#keys.index(`list:${principal}`)]
+  }
+
+  #dueKey(program: string | null): string {
+    return this.#keys.index(`due:${encodeOptional(program)}`)
+  }
+
+  #listKey(principal: string | null): string {
+    return this.#keys.index(`list:${encodeOptional(principal)}`)
+  }
+}
+
+function linesOf(found: readonly string[]): Line[] {
+  const lines: Line[] = []
+  for (let i = 0; i < found.length; i += 2) {
+    lines.push({ streamId: decodeName(found[i] as string), score: Number(found[i + 1]) })
+  }
+  return lines
+}

@@ -1,0 +1,127 @@
+// Names of others (stream ids, owners, principals) are any text; what stands in a key or a record here is of safe letters alone, so that no brace
+// can end a hash tag, no space can end a field, and no half of a surrogate pair can become the same bytes as another.
+
+import { createHash } from 'node:crypto'
+import { LogError } from '../error.ts'
+
+const UNSAFE = /[^\w.:@/-]/g
+const ESCAPED = /%([0-9a-f]{4})/g
+/** What no other text is written as, and not empty: an empty hash tag is none, and an empty field says "nobody". */
+const EMPTY = '%'
+
+/** Writes any text with safe letters, each text its own way, never as the empty string. */
+export function encodeName(text: string): string {
+  return text === '' ? EMPTY : text.replace(UNSAFE, unit => `%${unit.charCodeAt(0).toString(16).padStart(4, '0')}`)
+}
+
+/** The text that was written. */
+export function decodeName(name: string): string {
+  if (name === EMPTY) return ''
+  return name.includes('%') ? name.replace(ESCAPED, (_, hex) => String.fromCharCode(Number.parseInt(hex, 16))) : name
+}
+
+/** A name or nobody, as a field. */
+export const encodeOptional = (text: string | null): string => (text === null ? '' : encodeName(text))
+
+/** A field as a name or nobody. */
+export const decodeOptional = (field: string): string | null => (field === '' ? null : decodeName(field))
+
+/** Whether a cursor may name it. */
+export const isMark = (text: string): boolean => /^[\w-]+$/.test(text)
+
+/** A mark, or what is nobody's. */
+export const markOr = (text: string): string => (isMark(text) ? text : '')
+
+/** Refuses a nonce that no cursor could name. */
+export function checkNonce(nonce: string): void {
+  if (isMark(nonce)) return
+  const found = JSON.stringify(nonce.slice(0, 40))
+  throw new LogError('invalid', `append: a nonce must be of letters, digits, _ and -, found ${found}`)
+}
+
+/** The keys of one log, in one slot. `head` is its channel, too. */
+export interface LogKeys {
+  /** A hash: what the log is (head.ts). */
+  readonly head: string
+  /** A stream: a batch each, under the id of its last sequence. */
+  readonly batches: string
+  /** A hash: a guest's key to `first last keep`. */
+  readonly keys: string
+  /** A sorted set: the keys that go when their entries are trimmed, by last sequence. */
+  readonly trimmed: string
+  /** A sorted set of the sequences that have a snapshot. */
+  readonly places: string
+  /** A hash: a sequence to `version mark body`. */
+  readonly snapshots: string
+  /** A hash: a hash to bytes. */
+  readonly blobs: string
+}
+
+const SUFFIXES: LogKeys = {
+  head: 'h',
+  batches: 's',
+  keys: 'k',
+  trimmed: 'q',
+  places: 'p',
+  snapshots: 'n',
+  blobs: 'b',
+}
+
+/** How keys are named under one prefix. */
+export class Keys {
+  readonly #prefix: string
+  /** What the heads of all logs match, for SCAN. */
+  readonly pattern: string
+
+  constructor(prefix: string) {
+    if (/[{}]/.test(prefix))
+      throw new LogError('invalid', 'redisStore: the prefix must hold no brace, which marks a slot')
+    this.#prefix = prefix
+    this.pattern = `${prefix.replace(/[*?[\]\\^]/g, '\\$&')}{*}:${SUFFIXES.head}`
+  }
+
+  head(streamId: string): string {
+    return this.#key(encodeName(streamId), SUFFIXES.head)
+  }
+
+  /** The keys of a log, or of one that is being made apart under a name. */
+  log(streamId: string, apart?: string): LogKeys {
+    const tag = encodeName(streamId)
+    const key = (suffix: string) => this.#key(tag, apart === undefined ? suffix : `${suffix}:${apart}`)
+    const { head, batches, keys, trimmed, places, snapshots, blobs } = SUFFIXES
+    return {
+      head: key(head),
+      batches: key(batches),
+      keys: key(keys),
+      trimmed: key(trimmed),
+      places: key(places),
+      snapshots: key(snapshots),
+      blobs: key(blobs),
+    }
+  }
+
+  /** The stream whose head is under this key. */
+  streamOf(head: string): string {
+    return decodeName(head.slice(this.#prefix.length + 1, -`}:${SUFFIXES.head}`.length))
+  }
+
+  /** A key of the indexes, which share a slot of their own. */
+  index(name: string): string {
+    return this.#key('index', name)
+  }
+
+  #key(tag: string, name: string): string {
+    return `${this.#prefix}{${tag}}:${name}`
+  }
+}
+
+/** A Lua program, sent by its hash once the server knows it. */
+export class Script {
+  readonly text: string
+  readonly sha: string
+
+  constructor(text: string) {
+    this.text = text
+    this.sha = createHash('sha1').update(text).digest('hex')
+  }
+}

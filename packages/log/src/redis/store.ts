@@ -1,0 +1,245 @@
+import type { Cursor, UnprovenCursor } from '@millrace/protocol'
+import { RESP_TYPES } from 'redis'
+import { LogError } from '../error.ts'
+import { randomName } from '../names.ts'
+import type {
+  AppendResult,
+  Batch,
+  ClaimResult,
+  Fork,
+  ForkResult,
+  GuestAppend,
+  ListPage,
+  LogStore,
+  Page,
+  ReadLimit,
+  StoredSnapshot,
+  TicketMove,
+  WriterAppend,
+} from '../store.ts'
+import { APPEND, appendArguments, appendResult, PlainAppends } from './append.ts'
+import { Connection, type Server } from './connection.ts'
+import { failure } from './failure.ts'
+import { fork } from './fork.ts'
+import { Indexes } from './indexes.ts'
+import { decodeName, encodeName, encodeOptional, type Keys, markOr } from './keys.ts'
+import { dueOf, listOf } from './listing.ts'
+import { readPage } from './page.ts'
+import * as scripts from './scripts.ts'
+import { Watchers } from './watchers.ts'
+
+const MAX_BATCH_BYTES = 8 * 1024 * 1024
+const BYTES = { [RESP_TYPES.BLOB_STRING]: Buffer }
+/** How many logs `restored` takes in one go. */
+const RESTORED = 100
+
+/** A handle on the logs of a Redis. */
+export class RedisStore implements LogStore {
+  readonly maxBatchBytes = MAX_BATCH_BYTES
+  readonly #server: Server
+  readonly #keys: Keys
+  readonly #connection: Connection
+  readonly #plain: PlainAppends
+  readonly #indexes: Indexes
+  readonly #watchers: Watchers
+  readonly #underWay = new Set<Promise<unknown>>()
+  #closed = false
+
+  constructor(server: Server, keys: Keys) {
+    this.#server = server
+    this.#keys = keys
+    this.#connection = new Connection(server)
+    this.#plain = new PlainAppends(this.#connection)
+    this.#indexes = new Indexes(this.#connection, keys, work => this.#track(work.catch(() => {})))
+    this.#watchers = new Watchers(server)
+  }
+
+  create(streamId: string, principal: string | null): Promise<boolean> {
+    return this.#call(async () => {
+      const args = [randomName(), encodeOptional(principal)]
+      const [made] = await this.#indexes.change(streamId, scripts.CREATE, [this.#keys.head(streamId)], args)
+      return made === 1
+    })
+  }
+
+  append(streamId: string, batch: Batch, by: WriterAppend | GuestAppend, ticket?: TicketMove): Promise<AppendResult> {
+    return this.#call(async () => {
+      const keys = this.#keys.log(streamId)
+      const isLarge = batch.body.length * 3 > MAX_BATCH_BYTES && Buffer.byteLength(batch.body) > MAX_BATCH_BYTES
+      if ('epoch' in by && ticket === undefined && !isLarge) {
+        const clock = await this.#plain.append(keys, batch, by)
+        const { sequence } = by.lastAcked
+        if (clock !== undefined)
+          return { outcome: 'appended', first: sequence + 1, last: sequence + batch.count, clock }
+      }
+      const own = [keys.head, keys.batches, keys.keys, keys.trimmed]
+      const change = async (incarnation: string) => {
+        const args = appendArguments(batch, by, ticket, isLarge, incarnation)
+        return (await this.#indexes.change(streamId, APPEND, own, args)) as string[]
+      }
+      if (ticket === undefined) {
+        const args = appendArguments(batch, by, ticket, isLarge, '')
+        const [told] = (await this.#connection.run(APPEND, own, args)) as [string[]]
+        if (told[0] !== 'regresses') return appendResult(told)
+      }
+      return appendResult(await change(randomName()))
+    })
+  }
+
+  read(streamId: string, after: Cursor | UnprovenCursor, limit: ReadLimit): Promise<Page | undefined> {
+    return this.#call(() => readPage(this.#connection, this.#keys.log(streamId), after, limit))
+  }
+
+  find(streamId: string, key: string): Promise<{ first: number; last: number } | undefined> {
+    return this.#call(async () => {
+      const found = await this.#connection.send(['HGET', this.#keys.log(streamId).keys, encodeName(key)])
+      if (found === null) return undefined
+      const [first, last] = (found as string).split(' ')
+      return { first: Number(first), last: Number(last) }
+    })
+  }
+
+  watch(streamId: string, wake: () => void): () => void {
+    return this.#watchers.watch(this.#keys.head(streamId), wake)
+  }
+
+  claim(streamId: string, owner: string, ttl: number, takeover: boolean): Promise<ClaimResult> {
+    return this.#call(async () => {
+      const keys = [this.#keys.head(streamId)]
+      const args = [encodeName(owner), `${Math.ceil(ttl)}`, takeover ? '1' : '0', randomName()]
+      // Only a takeover can make a lease shorter.
+      const told = takeover
+        ? await this.#indexes.change(streamId, scripts.CLAIM, keys, args)
+        : ((await this.#connection.run(scripts.CLAIM, keys, args)) as [string[]])[0]
+      const [outcome, who = '', until, clock] = told as string[]
+      const times = { until: Number(until), clock: Number(clock) }
+      if (outcome === 'claimed') return { outcome, epoch: who, ...times }
+      return outcome === 'busy' ? { outcome, owner: decodeName(who), ...times } : { outcome: 'absent' }
+    })
+  }
+
+  renew(streamId: string, epoch: string, ttl: number): Promise<{ until: number; clock: number } | undefined> {
+    return this.#call(async () => {
+      const keys = [this.#keys.head(streamId)]
+      const args = [markOr(epoch), `${Math.ceil(ttl)}`]
+      let [told] = (await this.#connection.run(scripts.RENEW, keys, [...args, '0'])) as [string[]]
+      if (told[0] === 'shorter') {
+        told = (await this.#indexes.change(streamId, scripts.RENEW, keys, [...args, '1'])) as string[]
+      }
+      const [outcome, until, clock] = told
+      return outcome === 'renewed' ? { until: Number(until), clock: Number(clock) } : undefined
+    })
+  }
+
+  release(streamId: string, epoch: string): Promise<void> {
+    return this.#call(async () => {
+      await this.#indexes.change(streamId, scripts.RELEASE, [this.#keys.head(streamId)], [markOr(epoch)])
+    })
+  }
+
+  due(programs: readonly string[], limit: number): Promise<readonly string[]> {
+    return this.#call(() => dueOf(this.#connection, this.#keys, this.#indexes, programs, limit))
+  }
+
+  putSnapshot(streamId: string, snapshot: StoredSnapshot, keep: number): Promise<void> {
+    return this.#call(async () => {
+      const { head, places, snapshots } = this.#keys.log(streamId)
+      const { sequence, mark, version, body } = snapshot
+      const args = [`${sequence}`, `${version} ${encodeName(mark)} ${body}`, `${keep}`]
+      await this.#connection.run(scripts.PUT_SNAPSHOT, [head, places, snapshots], args)
+    })
+  }
+
+  getSnapshot(streamId: string, atMost: number): Promise<StoredSnapshot | undefined> {
+    return this.#call(async () => {
+      const { places, snapshots } = this.#keys.log(streamId)
+      const found = await this.#connection.run(scripts.GET_SNAPSHOT, [places, snapshots], [`${atMost}`])
+      if (found === null) return undefined
+      const [sequence, text] = found as [string, string]
+      const [, version, mark = '', body = ''] = /^(\S+) (\S+) (.*)$/s.exec(text) ?? []
+      return { sequence: Number(sequence), mark: decodeName(mark), version: Number(version), body }
+    })
+  }
+
+  putBlob(streamId: string, hash: string, data: Uint8Array): Promise<void> {
+    return this.#call(async () => {
+      const { head, blobs } = this.#keys.log(streamId)
+      // A copy: the caller may go on with its own before the client has written it.
+      await this.#connection.run(scripts.PUT_BLOB, [head, blobs], [encodeName(hash), Buffer.from(data)])
+    })
+  }
+
+  getBlob(streamId: string, hash: string): Promise<Uint8Array | undefined> {
+    return this.#call(async () => {
+      const { blobs } = this.#keys.log(streamId)
+      const found = (await this.#connection.send(['HGET', blobs, encodeName(hash)], BYTES)) as Buffer | null
+      return found === null ? undefined : new Uint8Array(found)
+    })
+  }
+
+  trim(streamId: string, floor: number): Promise<void> {
+    return this.#call(async () => {
+      const { head, batches, keys, trimmed } = this.#keys.log(streamId)
+      await this.#connection.run(scripts.TRIM, [head, batches, keys, trimmed], [`${floor}`])
+    })
+  }
+
+  fork(source: string, at: number, target: string, what: Fork): Promise<ForkResult> {
+    return this.#call(() => fork(this.#connection, this.#keys, this.#indexes, source, at, target, what))
+  }
+
+  list(principal: string | null, limit: number, after?: string): Promise<ListPage> {
+    return this.#call(() => listOf(this.#connection, this.#keys, this.#indexes, principal, limit, after))
+  }
+
+  remove(streamId: string, ifVersion?: string): Promise<boolean> {
+    return this.#call(async () => {
+      const keys = Object.values(this.#keys.log(streamId))
+      const args = ifVersion === undefined ? ['0', ''] : ['1', ifVersion]
+      const [was] = await this.#indexes.change(streamId, scripts.REMOVE, keys, args)
+      return was === 1
+    })
+  }
+
+  restored(): Promise<number> {
+    return this.#call(async () => {
+      // All incarnations of one restoration begin alike, so that a log that SCAN shows twice is counted once.
+      const begins = `${randomName()}-`
+      let count = 0
+      let cursor = '0'
+      do {
+        const scan = ['SCAN', cursor, 'MATCH', this.#keys.pattern, 'COUNT', `${RESTORED}`, 'TYPE', 'hash']
+        const [next, heads] = (await this.#connection.send(scan)) as [string, string[]]
+        const changes = heads.map((head, i) => {
+          const rest = `${cursor}-${i}`
+          return this.#indexes.change(this.#keys.streamOf(head), scripts.RESTORE, [head], [begins, rest])
+        })
+        for (const [restored] of await Promise.all(changes)) count += restored as number
+        cursor = next
+      } while (cursor !== '0')
+      return count
+    })
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true
+    while (this.#underWay.size > 0) await Promise.allSettled(this.#underWay)
+    await Promise.all([this.#watchers.close(), this.#connection.close()])
+  }
+
+  #call<T>(operation: () => Promise<T>): Promise<T> {
+    if (this.#closed) return Promise.reject(new LogError('closed', 'the store was closed: open another handle'))
+    const call = operation().catch(error => {
+      throw failure(this.#server, error)
+    })
+    this.#track(call)
+    return call
+  }
+
+  /** Remembers what `close` waits for. */
+  #track(work: Promise<unknown>): void {
+    this.#underWay.add(work)
+    const done = () => this.#underWay.delete(work)
+    work.then(done, done)
+  }
+}
