@@ -1,53 +1,194 @@
 // Holds one server for a process that may die at any moment. Run by server.ts, in a session of its own, so that Ctrl-C does
 // not reach it: when the other end of its standard input closes, for whatever reason, kill -9 included, it ends the server
-// and removes its folder. The folder is made here, so that there is none without someone to remove it.
+// and removes its folder. The folder is made here, so that there is none without someone to remove it. Until then, the lines
+// of its standard input are orders, each answered by a line when it is done.
 import { type ChildProcess, spawn } from 'node:child_process'
 import { chownSync, mkdirSync, openSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
-import type { Command, ServerSpec } from './server.ts'
+import { createInterface } from 'node:readline'
+import type { Answer, Command, Order, ServerSpec } from './server.ts'
+import { freeze, kill, thaw } from './tree.ts'
 
 const GRACE_MS = 5_000
 /** The most of the server's log that is told: the end of it. */
 const LOG_LENGTH = 10_000
 
 const [, , folder = '', spec = ''] = process.argv
-const { before, server, user } = JSON.parse(spec) as ServerSpec
+const { before, server, stale = [], sweep, user } = JSON.parse(spec) as ServerSpec
+const data = join(folder, 'data')
 
+/** All that runs for us now, and the server among them, unless its end was ordered. */
+const running = new Set<ChildProcess>()
+let up: ChildProcess | undefined
+/** What of the server is stopped. */
+let frozen: number[] = []
+/** Whether the server was killed, and may have left something in the system. */
+let killed = false
 let asked = false
-let running: ChildProcess | undefined
-function stop(): void {
-  asked = true
-  // SIGINT is what both Redis and Postgres take as "now, and do not wait for the clients".
-  running?.kill('SIGINT')
-  setTimeout(() => running?.kill('SIGKILL'), GRACE_MS)
-}
-process.stdin.on('end', stop).resume()
-for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, stop)
+let reason = ''
+let finish = () => {}
+const over = new Promise<void>(resolve => {
+  finish = resolve
+})
 
-mkdirSync(folder, { mode: 0o700 })
-if (user) chownSync(folder, user.uid, user.gid)
+const orders: Record<Order['verb'], (copy: string) => Promise<void>> = {
+  async start() {
+    if (up) throw new Error('runs already')
+    start()
+  },
+  end,
+  async kill() {
+    const child = down()
+    frozen = []
+    await Promise.all([kill(child.pid ?? 0), ended(child)])
+  },
+  freeze: stopAll,
+  async thaw() {
+    if (up === undefined) throw new Error('does not run')
+    goOn()
+  },
+  async copy(copy) {
+    const isForCopy = up !== undefined && frozen.length === 0
+    if (isForCopy) await stopAll()
+    const done = await run({ program: 'cp', args: ['-a', data, join(folder, copy)] })
+    if (isForCopy) goOn()
+    if (!done) throw new Error('could not copy its data')
+  },
+  async restore(copy) {
+    await end()
+    await clear()
+    rmSync(data, { recursive: true, force: true })
+    const done = await run({ program: 'cp', args: ['-a', join(folder, copy), data] })
+    if (!done) throw new Error('could not put its data back')
+  },
+}
+
+let turn = Promise.resolve()
+createInterface(process.stdin)
+  .on('line', line => {
+    turn = turn
+      .then(() => {
+        const { verb, copy = '' } = JSON.parse(line) as Order
+        return orders[verb](copy)
+      })
+      .then(() => answer({}))
+      .catch(error => answer({ error: error instanceof Error ? error.message : String(error) }))
+  })
+  .on('close', stop)
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, stop)
+// Nobody may be there to read what we say, which is no failure.
+for (const stream of [process.stdout, process.stderr]) stream.on('error', () => {})
+
+for (const path of [folder, data]) {
+  mkdirSync(path, { mode: 0o700 })
+  if (user) chownSync(path, user.uid, user.gid)
+}
 const log = join(folder, 'log')
 const output = openSync(log, 'a')
-let reason = ''
-if (before === undefined || (await run(before))) await run(server)
+if (before === undefined || (await run(before))) start()
+else finish()
+await over
+const code = asked ? 0 : 1
+asked = true
+await turn
+await clear()
 reason += readFileSync(log, 'utf8').slice(-LOG_LENGTH)
 // Someone that the server started may still be writing.
 rmSync(folder, { recursive: true, force: true, maxRetries: 10 })
-// Nobody may be there to read it, which is no failure.
-process.stderr.on('error', () => {}).write(reason, () => process.exit(asked ? 0 : 1))
+process.stderr.write(reason, () => process.exit(code))
+
+function answer(answer: Answer): void {
+  process.stdout.write(`${JSON.stringify(answer)}\n`)
+}
+
+function start(): void {
+  if (asked) {
+    finish()
+    return
+  }
+  for (const path of stale) rmSync(path, { force: true })
+  const child = launch(server)
+  up = child
+  ended(child).then(() => {
+    killed = child.signalCode !== null
+    if (up !== child) return
+    up = undefined
+    finish()
+  })
+}
+
+/** The server, of which nobody expects any more that it runs. */
+function down(): ChildProcess {
+  const child = up
+  if (child === undefined) throw new Error('does not run')
+  up = undefined
+  return child
+}
+
+/** Ends the server as it wants to be ended. */
+async function end(): Promise<void> {
+  if (up === undefined) return
+  const child = down()
+  goOn()
+  interrupt(child)
+  await ended(child)
+}
+
+/** SIGINT is what both Redis and Postgres take as "now, and do not wait for the clients"; who does not, is killed. */
+function interrupt(child: ChildProcess): void {
+  child.kill('SIGINT')
+  const late = setTimeout(() => kill(child.pid ?? 0).catch(() => child.kill('SIGKILL')), GRACE_MS)
+  child.on('exit', () => clearTimeout(late))
+}
+
+function stop(): void {
+  asked = true
+  goOn()
+  for (const child of running) interrupt(child)
+  if (up === undefined) finish()
+}
+
+async function stopAll(): Promise<void> {
+  if (up === undefined) throw new Error('does not run')
+  frozen = await freeze(up.pid ?? 0)
+  if (asked) goOn()
+}
+
+function goOn(): void {
+  thaw(frozen)
+  frozen = []
+}
+
+/** Lets a killed server that is not started again clear away what else nobody would. */
+async function clear(): Promise<void> {
+  if (!killed || sweep === undefined) return
+  killed = false
+  const child = launch(sweep)
+  const late = setTimeout(() => child.kill('SIGKILL'), GRACE_MS)
+  await ended(child)
+  clearTimeout(late)
+}
 
 /** Runs a command to its end, unless the end was asked for; tells whether it went well. */
-function run({ program, args }: Command): Promise<boolean> {
-  if (asked) return Promise.resolve(false)
+function run(command: Command): Promise<boolean> {
+  return asked ? Promise.resolve(false) : ended(launch(command))
+}
+
+function ended(child: ChildProcess): Promise<boolean> {
+  return new Promise(done => {
+    child.on('exit', code => done(code === 0))
+    child.on('error', () => done(false))
+  })
+}
+
+function launch({ program, args }: Command): ChildProcess {
   // The messages of the system are looked for in the log, in English.
   const env = { ...process.env, LC_ALL: 'C' }
   const child = spawn(program, args, { cwd: folder, stdio: ['ignore', output, output], env, ...user })
-  running = child
-  return new Promise(done => {
-    child.on('exit', code => done(code === 0))
-    child.on('error', error => {
-      reason = `${error}\n`
-      done(false)
-    })
+  running.add(child)
+  child.on('exit', () => running.delete(child))
+  child.on('error', error => {
+    reason = `${error}\n`
   })
+  return child
 }

@@ -1,4 +1,5 @@
 import { connect } from 'node:net'
+import { join } from 'node:path'
 import { find, type Program } from './program.ts'
 import { type Service, start } from './server.ts'
 
@@ -6,17 +7,32 @@ export const program: Program = { name: 'Redis', commands: ['redis-server'], apt
 
 const ANSWER_MS = 2_000
 
-/** A Redis of one's own, empty, that writes nothing to disk. */
-export async function redis(): Promise<Service> {
+/**
+ * A Redis of one's own, empty. It keeps nothing on disk unless the settings say so, e.g. `{ appendonly: 'yes', appendfsync: 'always' }`,
+ * so without them it is empty again after a restart.
+ */
+export async function redis({ settings = {} }: { settings?: Record<string, string> } = {}): Promise<Service> {
   const path = await find(program)
   return start({
     name: 'redis',
     url: port => `redis://127.0.0.1:${port}`,
-    spec: (folder, port) => {
-      const args = ['--port', `${port}`, '--bind', '127.0.0.1', '--dir', folder, '--save', '', '--appendonly', 'no']
+    spec(folder, port) {
+      const own = { port: `${port}`, bind: '127.0.0.1', dir: join(folder, 'data') }
+      const all = { save: '', appendonly: 'no', ...settings, ...own }
+      const args = Object.entries(all).flatMap(([name, value]) => [`--${name}`, value])
       return { server: { program: path, args } }
     },
-    answers: async (folder, port) => (await ask(port, 'CONFIG GET dir')).includes(folder),
+    // A Redis that still reads its data tells its settings, but no PONG.
+    answers: async (folder, port) =>
+      (await ask(port, 'CONFIG GET dir')).includes(folder) && (await ask(port, 'PING')).startsWith('+PONG'),
+    async settle(port) {
+      // Unless it is `always`, what was acknowledged may be written seconds later; when it becomes so, all is written first.
+      const [, , , , fsync] = (await ask(port, 'CONFIG GET appendfsync')).split('\r\n')
+      for (const value of ['always', fsync]) {
+        const answer = await ask(port, `CONFIG SET appendfsync ${value}`)
+        if (!answer.startsWith('+OK')) throw new Error(`did not write its data: ${answer || 'it did not answer'}`)
+      }
+    },
   })
 }
 

@@ -1,8 +1,8 @@
 import { execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { chmodSync, globSync } from 'node:fs'
+import { globSync } from 'node:fs'
 import { createServer } from 'node:http'
-import { connect, createServer as createTcpServer, type Server, type Socket } from 'node:net'
+import { createServer as createTcpServer, type Server, type Socket } from 'node:net'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
@@ -12,36 +12,10 @@ import { postgres } from './postgres.ts'
 import { find } from './program.ts'
 import { ask, redis } from './redis.ts'
 import { start } from './server.ts'
+import { listens, place, runs, script } from './services.fixture.ts'
 
 const run = promisify(execFile)
 const SLOW = 60_000
-
-/** Whether anyone listens where the url points. */
-async function listens(url: string): Promise<boolean> {
-  const socket = connect(Number(new URL(url).port), '127.0.0.1')
-  try {
-    await once(socket, 'connect')
-    return true
-  } catch {
-    return false
-  } finally {
-    socket.destroy()
-  }
-}
-
-/** Whether the process runs; one that has ended and waits to be reaped does not. */
-async function runs(pid: number): Promise<boolean> {
-  const { stdout } = await run('ps', ['-o', 'stat=', '-p', `${pid}`]).catch(() => ({ stdout: '' }))
-  return stdout.trim() !== '' && !stdout.startsWith('Z')
-}
-
-/** A place for temporary folders that this test has to itself, and what services have left in it. */
-function place(): { path: string; left(): string[] } {
-  const path = folder({})
-  // Postgres comes here as another user.
-  chmodSync(path, 0o755)
-  return { path, left: () => globSync(join(path, 'millrace-*')) }
-}
 
 /** The port of a server that listens on the loopback until the test ends. */
 async function loopback(server: Server): Promise<number> {
@@ -50,18 +24,6 @@ async function loopback(server: Server): Promise<number> {
   const address = server.address()
   if (address === null || typeof address === 'string') throw new Error('no port')
   return address.port
-}
-
-/** A process of its own that runs this text, in which `redis` and `postgres` are known, with its temporary folders there. */
-function script(text: string, place: string) {
-  const names = ['redis', 'postgres']
-  const known = names.map(name => `import { ${name} } from ${JSON.stringify(join(import.meta.dirname, `${name}.ts`))}`)
-  const holder = spawn(process.execPath, ['--input-type=module', '-e', [...known, text].join('\n')], {
-    stdio: ['ignore', 'pipe', 'inherit'],
-    env: { ...process.env, TMPDIR: place },
-  })
-  onTestFinished(() => void holder.kill('SIGKILL'))
-  return holder
 }
 
 /** A program that does as this text says, and one that does nothing for a while. */

@@ -1,0 +1,239 @@
+import { execFile } from 'node:child_process'
+import { once } from 'node:events'
+import { globSync, readFileSync } from 'node:fs'
+import { connect } from 'node:net'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
+import { postgres } from './postgres.ts'
+import { ask, redis } from './redis.ts'
+import type { Service } from './server.ts'
+import { listens, place, script } from './services.fixture.ts'
+
+const run = promisify(execFile)
+
+/** A server of each kind with the words that it keeps, written and read by a client of its own each time. */
+type Words = { service: Service; add(word: string): Promise<void>; all(): Promise<string[]> }
+
+async function redisWords(settings: Record<string, string>): Promise<Words> {
+  const service = await redis({ settings })
+  onTestFinished(service.stop)
+  const port = Number(new URL(service.url).port)
+  return {
+    service,
+    add: async word => expect(await ask(port, `RPUSH words ${word}`)).toMatch(/^:/),
+    all: async () => (await ask(port, 'LRANGE words 0 -1')).split('\r\n').filter(line => /^\w/.test(line)),
+  }
+}
+
+async function postgresWords(settings: Record<string, string>): Promise<Words> {
+  const service = await postgres({ settings })
+  onTestFinished(service.stop)
+  const psql = async (command: string) => (await run('psql', [service.url, '-Atqc', command])).stdout
+  await psql('create table words (place serial, word text)')
+  return {
+    service,
+    add: async word => expect(await psql(`insert into words (word) values ('${word}')`)).toBe(''),
+    all: async () => (await psql('select word from words order by place')).split('\n').filter(Boolean),
+  }
+}
+
+const kinds = {
+  'Redis, always': () => redisWords({ appendonly: 'yes', appendfsync: 'always' }),
+  'Redis, everysec': () => redisWords({ appendonly: 'yes', appendfsync: 'everysec' }),
+  Postgres: () => postgresWords({ fsync: 'off' }),
+  'Postgres, synchronous_commit off': () => postgresWords({ fsync: 'off', synchronous_commit: 'off' }),
+}
+
+/** What is said on a connection that stays open, from now on. */
+async function client(url: string) {
+  const socket = connect(Number(new URL(url).port), '127.0.0.1').setEncoding('utf8')
+  onTestFinished(() => void socket.destroy())
+  await once(
+    socket.on('error', () => {}),
+    'connect',
+  )
+  return { socket, closed: new Promise<void>(resolve => socket.once('close', () => resolve())) }
+}
+
+describe.each(['Redis, always', 'Postgres'] as const)('%s', kind => {
+  test('what was acknowledged survives kill() and restart(), at the same url', async () => {
+    const { service, add, all } = await kinds[kind]()
+    await add('flume')
+    await add('sluice')
+    const { closed } = await client(service.url)
+    await service.kill()
+    await closed
+    expect(await listens(service.url)).toBe(false)
+    await service.restart()
+    expect(await all()).toEqual(['flume', 'sluice'])
+    await add('weir')
+    await service.kill()
+    await service.restart()
+    expect(await all()).toEqual(['flume', 'sluice', 'weir'])
+  })
+
+  test('restart() ends a server that runs, or is frozen, and keeps its data', async () => {
+    const { service, add, all } = await kinds[kind]()
+    await add('flume')
+    const { closed } = await client(service.url)
+    await service.restart()
+    await closed
+    expect(await all()).toEqual(['flume'])
+    await service.freeze()
+    await service.restart()
+    expect(await all()).toEqual(['flume'])
+  })
+
+  test('a frozen server keeps its connections and answers nobody; thaw() lets it answer', async () => {
+    const { service, all } = await kinds[kind]()
+    const { socket } = await client(service.url)
+    await service.freeze()
+    expect(await listens(service.url)).toBe(true)
+    const states = await run('ps', ['-A', '-o', 'stat=,args=']).then(({ stdout }) =>
+      stdout.split('\n').filter(line => line.includes(new URL(service.url).port) && !line.includes('keeper.ts')),
+    )
+    expect(states.length).toBeGreaterThan(0)
+    expect(states.filter(line => !line.startsWith('T'))).toEqual([])
+    const answer = all()
+    await service.thaw()
+    expect(await answer).toEqual([])
+    expect(socket.closed).toBe(false)
+  })
+
+  test('verbs that are called together are carried out one after another', async () => {
+    const { service, add, all } = await kinds[kind]()
+    await add('flume')
+    const [copy] = await Promise.all([service.copy(), service.kill(), service.restart()])
+    await add('sluice')
+    await Promise.all([service.freeze(), service.thaw(), service.kill(), service.restore(copy)])
+    expect(await all()).toEqual(['flume'])
+  })
+
+  test('what cannot be done is refused, and the server is as it was', async () => {
+    const [{ service, all }, other] = await Promise.all([kinds[kind](), redisWords({})])
+    await service.kill()
+    for (const verb of ['kill', 'freeze', 'thaw'] as const) {
+      await expect(service[verb]()).rejects.toThrow(/^(redis|postgres) does not run$/)
+    }
+    await service.restart()
+    await expect(service.restore(await other.service.copy())).rejects.toThrow(/a copy of the data of another server$/)
+    expect(await all()).toEqual([])
+  })
+})
+
+describe('restore() brings back exactly what there was at copy()', () => {
+  test.each(Object.entries(kinds))('%s', async (_, open) => {
+    const { service, add, all } = await open()
+    const { socket } = await client(service.url)
+    await add('flume')
+    const one = await service.copy()
+    await add('sluice')
+    const two = await service.copy()
+    expect(socket.closed).toBe(false)
+    await add('weir')
+    await service.restore(one)
+    expect(await all()).toEqual(['flume'])
+    await add('race')
+    await service.kill()
+    await service.restore(two)
+    expect(await all()).toEqual(['flume', 'sluice'])
+    await service.freeze()
+    await service.restore(one)
+    expect(await all()).toEqual(['flume'])
+  })
+
+  test.each(['Redis, always', 'Postgres'] as const)('%s: a copy of a killed server is what it left', async kind => {
+    const { service, add, all } = await kinds[kind]()
+    await add('flume')
+    await service.kill()
+    const copy = await service.copy()
+    await service.restart()
+    await add('sluice')
+    await service.restore(copy)
+    expect(await all()).toEqual(['flume'])
+  })
+})
+
+test('redis() without settings keeps nothing', async () => {
+  const { service, add, all } = await redisWords({})
+  await add('flume')
+  await service.kill()
+  await service.restart()
+  expect(await all()).toEqual([])
+})
+
+test('Postgres with its default settings comes back as well', async () => {
+  const { service, add, all } = await postgresWords({})
+  await add('flume')
+  await service.kill()
+  await service.restart()
+  expect(await all()).toEqual(['flume'])
+})
+
+test('settings reach the server', async () => {
+  const one = await redisWords({ appendonly: 'yes', appendfsync: 'no' })
+  const port = Number(new URL(one.service.url).port)
+  await one.service.copy()
+  expect(await ask(port, 'CONFIG GET append*')).toMatch(/appendfsync\r\n\$2\r\nno\r\n/)
+  const { service } = await postgresWords({ synchronous_commit: 'off' })
+  expect((await run('psql', [service.url, '-Atc', 'show synchronous_commit'])).stdout).toBe('off\n')
+})
+
+test('a server that ends by itself is told of, with its own words', async () => {
+  const { service } = await redisWords({})
+  const port = Number(new URL(service.url).port)
+  await ask(port, 'SHUTDOWN NOSAVE')
+  await vi.waitFor(
+    () => expect(service.freeze()).rejects.toThrow(/^redis has ended:\n(.*\n)*.*User requested shutdown/),
+    {
+      timeout: 10_000,
+    },
+  )
+  await expect(service.restart()).rejects.toThrow(/^redis has ended:/)
+})
+
+test('a killed Postgres that is not started again leaves nothing in the system', async () => {
+  const { path, left } = place()
+  vi.stubEnv('TMPDIR', path)
+  onTestFinished(() => void vi.unstubAllEnvs())
+  const service = await postgres()
+  const [file = ''] = globSync(join(path, 'millrace-*/data/postmaster.pid'))
+  const [, segment] = readFileSync(file, 'utf8').split('\n')[6]?.trim().split(/\s+/) ?? []
+  const segments = async () => (await run('ipcs', ['-m'])).stdout.split(/\s+/)
+  await service.kill()
+  expect(await segments()).toContain(segment)
+  await service.stop()
+  expect(await segments()).not.toContain(segment)
+  expect(left()).toEqual([])
+})
+
+describe('kill -9 of the process that started it leaves nothing behind', () => {
+  test.each([
+    ['after kill()', 'await service.kill(); console.log()'],
+    ['after freeze()', 'await service.freeze(); console.log()'],
+    ['after restart()', 'await service.kill(); await service.restart(); console.log()'],
+    ['after restore()', 'await service.restore(await service.copy()); console.log()'],
+    ['in a copy()', 'const copy = service.copy(); setImmediate(() => console.log()); await copy'],
+  ])('%s', async (_, text) => {
+    const { path, left } = place()
+    const services = `[await redis({ settings: { appendonly: 'yes' } }), await postgres({ settings: { fsync: 'off' } })]`
+    const each = `for (const service of ${services}) { ${text} }`
+    const holder = script(`${each}\nsetInterval(() => {}, 1_000)`, path)
+    let lines = 0
+    for await (const text of holder.stdout.setEncoding('utf8')) {
+      lines += String(text).split('\n').length - 1
+      if (lines === 2) break
+    }
+    expect(left()).toHaveLength(2)
+    holder.kill('SIGKILL')
+    await vi.waitFor(
+      async () => {
+        expect(left()).toEqual([])
+        // The servers, and those who keep them, all name their folder.
+        expect((await run('ps', ['-A', '-o', 'args='])).stdout).not.toContain(path)
+      },
+      { timeout: 15_000, interval: 50 },
+    )
+  })
+})

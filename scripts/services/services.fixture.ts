@@ -1,0 +1,49 @@
+import { execFile, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { chmodSync, globSync } from 'node:fs'
+import { connect } from 'node:net'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { onTestFinished } from 'vitest'
+import { folder } from '../folder.fixture.ts'
+
+const run = promisify(execFile)
+
+/** Whether anyone listens where the url points. */
+export async function listens(url: string): Promise<boolean> {
+  const socket = connect(Number(new URL(url).port), '127.0.0.1')
+  try {
+    await once(socket, 'connect')
+    return true
+  } catch {
+    return false
+  } finally {
+    socket.destroy()
+  }
+}
+
+/** Whether the process runs; one that has ended and waits to be reaped does not. */
+export async function runs(pid: number): Promise<boolean> {
+  const { stdout } = await run('ps', ['-o', 'stat=', '-p', `${pid}`]).catch(() => ({ stdout: '' }))
+  return stdout.trim() !== '' && !stdout.startsWith('Z')
+}
+
+/** A place for temporary folders that this test has to itself, and what services have left in it. */
+export function place(): { path: string; left(): string[] } {
+  const path = folder({})
+  // Postgres comes here as another user.
+  chmodSync(path, 0o755)
+  return { path, left: () => globSync(join(path, 'millrace-*')) }
+}
+
+/** A process of its own that runs this text, in which `redis` and `postgres` are known, with its temporary folders there. */
+export function script(text: string, place: string) {
+  const names = ['redis', 'postgres']
+  const known = names.map(name => `import { ${name} } from ${JSON.stringify(join(import.meta.dirname, `${name}.ts`))}`)
+  const holder = spawn(process.execPath, ['--input-type=module', '-e', [...known, text].join('\n')], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+    env: { ...process.env, TMPDIR: place },
+  })
+  onTestFinished(() => void holder.kill('SIGKILL'))
+  return holder
+}
