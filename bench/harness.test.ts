@@ -2,19 +2,27 @@ import { describe, expect, test } from 'vitest'
 import { judge } from './harness/claim.ts'
 import { measure } from './harness/meter.ts'
 import type { Row } from './harness/rounds.ts'
-import { exponent, median } from './harness/statistics.ts'
+import { exponent, median, quantile } from './harness/statistics.ts'
 import { type Contender, job } from './harness/suite.ts'
 import { table } from './harness/table.ts'
 
 const row = (name: string, perItem: number, size = 100): Row => {
   const cpu = (perItem * size) / 1e6
-  const samples = [{ cpu, wall: cpu, loads: 1 }]
-  return { name, kind: 'ours', items: size, size, samples, cpu: { median: cpu, min: cpu, max: cpu }, perItem }
+  const samples = [{ cpu, wall: 2 * cpu, loads: 1 }]
+  const value = { median: cpu, min: cpu, max: cpu }
+  return { name, kind: 'ours', unit: 'cpu', items: size, size, samples, value, perItem }
 }
 
 test('the median is the middle, or the mean of the two in the middle', () => {
   expect(median([5, 1, 9])).toBe(5)
   expect(median([8, 1, 2, 4])).toBe(3)
+})
+
+test('a quantile is the least that so large a share does not exceed', () => {
+  const values = Array.from({ length: 200 }, (_, i) => 200 - i)
+  expect(quantile(values, 0.5)).toBe(100)
+  expect(quantile(values, 0.99)).toBe(198)
+  expect(quantile([7], 0.99)).toBe(7)
 })
 
 test('the exponent tells linear from quadratic growth', () => {
@@ -37,6 +45,18 @@ describe('a claim', () => {
     expect(judge({ kind: 'exponent', small: 'a', large: 'c', under: 1.6 }, rows)).toMatchObject({ met: true })
   })
 
+  test('of a rate is met from its bound on: the faster needs less time', () => {
+    expect(judge({ kind: 'rate', of: 'b', to: 'a', atLeast: 0.3 }, rows)).toMatchObject({ value: 0.3, met: true })
+    expect(judge({ kind: 'rate', of: 'b', to: 'a', atLeast: 0.31 }, rows)).toMatchObject({ met: false })
+    expect(judge({ kind: 'speed', of: 'b', atLeast: 1e7 }, rows)).toMatchObject({ value: 1e7, met: true })
+    expect(judge({ kind: 'speed', of: 'b', atLeast: 1.1e7 }, rows)).toMatchObject({ met: false })
+  })
+
+  test('takes the single rounds in the unit of the benchmark', () => {
+    const wall = { ...row('w', 50), unit: 'wall' as const }
+    expect(judge({ kind: 'ratio', of: 'w', to: 'b' }, [...rows, wall])?.range).toEqual({ min: 1, max: 1 })
+  })
+
   test('says nothing of a contender that failed', () => {
     expect(judge({ kind: 'ratio', of: 'a', to: 'd', atMost: 1 }, rows)).toBeUndefined()
   })
@@ -48,6 +68,17 @@ test('a table shows a miss and a failure plainly', () => {
   const shown = table('s', benchmark, [row('a', 30), { ...row('b', 1), error: 'wrong output' }], verdicts)
   expect(shown).toContain('a / b: 2.00, at most 1: NOT met')
   expect(shown).toContain('FAILED b: wrong output')
+})
+
+test('a table shows what its unit is', () => {
+  const benchmark = { name: 'n', title: 't', item: 'entry', contenders: [], claims: [] }
+  const wall = { ...row('a', 500), unit: 'wall' as const }
+  expect(table('s', { ...benchmark, unit: 'wall' }, [wall], [])).toMatch(/entry \/ s\n.* 2,000,000$/m)
+  const spread = { median: 0.5, min: 0.25, max: 4 }
+  const late = { ...row('a', 0.5), unit: 'latency' as const, value: spread, p99: { ...spread, median: 3 } }
+  const shown = table('s', { ...benchmark, unit: 'latency' }, [late], [])
+  expect(shown).toMatch(/p50 ms.*p99 ms/)
+  expect(shown).toMatch(/0\.500 \[0\.250\.\.4\.00\] +3\.00 \[/)
 })
 
 describe('the meter', () => {
@@ -68,6 +99,21 @@ describe('the meter', () => {
     const { cpu, loads } = await measure(contender(() => {}))
     expect(cpu).toBeGreaterThan(0)
     expect(cpu * loads).toBeGreaterThan(50)
+  })
+
+  test('takes the figures of a job whose time is not what is asked for', async () => {
+    const times = Array.from({ length: 100 }, (_, i) => i + 1)
+    const late: Contender = {
+      ...contender(() => {}),
+      load: { pieces: 1, items: 1 },
+      prepare: async () =>
+        job(
+          () => times,
+          () => {},
+          output => output,
+        ),
+    }
+    expect(await measure(late, 'latency')).toMatchObject({ p50: 50, p99: 99, loads: 1 })
   })
 
   test('throws when an output is wrong', async () => {

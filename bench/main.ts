@@ -5,6 +5,7 @@ import { parseArgs } from 'node:util'
 import { judge } from './harness/claim.ts'
 import { environment } from './harness/environment.ts'
 import { runRounds } from './harness/rounds.ts'
+import { Services } from './harness/services.ts'
 import { table } from './harness/table.ts'
 import { suites } from './suites/index.ts'
 
@@ -13,9 +14,10 @@ const { values, positionals } = parseArgs({
   options: { quick: { type: 'boolean', default: false }, json: { type: 'boolean', default: false } },
 })
 const { quick, json } = values
-const rounds = quick ? 3 : 5
 
-const all = suites.flatMap(suite => suite.benchmarks(quick).map(benchmark => ({ suite: suite.name, benchmark })))
+const all = suites.flatMap(({ name, benchmarks, rounds = { full: 5, quick: 3 } }) =>
+  benchmarks(quick).map(benchmark => ({ suite: name, benchmark, rounds: quick ? rounds.quick : rounds.full })),
+)
 const asks = (name: string) => (work: (typeof all)[number]) =>
   work.suite === name || `${work.suite}/${work.benchmark.name}` === name
 const stranger = positionals.find(name => !all.some(asks(name)))
@@ -30,15 +32,17 @@ const chosen = positionals.length === 0 ? all : all.filter(work => positionals.s
 const place = environment()
 const say = json ? () => {} : console.log
 say(
-  `node ${place.node}, ${place.cpu}, load ${place.load.join(' ')}, @millrace/protocol from ${place.protocol}; ` +
-    `median of ${rounds} fresh processes${quick ? ', quick' : ''}\n`,
+  `node ${place.node}, ${place.cpu}, load ${place.load.join(' ')}, packages from ${place.packages}; ` +
+    `every figure is of fresh processes${quick ? ', quick' : ''}\n`,
 )
 const results = join(import.meta.dirname, 'results')
 mkdirSync(results, { recursive: true })
 const printed: object[] = []
 let failed = 0
 let missed = 0
-for (const { suite, benchmark } of chosen) {
+const services = new Services()
+for (const { suite, benchmark, rounds } of chosen) {
+  await services.need(benchmark.needs ?? [])
   const rows = await runRounds(suite, benchmark, rounds, quick, text => console.error(text))
   const verdicts = benchmark.claims.flatMap(claim => judge(claim, rows) ?? [])
   failed += rows.filter(row => row.error).length
@@ -48,6 +52,7 @@ for (const { suite, benchmark } of chosen) {
   writeFileSync(join(results, `${suite}-${benchmark.name}.json`), `${JSON.stringify(result, null, 2)}\n`)
   printed.push(result)
 }
+await services.stop()
 if (json) console.log(JSON.stringify(printed, null, 2))
 say(`${chosen.length} benchmarks: ${missed} targets missed, ${failed} contenders failed`)
 process.exitCode = failed ? 1 : 0

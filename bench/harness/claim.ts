@@ -1,4 +1,4 @@
-import type { Row } from './rounds.ts'
+import { perItem, type Row } from './rounds.ts'
 import { exponent } from './statistics.ts'
 import type { Claim } from './suite.ts'
 
@@ -23,10 +23,14 @@ export function judge(claim: Claim, rows: Row[]): Verdict | undefined {
     case 'ratio': {
       const [of, to] = [row(claim.of), row(claim.to)]
       if (of.error || to.error) return undefined
-      const text = `${of.name} / ${to.name}`
-      const rounds = of.samples.map((sample, i) => sample.cpu / of.items / ((to.samples[i]?.cpu ?? 0) / to.items))
-      const range = { min: Math.min(...rounds), max: Math.max(...rounds) }
-      return { text, value: of.perItem / to.perItem, range, ...bounded(of.perItem / to.perItem, claim.atMost, '') }
+      return { text: `${of.name} / ${to.name}`, ...quotient(of, to), ...atMost(of.perItem / to.perItem, claim.atMost) }
+    }
+    case 'rate': {
+      const [of, to] = [row(claim.of), row(claim.to)]
+      if (of.error || to.error) return undefined
+      // The faster needs less time an item.
+      const rate = quotient(to, of)
+      return { text: `speed of ${of.name} / ${to.name}`, ...rate, ...atLeast(rate.value, claim.atLeast) }
     }
     case 'exponent': {
       const [small, large] = [row(claim.small), row(claim.large)]
@@ -39,11 +43,29 @@ export function judge(claim: Claim, rows: Row[]): Verdict | undefined {
     case 'cost': {
       const of = row(claim.of)
       if (of.error) return undefined
-      return { text: `${of.name}, ns an item`, value: of.perItem, ...bounded(of.perItem, claim.atMost, ' ns') }
+      return { text: `${of.name}, ns an item`, value: of.perItem, ...atMost(of.perItem, claim.atMost, ' ns') }
+    }
+    case 'speed': {
+      const of = row(claim.of)
+      if (of.error) return undefined
+      const value = 1e9 / of.perItem
+      return { text: `${of.name}, items a second`, value, ...atLeast(value, claim.atLeast) }
     }
   }
 }
 
-function bounded(value: number, atMost: number | undefined, unit: string): { bound?: string; met?: boolean } {
-  return atMost === undefined ? {} : { bound: `at most ${atMost}${unit}`, met: value <= atMost }
+/** The quotient of the medians, and the range of those of the single rounds. */
+function quotient(over: Row, under: Row): { value: number; range: { min: number; max: number } } {
+  const each = ({ samples, unit, items }: Row) => samples.map(sample => perItem(sample, unit, items))
+  const denominators = each(under)
+  const rounds = each(over).map((value, i) => value / (denominators[i] ?? Number.NaN))
+  return { value: over.perItem / under.perItem, range: { min: Math.min(...rounds), max: Math.max(...rounds) } }
+}
+
+function atMost(value: number, most: number | undefined, unit = ''): { bound?: string; met?: boolean } {
+  return most === undefined ? {} : { bound: `at most ${most}${unit}`, met: value <= most }
+}
+
+function atLeast(value: number, least: number | undefined): { bound?: string; met?: boolean } {
+  return least === undefined ? {} : { bound: `at least ${least.toLocaleString('en')}`, met: value >= least }
 }

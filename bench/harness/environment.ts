@@ -8,7 +8,7 @@ export function environment() {
     node: process.version,
     cpu: `${cpus().length} x ${cpus()[0]?.model.trim() ?? 'unknown'}`,
     load: loadavg().map(value => Number(value.toFixed(2))),
-    protocol: entry.includes('/dist/') ? 'dist' : 'src',
+    packages: entry.includes('/dist/') ? 'dist' : 'src',
     date: new Date().toISOString(),
   }
 }

@@ -1,5 +1,6 @@
 import { setTimeout } from 'node:timers/promises'
-import type { Contender, Job, Load } from './suite.ts'
+import { quantile } from './statistics.ts'
+import type { Contender, Job, Load, Unit } from './suite.ts'
 
 /** What one process measured, in milliseconds a load. CPU time is user and system time of all threads. */
 export interface Sample {
@@ -7,22 +8,30 @@ export interface Sample {
   wall: number
   /** How many loads the figures are the mean of. */
   loads: number
+  /** Where something else than time was measured: the middle of its figures, and what one in a hundred exceeds. */
+  p50?: number
+  p99?: number
 }
 
-/** The least CPU milliseconds of warm-up: the compiler waits for a contender's time, not for its items. */
+/** The least milliseconds of warm-up: the compiler waits for a contender's time, not for its items. */
 const WARM_UP = 400
-/** The CPU milliseconds to measure, about: in fewer, one collection more or less would decide. */
+/** The milliseconds to measure, about: in fewer, one collection more or less would decide. */
 const MEASURED = 300
 const MOST_LOADS = 200
 /** Milliseconds in which the compiler and the collector may finish what the warm-up left them. */
 const SETTLE = 100
 
 /** Warms a contender up in this process, then measures its load, as often as it takes; throws when an output is wrong. */
-export async function measure(contender: Contender): Promise<Sample> {
+export async function measure(contender: Contender, unit: Unit = 'cpu'): Promise<Sample> {
   const { load, warmUp } = contender
+  if (unit === 'latency' || unit === 'bytes') {
+    // Each item is a figure of its own: one load has as many as are wanted.
+    await run(contender, warmUp, 1, 0)
+    return run(contender, load, 1, SETTLE)
+  }
   let [spent, last] = [0, 0]
   while (spent < WARM_UP) {
-    last = (await run(contender, warmUp, 1, 0)).cpu
+    last = (await run(contender, warmUp, 1, 0))[unit]
     spent += last
   }
   const expected = (last / itemsOf(warmUp)) * itemsOf(load)
@@ -49,8 +58,9 @@ async function run(contender: Contender, load: Load, loads: number, settle: numb
   }
   const { user, system } = process.cpuUsage(cpu)
   const sample = { cpu: (user + system) / 1000 / loads, wall: (performance.now() - wall) / loads, loads }
-  for (const [i, { check }] of current.entries()) check(outputs[i])
-  return sample
+  for (const [i, { check }] of current.entries()) await check(outputs[i])
+  const figures = current.flatMap((job, i) => job.figures?.(outputs[i]) ?? [])
+  return figures.length === 0 ? sample : { ...sample, p50: quantile(figures, 0.5), p99: quantile(figures, 0.99) }
 }
 
 async function prepare(contender: Contender, load: Load): Promise<Job[]> {

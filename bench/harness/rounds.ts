@@ -1,19 +1,22 @@
 import type { Sample } from './meter.ts'
 import { measureApart } from './process.ts'
-import { median } from './statistics.ts'
-import type { Benchmark, Contender } from './suite.ts'
+import { type Spread, spread } from './statistics.ts'
+import type { Benchmark, Contender, Unit } from './suite.ts'
 
 /** What all rounds measured of one contender, or why there is nothing to say. */
 export interface Row {
   name: string
   kind: Contender['kind']
+  unit: Unit
   /** Items in one measured load, and in one piece of it. */
   items: number
   size: number
   samples: Sample[]
-  /** Median, least and most CPU milliseconds of a load. */
-  cpu: { median: number; min: number; max: number }
-  /** Median CPU nanoseconds. */
+  /** Milliseconds a load, of CPU or by the clock; the middle latency in milliseconds; or bytes an item. */
+  value: Spread
+  /** The latency that one item in a hundred exceeds. */
+  p99?: Spread
+  /** The median for one item: nanoseconds, the latency in milliseconds, or bytes. */
   perItem: number
   error?: string
 }
@@ -37,14 +40,36 @@ export async function runRounds(
       else samples.get(name)?.push(report.sample)
     }
   }
-  return benchmark.contenders.map(contender => toRow(contender, samples.get(contender.name) ?? [], errors))
+  const { unit = 'cpu', contenders } = benchmark
+  return contenders.map(contender => toRow(contender, unit, samples.get(contender.name) ?? [], errors))
 }
 
-function toRow({ name, kind, load }: Contender, samples: Sample[], errors: ReadonlyMap<string, string>): Row {
+/** What a sample says of one item, in the unit's own terms. */
+export function perItem({ cpu, wall, p50 = Number.NaN }: Sample, unit: Unit, items: number): number {
+  if (unit === 'latency' || unit === 'bytes') return p50
+  return ((unit === 'cpu' ? cpu : wall) * 1e6) / items
+}
+
+function toRow(
+  { name, kind, load }: Contender,
+  unit: Unit,
+  samples: Sample[],
+  errors: ReadonlyMap<string, string>,
+): Row {
   const items = load.pieces * load.items
-  const cpus = samples.map(({ cpu }) => cpu)
-  const cpu = { median: median(cpus), min: Math.min(...cpus), max: Math.max(...cpus) }
+  const isTime = unit === 'cpu' || unit === 'wall'
+  const value = spread(samples.map(sample => (isTime ? sample[unit] : perItem(sample, unit, items))))
+  const row: Row = {
+    name,
+    kind,
+    unit,
+    items,
+    size: load.items,
+    samples,
+    value,
+    perItem: isTime ? (value.median * 1e6) / items : value.median,
+  }
+  if (unit === 'latency') row.p99 = spread(samples.map(({ p99 = Number.NaN }) => p99))
   const error = errors.get(name)
-  const row = { name, kind, items, size: load.items, samples, cpu, perItem: (cpu.median * 1e6) / items }
   return error === undefined ? row : { ...row, error }
 }

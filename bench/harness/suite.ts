@@ -1,13 +1,23 @@
+import type { ServiceName } from './services.ts'
+
 /** How much work: so many pieces, each of so many items. */
 export interface Load {
   pieces: number
   items: number
 }
 
+/**
+ * What is measured: the CPU time of a load; its wall time, where the work is done in another process or by a disk; the latency of each item in
+ * milliseconds; or the bytes an item takes.
+ */
+export type Unit = 'cpu' | 'wall' | 'latency' | 'bytes'
+
 /** One piece of work, made ready. Only `run` is measured; `check` throws when what it returned is wrong. */
 export interface Job<Output = unknown> {
   run(): Output | Promise<Output>
-  check(output: Output): void
+  check(output: Output): void | Promise<void>
+  /** What was measured, where that is no time of the run: the latencies, or the bytes an item. */
+  figures?(output: Output): number[]
 }
 
 /** One way to do a benchmark's work. */
@@ -25,11 +35,13 @@ export interface Contender {
   prepare(items: number, piece: number): Promise<Job>
 }
 
-/** What is said about the medians; one without a bound is for information. */
+/** What is said about the medians; one without a bound is for information. A rate is a ratio of items a second, a speed is items a second. */
 export type Claim =
   | { kind: 'ratio'; of: string; to: string; atMost?: number }
+  | { kind: 'rate'; of: string; to: string; atLeast?: number }
   | { kind: 'exponent'; small: string; large: string; under?: number }
   | { kind: 'cost'; of: string; atMost?: number }
+  | { kind: 'speed'; of: string; atLeast?: number }
 
 /** Contenders that do the same work, and what their costs should show. */
 export interface Benchmark {
@@ -37,20 +49,36 @@ export interface Benchmark {
   title: string
   /** What is counted, in the singular. */
   item: string
-  /** The contender of ours whose cost stands over the others' in the table. */
-  reference: string
+  /** CPU time, if nothing is said. */
+  unit?: Unit
+  /** The contender of ours whose cost stands over the others' in the table; without one the claims alone compare. */
+  reference?: string
   contenders: Contender[]
   claims: Claim[]
   notes?: string[]
+  /** What must run beside the processes that measure. */
+  needs?: readonly ServiceName[]
 }
 
 /** The benchmarks of one subject; `quick` leaves out what takes minutes, and says so in a note. */
 export interface Suite {
   name: string
   benchmarks(quick: boolean): Benchmark[]
+  /** How many rounds, where not the usual number. */
+  rounds?: { full: number; quick: number }
+  /** How many items a test tries each contender with, where not a thousand. */
+  trial?: number
 }
 
 /** Ties a job's output to its check, so that the rest of the harness need not know its type. */
-export function job<Output>(run: () => Output | Promise<Output>, check: (output: Output) => void): Job {
-  return { run, check: output => check(output as Output) }
+export function job<Output>(
+  run: () => Output | Promise<Output>,
+  check: (output: Output) => void | Promise<void>,
+  figures?: (output: Output) => number[],
+): Job {
+  return {
+    run,
+    check: output => check(output as Output),
+    ...(figures && { figures: (output: unknown) => figures(output as Output) }),
+  }
 }

@@ -1,18 +1,37 @@
 import type { Verdict } from './claim.ts'
 import type { Row } from './rounds.ts'
-import type { Benchmark } from './suite.ts'
+import type { Spread } from './statistics.ts'
+import type { Benchmark, Unit } from './suite.ts'
+
+/** What the columns of a unit show. */
+const columns: Record<Unit, (item: string, rounds: string) => { title: string; show: (row: Row) => string }[]> = {
+  cpu: (item, rounds) => [
+    { title: `CPU ms, ${rounds}`, show: ({ value }) => range(value) },
+    { title: `ns / ${item}`, show: ({ perItem }) => figure(perItem) },
+  ],
+  wall: (item, rounds) => [
+    { title: `wall ms, ${rounds}`, show: ({ value }) => range(value) },
+    { title: `${item} / s`, show: ({ perItem }) => large(1e9 / perItem) },
+  ],
+  latency: (_item, rounds) => [
+    { title: `p50 ms, ${rounds}`, show: ({ value }) => range(value) },
+    { title: `p99 ms, ${rounds}`, show: ({ p99 }) => (p99 ? range(p99) : '') },
+  ],
+  bytes: item => [{ title: `bytes / ${item}`, show: ({ perItem }) => figure(perItem) }],
+}
 
 /** A benchmark's rows and verdicts as people read them. */
 export function table(suite: string, benchmark: Benchmark, rows: Row[], verdicts: Verdict[]): string {
   const reference = rows.find(({ name }) => name === benchmark.reference)
-  const compared = rows.some(({ kind }) => kind !== 'ours')
-  const head = ['contender', 'CPU ms, median [min..max]', `ns / ${benchmark.item}`, compared ? 'ours/peer' : '']
+  const compared = reference !== undefined && rows.some(({ kind }) => kind !== 'ours')
+  const rounds = `median of ${Math.max(...rows.map(({ samples }) => samples.length))} [min..max]`
+  const shown = columns[benchmark.unit ?? 'cpu'](benchmark.item, rounds)
+  const head = ['contender', ...shown.map(({ title }) => title), compared ? 'ours/peer' : '']
   const body = rows.map(row => {
-    if (row.error) return [row.name, 'FAILED', '', '']
-    const { median, min, max } = row.cpu
-    const ratio = !compared || !reference || reference.error ? '' : ratioOf(reference, row)
+    if (row.error) return [row.name, 'FAILED']
+    const ratio = !compared || reference.error ? '' : ratioOf(reference, row)
     const name = row.kind === 'floor' ? `floor: ${row.name}` : row.name
-    return [name, `${figure(median)} [${figure(min)}..${figure(max)}]`, figure(row.perItem), ratio]
+    return [name, ...shown.map(({ show }) => show(row)), ratio]
   })
   const widths = head.map((title, i) => Math.max(title.length, ...body.map(cells => cells[i]?.length ?? 0)))
   const line = (cells: string[]) =>
@@ -40,11 +59,20 @@ function ratioOf(reference: Row, row: Row): string {
 function sentence({ text, value, range, bound, met }: Verdict): string {
   const rounds = range ? ` [${figure(range.min)}..${figure(range.max)}]` : ''
   const judged = bound ? `, ${bound}: ${met ? 'met' : 'NOT met'}` : ''
-  return `${text}: ${figure(value)}${rounds}${judged}`
+  return `${text}: ${value >= 1e4 ? large(value) : figure(value)}${rounds}${judged}`
+}
+
+function range({ median, min, max }: Spread): string {
+  return `${figure(median)} [${figure(min)}..${figure(max)}]`
 }
 
 /** Three significant digits, without an exponent. */
 function figure(value: number): string {
   if (!Number.isFinite(value)) return '-'
   return Math.abs(value) >= 100 ? value.toFixed(0) : value.toFixed(Math.abs(value) >= 10 ? 1 : value >= 1 ? 2 : 3)
+}
+
+/** The same of large numbers, which have too many digits to be read without help. */
+function large(value: number): string {
+  return Number.isFinite(value) ? Number(value.toPrecision(3)).toLocaleString('en') : '-'
 }
