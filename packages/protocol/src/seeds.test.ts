@@ -79,6 +79,28 @@ function hasView(name: string, field?: string, value?: string): boolean {
     : field === undefined || new RegExp(`\\b${field}\\??:`).test(text)
 }
 
+const log = '../../log/src/'
+const logFiles = [
+  'index',
+  'error',
+  'manager/manager',
+  'manager/writer',
+  'manager/reader',
+  'memory/store',
+  'sqlite/index',
+  'redis/index',
+  'contract/index',
+]
+const logText = logFiles.map(file => read(`${log}${file}.ts`)).join('\n')
+
+/** A name of the log package, which this one may not import: its text is read. */
+function hasLog(name: string, member?: string): boolean {
+  const isThere = new RegExp(`^export (?:const|class|function) ${name}\\b|^export \\{[^}]*\\b${name}\\b`, 'm').test(
+    logText,
+  )
+  return isThere && (member === undefined || new RegExp(`^  (?:async |get )?${member}[<(]`, 'm').test(logText))
+}
+
 const codes = read('./error.ts')
 const resolvers: Record<string, (name: string, field?: string, value?: string) => boolean> = {
   chunk: hasChunk,
@@ -91,6 +113,7 @@ const resolvers: Record<string, (name: string, field?: string, value?: string) =
   schema: name => name in schemas,
   view: hasView,
   error: code => codes.includes(`| '${code}'`),
+  log: hasLog,
 }
 
 /** The references of a row, with what each names; a dot sets off a field, an equals sign a kind or a value. */
@@ -127,7 +150,7 @@ describe('the account of the pages', () => {
 
   it('names what keeps a rule that holds now: something that acts, or shows in the view, and not a form alone', () => {
     const isRule = ({ what }: SeedRow) => /\w/.test(what.replace(/`[^`]*`|\b(?:and|or|of|with)\b/g, ''))
-    const keeper = /^(?:export|schema|view|error):/
+    const keeper = /^(?:export|schema|view|error|log):/
     const unkept = rows.filter(
       row => row.state === 'now' && isRule(row) && !quoted(row.where).some(ref => keeper.test(ref)),
     )
