@@ -108,6 +108,12 @@ describe('the life of a tool call', () => {
     expect(part()).not.toHaveProperty('claim')
   })
 
+  test('a client call says until when an answer counts', () => {
+    const { say, parts } = writing()
+    say({ type: 'tool-input-available', toolCallId, toolName: 't', input: {}, executor: 'client', deadline: 99 })
+    expect(parts()).toMatchObject([{ state: 'input-available', deadline: 99 }])
+  })
+
   test('a dynamic tool is told apart', () => {
     const { say, parts } = writing()
     say({ type: 'tool-input-start', toolCallId, toolName: 'mcp', dynamic: true, title: 'Search' })
