@@ -12,7 +12,10 @@ describe('the Postgres store keeps the contract', () => {
 
   const subject: Subject = {
     open: async () => postgresStore({ url: running.url, poolSize: 4 }),
-    restart: () => running.crash(),
+    restart: async () => {
+      await running.kill()
+      await running.restart()
+    },
   }
   for (const each of contract) {
     if (!each.needs.includes('advance')) test(nameOf(each), () => each.run(subject))

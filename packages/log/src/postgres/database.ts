@@ -4,10 +4,6 @@ import { LogError } from '../error.ts'
 import { failureOf, isConflict, isMissing } from './failure.ts'
 import { isCurrent, migrate, type Run } from './migrations.ts'
 
-/** How long a call waits for a connection, be it a new one or one of the pool that others use. */
-export const CONNECT_MS = 10_000
-/** How long a call waits for the answer to its statement. */
-export const ANSWER_MS = 30_000
 const MIGRATION_MS = 120_000
 const MAX_TRIES = 6
 const RETRY_MS = 10
@@ -19,6 +15,8 @@ export interface DatabaseOptions {
   /** A pool of the caller's, which outlives us. */
   readonly pool: pg.Pool | undefined
   readonly schema: string
+  /** How long a statement may take, in milliseconds. */
+  readonly timeout: number
 }
 
 /** The connections to one schema: made at the first statement, with its tables there before any other. */
@@ -28,16 +26,18 @@ export class Database {
   readonly #pool: pg.Pool
   readonly #owned: boolean
   readonly #schema: string
+  readonly #timeout: number
   readonly #underWay = new Set<Promise<unknown>>()
   #ready: Promise<void> | undefined
   #closed = false
 
-  constructor({ config, pool, schema }: DatabaseOptions) {
+  constructor({ config, pool, schema, timeout }: DatabaseOptions) {
     const { host, port, database } = new pg.Client(pool?.options ?? config)
     this.place = `${host}:${port}/${database}`
     this.#owned = pool === undefined
     this.#pool = pool ?? new pg.Pool(config)
     this.#schema = schema
+    this.#timeout = timeout
     // A connection that breaks while nobody uses it leaves the pool by itself; unheard, its error would end the process.
     this.#pool.on('error', ignore)
   }
@@ -47,10 +47,10 @@ export class Database {
   }
 
   /** Runs one statement, which is a transaction of its own, and gives its rows; `what` is what a failure says was tried. */
-  query(what: string, text: string, values: readonly unknown[] = [], timeout = ANSWER_MS): Promise<Rows> {
+  query(what: string, text: string, values: readonly unknown[] = []): Promise<Rows> {
     if (this.#closed)
       return Promise.reject(new LogError('closed', `${what}: the store was closed: open another handle`))
-    const run = this.#run(text, values, timeout).catch(error => {
+    const run = this.#run(text, values).catch(error => {
       if (isMissing(error)) this.#ready = undefined
       throw failureOf(error, what, this.place)
     })
@@ -60,7 +60,7 @@ export class Database {
     return run
   }
 
-  async #run(text: string, values: readonly unknown[], timeout: number): Promise<Rows> {
+  async #run(text: string, values: readonly unknown[]): Promise<Rows> {
     this.#ready ??= this.#prepare().catch(error => {
       this.#ready = undefined
       throw error
@@ -68,7 +68,7 @@ export class Database {
     await this.#ready
     for (let tries = 1; ; tries++) {
       try {
-        return await send(this.#pool, text, values, timeout)
+        return await send(this.#pool, text, values, this.#timeout)
       } catch (error) {
         if (!isConflict(error) || tries === MAX_TRIES) throw error
         await pause(Math.random() * RETRY_MS * 2 ** tries)
@@ -77,7 +77,7 @@ export class Database {
   }
 
   async #prepare(): Promise<void> {
-    const alone: Run = (text, values = []) => send(this.#pool, text, values, ANSWER_MS)
+    const alone: Run = (text, values = []) => send(this.#pool, text, values, this.#timeout)
     if (await isCurrent(alone, this.#schema)) return
     const client = await this.#pool.connect()
     client.on('error', ignore)
@@ -98,8 +98,8 @@ export class Database {
   }
 
   /** Runs a statement that needs no tables and that nobody waits for, also after a refusal. */
-  send(text: string, values: readonly unknown[], timeout: number): Promise<Rows> {
-    return send(this.#pool, text, values, timeout)
+  send(text: string, values: readonly unknown[]): Promise<Rows> {
+    return send(this.#pool, text, values, this.#timeout)
   }
 
   /** Refuses the statements that come from now on. */

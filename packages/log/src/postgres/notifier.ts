@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import { setTimeout as pause } from 'node:timers/promises'
 import { tokenOf } from './name.ts'
 
@@ -42,6 +43,10 @@ export class Notifier {
     this.#sending = undefined
   }
 }
+
+/** The channel on which the stores of a schema tell each other. */
+export const channelOf = (schema: string): string =>
+  `millrace_${createHash('sha256').update(schema).digest('hex').slice(0, 16)}`
 
 /** What a payload says: who sent it, and the tokens of the logs that changed. */
 export function readPayload(payload: string): { sender: string; tokens: string[] } {

@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto'
 import type { Cursor, UnprovenCursor } from '@millrace/protocol'
 import pg from 'pg'
 import { LogError } from '../error.ts'
@@ -23,13 +22,12 @@ import type {
 import type { Database } from './database.ts'
 import { Listener } from './listener.ts'
 import { beyondKey, decodeName, encodeName, keyOf } from './name.ts'
-import { Notifier, readPayload } from './notifier.ts'
+import { channelOf, Notifier, readPayload } from './notifier.ts'
 import { pageOf } from './page.ts'
 import { statementsOf } from './statements.ts'
 import { Watchers } from './watchers.ts'
 
 const MAX_BATCH_BYTES = 8 * 1024 * 1024
-const NOTIFY_ANSWER_MS = 5_000
 const LIST_TOKEN = /^(\d{1,16})-(\d{1,18})$/
 const LIST_START = ['9223372036854775807', '9223372036854775807'] as const
 
@@ -58,10 +56,8 @@ export class PostgresStore implements LogStore {
     this.#database = database
     this.#sql = statementsOf(pg.escapeIdentifier(schema))
     this.#synchronousCommit = synchronousCommit ?? null
-    this.#channel = `millrace_${createHash('sha256').update(schema).digest('hex').slice(0, 16)}`
-    this.#notifier = new Notifier(this.#sender, payloads =>
-      database.send(this.#sql.notify, [this.#channel, payloads], NOTIFY_ANSWER_MS),
-    )
+    this.#channel = channelOf(schema)
+    this.#notifier = new Notifier(this.#sender, payloads => database.send(this.#sql.notify, [this.#channel, payloads]))
     this.#watchers = new Watchers({
       look: streamIds => this.#look(streamIds),
       begin: () => this.#listen(listen),

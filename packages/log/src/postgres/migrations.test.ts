@@ -1,0 +1,101 @@
+import { execFile } from 'node:child_process'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { postgresStore } from './index.ts'
+import { type Server, server } from './server.fixture.ts'
+
+const run = promisify(execFile)
+
+describe('the migrations', () => {
+  let running: Server
+  beforeAll(async () => {
+    running = await server()
+  })
+  afterAll(() => running.stop())
+
+  const start = async (schema: string, id: number) => {
+    const file = join(import.meta.dirname, 'starter.fixture.ts')
+    const { stdout } = await run(process.execPath, [file, running.url, schema, String(id)])
+    return JSON.parse(stdout) as { own: boolean; shared: boolean }
+  }
+
+  it('run once when several processes start on an empty database at once', async () => {
+    const told = await Promise.all([1, 2, 3, 4].map(id => start('raced', id)))
+    expect(told.map(({ own }) => own)).toEqual([true, true, true, true])
+    expect(told.filter(({ shared }) => shared)).toHaveLength(1)
+    expect(await running.sql('select version from raced.migrations')).toEqual([[1]])
+    expect(await running.sql('select count(*) from raced.streams')).toEqual([['5']])
+  })
+
+  it('run once when many handles of one process make their first call at once', async () => {
+    const stores = Array.from({ length: 12 }, () => postgresStore({ url: running.url, schema: 'handles', poolSize: 2 }))
+    const made = await Promise.all(stores.flatMap(store => [store.create('a', null), store.create('b', null)]))
+    expect(made.filter(Boolean)).toHaveLength(2)
+    expect(await running.sql('select version from handles.migrations')).toEqual([[1]])
+    await Promise.all(stores.map(store => store.close()))
+  })
+
+  it('keep schemas apart, however they are called', async () => {
+    const schemas = ['one', 'Two "2"', 'three;--', '語'.repeat(21)]
+    const stores = schemas.map(schema => postgresStore({ url: running.url, schema, poolSize: 1 }))
+    for (const store of stores) expect(await store.create('log', null)).toBe(true)
+    await Promise.all(stores.map(store => store.close()))
+    const found = await running.sql('select nspname from pg_namespace where nspname = any($1)', [schemas])
+    expect(found).toHaveLength(schemas.length)
+  })
+
+  it.each(['', 'nul\0', '語'.repeat(22)])('refuse the schema name %j', schema => {
+    expect(() => postgresStore({ url: running.url, schema })).toThrow(expect.objectContaining({ code: 'invalid' }))
+  })
+
+  it('refuse a schema that is newer than this code, and say so', async () => {
+    const store = postgresStore({ url: running.url, schema: 'newer', poolSize: 1 })
+    await store.create('log', null)
+    await store.close()
+    await running.sql('insert into newer.migrations (version) values (99)')
+    const older = postgresStore({ url: running.url, schema: 'newer', poolSize: 1 })
+    const refused = {
+      name: 'LogError',
+      code: 'invalid',
+      message: expect.stringMatching(/version 99.*knows 1.*upgrade/),
+    }
+    await expect(older.create('other', null)).rejects.toMatchObject(refused)
+    await expect(older.read('log', { sequence: 0 }, { batches: 1, bytes: 1 })).rejects.toMatchObject(refused)
+    await older.close()
+  })
+
+  it('need no right to create where there is nothing to do', async () => {
+    const store = postgresStore({ url: running.url, schema: 'granted', poolSize: 1 })
+    await store.create('log', null)
+    await running.sql('create role worker login')
+    await running.sql('grant usage on schema granted to worker')
+    await running.sql('grant select, insert, update, delete on all tables in schema granted to worker')
+    const url = running.url.replace('postgres@', 'worker@')
+    const worker = postgresStore({ url, schema: 'granted', poolSize: 1 })
+    expect(await worker.create('other', null)).toBe(true)
+    const stranger = postgresStore({ url, schema: 'ungranted', poolSize: 1 })
+    await expect(stranger.create('log', null)).rejects.toMatchObject({
+      code: 'unavailable',
+      message: expect.stringMatching(/lacks a right.*permission denied/),
+    })
+    await Promise.all([store, worker, stranger].map(each => each.close()))
+  })
+
+  it('refuse a database that cannot hold all text', async () => {
+    await running.sql("create database ascii encoding 'SQL_ASCII' template template0")
+    const store = postgresStore({ url: running.url.replace(/postgres$/, 'ascii'), poolSize: 1 })
+    const message = expect.stringMatching(/SQL_ASCII.*UTF8/)
+    await expect(store.create('log', null)).rejects.toMatchObject({ code: 'invalid', message })
+    await store.close()
+  })
+
+  it('run again for a handle whose tables went away beneath it', async () => {
+    const store = postgresStore({ url: running.url, schema: 'dropped', poolSize: 1 })
+    await store.create('log', null)
+    await running.sql('drop schema dropped cascade')
+    await expect(store.create('log', null)).rejects.toMatchObject({ name: 'LogError', code: 'unavailable' })
+    expect(await store.create('log', null)).toBe(true)
+    await store.close()
+  })
+})

@@ -1,0 +1,144 @@
+import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest'
+import { guest } from '../contract/writer.ts'
+import type { LogStore } from '../store.ts'
+import { type PostgresOptions, postgresStore } from './index.ts'
+import { tokenOf } from './name.ts'
+import { channelOf, readPayload } from './notifier.ts'
+import { type Server, server, until } from './server.fixture.ts'
+
+const batch = { body: '[0]', count: 1 }
+const listeners = `select pid from pg_stat_activity where query ilike 'listen%' and application_name = 'millrace'`
+
+describe('watching a log in Postgres', () => {
+  let running: Server
+  const stores: LogStore[] = []
+  const open = (options: Partial<PostgresOptions> = {}) => {
+    const store = postgresStore({ url: running.url, poolSize: 2, ...options })
+    stores.push(store)
+    return store
+  }
+  const listening = () => until(async () => (await running.sql(listeners)).length === 1)
+  beforeAll(async () => {
+    running = await server()
+  })
+  afterEach(async () => {
+    await Promise.all(stores.splice(0).map(store => store.close()))
+  })
+  afterAll(() => running.stop())
+
+  /** Watches until the first wake-up after which the log is as long as said. */
+  const follow = (store: LogStore, streamId: string) => {
+    let check = () => {}
+    const stop = store.watch(streamId, () => check())
+    const reaches = (head: number) =>
+      new Promise<void>((resolve, reject) => {
+        check = () => {
+          store
+            .read(streamId, { sequence: 0 }, { batches: 0, bytes: 0 })
+            .then(page => page?.head === head && resolve(), reject)
+        }
+      })
+    return { stop, reaches }
+  }
+
+  it('has one connection that listens, which goes when nobody watches', async () => {
+    const store = open()
+    const stops = ['a', 'b', 'c'].map(id => store.watch(id, () => {}))
+    await listening()
+    for (const stop of stops) stop()
+    await until(async () => (await running.sql(listeners)).length === 0)
+    store.watch('d', () => {})
+    await listening()
+    await store.close()
+    expect(await running.sql(listeners)).toEqual([])
+  })
+
+  it('comes back when the connection that listens is ended, and misses nothing meanwhile', async () => {
+    const [reader, writer] = [open(), open()]
+    await writer.create('ended', null)
+    const follower = follow(reader, 'ended')
+    await listening()
+    for (let head = 1; head <= 3; head++) {
+      const reached = follower.reaches(head)
+      const [[before] = []] = await running.sql(listeners)
+      await running.sql('select pg_terminate_backend($1)', [before])
+      await writer.append('ended', batch, guest())
+      await reached
+      await until(async () => {
+        const now = await running.sql(listeners)
+        return now.length === 1 && now[0]?.[0] !== before
+      })
+    }
+  })
+
+  it('is told by a notification, without waiting for the look of the second', async () => {
+    const [reader, writer] = [open(), open()]
+    await writer.create('told', null)
+    // The look is held off, so that only a notification can wake.
+    vi.useFakeTimers({ toFake: ['setInterval'] })
+    try {
+      const follower = follow(reader, 'told')
+      await listening()
+      for (let head = 1; head <= 3; head++) {
+        const reached = follower.reaches(head)
+        await writer.append('told', batch, guest())
+        await reached
+      }
+    } finally {
+      vi.useRealTimers()
+    }
+  })
+
+  it('finds by itself within a second what no notification tells of', async () => {
+    const reader = open({ listen: false })
+    await reader.create('silent', null)
+    const follower = follow(reader, 'silent')
+    for (let head = 1; head <= 2; head++) {
+      const reached = follower.reaches(head)
+      // As another process would that dies after its commit.
+      const text = `select millrace.append('silent', '[0]', 1, null, null, null, null, null, null, $1, false, 'n')`
+      await running.sql(text, [`key-${head}`])
+      const start = performance.now()
+      await reached
+      expect(performance.now() - start).toBeLessThan(3_000)
+    }
+    expect(await running.sql(listeners)).toEqual([])
+  })
+
+  it('wakes no watcher of a log that did not change, second after second', async () => {
+    const store = open()
+    for (const id of ['busy', 'quiet']) await store.create(id, null)
+    let quiet = 0
+    store.watch('quiet', () => quiet++)
+    const follower = follow(store, 'busy')
+    await until(async () => quiet > 0)
+    const before = quiet
+    for (let head = 1; head <= 3; head++) {
+      const reached = follower.reaches(head)
+      await running.sql(
+        `select millrace.append('busy', '[0]', 1, null, null, null, null, null, null, $1, false, 'n')`,
+        [`key-${head}`],
+      )
+      await reached
+    }
+    expect(quiet - before).toBeLessThanOrEqual(1)
+  })
+
+  it('tells of many logs in few messages, each small enough', async () => {
+    const operator = await running.session()
+    const payloads: string[] = []
+    operator.on('notification', ({ payload = '' }) => payloads.push(payload))
+    const store = open({ poolSize: 8 })
+    const ids = Array.from({ length: 700 }, (_, i) => `${i}-${'x'.repeat(i % 100 ? 10 : 3000)}`)
+    await Promise.all(ids.map(id => store.create(id, null)))
+    await operator.query(`listen ${channelOf('millrace')}`)
+    await Promise.all(ids.map(id => store.append(id, batch, guest())))
+    await store.close()
+    await operator.query('select 1')
+    await operator.end()
+    const told = payloads.map(payload => readPayload(payload).tokens)
+    expect(new Set(told.flat())).toEqual(new Set(ids.map(tokenOf)))
+    expect(payloads.length).toBeLessThan(ids.length / 4)
+    expect(Math.max(...payloads.map(payload => payload.length))).toBeLessThan(8000)
+  })
+})
