@@ -1,0 +1,52 @@
+// A child that does as its first argument says.
+import { createRequire } from 'node:module'
+import { join } from 'node:path'
+import { root } from '../command.ts'
+import { child, messages, tell } from './process.ts'
+
+const [, file = '', act = '', ...args] = process.argv
+
+const acts: Record<string, () => Promise<void>> = {
+  async echo() {
+    console.log('what a library might say')
+    await tell('ready', { args })
+    for await (const message of messages()) {
+      if ('leave' in message) break
+      await tell('echo', message)
+    }
+  },
+  async count() {
+    for (let n = 1; ; n++) await tell('acked', { n })
+  },
+  async fail() {
+    process.stderr.write('x'.repeat(100_000))
+    throw new Error('as asked')
+  },
+  async long() {
+    process.stdout.write('x'.repeat(4 * 1024 * 1024))
+    await messages().next()
+  },
+  async wait() {
+    await tell('ready')
+    setInterval(() => {}, 1_000)
+  },
+  async busy() {
+    await tell('ready')
+    for (;;) {}
+  },
+  /** Has a child of its own, frozen if asked, and tells which. */
+  async hold() {
+    const [of = '', frozen] = args
+    const held = child(file, [of])
+    await held.event('ready')
+    if (frozen) process.kill(held.pid, 'SIGSTOP')
+    await tell('held', { pid: held.pid })
+    await held.exited
+  },
+  async resolve() {
+    const path = createRequire(join(root, 'packages/log/package.json')).resolve('@millrace/protocol')
+    await tell('resolved', { path, names: Object.keys(await import(path)) })
+  },
+}
+
+await acts[act]?.()

@@ -1,0 +1,155 @@
+// A process of its own for a test, and the channel between the two, a line of JSON each: what the test sends comes to the child's standard
+// input, what the child tells goes to its standard output. The test has `child()`; the child has `tell()` and `messages()`.
+import { spawn } from 'node:child_process'
+import { basename } from 'node:path'
+import { createInterface } from 'node:readline'
+
+/** Which event it is, and what the child told with it. */
+type Told<Fields> = { event: string } & Fields
+
+type Fields = Record<string, unknown>
+
+/** How a child ended, and the end of what it said besides its events. */
+type Exit = { code: number | null; signal: NodeJS.Signals | null; said: string }
+
+/** A process that a test has started. It does not outlive the test's own, however that ends. */
+export type Child = {
+  pid: number
+  /**
+   * The next event of this name that nobody has taken yet, also of a child that has ended since. Rejects with what the child said when it
+   * ends, or has ended, without one.
+   */
+  event<Of extends object = Fields>(name: string): Promise<Told<Of>>
+  /** All events of this name that are here and that nobody has taken yet. */
+  events<Of extends object = Fields>(name: string): Told<Of>[]
+  /** Resolves when the message is on its way; rejects when the child is gone. */
+  send(message: object): Promise<void>
+  /** Kills it as `kill -9` does; resolves when it is gone, and all that it told is here. */
+  kill9(): Promise<void>
+  /** How it ended, when it has and all that it told is here. Never rejects. */
+  exited: Promise<Exit>
+}
+
+/** So many events may wait to be taken, and so long may one be. A child that goes beyond is killed, and its test told why. */
+const MAX_EVENTS = 10_000
+const MAX_LINE = 1024 * 1024
+const MAX_SAID = 10_000
+
+// The shell becomes the child. What it starts before waits at descriptor 3 for a line, which comes when the child has ended; if there is no
+// line but an end, the test's process has died, and then the child is killed, since it may be frozen, or too busy to notice.
+const GUARDED = '(read -r line <&3 || kill -9 $$) </dev/null >/dev/null 2>&1 & exec 3<&- && exec "$0" "$@"'
+
+/** Starts `node` on this file, with the packages of the workspace as their sources. */
+export function child(file: string, args: readonly string[] = []): Child {
+  const command = [process.execPath, '--conditions=@millrace/source', file, ...args]
+  const running = spawn('sh', ['-c', GUARDED, ...command], { stdio: ['pipe', 'pipe', 'pipe', 'pipe'] })
+  const guard = running.stdio[3] as typeof running.stdin
+  const untaken: Told<Fields>[] = []
+  const waiting: { name: string; resolve(told: Told<Fields>): void; reject(error: Error): void }[] = []
+  let said = ''
+  let end: Exit | undefined
+
+  function say(text: string): void {
+    said = (said + text).slice(-MAX_SAID)
+  }
+  function condemn(why: string): void {
+    say(`\nkilled, because ${why}`)
+    running.stdout.destroy()
+    running.kill('SIGKILL')
+  }
+  function take(line: string): void {
+    const told = parse(line)
+    if (told === undefined) {
+      say(`${line}\n`)
+      return
+    }
+    const index = waiting.findIndex(({ name }) => name === told.event)
+    if (index >= 0) waiting.splice(index, 1)[0]?.resolve(told)
+    else if (untaken.push(told) > MAX_EVENTS) condemn(`it told ${untaken.length} events that nobody took`)
+  }
+  function failure(does: string): Error {
+    const how = end === undefined ? 'is about to end' : `ended with ${end.signal ?? `code ${end.code}`}`
+    return new Error(`${basename(file)} ${how} ${does}:\n${said}`)
+  }
+
+  let rest = ''
+  running.stdout.setEncoding('utf8').on('data', (text: string) => {
+    const lines = (rest + text).split('\n')
+    rest = lines.pop() ?? ''
+    for (const line of lines) if (!running.stdout.destroyed) take(line)
+    if (rest.length > MAX_LINE) condemn(`a line of what it told has more than ${MAX_LINE} characters`)
+  })
+  running.stderr.setEncoding('utf8').on('data', say)
+  running.on('error', error => say(String(error)))
+  // Whoever sends is told; a guard that is gone has nobody to guard.
+  for (const stream of [running.stdin, guard]) stream.on('error', () => {})
+  running.on('exit', () => guard.end('\n'))
+  const exited = new Promise<Exit>(resolve => {
+    running.on('close', (code, signal) => {
+      end = { code, signal, said }
+      resolve(end)
+      for (const { name, reject } of waiting.splice(0)) reject(failure(`before it told '${name}'`))
+    })
+  })
+
+  return {
+    pid: running.pid ?? 0,
+    exited,
+    event<Of extends object>(name: string) {
+      const event = new Promise<Told<Fields>>((resolve, reject) => {
+        const index = untaken.findIndex(told => told.event === name)
+        const [told] = index < 0 ? [] : untaken.splice(index, 1)
+        if (told) resolve(told)
+        else if (end) reject(failure(`before it told '${name}'`))
+        else waiting.push({ name, resolve, reject })
+      })
+      // Who has lost interest need not hear of it.
+      event.catch(() => {})
+      return event as Promise<Told<Of>>
+    },
+    events<Of extends object>(name: string) {
+      const told = untaken.filter(({ event }) => event === name)
+      untaken.splice(0, untaken.length, ...untaken.filter(({ event }) => event !== name))
+      return told as Told<Of>[]
+    },
+    send: message =>
+      new Promise((resolve, reject) => {
+        running.stdin.write(`${JSON.stringify(message)}\n`, error =>
+          error ? reject(failure('and takes no message')) : resolve(),
+        )
+      }),
+    async kill9() {
+      running.kill('SIGKILL')
+      await exited
+    },
+  }
+}
+
+/** What the line tells; undefined for what is none of ours, like the words of a library. */
+function parse(line: string): Told<Fields> | undefined {
+  try {
+    const told: unknown = JSON.parse(line)
+    const isEvent = typeof told === 'object' && told !== null && 'event' in told && typeof told.event === 'string'
+    return isEvent ? (told as Told<Fields>) : undefined
+  } catch {
+    return undefined
+  }
+}
+
+/** In a child: tells the test of an event; resolves when that is on its way, and no `kill -9` takes it back. */
+export function tell(event: string, fields: object = {}): Promise<void> {
+  const line = `${JSON.stringify({ ...fields, event })}\n`
+  return new Promise((resolve, reject) => {
+    process.stdout.write(line, error => (error ? reject(error) : resolve()))
+  })
+}
+
+/** In a child: what the test sends, until the test's process is gone or the loop is left; then no more is taken. */
+export async function* messages<Message extends object = Fields>(): AsyncGenerator<Message> {
+  try {
+    for await (const line of createInterface(process.stdin)) yield JSON.parse(line) as Message
+  } finally {
+    // Else a child that has nothing left to do would go on waiting for more.
+    process.stdin.destroy()
+  }
+}
