@@ -1,0 +1,1 @@
+export { type SqliteOptions, sqliteStore } from './store.ts'

@@ -1,0 +1,39 @@
+// All that can be done to a file of logs, by name, so that a call is plain data and runs in this thread or in the worker alike. An operation
+// is given an open transaction and the store's clock.
+
+import { append, find } from './append.ts'
+import { getBlob, putBlob } from './blob.ts'
+import type { LogFile } from './file.ts'
+import { claim, due, release, renew } from './lease.ts'
+import { list } from './list.ts'
+import { create, fork, remove, restored, trim } from './log.ts'
+import { read } from './page.ts'
+import { getSnapshot, putSnapshot } from './snapshot.ts'
+
+const reads = { read, find, due, list, getSnapshot, getBlob }
+const writes = { create, append, claim, renew, release, putSnapshot, putBlob, trim, fork, remove, restored }
+const operations = { ...reads, ...writes }
+
+type Arguments<F> = F extends (file: LogFile, now: number, ...rest: infer A) => unknown ? A : never
+
+export type ReadName = keyof typeof reads
+export type WriteName = keyof typeof writes
+export type Name = ReadName | WriteName
+export type Args<N extends Name> = Arguments<(typeof operations)[N]>
+export type Result<N extends Name> = ReturnType<(typeof operations)[N]>
+
+/** One operation to be done, by the store's clock at its call. */
+export interface Call<N extends Name = Name> {
+  readonly name: N
+  readonly now: number
+  readonly args: Args<N>
+}
+
+/** Whether it changes the file. */
+export const isWrite = ({ name }: Call): boolean => Object.hasOwn(writes, name)
+
+/** Does it, within an open transaction. */
+export function perform<N extends Name>(file: LogFile, { name, now, args }: Call<N>): Result<N> {
+  const operation = operations[name] as (file: LogFile, now: number, ...args: unknown[]) => Result<N>
+  return operation(file, now, ...args)
+}
