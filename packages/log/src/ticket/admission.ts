@@ -4,6 +4,7 @@
 import { type Chunk, checkChunk, isGuestChunk } from '@millrace/protocol'
 import type { NewEntry } from '../entry.ts'
 import { LogError } from '../error.ts'
+import { chunkNameProblem } from './name.ts'
 import { claimant, pendingKey, type Ticket, type TicketPending } from './ticket.ts'
 
 /**
@@ -25,7 +26,6 @@ export type Refusal =
 
 /** What the ticket may hold of requests; what it may hold of pendings is bounded where they are opened. */
 const MAX_REQUESTS = 32
-const MAX_ID_LENGTH = 512
 /** The longest time for which a client may take a call upon itself, in milliseconds. */
 const MAX_CLAIM = 3_600_000
 
@@ -40,15 +40,8 @@ export function checkGuestChunk(chunk: Chunk): void {
       'chunk tool-output-available.preliminary: a guest settles a call, progress is its writer’s',
     )
   }
-  for (const [name, value] of Object.entries(chunk)) {
-    const isId = name === 'program' || name === 'by' || /id$/i.test(name)
-    if (isId && typeof value === 'string' && (value === '' || value.length > MAX_ID_LENGTH)) {
-      throw new LogError(
-        'invalid',
-        `chunk ${chunk.type}.${name}: expected 1 to ${MAX_ID_LENGTH} characters, found ${value.length}`,
-      )
-    }
-  }
+  const wrong = chunkNameProblem(chunk)
+  if (wrong !== undefined) throw new LogError('invalid', `chunk ${wrong}`)
   if (chunk.type === 'run-requested' && chunk.message?.messageId.includes('::')) {
     throw new LogError('invalid', 'chunk run-requested.message.messageId: `::` marks the messages of agents')
   }

@@ -1,12 +1,12 @@
 // What a writer may append, decided on the ticket: one open run, one end of it, and a rewind only where a run begins (laws 3 and 7).
 
-import { isGuest } from '@millrace/protocol'
+import { isGuest, type WriterOrigin } from '@millrace/protocol'
 import type { NewEntry } from '../entry.ts'
+import { chunkNameProblem, nameProblem } from './name.ts'
 import { advance, openedBy, pendingKey, type Ticket } from './ticket.ts'
 
 /** What a ticket may hold of pendings. */
 const MAX_PENDINGS = 256
-const MAX_ID_LENGTH = 512
 
 /** Says what is wrong with a writer's batch on this ticket, or nothing. */
 export function problemOf(ticket: Ticket, batch: readonly NewEntry[]): string | undefined {
@@ -28,6 +28,7 @@ export function problemOf(ticket: Ticket, batch: readonly NewEntry[]): string | 
           return `run-started: run ${origin.runId} has ended, start one with another id`
         break
       case 'run-requested':
+        return 'run-requested: ask for a run as a guest does, so that who repeats the request is told so'
       case 'stop-requested':
         break
       default:
@@ -35,16 +36,20 @@ export function problemOf(ticket: Ticket, batch: readonly NewEntry[]): string | 
           return `${chunk.type}: run ${origin.runId} is not open, ${run ? `run ${run.runId} is` : 'start it first'}`
         }
     }
+    const next = advance(now, [entry])
+    // What a ticket may hold is bounded where it is opened (law 6).
+    const wrong = next === now ? undefined : (originProblem(origin) ?? chunkNameProblem(chunk))
+    if (wrong !== undefined) return wrong
     const opened = openedBy(chunk)
     if (opened) {
       if (now.pendings.length >= MAX_PENDINGS) return `${chunk.type}: a run may wait for ${MAX_PENDINGS} things at most`
-      if (opened.id.length > MAX_ID_LENGTH || (opened.toolCallId?.length ?? 0) > MAX_ID_LENGTH) {
-        return `${chunk.type}: an id may have ${MAX_ID_LENGTH} characters at most`
-      }
       const isThere = now.pendings.some(pending => pendingKey(pending) === pendingKey(opened))
       if (isThere) return `${chunk.type}: ${opened.kind} ${opened.id} is open already`
     }
-    now = advance(now, [entry])
+    now = next
   }
   return undefined
 }
+
+const originProblem = ({ runId, lane, agentId }: WriterOrigin): string | undefined =>
+  nameProblem('origin.runId', runId) ?? nameProblem('origin.lane', lane) ?? nameProblem('origin.agentId', agentId)

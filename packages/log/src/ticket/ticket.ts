@@ -129,8 +129,8 @@ function advanceBy(ticket: Ticket, { origin, chunk }: NewEntry): Ticket {
 }
 
 /** Who a claim belongs to: a guest may work in several places, which tell themselves apart by `by`. */
-export const claimant = (origin: NewEntry['origin'], by: string | undefined): string =>
-  `${origin.guest ?? ''}/${by ?? ''}`
+export const claimant = ({ guest }: NewEntry['origin'], by: string | undefined): string =>
+  JSON.stringify([guest ?? '', by ?? ''])
 
 /** Requests that stop the open run go before those that wait, in their own order. */
 function enqueue(requests: readonly TicketRequest[], request: TicketRequest): TicketRequest[] {

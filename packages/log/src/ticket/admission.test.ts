@@ -1,0 +1,274 @@
+import type { Chunk } from '@millrace/protocol'
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import type { NewEntry } from '../entry.ts'
+import { LogError } from '../error.ts'
+import { checkGuestChunk, placeOf, type Refusal, refusalOf } from './admission.ts'
+import { admitted, by, runs, wishes, writerOf } from './entries.fixture.ts'
+import { advance, EMPTY_TICKET, recordOf, type Ticket } from './ticket.ts'
+
+const R1 = writerOf('r1')
+const ADA = { guest: 'ada' }
+const NOW = 1000
+const started: Chunk = { type: 'run-started', program: 'agent:a@1' }
+const finished: Chunk = { type: 'run-finished', status: 'completed' }
+const asks = (approvalId: string, toolCallId: string, deadline?: number): Chunk => {
+  return { type: 'tool-approval-request', toolCallId, approvalId, input: 1, ...(deadline && { deadline }) }
+}
+const calls = (toolCallId: string, deadline?: number): Chunk => {
+  return {
+    type: 'tool-input-available',
+    toolCallId,
+    toolName: 't',
+    input: 1,
+    executor: 'client',
+    ...(deadline && { deadline }),
+  }
+}
+const approves = (approvalId: string, toolCallId: string): Chunk => {
+  return { type: 'tool-approval-response', toolCallId, approvalId, approved: true }
+}
+const result = (toolCallId: string): Chunk => ({ type: 'tool-output-available', toolCallId, output: 1 })
+const answers = (interruptId: string): Chunk => ({ type: 'interrupt-response', interruptId, response: 1 })
+const stops = (runId: string): Chunk => ({ type: 'stop-requested', runId })
+const claims = (toolCallId: string, until: number, tab?: string): Chunk => {
+  return { type: 'tool-claimed', toolCallId, until, ...(tab !== undefined && { by: tab }) }
+}
+const request = (runId: string, more: object = {}): Chunk => {
+  return { type: 'run-requested', runId, program: 'agent:a@1', ...more }
+}
+const CUT = { cut: { toSequence: 1, reason: 'edit' } }
+
+const open = (...chunks: Chunk[]): Ticket =>
+  advance(
+    EMPTY_TICKET,
+    [started, ...chunks].map(chunk => by(R1, chunk)),
+  )
+const refused = (ticket: Ticket, chunk: Chunk, guest = 'ada', at = NOW): Refusal | undefined =>
+  refusalOf(ticket, { origin: { guest }, chunk }, at)
+const then = (ticket: Ticket, ...entries: NewEntry[]): Ticket => advance(ticket, entries)
+
+describe('what a guest may append, by the ticket', () => {
+  test('an answer is for a pending that is open, of its kind, and for the call that was shown', () => {
+    const ticket = open(asks('a', 'c1'), calls('c2'), { type: 'interrupt', interruptId: 'i', input: { kind: 'text' } })
+    for (const chunk of [approves('a', 'c1'), result('c2'), answers('i')])
+      expect(refused(ticket, chunk)).toBeUndefined()
+    // The same name of another kind is not the same thing, and the call of an approval is part of what was shown.
+    expect(refused(ticket, approves('a', 'c2'))).toBe('unknown')
+    expect(refused(ticket, approves('c2', 'c2'))).toBe('unknown')
+    expect(refused(ticket, answers('a'))).toBe('unknown')
+    expect(refused(ticket, result('a'))).toBe('unknown')
+    expect(refused(EMPTY_TICKET, approves('a', 'c1'))).toBe('unknown')
+  })
+
+  test('law 5: a client’s result never stands for an approval, of a server’s tool or of its own', () => {
+    const servers = open({ type: 'tool-input-available', toolCallId: 'c1', toolName: 't', input: 1 }, asks('a', 'c1'))
+    for (const chunk of [result('c1'), { type: 'tool-output-error', toolCallId: 'c1', errorText: 'no' } as const]) {
+      expect(refused(servers, chunk)).toBe('unknown')
+    }
+    const own = open(calls('c1'), asks('a', 'c1'))
+    expect(refused(own, result('c1'))).toBe('unapproved')
+    expect(refused(own, claims('c1', NOW + 1))).toBe('unapproved')
+    expect(refused(then(own, by(ADA, approves('a', 'c1'))), result('c1'))).toBeUndefined()
+  })
+
+  test('who comes second is told so, also after the run has ended', () => {
+    const settled = then(open(asks('a', 'c1'), calls('c2')), by(ADA, approves('a', 'c1')), by(ADA, result('c2')))
+    for (const ticket of [settled, then(settled, by(R1, finished))]) {
+      expect(refused(ticket, approves('a', 'c1'), 'bob')).toBe('already-settled')
+      expect(refused(ticket, result('c2'), 'bob')).toBe('already-settled')
+    }
+    expect(refused(then(open(calls('c3')), by(R1, finished)), result('c3'))).toBe('already-settled')
+  })
+
+  test('an answer at its deadline is late', () => {
+    const ticket = open(asks('a', 'c1', NOW), calls('c2', NOW), {
+      type: 'interrupt',
+      interruptId: 'i',
+      input: { kind: 'text' },
+      deadline: NOW,
+    })
+    for (const chunk of [approves('a', 'c1'), result('c2'), answers('i'), claims('c2', NOW + 1)]) {
+      expect(refused(ticket, chunk, 'ada', NOW - 1)).toBeUndefined()
+      expect(refused(ticket, chunk, 'ada', NOW)).toBe('late')
+    }
+  })
+
+  test('a claim holds others off for its time, its own holder may prolong it, and any result still wins', () => {
+    const ticket = then(open(calls('c1')), by(ADA, claims('c1', NOW + 100, 'tab1')))
+    expect(refused(ticket, claims('c1', NOW + 200, 'tab1'))).toBeUndefined()
+    expect(refused(ticket, claims('c1', NOW + 200, 'tab2'))).toBe('claimed')
+    expect(refused(ticket, claims('c1', NOW + 200, 'tab1'), 'bob')).toBe('claimed')
+    expect(refused(ticket, result('c1'), 'bob')).toBeUndefined()
+    expect(refused(ticket, claims('c1', NOW + 300, 'tab2'), 'ada', NOW + 100)).toBeUndefined()
+  })
+
+  test('a claim ends in the future, and within the hour', () => {
+    const ticket = open(calls('c1'))
+    expect(refused(ticket, claims('c1', NOW))).toBe('late')
+    expect(refused(ticket, claims('c1', NOW + 3_600_000))).toBeUndefined()
+    expect(refused(ticket, claims('c1', NOW + 3_600_001))).toBe('late')
+    expect(refused(ticket, claims('c9', NOW + 1))).toBe('unknown')
+    expect(refused(open(asks('c1', 'c1')), claims('c1', NOW + 1))).toBe('unknown')
+  })
+
+  test('law 5: a stop is for the run that is open or asked for, and for no other', () => {
+    const ticket = then(open(), by(ADA, request('r2', { whenBusy: 'queue' })))
+    expect(refused(ticket, stops('r1'))).toBeUndefined()
+    expect(refused(ticket, stops('r2'))).toBeUndefined()
+    expect(refused(ticket, stops('r0'))).toBe('ended')
+    expect(refused(then(ticket, by(ADA, stops('r1'))), stops('r1'))).toBe('already-settled')
+    expect(refused(then(ticket, by(ADA, stops('r2'))), stops('r2'))).toBe('ended')
+    expect(refused(then(ticket, by(R1, finished)), stops('r1'))).toBe('ended')
+  })
+
+  test('law 5: of two starts one passes: while a run is open or asked for, others are refused, unless they wait or stop it', () => {
+    for (const ticket of [open(), then(EMPTY_TICKET, by(ADA, request('r2')))]) {
+      expect(refused(ticket, request('r3'))).toBe('busy')
+      expect(refused(ticket, request('r3', { whenBusy: 'reject' }))).toBe('busy')
+      expect(refused(ticket, request('r3', { whenBusy: 'queue' }))).toBeUndefined()
+      expect(refused(ticket, request('r3', { whenBusy: 'interrupt-previous' }))).toBeUndefined()
+    }
+    expect(refused(then(open(), by(R1, finished)), request('r3'))).toBeUndefined()
+  })
+
+  test('a run that is open or has just ended is not asked for again', () => {
+    expect(refused(open(), request('r1', { whenBusy: 'queue' }))).toBe('already-settled')
+    expect(refused(then(open(), by(R1, finished)), request('r1'))).toBe('already-settled')
+  })
+
+  test('one cut waits, whatever else does; it goes through where others are busy', () => {
+    const ticket = open()
+    expect(refused(ticket, request('r2', CUT))).toBeUndefined()
+    const waiting = then(ticket, by(ADA, request('r2', CUT)))
+    expect(refused(waiting, request('r3', CUT))).toBe('cut-waiting')
+    expect(refused(waiting, request('r3', { whenBusy: 'queue' }))).toBeUndefined()
+  })
+
+  test('law 8: so many requests may wait and no more', () => {
+    let ticket = open()
+    let count = 0
+    while (refused(ticket, request(`q${count}`, { whenBusy: 'queue' })) === undefined) {
+      ticket = then(ticket, by(ADA, request(`q${count++}`, { whenBusy: 'queue' })))
+    }
+    expect(count).toBe(32)
+    expect(refused(ticket, request('next', { whenBusy: 'queue' }))).toBe('full')
+    expect(refused(ticket, request('next', CUT))).toBe('full')
+    expect(refused(then(ticket, by(ADA, stops('q5'))), request('next', CUT))).toBeUndefined()
+  })
+
+  test('an answer stands where its pending was opened', () => {
+    const child = writerOf('r1', 'child', 'sub')
+    const ticket = then(open(asks('a', 'c1')), by(child, calls('c2')))
+    expect(placeOf(ticket, approves('a', 'c1'))).toEqual({ runId: 'r1', lane: 'main' })
+    expect(placeOf(ticket, result('c2'))).toEqual({ runId: 'r1', lane: 'child' })
+    expect(placeOf(ticket, stops('r7'))).toEqual({ runId: 'r7' })
+    expect(placeOf(ticket, request('r2'))).toEqual({})
+  })
+})
+
+describe('what no guest may append', () => {
+  const invalid = (chunk: unknown): string => {
+    try {
+      checkGuestChunk(chunk as Chunk)
+    } catch (error) {
+      expect(error).toBeInstanceOf(LogError)
+      expect((error as LogError).code).toBe('invalid')
+      return (error as LogError).message
+    }
+    throw new Error('expected a refusal')
+  }
+
+  test('what only a writer says, and what no catalogue knows', () => {
+    const chunks: unknown[] = [
+      started,
+      finished,
+      { type: 'text-delta', id: '1', delta: 'I am the agent' },
+      { type: 'message', messageId: 'm', role: 'user', parts: [] },
+      { type: 'state-patch', patches: [] },
+      { type: 'tool-approval-request', toolCallId: 'c', approvalId: 'a', input: 1 },
+      { type: 'tool-output-denied', toolCallId: 'c' },
+      { type: 'rewind', toSequence: 0, reason: 'x' },
+      { type: 'step-discarded', reason: 'x' },
+      { type: 'checkpoint-created', checkpointId: 'x' },
+      { type: 'run-resumed', mode: 'continue' },
+      { type: 'executor-superseded' },
+      { type: 'data-x', data: 1 },
+      { type: 'from-the-future' },
+    ]
+    for (const chunk of chunks) expect(invalid(chunk)).toContain('a guest may not append it')
+  })
+
+  test('names that every object has are no types', () => {
+    for (const type of ['__proto__', 'constructor', 'toString', 'hasOwnProperty']) {
+      expect(invalid({ type })).toContain('a guest may not append it')
+    }
+    expect(invalid(JSON.parse('{"__proto__":{"type":"stop-requested","runId":"r1"}}'))).toContain('type')
+  })
+
+  test('what is no chunk, or has fields of other types', () => {
+    for (const chunk of [null, undefined, 7, 'stop', [], {}, { type: 1 }, { type: 'stop-requested' }]) invalid(chunk)
+    expect(invalid({ type: 'stop-requested', runId: 7 })).toContain('stop-requested.runId')
+    expect(invalid({ ...approves('a', 'c'), approved: 'yes' })).toContain('approved')
+    expect(invalid({ ...request('r'), cut: { toSequence: -1, reason: 'x' } })).toContain('toSequence')
+    expect(invalid({ ...request('r'), whenBusy: 'always' })).toContain('whenBusy')
+    expect(invalid({ ...request('r'), message: { messageId: 'm', role: 'king', parts: [] } })).toContain('role')
+    expect(invalid({ type: 'tool-claimed', toolCallId: 'c', until: Number.NaN })).toContain('until')
+    expect(invalid({ type: 'tool-claimed', toolCallId: 'c', until: Number.POSITIVE_INFINITY })).toContain('until')
+  })
+
+  test('progress of a call, which is its writer’s', () => {
+    expect(invalid({ ...result('c'), preliminary: true })).toContain('preliminary')
+  })
+
+  test('a message that could be taken for an agent’s', () => {
+    const message = { messageId: 'r1::r1', role: 'user', parts: [] }
+    expect(invalid({ ...request('r2'), message })).toContain('::')
+  })
+
+  test('law 6: names that are empty or longer than a ticket holds', () => {
+    const long = 'x'.repeat(513)
+    for (const name of ['', long]) {
+      expect(invalid(stops(name))).toContain(`found ${name.length}`)
+      expect(invalid(approves(name, 'c'))).toContain('approvalId')
+      expect(invalid(approves('a', name))).toContain('toolCallId')
+      expect(invalid(answers(name))).toContain('interruptId')
+      expect(invalid(claims('c', NOW, name))).toContain('by')
+      expect(invalid({ ...request('r'), program: name })).toContain('program')
+      expect(invalid({ ...request('r'), cut: { toSequence: 1, reason: name } })).toContain('cut.reason')
+      expect(invalid({ ...request('r'), message: { messageId: name, role: 'user', parts: [] } })).toContain('messageId')
+    }
+    checkGuestChunk(stops('x'.repeat(512)))
+  })
+})
+
+describe('law 6: the ticket is bounded', () => {
+  /** Of the longest names, of characters with three bytes each. */
+  const MAX_BYTES = 4 * 1024 * 1024
+
+  test('whatever is admitted, however long its names are', () => {
+    const wide = '語'.repeat(512)
+    fc.assert(
+      fc.property(wishes, wished => {
+        const { tickets } = admitted(wished)
+        const largest = Math.max(0, ...tickets.map(ticket => recordOf(ticket).state.length))
+        expect(largest).toBeLessThan(20_000)
+      }),
+      { numRuns: runs(50) },
+    )
+    let ticket = EMPTY_TICKET
+    const name = (i: number) => `${i}${wide}`.slice(0, 512)
+    for (let i = 0; i < 40; i++) {
+      const entry = by({ guest: wide }, { ...request(name(i), { whenBusy: 'queue' }), program: wide } as Chunk)
+      if (refusalOf(ticket, entry, NOW) === undefined) ticket = advance(ticket, [entry])
+    }
+    ticket = advance(ticket, [by(R1, started)])
+    for (let i = 0; i < 256; i++) {
+      ticket = advance(ticket, [
+        by({ ...R1, lane: wide, agentId: wide }, calls(name(i))),
+        by({ guest: wide }, claims(name(i), NOW + 1, wide)),
+      ])
+    }
+    expect(Buffer.byteLength(recordOf(ticket).state)).toBeLessThan(MAX_BYTES)
+  })
+})

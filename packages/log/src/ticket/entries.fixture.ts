@@ -1,0 +1,152 @@
+// Entries that say something about what happens next: in any order, and as a manager lets them through.
+
+import type { Chunk, Origin, WriterOrigin } from '@millrace/protocol'
+import fc from 'fast-check'
+import type { NewEntry } from '../entry.ts'
+import { checkGuestChunk, placeOf, refusalOf } from './admission.ts'
+import { problemOf } from './legality.ts'
+import { advance, EMPTY_TICKET, type Ticket } from './ticket.ts'
+
+/** How many runs a property gets: few by default, more when `MILLRACE_RUNS` multiplies them. */
+export const runs = (n: number): number => Math.ceil(n * Number(process.env['MILLRACE_RUNS'] ?? 1))
+
+export const writerOf = (runId: string, lane = 'main', agentId = runId): WriterOrigin => {
+  return { runId, lane, agentId, agentType: 'assistant', step: 1 }
+}
+
+export const by = (origin: Origin, chunk: Chunk): NewEntry => ({ origin, chunk })
+
+const runId = fc.constantFrom('r1', 'r2', 'r3', 'r4', 'r5', 'r6')
+const toolCallId = fc.constantFrom('c1', 'c2')
+const id = fc.constantFrom('1', '2', 'c1')
+const deadline = fc.constantFrom(5, 50, 500)
+const reason = fc.constant('because')
+const program = fc.constantFrom('agent:a@1', 'agent:b@2')
+const status = fc.constantFrom('completed', 'failed', 'interrupted', 'aborted')
+
+function row(type: string, model: Record<string, fc.Arbitrary<unknown>> = {}, optional: string[] = []) {
+  const fields = fc.record(model, { requiredKeys: Object.keys(model).filter(key => !optional.includes(key)) })
+  return fields.map(values => ({ type, ...values }) as Chunk)
+}
+
+const GUESTS = [
+  row(
+    'run-requested',
+    {
+      runId,
+      program,
+      whenBusy: fc.constantFrom('queue', 'queue', 'interrupt-previous', 'reject'),
+      cut: fc.record({ toSequence: fc.nat(9), reason }),
+    },
+    ['whenBusy', 'cut'],
+  ),
+  row('stop-requested', { runId }),
+  row('tool-approval-response', { toolCallId, approvalId: id, approved: fc.boolean() }),
+  row('interrupt-response', { interruptId: id, response: fc.constant(1) }),
+  row('tool-output-available', { toolCallId, output: fc.constant(1) }),
+  row('tool-output-error', { toolCallId, errorText: reason }),
+  row('tool-claimed', { toolCallId, until: fc.constantFrom(20, 200), by: fc.constantFrom('tab1', 'tab2') }, ['by']),
+]
+
+const WRITERS = [
+  row('run-started', { program }),
+  row('run-finished', { status }),
+  row('run-paused', { awaits: fc.constant([]) }),
+  row('run-resumed', { mode: fc.constant('continue') }),
+  row('executor-superseded'),
+  row('rewind', { toSequence: fc.nat(9), reason }),
+  row('step-discarded', { reason }),
+  row('checkpoint-created', { checkpointId: id }),
+  row('text-delta', { id, delta: reason }),
+  row('tool-approval-request', { toolCallId, approvalId: id, input: fc.constant(1), deadline }, ['deadline']),
+  row(
+    'tool-input-available',
+    {
+      toolCallId,
+      toolName: reason,
+      input: fc.constant(1),
+      executor: fc.constantFrom('client', 'client', 'server'),
+      deadline,
+    },
+    ['deadline', 'executor'],
+  ),
+  row('tool-output-denied', { toolCallId }),
+  row('tool-output-available', { toolCallId, output: fc.constant(1), preliminary: fc.boolean() }, ['preliminary']),
+  row('interrupt', { interruptId: id, input: fc.constant({ kind: 'text' }), deadline }, ['deadline']),
+  row('subagent-end', { agentId: fc.constant('sub'), agentType: reason, toolCallId, status }),
+  row('from-the-future', { runId }),
+]
+
+const origins = fc.oneof(
+  runId.map(run => writerOf(run)),
+  runId.map(run => writerOf(run, 'tool')),
+  runId.map(run => writerOf(run, 'child', 'sub')),
+)
+
+const guests = fc.constantFrom('ada', 'bob')
+const writersEntry = fc.tuple(origins, fc.oneof(...WRITERS)).map(([origin, chunk]): NewEntry => ({ origin, chunk }))
+const guestsEntry = fc
+  .tuple(guests, fc.oneof(...GUESTS))
+  .map(([guest, chunk]): NewEntry => ({ origin: { guest }, chunk }))
+
+/** Valid entries in any order, whoever would let them through. */
+export const anyEntries: fc.Arbitrary<NewEntry[]> = fc.array(
+  fc.oneof(
+    writersEntry,
+    guestsEntry,
+    fc.tuple(origins, fc.oneof(...GUESTS)).map(([origin, chunk]): NewEntry => ({ origin, chunk })),
+    fc.tuple(guests, fc.oneof(...WRITERS)).map(([guest, chunk]): NewEntry => ({ origin: { guest }, chunk })),
+  ),
+  { maxLength: 60, size: 'max' },
+)
+
+/** A step of a story: an entry that somebody would like to append at a time. */
+export interface Wish {
+  readonly entry: NewEntry
+  readonly at: number
+}
+
+/** Wishes that are mostly about one open run, so that many of them come true. */
+export const wishes: fc.Arbitrary<Wish[]> = fc.array(
+  fc
+    .tuple(fc.oneof({ weight: 2, arbitrary: writersEntry }, { weight: 1, arbitrary: guestsEntry }), fc.nat(100))
+    .map(([entry, at]): Wish => ({ entry, at })),
+  { maxLength: 150, size: 'max' },
+)
+
+/** What a manager admits of the wishes, entry by entry, and the ticket after each; a writer writes for the run that is open. */
+export function admitted(wished: readonly Wish[]): { entries: NewEntry[]; tickets: Ticket[] } {
+  let ticket = EMPTY_TICKET
+  const entries: NewEntry[] = []
+  const tickets: Ticket[] = []
+  // A request is known by its run for as long as the log lives, and is never appended twice.
+  const requested = new Set<string>()
+  for (const { entry, at } of wished) {
+    if (entry.chunk.type === 'run-requested' && requested.has(entry.chunk.runId)) continue
+    const own = entry.origin.guest === undefined ? forOpenRun(ticket, entry) : placed(ticket, entry)
+    if (!isAdmitted(ticket, own, at)) continue
+    ticket = advance(ticket, [own])
+    if (own.chunk.type === 'run-requested') requested.add(own.chunk.runId)
+    entries.push(own)
+    tickets.push(ticket)
+  }
+  return { entries, tickets }
+}
+
+function forOpenRun({ run }: Ticket, { origin, chunk }: NewEntry): NewEntry {
+  if (run === null || chunk.type === 'run-started') return { origin, chunk }
+  const { lane, agentId, runId } = origin as WriterOrigin
+  return { origin: writerOf(run.runId, lane, agentId === runId ? run.runId : agentId), chunk }
+}
+
+function placed(ticket: Ticket, { origin, chunk }: NewEntry): NewEntry {
+  return { origin: { guest: origin.guest as string, ...placeOf(ticket, chunk) }, chunk }
+}
+
+function isAdmitted(ticket: Ticket, entry: NewEntry, at: number): boolean {
+  // A rewind stands before a run-started, in one batch.
+  if (entry.chunk.type === 'rewind') return false
+  if (entry.origin.guest === undefined) return problemOf(ticket, [entry]) === undefined
+  checkGuestChunk(entry.chunk)
+  return refusalOf(ticket, entry, at) === undefined
+}

@@ -1,0 +1,28 @@
+import type { Chunk } from '@millrace/protocol'
+
+/** The longest name that a ticket may have to hold: of a run, a pending, a lane, a program, somebody who answers. */
+export const MAX_NAME_LENGTH = 512
+
+/** Says what is wrong with a name, or nothing. */
+export function nameProblem(place: string, name: string): string | undefined {
+  const { length } = name
+  if (length > 0 && length <= MAX_NAME_LENGTH) return undefined
+  return `${place}: expected 1 to ${MAX_NAME_LENGTH} characters, found ${length}`
+}
+
+const isName = (field: string): boolean => field === 'program' || field === 'by' || field.endsWith('Id')
+
+/** Says which name in a chunk is wrong, or nothing. */
+export function chunkNameProblem(chunk: Chunk): string | undefined {
+  for (const [field, value] of Object.entries(chunk)) {
+    if (!isName(field) || typeof value !== 'string') continue
+    const problem = nameProblem(`${chunk.type}.${field}`, value)
+    if (problem !== undefined) return problem
+  }
+  if (chunk.type !== 'run-requested') return undefined
+  const { message, cut } = chunk
+  return (
+    (message && nameProblem('run-requested.message.messageId', message.messageId)) ??
+    (cut && nameProblem('run-requested.cut.reason', cut.reason))
+  )
+}

@@ -1,0 +1,305 @@
+import type { Chunk } from '@millrace/protocol'
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import type { NewEntry } from '../entry.ts'
+import { admitted, anyEntries, by, runs, wishes, writerOf } from './entries.fixture.ts'
+import { advance, dueOf, EMPTY_TICKET, mustStop, recordOf, statusOf, type Ticket, ticketOf } from './ticket.ts'
+
+const R1 = writerOf('r1')
+const ADA = { guest: 'ada' }
+const started: Chunk = { type: 'run-started', program: 'agent:a@1' }
+const paused: Chunk = { type: 'run-paused', awaits: [] }
+const finished: Chunk = { type: 'run-finished', status: 'completed' }
+const ask = (approvalId: string, deadline?: number): Chunk => {
+  return {
+    type: 'tool-approval-request',
+    toolCallId: `call-${approvalId}`,
+    approvalId,
+    input: 1,
+    ...(deadline && { deadline }),
+  }
+}
+const request = (runId: string, more: object = {}): Chunk => {
+  return { type: 'run-requested', runId, program: `agent:${runId}@1`, ...more }
+}
+const after = (...entries: NewEntry[]): Ticket => advance(EMPTY_TICKET, entries)
+
+describe('the ticket', () => {
+  test('of a log that nothing happened to says nothing', () => {
+    expect(ticketOf('')).toEqual(EMPTY_TICKET)
+    expect(dueOf(EMPTY_TICKET)).toEqual({ at: null, program: null })
+    expect(statusOf(EMPTY_TICKET)).toBe('active')
+  })
+
+  test('a run that is open is due now to its program, one that waits is due at its first deadline, one that ended never', () => {
+    const open = after(by(R1, started))
+    expect(dueOf(open)).toEqual({ at: 'now', program: 'agent:a@1' })
+    const waiting = advance(open, [by(R1, ask('a', 90)), by(R1, ask('b', 40)), by(R1, ask('c')), by(R1, paused)])
+    expect(dueOf(waiting)).toEqual({ at: 40, program: 'agent:a@1' })
+    const forever = advance(open, [by(R1, ask('c')), by(R1, paused)])
+    expect(dueOf(forever)).toEqual({ at: null, program: 'agent:a@1' })
+    expect(dueOf(advance(waiting, [by(R1, finished)]))).toEqual({ at: null, program: null })
+  })
+
+  test('a lane that waits for nothing more makes the run ready, another one’s answer does not', () => {
+    const tool = writerOf('r1', 'tool')
+    const waiting = after(by(R1, started), by(R1, ask('a')), by(R1, ask('b')), by(tool, ask('c')), by(R1, paused))
+    const answer = (approvalId: string) =>
+      by(ADA, { type: 'tool-approval-response', toolCallId: `call-${approvalId}`, approvalId, approved: true })
+    const half = advance(waiting, [answer('a')])
+    expect(half.ready).toBe(false)
+    expect(advance(half, [answer('b')]).ready).toBe(true)
+    expect(advance(half, [answer('c')]).ready).toBe(true)
+  })
+
+  test('an answer settles what it answers and is remembered, of an open run as of one that ended', () => {
+    const waiting = after(by(R1, started), by(R1, ask('a')), by(R1, ask('b')))
+    const answered = advance(waiting, [
+      by(ADA, { type: 'tool-approval-response', toolCallId: 'call-a', approvalId: 'a', approved: true }),
+    ])
+    expect(answered.pendings.map(({ id }) => id)).toEqual(['b'])
+    expect(answered.settled).toEqual(['approval:a'])
+    expect(advance(answered, [by(R1, finished)])).toMatchObject({ pendings: [], settled: ['approval:a', 'approval:b'] })
+  })
+
+  test('a client’s result settles its own call and nothing else; progress settles nothing', () => {
+    const call = (toolCallId: string): Chunk => {
+      return { type: 'tool-input-available', toolCallId, toolName: 't', input: 1, executor: 'client' }
+    }
+    const waiting = after(by(R1, started), by(R1, call('c1')), by(R1, call('c2')), by(R1, ask('a')))
+    const output: Chunk = { type: 'tool-output-available', toolCallId: 'c1', output: 1 }
+    expect(advance(waiting, [by(R1, { ...output, preliminary: true } as Chunk)])).toBe(waiting)
+    expect(advance(waiting, [by(ADA, output)]).pendings.map(({ id }) => id)).toEqual(['c2', 'a'])
+  })
+
+  test('a call that is denied waits for no result', () => {
+    const call: Chunk = {
+      type: 'tool-input-available',
+      toolCallId: 'call-a',
+      toolName: 't',
+      input: 1,
+      executor: 'client',
+    }
+    const waiting = after(by(R1, started), by(R1, call), by(R1, ask('a')))
+    const deny = (approved: boolean) =>
+      by(ADA, { type: 'tool-approval-response', toolCallId: 'call-a', approvalId: 'a', approved })
+    expect(advance(waiting, [deny(true)]).pendings.map(({ kind }) => kind)).toEqual(['client-tool'])
+    expect(advance(waiting, [deny(false)]).pendings).toEqual([])
+  })
+
+  test('the end of a sub-agent settles what it waited for, and nobody else’s', () => {
+    const child = writerOf('r1', 'child', 'sub')
+    const waiting = after(by(R1, started), by(R1, ask('a')), by(child, ask('b')))
+    const end: Chunk = { type: 'subagent-end', agentId: 'sub', agentType: 's', toolCallId: 'c', status: 'completed' }
+    expect(advance(waiting, [by(R1, end)]).pendings.map(({ id }) => id)).toEqual(['a'])
+  })
+
+  test('a stop names its run: of the open one it stops it, of a waiting one it takes the request back, of another nothing', () => {
+    const open = after(by(R1, started), by(ADA, request('r2', { whenBusy: 'queue' })))
+    const stop = (runId: string) => advance(open, [by(ADA, { type: 'stop-requested', runId })])
+    expect(stop('r1')).toMatchObject({ stop: true, requests: [{ runId: 'r2' }] })
+    expect(stop('r2')).toMatchObject({ stop: false, requests: [] })
+    expect(stop('r3')).toEqual(open)
+    // The next run is not stopped by what was meant for the one before it.
+    expect(advance(stop('r1'), [by(R1, finished), by(writerOf('r2'), started)])).toMatchObject({ stop: false })
+  })
+
+  test('a stop is due to every driver, a request to its program', () => {
+    const open = after(by(R1, started), by(R1, paused))
+    expect(dueOf(advance(open, [by(ADA, { type: 'stop-requested', runId: 'r1' })]))).toEqual({
+      at: 'now',
+      program: null,
+    })
+    expect(dueOf(after(by(ADA, request('r2'))))).toEqual({ at: 'now', program: 'agent:r2@1' })
+    expect(dueOf(advance(open, [by(ADA, request('r2', { whenBusy: 'queue' }))]))).toEqual({
+      at: null,
+      program: 'agent:a@1',
+    })
+  })
+
+  test('what cuts or interrupts goes before what waits, in its own order, and counts as a stop of the open run', () => {
+    const cut = { cut: { toSequence: 1, reason: 'edit' } }
+    const ticket = after(
+      by(R1, started),
+      by(ADA, request('q1', { whenBusy: 'queue' })),
+      by(ADA, request('i1', { whenBusy: 'interrupt-previous' })),
+      by(ADA, request('q2', { whenBusy: 'queue' })),
+      by(ADA, request('x1', cut)),
+    )
+    expect(ticket.requests.map(({ runId }) => runId)).toEqual(['i1', 'x1', 'q1', 'q2'])
+    expect(mustStop(ticket)).toBe(true)
+    expect(dueOf(ticket)).toEqual({ at: 'now', program: null })
+    expect(mustStop(advance(ticket, [by(R1, finished)]))).toBe(false)
+  })
+
+  test('two who take one call upon themselves are told apart, whatever their names are made of', () => {
+    const call: Chunk = { type: 'tool-input-available', toolCallId: 'c', toolName: 't', input: 1, executor: 'client' }
+    const claim = (guest: string, tab: string): Ticket =>
+      after(by(R1, started), by(R1, call), by({ guest }, { type: 'tool-claimed', toolCallId: 'c', until: 9, by: tab }))
+    expect(claim('a/b', '').pendings).not.toEqual(claim('a', 'b/').pendings)
+  })
+
+  test('the status is that of the latest run', () => {
+    const open = after(by(R1, started))
+    const ends = (status: 'completed' | 'failed' | 'interrupted' | 'aborted') =>
+      statusOf(advance(open, [by(R1, { type: 'run-finished', status })]))
+    expect([statusOf(open), statusOf(advance(open, [by(R1, paused)]))]).toEqual(['active', 'paused'])
+    expect(['completed', 'failed', 'interrupted', 'aborted'].map(s => ends(s as 'failed'))).toEqual([
+      'ended',
+      'failed',
+      'ended',
+      'ended',
+    ])
+    expect(statusOf(advance(open, [by(R1, finished), by(writerOf('r2'), started)]))).toBe('active')
+  })
+
+  test('law 9: advances over any entries without throwing, and leaves what it was given as it was', () => {
+    fc.assert(
+      fc.property(anyEntries, entries => {
+        let ticket = EMPTY_TICKET
+        for (const entry of entries) {
+          const text = JSON.stringify(ticket)
+          const next = advance(ticket, [entry])
+          expect(JSON.stringify(ticket)).toBe(text)
+          ticket = next
+        }
+        expect(ticketOf(recordOf(ticket).state)).toEqual(ticket)
+        dueOf(ticket)
+        statusOf(ticket)
+      }),
+      { numRuns: runs(300) },
+    )
+  })
+
+  test('law 5: is the same however its entries were batched', () => {
+    fc.assert(
+      fc.property(anyEntries, fc.array(fc.nat(60)), (entries, cuts) => {
+        const ends = [...new Set([...cuts.filter(cut => cut < entries.length), entries.length])].sort((a, b) => a - b)
+        let from = 0
+        const split = ends.reduce((ticket, to) => {
+          const next = advance(ticket, entries.slice(from, to))
+          from = to
+          return next
+        }, EMPTY_TICKET)
+        expect(split).toEqual(advance(EMPTY_TICKET, entries))
+      }),
+      { numRuns: runs(200) },
+    )
+  })
+
+  test('law 5: what a text of it says goes on as the ticket itself would', () => {
+    fc.assert(
+      fc.property(anyEntries, fc.nat(60), (entries, at) => {
+        const half = ticketOf(recordOf(advance(EMPTY_TICKET, entries.slice(0, at))).state)
+        expect(advance(half, entries.slice(at))).toEqual(advance(EMPTY_TICKET, entries))
+      }),
+      { numRuns: runs(200) },
+    )
+  })
+
+  test('is due when a plain reading of the entries says so', () => {
+    let due = 0
+    fc.assert(
+      fc.property(wishes, wished => {
+        const { entries, tickets } = admitted(wished)
+        for (const [i, ticket] of tickets.entries()) {
+          expect({ i, ...dueOf(ticket) }).toEqual({ i, ...plainDue(entries.slice(0, i + 1)) })
+          if (dueOf(ticket).at !== null) due++
+        }
+      }),
+      { numRuns: runs(150) },
+    )
+    expect(due).toBeGreaterThan(100)
+  })
+})
+
+/** When a log is due, read off its entries from the end, without a ticket. */
+function plainDue(entries: readonly NewEntry[]): { at: number | 'now' | null; program: string | null } {
+  const start = entries.findLastIndex(({ chunk }) => chunk.type === 'run-started')
+  const own = entries[start]
+  const isOpen = start >= 0 && !entries.slice(start).some(({ chunk }) => chunk.type === 'run-finished')
+  const waiting = entries.flatMap(({ chunk }, i) => {
+    if (chunk.type !== 'run-requested') return []
+    const isGone = entries.slice(i + 1).some(({ chunk: later, origin }) => {
+      if (later.type === 'run-started') return origin.runId === chunk.runId
+      return later.type === 'stop-requested' && later.runId === chunk.runId
+    })
+    return isGone ? [] : [chunk]
+  })
+  const urgent = waiting.filter(({ cut, whenBusy }) => cut !== undefined || whenBusy === 'interrupt-previous')
+  if (!isOpen || own?.chunk.type !== 'run-started') {
+    const next = urgent[0] ?? waiting[0]
+    return next ? { at: 'now', program: next.program } : { at: null, program: null }
+  }
+  const since = entries.slice(start + 1)
+  const isStopped = since.some(({ chunk }) => chunk.type === 'stop-requested' && chunk.runId === own.origin.runId)
+  if (isStopped || urgent.length > 0) return { at: 'now', program: null }
+  const { program } = own.chunk
+  const lastTurn = since.findLastIndex(({ chunk }) => chunk.type === 'run-paused' || chunk.type === 'run-resumed')
+  const isPaused = since[lastTurn]?.chunk.type === 'run-paused'
+  if (!isPaused) return { at: 'now', program }
+  const open = openAt(since)
+  const before = openAt(since.slice(0, lastTurn + 1))
+  // Somebody waited when the run paused, or came to wait since, and waits no more.
+  const asked = since.slice(lastTurn + 1).flatMap(entry => asks(entry) ?? [])
+  const lanes = new Set([...before, ...asked].map(({ lane }) => lane))
+  const settledSince = [...before, ...asked].filter(one => !open.some(({ key }) => key === one.key))
+  if (settledSince.length > 0 && isReady(since, lastTurn, lanes)) return { at: 'now', program }
+  const deadlines = open.flatMap(({ deadline }) => deadline ?? [])
+  return { at: deadlines.length > 0 ? Math.min(...deadlines) : null, program }
+}
+
+interface Asked {
+  readonly key: string
+  readonly call?: string | undefined
+  readonly lane: string
+  readonly agent: string
+  readonly deadline?: number | undefined
+}
+
+function asks({ chunk, origin }: NewEntry): Asked | undefined {
+  if (origin.guest !== undefined) return undefined
+  const place = { lane: `${origin.lane} of ${origin.agentId}`, agent: origin.agentId }
+  if (chunk.type === 'interrupt') return { key: `interrupt ${chunk.interruptId}`, deadline: chunk.deadline, ...place }
+  if (chunk.type === 'tool-approval-request') {
+    return { key: `approval ${chunk.approvalId}`, call: chunk.toolCallId, deadline: chunk.deadline, ...place }
+  }
+  if (chunk.type !== 'tool-input-available' || chunk.executor !== 'client') return undefined
+  return { key: `client ${chunk.toolCallId}`, call: chunk.toolCallId, deadline: chunk.deadline, ...place }
+}
+
+function isSettledBy({ key, call, agent }: Asked, { chunk }: NewEntry): boolean {
+  switch (chunk.type) {
+    case 'interrupt-response':
+      return key === `interrupt ${chunk.interruptId}`
+    case 'tool-approval-response':
+      return key === `approval ${chunk.approvalId}` || (key === `client ${chunk.toolCallId}` && !chunk.approved)
+    case 'tool-output-available':
+      return call === chunk.toolCallId && chunk.preliminary !== true
+    case 'tool-output-error':
+    case 'tool-output-denied':
+      return call === chunk.toolCallId
+    case 'subagent-end':
+      return agent === chunk.agentId
+    default:
+      return false
+  }
+}
+
+/** What is asked and not settled at the end of a run's entries. */
+const openAt = (entries: readonly NewEntry[]): Asked[] =>
+  entries.flatMap((entry, i) => {
+    const asked = asks(entry)
+    return asked && !entries.slice(i + 1).some(later => isSettledBy(asked, later)) ? [asked] : []
+  })
+
+/** Whether, at some place after the pause, something was settled of a lane that then waited for nothing more. */
+function isReady(since: readonly NewEntry[], pausedAt: number, lanes: ReadonlySet<string>): boolean {
+  for (let i = pausedAt + 1; i < since.length; i++) {
+    const before = openAt(since.slice(0, i))
+    const now = openAt(since.slice(0, i + 1))
+    const done = before.filter(({ key }) => !now.some(other => other.key === key))
+    if (done.some(({ lane }) => lanes.has(lane) && !now.some(other => other.lane === lane))) return true
+  }
+  return false
+}
