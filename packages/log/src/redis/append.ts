@@ -10,89 +10,104 @@ import { isUnknownScript } from './failure.ts'
 import { LUA } from './head.ts'
 import { checkNonce, encodeName, encodeOptional, isMark, type LogKeys, markOr, Script } from './keys.ts'
 
-/** Seven arguments each: the record as it must begin, as it begins then and ends then, the id, the mark, the count, the body. */
+/**
+ * KEYS: the records, then the streams. Four arguments each: how the record must begin, how it begins then, the last sequence, the batch. Only where
+ * somebody listens is anything published: to ask for all at once costs less than to tell nobody many times.
+ */
 const PLAIN = new Script(`
-local time = redis.call('TIME')
-local now = time[1] .. string.sub(time[2] + 1000000, 2, 4)
 local call, sub = redis.call, string.sub
-local told = {now}
-for i = 1, #KEYS / 2 do
-  local key, a = KEYS[2 * i - 1], 7 * i - 6
-  local expected, record = ARGV[a], call('HGET', key, 'w')
+local time = call('TIME')
+local now = time[1] .. sub(time[2] + 1000000, 2, 4)
+local count = #KEYS / 2
+local records = call('MGET', unpack(KEYS, 1, count))
+local listeners = call('PUBSUB', 'NUMSUB', unpack(KEYS, 1, count))
+local told, writes = {now}, {}
+local a, w = 1, 0
+for i = 1, count do
+  local expected, record = ARGV[a], records[i]
   if record and sub(record, 1, #expected) == expected then
-    local timestamp = sub(record, #expected + 1, #expected + 13)
+    local timestamp = sub(record, -13)
     if timestamp < now then timestamp = now end
-    local added = redis.pcall('XADD', KEYS[2 * i], ARGV[a + 3], 't', timestamp, 'm', ARGV[a + 4], 'n', ARGV[a + 5], 'b', ARGV[a + 6])
+    local added = redis.pcall('XADD', KEYS[count + i], ARGV[a + 2] .. '-' .. timestamp, 'b', ARGV[a + 3])
     if type(added) == 'table' then
       told[i + 1] = added.err
     else
-      call('HSET', key, 'w', ARGV[a + 1] .. timestamp .. ARGV[a + 2])
-      call('PUBLISH', key, '')
+      writes[w + 1] = KEYS[i]
+      writes[w + 2] = ARGV[a + 1] .. timestamp
+      w = w + 2
+      if listeners[2 * i] ~= 0 then call('PUBLISH', KEYS[i], '') end
       told[i + 1] = 1
     end
   else
     told[i + 1] = 0
   end
+  a = a + 4
 end
+if w > 0 then call('MSET', unpack(writes)) end
 return told`)
 
 /**
- * Any append. KEYS: head, batches, keys, trimmed. Without a new incarnation it does not regress a log, but tells that it would: that ends the
+ * Any append. KEYS: record, head, batches, keys, trimmed. Without a new incarnation it does not regress a log, but tells that it would: that ends the
  * lease, and so must be marked.
  */
 export const APPEND = new Script(`${LUA}
 local by, count, body, large, moves, version, state, due, program, fresh = unpack(ARGV, 1, 10)
-local record, current, floor, floormark = unpack(redis.call('HMGET', KEYS[1], 'w', 'v', 'f', 'fm'))
+local record = redis.call('GET', KEYS[1])
 if not record then return {{by == 'writer' and 'fenced' or 'moved'}, {}} end
-local incarnation, epoch, head, mark, counter, timestamp, first, last = parse(record)
-local function tell(...) return {{...}, facts(KEYS[1])} end
+local incarnation, epoch, head, mark, counter, span, timestamp = parse(record)
+local current, floor, floormark = unpack(redis.call('HMGET', KEYS[2], 'v', 'f', 'fm'))
+local function tell(...) return {{...}, facts(KEYS[2])} end
 
 if by == 'writer' then
   local own, nth, sequence = ARGV[11], tonumber(ARGV[12]), tonumber(ARGV[13])
   if epoch ~= own or nth < tonumber(counter) then return tell('fenced') end
-  if nth == tonumber(counter) then return tell('duplicate', first, last, now) end
+  if nth == tonumber(counter) then
+    local first, last = ends(span, head)
+    return tell('duplicate', first, last, now)
+  end
   local held = incarnation == ARGV[14] and sequence <= tonumber(head)
   -- What was trimmed was held.
   if held and sequence >= tonumber(floor) then
-    held = markat(KEYS[2], sequence, head, mark, floor, floormark) == ARGV[15]
+    held = markat(KEYS[3], sequence, head, mark, floor, floormark) == ARGV[15]
   end
   if not held then
     if fresh == '' then return tell('regresses') end
-    write(KEYS[1], fresh, NOBODY, head, mark, '0', timestamp, '0', '0')
-    redis.call('HDEL', KEYS[1], 'o', 'u')
+    write(KEYS[1], fresh, NOBODY, head, mark, '0', '0', timestamp)
+    redis.call('HDEL', KEYS[2], 'o', 'u')
     redis.call('PUBLISH', KEYS[1], '')
     return tell('regressed')
   end
 else
-  local known = redis.call('HGET', KEYS[3], ARGV[11])
+  local known = redis.call('HGET', KEYS[4], ARGV[11])
   if known then
-    local from, to = string.match(known, '^(%d+) (%d+)')
-    return tell('duplicate', from, to, now)
+    local first, last = string.match(known, '^(%d+) (%d+)')
+    return tell('duplicate', first, last, now)
   end
 end
 if moves == '1' and version ~= current then return tell('moved') end
 if large == '1' then return tell('too-large') end
 
-local from, to = number(head + 1), number(head + count)
+local first, last = number(head + 1), number(head + count)
 if timestamp < now then timestamp = now end
 if by == 'writer' then
-  mark, counter, first, last = epoch, ARGV[12], from, to
+  mark, counter, span = epoch, ARGV[12], count
 else
-  mark = ARGV[12]
+  local from, to = ends(span, head)
+  mark, span = ARGV[12], from .. '-' .. to
 end
-redis.call('XADD', KEYS[2], to .. '-0', 't', timestamp, 'm', mark, 'n', count, 'b', body)
-write(KEYS[1], incarnation, epoch, to, mark, counter, timestamp, first, last)
+redis.call('XADD', KEYS[3], last .. '-' .. timestamp, 'b', mark .. ' ' .. count .. ' ' .. body)
+write(KEYS[1], incarnation, epoch, last, mark, counter, span, timestamp)
 if by == 'guest' then
-  redis.call('HSET', KEYS[3], ARGV[11], from .. ' ' .. to .. ' ' .. ARGV[13])
-  if ARGV[13] == '0' then redis.call('ZADD', KEYS[4], to, ARGV[11]) end
+  redis.call('HSET', KEYS[4], ARGV[11], first .. ' ' .. last .. ' ' .. ARGV[13])
+  if ARGV[13] == '0' then redis.call('ZADD', KEYS[5], last, ARGV[11]) end
 end
 if moves == '1' then
   if due == 'now' then due = timestamp end
-  local cursor = to .. '.' .. incarnation .. '.' .. mark
-  redis.call('HSET', KEYS[1], 'v', cursor, 't', state, 'd', due, 'g', program, 'n', timestamp)
+  local cursor = last .. '.' .. incarnation .. '.' .. mark
+  redis.call('HSET', KEYS[2], 'v', cursor, 't', state, 'd', due, 'g', program, 'n', timestamp)
 end
 redis.call('PUBLISH', KEYS[1], '')
-return tell('appended', from, to, now)`)
+return tell('appended', first, last, now)`)
 
 /** The arguments of any append. */
 export function appendArguments(
@@ -121,81 +136,95 @@ export function appendResult([outcome, first, last, clock]: readonly string[]): 
   return { outcome: outcome as 'fenced' | 'regressed' | 'moved' | 'too-large' }
 }
 
+/** Whether an append can go the plain way: a name with a space in it could pass for two fields. */
+export const isPlain = ({ epoch, lastAcked }: WriterAppend): boolean =>
+  isMark(epoch) && isMark(lastAcked.incarnation) && isMark(lastAcked.epoch)
+
+type PlainKeys = Pick<LogKeys, 'record' | 'batches'>
+
 interface Waiting {
-  readonly keys: LogKeys
-  readonly args: readonly string[]
-  resolve(clock: number | undefined): void
+  readonly keys: PlainKeys
+  readonly batch: Batch
+  readonly by: WriterAppend
+  resolve(result: AppendResult | Promise<AppendResult>): void
   reject(error: unknown): void
+  /** The other way, where it is not plain. */
+  otherwise(): Promise<AppendResult>
 }
 
 /** One script holds at most so many appends, and no more once their bodies have so many characters: others wait meanwhile. */
-const GATHERED = 32
+const GATHERED = 64
 const GATHERED_LENGTH = 262_144
 
 /** Gathers plain appends. */
 export class PlainAppends {
   readonly #connection: Connection
+  readonly #sending: (group: Promise<void>) => void
+  readonly #failure: (error: unknown) => Error
   #waiting: Waiting[] = []
 
-  constructor(connection: Connection) {
+  /** Tells of each group that is sent; it does not reject. */
+  constructor(connection: Connection, sending: (group: Promise<void>) => void, failure: (error: unknown) => Error) {
     this.#connection = connection
+    this.#sending = sending
+    this.#failure = failure
   }
 
-  /** Appends a writer's batch if that is plain, and tells the time; tells nothing if it is not, and then nothing has happened. */
-  append(
-    keys: LogKeys,
-    { body, count }: Batch,
-    { epoch, counter, lastAcked }: WriterAppend,
-  ): Promise<number | undefined> {
-    const { sequence, incarnation, epoch: mark } = lastAcked
-    // A text with a space in it could pass for two fields.
-    if (!isMark(epoch) || !isMark(incarnation) || !isMark(mark)) return Promise.resolve(undefined)
-    const last = sequence + count
-    const args = [
-      `${incarnation} ${epoch} ${sequence} ${mark} ${counter - 1} `,
-      `${incarnation} ${epoch} ${last} ${epoch} ${counter} `,
-      ` ${sequence + 1} ${last}`,
-      `${last}-0`,
-      epoch,
-      `${count}`,
-      body,
-    ]
+  /** Appends a writer's batch: this way if that is plain, and otherwise the other. */
+  append(keys: PlainKeys, batch: Batch, by: WriterAppend, otherwise: Waiting['otherwise']): Promise<AppendResult> {
     return new Promise((resolve, reject) => {
       // After all that this turn of the event loop still does, and before the client writes.
-      if (this.#waiting.push({ keys, args, resolve, reject }) === 1) process.nextTick(() => this.#flush())
+      if (this.#waiting.push({ keys, batch, by, resolve, reject, otherwise }) === 1)
+        process.nextTick(() => this.flush())
     })
   }
 
-  #flush(): void {
+  /** Sends what waits. */
+  flush(): void {
     const waiting = this.#waiting
     this.#waiting = []
     let from = 0
     let length = 0
-    for (const [i, { args }] of waiting.entries()) {
-      length += (args[6] as string).length
+    for (let i = 0; i < waiting.length; i++) {
+      length += (waiting[i] as Waiting).batch.body.length
       if (i + 1 - from < GATHERED && length < GATHERED_LENGTH && i + 1 < waiting.length) continue
-      void this.#send(waiting.slice(from, i + 1))
+      this.#sending(this.#send(waiting.slice(from, i + 1)))
       from = i + 1
       length = 0
     }
   }
 
   async #send(appends: readonly Waiting[]): Promise<void> {
-    const keys = appends.flatMap(({ keys }) => [keys.head, keys.batches])
-    const rest = [`${keys.length}`, ...keys, ...appends.flatMap(({ args }) => args)]
+    const rest = [`${2 * appends.length}`]
+    for (const { keys } of appends) rest.push(keys.record)
+    for (const { keys } of appends) rest.push(keys.batches)
+    for (const { batch, by } of appends) {
+      const { epoch, counter, lastAcked } = by
+      const last = lastAcked.sequence + batch.count
+      rest.push(
+        `${lastAcked.incarnation} ${epoch} ${lastAcked.sequence} ${lastAcked.epoch} ${counter - 1} `,
+        `${lastAcked.incarnation} ${epoch} ${last} ${epoch} ${counter} ${batch.count} `,
+        `${last}`,
+        `${epoch} ${batch.count} ${batch.body}`,
+      )
+    }
     try {
       const sent = this.#connection.send(['EVALSHA', PLAIN.sha, ...rest])
-      const [now, ...told] = (await sent.catch(error => {
+      const told = (await sent.catch(error => {
         if (!isUnknownScript(error)) throw error
         return this.#connection.send(['EVAL', PLAIN.text, ...rest])
       })) as [string, ...(number | string)[]]
-      for (const [i, { resolve, reject }] of appends.entries()) {
-        const one = told[i]
-        if (typeof one === 'string') reject(new ErrorReply(one))
-        else resolve(one === 1 ? Number(now) : undefined)
+      const clock = Number(told[0])
+      for (let i = 0; i < appends.length; i++) {
+        const { batch, by, resolve, reject, otherwise } = appends[i] as Waiting
+        const { sequence } = by.lastAcked
+        const one = told[i + 1]
+        if (one === 1) resolve({ outcome: 'appended', first: sequence + 1, last: sequence + batch.count, clock })
+        else if (one === 0) resolve(otherwise())
+        else reject(this.#failure(new ErrorReply(`${one}`)))
       }
     } catch (error) {
-      for (const { reject } of appends) reject(error)
+      for (const { reject } of appends) reject(this.#failure(error))
     }
   }
 }

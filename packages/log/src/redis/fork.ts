@@ -5,6 +5,7 @@ import type { Fork, ForkResult } from '../store.ts'
 import type { Argument, Connection } from './connection.ts'
 import type { Indexes } from './indexes.ts'
 import { checkNonce, encodeOptional, type Keys, type LogKeys } from './keys.ts'
+import { readBatch, readRecord } from './page.ts'
 import { ADOPT } from './scripts.ts'
 
 const BYTES = { [RESP_TYPES.BLOB_STRING]: Buffer }
@@ -32,7 +33,7 @@ export async function fork(
   for (let tries = 0; tries < TRIES; tries++) {
     const origin = await originOf(connection, from)
     if (origin === undefined) return 'absent'
-    if ((await connection.send(['EXISTS', to.head])) !== 0) return 'exists'
+    if ((await connection.send(['EXISTS', to.record])) !== 0) return 'exists'
     if (at > origin.head || at < origin.floor) return 'out-of-range'
 
     const apart = keys.log(target, randomName())
@@ -49,7 +50,7 @@ export async function fork(
     const told = await indexes.change(
       target,
       ADOPT,
-      [to.head, ...partsOf(to), ...partsOf(apart)],
+      [...Object.values(to), ...partsOf(apart)],
       [
         incarnation,
         `${at}`,
@@ -78,14 +79,15 @@ interface Origin {
   readonly floorMark: string
 }
 
-async function originOf(connection: Connection, { head }: LogKeys): Promise<Origin | undefined> {
-  const [record, floor, floorMark] = (await connection.send(['HMGET', head, 'w', 'f', 'fm'])) as (string | null)[]
-  if (record == null || floor == null || floorMark == null) return undefined
-  const [incarnation = '', , at] = record.split(' ')
-  return { incarnation, head: Number(at), floor: Number(floor), floorMark }
+async function originOf(connection: Connection, { record, head }: LogKeys): Promise<Origin | undefined> {
+  const read = [connection.send(['GET', record]), connection.send(['HMGET', head, 'f', 'fm'])] as const
+  const [current, [floor, floorMark]] = (await Promise.all(read)) as [string | null, (string | null)[]]
+  if (current === null || floor == null || floorMark == null) return undefined
+  const { incarnation, head: at } = readRecord(current)
+  return { incarnation, head: at, floor: Number(floor), floorMark }
 }
 
-/** The keys of a log but its head, in the order in which a copy is adopted. */
+/** The keys of a log but record and head, in the order in which a copy is adopted. */
 function partsOf({ batches, keys, trimmed, places, snapshots, blobs }: LogKeys): string[] {
   return [batches, keys, trimmed, places, snapshots, blobs]
 }
@@ -109,17 +111,17 @@ class Copy {
     let last = { mark: floorMark, timestamp: '0' }
     let sequence = floor
     while (sequence < this.#at) {
-      const page = ['XRANGE', this.#from.batches, `(${sequence}-0`, '+', 'COUNT', `${MANY}`]
+      const page = ['XRANGE', this.#from.batches, `${sequence + 1}`, '+', 'COUNT', `${MANY}`]
       const found = (await this.#connection.send(page)) as [string, string[]][]
       if (found.length === 0) break
       const adds: Argument[][] = []
-      for (const [id, [, timestamp = '', , mark = '', , count, , body = '']] of found) {
-        const first = Number.parseInt(id, 10) - Number(count) + 1
+      for (const [id, [, value = '']] of found) {
+        const { first, last: end, timestamp, mark, body } = readBatch(id, value)
         if (first > this.#at) break
-        sequence = Math.min(Number.parseInt(id, 10), this.#at)
-        last = { mark, timestamp }
-        const values = ['t', timestamp, 'm', mark, 'n', `${sequence - first + 1}`, 'b', body]
-        adds.push(['XADD', this.#to.batches, `${sequence}-0`, ...values])
+        sequence = Math.min(end, this.#at)
+        last = { mark, timestamp: `${timestamp}` }
+        const cut = `${mark} ${sequence - first + 1} ${body}`
+        adds.push(['XADD', this.#to.batches, `${sequence}-${timestamp}`, 'b', cut])
       }
       await this.#send(this.#to.batches, adds)
     }

@@ -1,12 +1,16 @@
-// What a log is, in one hash:
+// What a log is. What every append changes is one string, so that a script reads and writes those of many logs at once:
 //
-//   w   what an append changes, in one field, so that it is read and written at once: `incarnation epoch head mark counter timestamp first last`.
-//       The epoch is `!` for none; counter, first and last are of the epoch's latest append.
+//   incarnation epoch head mark counter span timestamp
+//
+// The epoch is `!` for none. Counter and span are of the epoch's latest append: how many entries it had, if it is the log's last, and `first-last`
+// otherwise. The rest is a hash:
+//
 //   f   the floor, fm its mark         c   how many epochs there were        o, u   the lease: its owner, its end
 //   v   the ticket's version           t   its text                          d, g   its due: a time or empty, a program or empty
 //   p   the principal or empty         m   created                           n      touched
 //
-// Numbers stay text: Lua would write large ones with an exponent, hence `%.0f` where it has counted.
+// Numbers stay text: Lua would write large ones with an exponent, hence `%.0f` where it has counted. A batch's id in the stream is its last sequence
+// and its timestamp, so that the batches after a sequence begin at the next one.
 
 import { decodeOptional } from './keys.ts'
 
@@ -19,12 +23,16 @@ end
 local now = clock()
 `
 
-/** Lua: reads and writes the field `w`. */
+/** Lua: reads and writes a record. */
 const RECORD = `
 local NOBODY = '!'
-local function parse(w) return string.match(w, '^(%S+) (%S+) (%S+) (%S+) (%S+) (%S+) (%S+) (%S+)$') end
-local function write(key, ...) redis.call('HSET', key, 'w', table.concat({...}, ' ')) end
 local function number(n) return string.format('%.0f', n) end
+local function parse(record) return string.match(record, '^(%S+) (%S+) (%S+) (%S+) (%S+) (%S+) (%S+)$') end
+local function write(key, ...) redis.call('SET', key, table.concat({...}, ' ')) end
+local function ends(span, head)
+  local first, last = string.match(span, '^(%d+)-(%d+)$')
+  return first or number(head - span + 1), last or head
+end
 `
 
 /** Lua: what the indexes need to know of a log (indexes.ts); nothing of one that is not there. */
@@ -40,8 +48,8 @@ const MARK_AT = `
 local function markat(stream, sequence, head, mark, floor, floormark)
   if sequence == tonumber(head) then return mark end
   if sequence == tonumber(floor) then return floormark end
-  local found = redis.call('XRANGE', stream, number(sequence) .. '-0', '+', 'COUNT', 1)
-  return found[1] and found[1][2][4]
+  local found = redis.call('XRANGE', stream, number(sequence), '+', 'COUNT', 1)
+  return found[1] and string.match(found[1][2][2], '^%S+')
 end
 `
 

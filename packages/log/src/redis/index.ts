@@ -9,8 +9,8 @@ export interface RedisOptions {
    * that server's to say:
    *
    * - `appendonly no`: nothing but its next save; a restart takes the log back to the last one.
-   * - `appendonly yes`, `appendfsync everysec`: the end of the server's process; a power cut may take the last second (two, if the disk is slow).
-   * - `appendonly yes`, `appendfsync always`: a power cut, too, as far as the disk keeps its word.
+   * - `appendonly yes`, `appendfsync everysec`: an orderly end. A crash or a power cut may take the last second, or two while the disk is slow.
+   * - `appendonly yes`, `appendfsync always`: a crash and a power cut, too, as far as the disk keeps its word.
    * - A failover to a replica may take what the replica had not received, whatever the setting: replication is asynchronous.
    *
    * Whatever is lost is lost from the end, and not in silence: a writer that had more acknowledged is told `regressed`, a reader that had read more

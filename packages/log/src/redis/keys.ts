@@ -39,11 +39,13 @@ export function checkNonce(nonce: string): void {
   throw new LogError('invalid', `append: a nonce must be of letters, digits, _ and -, found ${found}`)
 }
 
-/** The keys of one log, in one slot. `head` is its channel, too. */
+/** The keys of one log, in one slot. `record` is its channel, too. */
 export interface LogKeys {
-  /** A hash: what the log is (head.ts). */
+  /** A string: what every append changes (head.ts). A log that has none is not there. */
+  readonly record: string
+  /** A hash: what else the log is (head.ts). */
   readonly head: string
-  /** A stream: a batch each, under the id of its last sequence. */
+  /** A stream: a batch each, as `mark count body` under the id `last-timestamp`. */
   readonly batches: string
   /** A hash: a guest's key to `first last keep`. */
   readonly keys: string
@@ -58,6 +60,7 @@ export interface LogKeys {
 }
 
 const SUFFIXES: LogKeys = {
+  record: 'w',
   head: 'h',
   batches: 's',
   keys: 'k',
@@ -70,14 +73,24 @@ const SUFFIXES: LogKeys = {
 /** How keys are named under one prefix. */
 export class Keys {
   readonly #prefix: string
-  /** What the heads of all logs match, for SCAN. */
+  /** What the records of all logs match, for SCAN. */
   readonly pattern: string
 
   constructor(prefix: string) {
     if (/[{}]/.test(prefix))
       throw new LogError('invalid', 'redisStore: the prefix must hold no brace, which marks a slot')
     this.#prefix = prefix
-    this.pattern = `${prefix.replace(/[*?[\]\\^]/g, '\\$&')}{*}:${SUFFIXES.head}`
+    this.pattern = `${prefix.replace(/[*?[\]\\^]/g, '\\$&')}{*}:${SUFFIXES.record}`
+  }
+
+  /** The two keys that every append of a writer needs. */
+  plain(streamId: string): Pick<LogKeys, 'record' | 'batches'> {
+    const tag = encodeName(streamId)
+    return { record: this.#key(tag, SUFFIXES.record), batches: this.#key(tag, SUFFIXES.batches) }
+  }
+
+  record(streamId: string): string {
+    return this.#key(encodeName(streamId), SUFFIXES.record)
   }
 
   head(streamId: string): string {
@@ -88,8 +101,9 @@ export class Keys {
   log(streamId: string, apart?: string): LogKeys {
     const tag = encodeName(streamId)
     const key = (suffix: string) => this.#key(tag, apart === undefined ? suffix : `${suffix}:${apart}`)
-    const { head, batches, keys, trimmed, places, snapshots, blobs } = SUFFIXES
+    const { record, head, batches, keys, trimmed, places, snapshots, blobs } = SUFFIXES
     return {
+      record: key(record),
       head: key(head),
       batches: key(batches),
       keys: key(keys),
@@ -100,9 +114,9 @@ export class Keys {
     }
   }
 
-  /** The stream whose head is under this key. */
-  streamOf(head: string): string {
-    return decodeName(head.slice(this.#prefix.length + 1, -`}:${SUFFIXES.head}`.length))
+  /** The stream whose record is under this key. */
+  streamOf(record: string): string {
+    return decodeName(record.slice(this.#prefix.length + 1, -`}:${SUFFIXES.record}`.length))
   }
 
   /** A key of the indexes, which share a slot of their own. */

@@ -4,6 +4,7 @@ import type { Connection } from './connection.ts'
 import { FACT_FIELDS, readFacts } from './head.ts'
 import type { Indexes, Line } from './indexes.ts'
 import { decodeName, encodeName, encodeOptional, type Keys } from './keys.ts'
+import { readRecord } from './page.ts'
 
 /** Logs that are due, read and found so; candidates that are not are put where they belong. */
 export async function dueOf(
@@ -54,7 +55,10 @@ export async function listOf(
     const lines = await indexes.listed(principal, from?.score ?? Number.NEGATIVE_INFINITY, offset)
     offset += lines.length
     const rest = lines.filter(line => from === undefined || isAfter(line, from))
-    const heads = rest.map(({ streamId }) => connection.send(['HMGET', keys.head(streamId), 'w', 't', 'm', 'n', 'p']))
+    const heads = rest.map(async ({ streamId }) => {
+      const fields = connection.send(['HMGET', keys.head(streamId), 't', 'm', 'n', 'p'])
+      return [await connection.send(['GET', keys.record(streamId)]), ...((await fields) as (string | null)[])]
+    })
     const others: string[] = []
     for (const [i, fields] of (await Promise.all(heads)).entries()) {
       const line = rest[i] as Line
@@ -64,7 +68,7 @@ export async function listOf(
         continue
       }
       if (streams.length >= limit) return { streams, next: end ? writeToken(end) : null }
-      const head = Number(record.split(' ')[2])
+      const { head } = readRecord(record)
       streams.push({
         streamId: line.streamId,
         head,

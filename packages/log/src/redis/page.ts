@@ -4,22 +4,24 @@ import type { Connection } from './connection.ts'
 import { decodeName, decodeOptional, type LogKeys } from './keys.ts'
 import { READ } from './scripts.ts'
 
+type Told = [clock: string, record: string, fields: (string | null)[], truncated: string, batches: string[]]
+
 /** Reads what lies after a cursor, and the head, at one position. */
 export async function readPage(
   connection: Connection,
-  { head, batches }: LogKeys,
+  { record, head, batches }: LogKeys,
   { sequence, incarnation = '', epoch = '' }: Cursor | UnprovenCursor,
   limit: ReadLimit,
 ): Promise<Page | undefined> {
   const args = [`${sequence}`, incarnation, epoch, `${limit.batches}`, `${limit.bytes}`]
-  const found = (await connection.run(READ, [head, batches], args)) as [(string | null)[], string[]] | null
+  const found = (await connection.run(READ, [record, head, batches], args)) as Told | null
   if (found === null) return undefined
-  const [fields, [clock, truncated, ...rest]] = found
-  const [record, floor, , version, ticket, principal, createdAt, touchedAt, owner, until] = fields as string[]
-  const [current = '', , last, mark = ''] = (record as string).split(' ')
+  const [clock, current, fields, truncated, told] = found
+  const [floor, , version, ticket, principal, createdAt, touchedAt, owner, until] = fields as string[]
+  const { incarnation: own, head: last, mark } = readRecord(current)
   return {
-    incarnation: current,
-    head: Number(last),
+    incarnation: own,
+    head: last,
     mark,
     floor: Number(floor),
     version: version as string,
@@ -29,22 +31,34 @@ export async function readPage(
     touchedAt: Number(touchedAt),
     lease: owner == null ? null : { owner: decodeName(owner), until: Number(until) },
     clock: Number(clock),
-    batches: batchesOf(rest),
+    batches: batchesOf(told),
     truncated: truncated === '' ? null : (truncated as Truncation),
+  }
+}
+
+/** What a record says of the log's end. */
+export function readRecord(record: string): { incarnation: string; head: number; mark: string } {
+  const [incarnation = '', , head, mark = ''] = record.split(' ', 4)
+  return { incarnation, head: Number(head), mark }
+}
+
+/** A batch as it lies in its stream. */
+export function readBatch(id: string, value: string): StoredBatch {
+  const dash = id.indexOf('-')
+  const last = Number(id.slice(0, dash))
+  const afterMark = value.indexOf(' ')
+  const afterCount = value.indexOf(' ', afterMark + 1)
+  return {
+    first: last - Number(value.slice(afterMark + 1, afterCount)) + 1,
+    last,
+    timestamp: Number(id.slice(dash + 1)),
+    mark: value.slice(0, afterMark),
+    body: value.slice(afterCount + 1),
   }
 }
 
 function batchesOf(told: readonly string[]): StoredBatch[] {
   const batches: StoredBatch[] = []
-  for (let i = 0; i < told.length; i += 5) {
-    const last = Number.parseInt(told[i] as string, 10)
-    batches.push({
-      first: last - Number(told[i + 3]) + 1,
-      last,
-      timestamp: Number(told[i + 1]),
-      mark: told[i + 2] as string,
-      body: told[i + 4] as string,
-    })
-  }
+  for (let i = 0; i < told.length; i += 2) batches.push(readBatch(told[i] as string, told[i + 1] as string))
   return batches
 }

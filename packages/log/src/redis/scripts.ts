@@ -1,127 +1,129 @@
+// What is done to one log, each in one step. Where a script can change what the indexes say (indexes.ts), it tells its result and then the log's
+// facts. Every log's keys come in the order of `LogKeys`.
+
 import { LUA } from './head.ts'
 import { Script } from './keys.ts'
 
-/** Makes an empty log. Tells 1, or 0 if there is one. */
+/** Makes an empty log. Tells 1, or 0 if there is one. KEYS: record, head. */
 export const CREATE = new Script(`${LUA}
-if redis.call('EXISTS', KEYS[1]) == 1 then return {{0}, facts(KEYS[1])} end
+if redis.call('EXISTS', KEYS[1]) == 1 then return {{0}, facts(KEYS[2])} end
 local incarnation, principal = unpack(ARGV)
-write(KEYS[1], incarnation, NOBODY, '0', '0', '0', now, '0', '0')
-redis.call('HSET', KEYS[1], 'f', '0', 'fm', '0', 'c', '0', 'v', '0.' .. incarnation .. '.0', 't', '', 'd', '', 'g', '', 'p', principal, 'm', now, 'n', now)
-return {{1}, facts(KEYS[1])}`)
+write(KEYS[1], incarnation, NOBODY, '0', '0', '0', '0', now)
+redis.call('HSET', KEYS[2], 'f', '0', 'fm', '0', 'c', '0', 'v', '0.' .. incarnation .. '.0')
+redis.call('HSET', KEYS[2], 't', '', 'd', '', 'g', '', 'p', principal, 'm', now, 'n', now)
+return {{1}, facts(KEYS[2])}`)
 
 /**
- * Reads what lies after a cursor. It asks for more the more it has, and no more than what it has seen of the bodies' size lets it expect: Redis cannot
- * stop at a number of bytes.
+ * Reads what lies after a cursor. Redis cannot stop at a number of bytes: so it asks for more the more it has, and for no more than the size of the
+ * bodies so far lets it expect. KEYS: record, head, batches.
  */
 export const READ = new Script(`${LUA}
-local fields = redis.call('HMGET', KEYS[1], 'w', 'f', 'fm', 'v', 't', 'p', 'm', 'n', 'o', 'u')
-local record, floor, floormark = fields[1], fields[2], fields[3]
+local record = redis.call('GET', KEYS[1])
 if not record then return false end
+local fields = redis.call('HMGET', KEYS[2], 'f', 'fm', 'v', 't', 'p', 'm', 'n', 'o', 'u')
+local floor, floormark = fields[1], fields[2]
 local sequence, left, bytes = tonumber(ARGV[1]), tonumber(ARGV[4]), tonumber(ARGV[5])
 local incarnation, _, head, mark = parse(record)
 local truncated = ''
 if ARGV[2] ~= '' and ARGV[2] ~= incarnation then truncated = 'incarnation'
 elseif sequence > tonumber(head) then truncated = 'past-head'
 elseif sequence < tonumber(floor) then truncated = 'below-floor'
-elseif ARGV[2] ~= '' and ARGV[3] ~= markat(KEYS[2], sequence, head, mark, floor, floormark) then truncated = 'epoch' end
-local told = {now, truncated}
+elseif ARGV[2] ~= '' and ARGV[3] ~= markat(KEYS[3], sequence, head, mark, floor, floormark) then truncated = 'epoch' end
+local told = {}
 if truncated == '' and sequence < tonumber(head) then
-  local after, seen, got = number(sequence) .. '-0', 0, 0
-  local size = 1
+  local from, ask, seen, got = number(sequence + 1), 1, 0, 0
   while left > 0 and got < bytes do
-    local ask = math.min(size, left)
-    local page = redis.call('XRANGE', KEYS[2], '(' .. after, '+', 'COUNT', ask)
-    for _, entry in ipairs(page) do
-      local values = entry[2]
-      told[#told + 1] = entry[1]
-      told[#told + 1] = values[2]
-      told[#told + 1] = values[4]
-      told[#told + 1] = values[6]
-      told[#told + 1] = values[8]
-      got = got + #values[8]
+    ask = math.min(ask, left)
+    local page = redis.call('XRANGE', KEYS[3], from, '+', 'COUNT', ask)
+    for i = 1, #page do
+      local value = page[i][2][2]
+      told[2 * seen + 1] = page[i][1]
+      told[2 * seen + 2] = value
       seen = seen + 1
+      got = got + #value
       if got >= bytes then break end
     end
     if #page < ask then break end
-    after = page[#page][1]
+    from = '(' .. page[#page][1]
     left = left - #page
-    size = math.max(1, math.min(4 * size, math.floor((bytes - got) * seen / math.max(got, 1)) + 1))
+    ask = math.min(4 * ask, math.floor((bytes - got) * seen / got) + 1)
   end
 end
-return {fields, told}`)
+return {now, record, fields, truncated, told}`)
 
-/** Drops entries, and the keys that go with them. KEYS: head, batches, keys, trimmed. */
+/** Drops entries, and the keys that go with them. KEYS: record, head, batches, keys, trimmed. */
 export const TRIM = new Script(`${LUA}
-local record, floor, floormark = unpack(redis.call('HMGET', KEYS[1], 'w', 'f', 'fm'))
+local record = redis.call('GET', KEYS[1])
 if not record then return 0 end
+local floor, floormark = unpack(redis.call('HMGET', KEYS[2], 'f', 'fm'))
 local _, _, head, mark = parse(record)
 local to = math.min(tonumber(ARGV[1]), tonumber(head))
 if to <= tonumber(floor) then return 0 end
-redis.call('HSET', KEYS[1], 'f', number(to), 'fm', markat(KEYS[2], to, head, mark, floor, floormark))
-redis.call('XTRIM', KEYS[2], 'MINID', number(to + 1) .. '-0')
-local gone = redis.call('ZRANGE', KEYS[4], '-inf', number(to), 'BYSCORE')
-for i = 1, #gone, 1000 do redis.call('HDEL', KEYS[3], unpack(gone, i, math.min(i + 999, #gone))) end
-redis.call('ZREMRANGEBYSCORE', KEYS[4], '-inf', number(to))
+redis.call('HSET', KEYS[2], 'f', number(to), 'fm', markat(KEYS[3], to, head, mark, floor, floormark))
+redis.call('XTRIM', KEYS[3], 'MINID', number(to + 1))
+local gone = redis.call('ZRANGE', KEYS[5], '-inf', number(to), 'BYSCORE')
+for i = 1, #gone, 1000 do redis.call('HDEL', KEYS[4], unpack(gone, i, math.min(i + 999, #gone))) end
+redis.call('ZREMRANGEBYSCORE', KEYS[5], '-inf', number(to))
 redis.call('PUBLISH', KEYS[1], '')
 return 1`)
 
-/** Takes the log. Under a live lease it tells whose, unless it may take over. */
+/** Takes the log. Under a live lease it tells whose, unless it may take over. KEYS: record, head. */
 export const CLAIM = new Script(`${LUA}
 local owner, ttl, takeover, nonce = unpack(ARGV)
-local record, count, holder, ends = unpack(redis.call('HMGET', KEYS[1], 'w', 'c', 'o', 'u'))
+local record = redis.call('GET', KEYS[1])
 if not record then return {{'absent'}, {}} end
-if ends and tonumber(ends) > tonumber(now) and takeover == '0' then return {{'busy', holder, ends, now}, facts(KEYS[1])} end
-local incarnation, _, head, mark, _, timestamp = parse(record)
-count = number(count + 1)
-local epoch, ends = count .. '-' .. nonce, number(now + ttl)
-write(KEYS[1], incarnation, epoch, head, mark, '0', timestamp, '0', '0')
-redis.call('HSET', KEYS[1], 'c', count, 'o', owner, 'u', ends)
+local count, holder, ends_at = unpack(redis.call('HMGET', KEYS[2], 'c', 'o', 'u'))
+if ends_at and tonumber(ends_at) > tonumber(now) and takeover == '0' then
+  return {{'busy', holder, ends_at, now}, facts(KEYS[2])}
+end
+local incarnation, _, head, mark, _, _, timestamp = parse(record)
+count, ends_at = number(count + 1), number(now + ttl)
+local epoch = count .. '-' .. nonce
+write(KEYS[1], incarnation, epoch, head, mark, '0', '0', timestamp)
+redis.call('HSET', KEYS[2], 'c', count, 'o', owner, 'u', ends_at)
 redis.call('PUBLISH', KEYS[1], '')
-return {{'claimed', epoch, ends, now}, facts(KEYS[1])}`)
+return {{'claimed', epoch, ends_at, now}, facts(KEYS[2])}`)
 
-/** Makes the lease last. A lease that would become shorter it leaves, and tells so, unless it may. */
+/** Makes the lease last. A lease that would become shorter it leaves, and tells so, unless it may. KEYS: record, head. */
 export const RENEW = new Script(`${LUA}
 local own, ttl, shorten = unpack(ARGV)
-local record, ends = unpack(redis.call('HMGET', KEYS[1], 'w', 'u'))
-local _, epoch = parse(record or '')
-if epoch ~= own or not ends then return {{'gone'}, facts(KEYS[1])} end
+local ends_at = redis.call('HGET', KEYS[2], 'u')
+local _, epoch = parse(redis.call('GET', KEYS[1]) or '')
+if epoch ~= own or not ends_at then return {{'gone'}, facts(KEYS[2])} end
 local till = number(now + ttl)
-if tonumber(till) < tonumber(ends) and shorten == '0' then return {{'shorter'}, {}} end
-redis.call('HSET', KEYS[1], 'u', till)
-return {{'renewed', till, now}, facts(KEYS[1])}`)
+if tonumber(till) < tonumber(ends_at) and shorten == '0' then return {{'shorter'}, facts(KEYS[2])} end
+redis.call('HSET', KEYS[2], 'u', till)
+return {{'renewed', till, now}, facts(KEYS[2])}`)
 
-/** Ends the lease and the epoch. */
+/** Ends the lease and the epoch. KEYS: record, head. */
 export const RELEASE = new Script(`${LUA}
-local record = redis.call('HGET', KEYS[1], 'w')
-local incarnation, epoch, head, mark, _, timestamp = parse(record or '')
+local incarnation, epoch, head, mark, _, _, timestamp = parse(redis.call('GET', KEYS[1]) or '')
 if epoch == ARGV[1] then
-  write(KEYS[1], incarnation, NOBODY, head, mark, '0', timestamp, '0', '0')
-  redis.call('HDEL', KEYS[1], 'o', 'u')
+  write(KEYS[1], incarnation, NOBODY, head, mark, '0', '0', timestamp)
+  redis.call('HDEL', KEYS[2], 'o', 'u')
   redis.call('PUBLISH', KEYS[1], '')
 end
-return {{1}, facts(KEYS[1])}`)
+return {{1}, facts(KEYS[2])}`)
 
-/** Gives the log another incarnation, once for each name that incarnations begin with, and ends its lease and epoch. */
+/** Gives the log another incarnation, but for one that begins like that already, and ends its lease and epoch. KEYS: record, head. */
 export const RESTORE = new Script(`${LUA}
 local begins, rest = unpack(ARGV)
-local record = redis.call('HGET', KEYS[1], 'w')
-if not record then return {{0}, {}} end
-local incarnation, _, head, mark, _, timestamp = parse(record)
-if string.sub(incarnation, 1, #begins) == begins then return {{0}, facts(KEYS[1])} end
-write(KEYS[1], begins .. rest, NOBODY, head, mark, '0', timestamp, '0', '0')
-redis.call('HDEL', KEYS[1], 'o', 'u')
+local incarnation, _, head, mark, _, _, timestamp = parse(redis.call('GET', KEYS[1]) or '')
+if not incarnation or string.sub(incarnation, 1, #begins) == begins then return {{0}, facts(KEYS[2])} end
+write(KEYS[1], begins .. rest, NOBODY, head, mark, '0', '0', timestamp)
+redis.call('HDEL', KEYS[2], 'o', 'u')
 redis.call('PUBLISH', KEYS[1], '')
-return {{1}, facts(KEYS[1])}`)
+return {{1}, facts(KEYS[2])}`)
 
 /** Removes all keys of a log, whatever its ticket's version or at this one. */
 export const REMOVE = new Script(`${LUA}
-local version = redis.call('HGET', KEYS[1], 'v')
-if not version or (ARGV[1] == '1' and ARGV[2] ~= version) then return {{0}, facts(KEYS[1])} end
+local version = redis.call('HGET', KEYS[2], 'v')
+if not version or (ARGV[1] == '1' and ARGV[2] ~= version) then return {{0}, facts(KEYS[2])} end
 redis.call('UNLINK', unpack(KEYS))
 redis.call('PUBLISH', KEYS[1], '')
 return {{1}, {}}`)
 
-/** Keeps a snapshot, and of all the newest. KEYS: head, places, snapshots. */
+/** Keeps a snapshot, and of all the newest. KEYS: record, places, snapshots. */
 export const PUT_SNAPSHOT = new Script(`
 if redis.call('EXISTS', KEYS[1]) == 0 then return 0 end
 redis.call('ZADD', KEYS[2], ARGV[1], ARGV[1])
@@ -138,20 +140,20 @@ export const GET_SNAPSHOT = new Script(`
 local place = redis.call('ZRANGE', KEYS[1], ARGV[1], '-inf', 'BYSCORE', 'REV', 'LIMIT', 0, 1)[1]
 return place and {place, redis.call('HGET', KEYS[2], place)}`)
 
-/** Keeps a blob. KEYS: head, blobs. */
+/** Keeps a blob. KEYS: record, blobs. */
 export const PUT_BLOB = new Script(`
 if redis.call('EXISTS', KEYS[1]) == 0 then return 0 end
 return redis.call('HSET', KEYS[2], ARGV[1], ARGV[2])`)
 
-/** Makes a log of what was copied apart, and closes it. KEYS: its head; its other keys; the keys of the copy in the same order. */
+/** Makes a log of what was copied apart, and closes it. KEYS: all of the log; all of the copy but record and head. */
 export const ADOPT = new Script(`${LUA}
 local incarnation, head, mark, floor, floormark, timestamp, principal, state, due, program = unpack(ARGV, 1, 10)
 local count, nonce, body = unpack(ARGV, 11)
 if redis.call('EXISTS', KEYS[1]) == 1 then
-  redis.call('UNLINK', unpack(KEYS, 8))
-  return {{'exists'}, facts(KEYS[1])}
+  redis.call('UNLINK', unpack(KEYS, 9))
+  return {{'exists'}, facts(KEYS[2])}
 end
-for i = 2, 7 do
+for i = 3, 8 do
   if redis.call('EXISTS', KEYS[i + 6]) == 1 then
     redis.call('RENAME', KEYS[i + 6], KEYS[i])
     redis.call('PERSIST', KEYS[i])
@@ -160,11 +162,11 @@ end
 if timestamp < now then timestamp = now end
 if count ~= '0' then
   head, mark = number(head + count), nonce
-  redis.call('XADD', KEYS[2], head .. '-0', 't', timestamp, 'm', mark, 'n', count, 'b', body)
+  redis.call('XADD', KEYS[3], head .. '-' .. timestamp, 'b', mark .. ' ' .. count .. ' ' .. body)
 end
 if due == 'now' then due = timestamp end
-write(KEYS[1], incarnation, NOBODY, head, mark, '0', timestamp, '0', '0')
-redis.call('HSET', KEYS[1], 'f', floor, 'fm', floormark, 'c', '0', 'v', head .. '.' .. incarnation .. '.' .. mark)
-redis.call('HSET', KEYS[1], 't', state, 'd', due, 'g', program, 'p', principal, 'm', now, 'n', now)
+write(KEYS[1], incarnation, NOBODY, head, mark, '0', '0', timestamp)
+redis.call('HSET', KEYS[2], 'f', floor, 'fm', floormark, 'c', '0', 'v', head .. '.' .. incarnation .. '.' .. mark)
+redis.call('HSET', KEYS[2], 't', state, 'd', due, 'g', program, 'p', principal, 'm', now, 'n', now)
 redis.call('PUBLISH', KEYS[1], '')
-return {{'forked'}, facts(KEYS[1])}`)
+return {{'forked'}, facts(KEYS[2])}`)

@@ -11,7 +11,7 @@ export interface Server extends Service {
 }
 
 export async function server(settings: Record<string, string> = {}): Promise<Server> {
-  const service = await redis({ settings: { appendonly: 'yes', appendfsync: 'everysec', ...settings } })
+  const service = await redis({ settings: { appendonly: 'yes', appendfsync: 'always', ...settings } })
   const { url } = service
   const send = async (...args: string[]) => {
     const client = createClient({ url, socket: { reconnectStrategy: false } })

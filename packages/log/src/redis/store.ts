@@ -17,12 +17,12 @@ import type {
   TicketMove,
   WriterAppend,
 } from '../store.ts'
-import { APPEND, appendArguments, appendResult, PlainAppends } from './append.ts'
-import { Connection, type Server } from './connection.ts'
+import { APPEND, appendArguments, appendResult, isPlain, PlainAppends } from './append.ts'
+import { Connection, type Reply, type Server } from './connection.ts'
 import { failure } from './failure.ts'
 import { fork } from './fork.ts'
 import { Indexes } from './indexes.ts'
-import { decodeName, encodeName, encodeOptional, type Keys, markOr } from './keys.ts'
+import { decodeName, encodeName, encodeOptional, type Keys, markOr, type Script } from './keys.ts'
 import { dueOf, listOf } from './listing.ts'
 import { readPage } from './page.ts'
 import * as scripts from './scripts.ts'
@@ -49,41 +49,45 @@ export class RedisStore implements LogStore {
     this.#server = server
     this.#keys = keys
     this.#connection = new Connection(server)
-    this.#plain = new PlainAppends(this.#connection)
+    this.#plain = new PlainAppends(
+      this.#connection,
+      group => this.#track(group),
+      error => failure(server, error),
+    )
     this.#indexes = new Indexes(this.#connection, keys, work => this.#track(work.catch(() => {})))
     this.#watchers = new Watchers(server)
   }
 
   create(streamId: string, principal: string | null): Promise<boolean> {
     return this.#call(async () => {
-      const args = [randomName(), encodeOptional(principal)]
-      const [made] = await this.#indexes.change(streamId, scripts.CREATE, [this.#keys.head(streamId)], args)
+      const [made] = await this.#change(streamId, scripts.CREATE, [randomName(), encodeOptional(principal)])
       return made === 1
     })
   }
 
   append(streamId: string, batch: Batch, by: WriterAppend | GuestAppend, ticket?: TicketMove): Promise<AppendResult> {
-    return this.#call(async () => {
-      const keys = this.#keys.log(streamId)
-      const isLarge = batch.body.length * 3 > MAX_BATCH_BYTES && Buffer.byteLength(batch.body) > MAX_BATCH_BYTES
-      if ('epoch' in by && ticket === undefined && !isLarge) {
-        const clock = await this.#plain.append(keys, batch, by)
-        const { sequence } = by.lastAcked
-        if (clock !== undefined)
-          return { outcome: 'appended', first: sequence + 1, last: sequence + batch.count, clock }
-      }
-      const own = [keys.head, keys.batches, keys.keys, keys.trimmed]
-      const change = async (incarnation: string) => {
-        const args = appendArguments(batch, by, ticket, isLarge, incarnation)
-        return (await this.#indexes.change(streamId, APPEND, own, args)) as string[]
-      }
-      if (ticket === undefined) {
-        const args = appendArguments(batch, by, ticket, isLarge, '')
-        const [told] = (await this.#connection.run(APPEND, own, args)) as [string[]]
-        if (told[0] !== 'regresses') return appendResult(told)
-      }
-      return appendResult(await change(randomName()))
-    })
+    const isLarge = batch.body.length * 3 > MAX_BATCH_BYTES && Buffer.byteLength(batch.body) > MAX_BATCH_BYTES
+    const otherwise = () => this.#call(() => this.#append(streamId, batch, by, ticket, isLarge))
+    if (this.#closed || ticket !== undefined || isLarge || !('epoch' in by) || !isPlain(by)) return otherwise()
+    return this.#plain.append(this.#keys.plain(streamId), batch, by, otherwise)
+  }
+
+  async #append(
+    streamId: string,
+    batch: Batch,
+    by: WriterAppend | GuestAppend,
+    ticket: TicketMove | undefined,
+    isLarge: boolean,
+  ): Promise<AppendResult> {
+    const { record, head, batches, keys, trimmed } = this.#keys.log(streamId)
+    const own = [record, head, batches, keys, trimmed]
+    if (ticket === undefined) {
+      const args = appendArguments(batch, by, ticket, isLarge, '')
+      const [told] = (await this.#connection.run(APPEND, own, args)) as [string[]]
+      if (told[0] !== 'regresses') return appendResult(told)
+    }
+    const args = appendArguments(batch, by, ticket, isLarge, randomName())
+    return appendResult((await this.#indexes.change(streamId, APPEND, own, args)) as string[])
   }
 
   read(streamId: string, after: Cursor | UnprovenCursor, limit: ReadLimit): Promise<Page | undefined> {
@@ -100,17 +104,14 @@ export class RedisStore implements LogStore {
   }
 
   watch(streamId: string, wake: () => void): () => void {
-    return this.#watchers.watch(this.#keys.head(streamId), wake)
+    return this.#watchers.watch(this.#keys.record(streamId), wake)
   }
 
   claim(streamId: string, owner: string, ttl: number, takeover: boolean): Promise<ClaimResult> {
     return this.#call(async () => {
-      const keys = [this.#keys.head(streamId)]
       const args = [encodeName(owner), `${Math.ceil(ttl)}`, takeover ? '1' : '0', randomName()]
       // Only a takeover can make a lease shorter.
-      const told = takeover
-        ? await this.#indexes.change(streamId, scripts.CLAIM, keys, args)
-        : ((await this.#connection.run(scripts.CLAIM, keys, args)) as [string[]])[0]
+      const told = await (takeover ? this.#change : this.#run).call(this, streamId, scripts.CLAIM, args)
       const [outcome, who = '', until, clock] = told as string[]
       const times = { until: Number(until), clock: Number(clock) }
       if (outcome === 'claimed') return { outcome, epoch: who, ...times }
@@ -120,12 +121,9 @@ export class RedisStore implements LogStore {
 
   renew(streamId: string, epoch: string, ttl: number): Promise<{ until: number; clock: number } | undefined> {
     return this.#call(async () => {
-      const keys = [this.#keys.head(streamId)]
       const args = [markOr(epoch), `${Math.ceil(ttl)}`]
-      let [told] = (await this.#connection.run(scripts.RENEW, keys, [...args, '0'])) as [string[]]
-      if (told[0] === 'shorter') {
-        told = (await this.#indexes.change(streamId, scripts.RENEW, keys, [...args, '1'])) as string[]
-      }
+      let told = await this.#run(streamId, scripts.RENEW, [...args, '0'])
+      if (told[0] === 'shorter') told = await this.#change(streamId, scripts.RENEW, [...args, '1'])
       const [outcome, until, clock] = told
       return outcome === 'renewed' ? { until: Number(until), clock: Number(clock) } : undefined
     })
@@ -133,7 +131,7 @@ export class RedisStore implements LogStore {
 
   release(streamId: string, epoch: string): Promise<void> {
     return this.#call(async () => {
-      await this.#indexes.change(streamId, scripts.RELEASE, [this.#keys.head(streamId)], [markOr(epoch)])
+      await this.#change(streamId, scripts.RELEASE, [markOr(epoch)])
     })
   }
 
@@ -143,10 +141,10 @@ export class RedisStore implements LogStore {
 
   putSnapshot(streamId: string, snapshot: StoredSnapshot, keep: number): Promise<void> {
     return this.#call(async () => {
-      const { head, places, snapshots } = this.#keys.log(streamId)
+      const { record, places, snapshots } = this.#keys.log(streamId)
       const { sequence, mark, version, body } = snapshot
       const args = [`${sequence}`, `${version} ${encodeName(mark)} ${body}`, `${keep}`]
-      await this.#connection.run(scripts.PUT_SNAPSHOT, [head, places, snapshots], args)
+      await this.#connection.run(scripts.PUT_SNAPSHOT, [record, places, snapshots], args)
     })
   }
 
@@ -163,9 +161,9 @@ export class RedisStore implements LogStore {
 
   putBlob(streamId: string, hash: string, data: Uint8Array): Promise<void> {
     return this.#call(async () => {
-      const { head, blobs } = this.#keys.log(streamId)
+      const { record, blobs } = this.#keys.log(streamId)
       // A copy: the caller may go on with its own before the client has written it.
-      await this.#connection.run(scripts.PUT_BLOB, [head, blobs], [encodeName(hash), Buffer.from(data)])
+      await this.#connection.run(scripts.PUT_BLOB, [record, blobs], [encodeName(hash), Buffer.from(data)])
     })
   }
 
@@ -179,8 +177,8 @@ export class RedisStore implements LogStore {
 
   trim(streamId: string, floor: number): Promise<void> {
     return this.#call(async () => {
-      const { head, batches, keys, trimmed } = this.#keys.log(streamId)
-      await this.#connection.run(scripts.TRIM, [head, batches, keys, trimmed], [`${floor}`])
+      const { record, head, batches, keys, trimmed } = this.#keys.log(streamId)
+      await this.#connection.run(scripts.TRIM, [record, head, batches, keys, trimmed], [`${floor}`])
     })
   }
 
@@ -208,12 +206,11 @@ export class RedisStore implements LogStore {
       let count = 0
       let cursor = '0'
       do {
-        const scan = ['SCAN', cursor, 'MATCH', this.#keys.pattern, 'COUNT', `${RESTORED}`, 'TYPE', 'hash']
-        const [next, heads] = (await this.#connection.send(scan)) as [string, string[]]
-        const changes = heads.map((head, i) => {
-          const rest = `${cursor}-${i}`
-          return this.#indexes.change(this.#keys.streamOf(head), scripts.RESTORE, [head], [begins, rest])
-        })
+        const scan = ['SCAN', cursor, 'MATCH', this.#keys.pattern, 'COUNT', `${RESTORED}`, 'TYPE', 'string']
+        const [next, records] = (await this.#connection.send(scan)) as [string, string[]]
+        const changes = records.map((record, i) =>
+          this.#change(this.#keys.streamOf(record), scripts.RESTORE, [begins, `${cursor}-${i}`]),
+        )
         for (const [restored] of await Promise.all(changes)) count += restored as number
         cursor = next
       } while (cursor !== '0')
@@ -223,8 +220,22 @@ export class RedisStore implements LogStore {
 
   async close(): Promise<void> {
     this.#closed = true
+    this.#plain.flush()
     while (this.#underWay.size > 0) await Promise.allSettled(this.#underWay)
     await Promise.all([this.#watchers.close(), this.#connection.close()])
+  }
+
+  /** Runs a script on a log's record and head. */
+  async #run(streamId: string, script: Script, args: readonly string[]): Promise<Reply[]> {
+    const { record, head } = this.#keys.log(streamId)
+    const [told] = (await this.#connection.run(script, [record, head], args)) as [Reply[]]
+    return told
+  }
+
+  /** The same, for one that can change what the indexes say. */
+  #change(streamId: string, script: Script, args: readonly string[]): Promise<Reply[]> {
+    const { record, head } = this.#keys.log(streamId)
+    return this.#indexes.change(streamId, script, [record, head], args)
   }
 
   #call<T>(operation: () => Promise<T>): Promise<T> {
