@@ -23,6 +23,7 @@ export interface DatabaseOptions {
 export class Database {
   /** Where it is, for messages: host, port and database. */
   readonly place: string
+  readonly poolSize: number
   readonly #pool: pg.Pool
   readonly #owned: boolean
   readonly #schema: string
@@ -36,6 +37,7 @@ export class Database {
     this.place = `${host}:${port}/${database}`
     this.#owned = pool === undefined
     this.#pool = pool ?? new pg.Pool(config)
+    this.poolSize = this.#pool.options.max
     this.#schema = schema
     this.#timeout = timeout
     // A connection that breaks while nobody uses it leaves the pool by itself; unheard, its error would end the process.
@@ -48,19 +50,26 @@ export class Database {
 
   /** Runs one statement, which is a transaction of its own, and gives its rows; `what` is what a failure says was tried. */
   query(what: string, text: string, values: readonly unknown[] = []): Promise<Rows> {
-    if (this.#closed)
+    return this.guard(what, () => this.run(text, values))
+  }
+
+  /** Does a piece of work that the end waits for, unless it has come; a failure says what was tried, where, and what to do. */
+  guard<T>(what: string, work: () => Promise<T>): Promise<T> {
+    if (this.#closed) {
       return Promise.reject(new LogError('closed', `${what}: the store was closed: open another handle`))
-    const run = this.#run(text, values).catch(error => {
+    }
+    const done = work().catch(error => {
       if (isMissing(error)) this.#ready = undefined
       throw failureOf(error, what, this.place)
     })
-    this.#underWay.add(run)
-    const done = () => this.#underWay.delete(run)
-    run.then(done, done)
-    return run
+    this.#underWay.add(done)
+    const settle = () => this.#underWay.delete(done)
+    done.then(settle, settle)
+    return done
   }
 
-  async #run(text: string, values: readonly unknown[]): Promise<Rows> {
+  /** Runs a statement within guarded work. */
+  async run(text: string, values: readonly unknown[]): Promise<Rows> {
     this.#ready ??= this.#prepare().catch(error => {
       this.#ready = undefined
       throw error

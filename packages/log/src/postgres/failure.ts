@@ -34,6 +34,9 @@ const CONNECTING = new Set([
 /** Whether the transaction was undone for the sake of another, so that it can be made again. */
 export const isConflict = (error: unknown): boolean => ['40001', '40P01'].includes(codeOf(error) ?? '')
 
+/** Whether the statement surely did not happen, for a reason that may lie in a part of it: a value, a lock, a conflict. */
+export const isUndone = (error: unknown): boolean => /^(22|40|55P03)/.test(codeOf(error) ?? '')
+
 /** Whether the schema or its tables and functions are not there. */
 export const isMissing = (error: unknown): boolean => ['3F000', '42P01', '42883'].includes(codeOf(error) ?? '')
 

@@ -3,9 +3,8 @@ export const statementsOf = (schema: string) => ({
   create: `insert into ${schema}.streams (key, name, principal, principal_name, incarnation, version, at, created_at, touched_at)
     select $1, $2, $3, $4, $5::text, '0.' || $5 || '.0', clock, clock, clock from (select ${schema}.clock() as clock) as now
     on conflict (key) do nothing returning 1`,
-  // As one composite value, which costs the server less than a row of a table; a plain append of a writer needs the first parameters only.
+  // As one composite value, which costs the server less than a row of a table.
   append: `select ${schema}.append($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17)`,
-  appendPlain: `select ${schema}.append($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
   read: `select * from ${schema}.read($1, $2, $3, $4, $5, $6)`,
   find: `select k.first, k.last from ${schema}.streams s join ${schema}.keys k on k.stream = s.id where s.key = $1 and k.key = $2`,
   look: `select key, concat_ws('.', id, incarnation, head, floor, epochs, epoch is null) from ${schema}.streams where key = any($1)`,

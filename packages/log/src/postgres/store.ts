@@ -19,6 +19,7 @@ import type {
   TicketRecord,
   WriterAppend,
 } from '../store.ts'
+import { Appends } from './appends.ts'
 import type { Database } from './database.ts'
 import { Listener } from './listener.ts'
 import { beyondKey, decodeName, encodeName, keyOf } from './name.ts'
@@ -47,6 +48,7 @@ export class PostgresStore implements LogStore {
   readonly #synchronousCommit: string | null
   readonly #channel: string
   readonly #sender = randomName()
+  readonly #appends: Appends
   readonly #notifier: Notifier
   readonly #watchers: Watchers
   #listener: Listener | undefined
@@ -57,6 +59,7 @@ export class PostgresStore implements LogStore {
     this.#sql = statementsOf(pg.escapeIdentifier(schema))
     this.#synchronousCommit = synchronousCommit ?? null
     this.#channel = channelOf(schema)
+    this.#appends = new Appends(database, `${pg.escapeIdentifier(schema)}.append`)
     this.#notifier = new Notifier(this.#sender, payloads => database.send(this.#sql.notify, [this.#channel, payloads]))
     this.#watchers = new Watchers({
       look: streamIds => this.#look(streamIds),
@@ -77,24 +80,40 @@ export class PostgresStore implements LogStore {
     ticket?: TicketMove,
   ): Promise<AppendResult> {
     const fits = batch.body.length * 3 <= MAX_BATCH_BYTES || Buffer.byteLength(batch.body) <= MAX_BATCH_BYTES
-    const writer = 'epoch' in by
-    const plain = writer && ticket === undefined
-    const values: unknown[] = [
-      keyOf(streamId),
-      fits ? batch.body : null,
-      batch.count,
-      this.#synchronousCommit,
-      ...(writer ? writerValues(by) : [null, null, null, null, null]),
-    ]
-    if (!plain) {
-      values.push(...(writer ? [null, null, null] : guestValues(by)))
-      values.push(ticket ? encodeName(ticket.ifVersion) : null, ...ticketValues(ticket?.next))
-    }
-    const [[row] = []] = await this.#database.query('append', plain ? this.#sql.appendPlain : this.#sql.append, values)
-    const [outcome, first, last, clock] = String(row).slice(1, -1).split(',')
+    const body = fits ? batch.body : null
+    const result =
+      'epoch' in by && ticket === undefined
+        ? await this.#appends.append(keyOf(streamId), body, this.#writerValues(batch, by))
+        : await this.#appendAlone(streamId, body, batch, by, ticket)
+    const [outcome, first, last, clock] = result.slice(1, -1).split(',')
     if (outcome === 'appended' || outcome === 'regressed') this.#changed(streamId)
     if (outcome !== 'appended' && outcome !== 'duplicate') return { outcome } as AppendResult
     return { outcome, first: Number(first), last: Number(last), clock: Number(clock) } satisfies Accepted
+  }
+
+  async #appendAlone(
+    streamId: string,
+    body: string | null,
+    batch: Batch,
+    by: WriterAppend | GuestAppend,
+    ticket: TicketMove | undefined,
+  ): Promise<string> {
+    const [[row] = []] = await this.#database.query('append', this.#sql.append, [
+      keyOf(streamId),
+      body,
+      ...this.#writerValues(batch, 'epoch' in by ? by : undefined),
+      ...('epoch' in by ? [null, null, null] : [keyOf(by.key), by.keep, encodeName(by.nonce)]),
+      ticket ? encodeName(ticket.ifVersion) : null,
+      ...ticketValues(ticket?.next),
+    ])
+    return String(row)
+  }
+
+  #writerValues({ count }: Batch, by: WriterAppend | undefined): unknown[] {
+    if (by === undefined) return [count, this.#synchronousCommit, null, null, null, null, null]
+    const { sequence, incarnation, epoch } = by.lastAcked
+    const acked = [sequence, encodeName(incarnation), encodeName(epoch)]
+    return [count, this.#synchronousCommit, encodeName(by.epoch), by.counter, ...acked]
   }
 
   async read(streamId: string, after: Cursor | UnprovenCursor, limit: ReadLimit): Promise<Page | undefined> {
@@ -260,13 +279,6 @@ export class PostgresStore implements LogStore {
 function names(name: string | null): [string | null, string | null] {
   return name === null ? [null, null] : [keyOf(name), beyondKey(name)]
 }
-
-function writerValues({ epoch, counter, lastAcked }: WriterAppend): unknown[] {
-  const { sequence, incarnation, epoch: mark } = lastAcked
-  return [encodeName(epoch), counter, sequence, encodeName(incarnation), encodeName(mark)]
-}
-
-const guestValues = ({ key, keep, nonce }: GuestAppend): unknown[] => [keyOf(key), keep, encodeName(nonce)]
 
 function ticketValues(ticket: TicketRecord | undefined): unknown[] {
   if (ticket === undefined) return [null, null, null, null]

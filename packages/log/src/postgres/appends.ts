@@ -1,0 +1,106 @@
+import type { Database } from './database.ts'
+import { isUndone } from './failure.ts'
+
+const PARAMETERS = 9
+/** One connection of so many is a lane: more would cost the server more commits for the same appends. */
+const POOL_SHARE = 3
+const MAX_APPENDS = 32
+const MAX_CHARACTERS = 1024 * 1024
+/** How long one append of several may keep the others waiting for its log's lock, in milliseconds. */
+const LOCK_MS = 100
+
+interface Waiting {
+  readonly key: string
+  readonly body: string | null
+  readonly values: readonly unknown[]
+  readonly resolve: (result: string) => void
+  readonly reject: (error: unknown) => void
+}
+
+/**
+ * The plain appends of writers on their way. As long as a lane is free each goes out at once, in a transaction of its own; those that come while
+ * all lanes are taken go out together when the next is free, in one. So many logs at once cost the server few commits, and leave most of the
+ * pool to everybody else.
+ */
+export class Appends {
+  readonly #database: Database
+  readonly #lanes: number
+  readonly #append: string
+  readonly #texts: string[] = []
+  readonly #waiting: Waiting[] = []
+  #taken = 0
+
+  /** `append` is the call of the function, with its parameters left out. */
+  constructor(database: Database, append: string) {
+    this.#database = database
+    this.#lanes = Math.ceil(database.poolSize / POOL_SHARE)
+    this.#append = append
+  }
+
+  /** Gives what the function says of the append with these parameters, of which the first two are the log's key and the body. */
+  append(key: string, body: string | null, rest: readonly unknown[]): Promise<string> {
+    return this.#database.guard('append', () => {
+      const { promise, resolve, reject } = Promise.withResolvers<string>()
+      this.#waiting.push({ key, body, values: [key, body, ...rest], resolve, reject })
+      this.#next()
+      return promise
+    })
+  }
+
+  #next(): void {
+    if (this.#taken === this.#lanes || this.#waiting.length === 0) return
+    this.#taken++
+    this.#send(this.#take()).finally(() => {
+      this.#taken--
+      this.#next()
+    })
+  }
+
+  #take(): Waiting[] {
+    let characters = 0
+    const count = this.#waiting.findIndex(({ body }, i) => {
+      characters += body?.length ?? 0
+      return i === MAX_APPENDS || (i > 0 && characters > MAX_CHARACTERS)
+    })
+    const group = this.#waiting.splice(0, count === -1 ? this.#waiting.length : count)
+    // In one order everywhere, so that no two groups wait for each other's locks.
+    return group.sort((a, b) => (a.key < b.key ? -1 : 1))
+  }
+
+  async #send(group: readonly Waiting[]): Promise<void> {
+    if (group.length === 1) return this.#alone(group[0] as Waiting)
+    try {
+      const results = await this.#together(group)
+      for (const [i, { resolve }] of group.entries()) resolve(String(results[i]))
+    } catch (error) {
+      // What one of them broke did not happen for any, and is no matter of the others.
+      if (isUndone(error)) await Promise.all(group.map(each => this.#alone(each)))
+      else for (const { reject } of group) reject(error)
+    }
+  }
+
+  async #alone({ values, resolve, reject }: Waiting): Promise<void> {
+    try {
+      const [[result] = []] = await this.#database.run(`select ${this.#calls(1)}`, values)
+      resolve(String(result))
+    } catch (error) {
+      reject(error)
+    }
+  }
+
+  async #together(group: readonly Waiting[]): Promise<readonly unknown[]> {
+    const text = `select set_config('lock_timeout', '${LOCK_MS}', true), ${this.#calls(group.length)}`
+    const parameters = group.flatMap(({ values }) => values)
+    const [[, ...results] = []] = await this.#database.run(text, parameters)
+    return results
+  }
+
+  /** So many calls of the function, side by side. */
+  #calls(count: number): string {
+    const places = Array.from({ length: PARAMETERS }, (_, i) => i)
+    this.#texts[count] ??= Array.from({ length: count }, (_, call) => {
+      return `${this.#append}(${places.map(place => `$${call * PARAMETERS + place + 1}`).join(', ')})`
+    }).join(', ')
+    return this.#texts[count]
+  }
+}
