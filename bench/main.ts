@@ -15,9 +15,7 @@ const { values, positionals } = parseArgs({
 })
 const { quick, json } = values
 
-const all = suites.flatMap(({ name, benchmarks, rounds = { full: 5, quick: 3 } }) =>
-  benchmarks(quick).map(benchmark => ({ suite: name, benchmark, rounds: quick ? rounds.quick : rounds.full })),
-)
+const all = suites.flatMap(suite => suite.benchmarks(quick).map(benchmark => ({ suite: suite.name, benchmark })))
 const asks = (name: string) => (work: (typeof all)[number]) =>
   work.suite === name || `${work.suite}/${work.benchmark.name}` === name
 const stranger = positionals.find(name => !all.some(asks(name)))
@@ -41,8 +39,9 @@ const printed: object[] = []
 let failed = 0
 let missed = 0
 const services = new Services()
-for (const { suite, benchmark, rounds } of chosen) {
+for (const { suite, benchmark } of chosen) {
   await services.need(benchmark.needs ?? [])
+  const { rounds = quick ? 3 : 5 } = benchmark
   const rows = await runRounds(suite, benchmark, rounds, quick, text => console.error(text))
   const verdicts = benchmark.claims.flatMap(claim => judge(claim, rows) ?? [])
   failed += rows.filter(row => row.error).length

@@ -56,6 +56,8 @@ export interface Benchmark {
   contenders: Contender[]
   claims: Claim[]
   notes?: string[]
+  /** How many rounds, where not the usual number. */
+  rounds?: number
   /** What must run beside the processes that measure. */
   needs?: readonly ServiceName[]
 }
@@ -64,8 +66,6 @@ export interface Benchmark {
 export interface Suite {
   name: string
   benchmarks(quick: boolean): Benchmark[]
-  /** How many rounds, where not the usual number. */
-  rounds?: { full: number; quick: number }
   /** How many items a test tries each contender with, where not a thousand. */
   trial?: number
 }

@@ -1,0 +1,57 @@
+// So many entries into so many logs, each with one append under way: raw, through a store of ours, and through the writers over it.
+import { deepStrictEqual } from 'node:assert/strict'
+import { dealt, type EntryBatch, entryBatches } from '../../fixtures/batches.ts'
+import { opened } from '../../harness/closing.ts'
+import { type Job, job } from '../../harness/suite.ts'
+import { storeTarget, writerTarget } from './ours.ts'
+import { rawTarget } from './raw.ts'
+import type { Backend, Target } from './target.ts'
+
+export type Way = 'raw' | 'store' | 'writer'
+
+const ways: Record<Way, (backend: Backend, logs: number) => Promise<Target>> = {
+  raw: rawTarget,
+  store: storeTarget,
+  writer: writerTarget,
+}
+
+/** The logs of a process, which every load goes on with. */
+const targetOf = opened((way: Way, backend: Backend, logs: number) => ways[way](backend, logs))
+
+/** Appends a piece of work, so many entries at once, to so many logs. */
+export async function appendEntries(
+  way: Way,
+  backend: Backend,
+  size: number,
+  logs: number,
+  count: number,
+  piece: number,
+): Promise<Job> {
+  const target = await targetOf(way, backend, logs)
+  const shares = dealt(entryBatches(count, piece, size), logs)
+  return job(
+    async () => {
+      const from = shares.map((_, log) => target.head(log))
+      await appendAll(target, shares)
+      return shares.map((_, log) => ({ from: from[log] ?? 0, to: target.head(log) }))
+    },
+    async ranges => {
+      for (const [log, share] of shares.entries()) {
+        const { from, to } = ranges[log] ?? { from: 0, to: 0 }
+        deepStrictEqual(await target.read(log, from, to), share.flatMap(target.expected))
+      }
+    },
+  )
+}
+
+/** Appends to each log its share, one batch after the other, and to all logs at once. */
+export async function appendAll(target: Target, shares: readonly EntryBatch[][]): Promise<void> {
+  await Promise.all(
+    shares.map(async (share, log) => {
+      for (const batch of share) {
+        const done = target.append(log, batch)
+        if (done) await done
+      }
+    }),
+  )
+}

@@ -1,0 +1,67 @@
+// The same, with a reader on every log, in the same process, that must have received all of it.
+import { deepStrictEqual } from 'node:assert/strict'
+import { dealt, entryBatches } from '../../fixtures/batches.ts'
+import { opened } from '../../harness/closing.ts'
+import { type Job, job } from '../../harness/suite.ts'
+import { appendAll } from './append.ts'
+import { writerTarget } from './ours.ts'
+import { rawTarget } from './raw.ts'
+import type { Backend, FollowedTarget } from './target.ts'
+
+type Way = 'raw' | 'writer'
+
+/** What the readers of a process have received since it was last emptied. */
+class Received {
+  chunks: unknown[][] = []
+  #missing = 0
+  #done: (() => void) | undefined
+
+  /** Starts over; resolves when so many entries have come. */
+  expect(logs: number, count: number): Promise<void> {
+    this.chunks = Array.from({ length: logs }, () => [])
+    this.#missing = count
+    return new Promise(done => {
+      this.#done = done
+    })
+  }
+
+  readonly take = (log: number, entries: readonly { chunk: unknown }[]): void => {
+    const chunks = this.chunks[log] as unknown[]
+    for (const { chunk } of entries) chunks.push(chunk)
+    this.#missing -= entries.length
+    if (this.#missing <= 0) this.#done?.()
+  }
+}
+
+const followed = opened(
+  async (way: Way, backend: Backend, logs: number): Promise<{ target: FollowedTarget; received: Received }> => {
+    const target = await (way === 'raw' ? rawTarget : writerTarget)(backend, logs)
+    const received = new Received()
+    await target.follow(received.take)
+    return { target, received }
+  },
+)
+
+/** Appends a piece of work to so many logs, and receives it. */
+export async function followEntries(
+  way: Way,
+  backend: Backend,
+  size: number,
+  logs: number,
+  count: number,
+  piece: number,
+): Promise<Job> {
+  const { target, received } = await followed(way, backend, logs)
+  const shares = dealt(entryBatches(count, piece, size), logs)
+  return job(
+    async () => {
+      const all = received.expect(logs, count)
+      await appendAll(target, shares)
+      await all
+      return received.chunks
+    },
+    chunks => {
+      for (const [log, share] of shares.entries()) deepStrictEqual(chunks[log], share.flatMap(target.chunks))
+    },
+  )
+}

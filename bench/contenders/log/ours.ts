@@ -1,0 +1,145 @@
+import { randomUUID } from 'node:crypto'
+import { join } from 'node:path'
+import type { LogStore, StreamManager, Writer } from '@millrace/log'
+import type { Chunk, Cursor } from '@millrace/protocol'
+import { atEnd, opened } from '../../harness/closing.ts'
+import { serviceUrl } from '../../harness/services.ts'
+import type { Backend, FollowedTarget, Target } from './target.ts'
+
+/** Connections to Postgres, of ours and of the raw client alike: as many as there are appends under way. */
+export const POOL_SIZE = 16
+/** Longer than any measurement, so that no renewal falls into one. */
+const LEASE_MS = 600_000
+
+/** So many logs, appended to as a store's caller does. */
+export async function storeTarget(backend: Backend, count: number): Promise<Target> {
+  const store = await openStore(backend)
+  const logs = await each(count, () => claimed(store))
+  const log = (n: number) => logs[n] as OpenLog
+  return {
+    async append(n, { texts, body }) {
+      const { streamId, epoch, cursor } = log(n)
+      const by = { epoch, counter: ++log(n).counter, lastAcked: cursor }
+      const result = await store.append(streamId, { body, count: texts.length }, by)
+      if (result.outcome !== 'appended') throw new Error(`the append was ${result.outcome}`)
+      log(n).cursor = { sequence: result.last, incarnation: cursor.incarnation, epoch }
+    },
+    head: n => log(n).cursor.sequence,
+    async read(n, from, to) {
+      const bodies: string[] = []
+      for (let at = from; at < to; ) {
+        const page = await store.read(log(n).streamId, { sequence: at }, { batches: 1000, bytes: 1e6 })
+        const batches = page?.batches.filter(({ last }) => last <= to) ?? []
+        bodies.push(...batches.map(({ body }) => body))
+        at = batches.at(-1)?.last ?? to
+      }
+      return bodies
+    },
+    expected: ({ body }) => [body],
+  }
+}
+
+/** So many logs, each with a writer whose run has started: a batch is a commit. */
+export async function writerTarget(backend: Backend, count: number): Promise<FollowedTarget> {
+  const manager = await openManager(backend)
+  const writers = await each(count, async () => startedWriter(manager, await newStream(manager.store)))
+  const writer = (n: number) => writers[n] as Writer
+  return {
+    async append(n, { chunks }) {
+      const { outcome } = await writer(n).commit(chunks)
+      if (outcome !== 'appended') throw new Error(`the commit was ${outcome}`)
+    },
+    head: n => writer(n).cursor.sequence,
+    async read(n, from, to) {
+      const chunks: Chunk[] = []
+      const reader = manager.readBatches(writer(n).streamId, { after: from, whole: true })
+      for (let at = from; at < to; ) {
+        const batch = await reader.next()
+        for (const { chunk, sequence } of batch?.entries ?? []) if (sequence <= to) chunks.push(chunk)
+        at = batch?.sequence ?? to
+      }
+      reader.close()
+      return chunks
+    },
+    expected: ({ chunks }) => chunks,
+    chunks: ({ chunks }) => chunks,
+    async follow(take) {
+      for (const [n, { streamId, cursor }] of writers.entries()) {
+        const reader = manager.readBatches(streamId, { after: cursor.sequence, follow: true })
+        atEnd(() => reader.close())
+        void (async () => {
+          for (let batch = await reader.next(); batch; batch = await reader.next()) take(n, batch.entries)
+        })()
+      }
+    },
+  }
+}
+
+/** A store of ours, one for a process, on what the benchmark needs. */
+const openStore = opened(async (backend: Backend): Promise<LogStore> => {
+  const store = await made(backend)
+  atEnd(() => store.close())
+  return store
+})
+
+async function made(backend: Backend): Promise<LogStore> {
+  switch (backend) {
+    case 'memory':
+      return (await import('@millrace/log')).memoryStore()
+    case 'sqlite': {
+      const { sqliteStore } = await import('@millrace/log/sqlite')
+      return sqliteStore({ path: join(serviceUrl('folder'), `ours-${randomUUID()}.db`) })
+    }
+    case 'redis':
+      return (await import('@millrace/log/redis')).redisStore({ url: serviceUrl('redis') })
+    case 'postgres': {
+      const { postgresStore } = await import('@millrace/log/postgres')
+      return postgresStore({ url: serviceUrl('postgres'), poolSize: POOL_SIZE })
+    }
+  }
+}
+
+/** A manager over that store, with claims that outlast what is measured. */
+const openManager = opened(async (backend: Backend): Promise<StreamManager> => {
+  const { StreamManager } = await import('@millrace/log')
+  const manager = new StreamManager({ store: await openStore(backend), leaseMs: LEASE_MS })
+  atEnd(() => manager.close())
+  return manager
+})
+
+/** A log as its store's caller sees it: claimed, and where its last append ended. */
+interface OpenLog {
+  readonly streamId: string
+  readonly epoch: string
+  counter: number
+  cursor: Cursor
+}
+
+async function claimed(store: LogStore): Promise<OpenLog> {
+  const streamId = await newStream(store)
+  const claim = await store.claim(streamId, 'bench', LEASE_MS, false)
+  const head = await store.read(streamId, { sequence: 0 }, { batches: 0, bytes: 0 })
+  if (claim.outcome !== 'claimed' || head === undefined) throw new Error(`the log was ${claim.outcome}`)
+  const { incarnation, mark } = head
+  return { streamId, epoch: claim.epoch, counter: 0, cursor: { sequence: 0, incarnation, epoch: mark } }
+}
+
+async function startedWriter(manager: StreamManager, streamId: string): Promise<Writer> {
+  const writer = await manager.createWriter(streamId, { runId: 'run-1', agentType: 'writer', step: 1 })
+  await writer.commit([{ type: 'start' }])
+  return writer
+}
+
+/** An empty log, which goes with the process. */
+async function newStream(store: LogStore): Promise<string> {
+  const streamId = `bench-${randomUUID()}`
+  await store.create(streamId, null)
+  atEnd(async () => {
+    await store.remove(streamId)
+  })
+  return streamId
+}
+
+function each<T>(count: number, make: () => Promise<T>): Promise<T[]> {
+  return Promise.all(Array.from({ length: count }, make))
+}

@@ -1,0 +1,57 @@
+import { randomUUID } from 'node:crypto'
+import { createClient } from 'redis'
+import { atEnd } from '../../harness/closing.ts'
+import { serviceUrl } from '../../harness/services.ts'
+import type { Raw } from './raw.ts'
+
+type Element = [id: string, fields: string[]]
+
+/** One element of a stream an entry; an append is so many XADD in one pipeline, and a follower one XREAD that waits on all its streams. */
+export async function rawRedis(): Promise<Raw> {
+  const own = randomUUID()
+  const client = await createClient({ url: serviceUrl('redis') }).connect()
+  const keys: string[] = []
+  const key = (log: number): string => {
+    keys[log] ??= `raw:${own}:${log}`
+    return keys[log]
+  }
+  atEnd(async () => {
+    await client.unlink(keys)
+    await client.close()
+  })
+  return {
+    // Commands of one turn are written together and answered in order.
+    async append(log, texts) {
+      await Promise.all(texts.map(text => client.sendCommand(['XADD', key(log), '*', 'b', text])))
+    },
+    async read(log) {
+      const elements = (await client.sendCommand(['XRANGE', key(log), '-', '+'])) as unknown as Element[]
+      return elements.map(textOf)
+    },
+    async follow(logs, take) {
+      const reader = await client.duplicate().connect()
+      let isOpen = true
+      atEnd(() => {
+        isOpen = false
+        reader.destroy()
+      })
+      const names = Array.from({ length: logs }, (_, log) => key(log))
+      const places = new Map(names.map(name => [name, '0-0']))
+      const read = async () => {
+        while (isOpen) {
+          const command = ['XREAD', 'COUNT', '1000', 'BLOCK', '0', 'STREAMS', ...names, ...places.values()]
+          const told = (await reader.sendCommand(command)) as unknown as Record<string, Element[]>
+          for (const [name, elements] of Object.entries(told)) {
+            places.set(name, elements.at(-1)?.[0] ?? '')
+            take(names.indexOf(name), elements.map(textOf))
+          }
+        }
+      }
+      read().catch(error => {
+        if (isOpen) throw error
+      })
+    },
+  }
+}
+
+const textOf = ([, fields]: Element): string => fields[1] as string

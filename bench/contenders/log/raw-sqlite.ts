@@ -1,0 +1,42 @@
+import { randomUUID } from 'node:crypto'
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { atEnd } from '../../harness/closing.ts'
+import { serviceUrl } from '../../harness/services.ts'
+import type { Raw } from './raw.ts'
+
+/** Places of a log lie together, in order, with no index beside the table. */
+const ROOM = 2 ** 32
+
+/** One row an entry, one transaction an append; the journal and its flushes as in our store. */
+export function rawSqlite(): Raw {
+  const db = new DatabaseSync(join(serviceUrl('folder'), `raw-${randomUUID()}.db`))
+  atEnd(() => db.close())
+  db.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL')
+  db.exec('CREATE TABLE entries (place INTEGER PRIMARY KEY, body TEXT NOT NULL)')
+  const begin = db.prepare('BEGIN IMMEDIATE')
+  const insert = db.prepare('INSERT INTO entries (place, body) VALUES (?, ?)')
+  const commit = db.prepare('COMMIT')
+  const select = db.prepare('SELECT body FROM entries WHERE place > ? AND place < ? ORDER BY place')
+  select.setReturnArrays(true)
+  const after = (log: number, place: number): string[] =>
+    (select.all(place, (log + 1) * ROOM) as unknown as [string][]).map(([body]) => body)
+
+  const heads = new Map<number, number>()
+  let tell: ((log: number, texts: readonly string[]) => void) | undefined
+  return {
+    append(log, texts) {
+      const head = heads.get(log) ?? log * ROOM
+      begin.run()
+      let place = head
+      for (const text of texts) insert.run(++place, text)
+      commit.run()
+      heads.set(log, place)
+      tell?.(log, after(log, head))
+    },
+    read: async log => after(log, log * ROOM),
+    async follow(_logs, take) {
+      tell = take
+    },
+  }
+}

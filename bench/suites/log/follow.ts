@@ -1,0 +1,47 @@
+import type { Benchmark, Claim, Contender } from '../../harness/suite.ts'
+import { inLogs, LEAST_SHARE, type Place, places, SIZES } from './places.ts'
+
+type Way = 'raw' | 'writer'
+
+const names: Record<Way, string> = { raw: 'raw', writer: 'ours' }
+
+/** Appending with a reader on every log that must have received all of it. */
+export function followBenchmarks(quick: boolean, rounds: number): Benchmark[] {
+  return places.map(place => benchmark(place, quick, rounds))
+}
+
+function benchmark(place: Place, quick: boolean, rounds: number): Benchmark {
+  const { backend, title, needs } = place
+  const logs = place.logs.at(-1) as number
+  const sizes = quick ? [16] : SIZES
+  const name = (way: Way, size: number) => `${names[way]}, ${size} an append`
+  const contender = (way: Way, size: number): Contender => {
+    const load = { pieces: 1, items: place.items(size, logs) / 2 }
+    return {
+      name: name(way, size),
+      kind: way === 'writer' ? 'ours' : backend === 'memory' ? 'floor' : 'peer',
+      load,
+      warmUp: load,
+      prepare: async (count, piece) =>
+        (await import('../../contenders/log/follow.ts')).followEntries(way, backend, size, logs, count, piece),
+    }
+  }
+  return {
+    name: `follow-${backend}`,
+    title: `entries into ${title} and out again to a reader in the same process, ${inLogs(logs)}`,
+    item: 'entry',
+    unit: 'wall',
+    rounds,
+    needs,
+    contenders: sizes.flatMap(size => (['raw', 'writer'] as const).map(way => contender(way, size))),
+    claims: sizes.map((size): Claim => {
+      const bound = backend === 'memory' ? {} : { atLeast: LEAST_SHARE }
+      return { kind: 'rate', of: name('writer', size), to: name('raw', size), ...bound }
+    }),
+    notes: [
+      place.follow,
+      'ours: a commit of a StreamManager and a reader of the same; everybody parses what he reads',
+      ...(quick ? ['quick: 16 an append only'] : []),
+    ],
+  }
+}
