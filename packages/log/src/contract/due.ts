@@ -161,6 +161,7 @@ export const due: readonly Case[] = [
     'due: gives no more than asked for, those due longest',
     async trial => {
       const scene = await sceneOf(trial)
+      for (const i of [0, 1, 2, 3]) await scene.make(`other-${i}`, 500 + i, trial.name('other'))
       for (const i of [0, 1, 2, 3]) await scene.make(`log-${i}`, 1000 + i)
       const all = await scene.store.due([scene.program], MANY)
       for (const limit of [1, 2, 3, 4]) {

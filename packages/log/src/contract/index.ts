@@ -1,4 +1,4 @@
-// What every store is held to: `packages/log/src/store.ts` and the laws behind it, as a list of cases for any test runner.
+// What every store is held to: `LogStore` and the laws behind it, as a list of cases for any test runner.
 //
 //   for (const each of contract) test(nameOf(each), () => each.run(subject))
 //
@@ -6,42 +6,10 @@
 // are left out by `needs`.
 
 import type { Case } from './case.ts'
-import { due } from './due.ts'
-import { forking } from './forking.ts'
-import { keeping } from './keeping.ts'
-import { keys } from './keys.ts'
-import { leases } from './leases.ts'
-import { listing } from './listing.ts'
-import { order } from './order.ts'
-import { outcomes } from './outcomes.ts'
-import { reading } from './reading.ts'
-import { regress } from './regress.ts'
-import { removal } from './removal.ts'
-import { restarts } from './restarts.ts'
-import { texts } from './texts.ts'
-import { tickets } from './tickets.ts'
-import { trimming } from './trimming.ts'
-import { watching } from './watching.ts'
+import { groups } from './groups.ts'
 
 export type { Case, Subject } from './case.ts'
 export { nameOf } from './case.ts'
 
 /** Every law that concerns a store, each by its number. */
-export const contract: readonly Case[] = [
-  ...order,
-  ...reading,
-  ...watching,
-  ...outcomes,
-  ...keys,
-  ...tickets,
-  ...leases,
-  ...regress,
-  ...due,
-  ...keeping,
-  ...trimming,
-  ...forking,
-  ...listing,
-  ...removal,
-  ...texts,
-  ...restarts,
-]
+export const contract: readonly Case[] = Object.values(groups).flat()

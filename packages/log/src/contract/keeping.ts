@@ -36,7 +36,7 @@ export const keeping: readonly Case[] = [
     const kept = async () => {
       const found: number[] = []
       let snapshot: StoredSnapshot | undefined = await store.getSnapshot(streamId, 100)
-      while (snapshot !== undefined) {
+      while (snapshot !== undefined && found.length < 10) {
         found.push(snapshot.sequence)
         snapshot = await store.getSnapshot(streamId, snapshot.sequence - 1)
       }

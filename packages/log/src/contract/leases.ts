@@ -89,11 +89,18 @@ export const leases: readonly Case[] = [
     const streamId = await trial.log(store)
     const zombie = await trial.writer(store, streamId)
     let fenced = false
+    let begun = () => {}
+    const atWork = new Promise<void>(resolve => {
+      begun = resolve
+    })
     const work = async () => {
-      for (let i = 0; i < 200 && !fenced; i++) fenced = (await zombie.append(batch(`old-${i}`))).outcome === 'fenced'
+      for (let i = 0; i < 200 && !fenced; i++) {
+        fenced = (await zombie.append(batch(`old-${i}`))).outcome === 'fenced'
+        if (i === 5) begun()
+      }
     }
     const takeover = async () => {
-      await trial.until('the writer is at work', async () => (await trial.head(other, streamId)).head > 0)
+      await atWork
       const writer = await trial.writer(other, streamId, LONG, true)
       same(told(await writer.append(batch('new'))).slice(0, 8), 'appended', 'the first append after the takeover')
       return writer

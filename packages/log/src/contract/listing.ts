@@ -156,7 +156,7 @@ export const listing: readonly Case[] = [
 async function linesOf(store: LogStore, principal: string | null, size: number): Promise<Listed[]> {
   const lines: Listed[] = []
   let after: string | undefined
-  for (;;) {
+  for (let pages = 0; pages < 10_000; pages++) {
     const { streams, next } = await store.list(principal, size, after)
     holds(streams.length <= size, `a page has no more than ${size} logs`, streams.length)
     holds(streams.length > 0 || next === null, 'an empty page is the last', next)
@@ -164,6 +164,7 @@ async function linesOf(store: LogStore, principal: string | null, size: number):
     if (next === null) return lines
     after = next
   }
+  throw seen(`a list of ${lines.length} lines has no end`)
 }
 
 const idsOf = async (store: LogStore, principal: string | null): Promise<string[]> =>

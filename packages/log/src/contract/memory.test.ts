@@ -11,9 +11,14 @@ function memorySubject(): Subject {
   return { open: async () => memoryStore(undefined, memory), advance }
 }
 
+// A memory has no server that could be restarted.
+const cases = contract.filter(({ needs }) => !needs.includes('restart'))
+
 describe('the memory store keeps the contract', () => {
   const subject = memorySubject()
-  for (const each of contract) {
-    if (!each.needs.includes('restart')) test(nameOf(each), () => each.run(subject))
-  }
+  for (const each of cases) test(nameOf(each), () => each.run(subject))
+
+  test('with all cases at once, but those that are alone', async () => {
+    await Promise.all(cases.filter(({ alone }) => !alone).map(each => each.run(subject)))
+  })
 })

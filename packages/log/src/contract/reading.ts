@@ -147,7 +147,7 @@ export const reading: readonly Case[] = [
         const { batches, truncated, incarnation } = await trial.page(store, streamId, cursor, limit)
         same(truncated, null, `a cursor at ${cursor.sequence}`)
         const end = batches.at(-1)
-        if (end === undefined) break
+        if (end === undefined || paged.length > whole.batches.length) break
         paged.push(...batches)
         cursor = { sequence: end.last, incarnation, epoch: end.mark }
       }

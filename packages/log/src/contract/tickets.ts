@@ -1,5 +1,5 @@
 import type { LogStore, Page } from '../store.ts'
-import { holds, range, same, told } from './assert.ts'
+import { holds, range, same, seen, told } from './assert.ts'
 import { type Case, define } from './case.ts'
 import { batch, batchOfChunks, guest, move, textsOf } from './writer.ts'
 
@@ -111,11 +111,12 @@ export const tickets: readonly Case[] = [
     const [store] = handles as [LogStore]
     const streamId = await trial.log(store)
     const add = async (each: LogStore, name: string) => {
-      for (;;) {
+      for (let tries = 0; tries < 1000; tries++) {
         const { ticket, version } = await trial.head(each, streamId)
         const state = ticket === '' ? name : `${ticket} ${name}`
         if ((await each.append(streamId, batch(name), guest(), move(version, state))).outcome === 'appended') return
       }
+      throw seen(`an append on the version just read was moved a thousand times`)
     }
     const names = (i: number) => Array.from({ length: 6 }, (_, n) => `${i}-${n}`)
     await Promise.all(

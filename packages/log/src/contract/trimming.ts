@@ -29,8 +29,9 @@ export const trimming: readonly Case[] = [
   }),
 
   define(12, 'trim: what lies above the floor is read as before, from the floor on', async trial => {
+    const store = await trial.open()
     for (const floor of [1, 2, 3, 4, 5, 6]) {
-      const { store, streamId, at } = await sceneOf(trial, `log-${floor}`)
+      const { streamId, at } = await sceneOf(trial, store, `log-${floor}`)
       const before = await trial.page(store, streamId)
       await store.trim(streamId, floor)
       const kept = before.batches.filter(({ last }) => last > floor)
@@ -108,8 +109,8 @@ export const trimming: readonly Case[] = [
 ]
 
 /** A log of the writer's 1..2, a guest's 3 and the writer's 4..6. */
-async function sceneOf(trial: Trial, label?: string) {
-  const store: LogStore = await trial.open()
+async function sceneOf(trial: Trial, given?: LogStore, label?: string) {
+  const store = given ?? (await trial.open())
   const streamId = await trial.log(store, label)
   const writer = await trial.writer(store, streamId)
   const { version, incarnation } = await trial.head(store, streamId)

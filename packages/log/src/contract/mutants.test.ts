@@ -1,0 +1,45 @@
+import { describe, expect, test } from 'vitest'
+import { type Case, nameOf, type Subject } from './case.ts'
+import { groups } from './groups.ts'
+import { contract } from './index.ts'
+import { appends } from './mutants/appends.fixture.ts'
+import { entries } from './mutants/entries.fixture.ts'
+import { keepers } from './mutants/keepers.fixture.ts'
+import { type Mutant, subjectOf } from './mutants/mutant.fixture.ts'
+import { readers } from './mutants/readers.fixture.ts'
+import { writers } from './mutants/writers.fixture.ts'
+
+const mutants: readonly Mutant[] = [...writers, ...appends, ...entries, ...readers, ...keepers]
+
+/** What the cases that fail say, by title. */
+async function failuresOf(subject: Subject, cases: readonly Case[] = contract): Promise<Map<string, Error>> {
+  const failures = new Map<string, Error>()
+  for (const each of cases) await each.run(subject).catch((error: Error) => failures.set(each.title, error))
+  return failures
+}
+
+test('no two cases and no two mutants have one name', () => {
+  expect(new Set(contract.map(({ title }) => title)).size).toBe(contract.length)
+  expect(new Set(mutants.map(({ fault }) => fault)).size).toBe(mutants.length)
+})
+
+test('the suite finds nothing in a healthy store', async () => {
+  expect(Object.fromEntries(await failuresOf(subjectOf()))).toEqual({})
+})
+
+describe('the suite finds', () => {
+  test.concurrent.each(mutants)('$fault', async mutant => {
+    const failures = await failuresOf(subjectOf(mutant))
+    for (const [title, says] of Object.entries(mutant.caught)) {
+      const each = contract.find(one => one.title === title)
+      expect(each, title).toBeDefined()
+      const failure = failures.get(title)
+      expect(failure?.name, `${title}: passed`).toBe('AssertionError')
+      expect(failure?.message).toContain(nameOf(each as Case))
+      expect(failure?.message).toMatch(says)
+    }
+    const about = new Set(mutant.within.flatMap(group => groups[group]).map(({ title }) => title))
+    const astray = [...failures].filter(([title]) => !about.has(title))
+    expect(Object.fromEntries(astray.map(([title, { message }]) => [title, message]))).toEqual({})
+  })
+})

@@ -1,0 +1,165 @@
+import type { StoredBatch } from '../../store.ts'
+import { batch, guest, textsOf } from '../writer.ts'
+import { appendFault, type Mutant, yields } from './mutant.fixture.ts'
+
+const WHOLE = 'sequences start at 1 and have no gap, and a batch stands whole in its place'
+const AT_ONCE = 'appenders at work at once get whole batches without gap or overlap'
+const UNTOUCHED = 'a discard, a rewind or an end changes no batch that is there'
+
+/** A discard that changes what another wrote. */
+const discard = (fault: string, change: (batches: StoredBatch[]) => StoredBatch[]): Mutant => ({
+  fault,
+  caught: { [UNTOUCHED]: /the batches before a step-discarded/ },
+  within: ['tickets'],
+  handle: appendFault(({ log, batch, go }) => {
+    if (batch.body.includes('"step-discarded"') && log.batches.length > 1) log.batches = change(log.batches)
+    return go()
+  }),
+})
+
+/** Faults in the order and the wholeness of entries (laws 1, 3 and 6). */
+export const entries: readonly Mutant[] = [
+  {
+    fault: 'a batch is stored as two, between which another may come',
+    caught: { [WHOLE]: /the batches/, [AT_ONCE]: /what the log holds and what the appenders were told/ },
+    within: ['order', 'reading', 'outcomes', 'keys', 'trimming', 'forking', 'restarts'],
+    handle: appendFault(async ({ log, batch: { body, count }, by, ticket, go }) => {
+      if (count < 2 || ticket !== undefined || !body.startsWith('[{"text"')) return go()
+      const [first = '', ...rest] = textsOf(body)
+      const result = await go({ batch: batch(first) })
+      if (result.outcome !== 'appended') return result
+      await yields()
+      const second = await go({ batch: batch(...rest), by: guest() })
+      if ('epoch' in by) log.mark = by.epoch
+      log.batches.push({ ...(log.batches.pop() as StoredBatch), mark: log.mark })
+      return { ...result, last: 'last' in second ? second.last : result.last }
+    }),
+  },
+  {
+    fault: 'the second part of a batch is lost',
+    caught: { [AT_ONCE]: /the entries of the batch at|what the log holds/, [WHOLE]: /the batches/ },
+    within: ['order', 'watching'],
+    handle: appendFault(({ batch: { body, count }, go }) =>
+      count < 2 || !body.startsWith('[{"text"')
+        ? go()
+        : go({ batch: { body: JSON.stringify([{ text: textsOf(body)[0] }]), count } }),
+    ),
+  },
+  {
+    fault: 'sequences are given before the lock is held',
+    caught: { [AT_ONCE]: /the first sequence of the batch/ },
+    within: ['order', 'keys', 'watching', 'restarts'],
+    handle: appendFault(async ({ log, ticket, go }) => {
+      const { head } = log
+      await yields()
+      if (ticket === undefined && log.head > head && log.floor <= head) log.head = head
+      return go()
+    }),
+  },
+  {
+    fault: 'a page and its head are read apart',
+    caught: { 'a page is read at one position, also while others append': /the head: expected|the mark of the head/ },
+    within: ['order', 'tickets'],
+    handle: () => store => ({
+      read: async (id, after, limit) => {
+        const page = await store.read(id, after, limit)
+        await yields()
+        const later = page && (await store.read(id, after, { ...limit, batches: 0 }))
+        return later && { ...later, batches: page.batches, truncated: page.truncated }
+      },
+    }),
+  },
+  {
+    fault: 'timestamps go back with the clock',
+    caught: { 'timestamps do not go back with the clock': /time goes on/ },
+    within: ['order'],
+    handle: appendFault(({ log, go }) => {
+      log.timestamp = 0
+      return go()
+    }),
+  },
+  {
+    fault: 'timestamps are those of the process that appends',
+    caught: { 'timestamps are times by the store and never go back': /time goes on/ },
+    within: ['order'],
+    handle: memory => {
+      let handles = 0
+      return store => {
+        const skew = (handles++ % 2) * 5000
+        const { append } = appendFault(async ({ log, go }) => {
+          const result = await go()
+          const last = log.batches.at(-1)
+          if (result.outcome === 'appended' && last)
+            log.batches[log.batches.length - 1] = { ...last, timestamp: last.timestamp - skew }
+          return result
+        })(memory)(store)
+        return { append } as Partial<typeof store>
+      }
+    },
+  },
+  {
+    fault: 'a sequence comes again after a trim of everything',
+    caught: { 'trim: sequences go on after a trim of everything': /expected/ },
+    within: ['trimming', 'regress'],
+    handle: memory => store => ({
+      trim: async (id, floor) => {
+        await store.trim(id, floor)
+        const log = memory.logs.get(id)
+        if (log && log.batches.length === 0) Object.assign(log, { head: 0, mark: '0' })
+      },
+    }),
+  },
+  {
+    fault: 'a sequence comes again after a removal',
+    caught: { 'remove: a log made again under its name is another': /the incarnation is new/ },
+    within: ['removal'],
+    handle: memory => {
+      const incarnations = new Map<string, string>()
+      return store => ({
+        remove: (id, version) => {
+          incarnations.set(id, memory.logs.get(id)?.incarnation ?? '')
+          return store.remove(id, version)
+        },
+        create: async (id, principal) => {
+          const made = await store.create(id, principal)
+          const [log, incarnation] = [memory.logs.get(id), incarnations.get(id)]
+          if (made && log && incarnation) Object.assign(log, { incarnation, version: `0.${incarnation}.0` })
+          return made
+        },
+      })
+    },
+  },
+  {
+    fault: 'the size is looked at after a sequence was taken',
+    caught: { 'what was too large took no sequence, no key, no count and no ticket': /the log after that/ },
+    within: ['texts', 'outcomes'],
+    handle: appendFault(async ({ log, go }) => {
+      const result = await go()
+      if (result.outcome === 'too-large') log.head++
+      return result
+    }),
+  },
+  {
+    fault: 'characters are counted in place of bytes',
+    caught: { 'bytes are counted, not characters': /expected "too-large", saw "appended/ },
+    within: ['texts'],
+    handle: appendFault(async ({ log, batch, go }) => {
+      const result = await go()
+      if (result.outcome !== 'too-large' || batch.body.length > 64 * 1024) return result
+      const small = await go({ batch: { body: '[]', count: batch.count } })
+      log.batches.push({ ...(log.batches.pop() as StoredBatch), body: batch.body })
+      return small
+    }),
+  },
+  discard("a discard takes a neighbour's words back in the log", batches =>
+    batches.map((each, i) => (i === 0 ? { ...each, body: '[]' } : each)),
+  ),
+  discard("a discard deletes a guest's entry", batches => batches.filter(({ first }) => first !== 3)),
+  discard('a discard deletes what was written since the guest', batches => batches.filter(({ first }) => first <= 3)),
+  {
+    fault: 'a store that looks into bodies',
+    caught: { 'a body comes back as it was, whatever JSON text it is': /whether the body/ },
+    within: ['texts'],
+    handle: appendFault(({ batch, go }) => go({ batch: { ...batch, body: JSON.stringify(JSON.parse(batch.body)) } })),
+  },
+]

@@ -1,0 +1,294 @@
+import type { LogStore } from '../../store.ts'
+import { appendFault, type Mutant } from './mutant.fixture.ts'
+
+const MANY = 100_000
+
+/** Faults in what is found, kept, copied, listed and removed. */
+export const keepers: readonly Mutant[] = [
+  {
+    fault: 'due forgets deadlines',
+    caught: {
+      'due: a deadline is due when it has passed by the clock of the store, not before': /deadlines that have/,
+    },
+    within: ['due'],
+    handle: appendFault(async ({ log, ticket, go }) => {
+      const result = await go()
+      if (typeof ticket?.next.due.at === 'number') log.dueAt = null
+      return result
+    }),
+  },
+  {
+    fault: 'due takes a deadline for now',
+    caught: {
+      'due: a deadline is due when it has passed by the clock of the store, not before': /deadlines that have/,
+    },
+    within: ['due'],
+    handle: appendFault(async ({ log, ticket, go }) => {
+      const result = await go()
+      if (ticket && log.dueAt !== null) log.dueAt = Math.min(log.dueAt, log.touchedAt)
+      return result
+    }),
+  },
+  {
+    fault: 'due forgets a log that was released',
+    caught: { 'due: a live lease hides a log; one that ran out or was released does not': /a log that was released/ },
+    within: ['due'],
+    handle: memory => store => ({
+      release: async (id, epoch) => {
+        const log = memory.logs.get(id)
+        if (log?.epoch === epoch) log.dueAt = null
+        await store.release(id, epoch)
+      },
+    }),
+  },
+  {
+    fault: 'due forgets a log whose lease ran out',
+    caught: { 'due: a live lease hides a log; one that ran out or was released does not': /a log whose lease ran out/ },
+    within: ['due'],
+    handle: memory => store => ({
+      due: async (programs, limit) =>
+        (await store.due(programs, MANY)).filter(id => memory.logs.get(id)?.lease === null).slice(0, limit),
+    }),
+  },
+  {
+    fault: 'due heeds no lease',
+    caught: {
+      'due: a live lease hides a log; one that ran out or was released does not': /a log under a live lease is not due/,
+    },
+    within: ['due', 'restarts'],
+    handle: memory => store => ({
+      due: (programs, limit) => {
+        const leases = [...memory.logs.values()].map(log => [log, log.lease] as const)
+        for (const [log] of leases) log.lease = null
+        const found = store.due(programs, limit)
+        for (const [log, lease] of leases) log.lease = lease
+        return found
+      },
+    }),
+  },
+  {
+    fault: 'due stops at a log of another program',
+    caught: { 'due: a ticket is due to its program alone, or to every driver': /what is due to 1 programs/ },
+    within: ['due'],
+    handle: memory => store => ({
+      due: async (programs, limit) => {
+        const every = [...memory.logs.values()].map(({ ticket }) => ticket.due.program ?? '')
+        const all = await store.due(every, MANY)
+        const mine = new Set(await store.due(programs, MANY))
+        const end = all.findIndex(id => !mine.has(id))
+        return all.slice(0, end < 0 ? limit : Math.min(end, limit))
+      },
+    }),
+  },
+  {
+    fault: 'due counts logs of other programs into its limit',
+    caught: { 'due: gives no more than asked for, those due longest': /a limit of 1/ },
+    within: ['due'],
+    handle: memory => store => ({
+      due: async (programs, limit) => {
+        const every = [...memory.logs.values()].map(({ ticket }) => ticket.due.program ?? '')
+        const mine = new Set(await store.due(programs, MANY))
+        return (await store.due(every, limit)).filter(id => mine.has(id))
+      },
+    }),
+  },
+  {
+    fault: 'due gives what is due to every driver to none',
+    caught: { 'due: a ticket is due to its program alone, or to every driver': /what is due to/ },
+    within: ['due'],
+    handle: memory => store => ({
+      due: async (programs, limit) =>
+        (await store.due(programs, MANY))
+          .filter(id => memory.logs.get(id)?.ticket.due.program !== null)
+          .slice(0, limit),
+    }),
+  },
+  {
+    fault: 'a fork shares entries with its source',
+    caught: { 'fork: shares nothing with its source': /the fork after changes of the source/ },
+    within: ['forking'],
+    handle: memory => store => ({
+      fork: async (source, at, target, fork) => {
+        const result = await store.fork(source, at, target, fork)
+        const [from, to] = [memory.logs.get(source), memory.logs.get(target)]
+        if (result === 'forked' && from && to && to.head === from.head) to.batches = from.batches
+        return result
+      },
+    }),
+  },
+  {
+    fault: 'a fork shares keys with its source',
+    caught: { 'fork: shares nothing with its source': /a later key of the source/ },
+    within: ['forking'],
+    handle: memory => store => ({
+      fork: async (source, at, target, fork) => {
+        const result = await store.fork(source, at, target, fork)
+        const [from, to] = [memory.logs.get(source), memory.logs.get(target)]
+        if (result === 'forked' && from && to) memory.logs.set(target, { ...to, keys: from.keys })
+        return result
+      },
+    }),
+  },
+  {
+    fault: 'a fork goes with its source',
+    caught: { 'fork: outlives the removal of its source': /read of the log/ },
+    within: ['forking'],
+    handle: memory => {
+      const forks = new Map<string, string>()
+      return store => ({
+        fork: async (source, at, target, fork) => {
+          const result = await store.fork(source, at, target, fork)
+          if (result === 'forked') forks.set(source, target)
+          return result
+        },
+        remove: (id, version) => {
+          const fork = forks.get(id)
+          if (fork !== undefined) memory.logs.delete(fork)
+          return store.remove(id, version)
+        },
+      })
+    },
+  },
+  {
+    fault: 'a fork has the incarnation of its source',
+    caught: {
+      'fork: has an incarnation of its own, so that no cursor of its source fits': /the number of incarnations/,
+    },
+    within: ['forking'],
+    handle: memory => store => ({
+      fork: async (source, at, target, fork) => {
+        const result = await store.fork(source, at, target, fork)
+        const [from, to] = [memory.logs.get(source), memory.logs.get(target)]
+        if (result === 'forked' && from && to) to.incarnation = from.incarnation
+        return result
+      },
+    }),
+  },
+  {
+    fault: 'a fork at a place inside a batch has the whole batch',
+    caught: {
+      'fork: holds the entries up to its place, also inside a batch, and a ticket of its own': /head of a fork/,
+    },
+    within: ['forking'],
+    handle: memory => store => ({
+      fork: (source, at, target, fork) => {
+        const around = memory.logs.get(source)?.batches.find(({ first, last }) => first <= at && at < last)
+        return store.fork(source, around?.last ?? at, target, fork)
+      },
+    }),
+  },
+  {
+    fault: 'a trim drops keys that are kept',
+    caught: { 'trim: keys go with their entries, but for those that are kept': /the keys gone,kept/ },
+    within: ['trimming', 'forking'],
+    handle: memory => store => ({
+      trim: async (id, floor) => {
+        await store.trim(id, floor)
+        const log = memory.logs.get(id)
+        for (const [key, { last }] of log?.keys ?? []) if (last <= (log?.floor ?? 0)) log?.keys.delete(key)
+      },
+    }),
+  },
+  {
+    fault: 'a trim leaves the keys of its entries',
+    caught: { 'trim: keys go with their entries, but for those that are kept': /the keys gone,kept/ },
+    within: ['trimming', 'forking'],
+    handle: memory => store => ({
+      trim: async (id, floor) => {
+        const keys = new Map(memory.logs.get(id)?.keys)
+        await store.trim(id, floor)
+        for (const [key, place] of keys) memory.logs.get(id)?.keys.set(key, place)
+      },
+    }),
+  },
+  {
+    fault: 'a trim forgets the mark at the floor',
+    caught: { 'a cursor below the floor is truncated, one at the floor is not': /a cursor at the floor|expected null/ },
+    within: ['trimming', 'reading', 'forking', 'regress'],
+    handle: memory => store => ({
+      trim: async (id, floor) => {
+        await store.trim(id, floor)
+        const log = memory.logs.get(id)
+        if (log && log.floor > 0) log.floorMark = '0'
+      },
+    }),
+  },
+  {
+    fault: 'a list loses logs that were touched at the same time',
+    caught: { 'list: pages of any size give every log once, also those touched at the same time': /pages of 1:/ },
+    within: ['listing'],
+    handle: memory => store => ({
+      list: async (principal, limit, after) => {
+        if (after === undefined) return store.list(principal, limit)
+        const [touchedAt] = JSON.parse(after) as [number]
+        const page = await store.list(principal, MANY, after)
+        const streams = page.streams.filter(line => line.touchedAt < touchedAt)
+        const end = streams[limit - 1]
+        const next = end && streams.length > limit ? JSON.stringify([end.touchedAt, end.streamId]) : null
+        return memory.logs.size > 0 ? { streams: streams.slice(0, limit), next } : page
+      },
+    }),
+  },
+  {
+    fault: "a list shows everybody's logs",
+    caught: { 'list: every principal has its own, and nobody has one too': /the logs of one/ },
+    within: ['listing', 'texts'],
+    handle: memory => (store: LogStore) => ({
+      list: async (principal, limit, after) => {
+        const others = new Set([...memory.logs.values()].map(log => log.principal).filter(each => each !== principal))
+        const pages = await Promise.all([...others].map(each => store.list(each, limit)))
+        const own = await store.list(principal, limit, after)
+        return { ...own, streams: [...own.streams, ...pages.flatMap(({ streams }) => streams)].slice(0, limit) }
+      },
+    }),
+  },
+  {
+    fault: 'remove heeds no version',
+    caught: { 'remove: on a version, takes the log only if its ticket still has that': /expected false, saw true/ },
+    within: ['removal'],
+    handle: () => store => ({ remove: id => store.remove(id) }),
+  },
+  {
+    fault: 'restored leaves leases and epochs',
+    caught: { 'restored: gives every log a new incarnation, ends leases and epochs, and keeps the rest': /the leases/ },
+    within: ['removal'],
+    handle: memory => store => ({
+      restored: async () => {
+        const before = [...memory.logs.values()].map(log => [log, log.lease, log.epoch] as const)
+        const count = await store.restored()
+        for (const [log, lease, epoch] of before) Object.assign(log, { lease, epoch })
+        return count
+      },
+    }),
+  },
+  {
+    fault: 'snapshots are kept by the order of their coming',
+    caught: { 'snapshots: of all the newest so many are kept, by sequence': /the same after one that is older/ },
+    within: ['keeping'],
+    handle: memory => store => ({
+      putSnapshot: async (id, snapshot, keep) => {
+        await store.putSnapshot(id, snapshot, MANY)
+        const log = memory.logs.get(id)
+        if (log === undefined) return
+        const others = log.snapshots.filter(({ sequence }) => sequence !== snapshot.sequence)
+        log.snapshots = [snapshot, ...others.slice(0, keep - 1)].sort((a, b) => b.sequence - a.sequence)
+      },
+    }),
+  },
+  {
+    fault: 'blobs are kept as text',
+    caught: { 'blobs: bytes come back as they were put, from every handle': /the blob 'every'|the blob 'not-utf8'/ },
+    within: ['keeping', 'restarts'],
+    handle: () => store => ({
+      putBlob: (id, hash, data) => store.putBlob(id, hash, Buffer.from(Buffer.from(data).toString())),
+    }),
+  },
+  {
+    fault: 'names that look alike are one',
+    caught: { 'a stream id is any text, and no two are taken for one': /expected true, saw false/ },
+    within: ['texts'],
+    handle: () => store => ({
+      create: (id, principal) => store.create(id.normalize(), principal),
+    }),
+  },
+]

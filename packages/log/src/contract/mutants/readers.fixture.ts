@@ -1,0 +1,238 @@
+import type { Page } from '../../store.ts'
+import type { Mutant } from './mutant.fixture.ts'
+
+const MOVES = 'watch: a claim, a trim and a removal wake, from any handle'
+
+/** Faults in what a cursor proves and in what wakes a reader (law 2). */
+export const readers: readonly Mutant[] = [
+  {
+    fault: 'a cursor is not held to the mark of its entry',
+    caught: { 'a cursor with another mark than the entry there is truncated': /expected \{"truncated":"epoch"/ },
+    within: ['reading', 'trimming', 'forking'],
+    handle: () => store => ({
+      read: async (id, after, limit) => {
+        const page = await store.read(id, after, limit)
+        return page?.truncated === 'epoch' ? store.read(id, { sequence: after.sequence }, limit) : page
+      },
+    }),
+  },
+  {
+    fault: 'a cursor past the head is answered with silence',
+    caught: { 'a cursor past the head is truncated, not answered with silence': /expected \{"truncated":"past-head"/ },
+    within: ['reading'],
+    handle: () => store => ({
+      read: async (id, after, limit) => {
+        const page = await store.read(id, after, limit)
+        return page?.truncated === 'past-head' ? { ...page, truncated: null } : page
+      },
+    }),
+  },
+  {
+    fault: 'a cursor below the floor goes on at the floor',
+    caught: {
+      'a cursor below the floor is truncated, one at the floor is not': /expected \{"truncated":"below-floor"/,
+    },
+    within: ['reading', 'trimming', 'forking'],
+    handle: () => store => ({
+      read: async (id, after, limit) => {
+        const page = await store.read(id, after, limit)
+        return page?.truncated === 'below-floor' ? store.read(id, { sequence: page.floor }, limit) : page
+      },
+    }),
+  },
+  {
+    fault: 'a cursor is not held to the incarnation',
+    caught: {
+      'a cursor of another incarnation is truncated, before all other reasons': /expected \{"truncated":"incarnation"/,
+      'cursors from before a regression are truncated': /expected \["incarnation"/,
+      'remove: a log made again under its name is another': /an old cursor/,
+    },
+    within: ['reading', 'regress', 'removal', 'forking'],
+    handle: memory => store => ({
+      read: (id, after, limit) => {
+        const incarnation = memory.logs.get(id)?.incarnation
+        return store.read(id, after.epoch && incarnation ? { ...after, incarnation } : after, limit)
+      },
+    }),
+  },
+  {
+    fault: 'another reason is told before the incarnation',
+    caught: {
+      'a cursor of another incarnation is truncated, before all other reasons': /saw \{"truncated":"(past|below)-/,
+    },
+    within: ['reading', 'regress'],
+    handle: () => store => ({
+      read: async (id, after, limit) => {
+        const page = await store.read(id, after, limit)
+        return page?.truncated === 'incarnation' ? { ...page, truncated: bounds(page, after.sequence) } : page
+      },
+    }),
+  },
+  {
+    fault: 'a truncated page holds batches',
+    caught: { 'a cursor of another incarnation is truncated, before all other reasons': /"batches":\[\{/ },
+    within: ['reading', 'regress', 'removal'],
+    handle: () => store => ({
+      read: async (id, after, limit) => {
+        const page = await store.read(id, after, limit)
+        if (!page?.truncated) return page
+        const sequence = Math.max(page.floor, Math.min(after.sequence, page.head))
+        return { ...page, batches: (await store.read(id, { sequence }, limit))?.batches ?? [] }
+      },
+    }),
+  },
+  {
+    fault: 'a cursor inside a batch skips the rest of it',
+    caught: { 'a cursor gives the batches that reach past it, whole': /the batches after/ },
+    within: ['reading', 'trimming', 'forking', 'restarts'],
+    handle: () => store => ({
+      read: async (id, after, limit) => {
+        const page = await store.read(id, after, limit)
+        return page && { ...page, batches: page.batches.filter(({ first }) => first > after.sequence) }
+      },
+    }),
+  },
+  {
+    fault: 'a read heeds no bytes',
+    caught: { 'a read ends about where its bytes are reached, and gives at least one batch': /of one byte/ },
+    within: ['reading'],
+    handle: () => store => ({ read: (id, after, limit) => store.read(id, after, { ...limit, bytes: 2 ** 30 }) }),
+  },
+  {
+    fault: 'an append by another handle does not wake',
+    caught: {
+      'watch: every append wakes, from another handle': /no wake-up showed append 1/,
+      'watch: the last of many appends wakes': /no wake-up showed/,
+    },
+    within: ['watching', 'removal', 'restarts'],
+    handle: () => store => {
+      const own = new Map<string, Set<() => void>>()
+      const wake = (id: string) => {
+        for (const each of own.get(id) ?? []) each()
+      }
+      const waking =
+        <A extends [string, ...unknown[]], R>(call: (...args: A) => Promise<R>) =>
+        async (...args: A): Promise<R> => {
+          const result = await call.apply(store, args)
+          wake(args[0])
+          return result
+        }
+      return {
+        watch: (id, call) => {
+          own.set(id, (own.get(id) ?? new Set()).add(call))
+          return () => own.get(id)?.delete(call)
+        },
+        append: waking(store.append),
+        claim: waking(store.claim),
+        trim: waking(store.trim),
+        remove: waking(store.remove),
+        close: async () => {
+          own.clear()
+          await store.close()
+        },
+      }
+    },
+  },
+  {
+    fault: 'a watch begins later than it says',
+    caught: { 'watch: an append made at once after the watch wakes': /no wake-up showed/ },
+    within: ['watching', 'removal', 'restarts'],
+    handle: () => store => ({
+      watch: (id, wake) => {
+        let stop: () => void = () => {}
+        const timer = setImmediate(() => {
+          stop = store.watch(id, wake)
+        })
+        return () => {
+          clearImmediate(timer)
+          stop()
+        }
+      },
+    }),
+  },
+  {
+    fault: 'a watch wakes once',
+    caught: {
+      'watch: every append wakes, from the same handle': /no wake-up showed append 2/,
+    },
+    within: ['watching', 'removal', 'restarts'],
+    handle: () => store => ({
+      watch: (id, wake) => {
+        const stop = store.watch(id, () => {
+          stop()
+          wake()
+        })
+        return stop
+      },
+    }),
+  },
+  {
+    fault: 'every third wake-up is missed',
+    caught: { 'watch: every append wakes, from another handle': /no wake-up showed append 3/ },
+    within: ['watching', 'restarts'],
+    handle: () => store => ({
+      watch: (id, wake) => {
+        let count = 0
+        return store.watch(id, () => {
+          if (++count % 3 !== 0) wake()
+        })
+      },
+    }),
+  },
+  ...(['claim', 'trim', 'remove'] as const).map(
+    (call): Mutant => ({
+      fault: `a ${call} does not wake`,
+      caught: { [MOVES]: /no wake-up showed a (claim|trim|removal)/ },
+      within: ['watching'],
+      handle: memory => store => {
+        const quietly =
+          <A extends [string, ...unknown[]], R>(run: (...args: A) => Promise<R>) =>
+          (...args: A): Promise<R> => {
+            const watchers = memory.watchers.get(args[0])
+            memory.watchers.delete(args[0])
+            const done = run.apply(store, args)
+            if (watchers) memory.watchers.set(args[0], watchers)
+            return done
+          }
+        const { claim, trim, remove } = store
+        return { claim: { claim: quietly(claim) }, trim: { trim: quietly(trim) }, remove: { remove: quietly(remove) } }[
+          call
+        ]
+      },
+    }),
+  ),
+  {
+    fault: 'stop does not stop',
+    caught: { 'watch: stop ends one watch and no other': /the wake-ups after stop/ },
+    within: ['watching'],
+    handle: () => store => ({
+      watch: (id, wake) => {
+        store.watch(id, wake)
+        return () => {}
+      },
+    }),
+  },
+  {
+    fault: 'a restart ends all watches',
+    caught: { 'restart: a watch goes on, and no append after it is missed': /no wake-up showed append 2/ },
+    within: ['restarts'],
+    restart: memory => memory.watchers.clear(),
+  },
+  {
+    fault: 'the tail is lost in a restart, and the log goes on in silence',
+    caught: { 'restart: what was acknowledged is there, as it was': /the log: expected/ },
+    within: ['restarts'],
+    restart: memory => {
+      for (const log of memory.logs.values()) {
+        log.batches.pop()
+        const end = log.batches.at(-1)
+        Object.assign(log, { head: end?.last ?? log.floor, mark: end?.mark ?? log.floorMark })
+      }
+    },
+  },
+]
+
+function bounds({ head, floor }: Page, sequence: number): Page['truncated'] {
+  if (sequence > head) return 'past-head'
+  return sequence < floor ? 'below-floor' : 'incarnation'
+}

@@ -1,0 +1,133 @@
+import type { LogStore } from '../../store.ts'
+import { appendFault, type Mutant } from './mutant.fixture.ts'
+
+/** Faults in the fence, in claims and in what a writer saw acknowledged (law 4). */
+export const writers: readonly Mutant[] = [
+  {
+    fault: 'no fence',
+    caught: {
+      'a writer of another epoch is fenced, whatever else is wrong':
+        /expected "fenced", saw "(appended|regressed|moved|too-large)/,
+      'a takeover takes a log under a live lease, and fences who had it': /append of the old writer: expected "fenced"/,
+      'release ends the lease and the epoch': /under a released epoch: expected "fenced"/,
+      'a writer that another takes over at work writes nothing after that': /marks from the first append/,
+    },
+    within: ['outcomes', 'leases', 'regress', 'forking', 'removal'],
+    handle: appendFault(({ log, by, go }) => {
+      if (!('epoch' in by) || by.epoch === log.epoch) return go()
+      const { epoch, latest } = log
+      Object.assign(log, { epoch: by.epoch, latest: undefined })
+      const done = go()
+      if (log.epoch !== null) Object.assign(log, { epoch, latest })
+      return done
+    }),
+  },
+  {
+    fault: 'a writer whose last acknowledged entry is lost goes on in silence',
+    caught: {
+      'a writer whose last acknowledged entry is lost has regressed, before the version and the size':
+        /expected "regressed", saw "(appended|moved|too-large)/,
+      'a log that does not hold the last acknowledged entry has regressed': /expected "regressed", saw "appended/,
+    },
+    within: ['outcomes', 'regress'],
+    handle: appendFault(({ log: { head, mark, incarnation }, by, go }) =>
+      go('epoch' in by ? { by: { ...by, lastAcked: { sequence: head, incarnation, epoch: mark } } } : {}),
+    ),
+  },
+  {
+    fault: 'a trimmed entry counts as lost',
+    caught: { 'an entry that was trimmed was held': /expected "appended 5..5", saw "regressed"/ },
+    within: ['regress'],
+    handle: appendFault(({ log: { floor }, by, go }) => {
+      const trimmed = 'epoch' in by && by.lastAcked.sequence < floor
+      return go(trimmed ? { by: { ...by, lastAcked: { ...by.lastAcked, incarnation: 'lost' } } } : {})
+    }),
+  },
+  {
+    fault: 'regressed keeps the incarnation',
+    caught: {
+      'a log that does not hold the last acknowledged entry has regressed': /the incarnation is new/,
+      'cursors from before a regression are truncated': /expected \["incarnation",\[\]\]/,
+    },
+    within: ['outcomes', 'regress'],
+    handle: appendFault(async ({ log, go }) => {
+      const { incarnation } = log
+      const result = await go()
+      if (result.outcome === 'regressed') log.incarnation = incarnation
+      return result
+    }),
+  },
+  {
+    fault: 'regressed keeps the epoch',
+    caught: {
+      'a regressed log goes on by a new claim, on the same ticket, after the entries it has':
+        /renew of the epoch that regressed/,
+    },
+    within: ['outcomes', 'regress'],
+    handle: appendFault(async ({ log, go }) => {
+      const { epoch, lease } = log
+      const result = await go()
+      if (result.outcome === 'regressed') Object.assign(log, { epoch, lease })
+      return result
+    }),
+  },
+  {
+    fault: "release ends another's lease",
+    caught: { 'release of another epoch does nothing': /the lease: expected/ },
+    within: ['leases', 'removal', 'due'],
+    handle: memory => store => ({
+      release: id => store.release(id, memory.logs.get(id)?.epoch ?? ''),
+    }),
+  },
+  {
+    fault: 'release ends the lease and leaves the epoch',
+    caught: { 'release ends the lease and the epoch': /an append under a released epoch: expected "fenced"/ },
+    within: ['leases'],
+    handle: memory => store => ({
+      release: async (id, epoch) => {
+        await store.release(id, '')
+        const log = memory.logs.get(id)
+        if (log?.epoch === epoch) log.lease = null
+      },
+    }),
+  },
+  {
+    fault: 'a claim heeds no lease',
+    caught: {
+      'a live lease is busy to everybody, its owner too, and stays as it is': /expected \{"outcome":"busy"/,
+      'of several claims of a free log at once one takes it': /"busy","busy","busy","claimed"/,
+    },
+    within: ['leases'],
+    handle: () => (store: LogStore) => ({ claim: (id, owner, ttl) => store.claim(id, owner, ttl, true) }),
+  },
+  {
+    fault: 'a claim heeds its own lease alone',
+    caught: { 'a live lease is busy to everybody, its owner too, and stays as it is': /expected \{"outcome":"busy"/ },
+    within: ['leases'],
+    handle: memory => store => ({
+      claim: (id, owner, ttl, takeover) =>
+        store.claim(id, owner, ttl, takeover || memory.logs.get(id)?.lease?.owner === owner),
+    }),
+  },
+  {
+    fault: 'a lease that ran out is not renewed',
+    caught: { 'renew makes the lease last from now on, shorter or longer, run out or not': /renew of the epoch/ },
+    within: ['leases', 'due'],
+    handle: memory => store => ({
+      renew: async (id, epoch, ttl) =>
+        (memory.logs.get(id)?.lease?.until ?? 0) > memory.clock() ? store.renew(id, epoch, ttl) : undefined,
+    }),
+  },
+  {
+    fault: 'the epoch ends with its lease',
+    caught: {
+      'a lease that has run out is free to the next, and fences only by the claim':
+        /before another claim: expected "app/,
+    },
+    within: ['leases'],
+    handle: appendFault(({ log, by, go }, memory) => {
+      if ('epoch' in by && log.lease !== null && log.lease.until <= memory.clock()) log.epoch = null
+      return go()
+    }),
+  },
+]
