@@ -1,7 +1,17 @@
 export type { NewEntry } from './entry.ts'
 export * from './error.ts'
 export type { GuestOutcome } from './manager/guest.ts'
-export type { BatchLike, CommitOptions, Committed, Discard, Lane, Said, Write, WriteOptions } from './manager/lane.ts'
+export type {
+  BatchLike,
+  CommitOptions,
+  Committed,
+  Discard,
+  Lane,
+  Said,
+  Write,
+  WriteOptions,
+  Written,
+} from './manager/lane.ts'
 export {
   type CreateWriterOptions,
   type CutRequest,
@@ -11,7 +21,6 @@ export {
   StreamManager,
   type StreamManagerOptions,
 } from './manager/manager.ts'
-export type { Written } from './manager/queue.ts'
 export type { BatchReader, ReadBatch, ReaderOptions, Reading } from './manager/reader.ts'
 export type { Retention } from './manager/retention.ts'
 export type { Timers } from './manager/timers.ts'

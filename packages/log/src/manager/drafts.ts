@@ -2,81 +2,145 @@
 // another lane's write to it.
 
 import { type Chunk, isWord, targetOf, type WriterOrigin } from '@millrace/protocol'
+import type { NewEntry } from '../entry.ts'
 import { LogError } from '../error.ts'
 
-interface Draft {
+/** A lane's words since its last commit. */
+export class Draft {
   readonly origin: WriterOrigin
-  readonly targets: Set<string>
+  readonly name: string
+  readonly targets = new Set<string>()
   /** Whether the log may hold some of it. */
-  isSent: boolean
+  isSent = false
+
+  constructor(origin: WriterOrigin, name: string) {
+    this.origin = origin
+    this.name = name
+  }
 }
 
 const nameOf = ({ runId, lane, agentId }: WriterOrigin): string => JSON.stringify([runId, lane, agentId])
+
+/** Whether a chunk closes a draft, said on a lane. */
+function closes({ chunk, origin }: NewEntry, { origin: own, name }: Draft): boolean {
+  switch (chunk.type) {
+    case 'checkpoint-created':
+    case 'step-discarded':
+      return name === nameOf(origin as WriterOrigin)
+    case 'subagent-end':
+      return own.runId === origin.runId && own.agentId === chunk.agentId
+    case 'run-finished':
+      return own.runId === origin.runId
+    default:
+      return false
+  }
+}
+
+/** What a chunk writes to that another lane may have a draft on: a word to its part, a fact to its call. */
+function written({ chunk, origin }: NewEntry): string | undefined {
+  return isWord(chunk) || chunk.type.startsWith('tool-') ? targetOf(chunk, origin as WriterOrigin) : undefined
+}
 
 export class Drafts {
   readonly #owners = new Map<string, Draft>()
   readonly #lanes = new Map<string, Draft>()
   // Most words go where the word before them went.
-  #last: { origin: WriterOrigin; type: string; id: unknown } | undefined
+  #last: { origin: WriterOrigin; type: string; id: unknown; draft: Draft } | undefined
 
-  /** Takes a chunk down, or throws where another lane has a draft on what it writes to. */
-  touch(origin: WriterOrigin, chunk: Chunk): void {
-    const { type, id } = chunk as { type: string; id?: unknown }
+  /** Takes a chunk down, and tells the draft that it belongs to if it is a word; throws where another lane has a draft on what it writes to. */
+  touch(entry: NewEntry): Draft | undefined {
+    const { type, id } = entry.chunk as { type: string; id?: unknown }
+    const origin = entry.origin as WriterOrigin
     const last = this.#last
-    if (last !== undefined && id !== undefined && last.id === id && last.type === type && last.origin === origin) return
-    this.#last = undefined
-    if (!isWord(chunk)) {
-      this.#close(origin, chunk)
-      return
+    if (last && id !== undefined && last.id === id && last.type === type && last.origin === origin) return last.draft
+    const target = written(entry)
+    const owner = target === undefined ? undefined : this.#owners.get(target)
+    if (owner && owner.name !== nameOf(origin)) throw foreign(entry.chunk, owner, target as string)
+    const draft = this.#apply(entry)
+    if (draft) this.#last = { origin, type, id, draft }
+    return draft
+  }
+
+  /** Throws where another lane has a draft on what a batch writes to. */
+  check(batch: readonly NewEntry[]): void {
+    // Within a batch, a draft may be opened, or closed before another lane writes there.
+    const owners = new Map(this.#owners)
+    for (const entry of batch) {
+      const origin = entry.origin as WriterOrigin
+      const target = written(entry)
+      const name = nameOf(origin)
+      const owner = target === undefined ? undefined : owners.get(target)
+      if (owner && owner.name !== name) throw foreign(entry.chunk, owner, target as string)
+      if (isWord(entry.chunk)) {
+        if (target !== undefined) owners.set(target, owner ?? new Draft(origin, name))
+      } else for (const [held, draft] of owners) if (closes(entry, draft)) owners.delete(held)
     }
-    const draft = this.#open(origin)
-    const target = targetOf(chunk, origin)
-    if (target === undefined) return
-    const owner = this.#owners.get(target)
-    if (owner !== undefined && owner !== draft) {
-      const { lane } = owner.origin
-      throw new LogError(
-        'refused',
-        `chunk ${type}: lane ${lane} has a draft on ${target}, commit or discard that first`,
-      )
+  }
+
+  /** Takes a batch down that was checked; tells the drafts that it closed. */
+  take(batch: readonly NewEntry[]): readonly Draft[] {
+    const closed: Draft[] = []
+    for (const entry of batch) {
+      const draft = this.#apply(entry, closed)
+      if (draft) draft.isSent = true
     }
-    draft.targets.add(target)
-    this.#owners.set(target, draft)
-    this.#last = { origin, type, id }
+    return closed
+  }
+
+  /** Opens drafts again whose batch was not appended. */
+  reopen(drafts: readonly Draft[]): void {
+    for (const { origin, targets, isSent } of drafts) {
+      const draft = this.#open(origin)
+      draft.isSent ||= isSent
+      for (const target of targets) this.#own(draft, target)
+    }
+  }
+
+  /** Forgets a lane's draft; tells it. */
+  drop(origin: WriterOrigin): Draft | undefined {
+    const draft = this.#lanes.get(nameOf(origin))
+    if (draft) this.#close(draft)
+    return draft
+  }
+
+  #apply(entry: NewEntry, closed?: Draft[]): Draft | undefined {
+    const { chunk, origin } = entry
+    if (isWord(chunk)) {
+      const draft = this.#open(origin as WriterOrigin)
+      const target = written(entry)
+      if (target !== undefined) this.#own(draft, target)
+      return draft
+    }
+    for (const draft of this.#lanes.values()) {
+      if (!closes(entry, draft)) continue
+      this.#close(draft)
+      closed?.push(draft)
+    }
+    return undefined
   }
 
   #open(origin: WriterOrigin): Draft {
     const name = nameOf(origin)
-    const open = this.#lanes.get(name) ?? { origin, targets: new Set(), isSent: false }
+    const open = this.#lanes.get(name) ?? new Draft(origin, name)
     this.#lanes.set(name, open)
     return open
   }
 
-  /** Says that all words so far are on their way. */
-  sent(): void {
-    for (const draft of this.#lanes.values()) draft.isSent = true
+  #own(draft: Draft, target: string): void {
+    draft.targets.add(target)
+    this.#owners.set(target, draft)
   }
 
-  /** Whether the log may hold words of a lane since its last commit. */
-  isSent(origin: WriterOrigin): boolean {
-    return this.#lanes.get(nameOf(origin))?.isSent ?? false
-  }
-
-  /** Forgets a lane's draft. */
-  drop(origin: WriterOrigin): void {
-    this.#drop(nameOf(origin))
-  }
-
-  #close(origin: WriterOrigin, chunk: Chunk): void {
-    if (chunk.type === 'checkpoint-created' || chunk.type === 'step-discarded') this.drop(origin)
-    else if (chunk.type === 'subagent-end') {
-      for (const [name, draft] of this.#lanes) if (draft.origin.agentId === chunk.agentId) this.#drop(name)
-    } else if (chunk.type === 'run-finished') for (const name of this.#lanes.keys()) this.#drop(name)
-  }
-
-  #drop(name: string): void {
-    for (const target of this.#lanes.get(name)?.targets ?? []) this.#owners.delete(target)
-    this.#lanes.delete(name)
+  #close(draft: Draft): void {
+    for (const target of draft.targets) if (this.#owners.get(target) === draft) this.#owners.delete(target)
+    this.#lanes.delete(draft.name)
     this.#last = undefined
   }
+}
+
+function foreign({ type }: Chunk, { origin }: Draft, target: string): LogError {
+  return new LogError(
+    'refused',
+    `chunk ${type}: lane ${origin.lane} has a draft on ${target}, commit or discard that first`,
+  )
 }

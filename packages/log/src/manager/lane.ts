@@ -1,7 +1,6 @@
 import type { Chunk, WriterOrigin } from '@millrace/protocol'
 import type { Accepted } from '../store.ts'
 import type { Ticket } from '../ticket/ticket.ts'
-import type { Written } from './queue.ts'
 
 /** What a write may say beside its chunk. */
 export interface WriteOptions {
@@ -28,6 +27,9 @@ export type BatchLike = readonly (Chunk | Said)[]
 
 /** The outcome of a batch: it is in the log, or the ticket is another by now: look at it and decide again. */
 export type Committed = Accepted | { readonly outcome: 'moved'; readonly ticket: Ticket }
+
+/** What became of a write: where the append lies that carries it, or that its lane's discard dropped it before it was sent. */
+export type Written = Accepted | { readonly outcome: 'dropped' }
 
 /** A write under way: awaiting it waits for room in the queue, `appended` for the outcome. */
 export interface Write extends PromiseLike<void> {

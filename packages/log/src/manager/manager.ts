@@ -24,6 +24,7 @@ import { PastReader } from './past.ts'
 import { preambleOf } from './preamble.ts'
 import { BatchReader, type ReaderOptions, Reading } from './reader.ts'
 import { type Retention, trim } from './retention.ts'
+import { MIN_ENTRY_BYTES } from './slot.ts'
 import { Tail } from './tail.ts'
 import { systemTimers, type Timers } from './timers.ts'
 import type { Writer, WriterSettings } from './writer.ts'
@@ -98,6 +99,10 @@ export class StreamManager {
   readonly #claims: Claims
 
   constructor(options: StreamManagerOptions) {
+    const { maxEntryBytes = 1024 * 1024 } = options
+    if (!(maxEntryBytes >= MIN_ENTRY_BYTES)) {
+      throw new LogError('invalid', `maxEntryBytes: expected ${MIN_ENTRY_BYTES} or more, found ${maxEntryBytes}`)
+    }
     this.store = options.store
     this.owner = options.owner ?? randomName()
     this.#settings = {
@@ -106,7 +111,7 @@ export class StreamManager {
       leaseMs: options.leaseMs ?? 30_000,
       coalesceMs: options.coalesceMs ?? 16,
       patienceMs: options.patienceMs ?? 30_000,
-      maxEntryBytes: options.maxEntryBytes ?? 1024 * 1024,
+      maxEntryBytes,
       blobBytes: options.blobBytes ?? 64 * 1024,
       maxBlobBytes: options.maxBlobBytes ?? 16 * 1024 * 1024,
       queueBytes: options.queueBytes ?? 1024 * 1024,

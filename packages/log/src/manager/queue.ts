@@ -1,54 +1,15 @@
-// What a writer wants to append and has not sent yet, in order. Words wait here for their company; a batch stays whole.
+// What a writer was asked for and has not done yet, in order. Words wait here for their company; a batch stays whole; a turn has the log to itself.
 
-import { type Chunk, coalesce, type Entry, type WriterOrigin } from '@millrace/protocol'
+import { coalesce, type Entry } from '@millrace/protocol'
 import type { NewEntry } from '../entry.ts'
-import type { Accepted } from '../store.ts'
 import type { NewBlob } from './blobs.ts'
+import type { Draft } from './drafts.ts'
+import type { Slot } from './slot.ts'
 
-/** What became of a write: where the append lies that carries it, or that its lane's discard dropped it before it was sent. */
-export type Written = Accepted | { readonly outcome: 'dropped' }
-
-/** The promise of what becomes of all the writes that go out together. */
-export class Flight {
-  // Nobody need ask; a failure that nobody asks about stops the writer, which tells.
-  #deferred: PromiseWithResolvers<Written> | undefined
-  #settled: { written: Written } | { error: unknown } | undefined
-
-  get promise(): Promise<Written> {
-    if (this.#deferred === undefined) {
-      this.#deferred = Promise.withResolvers()
-      this.#deferred.promise.catch(() => {})
-      if (this.#settled) this.#tell(this.#settled)
-    }
-    return this.#deferred.promise
-  }
-
-  resolve(written: Written): void {
-    this.#settled = { written }
-    this.#tell(this.#settled)
-  }
-
-  reject(error: unknown): void {
-    this.#settled = { error }
-    this.#tell(this.#settled)
-  }
-
-  #tell(settled: { written: Written } | { error: unknown }): void {
-    if ('error' in settled) this.#deferred?.reject(settled.error)
-    else this.#deferred?.resolve(settled.written)
-  }
-}
-
-/** One write, or one batch that goes out whole. */
-export interface Slot {
-  readonly entries: readonly NewEntry[]
-  readonly blobs: readonly NewBlob[]
-  readonly bytes: number
-  /** A delta may wait for others and be merged with them. */
-  readonly isDelta: boolean
-  /** A word is dropped by the discard of its lane. */
-  readonly isWord: boolean
-  readonly flight: Flight
+/** Something that comes after all that was asked for before it, and before all that is asked for after it. */
+export interface Turn {
+  take(): Promise<void>
+  fail(error: unknown): void
 }
 
 /** What goes out in one append. */
@@ -58,8 +19,10 @@ export interface Load {
   readonly slots: readonly Slot[]
 }
 
+const isTurn = (item: Slot | Turn): item is Turn => 'take' in item
+
 export class Queue {
-  #slots: Slot[] = []
+  #items: (Slot | Turn)[] = []
   #bytes = 0
   #deltas = 0
 
@@ -67,66 +30,79 @@ export class Queue {
     return this.#bytes
   }
 
-  get length(): number {
-    return this.#slots.length
+  get isEmpty(): boolean {
+    return this.#items.length === 0
   }
 
   /** Whether all that waits may wait on for more. */
   get isWaiting(): boolean {
-    return this.#deltas === this.#slots.length
+    return this.#deltas === this.#items.length
   }
 
-  push(slot: Slot): void {
-    this.#slots.push(slot)
-    this.#bytes += slot.bytes
-    if (slot.isDelta) this.#deltas++
+  push(item: Slot | Turn): void {
+    this.#items.push(item)
+    if (!isTurn(item)) this.#count(item, 1)
   }
 
-  /** Takes as much from the front as fits into one append, at least one slot; deltas of one part are merged. */
-  take(maxBytes: number): Load {
+  /** Takes the turn at the front, if there is one. */
+  takeTurn(): Turn | undefined {
+    const [first] = this.#items
+    if (first === undefined || !isTurn(first)) return undefined
+    this.#items.shift()
+    return first
+  }
+
+  /** Takes as much from the front as fits into one append: a batch that may not join others alone, else slots up to the next turn. */
+  takeLoad(maxBytes: number, mayJoin: (slot: Slot) => boolean): Load {
     let bytes = 0
-    let count = 0
-    for (const slot of this.#slots) {
-      if (count > 0 && bytes + slot.bytes > maxBytes) break
-      bytes += slot.bytes
-      count++
+    const slots: Slot[] = []
+    for (const item of this.#items) {
+      if (isTurn(item)) break
+      const joins = mayJoin(item)
+      if (slots.length > 0 && (!joins || bytes + item.bytes > maxBytes)) break
+      bytes += item.bytes
+      slots.push(item)
+      if (!joins) break
     }
-    const slots = this.#slots.splice(0, count)
-    this.#bytes -= bytes
-    for (const slot of slots) if (slot.isDelta) this.#deltas--
-    return { entries: merge(slots.flatMap(slot => slot.entries)), blobs: slots.flatMap(slot => slot.blobs), slots }
+    this.#items.splice(0, slots.length)
+    for (const slot of slots) this.#count(slot, -1)
+    return loadOf(slots)
   }
 
-  /** Drops the words that a lane still has here. */
-  drop({ runId, lane, agentId }: WriterOrigin): void {
-    const [kept, gone]: [Slot[], Slot[]] = [[], []]
-    for (const slot of this.#slots) {
-      const origin = slot.entries[0]?.origin as WriterOrigin
-      const isOwn = slot.isWord && origin.runId === runId && origin.lane === lane && origin.agentId === agentId
-      ;(isOwn ? gone : kept).push(slot)
+  /** Takes the words of a draft away; tells them. */
+  drop(draft: Draft): void {
+    const items: (Slot | Turn)[] = []
+    for (const item of this.#items) {
+      if (isTurn(item) || item.isBatch || item.draft !== draft) items.push(item)
+      else {
+        this.#count(item, -1)
+        item.flight.resolve({ outcome: 'dropped' })
+      }
     }
-    this.#slots = kept
-    for (const slot of gone) {
-      this.#bytes -= slot.bytes
-      if (slot.isDelta) this.#deltas--
-      slot.flight.resolve({ outcome: 'dropped' })
-    }
+    this.#items = items
   }
 
   /** Tells everybody who waits that it went wrong. */
   fail(error: unknown): void {
-    for (const { flight } of this.#slots) flight.reject(error)
-    this.#slots = []
+    const items = this.#items
+    this.#items = []
     this.#bytes = this.#deltas = 0
+    for (const item of items) {
+      if (isTurn(item)) item.fail(error)
+      else item.flight.reject(error)
+    }
+  }
+
+  #count(slot: Slot, sign: 1 | -1): void {
+    this.#bytes += sign * slot.bytes
+    if (slot.isDelta) this.#deltas += sign
   }
 }
 
-const merge = (entries: readonly NewEntry[]): readonly NewEntry[] =>
+/** What some slots say, the deltas of one part merged. */
+export function loadOf(slots: readonly Slot[]): Load {
+  const entries = slots.flatMap(slot => slot.entries)
   // Merging looks at origins and chunks alone, and an entry without a place has both.
-  entries.length === 1 ? entries : coalesce(entries as Entry[])
-
-/** The field of a chunk that may be said in pieces, if it is a delta. */
-export function deltaOf(chunk: Chunk): string | undefined {
-  const { delta } = chunk as { delta?: unknown }
-  return typeof delta === 'string' ? delta : undefined
+  const merged = entries.length === 1 ? entries : coalesce(entries as Entry[])
+  return { entries: merged, blobs: slots.flatMap(slot => slot.blobs), slots }
 }

@@ -1,19 +1,31 @@
 // The writer: the one producer of a run, under one epoch. It has one append in flight; what is written meanwhile, or within 16 ms of the last
 // append, goes out together in the next (section 5 of the design). What changes the ticket goes out alone, on the ticket on which it was decided (law 5).
 
-import { type Chunk, type Cursor, checkChunk, isWord, type WriterOrigin } from '@millrace/protocol'
+import type { Chunk, Cursor, WriterOrigin } from '@millrace/protocol'
 import type { NewEntry } from '../entry.ts'
 import { LogError } from '../error.ts'
 import type { Accepted, AppendResult, LogStore } from '../store.ts'
 import { problemOf } from '../ticket/legality.ts'
 import { advance, openedBy, type Ticket } from '../ticket/ticket.ts'
 import { Appender, type Claimed } from './appender.ts'
-import { extract } from './blobs.ts'
+import type { NewBlob } from './blobs.ts'
 import { Drafts } from './drafts.ts'
-import type { LaneWriter, Write, WriteOptions } from './lane.ts'
-import { type BatchLike, type CommitOptions, type Committed, type Discard, Lane, type Said } from './lane.ts'
+import { Waiting } from './flight.ts'
+import type { Write, WriteOptions } from './lane.ts'
+import { type BatchLike, type CommitOptions, type Committed, type Discard, Lane, type LaneWriter } from './lane.ts'
 import { Lease } from './lease.ts'
-import { deltaOf, Flight, Queue, type Slot, type Written } from './queue.ts'
+import { Outbox } from './outbox.ts'
+import { type Load, loadOf } from './queue.ts'
+import {
+  type BatchSlot,
+  type Bounds,
+  batchSlot,
+  entriesOf,
+  entryOf,
+  type Slot,
+  type WriteSlot,
+  writeSlots,
+} from './slot.ts'
 import type { Timers } from './timers.ts'
 
 /** What the writers of a manager have in common. */
@@ -33,10 +45,6 @@ export type Preamble = (ticket: Ticket) => readonly NewEntry[]
 
 /** Writes that nobody waits for may exceed the queue's bound by this factor before they are refused (law 8). */
 const HARD = 16
-/** What an entry takes beside its delta, at most, in all but odd cases; those are measured where they matter. */
-const OVERHEAD_BYTES = 512
-/** The most of the queue that goes out in one append. */
-const LOAD_BYTES = 1024 * 1024
 
 const BEGINS = new Set(['run-started', 'executor-superseded', 'run-resumed'])
 
@@ -46,19 +54,15 @@ export class Writer {
   /** The run's main line. */
   readonly main: Lane
   readonly #settings: WriterSettings
+  readonly #bounds: Bounds
   readonly #appender: Appender
   readonly #lease: Lease
-  readonly #queue = new Queue()
+  readonly #outbox: Outbox
   readonly #drafts = new Drafts()
   readonly #gone = new AbortController()
   readonly #onClose: (writer: Writer) => void
   readonly #lanes: LaneWriter
   #preamble: Preamble | undefined
-  #sentAt = Number.NEGATIVE_INFINITY
-  #pumping: Promise<void> | undefined
-  #cancelTimer: (() => void) | undefined
-  #room: PromiseWithResolvers<void> | undefined
-  #turn: Promise<unknown> = Promise.resolve()
   #checkpoints = 0
   #closing: Promise<void> | undefined
 
@@ -74,9 +78,18 @@ export class Writer {
     this.streamId = streamId
     this.epoch = epoch
     this.#settings = settings
+    this.#bounds = { ...settings, maxBatchBytes: store.maxBatchBytes }
     this.#preamble = preamble
     this.#onClose = onClose
     this.#appender = new Appender(store, timers, patienceMs, claimed)
+    this.#outbox = new Outbox(
+      { ...settings, maxBatchBytes: store.maxBatchBytes },
+      {
+        mayJoin: slot => this.#mayJoin(slot),
+        send: load => this.#sendLoad(load),
+        stop: error => this.#stop(error),
+      },
+    )
     const lost = () => this.#stop(new LogError('fenced', `another writer has the log ${streamId}`))
     this.#lease = new Lease(() => store.renew(streamId, epoch, leaseMs), timers, leaseMs, askedAt, lost)
     this.#lanes = {
@@ -132,14 +145,15 @@ export class Writer {
 
   /** Reads the ticket again. */
   async refresh(): Promise<Ticket> {
-    await this.#exclusively(() => this.#appender.look())
+    this.signal.throwIfAborted()
+    await this.#outbox.turn(() => this.#appender.look())
     return this.ticket
   }
 
   /** Waits until all that was written so far is in the log; throws where it could not be. */
   async flush(): Promise<void> {
     this.signal.throwIfAborted()
-    await this.#exclusively(() => this.#drain())
+    await this.#outbox.turn(async () => {})
   }
 
   /** Flushes, and lets the log go; the run stays as it is. */
@@ -152,90 +166,154 @@ export class Writer {
     try {
       if (!this.signal.aborted) await this.flush()
     } finally {
-      this.#stop(new LogError('closed', 'the writer was closed: make another one'))
+      this.#stop(closed())
       // A lease that cannot be released runs out.
       await this.#settings.store.release(this.streamId, this.epoch).catch(() => {})
     }
   }
 
-  #write(from: WriterOrigin, chunk: Chunk, options?: WriteOptions): Write {
+  #mustBeOpen(): void {
     this.signal.throwIfAborted()
-    const entry = this.#entry(from, chunk, options)
-    const { ticket } = this
+    if (this.#closing) throw closed()
+    const { bytes } = this.#outbox
+    if (bytes > this.#settings.queueBytes * HARD) {
+      throw new LogError('queue-full', `${bytes} bytes wait to be appended: await each write`)
+    }
+  }
+
+  #write(from: WriterOrigin, chunk: Chunk, options?: WriteOptions): Write {
+    this.#mustBeOpen()
+    const entry = entryOf(from, chunk, options)
+    const ticket = this.#begun()
     if (openedBy(chunk) || advance(ticket, [entry]) !== ticket) {
       throw new LogError('invalid', `chunk ${chunk.type}: it decides what happens next, say it by commit or decide`)
     }
-    if (this.#preamble === undefined) check(ticket, [entry])
-    if (this.#queue.bytes > this.#settings.queueBytes * HARD) {
-      throw new LogError('queue-full', `${this.#queue.bytes} bytes wait to be appended: await each write`)
+    check(ticket, [entry])
+    const slots = writeSlots(entry, this.#bounds)
+    const draft = this.#drafts.touch(entry)
+    for (const slot of slots) {
+      slot.draft = draft
+      this.#outbox.push(slot)
     }
-    const slots = this.#pieces(entry).map(piece => this.#slot([piece], chunk))
-    this.#drafts.touch(entry.origin as WriterOrigin, chunk)
-    for (const slot of slots) this.#queue.push(slot)
-    this.#pump(false)
-    return new Waiting((slots.at(-1) as Slot).flight, this.#roomIn())
+    return new Waiting((slots.at(-1) as WriteSlot).flight, this.#outbox.roomIn())
   }
 
   async #commit(from: WriterOrigin, batch: BatchLike, options: CommitOptions = {}): Promise<Committed> {
-    this.signal.throwIfAborted()
+    this.#mustBeOpen()
     const { closesStep, ...rest } = options
-    const entries = this.#entries(from, batch, rest)
+    const entries = entriesOf(from, batch, rest)
     if (entries.at(-1)?.chunk.type !== 'checkpoint-created') {
       const checkpointId = `${this.epoch}-${++this.#checkpoints}`
       const said = {
-        type: 'checkpoint-created' as const,
+        type: 'checkpoint-created',
         checkpointId,
         ...(closesStep !== undefined && { closesStep }),
-      }
-      entries.push(this.#entry(from, said, rest))
+      } as const
+      entries.push(entryOf(from, said, rest))
     }
-    const slot = this.#slot(entries)
-    if (this.#preamble === undefined && advance(this.ticket, entries) === this.ticket) {
-      check(this.ticket, entries)
-      this.#touch(entries)
-      this.#queue.push(slot)
-      this.#pump(true)
-      return slot.flight.promise as Promise<Accepted>
+    const slot = batchSlot(entries, this.#bounds)
+    this.#drafts.check(entries)
+    const closed = this.#drafts.take(entries)
+    this.#outbox.push(slot)
+    try {
+      const done = await slot.flight.promise
+      if (done.outcome === 'moved') this.#drafts.reopen(closed)
+      return done
+    } catch (error) {
+      this.#drafts.reopen(closed)
+      throw error
     }
-    return this.#exclusively(async () => {
-      await this.#drain()
-      for (;;) {
-        const isDecision = advance(this.ticket, entries) !== this.ticket
-        const done = await this.#try(slot)
-        if (done) return done
-        // Only what begins the run was decided on the ticket: that is decided again.
-        if (isDecision) return { outcome: 'moved', ticket: this.ticket }
-      }
-    })
   }
 
   async #discard(from: WriterOrigin, discard: Discard): Promise<boolean> {
-    this.#queue.drop(from)
-    const done = await this.#decide(from, () => {
-      if (this.#drafts.isSent(from)) return [{ type: 'step-discarded', ...discard }]
-      this.#drafts.drop(from)
-      return undefined
+    this.#mustBeOpen()
+    const draft = this.#drafts.drop(from)
+    if (draft) this.#outbox.drop(draft)
+    if (!draft?.isSent) return false
+    const done = await this.#decide(from, ({ run }) => {
+      // The end of a run seals its drafts.
+      return run?.runId === from.runId ? [{ type: 'step-discarded', ...discard }] : undefined
     })
     return done !== undefined
   }
 
-  #decide(from: WriterOrigin, build: (ticket: Ticket) => BatchLike | undefined): Promise<Accepted | undefined> {
-    return this.#exclusively(async () => {
-      await this.#drain()
+  async #decide(from: WriterOrigin, build: (ticket: Ticket) => BatchLike | undefined): Promise<Accepted | undefined> {
+    this.#mustBeOpen()
+    return this.#outbox.turn(async () => {
       for (;;) {
         const batch = build(this.ticket)
         if (batch === undefined || batch.length === 0) return undefined
-        const accepted = await this.#try(this.#slot(this.#entries(from, batch)))
-        if (accepted) return accepted
+        const { entries, blobs } = batchSlot(entriesOf(from, batch), this.#bounds)
+        this.#drafts.check(entries)
+        const done = await this.#try(entries, blobs)
+        if (done === undefined) continue
+        this.#drafts.take(entries)
+        return done
       }
     })
   }
 
-  /** Appends a batch on the ticket as it was seen; undefined where that has moved, and then it was looked at again. */
-  async #try({ entries, blobs }: Slot): Promise<Accepted | undefined> {
+  /** The ticket as it is once the run has begun. */
+  #begun(): Ticket {
     const { ticket } = this
-    const begins = entries.some(({ chunk }) => BEGINS.has(chunk.type))
-    const all = begins ? entries : [...(this.#preamble?.(ticket) ?? []), ...entries]
+    return this.#preamble ? advance(ticket, this.#preamble(ticket)) : ticket
+  }
+
+  /** A batch goes out with others where it does not depend on the ticket. */
+  #mayJoin(slot: Slot): boolean {
+    if (!slot.isBatch) return true
+    const { ticket } = this
+    const { entries } = slot
+    return this.#preamble === undefined && advance(ticket, entries) === ticket && !problemOf(ticket, entries)
+  }
+
+  async #sendLoad(load: Load): Promise<void> {
+    const [first] = load.slots
+    if (load.slots.length === 1 && first?.isBatch) return this.#sendBatch(first)
+    const { slots, entries, blobs } = this.#ofOpenRun(load)
+    if (slots.length === 0) return
+    for (const { draft } of slots) if (draft) draft.isSent = true
+    try {
+      let done: Accepted | undefined
+      while (done === undefined) done = await this.#try(entries, blobs)
+      for (const { flight } of slots) flight.resolve(done)
+    } catch (error) {
+      for (const { flight } of slots) flight.reject(error)
+      throw error
+    }
+  }
+
+  /** What of a load is still of the open run: nothing follows the end (law 7). */
+  #ofOpenRun(load: Load): Load {
+    if (this.#preamble) return load
+    const open = this.ticket.run?.runId
+    const late = load.slots.filter(({ entries }) => entries[0]?.origin.runId !== open)
+    if (late.length === 0) return load
+    for (const { entries, flight } of late)
+      flight.reject(new LogError('refused', problemOf(this.ticket, entries) ?? ''))
+    return loadOf(load.slots.filter(slot => !late.includes(slot)))
+  }
+
+  async #sendBatch({ entries, blobs, bytes, flight }: BatchSlot): Promise<void> {
+    try {
+      // What the run begins with goes ahead where both would be more than the store takes at once.
+      const isLarge = bytes > this.#bounds.maxBatchBytes / 2 && !begins(entries)
+      while (this.#preamble && isLarge) await this.#try([], [])
+      for (;;) {
+        const isDecision = advance(this.ticket, entries) !== this.ticket
+        const done = await this.#try(entries, blobs)
+        // Where only what begins the run was decided on the ticket, that is decided again.
+        if (done || isDecision) return flight.resolve(done ?? { outcome: 'moved', ticket: this.ticket })
+      }
+    } catch (error) {
+      flight.reject(error)
+    }
+  }
+
+  /** Appends a batch on the ticket as it was seen; undefined where that has moved, and then it was looked at again. */
+  async #try(entries: readonly NewEntry[], blobs: readonly NewBlob[]): Promise<Accepted | undefined> {
+    const { ticket } = this
+    const all = this.#preamble && !begins(entries) ? [...this.#preamble(ticket), ...entries] : entries
     check(ticket, all)
     const next = advance(ticket, all)
     const result = await this.#send(all, blobs, next === ticket ? undefined : next)
@@ -244,36 +322,13 @@ export class Writer {
       return undefined
     }
     this.#preamble = undefined
-    this.#touch(entries)
-    return accepted(result)
+    if ('first' in result) return result
+    throw new LogError(result.outcome, `the append was answered with ${result.outcome}`)
   }
 
-  /** Sends all that was queued by now. */
-  async #drain(): Promise<void> {
-    for (let left = this.#queue.length; left > 0; ) left -= await this.#sendLoad()
-  }
-
-  /** Sends one load of the queue; tells of how many slots. */
-  async #sendLoad(): Promise<number> {
-    const { slots, entries, blobs } = this.#queue.take(LOAD_BYTES)
-    if (slots.length === 0) return 1
-    this.#drafts.sent()
-    this.#makeRoom()
-    try {
-      let done: Accepted | undefined
-      if (this.#preamble) while (done === undefined) done = await this.#try({ entries, blobs } as Slot)
-      else done = accepted(await this.#send(entries, blobs))
-      for (const { flight } of slots) flight.resolve(done)
-    } catch (error) {
-      for (const { flight } of slots) flight.reject(error)
-      throw error
-    }
-    return slots.length
-  }
-
-  async #send(entries: Slot['entries'], blobs: Slot['blobs'], next?: Ticket): Promise<AppendResult> {
+  async #send(entries: readonly NewEntry[], blobs: readonly NewBlob[], next?: Ticket): Promise<AppendResult> {
     this.signal.throwIfAborted()
-    this.#sentAt = this.#settings.timers.now()
+    this.#outbox.sent()
     let result: AppendResult
     try {
       result = await this.#appender.append(entries, blobs, next)
@@ -288,160 +343,22 @@ export class Writer {
     return result
   }
 
-  /** Sends what is queued: at once, or after a while for deltas that come close to others. */
-  #pump(isUrgent: boolean): void {
-    if (this.#pumping || this.#queue.length === 0) return
-    const { timers, coalesceMs } = this.#settings
-    const left = this.#sentAt + coalesceMs - timers.now()
-    if (!isUrgent && left > 0 && this.#queue.isWaiting) {
-      this.#cancelTimer ??= timers.after(left, () => {
-        this.#cancelTimer = undefined
-        this.#pump(true)
-      })
-      return
-    }
-    this.#cancelTimer?.()
-    this.#cancelTimer = undefined
-    const sent = this.#exclusively(() => this.#sendLoad())
-    // Who waits for a write hears of its failure; the pump just ends.
-    this.#pumping = sent.then(
-      () => {
-        this.#pumping = undefined
-        this.#pump(false)
-      },
-      error => this.#stop(error),
-    )
-  }
-
-  /** One thing at a time: an append, or a decision with all that it takes. */
-  #exclusively<T>(work: () => Promise<T>): Promise<T> {
-    const done = this.#turn.then(() => {
-      this.signal.throwIfAborted()
-      return work()
-    })
-    this.#turn = done.catch(() => {})
-    return done
-  }
-
   #stop(error: unknown): void {
     if (this.signal.aborted) return
     this.#gone.abort(error)
     this.#lease.stop()
-    this.#cancelTimer?.()
-    this.#queue.fail(error)
-    this.#room?.reject(error)
+    this.#outbox.close(error)
     this.#onClose(this)
   }
-
-  #roomIn(): Promise<void> | undefined {
-    if (this.#queue.bytes <= this.#settings.queueBytes) return undefined
-    this.#room ??= Promise.withResolvers()
-    // Who does not await the write does not hear of it here; the writer's signal tells.
-    this.#room.promise.catch(() => {})
-    return this.#room.promise
-  }
-
-  #makeRoom(): void {
-    if (this.#queue.bytes > this.#settings.queueBytes) return
-    this.#room?.resolve()
-    this.#room = undefined
-  }
-
-  #entry(from: WriterOrigin, chunk: Chunk, options: WriteOptions = {}): NewEntry {
-    const problem = checkChunk(chunk)
-    if (problem !== undefined) throw new LogError('invalid', `chunk${problem}`)
-    const { step, node, model, internal } = options
-    const isAsLane = step === undefined && node === undefined && model === undefined
-    const origin = isAsLane ? from : { ...from, ...pickDefined({ step, node, model }) }
-    return internal ? { origin, chunk, internal } : { origin, chunk }
-  }
-
-  #entries(from: WriterOrigin, batch: BatchLike, options?: WriteOptions): NewEntry[] {
-    return batch.map(item => {
-      if ('type' in item) return this.#entry(from, item, options)
-      const { chunk, lane, ...own } = item satisfies Said
-      return this.#entry(lane?.origin ?? from, chunk, { ...options, ...own })
-    })
-  }
-
-  #touch(entries: readonly NewEntry[]): void {
-    for (const { origin, chunk } of entries) this.#drafts.touch(origin as WriterOrigin, chunk)
-  }
-
-  /** An entry, in as many pieces as it takes where a delta is longer than an entry may be. */
-  #pieces(entry: NewEntry): NewEntry[] {
-    const delta = deltaOf(entry.chunk)
-    const room = Math.floor((this.#settings.maxEntryBytes - OVERHEAD_BYTES) / 6)
-    if (delta === undefined || delta.length <= room) return [entry]
-    const pieces: NewEntry[] = []
-    for (let from = 0; from < delta.length; ) {
-      let to = from + room
-      // No piece ends inside a character.
-      if (to < delta.length && isHighSurrogate(delta.charCodeAt(to - 1))) to--
-      pieces.push({ ...entry, chunk: { ...entry.chunk, delta: delta.slice(from, to) } as Chunk })
-      from = to
-    }
-    return pieces
-  }
-
-  /** A slot of the queue; throws `too-large` before anything of it is sent (law 6). */
-  #slot(entries: readonly NewEntry[], write?: Chunk): Slot {
-    const { maxEntryBytes, blobBytes, store } = this.#settings
-    const slim = entries.map(entry => extract(entry, blobBytes))
-    let bytes = 0
-    for (const { entry } of slim) {
-      const size = sizeOf(entry)
-      if (size > maxEntryBytes) {
-        const found = `${size} bytes, at most ${maxEntryBytes} fit`
-        throw new LogError('too-large', `chunk ${entry.chunk.type}: ${found}; say it in pieces or keep it elsewhere`)
-      }
-      bytes += size
-    }
-    if (bytes > store.maxBatchBytes) {
-      throw new LogError('too-large', `a batch of ${bytes} bytes: at most ${store.maxBatchBytes} fit`)
-    }
-    return {
-      entries: slim.map(({ entry }) => entry),
-      blobs: slim.flatMap(({ blob }) => blob ?? []),
-      bytes,
-      isDelta: write !== undefined && deltaOf(write) !== undefined,
-      isWord: write !== undefined && isWord(write),
-      flight: new Flight(),
-    }
-  }
 }
 
-/** A write under way. */
-class Waiting implements Write {
-  readonly #flight: Flight
-  readonly #room: Promise<void> | undefined
+const begins = (entries: readonly NewEntry[]): boolean => entries.some(({ chunk }) => BEGINS.has(chunk.type))
 
-  constructor(flight: Flight, room: Promise<void> | undefined) {
-    this.#flight = flight
-    this.#room = room
-  }
-
-  get appended(): Promise<Written> {
-    return this.#flight.promise
-  }
-
-  // biome-ignore lint/suspicious/noThenProperty: awaiting a write is its meaning, and a promise for each delta would cost more than the delta
-  then<A = void, B = never>(
-    done?: ((value: undefined) => A | PromiseLike<A>) | null,
-    failed?: ((reason: unknown) => B | PromiseLike<B>) | null,
-  ): Promise<A | B> {
-    return (this.#room ?? Promise.resolve()).then(done as () => A | PromiseLike<A>, failed)
-  }
-}
+const closed = (): LogError => new LogError('closed', 'the writer was closed: make another one')
 
 function check(ticket: Ticket, entries: readonly NewEntry[]): void {
   const problem = problemOf(ticket, entries)
   if (problem !== undefined) throw new LogError('refused', problem)
-}
-
-function accepted(result: AppendResult): Accepted {
-  if ('first' in result) return result
-  throw new LogError(result.outcome, `the append was answered with ${result.outcome}`)
 }
 
 function failure(outcome: 'fenced' | 'regressed', streamId: string): LogError {
@@ -451,18 +368,3 @@ function failure(outcome: 'fenced' | 'regressed', streamId: string): LogError {
     `the log ${streamId} lost entries that were acknowledged: claim it again and read it`,
   )
 }
-
-/** The bytes of an entry, or a bound above them where that is cheap and small. */
-function sizeOf(entry: NewEntry): number {
-  const delta = deltaOf(entry.chunk)
-  if (delta !== undefined && delta.length < 1024 && !('providerMetadata' in entry.chunk)) {
-    return delta.length * 3 + OVERHEAD_BYTES
-  }
-  const text = JSON.stringify(entry)
-  return Buffer.byteLength(text)
-}
-
-const pickDefined = <T extends object>(fields: T): Partial<T> =>
-  Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as Partial<T>
-
-const isHighSurrogate = (code: number): boolean => code >= 0xd800 && code <= 0xdbff

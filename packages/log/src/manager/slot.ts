@@ -1,0 +1,161 @@
+// What a writer appends, made ready to wait in its queue: checked, measured, with large values taken out and long deltas in pieces.
+
+import { type Chunk, checkChunk, type WriterOrigin } from '@millrace/protocol'
+import type { NewEntry } from '../entry.ts'
+import { LogError } from '../error.ts'
+import { extract, type NewBlob } from './blobs.ts'
+import type { Draft } from './drafts.ts'
+import { Flight } from './flight.ts'
+import type { BatchLike, Committed, Said, WriteOptions, Written } from './lane.ts'
+
+interface Load {
+  readonly entries: readonly NewEntry[]
+  readonly blobs: readonly NewBlob[]
+  readonly bytes: number
+}
+
+/** One write. */
+export interface WriteSlot extends Load {
+  /** A delta may wait for others and be merged with them. */
+  readonly isDelta: boolean
+  readonly isBatch: false
+  /** What it is part of, if it is a word; it goes with that where that is discarded. */
+  draft?: Draft | undefined
+  readonly flight: Flight<Written>
+}
+
+/** A batch that goes out whole. */
+export interface BatchSlot extends Load {
+  readonly isDelta: false
+  readonly isBatch: true
+  readonly draft?: undefined
+  readonly flight: Flight<Committed>
+}
+
+export type Slot = WriteSlot | BatchSlot
+
+/** How large things may be. */
+export interface Bounds {
+  readonly maxEntryBytes: number
+  readonly maxBatchBytes: number
+  readonly blobBytes: number
+}
+
+/** The least that an entry must be allowed, so that anything can be said at all. */
+export const MIN_ENTRY_BYTES = 4096
+/** What an entry takes beside its delta and its names, at most. */
+const OVERHEAD_BYTES = 256
+/** The most bytes that a character of a text may take in JSON: an escaped one. */
+const CHARACTER_BYTES = 6
+/** From this length on a delta is measured instead of bounded. */
+const LONG = 1024
+
+/** An entry of a lane; throws where the chunk is none. */
+export function entryOf(from: WriterOrigin, chunk: Chunk, options: WriteOptions = {}): NewEntry {
+  const problem = checkChunk(chunk)
+  if (problem !== undefined) throw new LogError('invalid', `chunk${problem}`)
+  const { step, node, model, internal } = options
+  const isAsLane = step === undefined && node === undefined && model === undefined
+  const origin = isAsLane ? from : { ...from, ...pickDefined({ step, node, model }) }
+  return internal ? { origin, chunk, internal } : { origin, chunk }
+}
+
+/** The entries of a batch, each on its own lane. */
+export function entriesOf(from: WriterOrigin, batch: BatchLike, options?: WriteOptions): NewEntry[] {
+  return batch.map(item => {
+    if ('type' in item) return entryOf(from, item, options)
+    const { chunk, lane, ...own } = item satisfies Said
+    return entryOf(lane?.origin ?? from, chunk, { ...options, ...own })
+  })
+}
+
+/** The slots of one write: several where a delta is longer than an entry may be. Throws `too-large` before anything is sent (law 6). */
+export function writeSlots(entry: NewEntry, bounds: Bounds): WriteSlot[] {
+  const isDelta = deltaOf(entry.chunk) !== undefined
+  return pieces(entry, bounds).map(piece => {
+    return { ...load([piece], bounds), isDelta, isBatch: false, flight: new Flight() }
+  })
+}
+
+/** The slot of a batch. Throws `too-large` before anything is sent (law 6). */
+export function batchSlot(entries: readonly NewEntry[], bounds: Bounds): BatchSlot {
+  return { ...load(entries, bounds), isDelta: false, isBatch: true, flight: new Flight() }
+}
+
+function load(entries: readonly NewEntry[], { maxEntryBytes, maxBatchBytes, blobBytes }: Bounds): Load {
+  const slim = entries.map(entry => extract(entry, blobBytes))
+  let bytes = 0
+  for (const { entry } of slim) {
+    const size = sizeOf(entry)
+    if (size > maxEntryBytes) {
+      const found = `${size} bytes, at most ${maxEntryBytes} fit`
+      throw new LogError('too-large', `chunk ${entry.chunk.type}: ${found}; say it in pieces or keep it elsewhere`)
+    }
+    bytes += size
+  }
+  if (bytes > maxBatchBytes) {
+    throw new LogError('too-large', `a batch of ${bytes} bytes: at most ${maxBatchBytes} fit`)
+  }
+  return { entries: slim.map(({ entry }) => entry), blobs: slim.flatMap(({ blob }) => blob ?? []), bytes }
+}
+
+/** An entry, in as many pieces as it takes where a delta is longer than an entry may be. */
+function pieces(entry: NewEntry, { maxEntryBytes }: Bounds): NewEntry[] {
+  const delta = deltaOf(entry.chunk)
+  if (delta === undefined || delta.length <= LONG) return [entry]
+  const beside = sizeOf({ ...entry, chunk: { ...entry.chunk, delta: '' } as Chunk })
+  const room = Math.floor((maxEntryBytes - beside) / CHARACTER_BYTES)
+  // What stands beside the delta is too large itself: so is each piece.
+  if (room < 2 || delta.length <= room) return [entry]
+  const found: NewEntry[] = []
+  for (let from = 0; from < delta.length; ) {
+    let to = from + room
+    // No piece ends inside a character.
+    if (to < delta.length && isHighSurrogate(delta.charCodeAt(to - 1))) to--
+    found.push({ ...entry, chunk: { ...entry.chunk, delta: delta.slice(from, to) } as Chunk })
+    from = to
+  }
+  return found
+}
+
+/** What a chunk adds to a part, if it is a delta of text. */
+function deltaOf(chunk: Chunk): string | undefined {
+  switch (chunk.type) {
+    case 'text-delta':
+    case 'reasoning-delta':
+    case 'tool-input-delta':
+      return chunk.delta
+    case 'structured-data':
+      return chunk.kind === 'text-delta' ? chunk.delta : undefined
+    default:
+      return undefined
+  }
+}
+
+/** The bytes of an entry, or a bound above them where that is cheap and small. */
+function sizeOf(entry: NewEntry): number {
+  const { chunk, origin } = entry
+  const { delta, id, toolCallId } = chunk as { delta?: unknown; id?: string; toolCallId?: string }
+  const isPlain = chunk.type.endsWith('-delta') && !('providerMetadata' in chunk)
+  if (isPlain && typeof delta === 'string' && delta.length < LONG && deltaOf(chunk) !== undefined) {
+    const { runId, lane, agentId, agentType, node = '', model = '' } = origin as WriterOrigin
+    const names = runId.length + lane.length + agentId.length + agentType.length + node.length + model.length
+    return (delta.length + names + (id ?? toolCallId ?? '').length) * CHARACTER_BYTES + OVERHEAD_BYTES
+  }
+  return Buffer.byteLength(textOf(entry))
+}
+
+function textOf(entry: NewEntry): string {
+  try {
+    return JSON.stringify(entry)
+  } catch (error) {
+    throw new LogError('invalid', `chunk ${entry.chunk.type}: expected JSON, found a cycle or a BigInt`, {
+      cause: error,
+    })
+  }
+}
+
+const pickDefined = <T extends object>(fields: T): Partial<T> =>
+  Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as Partial<T>
+
+const isHighSurrogate = (code: number): boolean => code >= 0xd800 && code <= 0xdbff
