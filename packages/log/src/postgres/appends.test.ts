@@ -13,7 +13,7 @@ describe('appends to many logs at once', () => {
   let prefix: string
   let count = 0
   const ends: (() => Promise<unknown>)[] = []
-  // One lane and two connections more, so that what comes while the first append is held up goes out together.
+  // One slot and two connections more, so that what comes while the first append is held up goes out together.
   const open = (url = running.url) => {
     const opened = postgresStore({ url, poolSize: 3 })
     ends.push(() => opened.close())

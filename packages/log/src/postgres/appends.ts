@@ -2,7 +2,7 @@ import type { Database } from './database.ts'
 import { isUndone } from './failure.ts'
 
 const PARAMETERS = 9
-/** One connection of so many is a lane: more would cost the server more commits for the same appends. */
+/** One connection of so many is a slot: more would cost the server more commits for the same appends. */
 const POOL_SHARE = 3
 const MAX_APPENDS = 32
 const MAX_CHARACTERS = 1024 * 1024
@@ -18,13 +18,13 @@ interface Waiting {
 }
 
 /**
- * The plain appends of writers on their way. As long as a lane is free each goes out at once, in a transaction of its own; those that come while
- * all lanes are taken go out together when the next is free, in one. So many logs at once cost the server few commits, and leave most of the
+ * The plain appends of writers on their way. As long as a slot is free each goes out at once, in a transaction of its own; those that come while
+ * all slots are taken go out together when the next is free, in one. So many logs at once cost the server few commits, and leave most of the
  * pool to everybody else.
  */
 export class Appends {
   readonly #database: Database
-  readonly #lanes: number
+  readonly #slots: number
   readonly #append: string
   readonly #texts: string[] = []
   readonly #waiting: Waiting[] = []
@@ -33,7 +33,7 @@ export class Appends {
   /** `append` is the call of the function, with its parameters left out. */
   constructor(database: Database, append: string) {
     this.#database = database
-    this.#lanes = Math.ceil(database.poolSize / POOL_SHARE)
+    this.#slots = Math.ceil(database.poolSize / POOL_SHARE)
     this.#append = append
   }
 
@@ -48,7 +48,7 @@ export class Appends {
   }
 
   #next(): void {
-    if (this.#taken === this.#lanes || this.#waiting.length === 0) return
+    if (this.#taken === this.#slots || this.#waiting.length === 0) return
     this.#taken++
     this.#send(this.#take()).finally(() => {
       this.#taken--
@@ -97,9 +97,9 @@ export class Appends {
 
   /** So many calls of the function, side by side. */
   #calls(count: number): string {
-    const places = Array.from({ length: PARAMETERS }, (_, i) => i)
     this.#texts[count] ??= Array.from({ length: count }, (_, call) => {
-      return `${this.#append}(${places.map(place => `$${call * PARAMETERS + place + 1}`).join(', ')})`
+      const places = Array.from({ length: PARAMETERS }, (_, place) => `$${call * PARAMETERS + place + 1}`)
+      return `${this.#append}(${places.join(', ')})`
     }).join(', ')
     return this.#texts[count]
   }

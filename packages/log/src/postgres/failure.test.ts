@@ -1,6 +1,6 @@
 import pg from 'pg'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { proxy } from '../../../../scripts/faults/proxy.ts'
+import { type FaultProxy, proxy } from '../../../../scripts/faults/proxy.ts'
 import { guest, Writer } from '../contract/writer.ts'
 import type { LogStore } from '../store.ts'
 import { type PostgresOptions, postgresStore } from './index.ts'
@@ -63,6 +63,13 @@ describe('trouble with the connection to Postgres', () => {
     return open({ url: running.url.replace('postgres@', `${role}@`) })
   }
 
+  /** A store by way of a proxy, with one connection that is made and at rest: it has told nobody of anything yet. */
+  const through = async (faulty: FaultProxy, options: Partial<PostgresOptions> = {}) => {
+    const store = open({ url: faulty.url(running.url), poolSize: 1, ...options })
+    await store.find(streamId, 'none')
+    return store
+  }
+
   it('law 5: a backend that is ended in the midst of an append is told as unavailable, and the append can be sent again', async () => {
     const store = open()
     const writer = await claimed(store)
@@ -86,11 +93,11 @@ describe('trouble with the connection to Postgres', () => {
   it('law 5: an append whose answer was lost is a duplicate with its sequences when it is sent again', async () => {
     const faulty = await proxy(running.url)
     ends.push(() => faulty.stop())
-    const store = open({ url: faulty.url(running.url), poolSize: 1 })
-    const writer = await claimed(store)
+    const writer = await claimed(open())
     await writer.append(batch)
+    const store = await through(faulty)
     faulty.stall('down')
-    const lost = writer.append(batch)
+    const lost = store.append(streamId, batch, writer.by)
     lost.catch(() => {})
     await until(async () => (await headOf()) === '4')
     faulty.cut()
@@ -102,10 +109,10 @@ describe('trouble with the connection to Postgres', () => {
   it('an answer that does not come in time is told as unavailable, and the store goes on', async () => {
     const faulty = await proxy(running.url)
     ends.push(() => faulty.stop())
-    const store = open({ url: faulty.url(running.url), poolSize: 1, timeout: 300 })
-    const writer = await claimed(store)
+    const writer = await claimed(open())
+    const store = await through(faulty, { timeout: 300 })
     faulty.stall('down')
-    await expect(writer.append(batch)).rejects.toMatchObject({
+    await expect(store.append(streamId, batch, writer.by)).rejects.toMatchObject({
       code: 'unavailable',
       message: expect.stringMatching(/no answer came in time: it may have happened or not/),
     })
@@ -201,6 +208,8 @@ describe('trouble with the connection to Postgres', () => {
     await store.create(streamId, null)
     const call = store.append(streamId, { body: '["\0"]', count: 1 }, guest())
     await expect(call).rejects.toMatchObject({ name: 'LogError', code: 'invalid' })
+    const none = store.append(streamId, { body: '[]', count: 0 }, guest())
+    await expect(none).rejects.toMatchObject({ name: 'LogError', code: 'invalid' })
     const fraction = store.read(streamId, { sequence: 0.5 }, HEAD_ONLY)
     await expect(fraction).rejects.toMatchObject({ name: 'LogError', code: 'invalid' })
     for (const after of [

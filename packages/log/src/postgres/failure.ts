@@ -4,6 +4,7 @@ import { LogError } from '../error.ts'
 const ADVICE: Record<string, string> = {
   '08': 'the connection broke: it may have happened or not; try again',
   '22': 'a value does not fit: check the call',
+  '23': 'a value does not fit: check the call',
   '25006': 'this server is a read-only replica: give the address of the primary',
   '28': 'the server refuses this user: check the name, the password and pg_hba.conf',
   '3D000': 'create this database or name another',
@@ -35,7 +36,7 @@ const CONNECTING = new Set([
 export const isConflict = (error: unknown): boolean => ['40001', '40P01'].includes(codeOf(error) ?? '')
 
 /** Whether the statement surely did not happen, for a reason that may lie in a part of it: a value, a lock, a conflict. */
-export const isUndone = (error: unknown): boolean => /^(22|40|55P03)/.test(codeOf(error) ?? '')
+export const isUndone = (error: unknown): boolean => /^(2[23]|40|55P03)/.test(codeOf(error) ?? '')
 
 /** Whether the schema or its tables and functions are not there. */
 export const isMissing = (error: unknown): boolean => ['3F000', '42P01', '42883'].includes(codeOf(error) ?? '')
@@ -44,7 +45,7 @@ export const isMissing = (error: unknown): boolean => ['3F000', '42P01', '42883'
 export function failureOf(error: unknown, what: string, place: string): LogError {
   if (error instanceof LogError) return error
   const code = codeOf(error)
-  const kind = code?.startsWith('22') ? 'invalid' : 'unavailable'
+  const kind = /^2[23]/.test(code ?? '') ? 'invalid' : 'unavailable'
   return new LogError(kind, `postgres ${place}: ${what}: ${adviceOf(error, code)} (${messageOf(error)})`, {
     cause: error,
   })

@@ -12,7 +12,8 @@ export interface Server extends Service {
 }
 
 export async function server(): Promise<Server> {
-  const service = await postgres()
+  // Only a power cut loses by it, and none of the tests cuts the power.
+  const service = await postgres({ settings: { fsync: 'off' } })
   const session = async () => {
     const client = new pg.Client({ connectionString: service.url, application_name: 'operator' })
     client.on('error', () => {})

@@ -95,11 +95,12 @@ describe('the Postgres store', () => {
   it('makes an append in one round trip', async () => {
     const between = await proxy(running.url)
     ends.push(() => between.stop())
+    const writer = await claimed(open(), 'trips')
     const store = open({ url: between.url(running.url), poolSize: 1 })
-    const writer = await claimed(store, 'trips')
+    await store.find('trips', 'none')
     // It must happen while no answer comes back: who sends in turns would wait for the first.
     between.stall('down')
-    const append = writer.append(batch)
+    const append = store.append('trips', batch, writer.by)
     await until(
       async () => (await running.sql(`select head from millrace.streams where key = 'trips'`))[0]?.[0] === '1',
     )

@@ -44,7 +44,8 @@ create table ${schema}.batches (
   at bigint not null,
   mark text not null,
   body text not null,
-  primary key (stream, last)
+  primary key (stream, last),
+  check (first <= last)
 );
 create table ${schema}.keys (
   stream bigint not null,
