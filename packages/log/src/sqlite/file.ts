@@ -24,7 +24,7 @@ export class LogFile {
     try {
       db.exec(`PRAGMA busy_timeout = ${busyTimeout}`)
       const schema = checkSchema(db)
-      db.exec('PRAGMA journal_mode = WAL')
+      db.exec('PRAGMA page_size = 4096; PRAGMA journal_mode = WAL')
       // Checkpoints are run by the worker, so that no append pays for one. A full flush is what macOS calls an fsync that reaches the disk.
       db.exec(`PRAGMA wal_autocheckpoint = 0; PRAGMA synchronous = ${durability}; PRAGMA fullfsync = ON`)
       if (maxPages !== undefined) db.exec(`PRAGMA max_page_count = ${maxPages}`)

@@ -25,6 +25,7 @@ import { readPlace, START } from './list.ts'
 import { Runner } from './runner.ts'
 import { MAX_SEQUENCE } from './schema.ts'
 import { Watchers } from './watchers.ts'
+import { isLight } from './weight.ts'
 
 // A batch is written under the file's one lock and read whole: eight mebibytes hold others up for some tens of milliseconds at most, and fit a
 // few times over into what a page of a reader may cost.
@@ -151,13 +152,14 @@ class SqliteStore implements LogStore {
 
   async trim(streamId: string, floor: number): Promise<void> {
     checkNames({ streamId })
-    const rose = await this.#runner.write('trim', { streamId, bytes: 0, isLong: true }, streamId, floor)
+    const load = { streamId, bytes: 0, isLong: this.#isHeavy(streamId) }
+    const rose = await this.#runner.write('trim', load, streamId, floor)
     if (rose) this.#watchers.changed(streamId)
   }
 
   async fork(source: string, at: number, target: string, fork: Fork): Promise<ForkResult> {
     checkNames({ source, target, principal: fork.principal, program: fork.ticket.due.program })
-    const load = { streamId: target, bytes: fork.closing?.batch.body.length ?? 0, isLong: true }
+    const load = { streamId: target, bytes: fork.closing?.batch.body.length ?? 0, isLong: this.#isHeavy(source) }
     const result = await this.#runner.write('fork', load, source, at, target, fork)
     if (result === 'forked') this.#watchers.changed(target)
     return result
@@ -170,7 +172,8 @@ class SqliteStore implements LogStore {
 
   async remove(streamId: string, ifVersion?: string): Promise<boolean> {
     checkNames({ streamId })
-    const removed = await this.#runner.write('remove', { streamId, bytes: 0, isLong: true }, streamId, ifVersion)
+    const load = { streamId, bytes: 0, isLong: this.#isHeavy(streamId) }
+    const removed = await this.#runner.write('remove', load, streamId, ifVersion)
     if (removed) this.#watchers.changed(streamId)
     return removed
   }
@@ -184,6 +187,10 @@ class SqliteStore implements LogStore {
   async close(): Promise<void> {
     this.#watchers.close()
     await this.#runner.close()
+  }
+
+  #isHeavy(streamId: string): boolean {
+    return this.#runner.peek(file => isLight(file, streamId)) !== true
   }
 }
 

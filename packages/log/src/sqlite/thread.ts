@@ -10,7 +10,13 @@ export interface CallRequest {
   readonly call: Call
 }
 
-export type Request = CallRequest | { readonly kind: 'checkpoint' | 'close' }
+export interface CheckpointRequest {
+  readonly kind: 'checkpoint'
+  readonly id: number
+  readonly isFull: boolean
+}
+
+export type Request = CallRequest | CheckpointRequest | { readonly kind: 'close' }
 
 export type Answer =
   | { readonly id: number; readonly result: unknown }
@@ -30,6 +36,7 @@ export class Thread {
   readonly #waiting = new Map<number, Waiting>()
   #worker: Worker | undefined
   #ids = 0
+  #isClosing = false
 
   constructor(options: FileOptions) {
     this.#options = options
@@ -37,27 +44,22 @@ export class Thread {
 
   /** Does a call in the worker, after those before it. */
   call<N extends Name>(call: Call<N>): Promise<Result<N>> {
-    const worker = this.#start()
-    if (this.#waiting.size === 0) worker.ref()
-    const id = ++this.#ids
-    return new Promise((resolve, reject) => {
-      this.#waiting.set(id, { resolve: resolve as (result: unknown) => void, reject })
-      this.#post(worker, { kind: 'call', id, call })
-    })
+    return this.#ask<Result<N>>(id => ({ kind: 'call', id, call }))
   }
 
-  /** Has the write-ahead log brought into the file, sometime. */
-  checkpoint(): void {
-    this.#post(this.#start(), { kind: 'checkpoint' })
+  /** Brings the write-ahead log into the file: what is there now, or, `isFull`, all of it while nobody can write. */
+  checkpoint(isFull: boolean): Promise<void> {
+    return this.#ask<void>(id => ({ kind: 'checkpoint', id, isFull }))
   }
 
   /** Ends the worker after all that was asked of it. */
   async close(): Promise<void> {
     const worker = this.#worker
     if (worker === undefined) return
+    this.#isClosing = true
     worker.ref()
     const ended = new Promise(resolve => worker.once('exit', resolve))
-    this.#post(worker, { kind: 'close' })
+    worker.postMessage({ kind: 'close' } satisfies Request)
     await ended
   }
 
@@ -73,8 +75,14 @@ export class Thread {
     return worker
   }
 
-  #post(worker: Worker, request: Request): void {
-    worker.postMessage(request)
+  #ask<T>(request: (id: number) => Request): Promise<T> {
+    const worker = this.#start()
+    if (this.#waiting.size === 0) worker.ref()
+    const id = ++this.#ids
+    return new Promise((resolve, reject) => {
+      this.#waiting.set(id, { resolve: resolve as (result: unknown) => void, reject })
+      worker.postMessage(request(id))
+    })
   }
 
   #settle(answers: readonly Answer[]): void {
@@ -84,7 +92,7 @@ export class Thread {
       if ('failure' in answer) waiting?.reject(unpackFailure(answer.failure))
       else waiting?.resolve(answer.result)
     }
-    if (this.#waiting.size === 0) this.#worker?.unref()
+    if (this.#waiting.size === 0 && !this.#isClosing) this.#worker?.unref()
   }
 
   /** What waited for a worker that is gone may have happened or not; the next call gets a new one. */

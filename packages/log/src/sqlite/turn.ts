@@ -2,14 +2,14 @@
 const LONGEST = 4
 
 /**
- * The present turn of the event loop. A call that is done at once is answered within it, so that a caller who makes one after another would
- * keep everybody else waiting: timers, sockets, and the answers of the worker.
+ * The present turn of the event loop. What is done at once is answered within it, so that who makes one call after another would keep
+ * everybody else waiting: timers, sockets, and the answers of the worker.
  */
 export class Turn {
   #began: number | undefined
 
-  /** Waits for the next turn if this one has lasted long; undefined if there is nothing to wait for. */
-  pause(): Promise<void> | undefined {
+  /** Whether this turn has lasted long; the first time that this is asked is taken for its beginning. */
+  get isLong(): boolean {
     const now = performance.now()
     if (this.#began === undefined) {
       this.#began = now
@@ -17,7 +17,11 @@ export class Turn {
         this.#began = undefined
       })
     }
-    if (now - this.#began < LONGEST) return undefined
+    return now - this.#began > LONGEST
+  }
+
+  /** Waits for the next turn. */
+  next(): Promise<void> {
     return new Promise(resolve => setImmediate(resolve))
   }
 }

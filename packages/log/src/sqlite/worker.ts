@@ -5,7 +5,7 @@ import { parentPort, receiveMessageOnPort, workerData } from 'node:worker_thread
 import { isBusy, packFailure } from './failure.ts'
 import { type FileOptions, LogFile } from './file.ts'
 import { isWrite, perform } from './operations.ts'
-import type { Answer, CallRequest, Request } from './thread.ts'
+import type { Answer, CallRequest, CheckpointRequest, Request } from './thread.ts'
 
 /** For how long a call waits for another process that has the file locked, in milliseconds. */
 const BUSY_TIMEOUT = 5000
@@ -13,8 +13,8 @@ const BUSY_TIMEOUT = 5000
 const OPEN_PAUSE = 10
 /** How many calls share a transaction at most, so that other processes get the lock in between. */
 const GROUP = 256
-/** The pages of a write-ahead log that has grown too long, because it never came to rest: then appends wait until it is brought in. */
-const LONG_WAL = 16_384
+/** For how long a checkpoint waits for readers, in milliseconds. */
+const CHECKPOINT_TIMEOUT = 20
 
 const port = parentPort as NonNullable<typeof parentPort>
 const options = workerData as FileOptions
@@ -24,10 +24,9 @@ port.on('message', (first: Request) => {
   const requests = [first, ...received(GROUP - 1)]
   const calls = requests.filter(request => request.kind === 'call')
   if (calls.length > 0) port.postMessage(answersTo(calls))
-  if (requests.some(({ kind }) => kind === 'checkpoint')) checkpoint()
-  if (requests.some(({ kind }) => kind === 'close')) {
-    file?.close()
-    port.close()
+  for (const request of requests) {
+    if (request.kind === 'checkpoint') port.postMessage([checkpointed(request)])
+    else if (request.kind === 'close') end()
   }
 })
 
@@ -52,6 +51,20 @@ function answersTo(calls: readonly CallRequest[]): Answer[] {
   }
 }
 
+function checkpointed({ id, isFull }: CheckpointRequest): Answer {
+  try {
+    checkpoint(isFull)
+    return { id, result: undefined }
+  } catch (error) {
+    return { id, failure: packFailure(error) }
+  }
+}
+
+function end(): void {
+  file?.close()
+  port.close()
+}
+
 function openFile(): LogFile {
   const end = performance.now() + BUSY_TIMEOUT
   while (file === undefined) {
@@ -65,10 +78,10 @@ function openFile(): LogFile {
   return file
 }
 
-/** Brings the write-ahead log into the file. A failure is of no consequence: nothing is lost, and there will be a next time. */
-function checkpoint(): void {
-  try {
-    const [, pages] = openFile().row<[number, number]>('PRAGMA wal_checkpoint(PASSIVE)') ?? [0, 0]
-    if (pages > LONG_WAL) openFile().row('PRAGMA wal_checkpoint(FULL)')
-  } catch {}
+function checkpoint(isFull: boolean): void {
+  const open = openFile()
+  // Somebody else who reads for long must not hold up those who write.
+  open.row(`PRAGMA busy_timeout = ${CHECKPOINT_TIMEOUT}`)
+  open.row(`PRAGMA wal_checkpoint(${isFull ? 'FULL' : 'PASSIVE'})`)
+  open.row(`PRAGMA busy_timeout = ${BUSY_TIMEOUT}`)
 }
