@@ -127,6 +127,8 @@ export const order: readonly Case[] = [
     for (const _ of Array(ROUNDS)) await Promise.all(handles.map(each => each.append(streamId, batch('x'), guest())))
     const { batches, clock } = await trial.page(store, streamId)
     neverBack([before, ...batches.map(({ timestamp }) => timestamp), clock])
+    const result = await store.append(streamId, batch('x'), guest())
+    neverBack([clock, 'clock' in result ? result.clock : Number.NaN, (await trial.head(store, streamId)).clock])
   }),
 
   define(
@@ -189,5 +191,6 @@ function gapFree(batches: readonly StoredBatch[], head: number): void {
 }
 
 function neverBack(times: readonly number[]): void {
-  for (const [i, time] of times.entries()) holds(i === 0 || time >= (times[i - 1] as number), 'time goes on', times)
+  for (const [i, time] of times.entries())
+    holds(i === 0 ? time > 0 : time >= (times[i - 1] as number), 'time goes on', times)
 }

@@ -59,6 +59,36 @@ export const removal: readonly Case[] = [
     }
   }),
 
+  define('interface', 'remove: an append at the same time leaves nothing behind', async trial => {
+    const [store, other] = (await trial.opened(2)) as [LogStore, LogStore]
+    const principal = trial.name('ann')
+    const program = trial.name('program')
+    for (let round = 0; round < 8; round++) {
+      const streamId = await trial.log(store, 'log', principal)
+      const { version } = await trial.head(store, streamId)
+      const due = move(version, 's', { at: 'now', program })
+      const appends = [
+        () => other.append(streamId, batch('x'), guest('key'), due),
+        () => other.putBlob(streamId, 'hash', new Uint8Array([1])),
+        () => other.putSnapshot(streamId, { sequence: 0, mark: '0', version: 1, body: '{}' }, 1),
+        () => other.claim(streamId, 'me', LONG, false),
+      ]
+      const calls: (() => Promise<unknown>)[] = [...appends]
+      calls.splice(round % 5, 0, () => store.remove(streamId))
+      await Promise.all(calls.map(call => call()))
+      same(await store.read(streamId, { sequence: 0 }, { batches: 9, bytes: 999 }), undefined, 'read after the removal')
+      same((await store.list(principal, 9)).streams, [], 'list after the removal')
+      same((await store.due([program], 10_000)).includes(streamId), false, 'whether it is due after the removal')
+      await store.create(streamId, null)
+      const { head, ticket, lease, batches } = await trial.page(store, streamId)
+      same({ head, ticket, lease, batches }, { head: 0, ticket: '', lease: null, batches: [] }, 'the log, made again')
+      same(await store.find(streamId, 'key'), undefined, 'the key')
+      same(await store.getBlob(streamId, 'hash'), undefined, 'the blob')
+      same(await store.getSnapshot(streamId, 9), undefined, 'the snapshot')
+      await store.remove(streamId)
+    }
+  }),
+
   define(2, 'remove: a log made again under its name is another', async trial => {
     const { store, streamId, writer } = await sceneOf(trial)
     const before = await trial.page(store, streamId)

@@ -66,6 +66,35 @@ export const trimming: readonly Case[] = [
     same((await trial.page(store, streamId, at(6))).batches.map(range), ['7..7', '8..8'], 'the batches')
   }),
 
+  define(2, 'trim: a reader beside it gets every entry, or is told that it cannot', async trial => {
+    const [store, other] = (await trial.opened(2)) as [LogStore, LogStore]
+    const streamId = await trial.log(store)
+    const writer = await trial.writer(store, streamId)
+    for (let i = 0; i < 30; i++) await writer.append(batch(`${i}`, `${i}'`))
+    let trimming = true
+    const trim = async () => {
+      for (let floor = 1; floor < 60; floor += 3) await other.trim(streamId, floor)
+      trimming = false
+    }
+    const look = async () => {
+      const { incarnation } = writer.lastAcked
+      let cursor: Cursor = { sequence: 0, incarnation, epoch: '0' }
+      while (trimming) {
+        const { truncated, floor, batches } = await trial.page(store, streamId, cursor, { batches: 3, bytes: 1000 })
+        const { sequence } = cursor
+        same(truncated, sequence < floor ? 'below-floor' : null, `a cursor at ${sequence} with the floor ${floor}`)
+        if (truncated === null && sequence < 60) {
+          const [first] = batches
+          const next = first !== undefined && first.first <= sequence + 1 && first.last > sequence
+          same(next, true, `whether the entry after ${sequence} is among ${batches.map(range).join(' ')}`)
+        }
+        const to = truncated === null ? (batches.at(-1)?.last ?? 60) : floor
+        cursor = { sequence: to, incarnation, epoch: writer.epoch }
+      }
+    }
+    await Promise.all([trim(), look()])
+  }),
+
   define(5, 'trim: keys go with their entries, but for those that are kept', async trial => {
     const store = await trial.open()
     const streamId = await trial.log(store)
