@@ -13,7 +13,7 @@ const LEASE_MS = 600_000
 
 /** So many logs, appended to as a store's caller does. */
 export async function storeTarget(backend: Backend, count: number): Promise<Target> {
-  const store = await openStore(backend)
+  const store = await openStore(backend, OWN_FILE)
   const logs = await each(count, () => claimed(store))
   const log = (n: number) => logs[n] as OpenLog
   return {
@@ -41,8 +41,8 @@ export async function storeTarget(backend: Backend, count: number): Promise<Targ
 
 /** So many logs, each with a writer whose run has started: a batch is a commit. */
 export async function writerTarget(backend: Backend, count: number): Promise<FollowedTarget> {
-  const manager = await openManager(backend)
-  const writers = await each(count, async () => startedWriter(manager, await newStream(manager.store)))
+  const manager = await openManager(backend, OWN_FILE)
+  const writers = await each(count, () => startedWriter(manager))
   const writer = (n: number) => writers[n] as Writer
   return {
     async append(n, { chunks }) {
@@ -75,20 +75,23 @@ export async function writerTarget(backend: Backend, count: number): Promise<Fol
   }
 }
 
+/** The name of this process's own file of logs, where they are in one. */
+export const OWN_FILE = `ours-${randomUUID()}.db`
+
 /** A store of ours, one for a process, on what the benchmark needs. */
-const openStore = opened(async (backend: Backend): Promise<LogStore> => {
-  const store = await made(backend)
+const openStore = opened(async (backend: Backend, file: string): Promise<LogStore> => {
+  const store = await made(backend, file)
   atEnd(() => store.close())
   return store
 })
 
-async function made(backend: Backend): Promise<LogStore> {
+async function made(backend: Backend, file: string): Promise<LogStore> {
   switch (backend) {
     case 'memory':
       return (await import('@millrace/log')).memoryStore()
     case 'sqlite': {
       const { sqliteStore } = await import('@millrace/log/sqlite')
-      return sqliteStore({ path: join(serviceUrl('folder'), `ours-${randomUUID()}.db`) })
+      return sqliteStore({ path: join(serviceUrl('folder'), file) })
     }
     case 'redis':
       return (await import('@millrace/log/redis')).redisStore({ url: serviceUrl('redis') })
@@ -99,10 +102,10 @@ async function made(backend: Backend): Promise<LogStore> {
   }
 }
 
-/** A manager over that store, with claims that outlast what is measured. */
-const openManager = opened(async (backend: Backend): Promise<StreamManager> => {
+/** A manager over such a store, with claims that outlast what is measured. */
+export const openManager = opened(async (backend: Backend, file: string): Promise<StreamManager> => {
   const { StreamManager } = await import('@millrace/log')
-  const manager = new StreamManager({ store: await openStore(backend), leaseMs: LEASE_MS })
+  const manager = new StreamManager({ store: await openStore(backend, file), leaseMs: LEASE_MS })
   atEnd(() => manager.close())
   return manager
 })
@@ -124,7 +127,9 @@ async function claimed(store: LogStore): Promise<OpenLog> {
   return { streamId, epoch: claim.epoch, counter: 0, cursor: { sequence: 0, incarnation, epoch: mark } }
 }
 
-async function startedWriter(manager: StreamManager, streamId: string): Promise<Writer> {
+/** The writer of a new log, whose run has started. */
+export async function startedWriter(manager: StreamManager): Promise<Writer> {
+  const streamId = await newStream(manager.store)
   const writer = await manager.createWriter(streamId, { runId: 'run-1', agentType: 'writer', step: 1 })
   await writer.commit([{ type: 'start' }])
   return writer
