@@ -81,7 +81,7 @@ export class Appends {
 
   async #alone({ values, resolve, reject }: Waiting): Promise<void> {
     try {
-      const [[result] = []] = await this.#database.run(`select ${this.#calls(1)}`, values)
+      const [[result] = []] = await this.#database.run(`select ${this.#calls(1)}`, values, true)
       resolve(String(result))
     } catch (error) {
       reject(error)
@@ -91,7 +91,7 @@ export class Appends {
   async #together(group: readonly Waiting[]): Promise<readonly unknown[]> {
     const text = `select set_config('lock_timeout', '${LOCK_MS}', true), ${this.#calls(group.length)}`
     const parameters = group.flatMap(({ values }) => values)
-    const [[, ...results] = []] = await this.#database.run(text, parameters)
+    const [[, ...results] = []] = await this.#database.run(text, parameters, true)
     return results
   }
 

@@ -1,7 +1,8 @@
+import { createHash } from 'node:crypto'
 import { setTimeout as pause } from 'node:timers/promises'
 import pg from 'pg'
 import { LogError } from '../error.ts'
-import { failureOf, isConflict, isMissing } from './failure.ts'
+import { failureOf, isConflict, isMissing, isUnprepared } from './failure.ts'
 import { isCurrent, migrate, type Run } from './migrations.ts'
 
 const MIGRATION_MS = 120_000
@@ -30,6 +31,8 @@ export class Database {
   readonly #timeout: number
   readonly #underWay = new Set<Promise<unknown>>()
   #ready: Promise<void> | undefined
+  /** Whether a connection keeps the statements that were prepared on it, as far as we know. */
+  #keeps = true
   #closed = false
 
   constructor({ config, pool, schema, timeout }: DatabaseOptions) {
@@ -49,8 +52,8 @@ export class Database {
   }
 
   /** Runs one statement, which is a transaction of its own, and gives its rows; `what` is what a failure says was tried. */
-  query(what: string, text: string, values: readonly unknown[] = []): Promise<Rows> {
-    return this.guard(what, () => this.run(text, values))
+  query(what: string, text: string, values: readonly unknown[] = [], often = false): Promise<Rows> {
+    return this.guard(what, () => this.run(text, values, often))
   }
 
   /** Does a piece of work that the end waits for, unless it has come; a failure says what was tried, where, and what to do. */
@@ -68,19 +71,22 @@ export class Database {
     return done
   }
 
-  /** Runs a statement within guarded work. */
-  async run(text: string, values: readonly unknown[]): Promise<Rows> {
+  /** Runs a statement within guarded work; one that runs often may be prepared. */
+  async run(text: string, values: readonly unknown[], often = false): Promise<Rows> {
     this.#ready ??= this.#prepare().catch(error => {
       this.#ready = undefined
       throw error
     })
     await this.#ready
     for (let tries = 1; ; tries++) {
+      const name = often && this.#keeps ? nameOf(text) : undefined
       try {
-        return await send(this.#pool, text, values, this.#timeout)
+        return await send(this.#pool, text, values, this.#timeout, name)
       } catch (error) {
-        if (!isConflict(error) || tries === MAX_TRIES) throw error
-        await pause(Math.random() * RETRY_MS * 2 ** tries)
+        if (tries === MAX_TRIES) throw error
+        if (name !== undefined && isUnprepared(error)) this.#keeps = false
+        else if (isConflict(error)) await pause(Math.random() * RETRY_MS * 2 ** tries)
+        else throw error
       }
     }
   }
@@ -129,14 +135,24 @@ export class Database {
   }
 }
 
-// No statement has a name: a name lives in a session, and behind a transaction pooler the next statement meets another session.
+// Behind a transaction pooler the next statement may meet another session, which knows no statement of that name, or one of another process.
+// The name is the hash of the text: what is found by it is what was meant, and if nothing is, that is told before anything happens.
+const names = new Map<string, string>()
+
+function nameOf(text: string): string {
+  const name = names.get(text) ?? `millrace_${createHash('sha256').update(text).digest('hex').slice(0, 32)}`
+  names.set(text, name)
+  return name
+}
+
 async function send(
   to: pg.Pool | pg.PoolClient,
   text: string,
   values: readonly unknown[],
   timeout: number,
+  name?: string,
 ): Promise<Rows> {
-  const query = { text, values: [...values], rowMode: 'array' as const, query_timeout: timeout }
+  const query = { name, text, values: [...values], rowMode: 'array' as const, query_timeout: timeout }
   const { rows } = await to.query<unknown[]>(query)
   return rows
 }

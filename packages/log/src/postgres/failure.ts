@@ -35,6 +35,9 @@ const CONNECTING = new Set([
 /** Whether the transaction was undone for the sake of another, so that it can be made again. */
 export const isConflict = (error: unknown): boolean => ['40001', '40P01'].includes(codeOf(error) ?? '')
 
+/** Whether a prepared statement was not found where it was looked for, or is no longer good; nothing happened then. */
+export const isUnprepared = (error: unknown): boolean => ['26000', '42P05', '0A000'].includes(codeOf(error) ?? '')
+
 /** Whether the statement surely did not happen, for a reason that may lie in a part of it: a value, a lock, a conflict. */
 export const isUndone = (error: unknown): boolean => /^(2[23]|40|55P03)/.test(codeOf(error) ?? '')
 

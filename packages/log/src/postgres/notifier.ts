@@ -5,7 +5,7 @@ import { tokenOf } from './name.ts'
 // Postgres takes payloads of less than 8000 bytes; a token and its comma are 13.
 const TOKENS_A_PAYLOAD = 600
 // A message costs the server about as much as an append: with one for each, a busy writer would have half of what the server can do.
-const REST_MS = 5
+const REST_MS = 10
 
 /**
  * Tells other processes which logs changed. It speaks after the commit and not within it, because a NOTIFY inside a transaction lets only one

@@ -119,6 +119,32 @@ describe('the Postgres store', () => {
     expect(await store.renew('sessions', writer.epoch, 1000)).toBeDefined()
   })
 
+  it('does without prepared statements where a session does not keep them, or another has made them', async () => {
+    const prepared = 'select name, statement, parameter_types::text[] from pg_prepared_statements'
+    const config = { connectionString: running.url, max: 1 }
+    const [first, second] = [new pg.Pool(config), new pg.Pool(config)]
+    ends.push(
+      () => first.end(),
+      () => second.end(),
+    )
+    const store = open({ pool: first, listen: false } as Partial<PostgresOptions>)
+    const writer = await claimed(store, 'prepared')
+    expect(await writer.append(batch)).toMatchObject({ outcome: 'appended', last: 1 })
+    const { rows } = await first.query<{ name: string; statement: string; parameter_types: string[] }>(prepared)
+    expect(rows.map(({ statement }) => statement).join()).toContain('.append(')
+
+    // As if a pooler gave every statement another session: the names are not there, or are there already.
+    for (const { name, statement, parameter_types } of rows) {
+      await second.query(`prepare "${name}" (${parameter_types.join(', ')}) as ${statement}`)
+    }
+    await first.query('deallocate all')
+    expect(await writer.append(batch)).toMatchObject({ outcome: 'appended', last: 2 })
+    const other = open({ pool: second, listen: false } as Partial<PostgresOptions>)
+    expect((await other.read('prepared', { sequence: 0 }, ALL))?.head).toBe(2)
+    expect(await other.append('prepared', batch, writer.by)).toMatchObject({ outcome: 'appended', last: 3 })
+    expect((await second.query(prepared)).rows).toEqual([])
+  })
+
   it('law 2: waits for the disks of the replicas with `on`, and not with `off`', async () => {
     const sync = open({ synchronousCommit: 'on', timeout: 300 })
     const eager = open({ synchronousCommit: 'off' })

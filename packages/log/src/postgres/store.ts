@@ -120,7 +120,7 @@ export class PostgresStore implements LogStore {
     const { sequence, incarnation, epoch } = after
     const proof = [incarnation, epoch].map(name => (name === undefined ? null : encodeName(name)))
     const values = [keyOf(streamId), sequence, ...proof, whole(limit.batches), whole(limit.bytes)]
-    return pageOf(await this.#database.query('read', this.#sql.read, values))
+    return pageOf(await this.#database.query('read', this.#sql.read, values, true))
   }
 
   async find(streamId: string, key: string): Promise<{ first: number; last: number } | undefined> {
