@@ -2,7 +2,7 @@
 
 import { isGuest, type WriterOrigin } from '@millrace/protocol'
 import { LogError } from '../error.ts'
-import { ticketOf } from '../ticket/ticket.ts'
+import { mustStop, ticketOf } from '../ticket/ticket.ts'
 import type { PastReader } from './past.ts'
 import { Survival } from './survival.ts'
 import type { Writer } from './writer.ts'
@@ -29,8 +29,10 @@ export async function discardDrafts(
   await writer.flush()
   const survival = await survivalOf(past, writer.streamId)
   let count = 0
-  await writer.decide(({ run }) => {
-    const open = run ? survival.openDrafts(run.runId) : []
+  await writer.decide(ticket => {
+    const { run } = ticket
+    // Where the run is to stop, what was shown is kept.
+    const open = run && !mustStop(ticket) ? survival.openDrafts(run.runId) : []
     const cut = open.filter(({ origin, from }) => origin.step > step && from > minSequence)
     count = cut.length
     return cut.map(({ origin }) => {

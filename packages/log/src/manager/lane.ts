@@ -66,7 +66,7 @@ export class Lane {
     return this.#writer.commit(this.origin, batch, options)
   }
 
-  /** Takes this lane's draft back, where the log holds some of it; tells whether it did. */
+  /** Takes this lane's draft back, where the log holds some of it and the run is not to stop; tells whether it did. */
   discard(discard: Discard): Promise<boolean> {
     return this.#writer.discard(this.origin, discard)
   }

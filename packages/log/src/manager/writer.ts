@@ -6,7 +6,7 @@ import type { NewEntry } from '../entry.ts'
 import { LogError } from '../error.ts'
 import type { Accepted, AppendResult, LogStore } from '../store.ts'
 import { problemOf } from '../ticket/legality.ts'
-import { advance, openedBy, type Ticket } from '../ticket/ticket.ts'
+import { advance, mustStop, openedBy, type Ticket } from '../ticket/ticket.ts'
 import { Appender, type Claimed } from './appender.ts'
 import type { NewBlob } from './blobs.ts'
 import { Drafts } from './drafts.ts'
@@ -37,6 +37,7 @@ export interface WriterSettings {
   readonly patienceMs: number
   readonly maxEntryBytes: number
   readonly blobBytes: number
+  readonly maxBlobBytes: number
   readonly queueBytes: number
 }
 
@@ -230,15 +231,17 @@ export class Writer {
     const draft = this.#drafts.drop(from)
     if (draft) this.#outbox.drop(draft)
     if (!draft?.isSent) return false
-    const done = await this.#decide(from, ({ run }) => {
-      // The end of a run seals its drafts.
-      return run?.runId === from.runId ? [{ type: 'step-discarded', ...discard }] : undefined
+    const done = await this.#decide(from, ticket => {
+      // The end of a run seals its drafts; where it is to stop, what was shown is kept.
+      const isKept = ticket.run?.runId !== from.runId || mustStop(ticket)
+      return isKept ? undefined : [{ type: 'step-discarded', ...discard }]
     })
     return done !== undefined
   }
 
   async #decide(from: WriterOrigin, build: (ticket: Ticket) => BatchLike | undefined): Promise<Accepted | undefined> {
     this.#mustBeOpen()
+    const { open } = this.#drafts
     return this.#outbox.turn(async () => {
       for (;;) {
         const batch = build(this.ticket)
@@ -247,7 +250,7 @@ export class Writer {
         this.#drafts.check(entries)
         const done = await this.#try(entries, blobs)
         if (done === undefined) continue
-        this.#drafts.take(entries)
+        this.#drafts.take(entries, open)
         return done
       }
     })
