@@ -1,7 +1,7 @@
 // How far a log may be trimmed (law 12): never past the start of an unfinished run, nor past a request that waits, nor past where one of them
 // cuts; and never without a snapshot at the new floor.
 
-import type { Entry, View } from '@millrace/protocol'
+import { type Entry, isRewind, type View } from '@millrace/protocol'
 import type { LogStore } from '../store.ts'
 import type { Ticket } from '../ticket/ticket.ts'
 import type { PastReader } from './past.ts'
@@ -28,7 +28,8 @@ export async function trim(
     maxEntries === undefined ? 0 : page.head - maxEntries,
     maxAgeMs === undefined ? 0 : await lastBefore(past, streamId, page, page.clock - maxAgeMs),
   )
-  const floor = Math.min(wished, keptFrom(fold.view(), ticket) - 1)
+  const kept = Math.min(wished, keptFrom(fold.view(), ticket) - 1)
+  const floor = await beforeCuts(past, streamId, page, kept)
   if (floor <= page.floor) return page.floor
   await past.keep(streamId, floor)
   await ask(() => store.trim(streamId, floor))
@@ -44,6 +45,21 @@ function keptFrom({ runs, requests }: View, ticket: Ticket): number {
     ...requests.filter(({ status }) => status === 'waiting').map(({ at }) => at),
     ...ticket.requests.flatMap(({ cut }) => (cut ? [cut.toSequence + 1] : [])),
   )
+}
+
+/** A floor that lies in nothing that was cut: what a rewind after it goes back to must be found. */
+async function beforeCuts(
+  past: PastReader,
+  streamId: string,
+  { floor, head }: { floor: number; head: number },
+  wished: number,
+): Promise<number> {
+  const cuts: { at: number; to: number }[] = []
+  await past.each(streamId, floor, head, entries => {
+    for (const { sequence, chunk } of entries) if (isRewind(chunk)) cuts.push({ at: sequence, to: chunk.toSequence })
+  })
+  // From the last one on: each may lead to before the one before it.
+  return cuts.reduceRight((low, { at, to }) => (to < low && low < at ? to : low), wished)
 }
 
 /** The last sequence that was written before a time. */
