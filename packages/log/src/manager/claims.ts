@@ -2,6 +2,7 @@
 
 import type { Cursor, WriterOrigin } from '@millrace/protocol'
 import { LogError } from '../error.ts'
+import { randomName } from '../names.ts'
 import { type Ticket, ticketOf } from '../ticket/ticket.ts'
 import type { PastReader } from './past.ts'
 import { type Preamble, Writer, type WriterSettings } from './writer.ts'
@@ -32,7 +33,12 @@ export class Claims {
   async claim(streamId: string, origin: WriterOrigin, takeover: boolean, begin: Begin): Promise<Writer> {
     const { store, timers, leaseMs } = this.#settings
     const askedAt = timers.now()
-    const claim = await this.#ask(() => store.claim(streamId, this.#owner, leaseMs, takeover))
+    // A name for this claim alone: one whose answer was lost on the way is not taken for somebody else's.
+    const name = `${this.#owner}#${randomName()}`
+    let claim = await this.#ask(() => store.claim(streamId, name, leaseMs, takeover))
+    if (claim.outcome === 'busy' && claim.owner === name) {
+      claim = await this.#ask(() => store.claim(streamId, name, leaseMs, true))
+    }
     if (claim.outcome === 'absent') throw new LogError('absent', `there is no log ${streamId}`)
     if (claim.outcome === 'busy') {
       const left = claim.until - claim.clock

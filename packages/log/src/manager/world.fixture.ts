@@ -12,8 +12,8 @@ export const ID = 's'
 /** A manager on a memory store, in a time that a test moves. */
 export class World {
   readonly clock = new Clock()
-  readonly #memory = new Memory({ clock: this.clock.now })
-  readonly tap = new Tap(memoryStore(undefined, this.#memory))
+  readonly memory = new Memory({ clock: this.clock.now })
+  readonly tap = new Tap(memoryStore(undefined, this.memory))
   readonly manager: StreamManager
 
   constructor(options: Partial<StreamManagerOptions> = {}) {
@@ -25,10 +25,11 @@ export class World {
     return new StreamManager({ store: this.tap.store, timers: this.clock, ...options })
   }
 
-  /** A writer whose run has started. */
+  /** A writer whose run has started a while ago, so that its next delta goes out at once. */
   async writer(runId = 'r1', manager = this.manager): Promise<Writer> {
     const writer = await manager.createWriter(ID, { runId, agentType: 'assistant' })
     await writer.commit([])
+    await this.clock.advance(100)
     return writer
   }
 
