@@ -5,7 +5,7 @@ import type { Chunk, WriterOrigin } from '@millrace/protocol'
 import { encodeBatch, type NewEntry } from '../entry.ts'
 import { LogError } from '../error.ts'
 import { randomName } from '../names.ts'
-import type { LogStore } from '../store.ts'
+import type { Fork, LogStore } from '../store.ts'
 import { advance, recordOf, type Ticket } from '../ticket/ticket.ts'
 import type { PastReader } from './past.ts'
 
@@ -28,12 +28,22 @@ export async function fork(
     case 'forked':
       return
     case 'exists':
+      if (await isThere(past, source, at, target, closing)) return
       throw new LogError('exists', `there is a log ${target} already: fork into another`)
     case 'absent':
       throw new LogError('absent', `there is no log ${source}`)
     case 'out-of-range':
       throw new LogError('truncated', `the log ${source} does not hold entry ${at}: it was trimmed meanwhile`)
   }
+}
+
+/** Whether the target is this very fork: the answer to a first try may have been lost. */
+async function isThere(past: PastReader, source: string, at: number, target: string, closing: Fork['closing']) {
+  const page = await past.head(target)
+  if (closing) return page?.mark === closing.nonce
+  // Without a closing batch there is nothing by which to tell one copy from another, and nothing in which they differ.
+  const mark = page?.head === at ? (await past.at(source, at)).cursor.epoch : undefined
+  return mark !== undefined && page?.mark === mark
 }
 
 /** What ends an open run and takes waiting requests back. */
