@@ -9,6 +9,7 @@ import type { Accepted, LogStore } from '../store.ts'
 import { checkGuestChunk, placeOf, type Refusal, refusalOf } from '../ticket/admission.ts'
 import { advance, recordOf, ticketOf } from '../ticket/ticket.ts'
 import { extract } from './blobs.ts'
+import { checkSize } from './slot.ts'
 
 /** What became of a guest's append; `message` of a refusal is for people. */
 export type GuestOutcome = Accepted | { readonly outcome: 'refused'; readonly reason: Refusal }
@@ -55,9 +56,9 @@ export async function appendAsGuest(
     }
     const { entry, blob } = extract({ origin, chunk }, blobBytes)
     const batch = encodeBatch([entry])
-    check(chunk, Buffer.byteLength(batch.body), maxEntryBytes)
+    checkSize(chunk, Buffer.byteLength(batch.body), maxEntryBytes)
     if (blob) {
-      check(chunk, blob.data.length, maxBlobBytes)
+      checkSize(chunk, blob.data.length, maxBlobBytes)
       await ask(() => store.putBlob(streamId, blob.hash, blob.data))
     }
     const next = recordOf(advance(ticket, [entry]))
@@ -72,7 +73,3 @@ export async function appendAsGuest(
 export const requestKey = (runId: string): string => `run:${runId}`
 
 const hashOf = (value: unknown): string => createHash('sha256').update(JSON.stringify(value)).digest('base64url')
-
-function check(chunk: Chunk, bytes: number, bound: number): void {
-  if (bytes > bound) throw new LogError('too-large', `chunk ${chunk.type}: ${bytes} bytes, at most ${bound} fit`)
-}

@@ -43,6 +43,7 @@ export interface StreamManagerOptions {
   readonly maxEntryBytes?: number
   /** Larger tool outputs, files, hook results and contexts go to the store's blobs. */
   readonly blobBytes?: number
+  /** The largest of these. */
   readonly maxBlobBytes?: number
   /** How much a writer may have waiting before `write` waits too (law 8). */
   readonly queueBytes?: number
@@ -93,7 +94,7 @@ export interface CutRequest {
 export class StreamManager {
   readonly store: LogStore
   readonly owner: string
-  readonly #settings: WriterSettings & { readonly maxBlobBytes: number }
+  readonly #settings: WriterSettings
   readonly #past: PastReader
   readonly #tails = new Map<string, Tail>()
   readonly #claims: Claims

@@ -39,6 +39,7 @@ export interface Bounds {
   readonly maxEntryBytes: number
   readonly maxBatchBytes: number
   readonly blobBytes: number
+  readonly maxBlobBytes: number
 }
 
 /** The least that an entry must be allowed, so that anything can be said at all. */
@@ -82,21 +83,28 @@ export function batchSlot(entries: readonly NewEntry[], bounds: Bounds): BatchSl
   return { ...load(entries, bounds), isDelta: false, isBatch: true, flight: new Flight() }
 }
 
-function load(entries: readonly NewEntry[], { maxEntryBytes, maxBatchBytes, blobBytes }: Bounds): Load {
+function load(entries: readonly NewEntry[], { maxEntryBytes, maxBatchBytes, blobBytes, maxBlobBytes }: Bounds): Load {
   const slim = entries.map(entry => extract(entry, blobBytes))
   let bytes = 0
-  for (const { entry } of slim) {
+  for (const { entry, blob } of slim) {
     const size = sizeOf(entry)
-    if (size > maxEntryBytes) {
-      const found = `${size} bytes, at most ${maxEntryBytes} fit`
-      throw new LogError('too-large', `chunk ${entry.chunk.type}: ${found}; say it in pieces or keep it elsewhere`)
-    }
+    checkSize(entry.chunk, size, maxEntryBytes)
+    if (blob) checkSize(entry.chunk, blob.data.length, maxBlobBytes)
     bytes += size
   }
   if (bytes > maxBatchBytes) {
     throw new LogError('too-large', `a batch of ${bytes} bytes: at most ${maxBatchBytes} fit`)
   }
   return { entries: slim.map(({ entry }) => entry), blobs: slim.flatMap(({ blob }) => blob ?? []), bytes }
+}
+
+/** Throws where a chunk, or what it carries, is larger than it may be. */
+export function checkSize({ type }: Chunk, bytes: number, bound: number): void {
+  if (bytes <= bound) return
+  throw new LogError(
+    'too-large',
+    `chunk ${type}: ${bytes} bytes, at most ${bound} fit; say it in pieces or keep it elsewhere`,
+  )
 }
 
 /** An entry, in as many pieces as it takes where a delta is longer than an entry may be. */
