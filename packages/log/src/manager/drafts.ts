@@ -77,14 +77,21 @@ export class Drafts {
     }
   }
 
-  /** Takes a batch down that was checked; tells the drafts that it closed. */
-  take(batch: readonly NewEntry[]): readonly Draft[] {
-    const closed: Draft[] = []
+  /** The drafts that are open. */
+  get open(): ReadonlySet<Draft> {
+    return new Set(this.#lanes.values())
+  }
+
+  /** Takes a batch down that was checked; tells the drafts that it closed. Those that were opened after the batch was asked for are left. */
+  take(batch: readonly NewEntry[], open = this.open): readonly Draft[] {
+    const known = new Set(open)
     for (const entry of batch) {
-      const draft = this.#apply(entry, closed)
-      if (draft) draft.isSent = true
+      const draft = this.#apply(entry, known)
+      if (draft === undefined) continue
+      draft.isSent = true
+      known.add(draft)
     }
-    return closed
+    return [...known].filter(draft => this.#lanes.get(draft.name) !== draft)
   }
 
   /** Opens drafts again whose batch was not appended. */
@@ -103,7 +110,7 @@ export class Drafts {
     return draft
   }
 
-  #apply(entry: NewEntry, closed?: Draft[]): Draft | undefined {
+  #apply(entry: NewEntry, open = this.open): Draft | undefined {
     const { chunk, origin } = entry
     if (isWord(chunk)) {
       const draft = this.#open(origin as WriterOrigin)
@@ -111,11 +118,7 @@ export class Drafts {
       if (target !== undefined) this.#own(draft, target)
       return draft
     }
-    for (const draft of this.#lanes.values()) {
-      if (!closes(entry, draft)) continue
-      this.#close(draft)
-      closed?.push(draft)
-    }
+    for (const draft of open) if (closes(entry, draft)) this.#close(draft)
     return undefined
   }
 
@@ -133,7 +136,7 @@ export class Drafts {
 
   #close(draft: Draft): void {
     for (const target of draft.targets) if (this.#owners.get(target) === draft) this.#owners.delete(target)
-    this.#lanes.delete(draft.name)
+    if (this.#lanes.get(draft.name) === draft) this.#lanes.delete(draft.name)
     this.#last = undefined
   }
 }

@@ -1,0 +1,209 @@
+import type { Chunk } from '@millrace/protocol'
+import { describe, expect, test } from 'vitest'
+import { ask, delta, failure, ID, request, stop, thrown, World } from './world.fixture.ts'
+
+const R1 = { runId: 'r1', agentType: 'assistant' }
+const R2 = { runId: 'r2', agentType: 'assistant' }
+const hello = { messageId: 'm1', role: 'user', parts: [{ type: 'text', text: 'hello' }] } as const
+
+/** A run whose writer died in the middle of three drafts: two of its own, one of a child's; and one lane that had committed. */
+async function orphan(world: World) {
+  const dead = await world.writer()
+  const tool = dead.lane({ lane: 'tool' })
+  const child = dead.lane({ lane: 'child', agentId: 'sub', agentType: 'researcher' })
+  const other = dead.lane({ lane: 'other' })
+  dead.write(delta('kept', '0'))
+  await dead.commit([])
+  dead.write(delta('half a sen'))
+  tool.write(delta('half a res', '2'))
+  child.write(delta('half a thou'))
+  other.write(delta('done', '3'))
+  await other.commit([])
+  await dead.flush()
+  await world.clock.advance(100)
+  return dead
+}
+
+const texts = async (world: World): Promise<string[]> => {
+  const { view } = await world.manager.view(ID)
+  return view.messages.flatMap(({ parts }) =>
+    parts.map(part => (part.type === 'text' ? (part as { text: string }).text : '')),
+  )
+}
+
+describe('the first batch of a writer', () => {
+  test('starts the run, on the words that come first', async () => {
+    const world = new World()
+    const writer = await world.manager.createWriter(ID, { ...R1, program: 'agent:assistant@7' })
+    expect(await world.lines()).toEqual([])
+    const written = await writer.write(delta('a')).appended
+    expect(written).toMatchObject({ first: 1, last: 2 })
+    expect((await world.log())[0]).toMatchObject({
+      chunk: { type: 'run-started', program: 'agent:assistant@7' },
+      origin: { runId: 'r1', agentId: 'r1', lane: 'main' },
+    })
+  })
+
+  test('leaves the start to a caller that says it', async () => {
+    const world = new World()
+    const writer = await world.manager.createWriter(ID, R1)
+    await writer.decide(() => [
+      { type: 'run-started', program: 'agent:mine@1', resumes: 'r0' },
+      { type: 'run-context', context: 1 },
+    ])
+    expect(await world.lines()).toEqual(['run-started', 'run-context'])
+    expect(await world.manager.getInfo(ID)).toMatchObject({ ticket: { run: { program: 'agent:mine@1' } } })
+  })
+
+  test('consumes the request of its run, with the message in the same batch', async () => {
+    const world = new World()
+    await world.manager.createStream(ID)
+    await world.manager.append(ID, 'ada', request('r1', { message: hello }))
+    const writer = await world.manager.createWriter(ID, R1)
+    expect(await writer.commit([])).toMatchObject({ first: 2, last: 4 })
+    expect(await world.lines()).toEqual(['ada: run-requested', 'run-started', 'message', 'checkpoint-created'])
+    const { view, ticket } = await world.manager.view(ID)
+    expect(view.messages).toMatchObject([{ id: 'm1', role: 'user', parts: [{ text: 'hello' }] }])
+    expect(ticket.requests).toEqual([])
+  })
+
+  test('law 5: does not start a run whose request was taken back meanwhile', async () => {
+    const world = new World()
+    await world.manager.createStream(ID)
+    await world.manager.append(ID, 'ada', request('r1'))
+    const writer = await world.manager.createWriter(ID, R1)
+    await world.manager.append(ID, 'ada', stop('r1'))
+    expect(await failure(writer.commit([]))).toBe('refused')
+    await writer.close()
+    expect(await world.lines()).toEqual(['ada: run-requested', 'ada: stop-requested'])
+    expect(await world.manager.getInfo(ID)).toMatchObject({ lease: null, ticket: { run: null } })
+  })
+
+  test('law 5: of two writers that start one passes, however late the other notices', async () => {
+    const world = new World()
+    const first = await world.manager.createWriter(ID, R1)
+    const second = await world.process().createWriter(ID, { ...R2, takeover: true })
+    await second.commit([])
+    expect(await failure(first.commit([]))).toBe('fenced')
+    expect(await world.lines()).toEqual(['run-started', 'checkpoint-created'])
+    await second.close()
+    const third = await world.manager.createWriter(ID, { runId: 'r3', agentType: 'assistant' })
+    expect(thrown(() => third.write(delta('a')))).toBe('refused')
+    expect(await failure(third.commit([]))).toBe('refused')
+    expect(await failure(third.decide(() => [{ type: 'run-started', program: 'p' }]))).toBe('refused')
+  })
+
+  test('law 7: does not start a run that has ended', async () => {
+    const world = new World()
+    const writer = await world.writer()
+    await world.manager.endStream(ID)
+    await writer.close()
+    const again = await world.manager.createWriter(ID, R1)
+    expect(await failure(again.commit([]))).toBe('refused')
+    await again.close()
+    expect(await failure((await world.manager.createWriter(ID, R2)).commit([]))).toBe('nothing was thrown')
+  })
+
+  test('lets a cut go first, and makes it in the batch that starts its run', async () => {
+    const world = new World()
+    const writer = await world.writer()
+    await writer.commit([{ type: 'message', messageId: 'm', role: 'user', parts: [] }])
+    await world.manager.endStream(ID)
+    await writer.close()
+    await world.manager.append(ID, 'ada', request('r9', { whenBusy: 'queue' }))
+    await world.manager.append(
+      ID,
+      'ada',
+      request('r2', { cut: { toSequence: 0, reason: 'regenerate' }, message: hello }),
+    )
+    const other = await world.manager.createWriter(ID, { runId: 'r9', agentType: 'assistant' })
+    expect(await failure(other.commit([]))).toBe('refused')
+    await other.close()
+    const cutting = await world.manager.createWriter(ID, R2)
+    await cutting.commit([])
+    expect((await world.lines()).slice(-4)).toEqual(['rewind', 'run-started', 'message', 'checkpoint-created'])
+    const { view } = await world.manager.view(ID)
+    expect(view.messages.map(({ id }) => id)).toEqual(['m1'])
+  })
+
+  test('resumes a run that was paused, and takes nothing back', async () => {
+    const world = new World()
+    const writer = await world.writer()
+    await writer.commit([ask('a')])
+    await world.manager.pauseStream(ID)
+    await writer.close()
+    const again = await world.manager.createWriter(ID, R1)
+    await again.commit([])
+    expect((await world.lines()).slice(-3)).toEqual(['run-paused', 'run-resumed', 'checkpoint-created'])
+  })
+
+  test('law 4: takes a run over from a writer that died, and takes its drafts back, each on its own lane', async () => {
+    const world = new World()
+    await orphan(world)
+    await world.clock.advance(30_000)
+    const heir = await world.process().createWriter(ID, { ...R1, takeover: true })
+    heir.write(delta('whole', '9'))
+    await heir.flush()
+    const batch = (await world.log()).slice(-5)
+    expect(batch.map(({ chunk }) => chunk.type)).toEqual([
+      'executor-superseded',
+      'step-discarded',
+      'step-discarded',
+      'step-discarded',
+      'text-delta',
+    ])
+    expect(batch.slice(1, 4).map(({ origin }) => origin.lane)).toEqual(['main', 'tool', 'child'])
+    expect(await texts(world)).toEqual(['kept', 'done', 'whole'])
+    // Nothing is left of them that the heir's own lanes would have to mind.
+    expect(thrown(() => heir.lane({ lane: 'else' }).write(delta('x', '2')))).toBe('nothing was thrown')
+  })
+
+  test('law 5: a takeover that finds a stop seals the drafts instead: the reply that was shown is kept', async () => {
+    const world = new World()
+    await orphan(world)
+    await world.manager.append(ID, 'ada', stop('r1'))
+    const other = world.process()
+    const heir = await other.createWriter(ID, { ...R1, takeover: true })
+    expect(await other.endStream(ID)).toBe('aborted')
+    expect((await world.lines()).slice(-3)).toEqual(['executor-superseded', 'abort', 'run-finished'])
+    expect(await texts(world)).toEqual(['kept', 'half a sen', 'half a res', 'done', 'half a thou'])
+    await heir.close()
+  })
+
+  test('law 5: also where the stop comes after it was read and before the first batch', async () => {
+    const world = new World()
+    await orphan(world)
+    const other = world.process()
+    const heir = await other.createWriter(ID, { ...R1, takeover: true })
+    const held = world.tap.hold('append')
+    const first = heir.commit([])
+    await held.arrived
+    await world.manager.append(ID, 'ada', stop('r1'))
+    held.open()
+    expect(await first).toMatchObject({ outcome: 'appended' })
+    expect((await world.lines()).slice(-3)).toEqual([
+      'ada: stop-requested',
+      'executor-superseded',
+      'checkpoint-created',
+    ])
+  })
+
+  test('a request that interrupts counts as a stop there too', async () => {
+    const world = new World()
+    await orphan(world)
+    await world.manager.append(ID, 'ada', request('r2', { whenBusy: 'interrupt-previous' }))
+    const heir = await world.process().createWriter(ID, { ...R1, takeover: true })
+    await heir.commit([])
+    expect((await world.lines()).slice(-2)).toEqual(['executor-superseded', 'checkpoint-created'])
+  })
+
+  test('a takeover of a run that had nothing open takes nothing back', async () => {
+    const world = new World()
+    const writer = await world.writer()
+    await writer.commit([{ type: 'status', message: 'x' } satisfies Chunk])
+    await writer.close()
+    const heir = await world.process().createWriter(ID, R1)
+    await heir.commit([])
+    expect((await world.lines()).slice(-2)).toEqual(['executor-superseded', 'checkpoint-created'])
+  })
+})
