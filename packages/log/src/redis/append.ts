@@ -6,16 +6,15 @@
 import { ErrorReply } from 'redis'
 import type { AppendResult, Batch, GuestAppend, TicketMove, WriterAppend } from '../store.ts'
 import type { Connection } from './connection.ts'
-import { isUnknownScript } from './failure.ts'
 import { LUA } from './head.ts'
-import { checkNonce, encodeName, encodeOptional, isMark, type LogKeys, markOr, Script } from './keys.ts'
+import { checkNonce, encodeName, encodeOptional, type Keys, markOr, Script } from './keys.ts'
 
 /**
  * KEYS: the records, then the streams. Four arguments each: how the record must begin, how it begins then, the last sequence, the batch. Only where
  * somebody listens is anything published: to ask for all at once costs less than to tell nobody many times.
  */
 const PLAIN = new Script(`
-local call, sub = redis.call, string.sub
+local call, sub, find = redis.call, string.sub, string.find
 local time = call('TIME')
 local now = time[1] .. sub(time[2] + 1000000, 2, 4)
 local count = #KEYS / 2
@@ -25,7 +24,7 @@ local told, writes = {now}, {}
 local a, w = 1, 0
 for i = 1, count do
   local expected, record = ARGV[a], records[i]
-  if record and sub(record, 1, #expected) == expected then
+  if record and find(record, expected, 1, true) == 1 then
     local timestamp = sub(record, -13)
     if timestamp < now then timestamp = now end
     local added = redis.pcall('XADD', KEYS[count + i], ARGV[a + 2] .. '-' .. timestamp, 'b', ARGV[a + 3])
@@ -136,46 +135,54 @@ export function appendResult([outcome, first, last, clock]: readonly string[]): 
   return { outcome: outcome as 'fenced' | 'regressed' | 'moved' | 'too-large' }
 }
 
-/** Whether an append can go the plain way: a name with a space in it could pass for two fields. */
-export const isPlain = ({ epoch, lastAcked }: WriterAppend): boolean =>
-  isMark(epoch) && isMark(lastAcked.incarnation) && isMark(lastAcked.epoch)
-
-type PlainKeys = Pick<LogKeys, 'record' | 'batches'>
+/** What a writer's append expects the record to begin with. A name with a space in it could pass for two fields, and is none. */
+const EXPECTED = /^[\w-]+ [\w-]+ \d+ [\w-]+ \d+ $/
 
 interface Waiting {
-  readonly keys: PlainKeys
+  readonly streamId: string
   readonly batch: Batch
   readonly by: WriterAppend
+  readonly expected: string
   resolve(result: AppendResult | Promise<AppendResult>): void
   reject(error: unknown): void
-  /** The other way, where it is not plain. */
-  otherwise(): Promise<AppendResult>
 }
 
 /** One script holds at most so many appends, and no more once their bodies have so many characters: others wait meanwhile. */
 const GATHERED = 64
 const GATHERED_LENGTH = 262_144
 
+/** What gathered appends need of their store. */
+interface Around {
+  /** The other way, for an append that is not plain. */
+  otherwise(streamId: string, batch: Batch, by: WriterAppend): Promise<AppendResult>
+  /** Hears of each group under way, which does not reject. */
+  sending(group: Promise<void>): void
+  /** What an append rejects with. */
+  failure(error: unknown): Error
+}
+
 /** Gathers plain appends. */
 export class PlainAppends {
   readonly #connection: Connection
-  readonly #sending: (group: Promise<void>) => void
-  readonly #failure: (error: unknown) => Error
+  readonly #keys: Keys
+  readonly #around: Around
   #waiting: Waiting[] = []
 
-  /** Tells of each group that is sent; it does not reject. */
-  constructor(connection: Connection, sending: (group: Promise<void>) => void, failure: (error: unknown) => Error) {
+  constructor(connection: Connection, keys: Keys, around: Around) {
     this.#connection = connection
-    this.#sending = sending
-    this.#failure = failure
+    this.#keys = keys
+    this.#around = around
   }
 
-  /** Appends a writer's batch: this way if that is plain, and otherwise the other. */
-  append(keys: PlainKeys, batch: Batch, by: WriterAppend, otherwise: Waiting['otherwise']): Promise<AppendResult> {
+  /** Appends a writer's batch that is not too large: this way if that is plain, and otherwise the other. */
+  append(streamId: string, batch: Batch, by: WriterAppend): Promise<AppendResult> {
+    const { sequence, incarnation, epoch } = by.lastAcked
+    const expected = `${incarnation} ${by.epoch} ${sequence} ${epoch} ${by.counter - 1} `
+    if (!EXPECTED.test(expected)) return this.#around.otherwise(streamId, batch, by)
     return new Promise((resolve, reject) => {
+      const count = this.#waiting.push({ streamId, batch, by, expected, resolve, reject })
       // After all that this turn of the event loop still does, and before the client writes.
-      if (this.#waiting.push({ keys, batch, by, resolve, reject, otherwise }) === 1)
-        process.nextTick(() => this.flush())
+      if (count === 1) process.nextTick(() => this.flush())
     })
   }
 
@@ -188,43 +195,36 @@ export class PlainAppends {
     for (let i = 0; i < waiting.length; i++) {
       length += (waiting[i] as Waiting).batch.body.length
       if (i + 1 - from < GATHERED && length < GATHERED_LENGTH && i + 1 < waiting.length) continue
-      this.#sending(this.#send(waiting.slice(from, i + 1)))
+      this.#around.sending(this.#send(waiting.slice(from, i + 1)))
       from = i + 1
       length = 0
     }
   }
 
   async #send(appends: readonly Waiting[]): Promise<void> {
-    const rest = [`${2 * appends.length}`]
-    for (const { keys } of appends) rest.push(keys.record)
-    for (const { keys } of appends) rest.push(keys.batches)
-    for (const { batch, by } of appends) {
+    const keys: string[] = []
+    for (const { streamId } of appends) keys.push(this.#keys.record(streamId))
+    for (const { streamId } of appends) keys.push(this.#keys.batches(streamId))
+    const args: string[] = []
+    for (const { batch, by, expected } of appends) {
       const { epoch, counter, lastAcked } = by
       const last = lastAcked.sequence + batch.count
-      rest.push(
-        `${lastAcked.incarnation} ${epoch} ${lastAcked.sequence} ${lastAcked.epoch} ${counter - 1} `,
-        `${lastAcked.incarnation} ${epoch} ${last} ${epoch} ${counter} ${batch.count} `,
-        `${last}`,
-        `${epoch} ${batch.count} ${batch.body}`,
-      )
+      const next = `${lastAcked.incarnation} ${epoch} ${last} ${epoch} ${counter} ${batch.count} `
+      args.push(expected, next, `${last}`, `${epoch} ${batch.count} ${batch.body}`)
     }
     try {
-      const sent = this.#connection.send(['EVALSHA', PLAIN.sha, ...rest])
-      const told = (await sent.catch(error => {
-        if (!isUnknownScript(error)) throw error
-        return this.#connection.send(['EVAL', PLAIN.text, ...rest])
-      })) as [string, ...(number | string)[]]
+      const told = (await this.#connection.run(PLAIN, keys, args)) as [string, ...(number | string)[]]
       const clock = Number(told[0])
-      for (let i = 0; i < appends.length; i++) {
-        const { batch, by, resolve, reject, otherwise } = appends[i] as Waiting
-        const { sequence } = by.lastAcked
-        const one = told[i + 1]
-        if (one === 1) resolve({ outcome: 'appended', first: sequence + 1, last: sequence + batch.count, clock })
-        else if (one === 0) resolve(otherwise())
-        else reject(this.#failure(new ErrorReply(`${one}`)))
-      }
+      for (let i = 0; i < appends.length; i++) this.#settle(appends[i] as Waiting, told[i + 1], clock)
     } catch (error) {
-      for (const { reject } of appends) reject(this.#failure(error))
+      for (const { reject } of appends) reject(this.#around.failure(error))
     }
+  }
+
+  #settle({ streamId, batch, by, resolve, reject }: Waiting, told: number | string | undefined, clock: number): void {
+    const { sequence } = by.lastAcked
+    if (told === 1) resolve({ outcome: 'appended', first: sequence + 1, last: sequence + batch.count, clock })
+    else if (told === 0) resolve(this.#around.otherwise(streamId, batch, by))
+    else reject(this.#around.failure(new ErrorReply(`${told}`)))
   }
 }

@@ -96,18 +96,13 @@ export class Connection {
   }
 
   /** A script on keys. */
-  async run(
-    script: Script,
-    keys: readonly string[],
-    args: readonly Argument[] = [],
-    typeMapping?: { [type: number]: unknown },
-  ): Promise<Reply> {
+  async run(script: Script, keys: readonly string[], args: readonly Argument[]): Promise<Reply> {
     const rest = [`${keys.length}`, ...keys, ...args]
     try {
-      return await this.send(['EVALSHA', script.sha, ...rest], typeMapping)
+      return await this.send(['EVALSHA', script.sha, ...rest])
     } catch (error) {
       if (!isUnknownScript(error)) throw error
-      return this.send(['EVAL', script.text, ...rest], typeMapping)
+      return this.send(['EVAL', script.text, ...rest])
     }
   }
 

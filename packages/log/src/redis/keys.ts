@@ -4,6 +4,7 @@
 import { createHash } from 'node:crypto'
 import { LogError } from '../error.ts'
 
+const SAFE = /^[\w.:@/-]+$/
 const UNSAFE = /[^\w.:@/-]/g
 const ESCAPED = /%([0-9a-f]{4})/g
 /** What no other text is written as, and not empty: an empty hash tag is none, and an empty field says "nobody". */
@@ -11,6 +12,7 @@ const EMPTY = '%'
 
 /** Writes any text with safe letters, each text its own way, never as the empty string. */
 export function encodeName(text: string): string {
+  if (SAFE.test(text)) return text
   return text === '' ? EMPTY : text.replace(UNSAFE, unit => `%${unit.charCodeAt(0).toString(16).padStart(4, '0')}`)
 }
 
@@ -83,14 +85,12 @@ export class Keys {
     this.pattern = `${prefix.replace(/[*?[\]\\^]/g, '\\$&')}{*}:${SUFFIXES.record}`
   }
 
-  /** The two keys that every append of a writer needs. */
-  plain(streamId: string): Pick<LogKeys, 'record' | 'batches'> {
-    const tag = encodeName(streamId)
-    return { record: this.#key(tag, SUFFIXES.record), batches: this.#key(tag, SUFFIXES.batches) }
-  }
-
   record(streamId: string): string {
     return this.#key(encodeName(streamId), SUFFIXES.record)
+  }
+
+  batches(streamId: string): string {
+    return this.#key(encodeName(streamId), SUFFIXES.batches)
   }
 
   head(streamId: string): string {

@@ -17,7 +17,7 @@ import type {
   TicketMove,
   WriterAppend,
 } from '../store.ts'
-import { APPEND, appendArguments, appendResult, isPlain, PlainAppends } from './append.ts'
+import { APPEND, appendArguments, appendResult, PlainAppends } from './append.ts'
 import { Connection, type Reply, type Server } from './connection.ts'
 import { failure } from './failure.ts'
 import { fork } from './fork.ts'
@@ -49,12 +49,12 @@ export class RedisStore implements LogStore {
     this.#server = server
     this.#keys = keys
     this.#connection = new Connection(server)
-    this.#plain = new PlainAppends(
-      this.#connection,
-      group => this.#track(group),
-      error => failure(server, error),
-    )
-    this.#indexes = new Indexes(this.#connection, keys, work => this.#track(work.catch(() => {})))
+    this.#plain = new PlainAppends(this.#connection, keys, {
+      otherwise: (streamId, batch, by) => this.#track(this.#append(streamId, batch, by, undefined, false)),
+      sending: group => void this.#track(group),
+      failure: error => failure(server, error),
+    })
+    this.#indexes = new Indexes(this.#connection, keys, work => void this.#track(work.catch(() => {})))
     this.#watchers = new Watchers(server)
   }
 
@@ -67,9 +67,10 @@ export class RedisStore implements LogStore {
 
   append(streamId: string, batch: Batch, by: WriterAppend | GuestAppend, ticket?: TicketMove): Promise<AppendResult> {
     const isLarge = batch.body.length * 3 > MAX_BATCH_BYTES && Buffer.byteLength(batch.body) > MAX_BATCH_BYTES
-    const otherwise = () => this.#call(() => this.#append(streamId, batch, by, ticket, isLarge))
-    if (this.#closed || ticket !== undefined || isLarge || !('epoch' in by) || !isPlain(by)) return otherwise()
-    return this.#plain.append(this.#keys.plain(streamId), batch, by, otherwise)
+    if (ticket === undefined && !isLarge && 'epoch' in by && !this.#closed) {
+      return this.#plain.append(streamId, batch, by)
+    }
+    return this.#call(() => this.#append(streamId, batch, by, ticket, isLarge))
   }
 
   async #append(
@@ -240,17 +241,17 @@ export class RedisStore implements LogStore {
 
   #call<T>(operation: () => Promise<T>): Promise<T> {
     if (this.#closed) return Promise.reject(new LogError('closed', 'the store was closed: open another handle'))
-    const call = operation().catch(error => {
-      throw failure(this.#server, error)
-    })
-    this.#track(call)
-    return call
+    return this.#track(operation())
   }
 
-  /** Remembers what `close` waits for. */
-  #track(work: Promise<unknown>): void {
-    this.#underWay.add(work)
-    const done = () => this.#underWay.delete(work)
-    work.then(done, done)
+  /** Names the failure, and lets `close` wait for it. */
+  #track<T>(work: Promise<T>): Promise<T> {
+    const told = work.catch(error => {
+      throw failure(this.#server, error)
+    })
+    this.#underWay.add(told)
+    const done = () => this.#underWay.delete(told)
+    told.then(done, done)
+    return told
   }
 }
