@@ -47,7 +47,7 @@ describe('trouble with the connection to Postgres', () => {
       const text = `select pid from pg_stat_activity where wait_event_type = 'Lock' and application_name = 'millrace'`
       let pid: unknown
       await until(async () => {
-        ;[[pid] = []] = await running.sql(text)
+        pid = (await running.sql(text))[0]?.[0]
         return pid !== undefined
       })
       return pid
