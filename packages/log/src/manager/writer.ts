@@ -273,28 +273,39 @@ export class Writer {
   async #sendLoad(load: Load): Promise<void> {
     const [first] = load.slots
     if (load.slots.length === 1 && first?.isBatch) return this.#sendBatch(first)
-    const { slots, entries, blobs } = this.#ofOpenRun(load)
-    if (slots.length === 0) return
-    for (const { draft } of slots) if (draft) draft.isSent = true
+    let left = this.#ofOpenRun(load)
     try {
-      let done: Accepted | undefined
-      while (done === undefined) done = await this.#try(entries, blobs)
-      for (const { flight } of slots) flight.resolve(done)
+      while (left.slots.length > 0) {
+        for (const { draft } of left.slots) if (draft) draft.isSent = true
+        const done = await this.#try(left.entries, left.blobs)
+        if (done) {
+          for (const { flight } of left.slots) flight.resolve(done)
+          return
+        }
+        left = this.#ofOpenRun(left)
+      }
     } catch (error) {
-      for (const { flight } of slots) flight.reject(error)
+      for (const { flight } of left.slots) flight.reject(error)
       throw error
     }
   }
 
-  /** What of a load is still of the open run: nothing follows the end (law 7). */
+  /** What of a load is still of the open run: nothing follows the end (law 7), and nothing is added to what a stop keeps. */
   #ofOpenRun(load: Load): Load {
-    if (this.#preamble) return load
-    const open = this.ticket.run?.runId
+    if (this.#preamble && !this.#isToStop) return load
+    const open = this.#isToStop ? undefined : this.ticket.run?.runId
     const late = load.slots.filter(({ entries }) => entries[0]?.origin.runId !== open)
     if (late.length === 0) return load
-    for (const { entries, flight } of late)
-      flight.reject(new LogError('refused', problemOf(this.ticket, entries) ?? ''))
+    for (const { entries, flight } of late) {
+      const problem = problemOf(this.ticket, entries) ?? `run ${this.ticket.run?.runId} is to stop: end it`
+      flight.reject(new LogError('refused', problem))
+    }
     return loadOf(load.slots.filter(slot => !late.includes(slot)))
+  }
+
+  /** Whether the run that this writer is about to take over is to stop: the words of the one before it are kept as they are. */
+  get #isToStop(): boolean {
+    return this.#preamble !== undefined && mustStop(this.ticket)
   }
 
   async #sendBatch({ entries, blobs, bytes, flight }: BatchSlot): Promise<void> {
@@ -304,9 +315,10 @@ export class Writer {
       while (this.#preamble && isLarge) await this.#try([], [])
       for (;;) {
         const isDecision = advance(this.ticket, entries) !== this.ticket
-        const done = await this.#try(entries, blobs)
+        const done = this.#isToStop ? undefined : await this.#try(entries, blobs)
         // Where only what begins the run was decided on the ticket, that is decided again.
-        if (done || isDecision) return flight.resolve(done ?? { outcome: 'moved', ticket: this.ticket })
+        if (done || isDecision || this.#isToStop)
+          return flight.resolve(done ?? { outcome: 'moved', ticket: this.ticket })
       }
     } catch (error) {
       flight.reject(error)
