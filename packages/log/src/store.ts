@@ -70,13 +70,14 @@ export interface Accepted {
   readonly outcome: 'appended' | 'duplicate'
   readonly first: number
   readonly last: number
+  /** The store's clock now, or the timestamp of the batch. */
   readonly clock: number
 }
 
 /**
  * What became of an append, in the order in which it is looked at: `fenced` (not the log's epoch, or an append older than the one remembered),
  * `duplicate` (the key, or the epoch's latest counter, is there), `regressed` (the log does not hold `lastAcked`; it has now a new incarnation and
- * no epoch), `moved` (the ticket has another version), `too-large` (more bytes than `maxBatchBytes`). All but the first two of these leave no trace.
+ * no epoch), `moved` (the ticket has another version), `too-large` (more bytes than `maxBatchBytes`). Only an accepted and a regressed append leave a trace.
  */
 export type AppendResult = Accepted | { readonly outcome: 'fenced' | 'regressed' | 'moved' | 'too-large' }
 
