@@ -135,7 +135,7 @@ export class StreamManager {
     const origin: WriterOrigin = { runId, lane, agentId, agentType, step }
     await this.createStream(streamId, options.principal)
     return this.#claims.claim(streamId, origin, options.takeover ?? false, async (ticket, cursor) => {
-      const isOpen = ticket.run?.runId === runId && !ticket.run.paused
+      const isOpen = ticket.run?.runId === runId
       const drafts = isOpen ? (await survivalOf(this.#past, streamId, cursor.sequence)).openDrafts(runId) : []
       const wasRequested = ticket.requests.some(request => request.runId === runId)
       const message = wasRequested ? await this.#requestedMessage(streamId, runId) : undefined

@@ -28,13 +28,15 @@ export function preambleOf(beginning: Beginning): Preamble {
     if (ticket.run.runId !== origin.runId) {
       throw new LogError('refused', `run ${ticket.run.runId} is open: end it before run ${origin.runId} starts`)
     }
-    if (ticket.run.paused) return [say({ type: 'run-resumed', mode: 'continue' })]
     // The reply that was shown is kept where the run is to stop: its end seals the drafts.
     const drafts = mustStop(ticket) ? [] : beginning.drafts
     const discards = drafts.map(
       (own): NewEntry => ({ origin: own, chunk: { type: 'step-discarded', reason: 'superseded' } }),
     )
-    return [say({ type: 'executor-superseded' }), ...discards]
+    const goesOn: Chunk = ticket.run.paused
+      ? { type: 'run-resumed', mode: 'continue' }
+      : { type: 'executor-superseded' }
+    return [say(goesOn), ...discards]
   }
 }
 
