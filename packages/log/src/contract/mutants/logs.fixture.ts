@@ -1,0 +1,169 @@
+import { newLog } from '../../memory/log.ts'
+import { appendFault, type Mutant, yields } from './mutant.fixture.ts'
+
+const MANY = 100_000
+
+/** Faults in how a log is made, claimed, touched, read on and left. */
+export const logs: readonly Mutant[] = [
+  {
+    fault: 'create empties a log that is there',
+    caught: { 'create makes an empty log once, and leaves one that is there as it is': /after a second create/ },
+    within: ['order'],
+    handle: memory => store => ({
+      create: async (id, principal) => {
+        const made = await store.create(id, principal)
+        if (!made) memory.logs.set(id, newLog(principal, memory.clock()))
+        return made
+      },
+    }),
+  },
+  {
+    fault: 'create looks before it makes',
+    caught: { 'of several creates at once one makes the log': /the creates that made the log: expected 1, saw 4/ },
+    within: ['order'],
+    handle: memory => store => ({
+      create: async (id, principal) => {
+        const free = !memory.logs.has(id)
+        await yields()
+        if (free) memory.logs.delete(id)
+        return store.create(id, principal)
+      },
+    }),
+  },
+  {
+    fault: 'an append makes its log',
+    caught: {
+      'a log that was never created is not there, and no call but create and fork makes it':
+        /expected "moved", saw "app/,
+    },
+    within: ['order', 'removal'],
+    handle: memory => store => ({
+      append: async (id, batch, by, ticket) => {
+        if (!memory.logs.has(id) && 'key' in by && ticket === undefined) await store.create(id, null)
+        return store.append(id, batch, by, ticket)
+      },
+    }),
+  },
+  {
+    fault: 'a page begins after the time of its cursor',
+    caught: { 'a log read in pages is the log': /the log in pages of/ },
+    within: ['reading', 'watching', 'tickets', 'regress', 'trimming', 'forking', 'removal', 'texts', 'restarts'],
+    handle: memory => store => ({
+      read: async (id, after, limit) => {
+        const at = memory.logs.get(id)?.batches.find(({ last }) => last === after.sequence)
+        const page = await store.read(id, after, { ...limit, batches: limit.batches && MANY })
+        const later = page?.batches.filter(({ timestamp }) => at === undefined || timestamp > at.timestamp) ?? []
+        const [batches, bytes] = [later.slice(0, limit.batches), limit.bytes]
+        const end = batches.findIndex(
+          (_, i) => batches.slice(0, i + 1).reduce((n, { body }) => n + body.length, 0) >= bytes,
+        )
+        return page && { ...page, batches: end < 0 ? batches : batches.slice(0, end + 1) }
+      },
+    }),
+  },
+  {
+    fault: 'every append is a version',
+    caught: {
+      "a ticket's version is the cursor of the last entry of the append that moved it":
+        /an append that does not move it/,
+      "a writer's append at which nothing is wrong is appended, and moves the ticket if asked to": /the ticket after/,
+      "a guest's append at which nothing is wrong is appended, and moves the ticket if asked to": /the ticket after/,
+    },
+    within: ['outcomes', 'tickets', 'removal', 'reading', 'texts'],
+    handle: appendFault(async ({ log, go }) => {
+      const result = await go()
+      if (result.outcome === 'appended') log.version = `${log.head}.${log.incarnation}.${log.mark}`
+      return result
+    }),
+  },
+  {
+    fault: 'every append touches',
+    caught: {
+      'touchedAt tells when the ticket last moved': /touchedAt after appends without a move/,
+      'list: those touched last come first; an append that moves no ticket touches nothing': /after one was touched/,
+    },
+    within: ['tickets', 'listing'],
+    handle: appendFault(async ({ log, go }, memory) => {
+      const result = await go()
+      if (result.outcome === 'appended') log.touchedAt = memory.clock()
+      return result
+    }),
+  },
+  {
+    fault: 'a claim moves the ticket',
+    caught: { 'a claim takes a free log for its time under an epoch of its own': /all but the lease/ },
+    within: ['leases', 'tickets', 'regress', 'reading', 'removal', 'texts'],
+    handle: memory => store => ({
+      claim: async (id, owner, ttl, takeover) => {
+        const claim = await store.claim(id, owner, ttl, takeover)
+        const log = memory.logs.get(id)
+        if (log && claim.outcome === 'claimed') log.version = `${log.head}.${log.incarnation}.${claim.epoch}`
+        return claim
+      },
+    }),
+  },
+  {
+    fault: 'counts go on from one epoch to the next',
+    caught: { 'appends are counted anew under every epoch': /expected "appended 2..2", saw "duplicate 1..1"/ },
+    within: ['leases', 'regress', 'removal'],
+    handle: memory => store => ({
+      claim: async (id, owner, ttl, takeover) => {
+        const latest = memory.logs.get(id)?.latest
+        const claim = await store.claim(id, owner, ttl, takeover)
+        const log = memory.logs.get(id)
+        if (log && claim.outcome === 'claimed') log.latest = latest
+        return claim
+      },
+    }),
+  },
+  {
+    fault: 'due takes never for now',
+    caught: {
+      'due: a log whose ticket is due now is found, one that never is or never moved is not': /the log that is due/,
+    },
+    within: ['due'],
+    handle: appendFault(async ({ log, ticket, go }) => {
+      const result = await go()
+      if (result.outcome === 'appended' && ticket && log.dueAt === null) log.dueAt = log.touchedAt
+      return result
+    }),
+  },
+  {
+    fault: 'due gives logs that were removed',
+    caught: {
+      'due: a log that was removed, or made again, is not due': /a log that was removed/,
+      'remove: an append at the same time leaves nothing behind': /whether it is due/,
+    },
+    within: ['due', 'removal'],
+    handle: memory => {
+      const removed = new Map<string, string | null>()
+      return store => ({
+        remove: async (id, version) => {
+          const due = memory.logs.get(id)?.ticket.due
+          const was = await store.remove(id, version)
+          if (was && due && due.at !== null) removed.set(id, due.program)
+          return was
+        },
+        due: async (programs, limit) => {
+          const found = await store.due(programs, limit)
+          const ghosts = [...removed].filter(([, program]) => program !== null && programs.includes(program))
+          return [...ghosts.map(([id]) => id), ...found].slice(0, limit)
+        },
+      })
+    },
+  },
+  {
+    fault: 'a closed handle goes on',
+    caught: { 'close: every call of the handle is rejected, and the others go on': /saw the answer true/ },
+    within: ['removal'],
+    handle: () => () => ({ close: async () => {} }),
+  },
+  {
+    fault: "spaces around a ticket's text go",
+    caught: { "a ticket's text comes back as it was, whatever text it is": /the text of the ticket/ },
+    within: ['texts'],
+    handle: appendFault(({ ticket, go }) =>
+      go(ticket ? { ticket: { ...ticket, next: { ...ticket.next, state: ticket.next.state.trim() } } } : {}),
+    ),
+  },
+]
