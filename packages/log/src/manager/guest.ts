@@ -7,12 +7,16 @@ import { LogError } from '../error.ts'
 import { randomName } from '../names.ts'
 import type { Accepted, LogStore } from '../store.ts'
 import { checkGuestChunk, placeOf, type Refusal, refusalOf } from '../ticket/admission.ts'
+import { nameProblem } from '../ticket/name.ts'
 import { advance, recordOf, ticketOf } from '../ticket/ticket.ts'
 import { extract } from './blobs.ts'
 import { checkSize } from './slot.ts'
 
 /** What became of a guest's append; `message` of a refusal is for people. */
 export type GuestOutcome = Accepted | { readonly outcome: 'refused'; readonly reason: Refusal }
+
+/** What settles a pending, which is open once. */
+const SETTLES = new Set(['tool-approval-response', 'interrupt-response', 'tool-output-available', 'tool-output-error'])
 
 export interface GuestSettings {
   readonly store: LogStore
@@ -33,10 +37,13 @@ export async function appendAsGuest(
   chunk: Chunk,
 ): Promise<GuestOutcome> {
   const { store, ask, blobBytes, maxEntryBytes, maxBlobBytes } = settings
+  const wrong = nameProblem('guest', guest)
+  if (wrong !== undefined) throw new LogError('invalid', wrong)
   checkGuestChunk(chunk)
   const isRequest = chunk.type === 'run-requested'
   // An answer is told by who, to what and which; a request by its run alone, for as long as the log lives.
-  const key = isRequest ? requestKey(chunk.runId) : `guest:${hashOf([guest, chunk])}`
+  let key = isRequest ? requestKey(chunk.runId) : answerKey(guest, chunk)
+  let earlier: Accepted | undefined
   const nonce = randomName()
   for (;;) {
     const page = await ask(() => store.read(streamId, { sequence: 0 }, { batches: 0, bytes: 0 }))
@@ -49,6 +56,7 @@ export async function appendAsGuest(
     let refusal = refusalOf(ticket, { origin, chunk }, page.clock)
     if (!refusal && isRequest && chunk.cut && !(await settings.isCut(streamId, chunk.cut.toSequence))) refusal = 'gone'
     if (refusal) {
+      if (earlier) return earlier
       // The first time may have been accepted and its answer lost: the key is looked at before everything.
       const known = await ask(() => store.find(streamId, key))
       if (known) return { outcome: 'duplicate', ...known, clock: page.clock }
@@ -64,7 +72,13 @@ export async function appendAsGuest(
     const next = recordOf(advance(ticket, [entry]))
     const move = { ifVersion: page.version, next }
     const result = await ask(() => store.append(streamId, batch, { key, keep: isRequest, nonce }, move))
-    if ('first' in result) return result
+    if ('first' in result) {
+      if (result.outcome === 'appended' || !SETTLES.has(chunk.type)) return result
+      // A session that was taken back may ask again what was answered once: where it still waits, that was another time.
+      earlier = result
+      key = `${key}.${result.first}`
+      continue
+    }
     if (result.outcome !== 'moved') throw new LogError(result.outcome, `the append was answered with ${result.outcome}`)
   }
 }
@@ -72,4 +86,8 @@ export async function appendAsGuest(
 /** The key of the request for a run. */
 export const requestKey = (runId: string): string => `run:${runId}`
 
-const hashOf = (value: unknown): string => createHash('sha256').update(JSON.stringify(value)).digest('base64url')
+/** The key of an answer: who, and what in every detail. */
+function answerKey(guest: string, chunk: Chunk): string {
+  const { body } = encodeBatch([{ origin: { guest }, chunk }])
+  return `guest:${createHash('sha256').update(body).digest('base64url')}`
+}
