@@ -1,7 +1,7 @@
 import type { Chunk } from '@millrace/protocol'
 import { describe, expect, test } from 'vitest'
 import { settled } from './clock.fixture.ts'
-import { ask, delta, failure, ID, output, request, thrown, World } from './world.fixture.ts'
+import { ask, delta, failure, ID, output, request, stop, thrown, World } from './world.fixture.ts'
 
 const input = (toolCallId: string, text = '{'): Chunk => ({ type: 'tool-input-delta', toolCallId, delta: text })
 const retry = { reason: 'retry' }
@@ -169,6 +169,16 @@ describe('a discard', () => {
     await ended
     expect(await discarded).toBe(false)
     expect((await world.lines()).at(-1)).toBe('run-finished')
+  })
+
+  test('where the run is to stop leaves what was shown', async () => {
+    const { world, writer } = await lanes()
+    await writer.write(delta('shown')).appended
+    await world.manager.append(ID, 'ada', stop('r1'))
+    expect(await writer.main.discard(retry)).toBe(false)
+    await world.manager.endStream(ID)
+    const { view } = await world.manager.view(ID)
+    expect(view.messages[0]?.parts).toMatchObject([{ text: 'shown', state: 'done' }])
   })
 
   test('of one lane in a long queue does not name another as sent', async () => {

@@ -176,16 +176,21 @@ describe('the first batch of a writer', () => {
     const other = world.process()
     const heir = await other.createWriter(ID, { ...R1, takeover: true })
     const held = world.tap.hold('append')
+    const word = heir.write(delta('more', '9'))
     const first = heir.commit([])
     await held.arrived
     await world.manager.append(ID, 'ada', stop('r1'))
     held.open()
-    expect(await first).toMatchObject({ outcome: 'appended' })
-    expect((await world.lines()).slice(-3)).toEqual([
+    expect(await failure(word.appended)).toBe('refused')
+    expect(await first).toMatchObject({ outcome: 'moved', ticket: { stop: true } })
+    expect(await other.endStream(ID)).toBe('aborted')
+    expect((await world.lines()).slice(-4)).toEqual([
       'ada: stop-requested',
       'executor-superseded',
-      'checkpoint-created',
+      'abort',
+      'run-finished',
     ])
+    expect(await texts(world)).toContain('half a sen')
   })
 
   test('a request that interrupts counts as a stop there too', async () => {
@@ -193,8 +198,28 @@ describe('the first batch of a writer', () => {
     await orphan(world)
     await world.manager.append(ID, 'ada', request('r2', { whenBusy: 'interrupt-previous' }))
     const heir = await world.process().createWriter(ID, { ...R1, takeover: true })
+    expect(await heir.commit([])).toMatchObject({ outcome: 'moved' })
+    expect(await failure(heir.write(delta('more', '9')).appended)).toBe('refused')
+    expect((await world.lines()).slice(-1)).toEqual(['ada: run-requested'])
+  })
+
+  test('of a run that was paused takes back what another left in it', async () => {
+    const world = new World()
+    await orphan(world)
+    await world.clock.advance(30_000)
+    await world.manager.close()
+    const other = world.process()
+    await other.pauseStream(ID)
+    const heir = await other.createWriter(ID, R1)
     await heir.commit([])
-    expect((await world.lines()).slice(-2)).toEqual(['executor-superseded', 'checkpoint-created'])
+    expect((await world.lines()).slice(-5)).toEqual([
+      'run-resumed',
+      'step-discarded',
+      'tool: step-discarded',
+      'child: step-discarded',
+      'checkpoint-created',
+    ])
+    expect(await texts(world)).toEqual(['kept', 'done'])
   })
 
   test('a takeover of a run that had nothing open takes nothing back', async () => {
