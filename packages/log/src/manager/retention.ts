@@ -21,19 +21,24 @@ export async function trim(
   streamId: string,
   { maxAgeMs, maxEntries }: Retention,
 ): Promise<number> {
-  const page = await past.head(streamId)
-  if (page === undefined) return 0
-  const { fold, ticket } = await past.at(streamId, page.head)
-  const wished = Math.max(
-    maxEntries === undefined ? 0 : page.head - maxEntries,
-    maxAgeMs === undefined ? 0 : await lastBefore(past, streamId, page, page.clock - maxAgeMs),
-  )
-  const kept = Math.min(wished, keptFrom(fold.view(), ticket) - 1)
-  const floor = await beforeCuts(past, streamId, page, kept)
-  if (floor <= page.floor) return page.floor
-  await past.keep(streamId, floor)
-  await ask(() => store.trim(streamId, floor))
-  return floor
+  for (;;) {
+    const page = await past.head(streamId)
+    if (page === undefined) return 0
+    const { fold, ticket } = await past.at(streamId, page.head)
+    const wished = Math.max(
+      maxEntries === undefined ? 0 : page.head - maxEntries,
+      maxAgeMs === undefined ? 0 : await lastBefore(past, streamId, page, page.clock - maxAgeMs),
+    )
+    const kept = Math.min(wished, keptFrom(fold.view(), ticket) - 1)
+    const floor = await beforeCuts(past, streamId, page, kept)
+    if (floor <= page.floor) return page.floor
+    await past.keep(streamId, floor)
+    // Somebody may have asked for a cut meanwhile, which needs what is about to go.
+    const now = await past.head(streamId)
+    if (now?.version !== page.version) continue
+    await ask(() => store.trim(streamId, floor))
+    return floor
+  }
 }
 
 /** The first sequence that is still needed. */
