@@ -28,6 +28,7 @@ export class Survival {
   /** What discards took back, one entry after the other. */
   readonly #words = new Set<number>()
   readonly #rewound: Range[] = []
+  readonly #starts = new Map<string, number>()
   /** The root agents' checkpoints, so that a rewind can say which step it goes back to. */
   readonly #steps: { readonly at: number; readonly step: number }[] = []
 
@@ -40,6 +41,9 @@ export class Survival {
       return
     }
     switch (chunk.type) {
+      case 'run-started':
+        this.#starts.set(origin.runId, sequence)
+        break
       case 'checkpoint-created':
         this.#drafts.delete(nameOf(origin))
         if (origin.agentId === origin.runId) this.#steps.push({ at: sequence, step: origin.step })
@@ -104,6 +108,12 @@ export class Survival {
     if (this.#words.has(sequence)) return true
     // What people asked for stays; their answers go with what they answered.
     if (isGuest(origin) && (chunk.type === 'run-requested' || chunk.type === 'stop-requested')) return false
+    // How a run ended shows in what is left of it.
+    if (chunk.type === 'run-finished') return this.#isRewound(this.#starts.get(origin.runId ?? '') ?? 0)
+    return this.#isRewound(sequence)
+  }
+
+  #isRewound(sequence: number): boolean {
     return this.#rewound.some(([first, last]) => first <= sequence && sequence <= last)
   }
 }
