@@ -37,7 +37,7 @@ function batchesFrom(file: LogFile, id: number, sequence: number, limit: ReadLim
   let bytes = 0
   for (const [last, first, timestamp, mark, body] of file.rows<Batch>(BATCHES, id, sequence)) {
     found.push({ first, last, timestamp, mark, body })
-    bytes += Buffer.byteLength(body)
+    bytes += body.length
     if (found.length >= limit.batches || bytes >= limit.bytes) break
   }
   return found

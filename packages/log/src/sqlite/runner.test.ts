@@ -1,0 +1,220 @@
+import { existsSync, statSync } from 'node:fs'
+import { setImmediate as turn } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
+import { describe, expect, test, vi } from 'vitest'
+import { child } from '../../../../scripts/faults/process.ts'
+import { ALL, batch, guest, testFolder } from './folder.fixture.ts'
+import { sqliteStore } from './index.ts'
+
+const workers = vi.hoisted((): { terminate(): Promise<number> }[] => [])
+vi.mock(import('node:worker_threads'), async original => {
+  const actual = await original()
+  class Noted extends actual.Worker {
+    constructor(...args: ConstructorParameters<typeof actual.Worker>) {
+      super(...args)
+      workers.push(this)
+    }
+  }
+  return { ...actual, Worker: Noted }
+})
+
+const FIXTURE = fileURLToPath(new URL('process.fixture.ts', import.meta.url))
+const { newPath, open } = testFolder()
+const LARGE = 'x'.repeat(200_000)
+
+describe('where a call runs', () => {
+  test('small writes, reads and small removals need no worker; a large write and durability full do', async () => {
+    const before = workers.length
+    const store = open({ path: newPath() })
+    await store.create('log', null)
+    await store.append('log', batch('a'), guest())
+    await store.trim('log', 1)
+    await store.read('log', { sequence: 0 }, ALL)
+    await store.remove('log')
+    expect(workers.length).toBe(before)
+    await store.create('log', null)
+    await store.append('log', batch(LARGE), guest())
+    expect(workers.length).toBe(before + 1)
+    await open({ path: newPath(), durability: 'full' }).create('log', null)
+    expect(workers.length).toBe(before + 2)
+  })
+
+  test.each(['normal', 'full'] as const)(
+    'law 1: appends to a log keep the order in which they were made, with durability %s',
+    async durability => {
+      const store = open({ path: newPath(), durability })
+      await store.create('log', null)
+      const texts = Array.from({ length: 60 }, (_, n) => (n % 5 === 0 ? `${n}${LARGE}` : `${n}`))
+      const results = await Promise.all(texts.map(text => store.append('log', batch(text), guest())))
+      expect(results.map(result => ('first' in result ? result.first : 0))).toEqual(texts.map((_, n) => n + 1))
+      const page = await store.read('log', { sequence: 0 }, ALL)
+      expect(page?.batches.map(({ body }) => body)).toEqual(texts.map(text => batch(text).body))
+    },
+  )
+
+  test('who calls again and again leaves the event loop its turns', async () => {
+    const store = open({ path: newPath() })
+    await store.create('log', null)
+    for (const call of [
+      () => store.read('log', { sequence: 0 }, ALL),
+      () => store.append('log', batch('x'), guest()),
+      () => store.find('log', 'key'),
+    ]) {
+      const turns = countTurns()
+      for (let n = 0; n < 100_000 && turns.count < 5; n++) await call()
+      expect(turns.stop()).toBeGreaterThanOrEqual(5)
+    }
+  })
+
+  test('many calls at once leave the event loop its turns', async () => {
+    const store = open({ path: newPath() })
+    const ids = Array.from({ length: 2000 }, (_, n) => `log-${n}`)
+    for (const call of [
+      (id: string) => store.create(id, null),
+      (id: string) => store.append(id, batch('x'), guest()),
+      (id: string) => store.read(id, { sequence: 0 }, ALL),
+    ]) {
+      // Two thousand of them take some twenty milliseconds, and no turn lasts longer than a few.
+      const turns = countTurns()
+      await Promise.all(ids.map(id => call(id)))
+      expect(turns.stop()).toBeGreaterThanOrEqual(2)
+    }
+    expect(await store.read('log-1999', { sequence: 0 }, ALL)).toMatchObject({ head: 1 })
+  })
+})
+
+/** Counts the turns of the event loop. */
+function countTurns() {
+  const next = () => {
+    turns.count++
+    immediate = setImmediate(next)
+  }
+  let immediate = setImmediate(next)
+  const turns = {
+    count: 0,
+    stop() {
+      clearImmediate(immediate)
+      return turns.count
+    },
+  }
+  return turns
+}
+
+describe('a file that another process has locked', () => {
+  test('is waited for in the worker: the event loop goes on, reads are answered, and so is the append at last', async () => {
+    const path = newPath()
+    const store = open({ path })
+    await store.create('log', null)
+    const holder = child(FIXTURE, ['lock', path])
+    await holder.event('locked')
+    let answered = 0
+    let [longest, last] = [0, performance.now()]
+    const appends = ['a', 'b', 'c'].map(text => store.append('log', batch(text), guest()).finally(() => answered++))
+    for (let turns = 0; turns < 500; turns++) {
+      await turn()
+      longest = Math.max(longest, performance.now() - last)
+      last = performance.now()
+    }
+    expect(await store.read('log', { sequence: 0 }, ALL)).toMatchObject({ head: 0 })
+    expect(answered).toBe(0)
+    // Far less than anybody waits for a lock.
+    expect(longest).toBeLessThan(1000)
+    await holder.send({ release: true })
+    expect(await Promise.all(appends)).toMatchObject([1, 2, 3].map(first => ({ outcome: 'appended', first })))
+  })
+
+  test('and that never lets go is unavailable, and nothing was written', async () => {
+    const path = newPath()
+    const store = open({ path })
+    await store.create('log', null)
+    const holder = child(FIXTURE, ['lock', path])
+    await holder.event('locked')
+    await expect(store.append('log', batch('a'), guest())).rejects.toMatchObject({
+      code: 'unavailable',
+      message: expect.stringMatching(/locked for too long/),
+    })
+    await holder.kill9()
+    expect(await store.append('log', batch('b'), guest())).toMatchObject({ outcome: 'appended', first: 1 })
+  })
+})
+
+describe('the worker', () => {
+  test('that is lost fails what waited for it as unavailable, and the next call has another', async () => {
+    const store = open({ path: newPath(), durability: 'full' })
+    await store.create('log', null)
+    const waiting = store.append('log', batch(LARGE), guest())
+    await workers.at(-1)?.terminate()
+    await expect(waiting).rejects.toMatchObject({ code: 'unavailable' })
+    const { head = 0 } = (await store.read('log', { sequence: 0 }, ALL)) ?? {}
+    expect(await store.append('log', batch('b'), guest())).toMatchObject({ outcome: 'appended', first: head + 1 })
+  })
+
+  test('keeps the write-ahead log short, while writes go on', async () => {
+    const path = newPath()
+    const store = open({ path })
+    await store.create('log', null)
+    await store.putBlob('log', 'start the worker', new Uint8Array(200_000))
+    const claim = await store.claim('log', 'me', 60_000, false)
+    const { incarnation = '' } = (await store.read('log', { sequence: 0 }, ALL)) ?? {}
+    if (claim.outcome !== 'claimed') throw new Error(claim.outcome)
+    const { epoch } = claim
+    const appends = 50_000
+    for (let counter = 1; counter <= appends; counter++) {
+      const lastAcked = { sequence: counter - 1, incarnation, epoch: counter === 1 ? '0' : epoch }
+      await store.append('log', batch('x'), { epoch, counter, lastAcked })
+    }
+    // Every append writes a page at least.
+    expect(statSync(`${path}-wal`).size).toBeLessThan((appends * 4096) / 2)
+    expect(await store.read('log', { sequence: appends - 1 }, ALL)).toMatchObject({ head: appends })
+  })
+
+  test('law 8: what may wait for it is bounded', async () => {
+    const store = open({ path: newPath(), durability: 'full' })
+    await store.create('log', null)
+    const body = JSON.stringify(['x'.repeat(store.maxBatchBytes - 4)])
+    const calls = Array.from({ length: 20 }, () => store.append('log', { body, count: 1 }, guest()))
+    const results = await Promise.allSettled(calls)
+    const refused = results.filter(({ status }) => status === 'rejected')
+    expect(refused.length).toBe(4)
+    expect(refused[0]).toMatchObject({ reason: { code: 'unavailable', message: expect.stringMatching(/wait for/) } })
+    expect(await store.read('log', { sequence: 16 }, ALL)).toMatchObject({ head: 16, batches: [] })
+  })
+})
+
+describe('close', () => {
+  test.each(['normal', 'full'] as const)('finishes what was asked before, with durability %s', async durability => {
+    const path = newPath()
+    const store = sqliteStore({ path, durability })
+    await store.create('log', null)
+    const asked = [
+      ...[LARGE, 'b', 'c'].map(text => store.append('log', batch(text), guest())),
+      store.putBlob('log', 'hash', new Uint8Array(1_000_000)),
+      store.read('log', { sequence: 0 }, ALL),
+    ]
+    const closed = store.close()
+    expect(await Promise.all(asked)).toMatchObject([{ first: 1 }, { first: 2 }, { first: 3 }, undefined, { head: 0 }])
+    await closed
+    const after = open({ path })
+    expect(await after.read('log', { sequence: 3 }, ALL)).toMatchObject({ head: 3 })
+    expect(await after.getBlob('log', 'hash')).toHaveLength(1_000_000)
+  })
+
+  test('refuses what is asked later, and may be called again', async () => {
+    const store = sqliteStore({ path: newPath() })
+    await store.create('log', null)
+    await store.close()
+    await store.close()
+    const closed = expect.objectContaining({ code: 'closed' })
+    await expect(store.append('log', batch('a'), guest())).rejects.toEqual(closed)
+    await expect(store.read('log', { sequence: 0 }, ALL)).rejects.toEqual(closed)
+    await expect(store.restored()).rejects.toEqual(closed)
+    expect(() => store.watch('log', () => {})).toThrow(closed)
+  })
+
+  test('of a store that was never used makes no file', async () => {
+    const path = newPath()
+    const store = sqliteStore({ path })
+    await store.close()
+    expect(existsSync(path)).toBe(false)
+  })
+})
