@@ -7,39 +7,60 @@ export type Client = ReturnType<typeof clientOf>
 export type Argument = string | Buffer
 export type Reply = unknown
 
-/** Where the server is, and how long a command may take. */
+/** A client of the `redis` package, as far as it is used: for its settings. */
+export interface ClientSettings {
+  readonly options?: { readonly socket?: object }
+  duplicate(overrides: object): unknown
+}
+
+/** Where the server is, and how long a connection or a command may take. */
 export interface Server {
-  readonly url: string
   /** `host:port`: what messages name. */
   readonly name: string
   readonly timeout: number
+  client(): Client
 }
 
-/** Reads a url. What is none is told without repeating it: it may hold a password. */
-export function serverOf(url: string, timeout: number): Server {
+/** The server of a url. What is none is told without repeating it: it may hold a password. */
+export function serverAt(url: string, timeout: number): Server {
   const parsed = URL.canParse(url) ? new URL(url) : undefined
   if (parsed === undefined || !/^rediss?:$/.test(parsed.protocol)) {
     throw new LogError('invalid', 'redisStore: expected a url such as redis://user:password@host:6379/0')
   }
-  return { url, name: `${parsed.hostname || 'localhost'}:${parsed.port || 6379}`, timeout }
+  return { name: nameOf(parsed.hostname, parsed.port), timeout, client: () => clientOf(url, timeout) }
 }
 
-const clientOf = (url: string, timeout: number) =>
-  createClient({
-    url,
+/** The server of a client, which is left alone. */
+export function serverOf(client: ClientSettings, timeout: number): Server {
+  const socket = client.options?.socket ?? {}
+  const name = 'path' in socket ? `${socket.path}` : nameOf(...hostAndPort(socket))
+  const own = { ...settings(timeout), socket: { ...socket, ...settings(timeout).socket } }
+  return { name, timeout, client: () => client.duplicate(own) as Client }
+}
+
+const hostAndPort = (socket: { host?: unknown; port?: unknown }) => [socket.host, socket.port] as const
+
+const nameOf = (host: unknown, port: unknown): string => `${host || 'localhost'}:${port || 6379}`
+
+const settings = (timeout: number) =>
+  ({
+    RESP: 3,
     disableOfflineQueue: true,
     maintNotifications: 'disabled',
     // Its own timeout is one timer a command, and ends when the command is written.
     commandOptions: { timeout: 0 },
     socket: { connectTimeout: timeout, reconnectStrategy: false, keepAliveInitialDelay: 5_000 },
-  })
+  }) as const
+
+const clientOf = (url: string, timeout: number) => createClient({ url, ...settings(timeout) })
 
 /**
  * A client that is connected, or a rejection within the timeout. It does not reconnect: what it was doing when its connection broke fails at once,
  * nothing is kept to be sent again, and a new client takes its place.
  */
-export async function connect({ url, timeout }: Server, onEnd: (client: Client) => void): Promise<Client> {
-  const client = clientOf(url, timeout)
+export async function connect(server: Server, onEnd: (client: Client) => void): Promise<Client> {
+  const { timeout } = server
+  const client = server.client()
   client.on('end', () => onEnd(client))
   // A client that failed is of no use, but rejects what it holds only after it has told of its error.
   client.on('error', () => {

@@ -23,7 +23,7 @@ export const isUnknownScript = (error: unknown): boolean => isReply(error) && er
 /** What a call rejects with. It names the server and no secret of its url. */
 export function failure({ name, timeout }: { name: string; timeout: number }, error: unknown): LogError {
   if (error instanceof LogError) return error
-  const said = error instanceof Error ? error.message || error.name : String(error)
+  const said = saidBy(error)
   if (isReply(error)) {
     const [, hint] = REFUSALS.find(([pattern]) => pattern.test(said)) ?? [undefined, 'refused a command']
     return new LogError('unavailable', `Redis at ${name} ${hint} (${said})`, { cause: error })
@@ -33,4 +33,10 @@ export function failure({ name, timeout }: { name: string; timeout: number }, er
   return new LogError('unavailable', `Redis at ${name} gave no answer ${why}: it may have happened or not`, {
     cause: error,
   })
+}
+
+/** The words of an error; where several addresses were tried in vain, of the first. */
+function saidBy(error: unknown): string {
+  if (error instanceof AggregateError && error.errors.length > 0) return saidBy(error.errors[0])
+  return error instanceof Error ? error.message || error.name : String(error)
 }

@@ -1,5 +1,5 @@
 import type { LogStore } from '../store.ts'
-import { serverOf } from './connection.ts'
+import { type ClientSettings, serverAt, serverOf } from './connection.ts'
 import { Keys } from './keys.ts'
 import { RedisStore } from './store.ts'
 
@@ -16,7 +16,9 @@ export interface RedisOptions {
    * Whatever is lost is lost from the end, and not in silence: a writer that had more acknowledged is told `regressed`, a reader that had read more
    * `truncated`. After an older copy of the data was put back, call `restored`. Let it evict nothing (`maxmemory-policy noeviction`).
    */
-  readonly url: string
+  readonly url?: string
+  /** Instead of a url, a client of the `redis` package: the store connects as it does, with connections of its own, and leaves it alone. */
+  readonly client?: ClientSettings
   /** What all its keys and channels begin with; `millrace:` unless said. It holds no brace. */
   readonly prefix?: string
   /** How many milliseconds a connection or a command may take before the call rejects as `unavailable`; 5,000 unless said. */
@@ -24,6 +26,6 @@ export interface RedisOptions {
 }
 
 /** A store in Redis. It connects at the first call; several processes may use one. */
-export function redisStore({ url, prefix = 'millrace:', timeout = 5_000 }: RedisOptions): LogStore {
-  return new RedisStore(serverOf(url, timeout), new Keys(prefix))
+export function redisStore({ url = '', client, prefix = 'millrace:', timeout = 5_000 }: RedisOptions): LogStore {
+  return new RedisStore(client ? serverOf(client, timeout) : serverAt(url, timeout), new Keys(prefix))
 }

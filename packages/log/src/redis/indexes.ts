@@ -147,9 +147,9 @@ export class Indexes {
     return { now: Number(now), lines }
   }
 
-  /** The logs of a principal from a time on, those touched last first; the score is the time, negative. */
-  async listed(principal: string | null, from: number, offset: number): Promise<Line[]> {
-    const range = [`${from}`, '+inf', 'BYSCORE', 'LIMIT', `${offset}`, `${PAGE}`, 'WITHSCORES']
+  /** Some logs of a principal from a time on, those touched last first; the score is the time, negative. */
+  async listed(principal: string | null, from: number, offset: number, limit: number): Promise<Line[]> {
+    const range = [`${from}`, '+inf', 'BYSCORE', 'LIMIT', `${offset}`, `${Math.min(limit, PAGE)}`, 'WITHSCORES']
     const found = (await this.#connection.send(['ZRANGE', this.#listKey(principal), ...range])) as [string, number][]
     return found.map(([name, score]) => ({ streamId: decodeName(name), score }))
   }

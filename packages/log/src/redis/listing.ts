@@ -48,39 +48,52 @@ export async function listOf(
   after: string | undefined,
 ): Promise<ListPage> {
   const from = after === undefined ? undefined : readToken(after)
+  if (limit < 1) return { streams: [], next: null }
   await indexes.settle()
-  const streams: Listed[] = []
+  const found = new Map<string, Listed>()
+  const others: string[] = []
   let end: Line | undefined
-  for (let offset = 0; ; ) {
-    const lines = await indexes.listed(principal, from?.score ?? Number.NEGATIVE_INFINITY, offset)
+  let next: string | null = null
+  for (let offset = 0; next === null; ) {
+    const lines = await indexes.listed(principal, from?.score ?? Number.NEGATIVE_INFINITY, offset, limit + 1)
+    if (lines.length === 0) break
     offset += lines.length
     const rest = lines.filter(line => from === undefined || isAfter(line, from))
-    const heads = rest.map(async ({ streamId }) => {
-      const fields = connection.send(['HMGET', keys.head(streamId), 't', 'm', 'n', 'p'])
-      return [await connection.send(['GET', keys.record(streamId)]), ...((await fields) as (string | null)[])]
-    })
-    const others: string[] = []
-    for (const [i, fields] of (await Promise.all(heads)).entries()) {
-      const line = rest[i] as Line
-      const [record, ticket, createdAt, touchedAt, owner] = fields as (string | null)[]
-      if (record == null || ticket == null || owner !== encodeOptional(principal)) {
+    const listed = await Promise.all(rest.map(({ streamId }) => listedOf(connection, keys, principal, streamId)))
+    for (const [i, line] of rest.entries()) {
+      const one = listed[i]
+      if (one === undefined) {
         others.push(line.streamId)
-        continue
+      } else if (found.size < limit) {
+        found.set(line.streamId, one)
+        end = line
+      } else {
+        next = writeToken(end as Line)
+        break
       }
-      if (streams.length >= limit) return { streams, next: end ? writeToken(end) : null }
-      const { head } = readRecord(record)
-      streams.push({
-        streamId: line.streamId,
-        head,
-        ticket,
-        createdAt: Number(createdAt),
-        touchedAt: Number(touchedAt),
-      })
-      end = line
     }
-    if (others.length > 0) await indexes.refresh(others)
-    if (lines.length === 0) return { streams, next: null }
   }
+  // Not before: what leaves the index would move the lines that follow it.
+  if (others.length > 0) await indexes.refresh(others)
+  return { streams: [...found.values()], next }
+}
+
+/** A log's line, if it is there and the principal's. */
+async function listedOf(
+  connection: Connection,
+  keys: Keys,
+  principal: string | null,
+  streamId: string,
+): Promise<Listed | undefined> {
+  const read = [
+    connection.send(['GET', keys.record(streamId)]),
+    connection.send(['HMGET', keys.head(streamId), 't', 'm', 'n', 'p']),
+  ] as const
+  const [record, fields] = (await Promise.all(read)) as [string | null, (string | null)[]]
+  const [ticket, createdAt, touchedAt, owner] = fields
+  if (record === null || ticket == null || owner !== encodeOptional(principal)) return undefined
+  const { head } = readRecord(record)
+  return { streamId, head, ticket, createdAt: Number(createdAt), touchedAt: Number(touchedAt) }
 }
 
 const isAfter = (line: Line, from: Line): boolean =>
