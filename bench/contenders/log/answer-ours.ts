@@ -1,0 +1,60 @@
+import type { BatchReader, ReadBatch, StreamManager, Writer } from '@millrace/log'
+import type { TextDeltaChunk } from '@millrace/protocol'
+import { answer, streamOf } from '../../fixtures/text.ts'
+import type { Hearing, Telling } from './answers.ts'
+import { OWN_FILE, openManager } from './ours.ts'
+
+const deltaOf = (delta: string): TextDeltaChunk => ({ type: 'text-delta', id: 'text-1', delta })
+
+async function openWriter(manager: StreamManager, streamId: string): Promise<Writer> {
+  const writer = await manager.createWriter(streamId, { runId: 'run-1', agentType: 'writer', step: 1 })
+  await writer.commit([{ type: 'start' }])
+  return writer
+}
+
+export async function openTelling(streamId: string, count: number, piece: number): Promise<Telling> {
+  const manager = await openManager('redis', OWN_FILE)
+  const writer = await openWriter(manager, streamId)
+  const { deltas } = answer(count, piece)
+  return {
+    async tell() {
+      for await (const delta of streamOf(deltas)) await writer.write(deltaOf(delta))
+      await writer.flush()
+    },
+  }
+}
+
+export async function hear(streamId: string, length: number): Promise<Hearing> {
+  const manager = await openManager('redis', OWN_FILE)
+  const reader = manager.readBatches(streamId, { merge: true })
+  return { text: textOf(reader, await reader.next(), length) }
+}
+
+/**
+ * Has an answer in the log as a slower model would have left it there, so many tokens an append, while its run is open or when it has ended. It is told
+ * once for all the processes of a run of the benchmarks.
+ */
+export async function told(count: number, piece: number, size: number, state: 'live' | 'finished'): Promise<string> {
+  const manager = await openManager('redis', OWN_FILE)
+  const streamId = `answer-${count}-${piece}-${size}-${state}`
+  if (await manager.getInfo(streamId)) return streamId
+  const writer = await openWriter(manager, streamId)
+  const { deltas } = answer(count, piece)
+  for (let at = 0; at < count; at += size) {
+    for (const delta of deltas.slice(at, at + size)) writer.write(deltaOf(delta))
+    await writer.flush()
+  }
+  if (state === 'finished') await manager.endStream(streamId)
+  await writer.close()
+  return streamId
+}
+
+async function textOf(reader: BatchReader, first: ReadBatch | undefined, length: number): Promise<string> {
+  let text = ''
+  for (let batch = first; batch; batch = await reader.next()) {
+    for (const { chunk } of batch.entries) if (chunk.type === 'text-delta') text += chunk.delta
+    if (text.length >= length) break
+  }
+  reader.close()
+  return text
+}

@@ -1,0 +1,70 @@
+// resumable-stream as its own pages use it: the producer keeps what was said in its memory, and who comes later asks it for that over pub/sub.
+import { createClient } from 'redis'
+import { answer } from '../../fixtures/text.ts'
+import { atEnd, opened } from '../../harness/closing.ts'
+import { serviceUrl } from '../../harness/services.ts'
+import type { Hearing, Telling } from './answers.ts'
+
+/** One context a process, with two clients of the same Redis that our store uses. */
+export const openContext = opened(async () => {
+  const { createResumableStreamContext } = await import('resumable-stream')
+  const url = serviceUrl('redis')
+  const [publisher, subscriber] = [await createClient({ url }).connect(), await createClient({ url }).connect()]
+  atEnd(() => {
+    publisher.destroy()
+    subscriber.destroy()
+  })
+  return createResumableStreamContext({ waitUntil: null, publisher, subscriber })
+})
+
+export const eventOf = (delta: string): string =>
+  `data: ${JSON.stringify({ type: 'text-delta', id: 'text-1', delta })}\n\n`
+
+export async function openTelling(
+  form: 'tokens' | 'events',
+  streamId: string,
+  count: number,
+  piece: number,
+): Promise<Telling> {
+  const context = await openContext()
+  const { deltas } = answer(count, piece)
+  const strings = form === 'tokens' ? deltas : deltas.map(eventOf)
+  const start = Promise.withResolvers<void>()
+  let at = 0
+  const stream = await context.createNewResumableStream(
+    streamId,
+    () =>
+      new ReadableStream({
+        async pull(controller) {
+          if (at === 0) await start.promise
+          if (at < strings.length) controller.enqueue(strings[at++] as string)
+        },
+      }),
+  )
+  // Who asked for the answer reads it, too.
+  const reader = stream?.getReader()
+  return {
+    async tell() {
+      start.resolve()
+      for (const _ of strings) await reader?.read()
+    },
+  }
+}
+
+export async function hear(streamId: string, length: number): Promise<Hearing> {
+  const context = await openContext()
+  const stream = await context.resumeExistingStream(streamId)
+  if (!stream) throw new Error(`the stream is ${stream === null ? 'over' : 'not there'}`)
+  return { text: textOf(stream.getReader(), length) }
+}
+
+async function textOf(reader: ReadableStreamDefaultReader<string>, length: number): Promise<string> {
+  let text = ''
+  while (text.length < length) {
+    const { done, value } = await reader.read()
+    if (done) break
+    text += value
+  }
+  await reader.cancel()
+  return text
+}

@@ -1,0 +1,137 @@
+// What an entry takes where it is kept, of a log that a writer wrote: for sizing.
+import { ok } from 'node:assert/strict'
+import { randomUUID } from 'node:crypto'
+import { statSync } from 'node:fs'
+import { join } from 'node:path'
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
+import type { LogStore } from '@millrace/log'
+import { entryBatches } from '../../fixtures/batches.ts'
+import { serviceUrl } from '../../harness/services.ts'
+import { type Job, job } from '../../harness/suite.ts'
+
+/** A place of its own for one log, and how many bytes it takes by now. */
+interface Kept {
+  store: LogStore
+  bytes(): number | Promise<number>
+  /** Lets go of it; where the bytes can be told only then, it tells them. */
+  end(): Promise<unknown>
+}
+
+/** Where the bytes are counted. */
+export type Where = 'memory' | 'sqlite' | 'redis' | 'redis-file' | 'postgres'
+
+const places: Record<Where, () => Promise<Kept>> = { memory, sqlite, redis, 'redis-file': redisFile, postgres }
+
+/** The bytes an entry takes there, so many entries an append. */
+export async function bytesOf(where: Where, size: number, count: number, piece: number): Promise<Job> {
+  const { StreamManager } = await import('@millrace/log')
+  const batches = entryBatches(count, piece, size)
+  return job(
+    async () => {
+      const kept = await places[where]()
+      const manager = new StreamManager({ store: kept.store })
+      const writer = await manager.createWriter('log', { runId: 'run-1', agentType: 'writer', step: 1 })
+      await writer.commit([{ type: 'start' }])
+      const before = { sequence: writer.cursor.sequence, bytes: await kept.bytes() }
+      for (const { chunks } of batches) await writer.commit(chunks)
+      const entries = writer.cursor.sequence - before.sequence
+      await manager.close()
+      const bytes = (await kept.bytes()) - before.bytes
+      await kept.end()
+      return { entries, bytes }
+    },
+    ({ entries, bytes }) => {
+      ok(entries === count, `${entries} entries were kept instead of ${count}`)
+      ok(bytes > 0)
+    },
+    ({ entries, bytes }) => [bytes / entries],
+  )
+}
+
+/** The JSON of the entries themselves. */
+export async function bytesOfJson(size: number, count: number, piece: number): Promise<Job> {
+  return job(
+    () => entryBatches(count, piece, size).flatMap(({ texts }) => texts),
+    texts => ok(texts.length === count),
+    texts => [texts.reduce((sum, text) => sum + Buffer.byteLength(text), 0) / texts.length],
+  )
+}
+
+async function memory(): Promise<Kept> {
+  const { memoryStore } = await import('@millrace/log')
+  setFlagsFromString('--expose-gc')
+  const collect = runInNewContext('gc') as () => void
+  const store = memoryStore()
+  const bytes = () => {
+    collect()
+    return process.memoryUsage().heapUsed
+  }
+  return { store, bytes, end: () => store.close() }
+}
+
+async function sqlite(): Promise<Kept> {
+  const { sqliteStore } = await import('@millrace/log/sqlite')
+  const { DatabaseSync } = await import('node:sqlite')
+  const path = join(serviceUrl('folder'), `bytes-${randomUUID()}.db`)
+  const store = sqliteStore({ path })
+  const bytes = () => {
+    const db = new DatabaseSync(path)
+    db.exec('PRAGMA wal_checkpoint(TRUNCATE)')
+    db.close()
+    return statSync(path).size
+  }
+  return { store, bytes, end: () => store.close() }
+}
+
+async function redis(): Promise<Kept> {
+  const { client, store, end } = await emptyRedis()
+  const bytes = async () => {
+    let sum = 0
+    for (const key of await client.keys('*')) sum += (await client.memoryUsage(key, { SAMPLES: 0 })) ?? 0
+    return sum
+  }
+  return { store, bytes, end }
+}
+
+async function redisFile(): Promise<Kept> {
+  const { client, store, end } = await emptyRedis()
+  const bytes = async () => Number(/aof_current_size:(\d+)/.exec(await client.info('persistence'))?.[1])
+  return { store, bytes, end }
+}
+
+/** A database of the same server that nobody else uses. */
+async function emptyRedis() {
+  const { createClient } = await import('redis')
+  const { redisStore } = await import('@millrace/log/redis')
+  const url = `${serviceUrl('redis')}/1`
+  const client = await createClient({ url }).connect()
+  await client.flushDb()
+  const store = redisStore({ url })
+  const end = async () => {
+    await store.close()
+    await client.flushDb()
+    await client.close()
+  }
+  return { client, store, end }
+}
+
+async function postgres(): Promise<Kept> {
+  const { default: pg } = await import('pg')
+  const { postgresStore } = await import('@millrace/log/postgres')
+  const url = serviceUrl('postgres')
+  const schema = `bytes_${randomUUID().replaceAll('-', '')}`
+  const pool = new pg.Pool({ connectionString: url, max: 1 })
+  const store = postgresStore({ url, schema })
+  const bytes = async () => {
+    const text = `select sum(pg_total_relation_size(c.oid))::int8 as bytes
+      from pg_class c where c.relkind = 'r' and c.relnamespace = '${schema}'::regnamespace`
+    return Number((await pool.query<{ bytes: string }>(text)).rows[0]?.bytes)
+  }
+  const end = async () => {
+    await store.close()
+    await pool.query(`drop schema ${schema} cascade`)
+    await pool.end()
+  }
+  return { store, bytes, end }
+}

@@ -1,0 +1,27 @@
+// Telling an answer while so many readers in another process hear it: what they cost the one who tells.
+import { randomUUID } from 'node:crypto'
+import { opened } from '../../harness/closing.ts'
+import { type Job, job } from '../../harness/suite.ts'
+import { checkTexts, openTelling, textOf, type Way } from './answers.ts'
+import { apart } from './apart.ts'
+import type { Heard, HeardAnswer } from './hearers.child.ts'
+
+const hearers = opened(() => apart<Heard, HeardAnswer>('hearers.child.ts'))
+
+/** Tells the answer of one piece of work to so many. */
+export async function tellTo(way: Way, readers: number, count: number, piece: number): Promise<Job> {
+  const streamId = randomUUID()
+  const telling = await openTelling(way, streamId, count, piece)
+  const { length } = await textOf(way, count, piece)
+  await hearers().ask({ kind: 'come', way, streamId, readers, length })
+  return job(
+    async () => {
+      await telling.tell()
+      return streamId
+    },
+    async told => {
+      const { texts } = await hearers().ask({ kind: 'tell', streamId: told })
+      await checkTexts(texts, way, readers, count, piece)
+    },
+  )
+}

@@ -1,0 +1,44 @@
+import type { Where } from '../../contenders/log/bytes.ts'
+import type { Benchmark, Contender } from '../../harness/suite.ts'
+import { SIZES } from './places.ts'
+
+const names: Record<Where, string> = {
+  memory: 'memory',
+  sqlite: 'SQLite, its file',
+  redis: 'Redis, its memory',
+  'redis-file': 'Redis, its file',
+  postgres: 'Postgres, tables and indexes',
+}
+
+const bytes = () => import('../../contenders/log/bytes.ts')
+
+/** What an entry takes where it is kept. */
+export function bytesBenchmark(quick: boolean): Benchmark {
+  const sizes = quick ? [16] : SIZES
+  const load = { pieces: 1, items: 20_480 }
+  const warmUp = { pieces: 1, items: 256 }
+  const contenders = (Object.keys(names) as Where[]).flatMap(where =>
+    sizes.map((size): Contender => {
+      const prepare: Contender['prepare'] = async (count, piece) => (await bytes()).bytesOf(where, size, count, piece)
+      return { name: `${names[where]}, ${size} an append`, kind: 'ours', load, warmUp, prepare }
+    }),
+  )
+  const json: Contender = {
+    name: 'its JSON with its origin',
+    kind: 'floor',
+    load,
+    warmUp,
+    prepare: async (count, piece) => (await bytes()).bytesOfJson(16, count, piece),
+  }
+  return {
+    name: 'bytes',
+    title: 'what an entry of a text delta takes, written by a writer and never merged',
+    item: 'entry',
+    unit: 'bytes',
+    rounds: 1,
+    needs: ['folder', 'redis', 'postgres'],
+    contenders: [...contenders, json],
+    claims: [],
+    notes: ['entries of one append share their origin; a real answer has several tokens in an entry, which are merged'],
+  }
+}

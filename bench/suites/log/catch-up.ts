@@ -1,0 +1,96 @@
+import type { Benchmark, Claim, Contender } from '../../harness/suite.ts'
+
+const READERS = [1, 10, 100]
+
+/** How an answer came into the log: as fast as it could be said, or as a model of some speed says it, which decides how many tokens an append has. */
+const SPEEDS = [
+  { name: 'said at once', size: 2_000 },
+  { name: '8 tokens an append', size: 8 },
+  { name: 'a token an append', size: 1 },
+]
+
+const catchUp = () => import('../../contenders/log/catch-up.ts')
+const readersOf = () => import('../../contenders/log/readers.ts')
+const count = (readers: number): string => (readers === 1 ? '1 reader' : `${readers} readers`)
+
+/** How long who comes late needs for all of a long answer. */
+export function catchUpBenchmark(quick: boolean, rounds: number): Benchmark {
+  const load = { pieces: 1, items: quick ? 20_000 : 100_000 }
+  const [atOnce, paced, slow] = SPEEDS.map(({ name }) => name) as [string, string, string]
+  const ours = (speed: string, state: 'live' | 'finished', readers: number): Contender => {
+    const size = SPEEDS.find(({ name }) => name === speed)?.size ?? 0
+    const prepare: Contender['prepare'] = async (tokens, piece) =>
+      (await catchUp()).catchUpOurs(size, state, readers, tokens, piece)
+    return { name: `ours, ${speed}, ${state}, ${count(readers)}`, kind: 'ours', load, warmUp: load, prepare }
+  }
+  const peer = (form: 'tokens' | 'events', readers: number): Contender => {
+    const prepare: Contender['prepare'] = async (tokens, piece) =>
+      (await catchUp()).catchUpResumable(form, readers, tokens, piece)
+    return { name: `resumable-stream, ${form}, live, ${count(readers)}`, kind: 'peer', load, warmUp: load, prepare }
+  }
+  const many = quick ? [1, 10] : READERS
+  const events = peer('events', 1)
+  const tokens = many.map(readers => peer('tokens', readers))
+  const live = many.map(readers => ours(atOnce, 'live', readers))
+  const finished = many.map(readers => ours(atOnce, 'finished', readers))
+  const others = (quick ? [1] : [1, 10]).map(readers => ours(paced, 'live', readers))
+  const slowest = quick ? [] : [ours(slow, 'live', 1)]
+  const against = (of: Contender, to: Contender | undefined, atMost?: number): Claim[] =>
+    to ? [{ kind: 'ratio', of: of.name, to: to.name, ...(atMost && { atMost }) }] : []
+  return {
+    name: 'catch-up',
+    title: `an answer of ${load.items.toLocaleString('en')} tokens on one Redis, until each of the readers who come late has all of it`,
+    item: 'token',
+    unit: 'wall',
+    rounds,
+    needs: ['folder', 'redis'],
+    contenders: [...tokens, events, ...live, ...finished, ...others, ...slowest],
+    claims: [
+      ...[...live, ...finished].flatMap((of, i) => against(of, tokens[i % many.length], 1)),
+      ...others.slice(0, 1).flatMap(of => against(of, events, 1)),
+      ...others.flatMap((of, i) => against(of, tokens[i])),
+      ...slowest.flatMap(of => [...against(of, events), ...against(of, tokens[0])]),
+    ],
+    notes: [
+      'resumable-stream sends what was said as one string, from the memory of its producer, and nothing after the end (null); ours reads entries from the log and merges them',
+      "tokens: the bare text, which no chat can do with; events: a 'data:' line a token, as its own pages have it; of those, 100 readers are more than it waits for",
+      'ours, said at once: both are told the tokens as fast as they are taken, so that a writer merges some two thousand an append; 8 are what 500 tokens a second bring in 16 ms, a token an append is a model of fewer than 60',
+      ...(quick ? ['quick: a shorter answer, fewer readers, no slow model'] : []),
+    ],
+  }
+}
+
+/** What readers cost the one who tells. */
+export function readersBenchmark(quick: boolean, rounds: number): Benchmark {
+  const told = (way: 'ours' | 'tokens', readers: number, items: number): Contender => {
+    const prepare: Contender['prepare'] = async (tokens, piece) =>
+      (await readersOf()).tellTo(way, readers, tokens, piece)
+    return {
+      name: `${way === 'ours' ? 'ours' : 'resumable-stream'}, ${readers === 0 ? 'nobody' : count(readers)}`,
+      kind: way === 'ours' ? 'ours' : 'peer',
+      load: { pieces: 1, items },
+      warmUp: { pieces: 1, items: items / 2 },
+      prepare,
+    }
+  }
+  const many = quick ? [1, 10] : READERS
+  const [alone, peerAlone] = [told('ours', 0, 20_000), told('tokens', 0, 20_000)]
+  const ours = many.map(readers => told('ours', readers, 20_000))
+  // Each token costs it as much as the next: fewer are enough.
+  const peers = many.map(readers => told('tokens', readers, 2_000 / readers))
+  return {
+    name: 'readers',
+    title: 'telling an answer, a token at a time, as fast as they are taken, while readers in another process follow',
+    item: 'token',
+    unit: 'wall',
+    rounds,
+    needs: ['folder', 'redis'],
+    contenders: [alone, ...ours, peerAlone, ...peers],
+    claims: [
+      ...ours.map((of): Claim => ({ kind: 'rate', of: of.name, to: alone.name })),
+      ...peers.map((of): Claim => ({ kind: 'rate', of: of.name, to: peerAlone.name })),
+      ...ours.map((of, i): Claim => ({ kind: 'rate', of: of.name, to: peers[i]?.name ?? '' })),
+    ],
+    notes: ['the readers, the teller and Redis share the cores of one machine'],
+  }
+}
