@@ -1,0 +1,13 @@
+import { Memory, memoryStore } from '../memory/store.ts'
+import { schedules } from './suite.fixture.ts'
+
+schedules({
+  name: 'memory',
+  lanes: 1,
+  async open() {
+    const clock = { time: 0 }
+    const memory = new Memory({ clock: () => clock.time })
+    const handle = () => memoryStore(undefined, memory)
+    return { handles: [handle(), handle()], clock }
+  },
+})
