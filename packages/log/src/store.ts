@@ -106,7 +106,7 @@ export interface LogHead {
   readonly clock: number
 }
 
-/** Why a cursor does not match what the log holds; in this order where several do. */
+/** Why a cursor does not match what the log holds; where several do: `incarnation`, `past-head`, `below-floor`, `epoch`. */
 export type Truncation = TruncatedFrame['reason']
 
 /** A piece of a log, read at one position. */
@@ -180,8 +180,8 @@ export interface LogStore {
   /** The sequences that an accepted guest's append got. */
   find(streamId: string, key: string): Promise<{ readonly first: number; readonly last: number } | undefined>
   /**
-   * Calls `wake` after every append, claim, trim and removal, by whatever process, until stopped: an edge trigger that may be spurious or
-   * late by a second, never missed. What happened before the call of `watch` may not wake; `wake` does not throw.
+   * Calls `wake` after whatever changes what a read shows (an append, a claim or release, a trim, a fork into it, a removal, a restoration), by whatever process, until
+   * stopped: an edge trigger that may be spurious or late by a second, never missed. What happened before the call of `watch` may not wake; `wake` does not throw.
    */
   watch(streamId: string, wake: () => void): () => void
 

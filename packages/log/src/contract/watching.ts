@@ -47,6 +47,28 @@ export const watching: readonly Case[] = [
     }
   }),
 
+  define(
+    2,
+    'watch: a release, a fork into the log and a restoration wake',
+    async trial => {
+      const [store, other] = (await trial.opened(2)) as [LogStore, LogStore]
+      const source = await trial.log(other, 'source')
+      const streamId = trial.id('fork')
+      const follower = trial.follow(store, streamId)
+      const ticket = { state: '', due: { at: null, program: null } }
+      await other.fork(source, 0, streamId, { principal: null, ticket, closing: null })
+      await follower.sees('a fork', page => page !== undefined)
+      const claim = await other.claim(streamId, 'somebody', LONG, false)
+      await follower.sees('a claim', page => page?.lease?.owner === 'somebody')
+      await other.release(streamId, claim.outcome === 'claimed' ? claim.epoch : '')
+      await follower.sees('a release', page => page?.lease === null)
+      const { incarnation } = await trial.head(store, streamId)
+      await other.restored()
+      await follower.sees('a restoration', page => page?.incarnation !== incarnation)
+    },
+    { alone: true },
+  ),
+
   define(2, 'watch: goes on over the making of the log and over its removal', async trial => {
     const [store, other] = (await trial.opened(2)) as [LogStore, LogStore]
     const streamId = trial.id()

@@ -6,7 +6,7 @@ const INTERVAL = 25
 const SLICE = 256
 
 const STATE = `
-SELECT s.incarnation || '.' || s.epochs || '.' || s.floor,
+SELECT s.incarnation || '.' || s.epochs || '.' || (s.epoch IS NULL) || '.' || s.floor,
   (SELECT max(place) & 0xffffffff FROM batches WHERE place BETWEEN s.id << 32 AND (s.id << 32) | 0xffffffff)
 FROM streams s WHERE s.name = ?`
 

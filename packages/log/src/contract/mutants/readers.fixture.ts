@@ -134,6 +134,20 @@ export const readers: readonly Mutant[] = [
     },
   },
   {
+    fault: 'a restoration does not wake',
+    caught: { 'watch: a release, a fork into the log and a restoration wake': /no wake-up showed a restoration/ },
+    within: ['watching'],
+    handle: memory => store => ({
+      restored: async () => {
+        const watchers = new Map(memory.watchers)
+        memory.watchers.clear()
+        const count = await store.restored()
+        for (const [id, wakes] of watchers) memory.watchers.set(id, wakes)
+        return count
+      },
+    }),
+  },
+  {
     fault: 'a watch begins later than it says',
     caught: { 'watch: an append made at once after the watch wakes': /no wake-up showed/ },
     within: ['watching', 'removal', 'restarts'],

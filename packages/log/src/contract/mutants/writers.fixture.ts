@@ -82,7 +82,7 @@ export const writers: readonly Mutant[] = [
   {
     fault: 'release ends the lease and leaves the epoch',
     caught: { 'release ends the lease and the epoch': /an append under a released epoch: expected "fenced"/ },
-    within: ['leases'],
+    within: ['leases', 'watching'],
     handle: memory => store => ({
       release: async (id, epoch) => {
         await store.release(id, '')
