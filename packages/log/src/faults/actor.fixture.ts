@@ -1,0 +1,130 @@
+// The processes of the schedules, as the test holds them.
+
+import { join } from 'node:path'
+import { type Child, child } from '../../../../scripts/faults/process.ts'
+import type { StoreSpec } from './spec.fixture.ts'
+import type { Order, Told } from './told.fixture.ts'
+
+/** With the machine's time at which it was told. */
+export type Event = Told & { readonly at: number }
+
+/** How many processes wait to be used: to start one takes longer than most faults. */
+const SPARE = 3
+
+/** Processes that are ready to be used, and used again where nobody killed them. */
+export class Processes {
+  readonly #kind: StoreSpec['kind']
+  readonly #spare: Child[] = []
+
+  constructor(kind: StoreSpec['kind']) {
+    this.#kind = kind
+    this.#fill()
+  }
+
+  take(): Child {
+    const taken = this.#spare.shift() as Child
+    this.#fill()
+    return taken
+  }
+
+  giveBack(child: Child): void {
+    this.#spare.unshift(child)
+  }
+
+  async stop(): Promise<void> {
+    await Promise.all(this.#spare.splice(0).map(spare => spare.kill9()))
+  }
+
+  #fill(): void {
+    while (this.#spare.length < SPARE) {
+      this.#spare.push(child(join(import.meta.dirname, 'worker.fixture.ts'), [this.#kind]))
+    }
+  }
+}
+
+/** One process in one schedule. */
+export class Actor {
+  readonly tag: string
+  /** How often it was told to open a store. */
+  opened = 0
+  readonly #child: Child
+  readonly #tell: (actor: Actor, event: Event) => void
+  readonly #pump: Promise<void>
+  #isEnding = false
+  #isDismissed = false
+  #syncs = 0
+  readonly #synced = new Map<number, () => void>()
+  #closed = () => {}
+
+  constructor(tag: string, child: Child, tell: (actor: Actor, event: Event) => void, lose: (error: unknown) => void) {
+    this.tag = tag
+    this.#child = child
+    this.#tell = tell
+    this.#pump = this.#listen().catch(error => {
+      if (!this.#isEnding) lose(error)
+    })
+  }
+
+  get isGone(): boolean {
+    return this.#isEnding
+  }
+
+  /** Gives an order; those to one process are taken up one after another. */
+  async order(order: Order): Promise<void> {
+    if (this.#isEnding) return
+    await this.#child.send(order)
+  }
+
+  /** Waits until all that it has told is known here. */
+  async sync(): Promise<void> {
+    const n = ++this.#syncs
+    const synced = new Promise<void>(resolve => this.#synced.set(n, resolve))
+    await this.order({ do: 'sync', n })
+    await synced
+  }
+
+  /** Kills it, and takes in what it had told. */
+  async kill(): Promise<void> {
+    this.#isEnding = true
+    await this.#child.kill9()
+    await this.#pump
+  }
+
+  freeze(): void {
+    process.kill(this.#child.pid, 'SIGSTOP')
+  }
+
+  thaw(): void {
+    process.kill(this.#child.pid, 'SIGCONT')
+  }
+
+  /** Lets it close all that it has open. */
+  async close(): Promise<void> {
+    const closed = new Promise<void>(resolve => {
+      this.#closed = resolve
+    })
+    await this.order({ do: 'close' })
+    await closed
+  }
+
+  /** Ends its part in the schedule; gives the process back if it can be used again. */
+  async dismiss(): Promise<Child | undefined> {
+    if (this.#isEnding) return undefined
+    this.#isDismissed = true
+    await this.close()
+    this.#isEnding = true
+    return this.#child
+  }
+
+  async #listen(): Promise<void> {
+    for (;;) {
+      const event = (await this.#child.event<Event>('told')) as Event & { event: string }
+      if (event.kind === 'synced') this.#synced.get(event.n)?.()
+      else if (event.kind === 'closed') {
+        this.#closed()
+        // The process may be another schedule's from now on.
+        if (this.#isDismissed) return
+      } else this.#tell(this, event)
+    }
+  }
+}

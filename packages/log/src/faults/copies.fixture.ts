@@ -1,0 +1,164 @@
+// Schedules in which a store is put back to an older copy of itself while readers hold cursors past its head.
+
+import { copyFileSync, existsSync, rmSync } from 'node:fs'
+import { DatabaseSync } from 'node:sqlite'
+import { decodeCursor } from '@millrace/protocol'
+import type { FaultProxy } from '../../../../scripts/faults/proxy.ts'
+import type { Random } from '../chaos/random.fixture.ts'
+import type { Actor } from './actor.fixture.ts'
+import type { ReaderRecord } from './record.fixture.ts'
+import type { Stage } from './stage.fixture.ts'
+import type { Run } from './told.fixture.ts'
+
+/** Where the log ends that was put back; all that was acknowledged beyond it never happened. */
+async function putBack(stage: Stage, run: Run, isAnnounced: boolean): Promise<number> {
+  const { store } = await stage.here()
+  const page = await store.read(run.streamId, { sequence: 0 }, { batches: 0, bytes: 0 })
+  const head = page?.head ?? 0
+  stage.record(run).putBack(head)
+  if (isAnnounced) await store.restored()
+  return head
+}
+
+/** Waits until readers have been told that the log does not hold their place. */
+async function told(stage: Stage, readers: readonly ReaderRecord[]): Promise<void> {
+  for (const reader of readers) {
+    await stage.until(`${reader.name} is told truncated`, () => reader.stretches.some(({ truncated }) => truncated))
+  }
+}
+
+/** Waits until readers have seen all that was acknowledged so far. */
+async function seen(stage: Stage, run: Run, readers: readonly ReaderRecord[]): Promise<void> {
+  const last = Math.max(...stage.record(run).acks.map(ack => ack.last))
+  for (const { name, now } of readers) await stage.until(`${name} has read ${last}`, () => now.sequence >= last)
+}
+
+/** A server's data are put back; `restored()` is called, or nobody knows. */
+export const restored = (isAnnounced: boolean) => async (stage: Stage, random: Random) => {
+  const { service } = stage.ground
+  if (service === undefined) throw new Error('a server is needed to put its data back')
+  const run = stage.run()
+  const gate = await stage.gate()
+  const sleeper = await stage.actor()
+  const readers = [await stage.read(run), await stage.read(run, await stage.actor()), await stage.read(run, sleeper)]
+  const hire = async (takeover: boolean) => {
+    const writer = await stage.actor({ spec: stage.via(gate) })
+    await writer.order({ do: 'write', run, takeover })
+    const { claims } = stage.record(run)
+    await stage.until(`${writer.tag} has the log`, () => claims.some(({ by }) => by === writer.tag))
+    return writer
+  }
+  let writer = await hire(false)
+  await stage.acked(run, random.between(1, 15))
+  const copy = await service.copy()
+  await stage.acked(run, random.between(2, 15))
+  // Under an epoch that the copy knows, or under one that it never heard of.
+  if (random.chance(0.4)) {
+    stage.allow(writer, 'fenced')
+    writer = await hire(true)
+    await stage.acked(run, random.between(2, 10))
+  }
+  await cutOff(gate, writer)
+  await seen(stage, run, readers)
+  const isAsleep = random.chance(0.5)
+  if (isAsleep) sleeper.freeze()
+  await service.restore(copy)
+  const past = stage.record(run).acks.at(-1)?.last ?? 0
+  const head = await putBack(stage, run, isAnnounced)
+  stage.note(`put back from ${past} to ${head}; one reader asleep: ${isAsleep}`)
+  stage.allow(writer, 'fenced', 'regressed')
+  gate.refuse(false)
+  const { losses, acks } = stage.record(run)
+  await stage.until('the writer knows', () => losses.some(({ by }) => by === writer.tag))
+  if (losses.some(({ by, code }) => by === writer.tag && code === 'fenced')) await hire(true)
+  // A stranger's entries stand where its own stood, when it wakes up.
+  if (isAsleep) {
+    await stage.until('the log is as long again', () => (acks.at(-1)?.last ?? 0) > past)
+    sleeper.thaw()
+  }
+  await told(stage, readers)
+  await stage.acked(run, 5)
+}
+
+/** Nothing more can be acknowledged, and all that was is known. */
+async function cutOff(gate: FaultProxy, writer: Actor): Promise<void> {
+  gate.refuse(true)
+  gate.cut()
+  await writer.sync()
+}
+
+/** A file is put back, while nobody has it open. */
+export const restoredFile = (isAnnounced: boolean) => async (stage: Stage, random: Random) => {
+  const { path } = stage.ground.spec as { path: string }
+  const run = stage.run()
+  const others = [await stage.actor(), await stage.actor()]
+  const readers = [await stage.read(run), await stage.read(run, others[0]), await stage.read(run, others[1])]
+  let writer = await stage.actor()
+  await writer.order({ do: 'write', run, takeover: false })
+  await stage.acked(run, random.between(1, 15))
+  const isVacuumed = random.chance(0.5)
+  if (isVacuumed) vacuum(path)
+  else copyFrozen(path, [writer, ...others])
+  await stage.acked(run, random.between(2, 15))
+  if (random.chance(0.4)) {
+    await writer.kill()
+    writer = await stage.actor()
+    await writer.order({ do: 'write', run, takeover: true })
+    await stage.acked(run, random.between(2, 10))
+  }
+  await writer.kill()
+  await seen(stage, run, readers)
+  const past = readers[0]?.now.sequence ?? 0
+  const lastAcked = decodeCursor(readers[0]?.now.cursor ?? 0)
+  const { epoch = '' } = stage.record(run).claims.at(-1) ?? {}
+  for (const actor of others) await actor.close()
+  await stage.closeHere()
+  place(path)
+  const head = await putBack(stage, run, isAnnounced)
+  stage.note(`put back from ${past} to ${head}, ${isVacuumed ? 'vacuumed' : 'copied'}`)
+  await refused(stage, run, epoch, lastAcked)
+  const next = await stage.actor()
+  await next.order({ do: 'write', run, takeover: true })
+  const { acks } = stage.record(run)
+  // Some come back before the log is as long again, and some after.
+  if (random.chance(0.5)) await stage.until('the log is as long again', () => (acks.at(-1)?.last ?? 0) > past)
+  for (const [i, reader] of readers.entries()) {
+    const actor = others[i - 1]
+    if (actor) await stage.open(actor)
+    await stage.resume(reader, actor)
+  }
+  await told(stage, readers)
+  await stage.acked(run, 5)
+}
+
+/** Who had more acknowledged than there is now may not go on as if nothing had happened (law 4). */
+async function refused(stage: Stage, { streamId }: Run, epoch: string, last: ReturnType<typeof decodeCursor>) {
+  const { store } = await stage.here()
+  const { sequence, incarnation = '', epoch: mark = '' } = last
+  const by = { epoch, counter: 1000, lastAcked: { sequence, incarnation, epoch: mark } }
+  const { outcome } = await store.append(streamId, { body: '["stray"]', count: 1 }, by)
+  if (outcome !== 'fenced' && outcome !== 'regressed') throw new Error(`law 4: a writer past the head is ${outcome}`)
+}
+
+const ENDS = ['', '-wal', '-shm']
+
+function vacuum(path: string): void {
+  const file = new DatabaseSync(path)
+  file.exec(`PRAGMA busy_timeout = 10000; VACUUM INTO '${path}.copy'`)
+  file.close()
+}
+
+/** As a disk would have them if the machine stopped now: no process may write between the files. */
+function copyFrozen(path: string, actors: readonly Actor[]): void {
+  for (const actor of actors) actor.freeze()
+  for (const end of ENDS) if (existsSync(path + end)) copyFileSync(path + end, `${path}.copy${end}`)
+  for (const actor of actors) actor.thaw()
+}
+
+function place(path: string): void {
+  for (const end of ENDS) {
+    rmSync(path + end, { force: true })
+    // What the processes shared in memory is not of the copy's.
+    if (end !== '-shm' && existsSync(`${path}.copy${end}`)) copyFileSync(`${path}.copy${end}`, path + end)
+  }
+}

@@ -1,0 +1,170 @@
+// Schedules in which the way to the server is bad: of a writer, of readers, of what listens for them, of a guest.
+
+import type { Direction, FaultProxy } from '../../../../scripts/faults/proxy.ts'
+import type { Random } from '../chaos/random.fixture.ts'
+import type { Stage } from './stage.fixture.ts'
+
+/** How long a process waits for an answer that a stall holds back, in milliseconds. */
+const TIMEOUT_MS = 500
+
+/** Past this byte of a direction is the middle of something: an append, an answer, a page. */
+const byteOf = (random: Random): number => random.pick([random.below(60), random.below(400), random.below(3000)])
+
+type Fault = (gate: FaultProxy, random: Random) => Promise<string>
+
+/** Something goes by which the fault is known to have happened, or there is nothing more that it could happen to. */
+const faults: { readonly [name: string]: Fault } = {
+  async cut(gate, random) {
+    const direction = random.pick(['up', 'down'] as const)
+    const at = byteOf(random)
+    const how = random.pick(['cutAt', 'resetAt'] as const)
+    const times = random.between(1, 3)
+    for (let n = 0; n < times; n++) {
+      const cut = gate.event('cut')
+      gate.set({ [direction]: { [how]: at } })
+      await cut
+    }
+    gate.set({ [direction]: { [how]: Number.POSITIVE_INFINITY } })
+    return `${how} ${at} ${direction}, ${times} times`
+  },
+  async halfClose(gate, random) {
+    const direction = random.pick(['up', 'down'] as const)
+    const at = byteOf(random)
+    const end = gate.event('end')
+    gate.set({ [direction]: { endAt: at } })
+    await end
+    gate.set({ [direction]: { endAt: Number.POSITIVE_INFINITY } })
+    return `half closed at ${at} ${direction}`
+  },
+  async stall(gate, random) {
+    const direction = random.pick(['up', 'down'] as const)
+    const at = byteOf(random)
+    const stall = gate.event('stall')
+    gate.set({ [direction]: { stallAt: at } })
+    await stall
+    gate.resume()
+    return `stalled at ${at} ${direction}, resumed`
+  },
+  /** What was held back arrives after all, when another connection has long taken its place. */
+  async ghost(gate, random) {
+    const direction = random.pick(['up', 'down'] as const)
+    const [stall, again] = [gate.event('stall'), gate.event('connect')]
+    const held = [...gate.links]
+    const at = byteOf(random)
+    for (const link of held) link.set({ [direction]: { stallAt: at } })
+    await stall
+    await again
+    for (const link of held) link.resume()
+    return `stalled at ${at} ${direction}, until given up`
+  },
+  async refuse(gate, random) {
+    const times = random.between(1, 3)
+    gate.refuse(true)
+    for (let n = 0; n < times; n++) {
+      const refused = gate.event('refuse')
+      if (n === 0) random.chance(0.5) ? gate.cut() : gate.reset()
+      await refused
+    }
+    gate.refuse(false)
+    return `refused ${times} times`
+  },
+  async delay(gate, random) {
+    const delayMs = random.between(1, 30)
+    const direction: Direction = random.pick(['up', 'down'])
+    gate.set({ [direction]: { delayMs } })
+    return `${delayMs} ms late ${direction}`
+  },
+}
+
+async function trouble(stage: Stage, gate: FaultProxy, random: Random): Promise<void> {
+  const name = random.weighted([
+    [6, 'cut'],
+    [2, 'halfClose'],
+    [2, 'stall'],
+    [2, 'ghost'],
+    [1, 'refuse'],
+    [1, 'delay'],
+  ])
+  stage.note(`${name}`)
+  stage.note(`${name}: ${await (faults[name] as Fault)(gate, random)}`)
+}
+
+/** The writer's way is bad: it repeats what it does not know the outcome of, and nothing is lost or doubled. */
+export async function writerWire(stage: Stage, random: Random): Promise<void> {
+  const run = stage.run()
+  await stage.read(run)
+  await stage.read(run, await stage.actor())
+  const gate = await stage.gate()
+  const writer = await stage.actor({ spec: stage.via(gate, { timeout: TIMEOUT_MS }) })
+  await writer.order({ do: 'write', run, takeover: false })
+  for (let n = random.between(4, 7); n > 0; n--) {
+    await stage.acked(run, random.between(1, 8))
+    await trouble(stage, gate, random)
+  }
+  gate.set({ up: { delayMs: 0 }, down: { delayMs: 0 } })
+  await stage.acked(run, 5)
+}
+
+/** The readers' way is bad, also that of what wakes them: each sees the log, once. */
+export async function readerWire(stage: Stage, random: Random): Promise<void> {
+  const run = stage.run()
+  await stage.read(run)
+  const gate = await stage.gate()
+  const reading = await stage.actor({ spec: stage.via(gate, { timeout: TIMEOUT_MS }) })
+  const readers = [await stage.read(run, reading), await stage.read(run, reading)]
+  const writer = await stage.actor()
+  await writer.order({ do: 'write', run, takeover: false })
+  for (let n = random.between(4, 7); n > 0; n--) {
+    await stage.acked(run, random.between(1, 8))
+    await trouble(stage, gate, random)
+    const last = stage.record(run).acks.at(-1)?.last ?? 0
+    for (const reader of readers)
+      await stage.until(`${reader.name} has read ${last}`, () => reader.now.sequence >= last)
+  }
+}
+
+/** A guest's way is bad: what it repeats is one answer. */
+export async function guestWire(stage: Stage, random: Random): Promise<void> {
+  const run = stage.run()
+  await stage.read(run)
+  const gate = await stage.gate()
+  const guest = await stage.actor({ spec: stage.via(gate, { timeout: TIMEOUT_MS }) })
+  await guest.order({ do: 'answer', guest: 'ann', streamId: run.streamId })
+  const writer = await stage.actor({ plan: { asks: 0.9 } })
+  await writer.order({ do: 'write', run, takeover: false })
+  const { answers } = stage.record(run)
+  for (let n = random.between(4, 6); n > 0; n--) {
+    const to = answers.length + random.between(1, 4)
+    await stage.until(`answer ${to}`, () => answers.length >= to)
+    await trouble(stage, gate, random)
+  }
+  await stage.acked(run, 5)
+}
+
+/** A writer is killed while an append of it is on its way: some bytes have gone up, or the answer is coming down. */
+export async function midway(stage: Stage, random: Random): Promise<void> {
+  const run = stage.run()
+  await stage.read(run)
+  await stage.read(run, await stage.actor())
+  let takeover = false
+  for (let deaths = random.between(2, 3); deaths > 0; deaths--) {
+    const gate = await stage.gate()
+    const writer = await stage.actor({ spec: stage.via(gate), plan: { bulk: random.pick([20, 1500]) } })
+    await writer.order({ do: 'write', run, takeover })
+    await stage.acked(run, random.between(1, 12))
+    const direction = random.pick(['up', 'down'] as const)
+    const at = byteOf(random)
+    const stall = gate.event('stall')
+    gate.set({ [direction]: { stallAt: at } })
+    await stall
+    await writer.kill()
+    // What the process had sent arrives, or is cut off in its middle.
+    if (random.chance(0.5)) gate.resume()
+    gate.cut()
+    stage.note(`${writer.tag} killed with ${direction} at byte ${at}`)
+    takeover = true
+  }
+  const last = await stage.actor()
+  await last.order({ do: 'write', run, takeover })
+  await stage.acked(run, 5)
+}
