@@ -21,7 +21,8 @@ export {
   StreamManager,
   type StreamManagerOptions,
 } from './manager/manager.ts'
-export type { BatchReader, ReadBatch, ReaderOptions, Reading } from './manager/reader.ts'
+export type { BatchReader, ReadBatch, ReaderOptions } from './manager/reader.ts'
+export type { Reading } from './manager/reading.ts'
 export type { Retention } from './manager/retention.ts'
 export type { Timers } from './manager/timers.ts'
 export type { Writer } from './manager/writer.ts'

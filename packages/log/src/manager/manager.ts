@@ -22,7 +22,8 @@ import { fork } from './fork.ts'
 import { appendAsGuest, type GuestOutcome, requestKey } from './guest.ts'
 import { PastReader } from './past.ts'
 import { preambleOf } from './preamble.ts'
-import { BatchReader, type ReaderOptions, Reading } from './reader.ts'
+import { BatchReader, type ReaderOptions } from './reader.ts'
+import { Reading } from './reading.ts'
 import { type Retention, trim } from './retention.ts'
 import { MIN_ENTRY_BYTES } from './slot.ts'
 import { Tail } from './tail.ts'
@@ -322,7 +323,7 @@ export class StreamManager {
     const place = after ?? fromSequence
     const from: Cursor | UnprovenCursor = place === undefined ? { sequence: 0 } : decodeCursor(place)
     const { store, timers, patienceMs } = this.#settings
-    const source = { store, timers, patienceMs, streamId, tail: this.#tail(streamId) }
+    const source = { store, timers, patienceMs, streamId, tail: () => this.#tail(streamId) }
     return new BatchReader(source, { ...rest, after: from })
   }
 

@@ -2,7 +2,7 @@
 
 import { type Cursor, coalesce, type Entry, encodeCursor, isData, type UnprovenCursor } from '@millrace/protocol'
 import { LogError, StreamTruncatedError, TruncatedError } from '../error.ts'
-import type { LogStore } from '../store.ts'
+import type { LogStore, Page } from '../store.ts'
 import { type StreamStatus, statusOf } from '../ticket/ticket.ts'
 import { patiently } from './appender.ts'
 import { Survival } from './survival.ts'
@@ -44,17 +44,19 @@ export interface ReaderSource {
   readonly timers: Timers
   readonly patienceMs: number
   readonly streamId: string
-  readonly tail: Tail
+  /** The tail of the log, for who joins it. */
+  readonly tail: () => Tail
 }
 
 /** Reads a log batch by batch, from a place on. One `next` at a time. */
 export class BatchReader {
   readonly #source: ReaderSource
   readonly #options: ReaderOptions
-  readonly #leave: () => void
   readonly #from: number
   readonly #gone = new AbortController()
   #place: Cursor | UnprovenCursor
+  #tail: Tail | undefined
+  #leave: (() => void) | undefined
   #known: Known | undefined
   /** The head when this reader came: what lies up to there is caught up on. */
   #attachedAt: number | undefined
@@ -66,7 +68,6 @@ export class BatchReader {
     this.#options = options
     this.#place = options.after ?? { sequence: 0 }
     this.#from = this.#place.sequence
-    this.#leave = source.tail.join()
     options.signal?.addEventListener('abort', this.#abort, { once: true })
     if (options.signal?.aborted) this.#abort()
   }
@@ -86,14 +87,16 @@ export class BatchReader {
     try {
       while (!this.#isOver) {
         this.#gone.signal.throwIfAborted()
-        const piece = await this.#read()
+        const tail = this.#join()
+        const since = tail.wakes
+        const piece = await this.#read(tail, since)
         if (piece) return piece
         if (this.#isOver || this.#isAtEnd()) break
-        await this.#change()
+        await this.#change(tail, since)
       }
     } catch (error) {
       this.close()
-      throw error
+      if (error !== CLOSED) throw error
     }
     this.close()
     return undefined
@@ -104,14 +107,22 @@ export class BatchReader {
     this.#isOver = true
     this.#options.signal?.removeEventListener('abort', this.#abort)
     this.#gone.abort(CLOSED)
-    this.#leave()
+    this.#leave?.()
+  }
+
+  /** A reader that nobody reads from holds nothing. */
+  #join(): Tail {
+    if (this.#tail === undefined) {
+      this.#tail = this.#source.tail()
+      this.#leave = this.#tail.join()
+    }
+    return this.#tail
   }
 
   readonly #abort = (): void => this.#gone.abort(this.#options.signal?.reason)
 
   /** What lies after this reader's place, from the tail or from the store; undefined if nothing does. */
-  async #read(): Promise<ReadBatch | undefined> {
-    const { tail } = this.#source
+  async #read(tail: Tail, since: number): Promise<ReadBatch | undefined> {
     const place = this.#place
     const near = place.incarnation === undefined || this.#attachedAt === undefined ? undefined : tail.after(place)
     if (near !== undefined) {
@@ -132,13 +143,16 @@ export class BatchReader {
     if (this.#attachedAt === undefined) {
       this.#attachedAt = head
       await this.#survey(page.floor)
+      if (this.#isOver) return undefined
     }
     const piece = this.#take(page.batches.map(decode), incarnation)
     const here = this.#place
     if (here.sequence === head) {
       if (here.incarnation === undefined) this.#place = { sequence: head, incarnation, epoch: page.mark }
-      tail.follow(this.#place as Cursor, this.#known)
+      tail.follow(this.#place as Cursor, this.#known, since)
     }
+    // From here on every discard and rewind is for this reader, and what they took back before need not be known.
+    if (this.#options.onCut !== 'throw' && here.sequence >= this.#attachedAt) this.#survival = undefined
     return piece
   }
 
@@ -171,39 +185,52 @@ export class BatchReader {
     const { runId, internal } = this.#options
     const { sequence, chunk, origin } = entry
     const isPast = sequence <= (this.#attachedAt as number)
-    if (this.#survival) {
-      if (!isPast) this.#survival.add(entry)
-      const cut = this.#survival.cutAt(sequence)
-      if (cut && cut.from < cut.at) {
-        const hadRead = isPast ? cut.from <= this.#from : true
-        if (!hadRead) return
-        if (this.#options.onCut === 'throw') throw new StreamTruncatedError(cut.step, cut.at)
-      } else if (isPast && this.#survival.isTaken(entry)) return
-    }
+    if (runId !== undefined && origin.runId === runId && chunk.type === 'run-finished') this.#isOver = true
+    if (this.#survival && !this.#survives(this.#survival, entry, isPast, taken)) return
     if (entry.internal && !internal) return
     if (isPast && this.#from === 0 && isData(chunk) && chunk.transient) return
-    if (runId !== undefined) {
-      if (origin.runId !== runId) return
-      if (chunk.type === 'run-finished') this.#isOver = true
-    }
+    if (runId !== undefined && origin.runId !== runId) return
     taken.push(entry)
   }
 
-  /** Looks at the whole log, where something in it was taken back or may be taken from this reader. */
+  /** Whether an entry was left by all discards and rewinds that concern this reader. */
+  #survives(survival: Survival, entry: Entry, isPast: boolean, taken: Entry[]): boolean {
+    if (!isPast) survival.add(entry)
+    const cut = survival.cutAt(entry.sequence)
+    if (cut === undefined || cut.from === cut.at) return !isPast || !survival.isTaken(entry)
+    const throws = this.#options.onCut === 'throw'
+    // What it had read: what lay before it when it came, or what it was given since.
+    const hadRead = cut.from <= (isPast ? this.#from : this.#place.sequence)
+    if (hadRead && throws) throw new StreamTruncatedError(cut.step, cut.at)
+    if (hadRead || (!isPast && !throws)) return true
+    // It was given nothing of it yet, and is not now.
+    taken.splice(0, taken.length, ...taken.filter(other => !survival.isTaken(other)))
+    return false
+  }
+
+  /** Looks at the whole log, where something in it was taken back or may be taken from this reader, or where its run may have ended before its place. */
   async #survey(floor: number): Promise<void> {
-    const { whole, onCut } = this.#options
-    const { cuts } = (this.#known as Known).ticket
-    if (whole || (onCut !== 'throw' && cuts === 0)) return
-    const survival = new Survival()
+    const { whole, onCut, runId } = this.#options
+    const { cuts, run } = (this.#known as Known).ticket
+    const survival = whole || (onCut !== 'throw' && cuts === 0) ? undefined : new Survival()
+    const mayBeOver = runId !== undefined && run?.runId !== runId && this.#from > floor
+    if (survival === undefined && !mayBeOver) return
     const { store, streamId } = this.#source
-    const end = this.#attachedAt as number
+    const end = survival ? (this.#attachedAt as number) : this.#from
     for (let at = floor; at < end; ) {
       const page = await this.#ask(() => store.read(streamId, { sequence: at }, PAGE))
-      if (page === undefined || page.batches.length === 0) break
-      for (const { entries } of page.batches.map(decode)) {
-        for (const entry of entries) if (entry.sequence > at && entry.sequence <= end) survival.add(entry)
+      const last = page?.batches.at(-1)
+      if (last === undefined)
+        throw new TruncatedError('below-floor', `the log ${streamId} was trimmed meanwhile`, end, at)
+      for (const { entries } of (page as Page).batches.map(decode)) {
+        for (const entry of entries) {
+          if (entry.sequence <= at || entry.sequence > end) continue
+          survival?.add(entry)
+          const isEnd = entry.chunk.type === 'run-finished' && entry.origin.runId === runId
+          if (isEnd && entry.sequence <= this.#from) this.#isOver = true
+        }
       }
-      at = page.batches.at(-1)?.last as number
+      at = last.last
     }
     this.#survival = survival
   }
@@ -216,13 +243,21 @@ export class BatchReader {
     return run === null && last !== null
   }
 
+  /** Asks the store until it answers, or the reader leaves. */
   #ask<T>(ask: () => Promise<T>): Promise<T> {
     const { timers, patienceMs } = this.#source
-    return patiently(timers, patienceMs, ask)
+    const { signal } = this.#gone
+    return new Promise((resolve, reject) => {
+      const aborted = () => reject(signal.reason)
+      const done = () => signal.removeEventListener('abort', aborted)
+      signal.addEventListener('abort', aborted, { once: true })
+      if (signal.aborted) aborted()
+      else patiently(timers, patienceMs, ask).then(resolve, reject).finally(done)
+    })
   }
 
-  /** Waits until there may be more. */
-  #change(): Promise<void> {
+  /** Waits until there may be more than when so much had happened. */
+  #change(tail: Tail, since: number): Promise<void> {
     const { signal } = this.#gone
     return new Promise((resolve, reject) => {
       const done = (error?: unknown) => {
@@ -232,7 +267,7 @@ export class BatchReader {
         else reject(error)
       }
       const aborted = () => done(signal.reason)
-      const cancel = this.#source.tail.onChange(done)
+      const cancel = tail.onChange(since, done)
       signal.addEventListener('abort', aborted, { once: true })
       if (signal.aborted) aborted()
     })
@@ -240,52 +275,3 @@ export class BatchReader {
 }
 
 const CLOSED = new LogError('closed', 'the reader was closed')
-
-/** An async iterator over what a reader finds; leaving it in any way lets everything go. */
-export class Reading<T> implements AsyncIterableIterator<T> {
-  readonly #reader: BatchReader
-  readonly #show: (entry: Entry) => T
-  #entries: readonly Entry[] = []
-  #index = 0
-  #turn: Promise<unknown> = Promise.resolve()
-
-  constructor(reader: BatchReader, show: (entry: Entry) => T) {
-    this.#reader = reader
-    this.#show = show
-  }
-
-  /** The log's status, as far as this reader knows. */
-  get status(): StreamStatus {
-    return this.#reader.status
-  }
-
-  [Symbol.asyncIterator](): this {
-    return this
-  }
-
-  next(): Promise<IteratorResult<T, undefined>> {
-    const turn = this.#turn.then(() => this.#next())
-    this.#turn = turn.catch(() => {})
-    return turn
-  }
-
-  async return(): Promise<IteratorResult<T, undefined>> {
-    this.#entries = []
-    this.#reader.close()
-    return { done: true, value: undefined }
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    await this.return()
-  }
-
-  async #next(): Promise<IteratorResult<T, undefined>> {
-    while (this.#index >= this.#entries.length) {
-      const batch = await this.#reader.next()
-      if (batch === undefined) return { done: true, value: undefined }
-      this.#entries = batch.entries
-      this.#index = 0
-    }
-    return { done: false, value: this.#show(this.#entries[this.#index++] as Entry) }
-  }
-}

@@ -46,7 +46,7 @@ export class Survival {
         break
       case 'checkpoint-created':
         this.#drafts.delete(nameOf(origin))
-        if (origin.agentId === origin.runId) this.#steps.push({ at: sequence, step: origin.step })
+        if (origin.agentId === origin.runId) this.#steps.push({ at: sequence, step: chunk.stepCount ?? origin.step })
         break
       case 'subagent-end':
         this.#seal(({ runId, agentId }) => runId === origin.runId && agentId === chunk.agentId)
@@ -60,13 +60,18 @@ export class Survival {
       case 'rewind': {
         const { toSequence } = chunk
         if (toSequence >= sequence) break
-        const step = this.#steps.findLast(({ at }) => at <= toSequence)?.step ?? 0
-        this.#cuts.set(sequence, { at: sequence, from: toSequence + 1, step })
+        this.#cuts.set(sequence, { at: sequence, from: toSequence + 1, step: this.#stepAt(toSequence) })
         this.#rewound.push([toSequence + 1, sequence])
         break
       }
       default:
     }
+  }
+
+  /** The last step that is whole at a place; none, where that is the start of a turn. */
+  #stepAt(place: number): number {
+    if ([...this.#starts.values()].includes(place + 1)) return 0
+    return this.#steps.findLast(({ at }) => at <= place)?.step ?? 0
   }
 
   #word(origin: WriterOrigin, sequence: number): void {
@@ -84,12 +89,13 @@ export class Survival {
 
   #discard(origin: WriterOrigin, at: number): void {
     const name = nameOf(origin)
-    const words = this.#drafts.get(name)?.words ?? []
+    const draft = this.#drafts.get(name)
+    const words = draft?.words ?? []
     this.#drafts.delete(name)
     for (const [first, last] of words)
       for (let sequence = first; sequence <= last; sequence++) this.#words.add(sequence)
     // A discard of nothing takes nothing from anybody.
-    this.#cuts.set(at, { at, from: words[0]?.[0] ?? at, step: Math.max(0, origin.step - 1) })
+    this.#cuts.set(at, { at, from: words[0]?.[0] ?? at, step: Math.max(0, (draft?.origin ?? origin).step - 1) })
   }
 
   /** A run's open drafts: who wrote their first word, and where. */

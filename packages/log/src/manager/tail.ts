@@ -57,6 +57,8 @@ export class Tail {
   /** Up to where this tail has read; undefined before its first reader is caught up, and after what it had no longer holds. */
   #cursor: Cursor | undefined
   #known: Known | undefined
+  /** How often something may have happened to the log. */
+  #wakes = 0
   #isDirty = false
   #isPulling = false
 
@@ -82,6 +84,11 @@ export class Tail {
     }
   }
 
+  /** What may have happened to the log so far: who looks at it remembers this from before. */
+  get wakes(): number {
+    return this.#wakes
+  }
+
   /** The log as this tail last read it. */
   get known(): Known | undefined {
     return this.#known
@@ -96,7 +103,8 @@ export class Tail {
     let from = batches.length
     while (from > 0 && (batches[from - 1] as TailBatch).last > cursor.sequence) from--
     // The place itself must be known here, to prove that what follows it here follows it there.
-    const around = batches[from] as TailBatch
+    const around = batches[from]
+    if (around === undefined) return undefined
     const before = batches[from - 1]
     const epoch =
       around.first <= cursor.sequence ? around.mark : before ? before.mark : this.#epochOfBase(cursor.sequence)
@@ -107,8 +115,8 @@ export class Tail {
     return this.#base?.sequence === sequence ? this.#base.epoch : undefined
   }
 
-  /** A reader is caught up here: from here on this tail reads for it. */
-  follow(cursor: Cursor, known: Known): void {
+  /** A reader is caught up here, as it found when so much had happened: from here on this tail reads for it. */
+  follow(cursor: Cursor, known: Known, since: number): void {
     if (this.#cursor !== undefined && this.#cursor.incarnation === cursor.incarnation) {
       if (this.#cursor.sequence >= cursor.sequence) return
       this.#wake()
@@ -117,16 +125,23 @@ export class Tail {
     this.#forget()
     this.#cursor = this.#base = cursor
     this.#known = known
+    if (since !== this.#wakes) this.#isDirty = true
   }
 
-  /** Calls back once when there may be more; an error if the log cannot be reached. */
-  onChange(call: (error?: unknown) => void): () => void {
+  /** Calls back once when there may be more than when so much had happened; an error if the log cannot be reached. */
+  onChange(since: number, call: (error?: unknown) => void): () => void {
+    if (since !== this.#wakes) {
+      // It happened while the reader looked elsewhere, and who waited then was told.
+      queueMicrotask(call)
+      return () => {}
+    }
     this.#waiting.add(call)
     if (this.#isDirty) void this.#pull()
     return () => this.#waiting.delete(call)
   }
 
   #wake(): void {
+    this.#wakes++
     this.#isDirty = true
     if (this.#waiting.size > 0) void this.#pull()
   }

@@ -24,6 +24,8 @@ export class Tap {
   readonly #after = new Map<string, Step[]>()
   /** Watches that nobody has stopped yet. */
   watches = 0
+  /** What every call waits for before and after it reaches the store. */
+  delay: (() => Promise<void>) | undefined
   #isDown = false
 
   constructor(inner: LogStore) {
@@ -74,10 +76,12 @@ export class Tap {
     return async (...args: unknown[]) => {
       this.#counts.set(name, (this.#counts.get(name) ?? 0) + 1)
       if (this.#isDown) unavailable()
+      await this.delay?.()
       await this.#before.get(name)?.shift()?.()
       const answer = await call.apply(this.#inner, args)
       if (this.#isDown) unavailable()
       await this.#after.get(name)?.shift()?.()
+      await this.delay?.()
       return answer
     }
   }

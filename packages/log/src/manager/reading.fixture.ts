@@ -1,0 +1,38 @@
+import { type Entry, Fold, type View } from '@millrace/protocol'
+import type { ReadEntry, ReadFrom } from './manager.ts'
+import type { Reading } from './reading.ts'
+import { ID, lineOf, type World } from './world.fixture.ts'
+
+/** Collects what a reader yields, until it ends. */
+export function collect<T>(reading: AsyncIterable<T>): { items: T[]; done: Promise<void> } {
+  const items: T[] = []
+  const done = (async () => {
+    for await (const item of reading) items.push(item)
+  })()
+  done.catch(() => {})
+  return { items, done }
+}
+
+export const open = (world: World, options?: ReadFrom): Promise<Reading<ReadEntry>> =>
+  world.manager.createResumableReader(ID, options)
+
+export const read = async (world: World, options?: ReadFrom): Promise<string[]> => {
+  const { items, done } = collect(await open(world, options))
+  await done
+  return items.map(lineOf)
+}
+
+/** A run of a few words that has ended. */
+export async function ended(world: World, runId = 'r1', text = 'hello') {
+  const writer = await world.writer(runId)
+  for (const letter of text) await writer.write({ type: 'data-letter', data: letter }).appended
+  await world.manager.endStream(ID)
+  await writer.close()
+}
+
+/** The view of some entries, as one who was given them has it. */
+export function foldOf(entries: readonly Entry[], through?: number): View {
+  const fold = new Fold()
+  fold.apply(entries, through)
+  return fold.view()
+}
