@@ -5,6 +5,7 @@ import { LogError } from '../error.ts'
 import { randomName } from '../names.ts'
 import { type Ticket, ticketOf } from '../ticket/ticket.ts'
 import type { PastReader } from './past.ts'
+import { rootOf } from './root.ts'
 import { type Preamble, Writer, type WriterSettings } from './writer.ts'
 
 /** Decides what the first batch begins with, on what was read after the claim. */
@@ -72,10 +73,7 @@ export class Claims {
     if (own) return work(own)
     const page = await this.#past.head(streamId)
     if (page === undefined) throw new LogError('absent', `there is no log ${streamId}`)
-    const { run } = ticketOf(page.ticket)
-    const runId = run?.runId ?? ''
-    const agentType = /^\w+:(.*)@/.exec(run?.program ?? '')?.[1] ?? ''
-    const origin = { runId, lane: 'main', agentId: runId, agentType, step: 0 }
+    const origin = rootOf(ticketOf(page.ticket).run)
     const writer = await this.claim(streamId, origin, false, () => now => {
       return now.run && !now.run.paused ? [{ origin, chunk: { type: 'executor-superseded' } }] : []
     })

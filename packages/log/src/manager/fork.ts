@@ -1,13 +1,14 @@
 // A branch: a log that starts as a copy of another's beginning. Its first batch of its own ends what was open there, in the same step that makes
 // the copy, so that nobody can take a copied run for one to go on with.
 
-import type { Chunk, WriterOrigin } from '@millrace/protocol'
+import type { Chunk } from '@millrace/protocol'
 import { encodeBatch, type NewEntry } from '../entry.ts'
 import { LogError } from '../error.ts'
 import { randomName } from '../names.ts'
 import type { Fork, LogStore } from '../store.ts'
 import { advance, recordOf, type Ticket } from '../ticket/ticket.ts'
 import type { PastReader } from './past.ts'
+import { rootOf } from './root.ts'
 
 /** Makes a log from the beginning of another, up to a sequence. */
 export async function fork(
@@ -48,8 +49,7 @@ async function isThere(past: PastReader, source: string, at: number, target: str
 
 /** What ends an open run and takes waiting requests back. */
 function closingOf({ run, requests }: Ticket): NewEntry[] {
-  const runId = run?.runId ?? ''
-  const origin: WriterOrigin = { runId, lane: 'main', agentId: runId, agentType: '', step: 0 }
+  const origin = rootOf(run)
   const say = (chunk: Chunk): NewEntry => ({ origin, chunk })
   return [
     ...requests.map(request => say({ type: 'stop-requested', runId: request.runId, reason: 'forked' })),
