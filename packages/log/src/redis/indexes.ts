@@ -1,13 +1,13 @@
 // `list` and `due` look into indexes that lie outside the logs' slots: sorted sets of logs, for each principal by when they were touched, for each
-// program by when they are due. They are derived. What keeps them right is a third set, the marks: whatever can make a log due earlier, touches it,
-// makes it or removes it marks it in the same transaction, before the log changes. Who finds a mark reads the log and settles: puts the log where it
-// belongs in the indexes and takes the mark away, if the mark is still the one that was there before the log was read (each mark has a number of
-// its own). So a log is marked, or it stands in the indexes where it belongs or earlier in `due`; and a process that dies between the two leaves a
-// mark, for the next that lists or asks what is due.
+// program by when they are due. They are derived. What keeps them right is a third set, the marks: whatever can make a log due earlier, touches it or
+// makes it marks it in the same transaction, before the log changes. Who finds a mark reads the log and settles: puts the log where it belongs in the
+// indexes and takes the mark away, if the mark is still the one that was there before the log was read (each mark has a number of its own). So a
+// log is marked, or it stands in the indexes where it belongs or earlier in `due`; and a process that dies between the two leaves a mark, for the
+// next that lists or asks what is due.
 //
-// What need not mark only makes a log due later, or not due: a claim of a free log, a renewal that lengthens the lease. It leaves a candidate that
-// `due` reads, finds not due, and settles anew. What must: a move of the ticket (due, touched), `release` and `restored` (the lease ends now), a
-// takeover, a renewal that shortens the lease, an append that finds the log regressed (its lease ends), `create`, `fork` and `remove`.
+// What must mark: a move of the ticket (due, touched), `release` and `restored` (the lease ends now), a takeover, a renewal that shortens the lease,
+// an append that finds the log regressed (its lease ends), `create` and `fork`. What need not only makes a log due later, or not due: a claim of a
+// free log, a renewal that lengthens the lease, `remove`. It leaves a candidate that `due` or `list` reads, finds false, and settles anew.
 //
 // The transaction (MULTI) spans two slots. In a cluster it would be two steps, and a mark would have to outlive the longest time that a command
 // may be under way.
@@ -15,10 +15,10 @@
 import type { Connection, Reply } from './connection.ts'
 import { isUnknownScript } from './failure.ts'
 import { FACT_FIELDS, type Facts, readFacts } from './head.ts'
-import { decodeName, encodeName, encodeOptional, type Keys, Script } from './keys.ts'
+import { decodeName, EVEN_FULL, encodeName, encodeOptional, type Keys, Script } from './keys.ts'
 
-/** Marks logs, even where memory has run out: a release or a removal must not go unmarked. Tells each mark and where the log stands. */
-const MARK = new Script(`#!lua flags=allow-oom
+/** Marks logs. Tells each mark, and where the log stands in the indexes. */
+const MARK = new Script(`${EVEN_FULL}
 local told = {}
 for i, name in ipairs(ARGV) do
   local mark = redis.call('INCR', KEYS[2])
@@ -42,7 +42,7 @@ end
 return told`)
 
 /** Puts a log where it belongs, if nobody marked it since. KEYS: marks, where, due before and after, list before and after. */
-const SETTLE = new Script(`
+const SETTLE = new Script(`${EVEN_FULL}
 local name, mark, place, due, touched = unpack(ARGV)
 if tonumber(redis.call('ZSCORE', KEYS[1], name) or '0') ~= tonumber(mark) then return 0 end
 redis.call('ZREM', KEYS[1], name)

@@ -129,6 +129,9 @@ export class Keys {
   }
 }
 
+/** How a program begins that goes on where memory has run out: it frees some, or lets who holds a log keep it. */
+export const EVEN_FULL = '#!lua flags=allow-oom\n'
+
 /** A Lua program, sent by its hash once the server knows it. */
 export class Script {
   readonly text: string

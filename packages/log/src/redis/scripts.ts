@@ -2,7 +2,7 @@
 // facts. Every log's keys come in the order of `LogKeys`.
 
 import { LUA } from './head.ts'
-import { Script } from './keys.ts'
+import { EVEN_FULL, Script } from './keys.ts'
 
 /** Makes an empty log. Tells 1, or 0 if there is one. KEYS: record, head. */
 export const CREATE = new Script(`${LUA}
@@ -52,7 +52,7 @@ end
 return {now, record, fields, truncated, told}`)
 
 /** Drops entries, and the keys that go with them. KEYS: record, head, batches, keys, trimmed. */
-export const TRIM = new Script(`${LUA}
+export const TRIM = new Script(`${EVEN_FULL}${LUA}
 local record = redis.call('GET', KEYS[1])
 if not record then return 0 end
 local floor, floormark = unpack(redis.call('HMGET', KEYS[2], 'f', 'fm'))
@@ -68,7 +68,7 @@ redis.call('PUBLISH', KEYS[1], '')
 return 1`)
 
 /** Takes the log. Under a live lease it tells whose, unless it may take over. KEYS: record, head. */
-export const CLAIM = new Script(`${LUA}
+export const CLAIM = new Script(`${EVEN_FULL}${LUA}
 local owner, ttl, takeover, nonce = unpack(ARGV)
 local record = redis.call('GET', KEYS[1])
 if not record then return {{'absent'}, {}} end
@@ -85,7 +85,7 @@ redis.call('PUBLISH', KEYS[1], '')
 return {{'claimed', epoch, ends_at, now}, facts(KEYS[2])}`)
 
 /** Makes the lease last. A lease that would become shorter it leaves, and tells so, unless it may. KEYS: record, head. */
-export const RENEW = new Script(`${LUA}
+export const RENEW = new Script(`${EVEN_FULL}${LUA}
 local own, ttl, shorten = unpack(ARGV)
 local ends_at = redis.call('HGET', KEYS[2], 'u')
 local _, epoch = parse(redis.call('GET', KEYS[1]) or '')
@@ -116,12 +116,12 @@ redis.call('PUBLISH', KEYS[1], '')
 return {{1}, facts(KEYS[2])}`)
 
 /** Removes all keys of a log, whatever its ticket's version or at this one. */
-export const REMOVE = new Script(`${LUA}
+export const REMOVE = new Script(`${EVEN_FULL}
 local version = redis.call('HGET', KEYS[2], 'v')
-if not version or (ARGV[1] == '1' and ARGV[2] ~= version) then return {{0}, facts(KEYS[2])} end
+if not version or (ARGV[1] == '1' and ARGV[2] ~= version) then return 0 end
 redis.call('UNLINK', unpack(KEYS))
 redis.call('PUBLISH', KEYS[1], '')
-return {{1}, {}}`)
+return 1`)
 
 /** Keeps a snapshot, and of all the newest. KEYS: record, places, snapshots. */
 export const PUT_SNAPSHOT = new Script(`

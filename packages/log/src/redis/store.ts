@@ -195,7 +195,8 @@ export class RedisStore implements LogStore {
     return this.#call(async () => {
       const keys = Object.values(this.#keys.log(streamId))
       const args = ifVersion === undefined ? ['0', ''] : ['1', ifVersion]
-      const [was] = await this.#indexes.change(streamId, scripts.REMOVE, keys, args)
+      const was = await this.#connection.run(scripts.REMOVE, keys, args)
+      if (was === 1) this.#track(this.#indexes.refresh([streamId]).catch(() => {}))
       return was === 1
     })
   }

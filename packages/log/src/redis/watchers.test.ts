@@ -1,0 +1,170 @@
+import { setTimeout as pause } from 'node:timers/promises'
+import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest'
+import { proxy } from '../../../../scripts/faults/proxy.ts'
+import { batch, guest } from '../contract/writer.ts'
+import type { LogStore } from '../store.ts'
+import { redisStore } from './index.ts'
+import { type Server, server } from './server.fixture.ts'
+
+let running: Server
+beforeAll(async () => {
+  running = await server()
+})
+afterAll(() => running.stop())
+
+let prefixes = 0
+let prefix = ''
+
+/** A handle on logs of this test alone; without options another one on the same. */
+function open(url?: string, timeout = 5_000): LogStore {
+  if (url !== undefined) prefix = `test-${++prefixes}:`
+  const store = redisStore({ url: url ?? running.url, prefix, timeout })
+  onTestFinished(() => store.close())
+  return store
+}
+
+/** Wake-ups, one after the other. */
+function wakes(store: LogStore, streamId: string) {
+  let wake = () => {}
+  let next = new Promise<void>(resolve => {
+    wake = resolve
+  })
+  let count = 0
+  const stop = store.watch(streamId, () => {
+    count++
+    wake()
+  })
+  onTestFinished(stop)
+  return {
+    stop,
+    count: () => count,
+    async next() {
+      await next
+      next = new Promise(resolve => {
+        wake = resolve
+      })
+    },
+    /** Looks when it is woken, and at no other time. */
+    async sees(head: number) {
+      for (;;) {
+        await this.next()
+        const page = await store.read(streamId, { sequence: 0 }, { batches: 0, bytes: 1 }).catch(() => undefined)
+        if (page?.head === head) return
+      }
+    },
+  }
+}
+
+const subscribers = async (streamId: string) =>
+  ((await running.send('PUBSUB', 'NUMSUB', `${prefix}{${streamId}}:w`)) as [string, number])[1]
+
+test('law 2: a subscriber whose connection is killed misses nothing', async () => {
+  const store = open(running.url)
+  const other = open()
+  await store.create('log', null)
+  const watcher = wakes(store, 'log')
+  await watcher.next()
+  for (let head = 1; head <= 5; head++) {
+    await running.send('CLIENT', 'KILL', 'TYPE', 'pubsub')
+    await other.append('log', batch('a'), guest())
+    await watcher.sees(head)
+  }
+})
+
+test('law 2: a subscriber whose connection is dead without a word misses nothing, and gets another', async () => {
+  const between = await proxy(running.url)
+  onTestFinished(() => between.stop())
+  const store = open(between.url(running.url), 1_500)
+  const other = open()
+  await store.create('log', null)
+  const watcher = wakes(store, 'log')
+  await watcher.next()
+  const [, subscriber] = between.links
+  const replaced = between.event('connect')
+  subscriber?.stall()
+  await other.append('log', batch('a'), guest())
+  await watcher.sees(1)
+  await other.append('log', batch('b'), guest())
+  await watcher.sees(2)
+  await replaced
+  await other.append('log', batch('c'), guest())
+  await watcher.sees(3)
+})
+
+test('law 2: a subscriber that cannot connect looks again all the same', async () => {
+  const between = await proxy(running.url)
+  onTestFinished(() => between.stop())
+  const store = open(between.url(running.url))
+  const other = open()
+  await store.create('log', null)
+  between.refuse(true)
+  const watcher = wakes(store, 'log')
+  await between.event('refuse')
+  await other.append('log', batch('a'), guest())
+  await watcher.sees(1)
+  await other.append('log', batch('b'), guest())
+  await watcher.sees(2)
+})
+
+test('watchers of one handle share a connection, and those of one log a channel', async () => {
+  const store = open(running.url)
+  await store.create('log', null)
+  await store.create('other', null)
+  const before = `${await running.send('CLIENT', 'LIST', 'TYPE', 'pubsub')}`.split('\n').length
+  const watchers = [wakes(store, 'log'), wakes(store, 'log'), wakes(store, 'other')]
+  for (const watcher of watchers) await watcher.next()
+  const after = `${await running.send('CLIENT', 'LIST', 'TYPE', 'pubsub')}`.split('\n').length
+  expect([after - before, await subscribers('log'), await subscribers('other')]).toEqual([1, 1, 1])
+  watchers[0]?.stop()
+  watchers[0]?.stop()
+  await store.append('log', batch('a'), guest())
+  await watchers[1]?.sees(1)
+  expect(await subscribers('log')).toBe(1)
+  for (const watcher of watchers) watcher.stop()
+  await vi.waitFor(async () => expect([await subscribers('log'), await subscribers('other')]).toEqual([0, 0]))
+  const again = wakes(store, 'log')
+  await again.next()
+  expect(await subscribers('log')).toBe(1)
+})
+
+test('a watch that is taken back and made anew at once is heard', async () => {
+  const store = open(running.url)
+  await store.create('log', null)
+  const first = wakes(store, 'log')
+  await first.next()
+  for (let head = 1; head <= 20; head++) {
+    first.stop()
+    store.watch('log', () => {})()
+    const watcher = wakes(store, 'log')
+    await store.append('log', batch('a'), guest())
+    await watcher.sees(head)
+    watcher.stop()
+  }
+})
+
+test('a watcher of an idle log is left alone', async () => {
+  const store = open(running.url)
+  await store.create('log', null)
+  await store.create('other', null)
+  const watcher = wakes(store, 'log')
+  await watcher.next()
+  const other = wakes(store, 'other')
+  for (let head = 1; head <= 3; head++) {
+    await store.append('other', batch('a'), guest())
+    await other.sees(head)
+    // Longer than it takes to ask the connection twice: an answer that is there wakes nobody.
+    await pause(400)
+  }
+  expect(watcher.count()).toBe(1)
+})
+
+test('closing stops the wakes, and a watch on a closed store is none', async () => {
+  const store = redisStore({ url: running.url, prefix: `test-${++prefixes}:` })
+  await store.create('log', null)
+  const watcher = wakes(store, 'log')
+  await watcher.next()
+  await store.close()
+  expect(store.watch('log', () => expect.unreachable())).toBeTypeOf('function')
+  await running.send('PUBLISH', `test-${prefixes}:{log}:w`, '')
+  expect(watcher.count()).toBe(1)
+})
