@@ -88,7 +88,8 @@ export class Drive {
 
   /** Whether to give up, as far as is known; looks first where something may have happened. */
   async #isOver(): Promise<boolean> {
-    if (this.#isStale) {
+    // One looks when one is told, and not always at once.
+    if (this.#isStale && this.#actor.random.chance(0.6)) {
       this.#isStale = false
       await this.#writer.refresh()
     }

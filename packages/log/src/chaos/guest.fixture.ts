@@ -44,7 +44,7 @@ async function act(actor: Actor, memory: GuestMemory, manners: Manners, streamId
     if (pending) await say(actor, memory, streamId, answerOf(actor, pending, true))
     // Of what still waits most is taken back, so that there is an end.
     else if (waiting && random.chance(0.7)) await say(actor, memory, streamId, stopOf(actor, waiting.runId))
-    else if (ticket.run?.paused && !ticket.ready) await manager.resumeStream(streamId)
+    else if (world.paused.has(streamId)) await manager.resumeStream(streamId)
     return
   }
   const chunk = random.weighted<() => Chunk | undefined>([

@@ -29,7 +29,7 @@ async function keep(actor: Actor, store: LogStore, streamId: string): Promise<vo
     [0.5, 'restored', () => store.restored()],
     [1, 'cleanup with a floor', () => manager.cleanupToStep(streamId, 0, { minSequence: random.between(0, head) })],
     [1, 'cleanup', () => manager.cleanupToStep(streamId, random.below(3), { nextRunId: world.name('run') })],
-    [0.5, 'pauseStream', () => manager.pauseStream(streamId)],
+    [0.5, 'pauseStream', () => pause(actor, streamId)],
     [1, 'resumeStream', () => manager.resumeStream(streamId)],
     [0.5, 'endStream', () => manager.endStream(streamId, 'enough')],
     [0.5, 'failStream', () => manager.failStream(streamId, 'by hand')],
@@ -37,6 +37,11 @@ async function keep(actor: Actor, store: LogStore, streamId: string): Promise<vo
   const [name, does] = random.weighted(work.map(([weight, name, does]) => [weight, [name, does]] as const))
   actor.does(`${name} ${streamId}`)
   await does()
+}
+
+async function pause({ manager, world }: Actor, streamId: string): Promise<void> {
+  world.paused.add(streamId)
+  await manager.pauseStream(streamId)
 }
 
 async function fork({ manager, world, random }: Actor, streamId: string, at: number): Promise<void> {

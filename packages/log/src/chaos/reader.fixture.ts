@@ -6,8 +6,8 @@ import { canonical, contentOf, contentOfView, takenBack } from './model.fixture.
 import type { LogRecord } from './record.fixture.ts'
 import { same, shown, type World } from './world.fixture.ts'
 
-/** How it reads: everything; one run; what survives; everything, merged; or told of cuts by an error. */
-export type ReaderKind = 'whole' | 'run' | 'surviving' | 'merged' | 'thrown'
+/** How it reads: everything; one run; what survives; everything, merged; told of cuts by an error; or entry by entry, from the beginning to the end. */
+export type ReaderKind = 'whole' | 'run' | 'surviving' | 'merged' | 'thrown' | 'entries'
 
 /** What a reader has got so far, and keeps when its process dies. */
 export class ReaderMemory {
@@ -44,7 +44,7 @@ export async function reader(actor: Actor, memory: ReaderMemory): Promise<never>
     await actor.sleep(5, 50)
     if (world.logs.size === 0) continue
     if (memory.sequence === 0) memory.forget(random.pick([...world.logs.keys()]))
-    await actor.tries(() => read(actor, memory))
+    await actor.tries(() => (memory.kind === 'entries' ? iterate(actor, memory.streamId) : read(actor, memory)))
   }
 }
 
@@ -77,6 +77,28 @@ async function read(actor: Actor, memory: ReaderMemory): Promise<void> {
   }
 }
 
+/** Entry by entry from the beginning, until the latest run has ended. */
+async function iterate(actor: Actor, streamId: string): Promise<void> {
+  const { manager, world } = actor
+  actor.does(`iterate ${streamId}`)
+  const fromSequence = world.logs.get(streamId)?.floor ?? 0
+  const reading = await manager.createResumableReader(streamId, { fromSequence, whole: true, internal: true })
+  let logs: readonly LogRecord[] | undefined
+  let next = fromSequence + 1
+  for await (const entry of reading) {
+    const own = logs ?? world.logsOf(streamId)
+    logs = own.filter(log => same(log.entryAt(entry.sequence), entry))
+    const isThere = logs.some(log => {
+      // What is said in passing need not be said to those who come later.
+      const missed = log.entries.slice(next - 1, entry.sequence - 1)
+      return entry.sequence >= next && missed.every(({ chunk }) => 'transient' in chunk)
+    })
+    world.check(isThere, 'law 2', () => `${shown(entry)} of ${streamId} comes after ${next - 1}`)
+    next = entry.sequence + 1
+  }
+  world.check(reading.status !== 'paused', 'law 2', () => `a reader of ${streamId} ended while its run was paused`)
+}
+
 async function pieces(actor: Actor, memory: ReaderMemory, reader: BatchReader): Promise<void> {
   const { world, random } = actor
   try {
@@ -85,8 +107,12 @@ async function pieces(actor: Actor, memory: ReaderMemory, reader: BatchReader): 
       if (piece === undefined) break
       actor.does(`piece ${piece.after}-${piece.sequence}`)
       take(world, memory, piece)
-      // It leaves now and then, and comes back with its cursor.
+      // It leaves now and then, and comes back with its cursor, or as another.
       if (random.chance(0.1)) return
+      if (random.chance(0.05)) {
+        memory.forget()
+        return
+      }
       if (random.chance(0.2)) await actor.sleep(1, 100)
     }
   } finally {
@@ -107,6 +133,9 @@ function take(world: World, memory: ReaderMemory, piece: ReadBatch): void {
   const { after, sequence, cursor, entries } = piece
   const where = `${kind} reader of ${streamId}, ${after} to ${sequence}`
   world.check(after === memory.sequence, 'law 2', () => `${where}: it was at ${memory.sequence}`)
+  const before = memory.cursor === undefined ? undefined : decodeCursor(memory.cursor).incarnation
+  const isSame = before === undefined || before === decodeCursor(cursor).incarnation
+  world.check(isSame, 'law 2', () => `${where}: it was in ${memory.cursor}, and is now in ${cursor}`)
   const log = logOf(world, streamId, cursor)
   if (log === undefined) {
     world.violate('law 2', `${where}: ${cursor} is of no log`)

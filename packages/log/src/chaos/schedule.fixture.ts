@@ -20,7 +20,7 @@ export interface Mutation {
   /** A store that breaks a law. */
   readonly store?: (store: LogStore) => LogStore
   /** A manager that breaks one: what it asks of its store is changed on the way. */
-  readonly manager?: (store: LogStore) => LogStore
+  readonly manager?: (store: LogStore, process: Process) => LogStore
 }
 
 export interface Report {
@@ -33,7 +33,7 @@ export interface Report {
 }
 
 const MIN_OPERATIONS = 200
-const READERS: readonly ReaderKind[] = ['whole', 'run', 'surviving', 'merged', 'thrown']
+const READERS: readonly ReaderKind[] = ['whole', 'run', 'surviving', 'merged', 'thrown', 'entries']
 /** More than any schedule that comes to rest has needed. */
 const MAX_STEPS = 10_000
 const MAX_JUMP_MS = 2_000
@@ -109,7 +109,7 @@ class Schedule {
       const memory = { principal: `user${i}` }
       this.#enter(`guest${i}`, actor => guest(actor, memory, this.#manners, names))
     }
-    for (let i = 0; i < 3; i++) {
+    for (let i = 0; i < 4; i++) {
       const memory = new ReaderMemory(random.pick(READERS), names[0] as string)
       this.#readers.push(memory)
       this.#enter(`reader${i}`, actor => reader(actor, memory))
@@ -124,7 +124,7 @@ class Schedule {
     const start = (process: Process) => {
       const store = this.#stores[this.#parts.size % this.#stores.length] as RecordingStore
       const faulty = faultyStore(store, this.#world, process)
-      const own = this.#mutation.manager?.(faulty) ?? faulty
+      const own = this.#mutation.manager?.(faulty, process) ?? faulty
       const actor = new Actor(this.#world, process, own, random.fork(process.name))
       this.#parts.set(process, start)
       play(actor, own).catch(error => this.#world.violate('unexpected', `${process.name}: ${error?.stack ?? error}`))
@@ -164,7 +164,7 @@ class Schedule {
     }
     const behind = this.#readers.find(({ kind, streamId, sequence, cursor }) => {
       const log = logs.get(streamId)
-      if (kind === 'run' || log === undefined) return false
+      if (kind === 'run' || kind === 'entries' || log === undefined) return false
       return log.head > log.floor && (cursor === undefined || sequence < log.head)
     })
     return behind && `a reader of ${behind.streamId} is at ${behind.sequence}`

@@ -25,6 +25,8 @@ export class World {
   /** Those that were removed. */
   readonly removed: LogRecord[] = []
   readonly violations: string[] = []
+  /** The logs whose run somebody paused by hand: nobody but a hand resumes those. */
+  readonly paused = new Set<string>()
   /** The highest time that the store was seen to show. */
   clock = 0
   operations = 0
