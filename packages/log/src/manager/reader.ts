@@ -2,7 +2,7 @@
 
 import { type Cursor, coalesce, type Entry, encodeCursor, isData, type UnprovenCursor } from '@millrace/protocol'
 import { LogError, StreamTruncatedError, TruncatedError } from '../error.ts'
-import type { LogStore, Page } from '../store.ts'
+import type { LogStore } from '../store.ts'
 import { type StreamStatus, statusOf } from '../ticket/ticket.ts'
 import { patiently } from './appender.ts'
 import { Survival } from './survival.ts'
@@ -211,7 +211,8 @@ export class BatchReader {
   /** Looks at the whole log, where something in it was taken back or may be taken from this reader, or where its run may have ended before its place. */
   async #survey(floor: number): Promise<void> {
     const { whole, onCut, runId } = this.#options
-    const { cuts, run } = (this.#known as Known).ticket
+    const { incarnation, ticket } = this.#known as Known
+    const { cuts, run } = ticket
     const survival = whole || (onCut !== 'throw' && cuts === 0) ? undefined : new Survival()
     const mayBeOver = runId !== undefined && run?.runId !== runId && this.#from > floor
     if (survival === undefined && !mayBeOver) return
@@ -219,10 +220,9 @@ export class BatchReader {
     const end = survival ? (this.#attachedAt as number) : this.#from
     for (let at = floor; at < end; ) {
       const page = await this.#ask(() => store.read(streamId, { sequence: at }, PAGE))
-      const last = page?.batches.at(-1)
-      if (last === undefined)
-        throw new TruncatedError('below-floor', `the log ${streamId} was trimmed meanwhile`, end, at)
-      for (const { entries } of (page as Page).batches.map(decode)) {
+      if (page?.incarnation !== incarnation)
+        throw new TruncatedError('incarnation', `the log ${streamId} is another`, page?.head ?? 0, page?.floor ?? 0)
+      for (const { entries } of page.batches.map(decode)) {
         for (const entry of entries) {
           if (entry.sequence <= at || entry.sequence > end) continue
           survival?.add(entry)
@@ -230,7 +230,8 @@ export class BatchReader {
           if (isEnd && entry.sequence <= this.#from) this.#isOver = true
         }
       }
-      at = last.last
+      // What was trimmed meanwhile is not shown to anybody any more.
+      at = page.batches.at(-1)?.last ?? page.floor
     }
     this.#survival = survival
   }
