@@ -114,8 +114,9 @@ export class Survival {
     if (this.#words.has(sequence)) return true
     // What people asked for stays; their answers go with what they answered.
     if (isGuest(origin) && (chunk.type === 'run-requested' || chunk.type === 'stop-requested')) return false
-    // How a run ended shows in what is left of it.
-    if (chunk.type === 'run-finished') return this.#isRewound(this.#starts.get(origin.runId ?? '') ?? 0)
+    // How a run ended, and what went wrong, shows in what is left of it.
+    if (chunk.type === 'run-finished' || chunk.type === 'error')
+      return this.#isRewound(this.#starts.get(origin.runId ?? '') ?? 0)
     return this.#isRewound(sequence)
   }
 
