@@ -2,6 +2,7 @@
 // was open; and only where an earlier cut did not take the place away.
 
 import { type Entry, type Fold, isGuest, isRewind, isRunStarted, type View } from '@millrace/protocol'
+import { LogError } from '../error.ts'
 import type { PastReader } from './past.ts'
 
 const SETTLED = new Set(['output-available', 'output-error', 'output-denied'])
@@ -21,11 +22,22 @@ export async function isCut(past: PastReader, streamId: string, toSequence: numb
     }
   })
   if (isGone) return false
+  const fold = await foldAt(past, streamId, toSequence)
+  if (fold === undefined) return false
   if (next && isRunStarted(next.chunk) && !isGuest(next.origin)) return true
   if (at?.chunk.type !== 'checkpoint-created' || isGuest(at.origin) || at.origin.agentId !== at.origin.runId)
     return false
-  const { fold } = await past.at(streamId, toSequence)
   return isQuiet(fold, at.origin.runId)
+}
+
+/** What a session would be taken back to; undefined where the log is trimmed and no snapshot reaches that far down. */
+async function foldAt(past: PastReader, streamId: string, sequence: number): Promise<Fold | undefined> {
+  try {
+    return (await past.at(streamId, sequence)).fold
+  } catch (error) {
+    if (error instanceof LogError && error.code === 'truncated') return undefined
+    throw error
+  }
 }
 
 /** Whether nothing of a run is open but its main lane. */

@@ -13,7 +13,7 @@ import {
 import { decodeBatch } from '../entry.ts'
 import { LogError } from '../error.ts'
 import type { LogStore, Page } from '../store.ts'
-import { advance, EMPTY_TICKET, type Ticket } from '../ticket/ticket.ts'
+import { advance, EMPTY_TICKET, type Ticket, ticketOf } from '../ticket/ticket.ts'
 import { PAGE } from './tail.ts'
 
 /** A log at one place. */
@@ -32,6 +32,7 @@ interface Snapshot {
 
 /** How many snapshots a log keeps: a rewind goes back to before some of them. */
 const KEPT_SNAPSHOTS = 8
+const MANY_SNAPSHOTS = 1024
 
 export class PastReader {
   readonly #store: LogStore
@@ -109,7 +110,11 @@ export class PastReader {
     const { fold, ticket, cursor } = await this.at(streamId, sequence)
     const body = JSON.stringify({ view: fold.view(), ticket })
     const snapshot = { sequence: cursor.sequence, mark: cursor.epoch, version: FOLD_VERSION, body }
-    await this.#ask(() => this.#store.putSnapshot(streamId, snapshot, KEPT_SNAPSHOTS))
+    // A cut that waits was admitted because there is a snapshot below it: none goes before it is made.
+    const now = await this.head(streamId)
+    const isCutWaiting = ticketOf(now?.ticket ?? '').requests.some(({ cut }) => cut !== undefined)
+    const keep = isCutWaiting ? MANY_SNAPSHOTS : KEPT_SNAPSHOTS
+    await this.#ask(() => this.#store.putSnapshot(streamId, snapshot, keep))
     return encodeCursor(cursor)
   }
 

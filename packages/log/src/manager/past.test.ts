@@ -1,0 +1,203 @@
+import { type Chunk, type Entry, FOLD_VERSION, foldLog, type View } from '@millrace/protocol'
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { runs } from '../ticket/entries.fixture.ts'
+import { advance, EMPTY_TICKET } from '../ticket/ticket.ts'
+import { open } from './reading.fixture.ts'
+import { Story, stories } from './story.fixture.ts'
+import { delta, failure, ID, request, World } from './world.fixture.ts'
+
+const plain = <T>(value: T): T => JSON.parse(JSON.stringify(value)) as T
+
+/** What a reader folds who came late: the content of the view, without what only the ledger knows. */
+const contentOf = ({ messages, state, output, structured }: View) => plain({ messages, state, output, structured })
+
+async function told(acts: Parameters<Story['live']>[0]): Promise<{ world: World; log: Entry[] }> {
+  const world = new World({ coalesceMs: 0 })
+  const story = new Story(world.manager, ID)
+  await story.live(acts)
+  await story.rest()
+  return { world, log: await world.log() }
+}
+
+describe('the past of a log, whatever was done to it', () => {
+  test('law 5: its ticket is what its entries say', async () => {
+    await fc.assert(
+      fc.asyncProperty(stories, async acts => {
+        const { world, log } = await told(acts)
+        expect((await world.manager.getInfo(ID))?.ticket).toEqual(advance(EMPTY_TICKET, log))
+      }),
+      { numRuns: runs(60) },
+    )
+  })
+
+  test('law 12: its view at any place is the fold of what lies before, snapshots or not', async () => {
+    let rewinds = 0
+    await fc.assert(
+      fc.asyncProperty(stories, async acts => {
+        const { world, log } = await told(acts)
+        rewinds += log.filter(({ chunk }) => chunk.type === 'rewind').length
+        for (let at = 0; at <= log.length; at += Math.ceil(log.length / 12) || 1) {
+          const { view, ticket, cursor } = await world.manager.view(ID, at)
+          const prefix = log.slice(0, at)
+          expect(plain(view)).toEqual(plain(foldLog(prefix).view()))
+          expect(ticket).toEqual(advance(EMPTY_TICKET, prefix))
+          expect(cursor.sequence).toBe(at)
+          const after = await open(world, { after: `${at}.${cursor.incarnation}.${cursor.epoch}`, follow: true })
+          expect(await after.return()).toEqual({ done: true, value: undefined })
+        }
+      }),
+      { numRuns: runs(40) },
+    )
+    expect(rewinds).toBeGreaterThan(5)
+  })
+
+  test('law 3: what a late reader sees folds to the same content', async () => {
+    let cuts = 0
+    await fc.assert(
+      fc.asyncProperty(stories, async acts => {
+        const { world, log } = await told(acts)
+        cuts += log.filter(({ chunk }) => chunk.type === 'rewind' || chunk.type === 'step-discarded').length
+        const reader = world.manager.readBatches(ID, { follow: true })
+        const seen: Entry[] = []
+        while (seen.length === 0 || !reader.isCaughtUp) {
+          const batch = log.length > 0 ? await reader.next() : undefined
+          if (batch === undefined) break
+          seen.push(...batch.entries)
+        }
+        reader.close()
+        expect(seen.some(({ chunk }) => chunk.type === 'rewind' || chunk.type === 'step-discarded')).toBe(false)
+        expect(contentOf(foldLog(seen).view())).toEqual(contentOf((await world.manager.view(ID)).view))
+      }),
+      { numRuns: runs(60) },
+    )
+    expect(cuts).toBeGreaterThan(20)
+  })
+
+  test('law 12: a trim changes neither its view nor its ticket, then and later', async () => {
+    let trimmed = 0
+    await fc.assert(
+      fc.asyncProperty(stories, stories, fc.nat(20), async (before, after, maxEntries) => {
+        const world = new World({ coalesceMs: 0 })
+        const story = new Story(world.manager, ID)
+        await story.live(before)
+        const whole = await world.log()
+        const { view, ticket } = await world.manager.view(ID)
+        const floor = await world.manager.trimStream(ID, { maxEntries })
+        if (floor > 0) trimmed++
+        const now = await world.manager.view(ID)
+        expect([plain(now.view), now.ticket]).toEqual([plain(view), ticket])
+        await story.live(after)
+        const page = await world.tap.store.read(ID, { sequence: floor }, { batches: 1e6, bytes: 1e9 })
+        expect(page?.truncated).toBeNull()
+        const rest = await restOf(world, floor)
+        const log = [...whole.filter(({ sequence }) => sequence <= floor), ...rest]
+        expect(plain((await world.manager.view(ID)).view)).toEqual(plain(foldLog(log).view()))
+        expect((await world.manager.getInfo(ID))?.ticket).toEqual(advance(EMPTY_TICKET, log))
+        await story.rest()
+      }),
+      { numRuns: runs(60) },
+    )
+    expect(trimmed).toBeGreaterThan(10)
+  })
+})
+
+async function restOf(world: World, floor: number): Promise<Entry[]> {
+  const reader = world.manager.readBatches(ID, { after: floor, whole: true, internal: true, follow: true })
+  const head = (await world.manager.getInfo(ID))?.head ?? 0
+  const rest: Entry[] = []
+  while ((rest.at(-1)?.sequence ?? floor) < head) rest.push(...((await reader.next())?.entries ?? []))
+  reader.close()
+  return rest
+}
+
+describe('a snapshot', () => {
+  test('bounds what has to be read', async () => {
+    const world = new World()
+    const writer = await world.writer()
+    const large: Chunk = { type: 'state-snapshot', state: 'x'.repeat(500_000) }
+    for (let i = 0; i < 10; i++) await writer.commit([large])
+    world.tap.reset()
+    await world.manager.view(ID)
+    const cold = world.tap.count('read')
+    await world.manager.snapshot(ID)
+    await writer.commit([])
+    world.tap.reset()
+    await world.manager.view(ID)
+    expect(cold).toBeGreaterThan(4)
+    expect(world.tap.count('read')).toBeLessThanOrEqual(4)
+  })
+
+  test('law 12: of another version of the fold is not gone on from: the log is folded again', async () => {
+    const world = new World()
+    const writer = await world.writer()
+    await writer.write(delta('right')).appended
+    await writer.commit([])
+    const { sequence, mark } = { sequence: writer.cursor.sequence, mark: writer.cursor.epoch }
+    const body = JSON.stringify({ view: { version: FOLD_VERSION + 1, messages: ['wrong'] }, ticket: {} })
+    await world.tap.store.putSnapshot(ID, { sequence, mark, version: FOLD_VERSION + 1, body }, 8)
+    const { view } = await world.manager.view(ID)
+    expect(view.messages[0]?.parts).toMatchObject([{ text: 'right' }])
+    // And what is stored from now on is this version's.
+    await world.manager.snapshot(ID)
+    expect(await world.tap.store.getSnapshot(ID, 99)).toMatchObject({ version: FOLD_VERSION })
+  })
+
+  test('of a place that the log does not prove any more is not gone on from', async () => {
+    const world = new World()
+    const writer = await world.writer()
+    await writer.commit([])
+    const body = JSON.stringify({ view: { version: FOLD_VERSION, messages: ['wrong'] }, ticket: {} })
+    await world.tap.store.putSnapshot(ID, { sequence: 3, mark: 'other', version: FOLD_VERSION, body }, 8)
+    const { view } = await world.manager.view(ID)
+    expect(view.messages).toEqual([])
+  })
+
+  test('a place beyond the head, or of a log that is not there, is refused typed', async () => {
+    const world = new World()
+    expect(await failure(world.manager.view(ID))).toBe('absent')
+    expect(await failure(world.manager.snapshot(ID))).toBe('absent')
+    await world.writer()
+    expect(await failure(world.manager.view(ID, 9))).toBe('invalid')
+  })
+
+  /** Fourteen turns, each with a snapshot; trimmed after the second. Tells where each began. */
+  async function turns(world: World): Promise<number[]> {
+    const starts: number[] = []
+    for (let i = 0; i < 14; i++) {
+      starts.push((await world.manager.getInfo(ID))?.head ?? 0)
+      const writer = await world.writer(`r${i}`)
+      await writer.commit([{ type: 'message', messageId: `m${i}`, role: 'user', parts: [] }])
+      await world.manager.endStream(ID)
+      await writer.close()
+      if (i === 1) await world.manager.trimStream(ID, { maxEntries: 3 })
+      await world.manager.snapshot(ID)
+    }
+    return starts
+  }
+  const cut = (world: World, toSequence: number | undefined) =>
+    world.manager.append(ID, 'ada', request(`to-${toSequence}`, { cut: { toSequence, reason: 'edit' } }))
+
+  test('law 12: a cut to before all that a trimmed log can be folded from is not admitted', async () => {
+    const world = new World()
+    const starts = await turns(world)
+    expect(await cut(world, starts[3])).toEqual({ outcome: 'refused', reason: 'gone' })
+    expect((await cut(world, starts[12])).outcome).toBe('appended')
+  })
+
+  test('law 12: what a cut that waits goes back to is kept until it is made, whatever is stored meanwhile', async () => {
+    const world = new World()
+    const starts = await turns(world)
+    const at = starts[8] as number
+    await cut(world, at)
+    for (let i = 0; i < 12; i++) {
+      await world.manager.append(ID, 'ada', request(`q${i}`, { whenBusy: 'queue' }))
+      await world.manager.snapshot(ID)
+    }
+    const next = await world.writer(`to-${at}`)
+    const { view } = await world.manager.view(ID)
+    const asked = view.messages.filter(({ role }) => role === 'user').map(({ id }) => id)
+    expect(asked).toEqual(Array.from({ length: 8 }, (_, i) => `m${i}`))
+    await next.close()
+  })
+})

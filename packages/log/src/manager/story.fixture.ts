@@ -1,0 +1,187 @@
+// Sessions as people and programs make them: any order of words, commits, discards, answers, ends and cuts that a manager lets through.
+
+import type { Chunk } from '@millrace/protocol'
+import fc from 'fast-check'
+import { LogError } from '../error.ts'
+import type { StreamManager } from './manager.ts'
+import { approve, ask, delta, request, stop } from './world.fixture.ts'
+import type { Writer } from './writer.ts'
+
+const KINDS = [
+  'word',
+  'word',
+  'word',
+  'tool',
+  'structured',
+  'commit',
+  'commit',
+  'discard',
+  'ask',
+  'answer',
+  'state',
+  'pause',
+  'stop',
+  'end',
+  'fail',
+  'crash',
+  'queue',
+  'cut',
+  'snapshot',
+] as const
+
+export interface Act {
+  readonly kind: (typeof KINDS)[number]
+  readonly n: number
+}
+
+export const stories: fc.Arbitrary<Act[]> = fc.array(fc.record({ kind: fc.constantFrom(...KINDS), n: fc.nat(11) }), {
+  minLength: 10,
+  maxLength: 60,
+  size: 'max',
+})
+
+/** Lives a story on a log; what does not fit at its moment is left out. */
+export class Story {
+  readonly #manager: StreamManager
+  readonly #streamId: string
+  #writer: Writer | undefined
+  #runs = 0
+  #asked = 0
+
+  constructor(manager: StreamManager, streamId: string) {
+    this.#manager = manager
+    this.#streamId = streamId
+  }
+
+  async live(acts: readonly Act[]): Promise<void> {
+    await this.#manager.createStream(this.#streamId)
+    for (const act of acts) {
+      try {
+        await this.#act(act)
+      } catch (error) {
+        if (!(error instanceof LogError) || (error.code !== 'refused' && error.code !== 'invalid')) throw error
+      }
+    }
+    await this.#writer?.flush()
+  }
+
+  /** Lets the log go. */
+  async rest(): Promise<void> {
+    await this.#writer?.close()
+    this.#writer = undefined
+  }
+
+  async #act({ kind, n }: Act): Promise<void> {
+    const manager = this.#manager
+    const id = this.#streamId
+    switch (kind) {
+      case 'queue':
+        await manager.append(id, 'ada', request(`q${n}`, { whenBusy: n % 2 ? 'queue' : 'interrupt-previous' }))
+        return
+      case 'answer':
+        await manager.append(id, n % 2 ? 'ada' : 'bob', approve(`a${n % 4}`, n % 3 > 0))
+        return
+      case 'snapshot':
+        await manager.snapshot(id)
+        return
+      case 'cut':
+        return this.#cut(n)
+      case 'stop': {
+        const runId = (await manager.getInfo(id))?.ticket.run?.runId
+        if (runId !== undefined && n % 3 === 0) await manager.append(id, 'ada', stop(runId))
+        return
+      }
+      default:
+        return this.#work(await this.#atWork(), kind, n)
+    }
+  }
+
+  async #work(writer: Writer, kind: Act['kind'], n: number): Promise<void> {
+    const lane = n % 3 === 0 ? writer.lane({ lane: 'tool' }) : writer.main
+    const call: Chunk = {
+      type: 'tool-input-available',
+      toolCallId: `call-a${this.#asked % 4}`,
+      toolName: 't',
+      input: n,
+    }
+    switch (kind) {
+      case 'word':
+        await lane.write(delta(`${n} `, `${lane.origin.lane}${n % 2}`), { step: n % 3 }).appended
+        return
+      case 'tool':
+        await lane.write({ type: 'tool-input-delta', toolCallId: `c${n}`, delta: `${n}` }).appended
+        return
+      case 'structured':
+        await lane.write({
+          type: 'structured-data',
+          streamId: `s${n % 2}`,
+          dataType: 'd',
+          kind: 'set',
+          path: `p${n % 5}`,
+          value: n,
+        }).appended
+        return
+      case 'commit':
+        await lane.commit([], { step: n % 3, closesStep: n % 2 === 0 })
+        return
+      case 'state':
+        await lane.commit([
+          { type: 'state-snapshot', state: { n } },
+          { type: 'output', output: n },
+        ])
+        return
+      case 'discard':
+        await lane.discard({ reason: 'retry' })
+        return
+      case 'ask':
+        await writer.commit([call, ask(`a${this.#asked++ % 4}`)])
+        return
+      case 'pause':
+        await this.#manager.pauseStream(this.#streamId)
+        if (n % 2) await this.#manager.resumeStream(this.#streamId)
+        else await this.rest()
+        return
+      case 'end':
+        await this.#manager.endStream(this.#streamId, n)
+        await this.rest()
+        return
+      case 'fail':
+        await this.#manager.failStream(this.#streamId, 'boom')
+        await this.rest()
+        return
+      case 'crash':
+        await this.rest()
+        return
+      default:
+    }
+  }
+
+  /** The writer of the run that is open, or asked for first, or new. */
+  async #atWork(): Promise<Writer> {
+    if (this.#writer && !this.#writer.signal.aborted && this.#writer.ticket.run) return this.#writer
+    await this.rest()
+    const { run, requests } = (await this.#manager.getInfo(this.#streamId))?.ticket ?? { run: null, requests: [] }
+    const runId = run?.runId ?? requests[0]?.runId ?? `r${++this.#runs}`
+    this.#writer = await this.#manager.createWriter(this.#streamId, { runId, agentType: 'assistant' })
+    await this.#writer.commit([])
+    return this.#writer
+  }
+
+  /** Asks for a cut at one of the places where runs started or committed. */
+  async #cut(n: number): Promise<void> {
+    const places: number[] = []
+    const info = await this.#manager.getInfo(this.#streamId)
+    for (let at = info?.floor ?? 0; at < (info?.head ?? 0); at++) places.push(at)
+    const toSequence = places[Math.floor((n / 12) * places.length)]
+    if (toSequence === undefined) return
+    const runId = `cut${++this.#runs}`
+    for (let at = toSequence; at >= 0 && at > toSequence - 8; at--) {
+      const asked = await this.#manager.append(
+        this.#streamId,
+        'ada',
+        request(runId, { cut: { toSequence: at, reason: 'edit' } }),
+      )
+      if (asked.outcome !== 'refused' || asked.reason !== 'gone') return
+    }
+  }
+}
