@@ -12,13 +12,13 @@ export interface SizedBatch {
 }
 
 const INSERT = `
-INSERT INTO batches (place, first, timestamp, mark, counter, body) VALUES ((?1 << 32) | ?2, ?3, ?4, ?5, ?6, ?7)`
+INSERT INTO batches (place, first, timestamp, mark, counter, body) VALUES ((? << 32) | ?, ?, ?, ?, ?, ?)`
 const INSERT_KEY = 'INSERT INTO keys (stream, key, first, last, keep) VALUES (?, ?, ?, ?, ?)'
 const FIND_KEY = 'SELECT first, last FROM keys WHERE stream = ? AND key = ?'
-const KEEP_LATEST = 'UPDATE streams SET counter = ?2, counter_first = ?3, counter_last = ?4 WHERE id = ?1'
-const MOVE = 'UPDATE streams SET version = ?2, ticket = ?3, touched = ?4, due = ?5, program = ?6 WHERE id = ?1'
+const KEEP_LATEST = 'UPDATE streams SET counter = ?, counter_first = ?, counter_last = ? WHERE id = ?'
+const MOVE = 'UPDATE streams SET version = ?, ticket = ?, touched = ?, due = ?, program = ? WHERE id = ?'
 const REGRESS = `
-UPDATE streams SET incarnation = ?2, epoch = NULL, counter = NULL, owner = NULL, until = NULL WHERE id = ?1`
+UPDATE streams SET incarnation = ?, epoch = NULL, counter = NULL, owner = NULL, until = NULL WHERE id = ?`
 
 /** Appends a whole batch or nothing, and moves the ticket with it (laws 1, 4, 5). */
 export function append(
@@ -48,13 +48,13 @@ export function append(
     file.run(INSERT_KEY, log.id, by.key, first, last, by.keep ? 1 : 0)
     // The last batch is the guest's from now on: what it told of the writer is kept beside the log.
     if (log.latestIsLast && log.latest) {
-      file.run(KEEP_LATEST, log.id, log.latest.counter, log.latest.first, log.latest.last)
+      file.run(KEEP_LATEST, log.latest.counter, log.latest.first, log.latest.last, log.id)
     }
   }
   if (ticket !== undefined) {
     const { state, due } = ticket.next
     const at = due.at === 'now' ? clock : due.at
-    file.run(MOVE, log.id, versionOf(last, log.incarnation, mark), state, clock, at, due.program)
+    file.run(MOVE, versionOf(last, log.incarnation, mark), state, clock, at, due.program, log.id)
   }
   return { outcome: 'appended', first, last, clock }
 }
@@ -76,7 +76,7 @@ function settledWriter(file: LogFile, log: Head, by: WriterAppend, clock: number
   if (by.epoch !== log.epoch || (latest && by.counter < latest.counter)) return { outcome: 'fenced' }
   if (latest?.counter === by.counter) return duplicate(latest, clock)
   if (holds(file, log, by.lastAcked)) return undefined
-  file.run(REGRESS, log.id, randomName())
+  file.run(REGRESS, randomName(), log.id)
   return { outcome: 'regressed' }
 }
 

@@ -20,7 +20,8 @@ export interface Head {
   readonly latestIsLast: boolean
 }
 
-type Row = [
+/** A log's row and that of its last batch. */
+export type HeadRow = [
   id: number,
   incarnation: string,
   floor: number,
@@ -38,20 +39,25 @@ type Row = [
   batchCounter: number | null,
 ]
 
-const HEAD = `
-SELECT s.id, s.incarnation, s.floor, s.floor_mark, s.version, s.created, s.epoch, s.counter, s.counter_first, s.counter_last,
-  b.place & 0xffffffff, b.first, b.timestamp, b.mark, b.counter
-FROM streams s LEFT JOIN batches b
-  ON b.place = (SELECT max(place) FROM batches WHERE place BETWEEN s.id << 32 AND (s.id << 32) | 0xffffffff)
-WHERE s.name = ?`
+/** The columns of a head, of the tables as `HEAD_TABLES` names them. */
+export const HEAD_COLUMNS = `s.id, s.incarnation, s.floor, s.floor_mark, s.version, s.created, s.epoch, s.counter, s.counter_first, s.counter_last,
+  b.place & 0xffffffff, b.first, b.timestamp, b.mark, b.counter`
+export const HEAD_TABLES = `streams s LEFT JOIN batches b
+  ON b.place = (SELECT max(place) FROM batches WHERE place BETWEEN s.id << 32 AND (s.id << 32) | 0xffffffff)`
+
+const HEAD = `SELECT ${HEAD_COLUMNS} FROM ${HEAD_TABLES} WHERE s.name = ?`
 
 const MARK = `
-SELECT mark FROM batches WHERE place BETWEEN (?1 << 32) | ?2 AND (?1 << 32) | 0xffffffff ORDER BY place LIMIT 1`
+SELECT mark FROM batches WHERE place BETWEEN (? << 32) | ? AND (? << 32) | 0xffffffff ORDER BY place LIMIT 1`
 
 /** The head of a log; undefined where there is no such log. */
 export function headOf(file: LogFile, streamId: string): Head | undefined {
-  const row = file.row<Row>(HEAD, streamId)
-  if (row === undefined) return undefined
+  const row = file.row<HeadRow>(HEAD, streamId)
+  return row && headFrom(row)
+}
+
+/** The head that a row tells; what follows its columns is not looked at. */
+export function headFrom(row: readonly [...HeadRow, ...unknown[]]): Head {
   const [id, incarnation, floor, floorMark, version, created, epoch, counter, counterFirst, counterLast] = row
   const base = { id, incarnation, floor, floorMark, version, epoch }
   const kept = counter === null ? undefined : { counter, first: counterFirst, last: counterLast }
@@ -69,7 +75,7 @@ export function headOf(file: LogFile, streamId: string): Head | undefined {
 export function markAt(file: LogFile, log: Head, sequence: number): string | undefined {
   if (sequence === log.head) return log.mark
   if (sequence === log.floor) return log.floorMark
-  return file.row<[string]>(MARK, log.id, sequence)?.[0]
+  return file.row<[string]>(MARK, log.id, sequence, log.id)?.[0]
 }
 
 /** Why a cursor does not match what the log holds; null if it does (law 2). */

@@ -3,11 +3,11 @@ import type { ClaimResult } from '../store.ts'
 import type { LogFile } from './file.ts'
 
 const CLAIM = `
-UPDATE streams SET epochs = ?2, epoch = ?3, counter = NULL, owner = ?4, until = ?5 WHERE id = ?1`
-// Partial indexes and `IS` together: a program that is null is looked for like any other.
+UPDATE streams SET epochs = ?, epoch = ?, counter = NULL, owner = ?, until = ? WHERE id = ?`
+// Null, which stands for every driver, is looked for like a program.
 const DUE = `
-SELECT s.name FROM json_each(?1) p CROSS JOIN streams s ON s.program IS p.value
-WHERE s.wake <= ?2 ORDER BY s.wake, s.id LIMIT ?3`
+SELECT s.name FROM json_each(?) p CROSS JOIN streams s ON s.program IS p.value
+WHERE s.wake <= ? ORDER BY s.wake, s.id LIMIT ?`
 
 /** Takes the log under a new epoch, which fences every other. */
 export function claim(
@@ -26,7 +26,7 @@ export function claim(
     return { outcome: 'busy', owner: holder, until: held, clock: now }
   }
   const [epoch, until] = [`${epochs + 1}-${randomName()}`, now + ttl]
-  file.run(CLAIM, id, epochs + 1, epoch, owner, until)
+  file.run(CLAIM, epochs + 1, epoch, owner, until, id)
   return { outcome: 'claimed', epoch, until, clock: now }
 }
 

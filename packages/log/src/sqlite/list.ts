@@ -11,8 +11,8 @@ export interface Place {
 const LIST = `
 SELECT s.name, s.ticket, s.created, s.touched,
   (SELECT max(place) & 0xffffffff FROM batches WHERE place BETWEEN s.id << 32 AND (s.id << 32) | 0xffffffff)
-FROM streams s WHERE s.principal IS ?1 AND s.touched <= ?2 AND (s.touched < ?2 OR s.name > ?3)
-ORDER BY s.touched DESC, s.name LIMIT ?4`
+FROM streams s WHERE s.principal IS ? AND s.touched <= ? AND (s.touched < ? OR s.name > ?)
+ORDER BY s.touched DESC, s.name LIMIT ?`
 
 const TOKEN = /^(-?\d+(?:\.\d+)?):([\w-]*)$/
 
@@ -25,7 +25,7 @@ export function list(
   { touchedAt, streamId }: Place,
 ): ListPage {
   type Row = [streamId: string, ticket: string, createdAt: number, touchedAt: number, head: number | null]
-  const rows = [...file.rows<Row>(LIST, principal, touchedAt, streamId, Math.min(limit, 0xffff_ffff) + 1)]
+  const rows = [...file.rows<Row>(LIST, principal, touchedAt, touchedAt, streamId, Math.min(limit, 0xffff_ffff) + 1)]
   const streams = rows.slice(0, limit).map(([streamId, ticket, createdAt, touchedAt, head]) => {
     return { streamId, head: head ?? 0, ticket, createdAt, touchedAt }
   })

@@ -2,42 +2,38 @@ import { randomName, versionOf } from '../names.ts'
 import type { Fork, ForkResult } from '../store.ts'
 import type { LogFile } from './file.ts'
 import { headOf, markAt } from './head.ts'
+import { OF_LOG } from './schema.ts'
 
 const CREATE = `
 INSERT INTO streams (name, incarnation, floor, floor_mark, version, principal, created, touched, epochs, due, program, ticket)
 VALUES (?, ?, ?, ?, ?, ?, ?, ?, 0, ?, ?, ?) ON CONFLICT (name) DO NOTHING`
 
 const INSERT = `
-INSERT OR IGNORE INTO batches (place, first, timestamp, mark, counter, body) VALUES ((?1 << 32) | ?2, ?3, ?4, ?5, ?6, ?7)`
+INSERT OR IGNORE INTO batches (place, first, timestamp, mark, body) VALUES ((? << 32) | ?, ?, ?, ?, ?)`
 
-const TRIM_BATCHES = 'DELETE FROM batches WHERE place BETWEEN ?1 << 32 AND (?1 << 32) | ?2 AND place <> (?1 << 32) | ?3'
+const TRIM_BATCHES = 'DELETE FROM batches WHERE place BETWEEN ? << 32 AND (? << 32) | ? AND place <> (? << 32) | ?'
 const TRIM_KEYS = 'DELETE FROM keys WHERE stream = ? AND last <= ? AND keep = 0'
 
 const COPY_BATCHES = `
+WITH given (source, target, at) AS (VALUES (?, ?, ?))
 INSERT INTO batches (place, first, timestamp, mark, body)
-SELECT (?1 << 32) | min(place & 0xffffffff, ?3), first, timestamp, mark, body FROM batches
-WHERE first <= ?3 AND place BETWEEN ?2 << 32
-  AND (SELECT min(place) FROM batches WHERE place BETWEEN (?2 << 32) | ?3 AND (?2 << 32) | 0xffffffff)`
+SELECT (target << 32) | min(place & 0xffffffff, at), first, timestamp, mark, body FROM given, batches
+WHERE first <= at AND place BETWEEN source << 32
+  AND (SELECT min(place) FROM batches WHERE place BETWEEN (source << 32) | at AND (source << 32) | 0xffffffff)`
 const COPY_KEYS = `
+WITH given (source, target, at) AS (VALUES (?, ?, ?))
 INSERT INTO keys (stream, key, first, last, keep)
-SELECT ?1, key, first, min(last, ?3), keep FROM keys WHERE stream = ?2 AND first <= ?3`
+SELECT target, key, first, min(last, at), keep FROM given, keys WHERE stream = source AND first <= at`
 const COPY_SNAPSHOTS = `
+WITH given (source, target, at) AS (VALUES (?, ?, ?))
 INSERT INTO snapshots (place, mark, version, body)
-SELECT (?1 << 32) | (place & 0xffffffff), mark, version, body FROM snapshots
-WHERE place BETWEEN ?2 << 32 AND (?2 << 32) | ?3`
-const COPY_BLOBS = 'INSERT INTO blobs (stream, hash, content) SELECT ?1, hash, content FROM blobs WHERE stream = ?2'
+SELECT (target << 32) | (place & 0xffffffff), mark, version, body FROM given, snapshots
+WHERE place BETWEEN source << 32 AND (source << 32) | at`
+const COPY_BLOBS = 'INSERT INTO blobs (stream, hash, content) SELECT ?, hash, content FROM blobs WHERE stream = ?'
 
 const REMOVE_CONTENTS = `
-DELETE FROM contents WHERE id IN (SELECT content FROM blobs WHERE stream = ?1)
-AND NOT EXISTS (SELECT 1 FROM blobs WHERE content = contents.id AND stream <> ?1)`
-const REMOVALS = [
-  REMOVE_CONTENTS,
-  'DELETE FROM blobs WHERE stream = ?1',
-  'DELETE FROM keys WHERE stream = ?1',
-  'DELETE FROM snapshots WHERE place BETWEEN ?1 << 32 AND (?1 << 32) | 0xffffffff',
-  'DELETE FROM batches WHERE place BETWEEN ?1 << 32 AND (?1 << 32) | 0xffffffff',
-  'DELETE FROM streams WHERE id = ?1',
-]
+DELETE FROM contents WHERE id IN (SELECT content FROM blobs WHERE stream = ?)
+AND NOT EXISTS (SELECT 1 FROM blobs WHERE content = contents.id AND stream <> ?)`
 
 /** Makes an empty log with an incarnation of its own; false if there is one already. */
 export function create(file: LogFile, now: number, streamId: string, principal: string | null): boolean {
@@ -52,9 +48,9 @@ export function trim(file: LogFile, _now: number, streamId: string, floor: numbe
   const to = Math.min(floor, log?.head ?? 0)
   if (log === undefined || to <= log.floor) return false
   const mark = markAt(file, log, to) as string
-  file.run('UPDATE streams SET floor = ?2, floor_mark = ?3 WHERE id = ?1', log.id, to, mark)
-  file.run(TRIM_BATCHES, log.id, to, log.head)
-  if (to === log.head) file.run("UPDATE batches SET body = '' WHERE place = (?1 << 32) | ?2", log.id, to)
+  file.run('UPDATE streams SET floor = ?, floor_mark = ? WHERE id = ?', to, mark, log.id)
+  file.run(TRIM_BATCHES, log.id, log.id, to, log.id, log.head)
+  if (to === log.head) file.run("UPDATE batches SET body = '' WHERE place = (? << 32) | ?", log.id, to)
   file.run(TRIM_KEYS, log.id, to)
   return true
 }
@@ -81,14 +77,14 @@ export function fork(
   const rest = [version, principal, now, now, due, ticket.due.program, ticket.state] as const
   file.run(CREATE, target, incarnation, from.floor, from.floorMark, ...rest)
   const id = idOf(file, target) as number
-  file.run(COPY_BATCHES, id, from.id, at)
+  file.run(COPY_BATCHES, from.id, id, at)
   // Where the prefix was trimmed to its end there is no batch to copy, and the log's last batch is its head.
-  if (at > 0 && at === from.floor) file.run(INSERT, id, at, at, from.timestamp, mark, null, '')
+  if (at > 0 && at === from.floor) file.run(INSERT, id, at, at, from.timestamp, mark, '')
   if (closing) {
     const { batch, nonce } = closing
-    file.run(INSERT, id, at + batch.count, at + 1, Math.max(now, from.timestamp), nonce, null, batch.body)
+    file.run(INSERT, id, at + batch.count, at + 1, Math.max(now, from.timestamp), nonce, batch.body)
   }
-  for (const sql of [COPY_KEYS, COPY_SNAPSHOTS]) file.run(sql, id, from.id, at)
+  for (const sql of [COPY_KEYS, COPY_SNAPSHOTS]) file.run(sql, from.id, id, at)
   file.run(COPY_BLOBS, id, from.id)
   return 'forked'
 }
@@ -97,7 +93,10 @@ export function fork(
 export function remove(file: LogFile, _now: number, streamId: string, ifVersion: string | undefined): boolean {
   const [id, version] = file.row<[number, string]>('SELECT id, version FROM streams WHERE name = ?', streamId) ?? []
   if (id === undefined || (ifVersion !== undefined && ifVersion !== version)) return false
-  for (const sql of REMOVALS) file.run(sql, id)
+  file.run(REMOVE_CONTENTS, id, id)
+  for (const table of ['blobs', 'keys']) file.run(`DELETE FROM ${table} WHERE stream = ?`, id)
+  for (const table of ['snapshots', 'batches']) file.run(`DELETE FROM ${table} WHERE ${OF_LOG}`, id, id)
+  file.run('DELETE FROM streams WHERE id = ?', id)
   return true
 }
 

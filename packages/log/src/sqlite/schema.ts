@@ -8,6 +8,9 @@ import { LogError } from '../error.ts'
 /** The largest sequence that a place has room for. */
 export const MAX_SEQUENCE = 0xffff_ffff
 
+/** Which places are a log's; takes its number twice. Parameters have no numbers anywhere: Node 22 does not bind those in order. */
+export const OF_LOG = 'place BETWEEN ? << 32 AND (? << 32) | 0xffffffff'
+
 /** Says that a file is one of ours: "MILR". */
 const APPLICATION_ID = 0x4d494c52
 const VERSION = 1
@@ -56,7 +59,6 @@ CREATE TABLE keys (
   keep INTEGER NOT NULL,
   PRIMARY KEY (stream, key)
 ) WITHOUT ROWID;
-CREATE INDEX keys_trimmed ON keys (stream, last) WHERE keep = 0;
 
 CREATE TABLE snapshots (
   place INTEGER PRIMARY KEY,

@@ -4,14 +4,14 @@ import { MAX_SEQUENCE } from './schema.ts'
 
 const PUT = `
 INSERT OR REPLACE INTO snapshots (place, mark, version, body)
-SELECT (id << 32) | ?2, ?3, ?4, ?5 FROM streams WHERE name = ?1`
+SELECT (id << 32) | ?, ?, ?, ? FROM streams WHERE name = ?`
 const PRUNE = `
 DELETE FROM snapshots WHERE place IN (
-  SELECT place FROM snapshots, (SELECT id FROM streams WHERE name = ?1)
-  WHERE place BETWEEN id << 32 AND (id << 32) | 0xffffffff ORDER BY place DESC LIMIT -1 OFFSET ?2)`
+  SELECT place FROM snapshots, (SELECT id FROM streams WHERE name = ?)
+  WHERE place BETWEEN id << 32 AND (id << 32) | 0xffffffff ORDER BY place DESC LIMIT -1 OFFSET ?)`
 const GET = `
-SELECT place & 0xffffffff, mark, version, body FROM snapshots, (SELECT id FROM streams WHERE name = ?1)
-WHERE place BETWEEN id << 32 AND (id << 32) | ?2 ORDER BY place DESC LIMIT 1`
+SELECT place & 0xffffffff, mark, version, body FROM snapshots, (SELECT id FROM streams WHERE name = ?)
+WHERE place BETWEEN id << 32 AND (id << 32) | ? ORDER BY place DESC LIMIT 1`
 
 /** Keeps a snapshot, in place of one at the same sequence, and of all the newest `keep`. */
 export function putSnapshot(
@@ -21,7 +21,7 @@ export function putSnapshot(
   { sequence, mark, version, body }: StoredSnapshot,
   keep: number,
 ): void {
-  file.run(PUT, streamId, sequence, mark, version, body)
+  file.run(PUT, sequence, mark, version, body, streamId)
   file.run(PRUNE, streamId, Math.min(keep, MAX_SEQUENCE))
 }
 

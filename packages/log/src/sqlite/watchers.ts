@@ -2,6 +2,9 @@ import type { LogFile } from './file.ts'
 
 /** How often a watched file is looked at for what other connections wrote, in milliseconds. */
 const INTERVAL = 25
+/** After a look at many logs so many times as long as it took passes before the next, so that looking takes a small part of the time. */
+const REST = 4
+const LONGEST_REST = 500
 /** How many streams are looked at in one turn of the event loop. */
 const SLICE = 256
 
@@ -27,6 +30,7 @@ export class Watchers {
   #timer: NodeJS.Timeout | undefined
   #version: number | undefined
   #isLooking = false
+  #restUntil = 0
 
   constructor(peek: Peek) {
     this.#peek = peek
@@ -82,18 +86,21 @@ export class Watchers {
   }
 
   async #poll(): Promise<void> {
-    if (this.#isLooking) return
+    if (this.#isLooking || performance.now() < this.#restUntil) return
     const version = this.#peek(file => file.dataVersion())
     if (version === undefined || version === this.#version) return
     // Noted before the look: what is written during it gives another version, and another look.
     this.#version = version
     this.#isLooking = true
-    let n = 0
+    const began = performance.now()
+    let seen = 0
     for (const [streamId, watched] of this.#streams) {
-      if (++n % SLICE === 0) await new Promise(resolve => setImmediate(resolve))
+      if (++seen % SLICE === 0) await new Promise(resolve => setImmediate(resolve))
       if (this.#see(streamId, watched)) wakeAll(watched)
     }
     this.#isLooking = false
+    const end = performance.now()
+    this.#restUntil = end + Math.min(REST * (end - began), LONGEST_REST)
   }
 
   /** Looks at a log, and tells whether it is not as it was seen before. */
