@@ -2,7 +2,10 @@ import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { batch, guest, move } from '../contract/writer.ts'
 import type { LogStore } from '../store.ts'
+import { Connection, serverAt } from './connection.ts'
 import { redisStore } from './index.ts'
+import { Indexes } from './indexes.ts'
+import { Keys } from './keys.ts'
 import { headOf, type Server, server } from './server.fixture.ts'
 
 let running: Server
@@ -85,6 +88,32 @@ describe('what a process that died has left', () => {
     expect(await store.due(['p'], 9)).toEqual(['log'])
     expect((await store.list('ann', 9)).streams).toHaveLength(1)
   })
+})
+
+test('who read a log before it changed does not settle it', async () => {
+  const { store, prefix, index } = open()
+  await store.create('log', null)
+  const { version } = await headOf(store, 'log')
+  await store.append('log', batch('a'), guest(), move(version, 's', { at: null, program: 'p' }))
+  await store.due([], 1)
+  await running.send('ZADD', index('marks'), `${await running.send('INCR', index('count'))}`, 'log')
+  const connection = new Connection(serverAt(running.url, 5_000))
+  onTestFinished(() => connection.close())
+  // A process that is slow to go on with what it has read.
+  const slow: Pick<Connection, 'run' | 'send' | 'together'> = {
+    run: (...args) => connection.run(...args),
+    together: commands => connection.together(commands),
+    async send(args) {
+      const reply = await connection.send(args)
+      if (args[0] === 'HMGET') {
+        await moveTo(store, 'log', 's', DUE)
+        expect(await store.due(['p'], 9)).toEqual(['log'])
+      }
+      return reply
+    },
+  }
+  await new Indexes(slow, new Keys(prefix), () => {}).settle()
+  expect(await store.due(['p'], 9)).toEqual(['log'])
 })
 
 describe('what makes a log due earlier', () => {

@@ -86,13 +86,17 @@ export interface Line {
 
 /** The indexes behind `list` and `due`. */
 export class Indexes {
-  readonly #connection: Connection
+  readonly #connection: Pick<Connection, 'run' | 'send' | 'together'>
   readonly #keys: Keys
   readonly #background: (work: Promise<unknown>) => void
   readonly #marks: readonly [string, string, string]
 
   /** What it does for others to have less to do is given to `background`, and may fail. */
-  constructor(connection: Connection, keys: Keys, background: (work: Promise<unknown>) => void) {
+  constructor(
+    connection: Pick<Connection, 'run' | 'send' | 'together'>,
+    keys: Keys,
+    background: (work: Promise<unknown>) => void,
+  ) {
     this.#connection = connection
     this.#keys = keys
     this.#background = background
