@@ -121,7 +121,7 @@ export class Laws {
     if (!this.#isPlace(toSequence)) this.#violate('law 3', `a rewind to ${toSequence}, which is no place for one`)
   }
 
-  /** Whether the session may be cut there: before a turn, or at a checkpoint of a main lane where nothing was open. */
+  /** Whether the session may be cut there: before a turn, or at a checkpoint of the root agent where nothing was open. */
   #isPlace(sequence: number): boolean {
     const { entries } = this.#log
     const isGone = entries.some(({ chunk, sequence: at }) => {
@@ -131,9 +131,9 @@ export class Laws {
     if (entries[sequence]?.chunk.type === 'run-started') return true
     const at = entries[sequence - 1]
     if (at?.chunk.type !== 'checkpoint-created' || isGuest(at.origin)) return false
-    const { runId, agentId, lane } = at.origin
+    const { runId, agentId } = at.origin
     const before = entries.slice(0, sequence)
-    return agentId === runId && lane === 'main' && openDrafts(before).length === 0 && !hasOpen(before)
+    return agentId === runId && openDrafts(before).length === 0 && !hasOpen(before)
   }
 
   #take(entry: Entry, ticket: Ticket): void {
