@@ -164,8 +164,8 @@ class Driver {
       write.appended.then(
         written => {
           if (written.outcome === 'dropped') return
-          const { first, last } = written
-          void this.#mill.say({ kind: 'acked', streamId, tokens: [token], first, last })
+          const { outcome, first, last } = written
+          void this.#mill.say({ kind: 'acked', streamId, outcome, tokens: [token], first, last })
         },
         () => {},
       )
@@ -201,8 +201,8 @@ class Driver {
     for (;;) {
       const done = await lane.commit(batch, options)
       if (done.outcome === 'moved') continue
-      const { first, last } = done
-      await this.#mill.say({ kind: 'acked', streamId, tokens, first, last })
+      const { outcome, first, last } = done
+      await this.#mill.say({ kind: 'acked', streamId, outcome, tokens, first, last })
       return
     }
   }

@@ -6,7 +6,7 @@ import { restored } from './copies.fixture.ts'
 import { due, guests, killed, readers, zombie } from './deaths.fixture.ts'
 import { schedules } from './schedule.fixture.ts'
 import { crash, frozen } from './servers.fixture.ts'
-import { guestWire, midway, readerWire, writerWire } from './wires.fixture.ts'
+import { guestWire, lostAnswers, midway, readerWire, writerWire } from './wires.fixture.ts'
 
 /** Three times wal_writer_delay: what the death of the server may take where appends do not wait for its disk. */
 const LOSES_MS = 600
@@ -42,6 +42,7 @@ schedules({
     crash: { play: crash, count: 4 },
     frozen: { play: frozen, count: 2 },
     writerWire: { play: writerWire, count: 5 },
+    lostAnswers: { play: lostAnswers, count: 2 },
     readerWire: { play: readerWire, count: 4 },
     guestWire: { play: guestWire, count: 2 },
   },

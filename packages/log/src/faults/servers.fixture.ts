@@ -8,10 +8,10 @@ import type { Run } from './told.fixture.ts'
 /** How much later than its page says a busy machine may write to its disk. */
 const SLACK_MS = 1500
 
-/** Three logs, written by two processes and read by two others and this one, by way of these urls. */
+/** Three logs, written by two processes, of which one asks a guest; all read in another process and here. */
 async function load(stage: Stage, options: Parameters<Stage['actor']>[0] = {}): Promise<Run[]> {
   const runs = ['a', 'b', 'c'].map(name => stage.run(name))
-  const [one, two] = [await stage.actor(options), await stage.actor(options)]
+  const [one, two] = [await stage.actor(options), await stage.actor({ ...options, plan: { asks: 0.3 } })]
   const reading = [await stage.actor(options), undefined]
   for (const [i, run] of runs.entries()) {
     for (const actor of reading) await stage.read(run, actor)
@@ -19,7 +19,14 @@ async function load(stage: Stage, options: Parameters<Stage['actor']>[0] = {}): 
     if (stage.ground.losesMs > 0) stage.allow(writer, 'regressed')
     await writer.order({ do: 'write', run, takeover: false })
   }
+  await answer(stage, runs, options)
   return runs
+}
+
+/** A guest that answers all that is open. */
+async function answer(stage: Stage, runs: readonly Run[], options: Parameters<Stage['actor']>[0] = {}): Promise<void> {
+  const guest = await stage.actor(options)
+  for (const { streamId } of runs) await guest.order({ do: 'answer', guest: 'ann', streamId })
 }
 
 const serviceOf = (stage: Stage): Service => {
@@ -43,6 +50,8 @@ export async function crash(stage: Stage, random: Random): Promise<void> {
     if (isKilled && stage.ground.losesMs > 0) for (const one of runs) stage.record(one).lossy.push({ from, to })
     await service.restart()
     stage.note(`${isKilled ? 'killed' : 'restarted'} ${n} appends on`)
+    // Who had answered what is lost now may not know that it is asked again.
+    if (isKilled && stage.ground.losesMs > 0) await answer(stage, runs)
     for (const one of runs) await stage.acked(one, 3)
   }
 }

@@ -4,7 +4,9 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { afterAll, beforeAll } from 'vitest'
 import { Processes } from './actor.fixture.ts'
+import { restoredFile } from './copies.fixture.ts'
 import { due, guests, killed, readers, zombie } from './deaths.fixture.ts'
+import { full, locked, shared } from './files.fixture.ts'
 import { schedules } from './schedule.fixture.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'millrace-faults-'))
@@ -39,5 +41,10 @@ schedules({
     due: { play: due, count: 2 },
     guests: { play: guests, count: 3 },
     readers: { play: readers, count: 2 },
+    restored: { play: restoredFile(true), count: 3 },
+    putBack: { play: restoredFile(false), count: 4 },
+    shared: { play: shared, count: 4 },
+    locked: { play: locked, count: 3 },
+    full: { play: full, count: 4 },
   },
 })

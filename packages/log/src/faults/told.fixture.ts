@@ -54,6 +54,7 @@ export type Told =
   | ({ readonly kind: 'sent'; readonly tokens: readonly string[] } & OfStream)
   | ({
       readonly kind: 'acked'
+      readonly outcome: string
       readonly tokens: readonly string[]
       readonly first: number
       readonly last: number

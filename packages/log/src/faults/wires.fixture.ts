@@ -85,7 +85,6 @@ async function trouble(stage: Stage, gate: FaultProxy, random: Random): Promise<
     [1, 'refuse'],
     [1, 'delay'],
   ])
-  stage.note(`${name}`)
   stage.note(`${name}: ${await (faults[name] as Fault)(gate, random)}`)
 }
 
@@ -103,6 +102,39 @@ export async function writerWire(stage: Stage, random: Random): Promise<void> {
   }
   gate.set({ up: { delayMs: 0 }, down: { delayMs: 0 } })
   await stage.acked(run, 5)
+}
+
+/** The answers to appends are lost: each is sent again, and told where the first one lies. */
+export async function lostAnswers(stage: Stage, random: Random): Promise<void> {
+  const run = stage.run()
+  await stage.read(run)
+  await stage.read(run, await stage.actor())
+  const { acks } = stage.record(run)
+  const { store } = await stage.here()
+  const gate = await stage.gate()
+  const writer = await stage.actor({ spec: stage.via(gate) })
+  await writer.order({ do: 'write', run, takeover: false })
+  for (let n = random.between(2, 4); n > 0; ) {
+    await stage.acked(run, random.between(1, 10))
+    const stall = gate.event('stall')
+    gate.stall('down')
+    await stall
+    await writer.sync()
+    const page = await store.read(run.streamId, { sequence: 0 }, { batches: 0, bytes: 0 })
+    const last = Math.max(...acks.map(ack => ack.last))
+    // What is held back may be the answer to something else.
+    if ((page?.head ?? 0) > last) {
+      const { length } = acks
+      gate.cut()
+      gate.resume()
+      await stage.until('it is told again', () => acks.length > length)
+      const told = acks[length]
+      stage.note(`lost the answer of ${told?.first} to ${told?.last}`)
+      if (told?.outcome !== 'duplicate') throw new Error(`law 5: a repeated append is ${told?.outcome}`)
+      n--
+    } else gate.resume()
+  }
+  await stage.acked(run, 3)
 }
 
 /** The readers' way is bad, also that of what wakes them: each sees the log, once. */

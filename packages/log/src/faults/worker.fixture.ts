@@ -128,7 +128,7 @@ let lock: DatabaseSync | undefined
 for await (const order of messages<Order>()) {
   if (order.do === 'open') work = new Work(await openSpec(order.store), order)
   else if (order.do === 'lock') {
-    lock = new DatabaseSync(order.path)
+    lock = new DatabaseSync(order.path, { timeout: 10_000 })
     lock.exec('BEGIN IMMEDIATE; UPDATE streams SET touched = touched + 1')
     await say({ kind: 'locked' })
   } else if (order.do === 'unlock') lock?.close()
