@@ -46,6 +46,8 @@ export class Appender {
   cursor: Cursor
   /** As last seen. */
   ticket: Ticket
+  /** How often it turned out that somebody else had moved the ticket: what was decided before that was decided on another. */
+  surprises = 0
 
   constructor(store: LogStore, timers: Timers, patienceMs: number, claimed: Claimed) {
     this.#store = store
@@ -82,8 +84,10 @@ export class Appender {
     const after = { sequence: this.cursor.sequence }
     const page = await this.#ask(() => this.#store.read(this.#streamId, after, { batches: 0, bytes: 0 }))
     if (page === undefined) throw new LogError('fenced', `the log ${this.#streamId} was removed`)
+    if (page.version === this.#version) return
     this.ticket = ticketOf(page.ticket)
     this.#version = page.version
+    this.surprises++
   }
 
   #ask<T>(ask: () => Promise<T>): Promise<T> {

@@ -63,6 +63,24 @@ describe('a commit', () => {
     expect(await writer.commit([ask('a')])).toMatchObject({ outcome: 'appended' })
   })
 
+  test('law 5: that was decided before a turn ahead of it found another ticket is not appended on that one', async () => {
+    const world = new World()
+    const writer = await world.writer()
+    await world.manager.append(ID, 'ada', stop('r1'))
+    const looked = writer.refresh()
+    const done = writer.commit([ask('a')])
+    expect((await looked).stop).toBe(true)
+    expect(await done).toMatchObject({ outcome: 'moved', ticket: { stop: true } })
+    expect((await world.lines()).slice(2)).toEqual(['ada: stop-requested'])
+  })
+
+  test('law 5: that opens a pending after the writer’s own opened another is appended', async () => {
+    const world = new World()
+    const writer = await world.writer()
+    const both = [writer.commit([ask('a')]), writer.lane({ lane: 'tool' }).commit([ask('b')])]
+    expect((await Promise.all(both)).map(({ outcome }) => outcome)).toEqual(['appended', 'appended'])
+  })
+
   test('that decides nothing does not mind a ticket that moved', async () => {
     const world = new World()
     const writer = await world.writer()

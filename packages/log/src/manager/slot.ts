@@ -29,6 +29,8 @@ export interface BatchSlot extends Load {
   readonly isDelta: false
   readonly isBatch: true
   readonly draft?: undefined
+  /** For what was decided on the ticket: how often that had been moved by others when it was. */
+  surprises?: number
   readonly flight: Flight<Committed>
 }
 

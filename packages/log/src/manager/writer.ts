@@ -213,6 +213,7 @@ export class Writer {
       entries.push(entryOf(from, said, rest))
     }
     const slot = batchSlot(entries, this.#bounds)
+    if (advance(this.ticket, entries) !== this.ticket) slot.surprises = this.#appender.surprises
     this.#drafts.check(entries)
     const closed = this.#drafts.take(entries)
     this.#outbox.push(slot)
@@ -265,6 +266,7 @@ export class Writer {
   /** A batch goes out with others where it does not depend on the ticket. */
   #mayJoin(slot: Slot): boolean {
     if (!slot.isBatch) return true
+    if (slot.surprises !== undefined) return false
     const { ticket } = this
     const { entries } = slot
     return this.#preamble === undefined && advance(ticket, entries) === ticket && !problemOf(ticket, entries)
@@ -308,7 +310,11 @@ export class Writer {
     return this.#preamble !== undefined && mustStop(this.ticket)
   }
 
-  async #sendBatch({ entries, blobs, bytes, flight }: BatchSlot): Promise<void> {
+  async #sendBatch({ entries, blobs, bytes, flight, surprises }: BatchSlot): Promise<void> {
+    // While it waited somebody else's turn found another ticket than the one on which this was decided (law 5).
+    if (surprises !== undefined && surprises !== this.#appender.surprises) {
+      return flight.resolve({ outcome: 'moved', ticket: this.ticket })
+    }
     try {
       // What the run begins with goes ahead where both would be more than the store takes at once.
       const isLarge = bytes > this.#bounds.maxBatchBytes / 2 && !begins(entries)
