@@ -75,7 +75,9 @@ export class Claims {
     if (page === undefined) throw new LogError('absent', `there is no log ${streamId}`)
     const origin = rootOf(ticketOf(page.ticket).run)
     const writer = await this.claim(streamId, origin, false, () => now => {
-      return now.run && !now.run.paused ? [{ origin, chunk: { type: 'executor-superseded' } }] : []
+      // Who let the log go is not superseded.
+      const isOrphan = page.lease !== null && now.run !== null && !now.run.paused
+      return isOrphan ? [{ origin, chunk: { type: 'executor-superseded' } }] : []
     })
     try {
       return await work(writer)

@@ -12,12 +12,13 @@ import {
 import { LogError } from '../error.ts'
 import { randomName } from '../names.ts'
 import type { Accepted, LogHead, LogStore } from '../store.ts'
-import { mustStop, type StreamStatus, statusOf, type Ticket, ticketOf } from '../ticket/ticket.ts'
+import { type StreamStatus, statusOf, type Ticket, ticketOf } from '../ticket/ticket.ts'
 import { patiently } from './appender.ts'
 import { resolve } from './blobs.ts'
 import { Claims } from './claims.ts'
 import { discardDrafts, endOfStep, survivalOf } from './cleanup.ts'
 import { isCut } from './cut.ts'
+import { endOf, endStatus, type Failure, failureOf } from './ending.ts'
 import { fork } from './fork.ts'
 import { appendAsGuest, type GuestOutcome, requestKey } from './guest.ts'
 import { PastReader } from './past.ts'
@@ -178,23 +179,18 @@ export class StreamManager {
     let status: 'completed' | 'aborted' = 'completed'
     await this.#decide(streamId, ticket => {
       if (ticket.run === null) throw new LogError('refused', `no run of ${streamId} is open: there is nothing to end`)
-      status = mustStop(ticket) ? 'aborted' : 'completed'
-      const last: Chunk = status === 'aborted' ? { type: 'abort' } : { type: 'finish' }
-      return [...this.#output(output), last, { type: 'run-finished', status }]
+      status = endStatus(ticket)
+      return endOf(status, output, this.#settings.maxEntryBytes)
     })
     return status
   }
 
   /** Ends the open run as failed. */
-  async failStream(streamId: string, error: string | Omit<Extract<Chunk, { type: 'error' }>, 'type'>): Promise<void> {
+  async failStream(streamId: string, error: string | Failure): Promise<void> {
     const said = typeof error === 'string' ? { message: error } : error
     await this.#decide(streamId, ticket => {
       if (ticket.run === null) throw new LogError('refused', `no run of ${streamId} is open: there is nothing to fail`)
-      return [
-        { type: 'error', ...said },
-        { type: 'finish' },
-        { type: 'run-finished', status: 'failed', reason: said.message },
-      ]
+      return failureOf(said, this.#settings.maxEntryBytes)
     })
   }
 
@@ -339,17 +335,6 @@ export class StreamManager {
 
   #decide(streamId: string, build: Parameters<Writer['decide']>[0]): Promise<Accepted | undefined> {
     return this.#claims.with(streamId, writer => writer.decide(build))
-  }
-
-  /** The output of a run, or that it is too large: an end is never refused (law 6). */
-  #output(output: Json | undefined): Chunk[] {
-    if (output === undefined) return []
-    const chunk: Chunk = { type: 'output', output }
-    const bytes = Buffer.byteLength(JSON.stringify(chunk))
-    if (bytes <= this.#settings.maxEntryBytes / 2) return [chunk]
-    return [
-      { type: 'error', code: 'too-large', message: `the output of ${bytes} bytes was left out`, recoverable: true },
-    ]
   }
 
   async #requestCut(
