@@ -19,8 +19,8 @@ import { Turn } from './turn.ts'
 
 /** Larger writes than this leave the event loop, in bytes: at this size one takes 0.2 ms, and 3 ms at p99 while the disk is busy. */
 const INLINE_BYTES = 128 * 1024
-/** What waits for the worker is bounded (law 8): so many calls, so many bytes. */
-const MAX_WAITING_CALLS = 20_000
+/** What waits for its answer is bounded (law 8): so many calls, so many bytes. */
+const MAX_WAITING = 20_000
 const MAX_WAITING_BYTES = 128 * 1024 * 1024
 /** After about so many pages written the write-ahead log is brought into the file; sooner where each commit is flushed, which costs less while it does not grow. */
 const CHECKPOINT_PAGES = { normal: 4096, full: 1024 }
@@ -45,9 +45,7 @@ export class Runner {
   readonly #turn = new Turn()
   /** The streams with writes in the worker, and how many. */
   readonly #away = new Map<string, number>()
-  /** The reads that are under way. */
-  #reading = 0
-  #waitingCalls = 0
+  #waiting = 0
   #waitingBytes = 0
   #file: LogFile | undefined
   #pages = 0
@@ -66,34 +64,31 @@ export class Runner {
     return this.#closed !== undefined
   }
 
-  async read<N extends ReadName>(name: N, ...args: Args<N>): Promise<Result<N>> {
-    this.#refuseIfClosed()
-    this.#reading++
-    try {
-      while (this.#turn.isLong) await this.#turn.next()
-      return this.#inline(this.#call(name, args))
-    } catch (error) {
-      if (!isBusy(error)) throw this.#failure(error)
-      return await this.#inWorker(this.#call(name, args), 0)
-    } finally {
-      this.#reading--
-    }
+  read<N extends ReadName>(name: N, ...args: Args<N>): Promise<Result<N>> {
+    return this.#admit(0, async () => {
+      const call = this.#call(name, args)
+      try {
+        return this.#inline(call)
+      } catch (error) {
+        if (!isBusy(error)) throw error
+        return this.#thread.call(call)
+      }
+    })
   }
 
-  async write<N extends WriteName>(name: N, load: Load, ...args: Args<N>): Promise<Result<N>> {
-    this.#refuseIfClosed()
-    const call = this.#call(name, args)
-    if (!this.#belongsHere(load)) return this.#leave(call, load)
-    let result: Result<N>
-    try {
-      result = this.#inline(call)
-    } catch (error) {
-      if (!isBusy(error)) throw this.#failure(error)
-      return this.#leave(call, load)
-    }
-    this.#wrote(load)
-    if (this.#turn.isLong) await this.#turn.next()
-    return result
+  write<N extends WriteName>(name: N, load: Load, ...args: Args<N>): Promise<Result<N>> {
+    return this.#admit(load.bytes, async () => {
+      const call = this.#call(name, args)
+      if (!this.#belongsHere(load)) return this.#leave(call, load)
+      try {
+        const result = this.#inline(call)
+        this.#wrote(load)
+        return result
+      } catch (error) {
+        if (!isBusy(error)) throw error
+        return this.#leave(call, load)
+      }
+    })
   }
 
   /** Looks at the file at once; undefined where that cannot be. */
@@ -112,15 +107,30 @@ export class Runner {
   }
 
   async #end(): Promise<void> {
-    while (this.#reading > 0) await this.#turn.next()
+    while (this.#turn.waiting > 0) await this.#turn.next()
     // Who closes last brings the write-ahead log into the file: that is the worker, if there is one.
     this.#file?.close()
     this.#file = undefined
     await this.#thread.close()
   }
 
-  #refuseIfClosed(): void {
+  /** Does the work in its turn, if there is room for one more that waits. */
+  async #admit<T>(bytes: number, work: () => Promise<T>): Promise<T> {
     if (this.isClosed) throw new LogError('closed', 'the store was closed: open another')
+    if (this.#waiting >= MAX_WAITING || this.#waitingBytes + bytes > MAX_WAITING_BYTES) {
+      const waiting = `${this.#waiting} calls with ${this.#waitingBytes} bytes wait for the file already`
+      throw new LogError('unavailable', `SQLite file ${this.#options.path}: ${waiting}: wait for their answers first`)
+    }
+    this.#waiting++
+    this.#waitingBytes += bytes
+    try {
+      return await this.#turn.run(work)
+    } catch (error) {
+      throw logErrorOf(error, this.#options.path)
+    } finally {
+      this.#waiting--
+      this.#waitingBytes -= bytes
+    }
   }
 
   #call<N extends Name>(name: N, args: Args<N>): Call<N> {
@@ -129,7 +139,7 @@ export class Runner {
 
   #belongsHere({ streamId, bytes, isLong = false }: Load): boolean {
     if (this.#options.durability === 'full' || isLong || bytes > INLINE_BYTES) return false
-    return !(this.#isHeld || this.#away.has(streamId) || this.#turn.isLong)
+    return !(this.#isHeld || this.#away.has(streamId))
   }
 
   #inline<N extends Name>(call: Call<N>): Result<N> {
@@ -142,30 +152,13 @@ export class Runner {
     const { streamId } = load
     this.#away.set(streamId, (this.#away.get(streamId) ?? 0) + 1)
     try {
-      const result = await this.#inWorker(call, load.bytes)
+      const result = await this.#thread.call(call)
       this.#wrote(load)
       return result
     } finally {
       const left = (this.#away.get(streamId) ?? 1) - 1
       if (left === 0) this.#away.delete(streamId)
       else this.#away.set(streamId, left)
-    }
-  }
-
-  async #inWorker<N extends Name>(call: Call<N>, bytes: number): Promise<Result<N>> {
-    if (this.#waitingCalls >= MAX_WAITING_CALLS || this.#waitingBytes + bytes > MAX_WAITING_BYTES) {
-      const waiting = `${this.#waitingCalls} calls with ${this.#waitingBytes} bytes wait for the file already`
-      throw new LogError('unavailable', `SQLite file ${this.#options.path}: ${waiting}: wait for their answers first`)
-    }
-    this.#waitingCalls++
-    this.#waitingBytes += bytes
-    try {
-      return await this.#thread.call(call)
-    } catch (error) {
-      throw this.#failure(error)
-    } finally {
-      this.#waitingCalls--
-      this.#waitingBytes -= bytes
     }
   }
 
@@ -197,9 +190,5 @@ export class Runner {
     } finally {
       this.#isHeld = this.#isCheckpointing = false
     }
-  }
-
-  #failure(error: unknown): LogError {
-    return logErrorOf(error, this.#options.path)
   }
 }

@@ -76,12 +76,12 @@ export class Thread {
   }
 
   #ask<T>(request: (id: number) => Request): Promise<T> {
-    const worker = this.#start()
-    if (this.#waiting.size === 0) worker.ref()
-    const id = ++this.#ids
     return new Promise((resolve, reject) => {
-      this.#waiting.set(id, { resolve: resolve as (result: unknown) => void, reject })
+      const worker = this.#start()
+      const id = ++this.#ids
       worker.postMessage(request(id))
+      if (this.#waiting.size === 0) worker.ref()
+      this.#waiting.set(id, { resolve: resolve as (result: unknown) => void, reject })
     })
   }
 
