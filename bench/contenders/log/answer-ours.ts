@@ -18,8 +18,13 @@ export async function openTelling(streamId: string, count: number, piece: number
   const { deltas } = answer(count, piece)
   return {
     async tell() {
-      for await (const delta of streamOf(deltas)) await writer.write(deltaOf(delta))
+      let length = 0
+      for await (const delta of streamOf(deltas)) {
+        await writer.write(deltaOf(delta))
+        length += delta.length
+      }
       await writer.flush()
+      return length
     },
   }
 }

@@ -46,7 +46,9 @@ export async function openTelling(
   return {
     async tell() {
       start.resolve()
-      for (const _ of strings) await reader?.read()
+      let length = 0
+      for (const _ of strings) length += (await reader?.read())?.value?.length ?? 0
+      return length
     },
   }
 }

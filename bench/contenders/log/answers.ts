@@ -3,8 +3,8 @@ import { strictEqual } from 'node:assert/strict'
 
 /** An answer that can be told. */
 export interface Telling {
-  /** Says it all; resolves when all of it has been taken. */
-  tell(): Promise<void>
+  /** Says it all; resolves when all of it has been taken, with the number of characters. */
+  tell(): Promise<number>
 }
 
 /** Who has come to hear an answer. */

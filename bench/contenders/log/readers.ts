@@ -1,4 +1,5 @@
 // Telling an answer while so many readers in another process hear it: what they cost the one who tells.
+import { strictEqual } from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { opened } from '../../harness/closing.ts'
 import { type Job, job } from '../../harness/suite.ts'
@@ -15,11 +16,9 @@ export async function tellTo(way: Way, readers: number, count: number, piece: nu
   const { length } = await textOf(way, count, piece)
   await hearers().ask({ kind: 'come', way, streamId, readers, length })
   return job(
-    async () => {
-      await telling.tell()
-      return streamId
-    },
-    async told => {
+    async () => ({ told: streamId, said: await telling.tell() }),
+    async ({ told, said }) => {
+      strictEqual(said, length)
       const { texts } = await hearers().ask({ kind: 'tell', streamId: told })
       await checkTexts(texts, way, readers, count, piece)
     },

@@ -1,0 +1,41 @@
+import { randomUUID } from 'node:crypto'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { answer, streamOf } from '../../fixtures/text.ts'
+import { closeAll } from '../../harness/closing.ts'
+import { Services } from '../../harness/services.ts'
+import { told } from './answer-ours.ts'
+import { openContext } from './answer-resumable.ts'
+import { hear, textOf } from './answers.ts'
+
+const services = new Services()
+beforeAll(() => services.need(['redis', 'folder']))
+afterAll(async () => {
+  await closeAll()
+  await services.stop()
+})
+
+test('a finished answer is still there in our log, and null in resumable-stream', async () => {
+  const text = await textOf('ours', 100, 0)
+  const finished = await told(100, 0, 8, 'finished')
+  expect(await (await hear('ours', finished, text.length)).text).toBe(text)
+
+  const context = await openContext()
+  const streamId = randomUUID()
+  const stream = await context.createNewResumableStream(streamId, () => streamOf(answer(100, 0).deltas))
+  const said: string[] = []
+  for await (const token of stream ?? []) said.push(token)
+  expect(said.join('')).toBe(text)
+  await expect.poll(() => context.hasExistingStream(streamId)).toBe('DONE')
+  expect(await context.resumeExistingStream(streamId)).toBeNull()
+})
+
+test('an answer is told in appends of as many tokens as it says', async () => {
+  const { openManager, OWN_FILE } = await import('./ours.ts')
+  const manager = await openManager('redis', OWN_FILE)
+  for (const size of [1, 8]) {
+    const reader = manager.readBatches(await told(80, 1, size, 'live'))
+    const { entries = [] } = (await reader.next()) ?? {}
+    reader.close()
+    expect(entries.filter(({ chunk }) => chunk.type === 'text-delta')).toHaveLength(80 / size)
+  }
+})
