@@ -28,7 +28,8 @@ interface Waiting {
 }
 
 // The worker runs from the sources as well as from what is built of them.
-const WORKER = new URL(import.meta.url.endsWith('.ts') ? 'worker.ts' : 'worker.js', import.meta.url)
+const [SOURCE, BUILT] = [new URL('./worker.ts', import.meta.url), new URL('./worker.js', import.meta.url)]
+const WORKER = import.meta.url.endsWith('.ts') ? SOURCE : BUILT
 
 /** The worker of one store, started when it is first needed. It keeps the process alive only while a call waits for it. */
 export class Thread {
