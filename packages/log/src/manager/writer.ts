@@ -232,11 +232,14 @@ export class Writer {
     const draft = this.#drafts.drop(from)
     if (draft) this.#outbox.drop(draft)
     if (!draft?.isSent) return false
+    // A stop may have been taken back, with the request that it made room for.
+    if (mustStop(this.ticket)) await this.refresh()
     const done = await this.#decide(from, ticket => {
       // The end of a run seals its drafts; where it is to stop, what was shown is kept.
       const isKept = ticket.run?.runId !== from.runId || mustStop(ticket)
       return isKept ? undefined : [{ type: 'step-discarded', ...discard }]
     })
+    if (done === undefined && this.ticket.run?.runId === from.runId) this.#drafts.reopen([draft])
     return done !== undefined
   }
 
@@ -275,7 +278,7 @@ export class Writer {
   async #sendLoad(load: Load): Promise<void> {
     const [first] = load.slots
     if (load.slots.length === 1 && first?.isBatch) return this.#sendBatch(first)
-    let left = this.#ofOpenRun(load)
+    let left = await this.#ofOpenRun(load)
     try {
       while (left.slots.length > 0) {
         for (const { draft } of left.slots) if (draft) draft.isSent = true
@@ -284,7 +287,7 @@ export class Writer {
           for (const { flight } of left.slots) flight.resolve(done)
           return
         }
-        left = this.#ofOpenRun(left)
+        left = await this.#ofOpenRun(left)
       }
     } catch (error) {
       for (const { flight } of left.slots) flight.reject(error)
@@ -293,9 +296,10 @@ export class Writer {
   }
 
   /** What of a load is still of the open run: nothing follows the end (law 7), and nothing is added to what a stop keeps. */
-  #ofOpenRun(load: Load): Load {
-    if (this.#preamble && !this.#isToStop) return load
-    const open = this.#isToStop ? undefined : this.ticket.run?.runId
+  async #ofOpenRun(load: Load): Promise<Load> {
+    const isToStop = await this.#isToStop()
+    if (this.#preamble && !isToStop) return load
+    const open = isToStop ? undefined : this.ticket.run?.runId
     const late = load.slots.filter(({ entries }) => entries[0]?.origin.runId !== open)
     if (late.length === 0) return load
     for (const { entries, flight } of late) {
@@ -306,7 +310,9 @@ export class Writer {
   }
 
   /** Whether the run that this writer is about to take over is to stop: the words of the one before it are kept as they are. */
-  get #isToStop(): boolean {
+  async #isToStop(): Promise<boolean> {
+    // A stop may have been taken back.
+    if (this.#preamble && mustStop(this.ticket)) await this.#appender.look()
     return this.#preamble !== undefined && mustStop(this.ticket)
   }
 
@@ -321,10 +327,10 @@ export class Writer {
       while (this.#preamble && isLarge) await this.#try([], [])
       for (;;) {
         const isDecision = advance(this.ticket, entries) !== this.ticket
-        const done = this.#isToStop ? undefined : await this.#try(entries, blobs)
+        const isOver = await this.#isToStop()
+        const done = isOver ? undefined : await this.#try(entries, blobs)
         // Where only what begins the run was decided on the ticket, that is decided again.
-        if (done || isDecision || this.#isToStop)
-          return flight.resolve(done ?? { outcome: 'moved', ticket: this.ticket })
+        if (done || isDecision || isOver) return flight.resolve(done ?? { outcome: 'moved', ticket: this.ticket })
       }
     } catch (error) {
       flight.reject(error)
