@@ -9,9 +9,16 @@ import type { Connection } from './connection.ts'
 import { LUA } from './head.ts'
 import { checkNonce, encodeName, encodeOptional, type Keys, markOr, Script } from './keys.ts'
 
+const APPENDED = 'a'
+const OTHERWISE = 'o'
+const FAILED = 'f'
+/** The digits of a time. */
+const DIGITS = 13
+
 /**
- * KEYS: the records, then the streams. Four arguments each: how the record must begin, how it begins then, the last sequence, the batch. Only where
- * somebody listens is anything published: to ask for all at once costs less than to tell nobody many times.
+ * KEYS: the records, then the streams. Four arguments each: how the record must begin, how it begins then, the last sequence, the batch. It tells the
+ * time, a letter for each, and why the first failed that did, in one text: a list of as many costs Redis more. Only where somebody listens is
+ * anything published: to ask for all at once costs less than to tell nobody many times.
  */
 const PLAIN = new Script(`
 local call, sub, find = redis.call, string.sub, string.find
@@ -20,7 +27,7 @@ local now = time[1] .. sub(time[2] + 1000000, 2, 4)
 local count = #KEYS / 2
 local records = call('MGET', unpack(KEYS, 1, count))
 local listeners = call('PUBSUB', 'NUMSUB', unpack(KEYS, 1, count))
-local told, writes = {now}, {}
+local told, writes, failure = {}, {}, ''
 local a, w = 1, 0
 for i = 1, count do
   local expected, record = ARGV[a], records[i]
@@ -29,21 +36,22 @@ for i = 1, count do
     if timestamp < now then timestamp = now end
     local added = redis.pcall('XADD', KEYS[count + i], ARGV[a + 2] .. '-' .. timestamp, 'b', ARGV[a + 3])
     if type(added) == 'table' then
-      told[i + 1] = added.err
+      told[i] = '${FAILED}'
+      if failure == '' then failure = added.err end
     else
       writes[w + 1] = KEYS[i]
       writes[w + 2] = ARGV[a + 1] .. timestamp
       w = w + 2
       if listeners[2 * i] ~= 0 then call('PUBLISH', KEYS[i], '') end
-      told[i + 1] = 1
+      told[i] = '${APPENDED}'
     end
   else
-    told[i + 1] = 0
+    told[i] = '${OTHERWISE}'
   end
   a = a + 4
 end
 if w > 0 then call('MSET', unpack(writes)) end
-return told`)
+return now .. table.concat(told) .. failure`)
 
 /**
  * Any append. KEYS: record, head, batches, keys, trimmed. Without a new incarnation it does not regress a log, but tells that it would: that ends the
@@ -213,18 +221,20 @@ export class PlainAppends {
       args.push(expected, next, `${last}`, `${epoch} ${batch.count} ${batch.body}`)
     }
     try {
-      const told = (await this.#connection.run(PLAIN, keys, args)) as [string, ...(number | string)[]]
-      const clock = Number(told[0])
-      for (let i = 0; i < appends.length; i++) this.#settle(appends[i] as Waiting, told[i + 1], clock)
+      const told = (await this.#connection.run(PLAIN, keys, args)) as string
+      const clock = Number(told.slice(0, DIGITS))
+      const why = told.slice(DIGITS + appends.length)
+      for (let i = 0; i < appends.length; i++) this.#settle(appends[i] as Waiting, told[DIGITS + i], clock, why)
     } catch (error) {
       for (const { reject } of appends) reject(this.#around.failure(error))
     }
   }
 
-  #settle({ streamId, batch, by, resolve, reject }: Waiting, told: number | string | undefined, clock: number): void {
+  #settle(append: Waiting, letter: string | undefined, clock: number, why: string): void {
+    const { streamId, batch, by, resolve, reject } = append
     const { sequence } = by.lastAcked
-    if (told === 1) resolve({ outcome: 'appended', first: sequence + 1, last: sequence + batch.count, clock })
-    else if (told === 0) resolve(this.#around.otherwise(streamId, batch, by))
-    else reject(this.#around.failure(new ErrorReply(`${told}`)))
+    if (letter === APPENDED) resolve({ outcome: 'appended', first: sequence + 1, last: sequence + batch.count, clock })
+    else if (letter === OTHERWISE) resolve(this.#around.otherwise(streamId, batch, by))
+    else reject(this.#around.failure(new ErrorReply(why)))
   }
 }

@@ -98,6 +98,7 @@ export class Watchers {
   }
 
   #ask(): void {
+    if (this.#watchers.size === 0) return
     const client = this.#client
     if (client === undefined || this.#asked !== undefined) {
       for (const watchers of this.#watchers.values()) this.#wake(watchers)
