@@ -1,0 +1,6 @@
+import { keeping } from './keeping.fixture.ts'
+import type { Behaviour } from './stage.fixture.ts'
+import { writing } from './writing.fixture.ts'
+
+/** All that a manager does on every store alike. */
+export const behaviours: readonly Behaviour[] = [...writing, ...keeping]

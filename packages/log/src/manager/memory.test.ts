@@ -1,0 +1,8 @@
+import { describe, test } from 'vitest'
+import { Memory, memoryStore } from '../memory/store.ts'
+import { behaviours } from './behaviour.fixture.ts'
+
+describe('a manager on memory', () => {
+  const memory = new Memory()
+  for (const { title, run } of behaviours) test(title, () => run({ open: async () => memoryStore(undefined, memory) }))
+})

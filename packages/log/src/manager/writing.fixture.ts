@@ -1,0 +1,217 @@
+// What writers, their heirs and guests do on every store.
+
+import { encodeCursor } from '@millrace/protocol'
+import { expect } from 'vitest'
+import { advance, EMPTY_TICKET } from '../ticket/ticket.ts'
+import type { StreamManager } from './manager.ts'
+import { type Behaviour, define, Watcher } from './stage.fixture.ts'
+import { approve, ask, clientCall, delta, entriesOf, failure, lineOf, output, request, stop } from './world.fixture.ts'
+
+const R1 = { runId: 'r1', agentType: 'assistant' }
+const PROGRAMS = ['agent:assistant@1']
+
+/** A ticket as it is stored is what the entries say. */
+export async function isTrue(manager: StreamManager, streamId: string): Promise<void> {
+  const info = await manager.getInfo(streamId)
+  expect(info?.ticket).toEqual(advance(EMPTY_TICKET, await entriesOf(manager.store, streamId)))
+}
+
+export const writing: Behaviour[] = [
+  define('law 2: what one process writes others read as it comes, every entry once, in order', async stage => {
+    const id = stage.id()
+    const [here, there] = [await stage.process(), await stage.process()]
+    const writer = await here.createWriter(id, R1)
+    await writer.commit([])
+    const readers = await Promise.all(
+      [here, there, there].map(async manager => new Watcher(await manager.createResumableReader(id))),
+    )
+    const tool = writer.lane({ lane: 'tool' })
+    for (let i = 0; i < 300; i++) {
+      await writer.write(delta(`${i} `))
+      if (i % 7 === 0) tool.write(delta(`${i} `, '2'))
+      if (i % 50 === 0) await writer.commit([{ type: 'status', message: `${i}` }])
+      if (i % 100 === 0) await readers[1]?.until(items => items.length > i / 100)
+    }
+    const late = new Watcher(await there.createResumableReader(id, { after: encodeCursor(writer.cursor) }))
+    const from = writer.cursor.sequence
+    expect(await here.endStream(id, 'done')).toBe('completed')
+    await Promise.all([...readers, late].map(({ done }) => done))
+    const log = await entriesOf(here.store, id)
+    expect(log.map(({ sequence }) => sequence)).toEqual(log.map((_, i) => i + 1))
+    for (const { items } of readers) expect(items).toEqual(log)
+    expect(late.items).toEqual(log.slice(from))
+    const words = log.flatMap(({ chunk }) => (chunk.type === 'text-delta' && chunk.id === '1' ? chunk.delta : []))
+    expect(words.join('')).toBe(Array.from({ length: 300 }, (_, i) => `${i} `).join(''))
+    await isTrue(here, id)
+  }),
+
+  define('law 4: a writer that is taken over from is fenced, and its drafts are taken back', async stage => {
+    const id = stage.id()
+    const [here, there] = [await stage.process({ owner: 'first' }), await stage.process()]
+    const zombie = await here.createWriter(id, R1)
+    zombie.write(delta('kept'))
+    await zombie.commit([])
+    await zombie.write(delta('half', '2')).appended
+    await expect(there.createWriter(id, R1)).rejects.toMatchObject({
+      code: 'busy',
+      message: expect.stringContaining('first'),
+    })
+    const heir = await there.createWriter(id, { ...R1, takeover: true })
+    const late = zombie.write(delta(' a zombie', '2'))
+    expect(await failure(late.appended)).toBe('fenced')
+    expect(zombie.signal.aborted).toBe(true)
+    await heir.commit([])
+    await zombie.close()
+    await heir.commit([])
+    const { view } = await there.view(id)
+    expect(view.messages[0]?.parts).toMatchObject([{ text: 'kept' }])
+    expect(view.messages[0]?.parts).toHaveLength(1)
+    await isTrue(there, id)
+  }),
+
+  define('law 4: a log is free when its writer closes, and when its lease has run out', async stage => {
+    const id = stage.id()
+    const [here, there] = [await stage.process({ leaseMs: 200 }), await stage.process()]
+    const first = await here.createWriter(id, R1)
+    await first.commit([])
+    await first.close()
+    const second = await here.createWriter(id, R1)
+    await second.commit([])
+    // A process that has died renews no more: its handle is all that it had.
+    await here.store.close()
+    const codes = new Set<string>()
+    await stage.until(async () => {
+      const code = await failure(there.createWriter(id, R1).then(heir => heir.commit([])))
+      codes.add(code)
+      return code !== 'busy'
+    })
+    expect([...codes]).toEqual(['busy', 'nothing was thrown'])
+    expect((await stage.lines(there, id)).at(-2)).toBe('executor-superseded')
+  }),
+
+  define('law 5: of many answers to one pending, from many processes at once, one wins', async stage => {
+    const id = stage.id()
+    const [here, ...others] = await Promise.all(Array.from({ length: 4 }, () => stage.process()))
+    const manager = here as StreamManager
+    const writer = await manager.createWriter(id, R1)
+    await writer.commit([clientCall('c1'), clientCall('c2')])
+    const guests = others.flatMap((other, i) => [0, 1, 2].map(n => other.append(id, `g${i}`, output('c1', n))))
+    const done = await Promise.all(guests)
+    expect(done.filter(({ outcome }) => outcome === 'appended')).toHaveLength(1)
+    for (const one of done) {
+      if (one.outcome !== 'appended') expect(one).toEqual({ outcome: 'refused', reason: 'already-settled' })
+    }
+    // Who repeats what won is told of the same place, wherever it asks.
+    const winner = done.findIndex(({ outcome }) => outcome === 'appended')
+    const again = await manager.append(id, `g${Math.floor(winner / 3)}`, output('c1', winner % 3))
+    expect(again).toMatchObject({ outcome: 'duplicate', first: (done[winner] as { first: number }).first })
+    await isTrue(manager, id)
+  }),
+
+  define('law 5: of many starts at once one passes, and its run is due to its program and to no other', async stage => {
+    const id = stage.id()
+    const managers = await Promise.all(Array.from({ length: 4 }, () => stage.process()))
+    const [manager] = managers as [StreamManager]
+    await manager.createStream(id)
+    const done = await Promise.all(managers.map((one, i) => one.append(id, 'ada', request(`r${i}`))))
+    expect(done.map(({ outcome }) => outcome).sort()).toEqual(['appended', 'refused', 'refused', 'refused'])
+    expect(await manager.due(PROGRAMS, 1000)).toContain(id)
+    expect(await manager.due(['agent:other@1'], 1000)).not.toContain(id)
+    const runId = (await manager.getInfo(id))?.ticket.requests[0]?.runId as string
+    const writer = await manager.createWriter(id, { runId, agentType: 'assistant' })
+    await writer.commit([])
+    expect(await manager.due(PROGRAMS, 1000)).not.toContain(id)
+    await writer.close()
+    expect(await manager.due(PROGRAMS, 1000)).toContain(id)
+    await isTrue(manager, id)
+  }),
+
+  define('law 5: an answer, a deadline and a stop at once are settled once', async stage => {
+    for (let round = 0; round < 5; round++) {
+      const id = stage.id(`race${round}`)
+      const [here, ada, bob] = await Promise.all([stage.process(), stage.process(), stage.process()])
+      const writer = await here.createWriter(id, R1)
+      await writer.commit([{ type: 'tool-input-available', toolCallId: 'call-a', toolName: 't', input: 1 }, ask('a')])
+      await Promise.all([
+        ada.append(id, 'ada', approve('a')),
+        bob.append(id, 'bob', stop('r1')),
+        writer.decide(({ stop: isStopped, pendings }) => {
+          if (isStopped || pendings.length === 0) return undefined
+          return [{ type: 'tool-output-error', toolCallId: 'call-a', errorText: 'late', code: 'deadline' }]
+        }),
+      ])
+      const lines = await stage.lines(here, id)
+      expect(lines.filter(line => /approval-response|output-error/.test(line))).toHaveLength(1)
+      expect(lines.filter(line => line.includes('stop-requested'))).toHaveLength(1)
+      expect(await here.endStream(id)).toBe('aborted')
+      await isTrue(here, id)
+    }
+  }),
+
+  define('law 5: a takeover that finds a stop keeps what was shown', async stage => {
+    const id = stage.id()
+    const [here, there] = [await stage.process(), await stage.process()]
+    const dead = await here.createWriter(id, R1)
+    await dead.commit([])
+    await dead.write(delta('shown')).appended
+    await there.append(id, 'ada', stop('r1'))
+    await there.createWriter(id, { ...R1, takeover: true })
+    expect(await there.endStream(id)).toBe('aborted')
+    const { view } = await there.view(id)
+    expect(view.messages[0]).toMatchObject({ status: 'cancelled', parts: [{ text: 'shown', state: 'done' }] })
+    await isTrue(there, id)
+  }),
+
+  define('a run that waits is due when its answer is there, from whichever process it came', async stage => {
+    const id = stage.id()
+    const [here, there] = [await stage.process(), await stage.process()]
+    const writer = await here.createWriter(id, R1)
+    await writer.commit([clientCall('c1')])
+    await here.pauseStream(id)
+    await writer.close()
+    expect(await there.due(PROGRAMS, 1000)).not.toContain(id)
+    expect(await there.getInfo(id)).toMatchObject({ status: 'paused' })
+    await there.append(id, 'ada', output('c1'))
+    expect(await here.due(PROGRAMS, 1000)).toContain(id)
+    expect(await there.resumeStream(id)).toBe(true)
+    await there.endStream(id)
+    expect((await stage.lines(here, id)).slice(-4)).toEqual([
+      'ada: tool-output-available c1',
+      'run-resumed',
+      'finish',
+      'run-finished',
+    ])
+    await isTrue(there, id)
+  }),
+
+  define('law 6: large values go to the blobs and come back, in every process', async stage => {
+    const id = stage.id()
+    const [here, there] = [await stage.process({ blobBytes: 1000 }), await stage.process()]
+    const writer = await here.createWriter(id, R1)
+    const context = { text: '語'.repeat(5000), nul: '\u0000', lone: '\ud800' }
+    await writer.commit([
+      { type: 'run-context', context },
+      { type: 'file', url: `data:,${'x'.repeat(3000)}`, mediaType: 'text/plain' },
+    ])
+    const log = await entriesOf(there.store, id)
+    expect(log[1]?.chunk).toMatchObject({ context: null })
+    const back = await Promise.all(log.slice(1, 3).map(entry => there.resolve(id, entry)))
+    expect(back.map(({ chunk }) => chunk)).toMatchObject([{ context }, { url: `data:,${'x'.repeat(3000)}` }])
+    expect(await failure(writer.commit([{ type: 'state-snapshot', state: 'x'.repeat(2_000_000) }]))).toBe('too-large')
+    expect(await writer.commit([])).toMatchObject({ first: log.length + 1 })
+  }),
+
+  define('text of every kind comes back as it was', async stage => {
+    const id = stage.id('id with ☃, "quotes" and \\')
+    const manager = await stage.process()
+    const writer = await manager.createWriter(id, R1)
+    const texts = ['\u0000', '\u2028', '😀', '\ud83d', '\\', '"', '語', '\r\n', '{}', 'á', 'a\u0301']
+    for (const [i, text] of texts.entries()) writer.write(delta(text, `${i}`))
+    await manager.endStream(id, JSON.parse('{"__proto__":1,"constructor":{"x":[]}}'))
+    const log = await entriesOf(manager.store, id)
+    expect(log.flatMap(({ chunk }) => (chunk.type === 'text-delta' ? chunk.delta : []))).toEqual(texts)
+    const said = log.find(({ chunk }) => chunk.type === 'output')?.chunk
+    expect(JSON.stringify(said)).toBe('{"type":"output","output":{"__proto__":1,"constructor":{"x":[]}}}')
+    expect(log.map(lineOf).at(-1)).toBe('run-finished')
+  }),
+]
