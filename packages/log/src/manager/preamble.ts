@@ -49,9 +49,9 @@ function start(
   if (wasRequested && request === undefined) {
     throw new LogError('refused', `the request for run ${origin.runId} was taken back`)
   }
-  const urgent = requests[0]
-  if (urgent?.cut && urgent !== request) {
-    throw new LogError('refused', `run ${urgent.runId} cuts the session and goes first: start that`)
+  const cutting = requests.find(other => other === request || other.cut)
+  if (cutting && cutting !== request) {
+    throw new LogError('refused', `run ${cutting.runId} cuts the session and goes first: start that`)
   }
   const cut = request?.cut
   return [
