@@ -120,19 +120,17 @@ export async function lostAnswers(stage: Stage, random: Random): Promise<void> {
     gate.stall('down')
     await stall
     await writer.sync()
-    const page = await store.read(run.streamId, { sequence: 0 }, { batches: 0, bytes: 0 })
-    const last = Math.max(...acks.map(ack => ack.last))
-    // What is held back may be the answer to something else.
-    if ((page?.head ?? 0) > last) {
-      const { length } = acks
-      gate.cut()
-      gate.resume()
-      await stage.until('it is told again', () => acks.length > length)
-      const told = acks[length]
-      stage.note(`lost the answer of ${told?.first} to ${told?.last}`)
-      if (told?.outcome !== 'duplicate') throw new Error(`law 5: a repeated append is ${told?.outcome}`)
-      n--
-    } else gate.resume()
+    const { head = 0 } = (await store.read(run.streamId, { sequence: 0 }, { batches: 0, bytes: 0 })) ?? {}
+    const { length } = acks
+    if (head > Math.max(...acks.map(ack => ack.last))) gate.cut()
+    gate.resume()
+    await stage.until('more is told', () => acks.length > length)
+    const { outcome, first, last } = acks[length] as (typeof acks)[number]
+    // What was held back may have been the answer to something else.
+    if (first > head) continue
+    stage.note(`lost the answer of ${first} to ${last}`)
+    if (outcome !== 'duplicate') throw new Error(`law 5: the append to ${first} was there, and is ${outcome} again`)
+    n--
   }
   await stage.acked(run, 3)
 }
