@@ -204,7 +204,8 @@ export class BatchReader {
     if (hadRead && throws) throw new StreamTruncatedError(cut.step, cut.at)
     if (hadRead || (!isPast && !throws)) return true
     // It was given nothing of it yet, and is not now.
-    taken.splice(0, taken.length, ...taken.filter(other => !survival.isTaken(other)))
+    const left = taken.filter(other => other.sequence < cut.from || !survival.isTaken(other))
+    taken.splice(0, taken.length, ...left)
     return false
   }
 
