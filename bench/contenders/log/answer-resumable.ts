@@ -10,9 +10,10 @@ export const openContext = opened(async () => {
   const { createResumableStreamContext } = await import('resumable-stream')
   const url = serviceUrl('redis')
   const [publisher, subscriber] = [await createClient({ url }).connect(), await createClient({ url }).connect()]
-  atEnd(() => {
-    publisher.destroy()
-    subscriber.destroy()
+  // The last token may still be on its way to the others.
+  atEnd(async () => {
+    await publisher.close()
+    await subscriber.close()
   })
   return createResumableStreamContext({ waitUntil: null, publisher, subscriber })
 })

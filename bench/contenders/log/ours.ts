@@ -89,9 +89,11 @@ async function made(backend: Backend, file: string): Promise<LogStore> {
   switch (backend) {
     case 'memory':
       return (await import('@millrace/log')).memoryStore()
-    case 'sqlite': {
+    case 'sqlite':
+    case 'sqlite-full': {
       const { sqliteStore } = await import('@millrace/log/sqlite')
-      return sqliteStore({ path: join(serviceUrl('folder'), file) })
+      const durability = backend === 'sqlite' ? 'normal' : 'full'
+      return sqliteStore({ path: join(serviceUrl('folder'), file), durability })
     }
     case 'redis':
       return (await import('@millrace/log/redis')).redisStore({ url: serviceUrl('redis') })

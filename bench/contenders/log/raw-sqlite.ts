@@ -9,10 +9,10 @@ import type { Raw } from './raw.ts'
 const ROOM = 2 ** 32
 
 /** One row an entry, one transaction an append; the journal and its flushes as in our store. */
-export function rawSqlite(): Raw {
+export function rawSqlite(synchronous: 'NORMAL' | 'FULL'): Raw {
   const db = new DatabaseSync(join(serviceUrl('folder'), `raw-${randomUUID()}.db`))
   atEnd(() => db.close())
-  db.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL')
+  db.exec(`PRAGMA journal_mode = WAL; PRAGMA synchronous = ${synchronous}`)
   db.exec('CREATE TABLE entries (place INTEGER PRIMARY KEY, body TEXT NOT NULL)')
   const begin = db.prepare('BEGIN IMMEDIATE')
   const insert = db.prepare('INSERT INTO entries (place, body) VALUES (?, ?)')

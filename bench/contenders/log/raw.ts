@@ -39,7 +39,9 @@ async function openRaw(backend: Backend): Promise<Raw> {
     case 'memory':
       return (await import('./raw-memory.ts')).rawMemory()
     case 'sqlite':
-      return (await import('./raw-sqlite.ts')).rawSqlite()
+      return (await import('./raw-sqlite.ts')).rawSqlite('NORMAL')
+    case 'sqlite-full':
+      return (await import('./raw-sqlite.ts')).rawSqlite('FULL')
     case 'redis':
       return (await import('./raw-redis.ts')).rawRedis()
     case 'postgres':

@@ -1,7 +1,7 @@
 import type { EntryBatch } from '../../fixtures/batches.ts'
 
-/** Where logs are kept. */
-export type Backend = 'memory' | 'sqlite' | 'redis' | 'postgres'
+/** Where logs are kept; in SQLite also so that each append waits for the disk. */
+export type Backend = 'memory' | 'sqlite' | 'sqlite-full' | 'redis' | 'postgres'
 
 /** So many logs of a process, by number, and a way to append to them; one append a log is under way at a time. */
 export interface Target {

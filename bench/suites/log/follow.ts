@@ -1,5 +1,5 @@
 import type { Benchmark, Claim, Contender } from '../../harness/suite.ts'
-import { inLogs, LEAST_SHARE, type Place, places, SIZES } from './places.ts'
+import { inLogs, LEAST_SHARE, type Place, places } from './places.ts'
 
 type Way = 'raw' | 'writer'
 
@@ -7,13 +7,13 @@ const names: Record<Way, string> = { raw: 'raw', writer: 'ours' }
 
 /** Appending with a reader on every log that must have received all of it. */
 export function followBenchmarks(quick: boolean, rounds: number): Benchmark[] {
-  return places.map(place => benchmark(place, quick, rounds))
+  return places.flatMap(place => (place.follow ? [benchmark(place, place.follow, quick, rounds)] : []))
 }
 
-function benchmark(place: Place, quick: boolean, rounds: number): Benchmark {
+function benchmark(place: Place, follow: string, quick: boolean, rounds: number): Benchmark {
   const { backend, title, needs } = place
   const logs = place.logs.at(-1) as number
-  const sizes = quick ? [16] : SIZES
+  const sizes = quick ? [16] : place.sizes
   const name = (way: Way, size: number) => `${names[way]}, ${size} an append`
   const contender = (way: Way, size: number): Contender => {
     const load = { pieces: 1, items: place.items(size, logs) / 2 }
@@ -39,7 +39,7 @@ function benchmark(place: Place, quick: boolean, rounds: number): Benchmark {
       return { kind: 'rate', of: name('writer', size), to: name('raw', size), ...bound }
     }),
     notes: [
-      place.follow,
+      follow,
       'ours: a commit of a StreamManager and a reader of the same; everybody parses what he reads',
       ...(quick ? ['quick: 16 an append only'] : []),
     ],

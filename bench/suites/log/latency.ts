@@ -3,19 +3,21 @@ import { places } from './places.ts'
 
 /** How soon a reader has what is written. */
 export function latencyBenchmark(quick: boolean, rounds: number): Benchmark {
-  const contenders = places.flatMap(({ backend }) =>
-    (['here', 'apart'] as const)
-      .filter(where => where === 'here' || backend !== 'memory')
-      .map((where): Contender => {
-        return {
-          name: `${backend}, ${where === 'here' ? 'in one process' : 'from another process'}`,
-          kind: 'ours',
-          load: { pieces: 1, items: quick ? 100 : 250 },
-          warmUp: { pieces: 1, items: 50 },
-          prepare: async count => (await import('../../contenders/log/latency.ts')).latencies(where, backend, count),
-        }
-      }),
-  )
+  const contenders = places
+    .filter(({ backend }) => backend !== 'sqlite-full')
+    .flatMap(({ backend }) =>
+      (['here', 'apart'] as const)
+        .filter(where => where === 'here' || backend !== 'memory')
+        .map((where): Contender => {
+          return {
+            name: `${backend}, ${where === 'here' ? 'in one process' : 'from another process'}`,
+            kind: 'ours',
+            load: { pieces: 1, items: quick ? 100 : 250 },
+            warmUp: { pieces: 1, items: 50 },
+            prepare: async count => (await import('../../contenders/log/latency.ts')).latencies(where, backend, count),
+          }
+        }),
+    )
   return {
     name: 'latency',
     title: 'from just before a write to a reader that has it, a write every 4 ms',
