@@ -194,19 +194,28 @@ export class PlainAppends {
     })
   }
 
-  /** Sends what waits. */
+  /** Sends what waits, in its order. */
   flush(): void {
     const waiting = this.#waiting
     this.#waiting = []
-    let from = 0
+    let group: Waiting[] = []
     let length = 0
-    for (let i = 0; i < waiting.length; i++) {
-      length += (waiting[i] as Waiting).batch.body.length
-      if (i + 1 - from < GATHERED && length < GATHERED_LENGTH && i + 1 < waiting.length) continue
-      this.#around.sending(this.#send(waiting.slice(from, i + 1)))
-      from = i + 1
+    const streams = new Set<string>()
+    const send = () => {
+      if (group.length > 0) this.#around.sending(this.#send(group))
+      group = []
       length = 0
+      streams.clear()
     }
+    for (const append of waiting) {
+      // The script looks at all records first: who repeats an append must find what became of it.
+      if (streams.has(append.streamId)) send()
+      group.push(append)
+      length += append.batch.body.length
+      streams.add(append.streamId)
+      if (group.length === GATHERED || length >= GATHERED_LENGTH) send()
+    }
+    send()
   }
 
   async #send(appends: readonly Waiting[]): Promise<void> {

@@ -5,11 +5,12 @@ import type { Fork, ForkResult } from '../store.ts'
 import type { Argument, Connection } from './connection.ts'
 import type { Indexes } from './indexes.ts'
 import { checkNonce, encodeOptional, type Keys, type LogKeys } from './keys.ts'
-import { readBatch, readRecord } from './page.ts'
+import { readPage, readRecord } from './page.ts'
 import { ADOPT } from './scripts.ts'
 
 const BYTES = { [RESP_TYPES.BLOB_STRING]: Buffer }
-/** What is copied in one go: batches, keys; snapshots and blobs, which may be large. */
+/** What is copied in one go: batches; keys; snapshots or blobs, which may be large. */
+const READ = { batches: 256, bytes: 1_048_576 }
 const MANY = 100
 const FEW = 4
 /** How long a copy lasts that nobody goes on with: its maker died. */
@@ -111,12 +112,11 @@ class Copy {
     let last = { mark: floorMark, timestamp: '0' }
     let sequence = floor
     while (sequence < this.#at) {
-      const page = ['XRANGE', this.#from.batches, `${sequence + 1}`, '+', 'COUNT', `${MANY}`]
-      const found = (await this.#connection.send(page)) as [string, string[]][]
-      if (found.length === 0) break
+      const page = await readPage(this.#connection, this.#from, { sequence }, READ)
+      // Trimmed or gone meanwhile: what is copied will not be used.
+      if (!page?.batches.length) break
       const adds: Argument[][] = []
-      for (const [id, [, value = '']] of found) {
-        const { first, last: end, timestamp, mark, body } = readBatch(id, value)
+      for (const { first, last: end, timestamp, mark, body } of page.batches) {
         if (first > this.#at) break
         sequence = Math.min(end, this.#at)
         last = { mark, timestamp: `${timestamp}` }
@@ -131,28 +131,31 @@ class Copy {
   /** Copies the keys of guests. */
   async keys(): Promise<void> {
     for await (const pairs of this.#scan(this.#from.keys, MANY)) {
-      const writes: Argument[][] = []
+      const keys: Argument[][] = []
+      const trimmed: Argument[][] = []
       for (const [key, value] of pairs) {
         const [first, last, keep] = value.toString().split(' ')
         if (Number(first) > this.#at) continue
-        writes.push(['HSET', this.#to.keys, key, value])
-        if (keep === '0') writes.push(['ZADD', this.#to.trimmed, last as string, key])
+        keys.push(['HSET', this.#to.keys, key, value])
+        if (keep === '0') trimmed.push(['ZADD', this.#to.trimmed, last as string, key])
       }
-      await this.#send(this.#to.keys, writes)
-      await this.#send(this.#to.trimmed, [])
+      await this.#send(this.#to.keys, keys)
+      await this.#send(this.#to.trimmed, trimmed)
     }
   }
 
   /** Copies the snapshots up to the place. */
   async snapshots(): Promise<void> {
     for await (const pairs of this.#scan(this.#from.snapshots, FEW)) {
-      const writes: Argument[][] = []
-      for (const [place, value] of pairs) {
-        if (Number(place) > this.#at) continue
-        writes.push(['HSET', this.#to.snapshots, place, value], ['ZADD', this.#to.places, place, place])
-      }
-      await this.#send(this.#to.snapshots, writes)
-      await this.#send(this.#to.places, [])
+      const own = pairs.filter(([place]) => Number(place) <= this.#at)
+      await this.#send(
+        this.#to.snapshots,
+        own.map(([place, value]) => ['HSET', this.#to.snapshots, place, value]),
+      )
+      await this.#send(
+        this.#to.places,
+        own.map(([place]) => ['ZADD', this.#to.places, place, place]),
+      )
     }
   }
 
@@ -178,8 +181,8 @@ class Copy {
     } while (cursor !== '0')
   }
 
+  /** Writes together with its end: nothing lasts of which its maker died. */
   async #send(key: string, commands: readonly Argument[][]): Promise<void> {
-    const all = [...commands, ['PEXPIRE', key, `${ABANDONED_MS}`]]
-    await Promise.all(all.map(command => this.#connection.send(command)))
+    if (commands.length > 0) await this.#connection.together([...commands, ['PEXPIRE', key, `${ABANDONED_MS}`]])
   }
 }

@@ -29,7 +29,7 @@ export const encodeOptional = (text: string | null): string => (text === null ? 
 export const decodeOptional = (field: string): string | null => (field === '' ? null : decodeName(field))
 
 /** Whether a cursor may name it. */
-export const isMark = (text: string): boolean => /^[\w-]+$/.test(text)
+const isMark = (text: string): boolean => /^[\w-]+$/.test(text)
 
 /** A mark, or what is nobody's. */
 export const markOr = (text: string): string => (isMark(text) ? text : '')

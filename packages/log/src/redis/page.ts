@@ -42,8 +42,14 @@ export function readRecord(record: string): { incarnation: string; head: number;
   return { incarnation, head: Number(head), mark }
 }
 
+function batchesOf(told: readonly string[]): StoredBatch[] {
+  const batches: StoredBatch[] = []
+  for (let i = 0; i < told.length; i += 2) batches.push(batchOf(told[i] as string, told[i + 1] as string))
+  return batches
+}
+
 /** A batch as it lies in its stream. */
-export function readBatch(id: string, value: string): StoredBatch {
+function batchOf(id: string, value: string): StoredBatch {
   const dash = id.indexOf('-')
   const last = Number(id.slice(0, dash))
   const afterMark = value.indexOf(' ')
@@ -55,10 +61,4 @@ export function readBatch(id: string, value: string): StoredBatch {
     mark: value.slice(0, afterMark),
     body: value.slice(afterCount + 1),
   }
-}
-
-function batchesOf(told: readonly string[]): StoredBatch[] {
-  const batches: StoredBatch[] = []
-  for (let i = 0; i < told.length; i += 2) batches.push(readBatch(told[i] as string, told[i + 1] as string))
-  return batches
 }

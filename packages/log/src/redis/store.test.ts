@@ -99,6 +99,25 @@ describe('appends of many logs at once', () => {
     expect(new Set(told.slice(100))).toEqual(new Set(['appended 1..2']))
   })
 
+  test('law 5: an append that is sent twice at once is there once, and both are told where', async () => {
+    const { store } = open()
+    const writers = await Promise.all(Array.from({ length: 5 }, (_, i) => writing(store, `log-${i}`)))
+    const twice = writers.flatMap((writer, i) =>
+      [1, 2].map(n => store.append(`log-${i}`, batch(...'ab'.repeat(n)), writer.by)),
+    )
+    const told = (await Promise.all(twice)).map(result =>
+      'first' in result ? [result.outcome, result.first, result.last] : result,
+    )
+    expect(told).toEqual(
+      writers.flatMap(() => [
+        ['appended', 1, 2],
+        ['duplicate', 1, 2],
+      ]),
+    )
+    const { head } = await headOf(store, 'log-0')
+    expect(head).toBe(2)
+  })
+
   test('law 4: a name with spaces does not pass for two', async () => {
     const { store } = open()
     const writer = await writing(store, 'log')
@@ -158,21 +177,22 @@ describe('fork', () => {
   test('what its maker left half done goes by itself, and is never seen', async () => {
     const { store, prefix } = open()
     await store.create('source', null)
-    for (let i = 0; i < 300; i++) await store.append('source', batch('a'), guest())
-    // The maker dies within its second page.
+    const long = batch('a'.repeat(100))
+    await Promise.all(Array.from({ length: 700 }, () => store.append('source', long, guest())))
+    // The maker dies after its first page and before its last.
     const between = await proxy(running.url)
     onTestFinished(() => between.stop())
-    between.next({ up: { cutAt: 20_000 } })
+    between.next({ up: { cutAt: 90_000 } })
     const maker = redisStore({ url: between.url(running.url), prefix })
-    const forking = maker.fork('source', 300, 'target', fork).catch(error => error.code)
+    const forking = maker.fork('source', 700, 'target', fork).catch(error => error.code)
     expect(await forking).toBe('unavailable')
     await maker.close()
     expect(await store.read('target', { sequence: 0 }, { batches: 1, bytes: 1 })).toBeUndefined()
     const left = await keysOf(`${prefix}{target}`)
     expect(left).toHaveLength(1)
     expect(await running.send('PTTL', left[0] as string)).toBeGreaterThan(0)
-    expect(await store.fork('source', 300, 'target', fork)).toBe('forked')
-    expect((await headOf(store, 'target')).head).toBe(300)
+    expect(await store.fork('source', 700, 'target', fork)).toBe('forked')
+    expect((await headOf(store, 'target')).head).toBe(700)
   })
 })
 
