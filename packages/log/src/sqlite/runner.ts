@@ -172,7 +172,7 @@ export class Runner {
   }
 
   #wrote({ bytes, isLong = false }: Load): void {
-    this.#pages += isLong ? LONG_PAGES : 2 + bytes / PAGE_BYTES
+    this.#pages += isLong ? LONG_PAGES : 1 + bytes / PAGE_BYTES
     if (this.#pages < CHECKPOINT_PAGES[this.#options.durability] || this.#isCheckpointing || this.isClosed) return
     void this.#checkpoint()
   }
