@@ -85,6 +85,14 @@ export class Actor {
       return `${shown(said)} at ${first} to ${last} of ${streamId}, which holds ${shown(held)}`
     })
   }
+
+  /** What a commit sealed is all there. */
+  committed(streamId: string, mark: string, last: number, words: readonly string[]): void {
+    const log = this.world.logsOf(streamId).find(log => log.markAt(last) === mark)
+    const text = JSON.stringify(log?.entries.slice(0, last))
+    const lost = words.filter(word => !text.includes(word))
+    this.world.check(lost.length === 0, 'acknowledged', () => `a commit at ${last} of ${streamId} without ${lost}`)
+  }
 }
 
 /** Whether these chunks stand among the entries, in their order; a large value may have gone elsewhere. */

@@ -26,6 +26,8 @@ export class Drive {
   readonly #states = new Map<string, string>()
   readonly #approvals = new Map<string, boolean>()
   readonly #positions = new Map<string, number>()
+  /** The words of each lane since its last commit or discard. */
+  readonly #said = new Map<string, string[]>()
   /** The lanes that were found waiting in this round. */
   readonly #waiting = new Set<string>()
   #isStale = false
@@ -117,12 +119,10 @@ export class Drive {
   async #step(line: Line, step: ScriptStep, position: number): Promise<boolean> {
     const { random } = this.#actor
     for (let attempt = 1; ; attempt++) {
-      if (await this.#isOver()) return false
+      if ((await this.#isOver()) || !(await this.#discard(line.lane, attempt))) return false
       await this.#say(line, step, position, attempt)
       if (await this.#isOver()) return false
       if (attempt > 2 || !random.chance(0.25)) break
-      this.#actor.does(`discard ${line.lane.origin.lane}`)
-      await line.lane.discard({ reason: 'tried again', attempt })
     }
     const path = this.#pathOf(line)
     const patches = [{ op: 'add' as const, path: `/${path}`, value: position + 1 }]
@@ -143,6 +143,17 @@ export class Drive {
       this.#states.set(id, kind === 'question' ? 'open' : isAsked ? 'approval-requested' : 'input-available')
     }
     if (random.chance(0.03)) this.#isDraining = true
+    return true
+  }
+
+  /** Takes back what was said on a lane before it is tried again; false where a stop keeps it. */
+  async #discard(lane: Lane, attempt: number): Promise<boolean> {
+    const { lane: name } = lane.origin
+    if (!this.#said.has(name)) return true
+    this.#actor.does(`discard ${name}`)
+    const isDone = await lane.discard({ reason: 'tried again', attempt })
+    if (!isDone && mustStop(this.#writer.ticket)) return false
+    this.#said.delete(name)
     return true
   }
 
@@ -183,6 +194,8 @@ export class Drive {
     const [word = ''] = /~\d+ /.exec(JSON.stringify(chunk)) ?? []
     this.#actor.does(`write ${chunk.type} ${word}on ${lane.origin.lane}`)
     const write = lane.write(chunk, { step })
+    const { lane: name } = lane.origin
+    this.#said.set(name, [...(this.#said.get(name) ?? []), word])
     if (random.chance(0.3)) await write
     if (random.chance(0.15)) {
       const written = await write.appended
@@ -233,6 +246,8 @@ export class Drive {
         const { streamId, epoch } = this.#writer
         const chunks = batch.map(item => ('type' in item ? item : item.chunk))
         this.#actor.acknowledged(streamId, epoch, done, chunks)
+        this.#actor.committed(streamId, epoch, done.last, this.#said.get(lane.origin.lane) ?? [])
+        this.#said.delete(lane.origin.lane)
         return true
       }
       if (await this.#isOver()) return false
@@ -283,6 +298,7 @@ export class Drive {
     const lane = this.#laneOf(line, call)
     const { step } = lane.origin
     for (let attempt = 1; ; attempt++) {
+      if ((await this.#isOver()) || !(await this.#discard(lane, attempt))) return false
       for (let i = 0; i < call.progress; i++) {
         if (await this.#isOver()) return false
         const output = `${world.name('~')} `
@@ -290,8 +306,6 @@ export class Drive {
       }
       if (await this.#isOver()) return false
       if (attempt > 1 || !random.chance(0.15)) break
-      this.#actor.does(`discard ${lane.origin.lane}`)
-      await lane.discard({ reason: 'tried again', attempt })
     }
     const output = call.isLarge ? `${toolCallId}${'x'.repeat(200)}` : toolCallId
     return this.#settle(lane, call, [{ type: 'tool-output-available', toolCallId, output }], 'output-available')

@@ -82,9 +82,14 @@ export class Laws {
     }
   }
 
+  /** The writer let the log go: who comes next takes it from nobody. */
+  released(): void {
+    this.#lastEpoch = undefined
+  }
+
   /** Who goes on with a run that another had says so, and whose words they are not, nobody adds to or commits (law 4). */
   #takeover(entries: readonly Entry[], mark: string): void {
-    const isFirst = this.#lastEpoch !== mark
+    const isFirst = this.#lastEpoch !== undefined && this.#lastEpoch !== mark
     this.#lastEpoch = mark
     const types = entries.map(({ chunk }) => chunk.type)
     if (isFirst && this.#open !== undefined && !this.#isPaused && !types.includes('executor-superseded')) {

@@ -66,6 +66,13 @@ export class LogRecord {
     return this.batches.find(({ last }) => last >= sequence && sequence > 0)?.mark ?? '0'
   }
 
+  /** Whether an append asks for a cut at a place that was trimmed since that was decided. */
+  isPastTrim({ body }: Batch, by: WriterAppend | GuestAppend): boolean {
+    if (!('key' in by) || this.keys.has(by.key)) return false
+    const [, toSequence] = /"cut":\{"toSequence":(\d+)/.exec(body) ?? []
+    return toSequence !== undefined && Number(toSequence) < this.floor
+  }
+
   /** What the store must answer to an append, with its sequences where it is accepted. */
   expected(
     batch: Batch,

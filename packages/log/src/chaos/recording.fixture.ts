@@ -49,6 +49,7 @@ export class RecordingStore implements Omit<LogStore, 'watch' | 'trim'> {
     log.incarnations.push(incarnation)
     log.epoch = log.leaseUntil = null
     log.latest = undefined
+    log.laws.released()
     if (log.version === '') log.version = page?.version as string
   }
 
@@ -84,8 +85,9 @@ export class RecordingStore implements Omit<LogStore, 'watch' | 'trim'> {
     by: WriterAppend | GuestAppend,
     ticket?: TicketMove,
   ): Promise<AppendResult> {
-    const result = await this.#store.append(streamId, batch, by, ticket)
     const log = this.#log(streamId)
+    if (log?.isPastTrim(batch, by)) return { outcome: 'moved' }
+    const result = await this.#store.append(streamId, batch, by, ticket)
     if (log) log.append(batch, by, ticket, result)
     else {
       const expected = 'epoch' in by ? 'fenced' : 'moved'
@@ -138,6 +140,7 @@ export class RecordingStore implements Omit<LogStore, 'watch' | 'trim'> {
     const log = this.#log(streamId)
     if (log?.epoch !== epoch) return
     log.epoch = log.leaseUntil = null
+    log.laws.released()
     this.#world.wake(streamId)
   }
 
@@ -179,7 +182,10 @@ export class RecordingStore implements Omit<LogStore, 'watch' | 'trim'> {
     return this.#store.getBlob(streamId, hash)
   }
 
-  /** A trim is decided on a ticket, and `LogStore.trim` takes no version: what was decided on another one is left out here. */
+  /**
+   * A trim is decided on a ticket, and `LogStore.trim` takes no version: what was decided on another one is left out here. Nor does it move the
+   * ticket: a request for a cut that was decided before it is told so here (`isPastTrim`).
+   */
   async trim(streamId: string, floor: number, ifVersion?: string): Promise<void> {
     const log = this.#log(streamId)
     if (log && ifVersion !== log.version) return
