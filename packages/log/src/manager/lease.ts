@@ -38,7 +38,8 @@ export class Lease {
   }
 
   #later(ms: number): void {
-    this.#cancel = this.#timers.after(ms, () => void this.#again())
+    // A process that has nothing else to do may end: its lease runs out.
+    this.#cancel = this.#timers.after(ms, () => void this.#again(), true)
   }
 
   async #again(): Promise<void> {

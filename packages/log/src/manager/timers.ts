@@ -2,19 +2,19 @@
 export interface Timers {
   /** Milliseconds since whenever; never goes back. */
   now(): number
-  /** Calls back once, after so many milliseconds, unless cancelled. */
-  after(ms: number, call: () => void): () => void
+  /** Calls back once, after so many milliseconds, unless cancelled; an idle alarm is one for which no process need stay alive. */
+  after(ms: number, call: () => void, isIdle?: boolean): () => void
 }
 
-/** The machine's own time; alarms do not keep a process alive. */
+/** The machine's own time. */
 export const systemTimers: Timers = {
   now: () => performance.now(),
-  after(ms, call) {
+  after(ms, call, isIdle = false) {
     const timer = setTimeout(call, ms)
-    timer.unref()
+    if (isIdle) timer.unref()
     return () => clearTimeout(timer)
   },
 }
 
-/** Waits; the wait itself keeps a process alive no longer than what it waits for. */
+/** Waits. */
 export const wait = (timers: Timers, ms: number): Promise<void> => new Promise(done => timers.after(ms, done))
