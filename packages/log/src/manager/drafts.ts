@@ -19,7 +19,18 @@ export class Draft {
   }
 }
 
-const nameOf = ({ runId, lane, agentId }: WriterOrigin): string => JSON.stringify([runId, lane, agentId])
+/** The names of lanes by the origins that speak of them: most entries of a lane share one. */
+const names = new WeakMap<WriterOrigin, string>()
+
+function nameOf(origin: WriterOrigin): string {
+  let name = names.get(origin)
+  if (name === undefined) {
+    const { runId, lane, agentId } = origin
+    name = JSON.stringify([runId, lane, agentId])
+    names.set(origin, name)
+  }
+  return name
+}
 
 /** Whether a chunk closes a draft, said on a lane. */
 function closes({ chunk, origin }: NewEntry, { origin: own, name }: Draft): boolean {

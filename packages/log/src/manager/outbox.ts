@@ -1,7 +1,7 @@
 // When what waits goes out: at once, or for deltas that come close to others after a while; one thing at a time, in the order in which it was asked for.
 
 import type { Draft } from './drafts.ts'
-import { type Load, Queue } from './queue.ts'
+import { Queue } from './queue.ts'
 import type { Slot } from './slot.ts'
 import type { Timers } from './timers.ts'
 
@@ -20,8 +20,8 @@ export interface OutboxSettings {
 export interface Carrier {
   /** Whether a slot may go out together with others. */
   mayJoin(slot: Slot): boolean
-  /** Sends a load, and tells its slots what became of them; throws where nothing more can be sent. */
-  send(load: Load): Promise<void>
+  /** Sends slots in one append, and tells them what became of them; throws where nothing more can be sent. */
+  send(slots: readonly Slot[]): Promise<void>
   /** Nothing more can be sent. */
   stop(error: unknown): void
 }
@@ -142,10 +142,10 @@ export class Outbox {
       await turn.take()
       return false
     }
-    const load = this.#queue.takeLoad(this.#loadBytes, slot => this.#carrier.mayJoin(slot))
+    const slots = this.#queue.takeSlots(this.#loadBytes, slot => this.#carrier.mayJoin(slot))
     const isMore = !this.#queue.isEmpty
     this.#makeRoom()
-    if (load.slots.length > 0) await this.#carrier.send(load)
+    if (slots.length > 0) await this.#carrier.send(slots)
     return isMore
   }
 }

@@ -53,7 +53,7 @@ export class Queue {
   }
 
   /** Takes as much from the front as fits into one append: a batch that may not join others alone, else slots up to the next turn. */
-  takeLoad(maxBytes: number, mayJoin: (slot: Slot) => boolean): Load {
+  takeSlots(maxBytes: number, mayJoin: (slot: Slot) => boolean): Slot[] {
     let bytes = 0
     const slots: Slot[] = []
     for (const item of this.#items) {
@@ -66,7 +66,7 @@ export class Queue {
     }
     this.#items.splice(0, slots.length)
     for (const slot of slots) this.#count(slot, -1)
-    return loadOf(slots)
+    return slots
   }
 
   /** Takes the words of a draft away; tells them. */

@@ -87,7 +87,7 @@ export class Writer {
       { ...settings, maxBatchBytes: store.maxBatchBytes },
       {
         mayJoin: slot => this.#mayJoin(slot),
-        send: load => this.#sendLoad(load),
+        send: slots => this.#sendSlots(slots),
         stop: error => this.#stop(error),
       },
     )
@@ -275,10 +275,10 @@ export class Writer {
     return this.#preamble === undefined && advance(ticket, entries) === ticket && !problemOf(ticket, entries)
   }
 
-  async #sendLoad(load: Load): Promise<void> {
-    const [first] = load.slots
-    if (load.slots.length === 1 && first?.isBatch) return this.#sendBatch(first)
-    let left = await this.#ofOpenRun(load)
+  async #sendSlots(slots: readonly Slot[]): Promise<void> {
+    const [first] = slots
+    if (slots.length === 1 && first?.isBatch) return this.#sendBatch(first)
+    let left = await this.#ofOpenRun(loadOf(slots))
     try {
       while (left.slots.length > 0) {
         for (const { draft } of left.slots) if (draft) draft.isSent = true
