@@ -140,6 +140,9 @@ export class StreamManager {
       const isOpen = ticket.run?.runId === runId
       const drafts = isOpen ? (await survivalOf(this.#past, streamId, cursor.sequence)).openDrafts(runId) : []
       const wasRequested = ticket.requests.some(request => request.runId === runId)
+      if (!isOpen && !wasRequested && (await this.#find(streamId, runId))) {
+        throw new LogError('refused', `run ${runId} was asked for once, and has ended or was taken back: start another`)
+      }
       const message = wasRequested ? await this.#requestedMessage(streamId, runId) : undefined
       const beginning = {
         origin,
@@ -351,9 +354,13 @@ export class StreamManager {
     throw new LogError('refused', `the cut at ${toSequence} was refused: ${done.reason}`)
   }
 
+  #find(streamId: string, runId: string) {
+    return this.#ask(() => this.store.find(streamId, requestKey(runId)))
+  }
+
   /** The message that a request brings along. */
   async #requestedMessage(streamId: string, runId: string): Promise<Chunk | undefined> {
-    const found = await this.#ask(() => this.store.find(streamId, requestKey(runId)))
+    const found = await this.#find(streamId, runId)
     let message: Chunk | undefined
     if (found) {
       await this.#past.each(streamId, found.first - 1, found.last, entries => {

@@ -104,6 +104,32 @@ describe('the first batch of a writer', () => {
     expect(await failure((await world.manager.createWriter(ID, R2)).commit([]))).toBe('nothing was thrown')
   })
 
+  test('law 7: does not start a run again that was asked for, however many have run since', async () => {
+    const world = new World()
+    await world.manager.createStream(ID)
+    for (const runId of ['r1', 'r2', 'r3']) {
+      await world.manager.append(ID, 'ada', request(runId))
+      const writer = await world.writer(runId)
+      await world.manager.endStream(ID)
+      await writer.close()
+    }
+    expect(await failure(world.manager.createWriter(ID, R1))).toBe('refused')
+    expect(await world.manager.getInfo(ID)).toMatchObject({ lease: null })
+    await world.manager.append(ID, 'ada', request('r4', { whenBusy: 'queue' }))
+    await world.manager.append(ID, 'ada', stop('r4'))
+    expect(await failure(world.manager.createWriter(ID, { ...R1, runId: 'r4' }))).toBe('refused')
+  })
+
+  test('loses no message of a request that comes when the writer is made', async () => {
+    const world = new World()
+    const early = await world.manager.createWriter(ID, R1)
+    await world.manager.append(ID, 'ada', request('r1', { message: hello }))
+    expect(await failure(early.commit([]))).toBe('refused')
+    await early.close()
+    await world.writer()
+    expect((await world.manager.view(ID)).view.messages).toMatchObject([{ id: 'm1' }])
+  })
+
   test('lets a cut go first, and makes it in the batch that starts its run', async () => {
     const world = new World()
     const writer = await world.writer()

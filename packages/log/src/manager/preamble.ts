@@ -46,8 +46,10 @@ function start(
   say: (chunk: Chunk) => NewEntry,
 ): NewEntry[] {
   const request = requests.find(({ runId }) => runId === origin.runId)
-  if (wasRequested && request === undefined) {
-    throw new LogError('refused', `the request for run ${origin.runId} was taken back`)
+  if (wasRequested !== (request !== undefined)) {
+    // Its message was not looked for, or is of no use any more.
+    const what = request ? 'was asked for meanwhile: make another writer' : 'is not asked for any more'
+    throw new LogError('refused', `run ${origin.runId} ${what}`)
   }
   const cutting = requests.find(other => other === request || other.cut)
   if (cutting && cutting !== request) {
