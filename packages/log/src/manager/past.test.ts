@@ -153,6 +153,25 @@ describe('a snapshot', () => {
     expect(view.messages).toEqual([])
   })
 
+  test('a log that is made again while it is read is not taken for the same', async () => {
+    const world = new World()
+    const fill = async (runId: string) => {
+      const writer = await world.writer(runId)
+      for (let i = 0; i < 5; i++) await writer.commit([{ type: 'state-snapshot', state: runId.padEnd(600_000, 'x') }])
+      await writer.close()
+    }
+    await fill('r1')
+    // The head, and two pages of the entries.
+    for (let i = 0; i < 2; i++) world.tap.hold('read').open()
+    const held = world.tap.hold('read')
+    const viewed = failure(world.manager.view(ID))
+    await held.arrived
+    await world.manager.deleteStream(ID)
+    await fill('stranger')
+    held.open()
+    expect(await viewed).toBe('truncated')
+  })
+
   test('a place beyond the head, or of a log that is not there, is refused typed', async () => {
     const world = new World()
     expect(await failure(world.manager.view(ID))).toBe('absent')

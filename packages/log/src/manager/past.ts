@@ -55,10 +55,12 @@ export class PastReader {
     to: number,
     call: (entries: Entry[], mark: string) => void,
   ): Promise<void> {
+    let incarnation: string | undefined
     for (let at = after; at < to; ) {
       const page = await this.#ask(() => this.#store.read(streamId, { sequence: at }, PAGE))
       const last = page?.batches.at(-1)
-      if (page === undefined || page.truncated !== null || last === undefined) {
+      incarnation ??= page?.incarnation
+      if (page === undefined || page.truncated !== null || last === undefined || page.incarnation !== incarnation) {
         throw new LogError(
           'truncated',
           `the log ${streamId} holds nothing after ${at}: it was trimmed or removed meanwhile`,
