@@ -44,7 +44,9 @@ async function act(actor: Actor, memory: GuestMemory, manners: Manners, streamId
     if (pending) await say(actor, memory, streamId, answerOf(actor, pending, true))
     // Of what still waits most is taken back, so that there is an end.
     else if (waiting && random.chance(0.7)) await say(actor, memory, streamId, stopOf(actor, waiting.runId))
-    else if (world.paused.has(streamId)) await manager.resumeStream(streamId)
+    else if (ticket.run && !ticket.run.paused && !ticket.stop && random.chance(0.3)) {
+      await say(actor, memory, streamId, stopOf(actor, ticket.run.runId))
+    } else if (world.paused.has(streamId)) await manager.resumeStream(streamId)
     return
   }
   const chunk = random.weighted<() => Chunk | undefined>([

@@ -87,7 +87,7 @@ async function iterate(actor: Actor, streamId: string): Promise<void> {
   let next = fromSequence + 1
   for await (const entry of reading) {
     const own = logs ?? world.logsOf(streamId)
-    logs = own.filter(log => same(log.entryAt(entry.sequence), entry))
+    logs = own.filter(log => same(log.entries[entry.sequence - 1], entry))
     const isThere = logs.some(log => {
       // What is said in passing need not be said to those who come later.
       const missed = log.entries.slice(next - 1, entry.sequence - 1)
@@ -200,7 +200,8 @@ function lost(world: World, memory: ReaderMemory, error: LogError): void {
   world.scheduler.count('truncated')
   if (error instanceof StreamTruncatedError) {
     const chunk =
-      logOf(world, streamId, cursor ?? '0')?.entryAt(error.atSequence)?.chunk ?? log?.entryAt(error.atSequence)?.chunk
+      logOf(world, streamId, cursor ?? '0')?.entries[error.atSequence - 1]?.chunk ??
+      log?.entries[error.atSequence - 1]?.chunk
     const isCut = chunk?.type === 'rewind' || chunk?.type === 'step-discarded'
     world.check(
       kind === 'thrown' && isCut,

@@ -20,6 +20,10 @@ export class LogRecord {
   readonly streamId: string
   readonly laws: Laws
   readonly batches: RecordedBatch[] = []
+  /** Every entry that this log ever held, trimmed or not. */
+  readonly entries: Entry[] = []
+  /** The words that it holds, each with its place. */
+  readonly words = new Map<string, number>()
   readonly keys = new Map<string, { first: number; last: number; keep: boolean }>()
   /** Every name that this log had. */
   readonly incarnations: string[] = []
@@ -43,15 +47,6 @@ export class LogRecord {
 
   get incarnation(): string {
     return this.incarnations.at(-1) as string
-  }
-
-  /** Every entry that this log ever held, trimmed or not. */
-  get entries(): Entry[] {
-    return this.batches.flatMap(({ entries }) => [...entries])
-  }
-
-  entryAt(sequence: number): Entry | undefined {
-    return this.batches.find(({ last }) => last >= sequence)?.entries.find(entry => entry.sequence === sequence)
   }
 
   /** Whether a reader's place is in this log, and what follows it still is. */
@@ -137,6 +132,13 @@ export class LogRecord {
 
   push(batch: RecordedBatch): void {
     this.batches.push(batch)
+    this.entries.push(...batch.entries)
+    for (const { chunk, sequence } of batch.entries) {
+      for (const word of JSON.stringify(chunk).match(/~\d+ /g) ?? []) {
+        this.world.check(!this.words.has(word), 'law 5', () => `${word} stands twice in ${this.streamId}`)
+        this.words.set(word, sequence)
+      }
+    }
     this.head = batch.last
     this.mark = batch.mark
   }

@@ -73,7 +73,7 @@ class Schedule {
     const world = this.#world
     const { scheduler } = world
     this.#cast()
-    const wanted = MIN_OPERATIONS + this.#random.below(150)
+    const wanted = MIN_OPERATIONS + this.#random.below(60)
     while (world.operations < wanted && this.#isGoing() && (await scheduler.step()));
     scheduler.note('faults end')
     this.#manners.isPolite = true
