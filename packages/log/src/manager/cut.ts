@@ -2,10 +2,12 @@
 // was open; and only where an earlier cut did not take the place away.
 
 import { type Entry, type Fold, isGuest, isRewind, isRunStarted, type View } from '@millrace/protocol'
-import { LogError } from '../error.ts'
+import { LogError, type LogErrorCode } from '../error.ts'
 import type { PastReader } from './past.ts'
 
 const SETTLED = new Set(['output-available', 'output-error', 'output-denied'])
+
+const GONE: ReadonlySet<LogErrorCode> = new Set(['truncated', 'invalid', 'absent'])
 
 /** Whether the session can be taken back to this sequence. */
 export async function isCut(past: PastReader, streamId: string, toSequence: number): Promise<boolean> {
@@ -30,12 +32,12 @@ export async function isCut(past: PastReader, streamId: string, toSequence: numb
   return isQuiet(fold, at.origin.runId)
 }
 
-/** What a session would be taken back to; undefined where the log is trimmed and no snapshot reaches that far down. */
+/** What a session would be taken back to; undefined where the log is trimmed and no snapshot reaches that far down, or is another by now. */
 async function foldAt(past: PastReader, streamId: string, sequence: number): Promise<Fold | undefined> {
   try {
     return (await past.at(streamId, sequence)).fold
   } catch (error) {
-    if (error instanceof LogError && error.code === 'truncated') return undefined
+    if (error instanceof LogError && GONE.has(error.code)) return undefined
     throw error
   }
 }
