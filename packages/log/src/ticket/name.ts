@@ -1,7 +1,7 @@
 import type { Chunk } from '@millrace/protocol'
 
 /** The longest name that a ticket may have to hold: of a run, a pending, a lane, a program, somebody who answers. */
-export const MAX_NAME_LENGTH = 512
+const MAX_NAME_LENGTH = 512
 
 /** Says what is wrong with a name, or nothing. */
 export function nameProblem(place: string, name: string): string | undefined {
