@@ -118,8 +118,7 @@ export class Tail {
   /** A reader is caught up here, as it found when so much had happened: from here on this tail reads for it. */
   follow(cursor: Cursor, known: Known, since: number): void {
     if (this.#cursor !== undefined && this.#cursor.incarnation === cursor.incarnation) {
-      if (this.#cursor.sequence >= cursor.sequence) return
-      this.#wake()
+      if (this.#cursor.sequence < cursor.sequence) this.#isBehind()
       return
     }
     this.#forget()
@@ -142,6 +141,10 @@ export class Tail {
 
   #wake(): void {
     this.#wakes++
+    this.#isBehind()
+  }
+
+  #isBehind(): void {
     this.#isDirty = true
     if (this.#waiting.size > 0) void this.#pull()
   }
