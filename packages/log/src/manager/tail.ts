@@ -118,7 +118,7 @@ export class Tail {
   /** A reader is caught up here, as it found when so much had happened: from here on this tail reads for it. */
   follow(cursor: Cursor, known: Known, since: number): void {
     if (this.#cursor !== undefined && this.#cursor.incarnation === cursor.incarnation) {
-      if (this.#cursor.sequence < cursor.sequence) this.#isBehind()
+      if (this.#cursor.sequence < cursor.sequence) this.#fallBehind()
       return
     }
     this.#forget()
@@ -141,10 +141,10 @@ export class Tail {
 
   #wake(): void {
     this.#wakes++
-    this.#isBehind()
+    this.#fallBehind()
   }
 
-  #isBehind(): void {
+  #fallBehind(): void {
     this.#isDirty = true
     if (this.#waiting.size > 0) void this.#pull()
   }
