@@ -5,6 +5,8 @@ import { atEnd, opened } from '../../harness/closing.ts'
 import { serviceUrl } from '../../harness/services.ts'
 import type { Hearing, Telling } from './answers.ts'
 
+const MAX_TRIES = 10
+
 /** One context a process, with two clients of the same Redis that our store uses. */
 export const openContext = opened(async () => {
   const { createResumableStreamContext } = await import('resumable-stream')
@@ -56,9 +58,16 @@ export async function openTelling(
 
 export async function hear(streamId: string, length: number): Promise<Hearing> {
   const context = await openContext()
-  const stream = await context.resumeExistingStream(streamId)
-  if (!stream) throw new Error(`the stream is ${stream === null ? 'over' : 'not there'}`)
-  return { text: textOf(stream.getReader(), length) }
+  for (let tries = 1; ; tries++) {
+    try {
+      const stream = await context.resumeExistingStream(streamId)
+      if (!stream) throw new Error(`the stream is ${stream === null ? 'over' : 'not there'}`)
+      return { text: textOf(stream.getReader(), length) }
+    } catch (error) {
+      // The producer may be too busy with the others to answer within the second that it is given; a client would come again.
+      if (tries === MAX_TRIES || !String(error).includes('Timeout waiting for ack')) throw error
+    }
+  }
 }
 
 async function textOf(reader: ReadableStreamDefaultReader<string>, length: number): Promise<string> {
