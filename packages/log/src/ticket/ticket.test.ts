@@ -239,12 +239,7 @@ function plainDue(entries: readonly NewEntry[]): { at: number | 'now' | null; pr
   const isPaused = since[lastTurn]?.chunk.type === 'run-paused'
   if (!isPaused) return { at: 'now', program }
   const open = openAt(since)
-  const before = openAt(since.slice(0, lastTurn + 1))
-  // Somebody waited when the run paused, or came to wait since, and waits no more.
-  const asked = since.slice(lastTurn + 1).flatMap(entry => asks(entry) ?? [])
-  const lanes = new Set([...before, ...asked].map(({ lane }) => lane))
-  const settledSince = [...before, ...asked].filter(one => !open.some(({ key }) => key === one.key))
-  if (settledSince.length > 0 && isReady(since, lastTurn, lanes)) return { at: 'now', program }
+  if (isReady(since, lastTurn)) return { at: 'now', program }
   const deadlines = open.flatMap(({ deadline }) => deadline ?? [])
   return { at: deadlines.length > 0 ? Math.min(...deadlines) : null, program }
 }
@@ -294,12 +289,12 @@ const openAt = (entries: readonly NewEntry[]): Asked[] =>
   })
 
 /** Whether, at some place after the pause, something was settled of a lane that then waited for nothing more. */
-function isReady(since: readonly NewEntry[], pausedAt: number, lanes: ReadonlySet<string>): boolean {
+function isReady(since: readonly NewEntry[], pausedAt: number): boolean {
   for (let i = pausedAt + 1; i < since.length; i++) {
     const before = openAt(since.slice(0, i))
     const now = openAt(since.slice(0, i + 1))
     const done = before.filter(({ key }) => !now.some(other => other.key === key))
-    if (done.some(({ lane }) => lanes.has(lane) && !now.some(other => other.lane === lane))) return true
+    if (done.some(({ lane }) => !now.some(other => other.lane === lane))) return true
   }
   return false
 }
