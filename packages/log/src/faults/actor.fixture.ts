@@ -1,9 +1,15 @@
 // The processes of the schedules, as the test holds them.
 
+import { execFile } from 'node:child_process'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { promisify } from 'node:util'
 import { type Child, child } from '../../../../scripts/faults/process.ts'
 import type { StoreSpec } from './spec.fixture.ts'
 import type { Order, Told } from './told.fixture.ts'
+
+const run = promisify(execFile)
 
 /** With the machine's time at which it was told. */
 export type Event = Told & { readonly at: number }
@@ -15,9 +21,12 @@ const SPARE = 3
 export class Processes {
   readonly #kind: StoreSpec['kind']
   readonly #spare: Child[] = []
+  // Most of what a process does before it is ready is compiling what others have compiled already.
+  readonly #cache = mkdtempSync(join(tmpdir(), 'millrace-compiled-'))
 
   constructor(kind: StoreSpec['kind']) {
     this.#kind = kind
+    process.env['NODE_COMPILE_CACHE'] = this.#cache
     this.#fill()
   }
 
@@ -33,6 +42,8 @@ export class Processes {
 
   async stop(): Promise<void> {
     await Promise.all(this.#spare.splice(0).map(spare => spare.kill9()))
+    delete process.env['NODE_COMPILE_CACHE']
+    rmSync(this.#cache, { recursive: true, force: true })
   }
 
   #fill(): void {
@@ -90,8 +101,11 @@ export class Actor {
     await this.#pump
   }
 
-  freeze(): void {
-    process.kill(this.#child.pid, 'SIGSTOP')
+  /** Stops it where it stands; resolves when it does. */
+  async freeze(): Promise<void> {
+    const { pid } = this.#child
+    process.kill(pid, 'SIGSTOP')
+    while (!(await run('ps', ['-o', 'stat=', '-p', `${pid}`])).stdout.startsWith('T')) {}
   }
 
   thaw(): void {
@@ -119,7 +133,8 @@ export class Actor {
   async #listen(): Promise<void> {
     for (;;) {
       const event = (await this.#child.event<Event>('told')) as Event & { event: string }
-      if (event.kind === 'synced') this.#synced.get(event.n)?.()
+      if (event.kind === 'step') this.order({ do: 'grant', n: event.n }).catch(() => {})
+      else if (event.kind === 'synced') this.#synced.get(event.n)?.()
       else if (event.kind === 'closed') {
         this.#closed()
         // The process may be another schedule's from now on.

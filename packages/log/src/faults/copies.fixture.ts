@@ -51,6 +51,7 @@ export const restored = (isAnnounced: boolean) => async (stage: Stage, random: R
   let writer = await hire(false)
   await stage.acked(run, random.between(1, 15))
   const copy = await service.copy()
+  await writer.sync()
   await stage.acked(run, random.between(2, 15))
   // Under an epoch that the copy knows, or under one that it never heard of.
   if (random.chance(0.4)) {
@@ -61,7 +62,7 @@ export const restored = (isAnnounced: boolean) => async (stage: Stage, random: R
   await cutOff(gate, writer)
   await seen(stage, run, readers)
   const isAsleep = random.chance(0.5)
-  if (isAsleep) sleeper.freeze()
+  if (isAsleep) await sleeper.freeze()
   await service.restore(copy)
   const past = stage.record(run).acks.at(-1)?.last ?? 0
   const head = await putBack(stage, run, isAnnounced)
@@ -98,7 +99,8 @@ export const restoredFile = (isAnnounced: boolean) => async (stage: Stage, rando
   await stage.acked(run, random.between(1, 15))
   const isVacuumed = random.chance(0.5)
   if (isVacuumed) vacuum(path)
-  else copyFrozen(path, [writer, ...others])
+  else await copyFrozen(path, [writer, ...others])
+  await writer.sync()
   await stage.acked(run, random.between(2, 15))
   if (random.chance(0.4)) {
     await writer.kill()
@@ -149,8 +151,8 @@ function vacuum(path: string): void {
 }
 
 /** As a disk would have them if the machine stopped now: no process may write between the files. */
-function copyFrozen(path: string, actors: readonly Actor[]): void {
-  for (const actor of actors) actor.freeze()
+async function copyFrozen(path: string, actors: readonly Actor[]): Promise<void> {
+  for (const actor of actors) await actor.freeze()
   for (const end of ENDS) if (existsSync(path + end)) copyFileSync(path + end, `${path}.copy${end}`)
   for (const actor of actors) actor.thaw()
 }

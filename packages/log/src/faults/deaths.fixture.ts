@@ -3,6 +3,7 @@
 import type { Random } from '../chaos/random.fixture.ts'
 import { LogError } from '../error.ts'
 import type { Actor } from './actor.fixture.ts'
+import { isLocked } from './files.fixture.ts'
 import type { Stage } from './stage.fixture.ts'
 import type { Run } from './told.fixture.ts'
 
@@ -61,7 +62,8 @@ export async function zombie(stage: Stage, random: Random): Promise<void> {
   await writer.order({ do: 'write', run, takeover: false })
   for (let sleeps = random.between(1, 2); sleeps > 0; sleeps--) {
     await stage.acked(run, random.between(1, 20))
-    writer.freeze()
+    await writer.freeze()
+    await awake(stage, run, writer)
     const zombie = writer
     stage.allow(zombie, 'fenced')
     writer = await stage.actor()
@@ -73,6 +75,16 @@ export async function zombie(stage: Stage, random: Random): Promise<void> {
     stage.note(`${zombie.tag} slept, ${writer.tag} took over`)
     await stage.until('the zombie is fenced', () => record.losses.some(({ by }) => by === zombie.tag))
     await whisper(stage, run, zombie)
+  }
+}
+
+/** Who sleeps with the file in its hands keeps everybody out; it is put to sleep again at a better moment. */
+async function awake(stage: Stage, run: Run, writer: Actor): Promise<void> {
+  const { spec } = stage.ground
+  while (spec.kind === 'sqlite' && isLocked(spec.path)) {
+    writer.thaw()
+    await stage.acked(run, 1)
+    await writer.freeze()
   }
 }
 

@@ -12,8 +12,10 @@ import { mustStop } from '../ticket/ticket.ts'
 import { tokenOf, tokensIn } from './token.fixture.ts'
 import type { Plan, Run, Say } from './told.fixture.ts'
 
-/** How long a step takes to think of, in milliseconds: else a file would have thousands of them before a fault can happen. */
-const PACE_MS = 6
+/** How long a step takes to think of, in milliseconds. */
+const PACE_MS = 5
+/** How many steps a process may be ahead of the test: else a log would have thousands of them before a fault can happen. */
+const AHEAD = 8
 
 type Awaited = Extract<Chunk, { type: 'run-paused' }>['awaits']
 
@@ -26,6 +28,9 @@ export class Mill {
   readonly #finishing = new Set<string>()
   readonly #wakes = new Set<() => void>()
   #tokens = 0
+  #steps = 0
+  #granted = 0
+  #go = () => {}
 
   constructor(manager: StreamManager, tag: string, plan: Plan, say: Say) {
     this.manager = manager
@@ -47,6 +52,24 @@ export class Mill {
   onFinish(wake: () => void): () => void {
     this.#wakes.add(wake)
     return () => this.#wakes.delete(wake)
+  }
+
+  /** Waits until the test has kept up. */
+  async turn(): Promise<void> {
+    await pause(PACE_MS)
+    const n = ++this.#steps
+    await this.say({ kind: 'step', n })
+    while (n > this.#granted + AHEAD) {
+      await new Promise<void>(resolve => {
+        this.#go = resolve
+      })
+    }
+  }
+
+  /** The test has heard of this step. */
+  grant(n: number): void {
+    this.#granted = n
+    this.#go()
   }
 
   /** A token that nobody has used. */
@@ -83,7 +106,7 @@ class Driver {
     if (this.#writer.ticket.last?.runId === runId) throw new LogError('refused', `run ${runId} has ended`)
     for (let step = (await this.#closedSteps()) + 1; ; step++) {
       if (!(await this.#settled())) break
-      await pause(PACE_MS)
+      await this.#mill.turn()
       if (this.#mill.isFinishing(streamId)) break
       const asks = await this.#step(step)
       if (asks && this.#mill.plan.leaves && (await this.#pause())) return 'left'

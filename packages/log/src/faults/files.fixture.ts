@@ -19,6 +19,19 @@ function ask(stage: Stage, sql: string): number {
   }
 }
 
+/** Whether somebody has the right to write to the file. */
+export function isLocked(path: string): boolean {
+  const file = new DatabaseSync(path, { timeout: 0 })
+  try {
+    file.exec('BEGIN IMMEDIATE; ROLLBACK')
+    return false
+  } catch {
+    return true
+  } finally {
+    file.close()
+  }
+}
+
 /** Several processes write large batches to one file; they are killed as they write, and the file is whole each time. */
 export async function shared(stage: Stage, random: Random): Promise<void> {
   const runs = ['a', 'b', 'c'].map(name => stage.run(name))

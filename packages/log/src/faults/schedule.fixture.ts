@@ -8,7 +8,7 @@ import { openSpec } from './spec.fixture.ts'
 import { type Ground, Stage } from './stage.fixture.ts'
 
 /** One kind of schedule: what happens, as drawn from a seed, and how many seeds are played. */
-export interface Kind {
+interface Kind {
   play(stage: Stage, random: Random): Promise<void>
   readonly count: number
   /** Seeds that have failed once: they are always played. */
@@ -33,42 +33,36 @@ const ONLY = process.env['MILLRACE_FAULTS']?.split(',')
 /** Declares the tests of a backend. */
 export function schedules(backend: Backend): void {
   describe(`${backend.name}, with processes and servers that die`, () => {
-    for (const [kind, { play, count, kept = [] }] of Object.entries(backend.kinds)) {
-      const seeds = Array.from({ length: Math.ceil(count * RUNS) }, (_, i) => FIRST + i)
-      for (const seed of new Set([...kept, ...seeds])) {
-        const id = `${kind}:${seed}`
-        if (ONLY === undefined) test(id, () => run(backend, play, id, seed))
+    for (const [name, kind] of Object.entries(backend.kinds)) {
+      const { count, kept = [] } = kind
+      const drawn = Array.from({ length: Math.ceil(count * RUNS) }, (_, i) => FIRST + i)
+      const again = ONLY?.flatMap(id => (id.startsWith(`${name}:`) ? [Number(id.slice(name.length + 1))] : []))
+      for (const seed of new Set(again ?? [...kept, ...drawn])) {
+        test(`${name}:${seed}`, () => run(backend, kind, `${name}:${seed}`, seed))
       }
-    }
-    for (const id of ONLY ?? []) {
-      const [kind = '', seed = ''] = id.split(':')
-      const { play } = backend.kinds[kind] ?? {}
-      if (play) test(id, () => run(backend, play, id, Number(seed)))
     }
   })
 }
 
-async function run(backend: Backend, play: Kind['play'], id: string, seed: number): Promise<void> {
+async function run(backend: Backend, { play }: Kind, id: string, seed: number): Promise<void> {
   const random = new Random(seed).fork(id)
   const name = id.replace(':', '-')
   const stage = new Stage(name, seed, await backend.ground(random.fork('ground'), name), backend.processes())
-  let isDone = false
   try {
     await play(stage, random)
     await stage.finish()
     const problems = [...(await problemsOf(stage)), ...((await backend.inspect?.(stage.ground)) ?? [])]
     expect(problems).toEqual([])
-    isDone = true
   } catch (error) {
+    // Whatever state it has failed in, the next schedule finds the server up; what fails here only follows from that.
+    await stage.abandon().catch(() => {})
+    await stage.ground.service?.restart().catch(() => {})
     const again = `MILLRACE_FAULTS=${id} npx vitest run packages/log/src/faults/${backend.name}.test.ts`
     const said = error instanceof Error ? error : new Error(String(error))
     said.message = `${said.message}\n  ${[...stage.notes, `to play it again: ${again}`].join('\n  ')}`
     throw said
-  } finally {
-    await stage.leave(isDone)
-    // Whatever state a schedule has failed in, the next finds the server up.
-    if (!isDone) await stage.ground.service?.restart()
   }
+  await stage.leave()
 }
 
 /** What is wrong with the logs of a schedule, read through a fresh handle. */

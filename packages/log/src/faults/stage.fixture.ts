@@ -189,18 +189,25 @@ export class Stage {
     }
   }
 
-  /** Ends everything; what can be used again is given back. */
-  async leave(isDone: boolean): Promise<void> {
+  /** Ends everything, and gives the processes back. */
+  async leave(): Promise<void> {
     this.#leaving.abort()
-    for (const gate of this.#gates) for (const link of gate.links) link.resume()
-    for (const actor of this.#actors) {
-      if (actor.isGone) continue
-      if (!isDone) await actor.kill()
-      const child = await actor.dismiss()
+    for (const child of await Promise.all(this.#actors.map(actor => actor.dismiss()))) {
       if (child) this.#processes.giveBack(child)
     }
-    await this.closeHere()
+    await this.#letGo()
+  }
+
+  /** Ends everything, whatever state it is in. */
+  async abandon(): Promise<void> {
+    this.#leaving.abort()
+    for (const actor of this.#actors) await actor.kill()
+    await this.#letGo()
+  }
+
+  async #letGo(): Promise<void> {
     for (const gate of this.#gates) await gate.stop()
+    await this.closeHere()
   }
 
   readonly #take = (actor: Actor | undefined, event: Event): void => {

@@ -38,6 +38,7 @@ export type Order =
   | { readonly do: 'answer'; readonly guest: string; readonly streamId: string }
   /** Who writes these ends the run at the next occasion. */
   | { readonly do: 'finish'; readonly streamIds: readonly string[] }
+  | { readonly do: 'grant'; readonly n: number }
   /** Takes the lock of an SQLite file, in the midst of a change. */
   | { readonly do: 'lock'; readonly path: string }
   | { readonly do: 'unlock' }
@@ -80,6 +81,8 @@ export type Told =
     }
   | { readonly kind: 'truncated'; readonly reader: string; readonly reason: string }
   | { readonly kind: 'failed'; readonly what: string; readonly code: string; readonly message: string }
+  /** A step begins: the process waits if it is too far ahead of the test. */
+  | { readonly kind: 'step'; readonly n: number }
   /** A call of the store got no answer, and is tried again. */
   | { readonly kind: 'trouble'; readonly what: string; readonly message: string }
   | { readonly kind: 'locked' }

@@ -1,6 +1,7 @@
 // A process of the schedules: it opens a store when it is told which, and then writes, drives, reads and answers as it is told, until it is
 // told to close, or killed.
 
+import { flushCompileCache } from 'node:module'
 import { DatabaseSync } from 'node:sqlite'
 import { setTimeout as pause } from 'node:timers/promises'
 import { messages, tell } from '../../../../scripts/faults/process.ts'
@@ -56,6 +57,7 @@ class Work {
     const { signal } = this.#ending
     if (order.do === 'write') this.#job(`write ${order.run.runId}`, this.#write(order.run, order.takeover))
     else if (order.do === 'drive') this.#job('drive', this.#drive(order.program))
+    else if (order.do === 'grant') this.#mill.grant(order.n)
     else if (order.do === 'finish') this.#mill.finish(order.streamIds)
     else if (order.do === 'read') {
       this.#job('read', follow(this.#manager, order.reader, order.streamId, order.after, signal, say))
@@ -122,6 +124,7 @@ class Work {
 
 // What takes long is done before it is needed.
 await load(process.argv[2] as StoreSpec['kind'])
+flushCompileCache()
 await tell('ready')
 let work: Work | undefined
 let lock: DatabaseSync | undefined
