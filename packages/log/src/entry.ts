@@ -10,26 +10,32 @@ export type NewEntry = Omit<Entry, 'sequence' | 'timestamp'>
 
 /** Writes entries as one batch; what is not JSON is refused. */
 export function encodeBatch(entries: readonly NewEntry[]): Batch {
-  let body = ''
+  try {
+    return { body: textOf(entries), count: entries.length }
+  } catch (error) {
+    const found = error instanceof RangeError ? 'one nested too deep' : 'a cycle or a BigInt'
+    throw new LogError('invalid', `chunk: expected JSON, found ${found}`, { cause: error })
+  }
+}
+
+function textOf(entries: readonly NewEntry[]): string {
+  // Joined, so that what a store keeps is one text and not the tree of its pieces.
+  const texts: string[] = []
   let origin: Origin | undefined
   let said = ''
-  try {
-    for (const entry of entries) {
-      body += body === '' ? '[{' : ',{'
-      if (entry.origin !== origin) {
-        const text = JSON.stringify(entry.origin)
-        if (text !== said) body += `"origin":${text},`
-        origin = entry.origin
-        said = text
-      }
-      if (entry.internal) body += '"internal":true,'
-      if (entry.blobs) body += `"blobs":${JSON.stringify(entry.blobs)},`
-      body += `"chunk":${JSON.stringify(entry.chunk)}}`
+  for (const entry of entries) {
+    let text = '{'
+    if (entry.origin !== origin) {
+      origin = entry.origin
+      const own = JSON.stringify(origin)
+      if (own !== said) text = `{"origin":${own},`
+      said = own
     }
-  } catch (error) {
-    throw new LogError('invalid', 'a chunk must be JSON: it holds a cycle or a BigInt', { cause: error })
+    if (entry.internal) text += '"internal":true,'
+    if (entry.blobs) text += `"blobs":${JSON.stringify(entry.blobs)},`
+    texts.push(`${text}"chunk":${JSON.stringify(entry.chunk)}}`)
   }
-  return { body: `${body}]`, count: entries.length }
+  return `[${texts.join(',')}]`
 }
 
 /** Reads the entries of a batch, in their places. */

@@ -56,7 +56,7 @@ export class Lane {
     this.origin = origin
   }
 
-  /** Appends a chunk, soon and in order. */
+  /** Appends a chunk, soon and in order; throws at once what it would never take. */
   write(chunk: Chunk, options?: WriteOptions): Write {
     return this.#writer.write(this.origin, chunk, options)
   }

@@ -1,6 +1,6 @@
 // What a writer appends, made ready to wait in its queue: checked, measured, with large values taken out and long deltas in pieces.
 
-import { type Chunk, checkChunk, type WriterOrigin } from '@millrace/protocol'
+import { type Chunk, checkChunk, checkOrigin, isGuest, type WriterOrigin } from '@millrace/protocol'
 import type { NewEntry } from '../entry.ts'
 import { LogError } from '../error.ts'
 import { extract, type NewBlob } from './blobs.ts'
@@ -50,17 +50,69 @@ export const MIN_ENTRY_BYTES = 4096
 const OVERHEAD_BYTES = 256
 /** The most bytes that a character of a text may take in JSON: an escaped one. */
 const CHARACTER_BYTES = 6
-/** From this length on a delta is measured instead of bounded. */
-const LONG = 1024
+/** What a number takes in JSON, at most. */
+const NUMBER_BYTES = 25
+/** Up to so many bytes a bound will do; above, an entry is measured. */
+const SMALL = 16 * 1024
+const MAX_DEPTH = 8
+/** From this length on a delta may have to be said in pieces. */
+const LONG = 512
 
-/** An entry of a lane; throws where the chunk is none. */
-export function entryOf(from: WriterOrigin, chunk: Chunk, options: WriteOptions = {}): NewEntry {
+/** What opens, seals and ends lanes and runs is for everybody who reads them (law 10). */
+const PUBLIC = new Set([
+  'checkpoint-created',
+  'step-discarded',
+  'rewind',
+  'subagent-start',
+  'subagent-end',
+  'run-started',
+  'run-paused',
+  'run-resumed',
+  'run-finished',
+  'executor-superseded',
+])
+
+/** An entry of a lane, apart from what the caller may do with its chunk from then on; throws where the chunk is none. */
+export function entryOf(from: WriterOrigin, said: Chunk, options: WriteOptions = {}): NewEntry {
+  const chunk = copyOf(said)
   const problem = checkChunk(chunk)
   if (problem !== undefined) throw new LogError('invalid', `chunk${problem}`)
   const { step, node, model, internal } = options
+  if (internal && PUBLIC.has(chunk.type)) {
+    throw new LogError('invalid', `chunk ${chunk.type}: it cannot be internal, who reads the lane must see it`)
+  }
   const isAsLane = step === undefined && node === undefined && model === undefined
-  const origin = isAsLane ? from : { ...from, ...pickDefined({ step, node, model }) }
+  const origin = isAsLane ? from : originOf({ ...from, ...pickDefined({ step, node, model }) })
   return internal ? { origin, chunk, internal } : { origin, chunk }
+}
+
+/** An origin as the protocol has it; throws where it is none. */
+export function originOf(origin: WriterOrigin): WriterOrigin {
+  const problem = checkOrigin(origin) ?? (isGuest(origin) ? '.guest: a writer is none' : undefined)
+  if (problem !== undefined) throw new LogError('invalid', `origin${problem}`)
+  return origin
+}
+
+/** A chunk as it will be read: what is checked is what is stored, whatever the caller's object does or becomes. */
+function copyOf(said: Chunk): Chunk {
+  const copy = { ...said } as Record<string, unknown>
+  for (const key in copy) if (!isFlat(copy[key])) return jsonOf(copy)
+  return copy as unknown as Chunk
+}
+
+const isFlat = (value: unknown): boolean =>
+  typeof value === 'string' || typeof value === 'boolean' || value === undefined || Number.isFinite(value)
+
+function jsonOf(value: object): Chunk {
+  let text: string | undefined
+  try {
+    text = JSON.stringify(value)
+  } catch (error) {
+    const found = error instanceof RangeError ? 'one nested too deep' : 'a cycle or a BigInt'
+    throw new LogError('invalid', `chunk: expected JSON, found ${found}`, { cause: error })
+  }
+  if (text === undefined) throw new LogError('invalid', 'chunk: expected JSON, found nothing')
+  return JSON.parse(text) as Chunk
 }
 
 /** The entries of a batch, each on its own lane. */
@@ -89,7 +141,7 @@ function load(entries: readonly NewEntry[], { maxEntryBytes, maxBatchBytes, blob
   const slim = entries.map(entry => extract(entry, blobBytes))
   let bytes = 0
   for (const { entry, blob } of slim) {
-    const size = sizeOf(entry)
+    const size = sizeOf(entry, maxEntryBytes)
     checkSize(entry.chunk, size, maxEntryBytes)
     if (blob) checkSize(entry.chunk, blob.data.length, maxBlobBytes)
     bytes += size
@@ -113,7 +165,7 @@ export function checkSize({ type }: Chunk, bytes: number, bound: number): void {
 function pieces(entry: NewEntry, { maxEntryBytes }: Bounds): NewEntry[] {
   const delta = deltaOf(entry.chunk)
   if (delta === undefined || delta.length <= LONG) return [entry]
-  const beside = sizeOf({ ...entry, chunk: { ...entry.chunk, delta: '' } as Chunk })
+  const beside = sizeOf({ ...entry, chunk: { ...entry.chunk, delta: '' } as Chunk }, 0)
   const room = Math.floor((maxEntryBytes - beside) / CHARACTER_BYTES)
   // What stands beside the delta is too large itself: so is each piece.
   if (room < 2 || delta.length <= room) return [entry]
@@ -142,26 +194,34 @@ function deltaOf(chunk: Chunk): string | undefined {
   }
 }
 
-/** The bytes of an entry, or a bound above them where that is cheap and small. */
-function sizeOf(entry: NewEntry): number {
-  const { chunk, origin } = entry
-  const { delta, id, toolCallId } = chunk as { delta?: unknown; id?: string; toolCallId?: string }
-  const isPlain = chunk.type.endsWith('-delta') && !('providerMetadata' in chunk)
-  if (isPlain && typeof delta === 'string' && delta.length < LONG && deltaOf(chunk) !== undefined) {
-    const { runId, lane, agentId, agentType, node = '', model = '' } = origin as WriterOrigin
-    const names = runId.length + lane.length + agentId.length + agentType.length + node.length + model.length
-    return (delta.length + names + (id ?? toolCallId ?? '').length) * CHARACTER_BYTES + OVERHEAD_BYTES
-  }
-  return Buffer.byteLength(textOf(entry))
+/** The bytes of an entry, or a bound above them that is quickly found and small enough. */
+function sizeOf(entry: NewEntry, enough: number): number {
+  const bound = boundOf(entry.chunk, 0) + boundOf(entry.origin, 0) + OVERHEAD_BYTES
+  return bound <= Math.min(SMALL, enough) ? bound : Buffer.byteLength(JSON.stringify(entry))
 }
 
-function textOf(entry: NewEntry): string {
-  try {
-    return JSON.stringify(entry)
-  } catch (error) {
-    throw new LogError('invalid', `chunk ${entry.chunk.type}: expected JSON, found a cycle or a BigInt`, {
-      cause: error,
-    })
+/** No fewer bytes than a value takes as JSON; infinite for what is large or deep. */
+function boundOf(value: unknown, depth: number): number {
+  switch (typeof value) {
+    case 'string':
+      return value.length * CHARACTER_BYTES + 2
+    case 'number':
+      return NUMBER_BYTES
+    case 'boolean':
+    case 'undefined':
+      return 5
+    case 'object': {
+      if (value === null) return 5
+      if (depth > MAX_DEPTH) return Number.POSITIVE_INFINITY
+      let sum = 2
+      for (const key in value) {
+        sum += key.length * CHARACTER_BYTES + 4 + boundOf((value as Record<string, unknown>)[key], depth + 1)
+        if (sum > SMALL) return Number.POSITIVE_INFINITY
+      }
+      return sum
+    }
+    default:
+      return Number.POSITIVE_INFINITY
   }
 }
 

@@ -16,12 +16,14 @@ import { type BatchLike, type CommitOptions, type Committed, type Discard, Lane,
 import { Lease } from './lease.ts'
 import { Outbox } from './outbox.ts'
 import { type Load, loadOf } from './queue.ts'
+import { check, closed, isRefusal, lost } from './refusal.ts'
 import {
   type BatchSlot,
   type Bounds,
   batchSlot,
   entriesOf,
   entryOf,
+  originOf,
   type Slot,
   type WriteSlot,
   writeSlots,
@@ -65,6 +67,8 @@ export class Writer {
   readonly #lanes: LaneWriter
   #preamble: Preamble | undefined
   #checkpoints = 0
+  /** The first words since the last flush that were not taken. */
+  #refusal: unknown
   #closing: Promise<void> | undefined
 
   constructor(
@@ -91,19 +95,25 @@ export class Writer {
         stop: error => this.#stop(error),
       },
     )
-    const lost = () => this.#stop(new LogError('fenced', `another writer has the log ${streamId}`))
-    this.#lease = new Lease(() => store.renew(streamId, epoch, leaseMs), timers, leaseMs, askedAt, lost)
+    const renew = () => store.renew(streamId, epoch, leaseMs)
+    this.#lease = new Lease(renew, timers, leaseMs, askedAt, () => this.#stop(lost('fenced', streamId)))
     this.#lanes = {
       write: (from, chunk, options) => this.#write(from, chunk, options),
       commit: (from, batch, options) => this.#commit(from, batch, options),
       discard: (from, discard) => this.#discard(from, discard),
     }
-    this.main = new Lane(this.#lanes, origin)
+    this.main = new Lane(this.#lanes, originOf(origin))
   }
 
   /** The ticket as this writer last saw it; guests move it, and `refresh` looks again. */
   get ticket(): Ticket {
     return this.#appender.ticket
+  }
+
+  /** That ticket as it is once this writer's run has begun; throws where it cannot begin. */
+  get begun(): Ticket {
+    const { ticket } = this
+    return this.#preamble ? advance(ticket, this.#preamble(ticket)) : ticket
   }
 
   /** The last entry that this writer knows the log to hold. */
@@ -123,7 +133,7 @@ export class Writer {
 
   /** A line of work under the same epoch: a sub-agent, a branch, a tool. What is not said is as on the main lane. */
   lane(origin: Partial<WriterOrigin> & { lane: string }): Lane {
-    return new Lane(this.#lanes, { ...this.main.origin, ...origin })
+    return new Lane(this.#lanes, originOf({ ...this.main.origin, ...origin }))
   }
 
   /** Appends a chunk on the main lane, soon and in order. */
@@ -155,6 +165,9 @@ export class Writer {
   async flush(): Promise<void> {
     this.signal.throwIfAborted()
     await this.#outbox.turn(async () => {})
+    const refusal = this.#refusal
+    this.#refusal = undefined
+    if (refusal) throw refusal
   }
 
   /** Flushes, and lets the log go; the run stays as it is. */
@@ -185,7 +198,7 @@ export class Writer {
   #write(from: WriterOrigin, chunk: Chunk, options?: WriteOptions): Write {
     this.#mustBeOpen()
     const entry = entryOf(from, chunk, options)
-    const ticket = this.#begun()
+    const ticket = this.begun
     if (openedBy(chunk) || advance(ticket, [entry]) !== ticket) {
       throw new LogError('invalid', `chunk ${chunk.type}: it decides what happens next, say it by commit or decide`)
     }
@@ -210,7 +223,8 @@ export class Writer {
         checkpointId,
         ...(closesStep !== undefined && { closesStep }),
       } as const
-      entries.push(entryOf(from, said, rest))
+      const { internal, ...open } = rest
+      entries.push(entryOf(from, said, open))
     }
     const slot = batchSlot(entries, this.#bounds)
     if (advance(this.ticket, entries) !== this.ticket) slot.surprises = this.#appender.surprises
@@ -260,12 +274,6 @@ export class Writer {
     })
   }
 
-  /** The ticket as it is once the run has begun. */
-  #begun(): Ticket {
-    const { ticket } = this
-    return this.#preamble ? advance(ticket, this.#preamble(ticket)) : ticket
-  }
-
   /** A batch goes out with others where it does not depend on the ticket. */
   #mayJoin(slot: Slot): boolean {
     if (!slot.isBatch) return true
@@ -278,21 +286,27 @@ export class Writer {
   async #sendSlots(slots: readonly Slot[]): Promise<void> {
     const [first] = slots
     if (slots.length === 1 && first?.isBatch) return this.#sendBatch(first)
-    let left = await this.#ofOpenRun(loadOf(slots))
+    // Before anything else can happen: a discard must know that the log may hold some of it.
+    for (const { draft } of slots) if (draft) draft.isSent = true
+    let left = loadOf(slots)
     try {
-      while (left.slots.length > 0) {
-        for (const { draft } of left.slots) if (draft) draft.isSent = true
-        const done = await this.#try(left.entries, left.blobs)
-        if (done) {
-          for (const { flight } of left.slots) flight.resolve(done)
-          return
-        }
+      for (;;) {
         left = await this.#ofOpenRun(left)
+        if (left.slots.length === 0) return
+        const done = await this.#try(left.entries, left.blobs)
+        if (done === undefined) continue
+        for (const { flight } of left.slots) flight.resolve(done)
+        return
       }
     } catch (error) {
-      for (const { flight } of left.slots) flight.reject(error)
-      throw error
+      this.#refuse(left.slots, error)
+      if (!isRefusal(error)) throw error
     }
+  }
+
+  #refuse(slots: readonly Slot[], error: unknown): void {
+    for (const { flight } of slots) flight.reject(error)
+    if (slots.length > 0) this.#refusal ??= error
   }
 
   /** What of a load is still of the open run: nothing follows the end (law 7), and nothing is added to what a stop keeps. */
@@ -302,9 +316,9 @@ export class Writer {
     const open = isToStop ? undefined : this.ticket.run?.runId
     const late = load.slots.filter(({ entries }) => entries[0]?.origin.runId !== open)
     if (late.length === 0) return load
-    for (const { entries, flight } of late) {
-      const problem = problemOf(this.ticket, entries) ?? `run ${this.ticket.run?.runId} is to stop: end it`
-      flight.reject(new LogError('refused', problem))
+    for (const slot of late) {
+      const problem = problemOf(this.ticket, slot.entries) ?? `run ${this.ticket.run?.runId} is to stop: end it`
+      this.#refuse([slot], new LogError('refused', problem))
     }
     return loadOf(load.slots.filter(slot => !late.includes(slot)))
   }
@@ -348,8 +362,10 @@ export class Writer {
       await this.#appender.look()
       return undefined
     }
-    this.#preamble = undefined
-    if ('first' in result) return result
+    if ('first' in result) {
+      this.#preamble = undefined
+      return result
+    }
     throw new LogError(result.outcome, `the append was answered with ${result.outcome}`)
   }
 
@@ -361,11 +377,10 @@ export class Writer {
       result = await this.#appender.append(entries, blobs, next)
     } catch (error) {
       // Nobody knows whether it is in the log: what follows could not be in order.
-      this.#stop(error)
+      if (!isRefusal(error)) this.#stop(error)
       throw error
     }
-    if (result.outcome === 'fenced' || result.outcome === 'regressed')
-      this.#stop(failure(result.outcome, this.streamId))
+    if (result.outcome === 'fenced' || result.outcome === 'regressed') this.#stop(lost(result.outcome, this.streamId))
     this.signal.throwIfAborted()
     return result
   }
@@ -380,18 +395,3 @@ export class Writer {
 }
 
 const begins = (entries: readonly NewEntry[]): boolean => entries.some(({ chunk }) => BEGINS.has(chunk.type))
-
-const closed = (): LogError => new LogError('closed', 'the writer was closed: make another one')
-
-function check(ticket: Ticket, entries: readonly NewEntry[]): void {
-  const problem = problemOf(ticket, entries)
-  if (problem !== undefined) throw new LogError('refused', problem)
-}
-
-function failure(outcome: 'fenced' | 'regressed', streamId: string): LogError {
-  if (outcome === 'fenced') return new LogError('fenced', `another writer has the log ${streamId}`)
-  return new LogError(
-    'regressed',
-    `the log ${streamId} lost entries that were acknowledged: claim it again and read it`,
-  )
-}

@@ -73,7 +73,7 @@ export function refusalOf(ticket: Ticket, { origin, chunk }: NewEntry, clock: nu
       return ticket.requests.some(({ runId }) => runId === chunk.runId) ? undefined : 'ended'
     }
     case 'run-requested': {
-      if (ticket.run?.runId === chunk.runId || ticket.last?.runId === chunk.runId) return 'already-settled'
+      if (ticket.run?.runId === chunk.runId || ticket.ended.includes(chunk.runId)) return 'already-settled'
       const isBusy = ticket.run !== null || ticket.requests.length > 0
       if (chunk.cut && ticket.requests.some(({ cut }) => cut !== undefined)) return 'cut-waiting'
       if (isBusy && !chunk.cut && (chunk.whenBusy ?? 'reject') === 'reject') return 'busy'

@@ -24,7 +24,7 @@ export function problemOf(ticket: Ticket, batch: readonly NewEntry[]): string | 
         break
       case 'run-started':
         if (run) return `run-started: run ${run.runId} is open, end it first`
-        if (now.last?.runId === origin.runId)
+        if (now.ended.includes(origin.runId))
           return `run-started: run ${origin.runId} has ended, start one with another id`
         break
       case 'run-requested':
@@ -43,6 +43,10 @@ export function problemOf(ticket: Ticket, batch: readonly NewEntry[]): string | 
     const opened = openedBy(chunk)
     if (opened) {
       if (now.pendings.length >= MAX_PENDINGS) return `${chunk.type}: a run may wait for ${MAX_PENDINGS} things at most`
+      const { deadline } = opened
+      if (deadline !== undefined && !Number.isSafeInteger(deadline)) {
+        return `${chunk.type}.deadline: expected whole milliseconds, found ${deadline}`
+      }
       const isThere = now.pendings.some(pending => pendingKey(pending) === pendingKey(opened))
       if (isThere) return `${chunk.type}: ${opened.kind} ${opened.id} is open already`
     }

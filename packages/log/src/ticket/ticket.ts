@@ -41,6 +41,8 @@ export interface Ticket {
   readonly requests: readonly TicketRequest[]
   /** How the latest run that ended did. */
   readonly last: { readonly runId: string; readonly status: RunStatus } | null
+  /** The runs that ended last, so that none of them begins again (law 7); what was asked for is known for as long as the log lives. */
+  readonly ended: readonly string[]
   /** How many discards and rewinds the log holds. */
   readonly cuts: number
 }
@@ -54,11 +56,13 @@ export const EMPTY_TICKET: Ticket = {
   settled: [],
   requests: [],
   last: null,
+  ended: [],
   cuts: 0,
 }
 
-/** How many settled pendings a ticket remembers. */
+/** How many settled pendings a ticket remembers, and how many ended runs. */
 const MAX_SETTLED = 32
+const MAX_ENDED = 64
 
 /** The name of a pending among those of its ticket. */
 export const pendingKey = ({ kind, id }: Pick<TicketPending, 'kind' | 'id'>): string => `${kind}:${id}`
@@ -100,7 +104,8 @@ function advanceBy(ticket: Ticket, { origin, chunk }: NewEntry): Ticket {
       if (runId === undefined || ticket.run?.runId !== runId) return ticket
       const settled = remember(ticket.settled, ticket.pendings)
       const last = { runId, status: chunk.status }
-      return { ...ticket, run: null, ready: false, stop: false, pendings: [], settled, last }
+      const ended = [...ticket.ended, runId].slice(-MAX_ENDED)
+      return { ...ticket, run: null, ready: false, stop: false, pendings: [], settled, last, ended }
     }
     case 'step-discarded':
     case 'rewind':
