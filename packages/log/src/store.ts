@@ -92,7 +92,8 @@ export interface LogHead {
   readonly floor: number
   /**
    * The cursor of the last entry of the append that last moved the ticket, `sequence.incarnation.mark` with the incarnation of that time; for a ticket that never moved
-   * `0.incarnation.0` with that of the log's creation. A fork's is the cursor of its head.
+   * `0.incarnation.0` with that of the log's creation. A fork's is the cursor of its head. After a trim that raised the floor, until the ticket moves, it is
+   * `head.incarnation.mark~floor` as they are then: text that no other version is.
    */
   readonly version: string
   /** The ticket's text; empty for one that never moved. */
@@ -206,8 +207,12 @@ export interface LogStore {
   putBlob(streamId: string, hash: string, data: Uint8Array): Promise<void>
   getBlob(streamId: string, hash: string): Promise<Uint8Array | undefined>
 
-  /** Drops the entries up to `floor`, which only rises and never passes the head, and their keys but the kept ones. */
-  trim(streamId: string, floor: number): Promise<void>
+  /**
+   * Drops the entries up to `floor`, which only rises and never passes the head, and their keys but the kept ones, if the ticket has this version where one is given;
+   * false, and nothing is done, if there is no such log, or another version. A trim that raises the floor gives the ticket another version, so that an append which was
+   * decided on what is gone is `moved`; one that does not changes nothing.
+   */
+  trim(streamId: string, floor: number, ifVersion?: string): Promise<boolean>
   /**
    * Makes a log whose entries up to `at`, keys, snapshots and blobs are a copy of another's, followed by a closing batch if there is one, with the given ticket, no
    * lease, no epoch and an incarnation of its own; whole or not at all. `out-of-range` if `at` is above the head or below the floor.

@@ -39,10 +39,9 @@ export const trimming: readonly Case[] = [
         const { truncated, batches } = await trial.page(store, streamId, cursor)
         same([truncated, batches], [null, kept], `a read at the floor ${floor}`)
       }
-      const { floor: _, clock: __, batches: ___, truncated: ____, ...head } = await trial.head(store, streamId)
-      for (const [field, value] of Object.entries(head)) {
-        same(value, before[field as keyof typeof head], `${field} after a trim to ${floor}`)
-      }
+      const { clock, version } = before
+      const head = { ...before, floor, clock, version, batches: [], truncated: 'below-floor' }
+      same({ ...(await trial.head(store, streamId)), clock, version }, head, `the head after a trim to ${floor}`)
     }
   }),
 
@@ -121,6 +120,47 @@ export const trimming: readonly Case[] = [
     const again = { ...writer.by, counter: writer.counter }
     await store.trim(streamId, 6)
     same(told(await store.append(streamId, batch('d', 'e', 'f'), again)), 'duplicate 4..6', 'the last append again')
+  }),
+
+  define(12, 'trim: on a version, drops entries only if the ticket still has that', async trial => {
+    const { store, streamId, writer } = await sceneOf(trial)
+    const { version } = await trial.head(store, streamId)
+    await writer.append(batch('g'), move(version, 'two'))
+    const before = await trial.page(store, streamId)
+    for (const other of [version, '', `${before.version}~2`]) {
+      same(await store.trim(streamId, 2, other), false, `a trim on the version '${other}'`)
+    }
+    same({ ...(await trial.page(store, streamId)), clock: 0 }, { ...before, clock: 0 }, 'the log after that')
+    same(await store.trim(streamId, 2, before.version), true, 'a trim on the version of the ticket')
+    const { floor, version: next } = await trial.head(store, streamId)
+    same(floor, 2, 'the floor after that')
+    same(await store.trim(streamId, 2, before.version), false, 'the same again, on the version from before')
+    same(await store.trim(streamId, 2, next), true, 'a trim to where the floor is already')
+    same(await store.trim(streamId, 1), true, 'a trim to below the floor, on whatever version')
+    same(await store.trim(trial.id('absent'), 1), false, 'a trim of a log that is not there')
+    same(await store.trim(trial.id('absent'), 1, next), false, 'the same on a version')
+  }),
+
+  define(12, 'trim: what was decided before the floor rose is moved', async trial => {
+    const { store, streamId, writer } = await sceneOf(trial)
+    const seen = new Set([(await trial.head(store, streamId)).version])
+    for (const floor of [2, 3, 6]) {
+      const before = await trial.head(store, streamId)
+      await store.trim(streamId, floor)
+      const after = await trial.head(store, streamId)
+      same(seen.has(after.version), false, `whether the version after a trim to ${floor} was there before`)
+      seen.add(after.version)
+      same([after.ticket, after.touchedAt], ['one', before.touchedAt], 'the ticket itself')
+      const late = move(before.version, 'late')
+      same(told(await store.append(streamId, batch('x'), guest(), late)), 'moved', "a guest's append from before")
+      same(told(await writer.append(batch('x'), late)), 'moved', "a writer's append from before")
+      same(await store.remove(streamId, before.version), false, 'a removal from before')
+      await store.trim(streamId, floor)
+      same((await trial.head(store, streamId)).version, after.version, 'the version after a trim that raised nothing')
+    }
+    const { version, incarnation } = await trial.head(store, streamId)
+    same(told(await writer.append(batch('g'), move(version, 'two'))), 'appended 7..7', 'an append on the version')
+    same((await trial.head(store, streamId)).version, `7.${incarnation}.${writer.epoch}`, 'the version after that')
   }),
 
   define(12, 'trim: snapshots and blobs stay', async trial => {

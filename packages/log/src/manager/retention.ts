@@ -33,11 +33,8 @@ export async function trim(
     const floor = await beforeCuts(past, streamId, page, kept)
     if (floor <= page.floor) return page.floor
     await past.keep(streamId, floor)
-    // Somebody may have asked for a cut meanwhile, which needs what is about to go.
-    const now = await past.head(streamId)
-    if (now?.version !== page.version) continue
-    await ask(() => store.trim(streamId, floor))
-    return floor
+    // Somebody may have asked for a cut meanwhile, which needs what is about to go: then it is decided again.
+    if (await ask(() => store.trim(streamId, floor, page.version))) return floor
   }
 }
 

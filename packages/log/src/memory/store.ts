@@ -184,16 +184,19 @@ class MemoryStore implements LogStore {
     return this.#call(({ logs }) => logs.get(streamId)?.blobs.get(hash)?.slice())
   }
 
-  trim(streamId: string, floor: number): Promise<void> {
+  trim(streamId: string, floor: number, ifVersion?: string): Promise<boolean> {
     return this.#call(memory => {
       const log = memory.logs.get(streamId)
-      const to = Math.min(floor, log?.head ?? 0)
-      if (log === undefined || to <= log.floor) return
+      if (log === undefined || (ifVersion !== undefined && ifVersion !== log.version)) return false
+      const to = Math.min(floor, log.head)
+      if (to <= log.floor) return true
       log.floorMark = markAt(log, to) as string
       log.floor = to
       log.batches = log.batches.slice(indexAfter(log.batches, to))
       for (const [key, { last, keep }] of log.keys) if (last <= to && !keep) log.keys.delete(key)
+      log.version = `${versionOf(log.head, log.incarnation, log.mark)}~${to}`
       memory.wake(streamId)
+      return true
     })
   }
 

@@ -233,18 +233,21 @@ begin
 end
 $$;
 
-create function ${schema}.trim(p_stream text, p_floor bigint) returns boolean language plpgsql as $$
+create function ${schema}.trim(p_stream text, p_floor bigint, p_version text) returns text language plpgsql as $$
 declare
   s record;
   to_floor bigint;
 begin
-  select id, head, floor into s from ${schema}.streams where key = p_stream for no key update;
+  select id, head, floor, version into s from ${schema}.streams where key = p_stream for no key update;
+  if not found or p_version <> s.version then return 'refused'; end if;
   to_floor := least(p_floor, s.head);
-  if not found or to_floor <= s.floor then return false; end if;
-  update ${schema}.streams set floor = to_floor, floor_mark = ${schema}.mark_at(s.id, to_floor) where id = s.id;
+  if to_floor <= s.floor then return 'stays'; end if;
+  update ${schema}.streams
+    set floor = to_floor, floor_mark = ${schema}.mark_at(s.id, to_floor), version = head || '.' || incarnation || '.' || mark || '~' || to_floor
+    where id = s.id;
   delete from ${schema}.batches where stream = s.id and last <= to_floor;
   delete from ${schema}.keys where stream = s.id and last <= to_floor and not keep;
-  return true;
+  return 'rose';
 end
 $$;
 

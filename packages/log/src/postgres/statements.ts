@@ -29,7 +29,7 @@ export const statementsOf = (schema: string) => ({
     insert into ${schema}.blobs (stream, hash, data) select id, $2, $3::bytea from log
     on conflict (stream, hash) do update set data = excluded.data`,
   getBlob: `select b.data from ${schema}.streams s join ${schema}.blobs b on b.stream = s.id where s.key = $1 and b.hash = $2`,
-  trim: `select ${schema}.trim($1, $2)`,
+  trim: `select ${schema}.trim($1, $2, $3)`,
   fork: `select ${schema}.fork($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)`,
   list: `select coalesce(name, key), head, ticket, created_at, touched_at, id from ${schema}.streams
     where principal = $1 and (touched_at, id) < ($3, $4) order by touched_at desc, id desc limit $2`,

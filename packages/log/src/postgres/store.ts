@@ -189,9 +189,11 @@ export class PostgresStore implements LogStore {
     return row && new Uint8Array(row[0] as Buffer)
   }
 
-  async trim(streamId: string, floor: number): Promise<void> {
-    const [[trimmed] = []] = await this.#database.query('trim', this.#sql.trim, [keyOf(streamId), whole(floor)])
-    if (trimmed) this.#changed(streamId)
+  async trim(streamId: string, floor: number, ifVersion?: string): Promise<boolean> {
+    const values = [keyOf(streamId), whole(floor), ifVersion === undefined ? null : encodeName(ifVersion)]
+    const [[outcome] = []] = await this.#database.query('trim', this.#sql.trim, values)
+    if (outcome === 'rose') this.#changed(streamId)
+    return outcome !== 'refused'
   }
 
   async fork(source: string, at: number, target: string, fork: Fork): Promise<ForkResult> {

@@ -51,15 +51,17 @@ if truncated == '' and sequence < tonumber(head) then
 end
 return {now, record, fields, truncated, told}`)
 
-/** Drops entries, and the keys that go with them. KEYS: record, head, batches, keys, trimmed. */
+/** Drops entries, and the keys that go with them, whatever the ticket's version or at this one. KEYS: record, head, batches, keys, trimmed. */
 export const TRIM = new Script(`${EVEN_FULL}${LUA}
 local record = redis.call('GET', KEYS[1])
 if not record then return 0 end
-local floor, floormark = unpack(redis.call('HMGET', KEYS[2], 'f', 'fm'))
-local _, _, head, mark = parse(record)
+local floor, floormark, version = unpack(redis.call('HMGET', KEYS[2], 'f', 'fm', 'v'))
+if ARGV[2] == '1' and ARGV[3] ~= version then return 0 end
+local incarnation, _, head, mark = parse(record)
 local to = math.min(tonumber(ARGV[1]), tonumber(head))
-if to <= tonumber(floor) then return 0 end
-redis.call('HSET', KEYS[2], 'f', number(to), 'fm', markat(KEYS[3], to, head, mark, floor, floormark))
+if to <= tonumber(floor) then return 1 end
+version = head .. '.' .. incarnation .. '.' .. mark .. '~' .. number(to)
+redis.call('HSET', KEYS[2], 'f', number(to), 'fm', markat(KEYS[3], to, head, mark, floor, floormark), 'v', version)
 redis.call('XTRIM', KEYS[3], 'MINID', number(to + 1))
 local gone = redis.call('ZRANGE', KEYS[5], '-inf', number(to), 'BYSCORE')
 for i = 1, #gone, 1000 do redis.call('HDEL', KEYS[4], unpack(gone, i, math.min(i + 999, #gone))) end

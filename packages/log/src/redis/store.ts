@@ -176,10 +176,11 @@ export class RedisStore implements LogStore {
     })
   }
 
-  trim(streamId: string, floor: number): Promise<void> {
+  trim(streamId: string, floor: number, ifVersion?: string): Promise<boolean> {
     return this.#call(async () => {
       const { record, head, batches, keys, trimmed } = this.#keys.log(streamId)
-      await this.#connection.run(scripts.TRIM, [record, head, batches, keys, trimmed], [`${floor}`])
+      const args = [`${floor}`, ...(ifVersion === undefined ? ['0', ''] : ['1', ifVersion])]
+      return (await this.#connection.run(scripts.TRIM, [record, head, batches, keys, trimmed], args)) === 1
     })
   }
 

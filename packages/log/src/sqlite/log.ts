@@ -42,17 +42,25 @@ export function create(file: LogFile, now: number, streamId: string, principal: 
   return file.run(CREATE, streamId, incarnation, 0, '0', version, principal, now, now, null, null, '') > 0
 }
 
-/** Drops the entries up to `floor` and their keys but the kept ones; tells whether the floor rose. */
-export function trim(file: LogFile, _now: number, streamId: string, floor: number): boolean {
+/** Drops the entries up to `floor` and their keys but the kept ones, if the ticket has this version where one is given. */
+export function trim(
+  file: LogFile,
+  _now: number,
+  streamId: string,
+  floor: number,
+  ifVersion: string | undefined,
+): 'rose' | 'stays' | 'refused' {
   const log = headOf(file, streamId)
-  const to = Math.min(floor, log?.head ?? 0)
-  if (log === undefined || to <= log.floor) return false
+  if (log === undefined || (ifVersion !== undefined && ifVersion !== log.version)) return 'refused'
+  const to = Math.min(floor, log.head)
+  if (to <= log.floor) return 'stays'
   const mark = markAt(file, log, to) as string
-  file.run('UPDATE streams SET floor = ?, floor_mark = ? WHERE id = ?', to, mark, log.id)
+  const version = `${versionOf(log.head, log.incarnation, log.mark)}~${to}`
+  file.run('UPDATE streams SET floor = ?, floor_mark = ?, version = ? WHERE id = ?', to, mark, version, log.id)
   file.run(TRIM_BATCHES, log.id, log.id, to, log.id, log.head)
   if (to === log.head) file.run("UPDATE batches SET body = '' WHERE place = (? << 32) | ?", log.id, to)
   file.run(TRIM_KEYS, log.id, to)
-  return true
+  return 'rose'
 }
 
 /** Makes a log that starts as a copy of another's prefix, whole or not at all. */

@@ -150,11 +150,12 @@ class SqliteStore implements LogStore {
     return this.#runner.read('getBlob', streamId, hash)
   }
 
-  async trim(streamId: string, floor: number): Promise<void> {
+  async trim(streamId: string, floor: number, ifVersion?: string): Promise<boolean> {
     checkNames({ streamId })
     const load = { streamId, bytes: 0, isLong: this.#isHeavy(streamId) }
-    const rose = await this.#runner.write('trim', load, streamId, floor)
-    if (rose) this.#watchers.changed(streamId)
+    const outcome = await this.#runner.write('trim', load, streamId, floor, ifVersion)
+    if (outcome === 'rose') this.#watchers.changed(streamId)
+    return outcome !== 'refused'
   }
 
   async fork(source: string, at: number, target: string, fork: Fork): Promise<ForkResult> {

@@ -110,7 +110,7 @@ export const appends: readonly Mutant[] = [
       'of several appends at once on one version one moves the ticket': /the appends on one version/,
       'of several ends of a run at once one is written': /the ends/,
     },
-    within: ['outcomes', 'tickets', 'due', 'removal'],
+    within: ['outcomes', 'tickets', 'due', 'removal', 'trimming'],
     handle: appendFault(({ log: { version }, ticket, go }) =>
       go(ticket ? { ticket: { ...ticket, ifVersion: version } } : {}),
     ),
@@ -176,7 +176,7 @@ export const appends: readonly Mutant[] = [
       'an append on any version but the present one is moved': /the log after them all/,
       "a guest's append on another version is moved, before the size": /the log after an append/,
     },
-    within: ['outcomes', 'tickets', 'removal'],
+    within: ['outcomes', 'tickets', 'removal', 'trimming'],
     handle: appendFault(async ({ go }) => {
       const result = await go()
       if (result.outcome === 'moved') await go({ ticket: undefined })

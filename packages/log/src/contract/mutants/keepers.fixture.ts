@@ -182,10 +182,11 @@ export const keepers: readonly Mutant[] = [
     caught: { 'trim: keys go with their entries, but for those that are kept': /the keys gone,kept/ },
     within: ['trimming', 'forking'],
     handle: memory => store => ({
-      trim: async (id, floor) => {
-        await store.trim(id, floor)
+      trim: async (id, floor, version) => {
+        const trimmed = await store.trim(id, floor, version)
         const log = memory.logs.get(id)
         for (const [key, { last }] of log?.keys ?? []) if (last <= (log?.floor ?? 0)) log?.keys.delete(key)
+        return trimmed
       },
     }),
   },
@@ -194,10 +195,11 @@ export const keepers: readonly Mutant[] = [
     caught: { 'trim: keys go with their entries, but for those that are kept': /the keys gone,kept/ },
     within: ['trimming', 'forking'],
     handle: memory => store => ({
-      trim: async (id, floor) => {
+      trim: async (id, floor, version) => {
         const keys = new Map(memory.logs.get(id)?.keys)
-        await store.trim(id, floor)
+        const trimmed = await store.trim(id, floor, version)
         for (const [key, place] of keys) memory.logs.get(id)?.keys.set(key, place)
+        return trimmed
       },
     }),
   },
@@ -206,10 +208,31 @@ export const keepers: readonly Mutant[] = [
     caught: { 'a cursor below the floor is truncated, one at the floor is not': /a cursor at the floor|expected null/ },
     within: ['trimming', 'reading', 'forking', 'regress'],
     handle: memory => store => ({
-      trim: async (id, floor) => {
-        await store.trim(id, floor)
+      trim: async (id, floor, version) => {
+        const trimmed = await store.trim(id, floor, version)
         const log = memory.logs.get(id)
         if (log && log.floor > 0) log.floorMark = '0'
+        return trimmed
+      },
+    }),
+  },
+  {
+    fault: 'a trim heeds no version',
+    caught: { 'trim: on a version, drops entries only if the ticket still has that': /expected false, saw true/ },
+    within: ['trimming'],
+    handle: () => store => ({ trim: (id, floor) => store.trim(id, floor) }),
+  },
+  {
+    fault: 'a trim leaves the version',
+    caught: { 'trim: what was decided before the floor rose is moved': /expected false, saw true/ },
+    within: ['trimming', 'tickets'],
+    handle: memory => store => ({
+      trim: async (id, floor, ifVersion) => {
+        const log = memory.logs.get(id)
+        const version = log?.version ?? ''
+        const trimmed = await store.trim(id, floor, ifVersion)
+        if (log) log.version = version
+        return trimmed
       },
     }),
   },
@@ -245,7 +268,7 @@ export const keepers: readonly Mutant[] = [
   {
     fault: 'remove heeds no version',
     caught: { 'remove: on a version, takes the log only if its ticket still has that': /expected false, saw true/ },
-    within: ['removal'],
+    within: ['removal', 'trimming'],
     handle: () => store => ({ remove: id => store.remove(id) }),
   },
   {
