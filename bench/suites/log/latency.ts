@@ -12,8 +12,8 @@ export function latencyBenchmark(quick: boolean, rounds: number): Benchmark {
           return {
             name: `${backend}, ${where === 'here' ? 'in one process' : 'from another process'}`,
             kind: 'ours',
-            load: { pieces: 1, items: quick ? 100 : 250 },
-            warmUp: { pieces: 1, items: 50 },
+            load: { pieces: 1, items: quick ? 60 : 250 },
+            warmUp: { pieces: 1, items: 25 },
             prepare: async count => (await import('../../contenders/log/latency.ts')).latencies(where, backend, count),
           }
         }),

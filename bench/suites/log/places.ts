@@ -14,8 +14,6 @@ export interface Place {
   sizes: number[]
   /** How many logs are appended to at once, each with one append under way. */
   logs: number[]
-  /** Whether its raw client has one append under way, however many logs there are. */
-  isSerial?: boolean
   /** What stands for it without us. */
   raw: string
   /** The same, of a reader, where that is measured. */
@@ -41,7 +39,6 @@ export const places: Place[] = [
     needs: ['folder'],
     sizes: SIZES,
     logs: [1, 16],
-    isSerial: true,
     raw: 'raw: node:sqlite, a prepared INSERT of one row an entry, a transaction an append; the same journal and flushes',
     follow: 'raw: what follows its place is selected after each transaction, on the same connection',
     items: size => (size === 1 ? 2_048 : 16_384),
@@ -52,7 +49,6 @@ export const places: Place[] = [
     needs: ['folder'],
     sizes: [16],
     logs: [1, 16],
-    isSerial: true,
     raw: 'raw: node:sqlite as above, and every transaction waits for the disk; those of our sixteen logs wait together',
     items: (_size, logs) => 512 * logs,
   },
