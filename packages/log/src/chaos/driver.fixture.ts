@@ -14,7 +14,7 @@ export async function driver(actor: Actor, seed: number, manners: Manners): Prom
   // Some can drive but one of the programs.
   const own = random.chance(0.7) ? PROGRAMS : PROGRAMS.slice(0, 1)
   for (;;) {
-    await actor.sleep(5, manners.isPolite ? 300 : 60)
+    await actor.sleep(5, manners.isPolite ? 300 : 120)
     const programs = manners.isPolite ? PROGRAMS : own
     actor.does('due')
     const due = (await actor.tries(() => manager.due(programs))) ?? []

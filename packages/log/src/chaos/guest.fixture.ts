@@ -22,8 +22,8 @@ export async function guest(
   const { random } = actor
   if (memory.last && random.chance(0.7)) await say(actor, memory, memory.last.streamId, memory.last.chunk)
   for (;;) {
-    await actor.sleep(5, manners.isPolite ? 300 : 80)
-    const streamId = random.pick([...names, ...actor.streams])
+    await actor.sleep(5, manners.isPolite ? 150 : 80)
+    const streamId = random.chance(0.3) && actor.streams.length > 0 ? random.pick(actor.streams) : random.pick(names)
     await actor.tries(() => act(actor, memory, manners, streamId))
   }
 }
@@ -43,18 +43,19 @@ async function act(actor: Actor, memory: GuestMemory, manners: Manners, streamId
     const waiting = ticket.requests.at(-1)
     if (pending) await say(actor, memory, streamId, answerOf(actor, pending, true))
     // Of what still waits most is taken back, so that there is an end.
-    else if (waiting && random.chance(0.7)) await say(actor, memory, streamId, stopOf(actor, waiting.runId))
-    else if (ticket.run && !ticket.run.paused && !ticket.stop && random.chance(0.3)) {
+    else if (waiting && random.chance(0.9)) await say(actor, memory, streamId, stopOf(actor, waiting.runId))
+    else if (ticket.run && !ticket.run.paused && !ticket.stop && random.chance(0.5)) {
       await say(actor, memory, streamId, stopOf(actor, ticket.run.runId))
     } else if (world.paused.has(streamId)) await manager.resumeStream(streamId)
     return
   }
+  const { run, requests, pendings } = ticket
   const chunk = random.weighted<() => Chunk | undefined>([
-    [ticket.requests.length > 2 ? 0.5 : 3, () => requestOf(actor, floor, head)],
-    [8, () => ticket.pendings[0] && answerOf(actor, random.pick(ticket.pendings), random.chance(0.8))],
-    [2, () => claimOf(actor, ticket, clock)],
-    [2, () => stopOf(actor, stopped(actor, ticket))],
-    [1, () => ({ type: 'interrupt-response', interruptId: 'nothing', response: world.name('a') })],
+    [requests.length > 1 ? 0.2 : run || requests[0] ? 1 : 4, () => requestOf(actor, streamId, floor, head)],
+    [pendings.length > 0 ? 6 : 0, () => answerOf(actor, random.pick(pendings), random.chance(0.8))],
+    [pendings.some(({ kind }) => kind === 'client-tool') ? 3 : 0, () => claimOf(actor, ticket, clock)],
+    [run ? 0.5 : 0.2, () => stopOf(actor, stopped(actor, ticket))],
+    [0.1, () => ({ type: 'interrupt-response', interruptId: 'nothing', response: world.name('a') })],
   ])()
   if (chunk === undefined) return
   await say(actor, memory, streamId, chunk)
@@ -90,18 +91,18 @@ async function say(actor: Actor, memory: GuestMemory, streamId: string, chunk: C
   world.check(isThere, 'acknowledged', () => `${shown(chunk)} at ${first} of ${streamId}`)
 }
 
-function requestOf(actor: Actor, floor: number, head: number): Chunk {
+function requestOf(actor: Actor, streamId: string, floor: number, head: number): Chunk {
   const { random, world } = actor
   const runId = world.name('run')
   const text = `say ${runId}`
   const message = { messageId: `m-${runId}`, role: 'user' as const, parts: [{ type: 'text' as const, text }] }
   const whenBusy = random.weighted<'reject' | 'queue' | 'interrupt-previous' | undefined>([
-    [1, undefined],
-    [1, 'reject'],
+    [0.5, undefined],
+    [0.5, 'reject'],
     [4, 'queue'],
     [1, 'interrupt-previous'],
   ])
-  const toSequence = random.chance(0.25) && head > 0 ? cutOf(actor, floor, head) : undefined
+  const toSequence = random.chance(0.4) && head > 0 ? cutOf(actor, streamId, floor, head) : undefined
   return {
     type: 'run-requested',
     runId,
@@ -113,12 +114,11 @@ function requestOf(actor: Actor, floor: number, head: number): Chunk {
 }
 
 /** Where one might cut: mostly at a place for it, which a screen would know. */
-function cutOf({ random, world }: Actor, floor: number, head: number): number {
-  const places = [...world.logs.values()].flatMap(({ entries }) => {
-    return entries.flatMap(({ chunk, sequence, origin }) => {
-      if (chunk.type === 'run-started') return [sequence - 1]
-      return chunk.type === 'checkpoint-created' && origin.lane === 'main' ? [sequence] : []
-    })
+function cutOf({ random, world }: Actor, streamId: string, floor: number, head: number): number {
+  const entries = world.logs.get(streamId)?.entries ?? []
+  const places = entries.flatMap(({ chunk, sequence, origin }) => {
+    if (chunk.type === 'run-started') return [sequence - 1]
+    return chunk.type === 'checkpoint-created' && origin.lane === 'main' ? [sequence] : []
   })
   const fitting = places.filter(place => place >= floor && place < head)
   return random.chance(0.85) && fitting.length > 0 ? random.pick(fitting) : random.between(floor, head)

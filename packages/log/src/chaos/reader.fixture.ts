@@ -1,12 +1,12 @@
 import { decodeCursor, type Entry, foldLog, type View } from '@millrace/protocol'
 import { LogError, StreamTruncatedError, TruncatedError } from '../error.ts'
-import type { BatchReader, ReadBatch } from '../manager/reader.ts'
+import type { ReadBatch } from '../manager/reader.ts'
 import type { Actor } from './actor.fixture.ts'
 import { canonical, contentOf, contentOfView, takenBack } from './model.fixture.ts'
 import type { LogRecord } from './record.fixture.ts'
 import { same, shown, type World } from './world.fixture.ts'
 
-/** How it reads: everything; one run; what survives; everything, merged; told of cuts by an error; or entry by entry, from the beginning to the end. */
+/** How it reads: everything; one run; what survives; everything, merged; told of cuts by an error; or entry by entry, to the end of a run. */
 export type ReaderKind = 'whole' | 'run' | 'surviving' | 'merged' | 'thrown' | 'entries'
 
 /** What a reader has got so far, and keeps when its process dies. */
@@ -44,12 +44,12 @@ export async function reader(actor: Actor, memory: ReaderMemory): Promise<never>
     await actor.sleep(5, 50)
     if (world.logs.size === 0) continue
     if (memory.sequence === 0) memory.forget(random.pick([...world.logs.keys()]))
-    await actor.tries(() => (memory.kind === 'entries' ? iterate(actor, memory.streamId) : read(actor, memory)))
+    await actor.tries(() => read(actor, memory))
   }
 }
 
 async function read(actor: Actor, memory: ReaderMemory): Promise<void> {
-  const { manager, world, random } = actor
+  const { world, random } = actor
   const { kind, streamId, cursor } = memory
   const log = world.logs.get(streamId)
   if (cursor === undefined) {
@@ -60,6 +60,30 @@ async function read(actor: Actor, memory: ReaderMemory): Promise<void> {
   actor.does(`read ${kind} ${memory.runId ?? ''} of ${streamId} after ${cursor ?? memory.from}`)
   memory.attachedAt = log?.head ?? 0
   memory.incarnation = log?.incarnation
+  try {
+    await (kind === 'entries' ? entries(actor, memory) : pieces(actor, memory))
+  } catch (error) {
+    if (!(error instanceof LogError) || error.code !== 'truncated') throw error
+    lost(world, memory, error)
+  }
+}
+
+/** Entry by entry, until the latest run has ended. */
+async function entries(actor: Actor, memory: ReaderMemory): Promise<void> {
+  const { manager, world, random } = actor
+  const { streamId, cursor } = memory
+  const options = { after: cursor ?? memory.from, whole: true, internal: true }
+  for await (const { cursor, ...entry } of await manager.createResumableReader(streamId, options)) {
+    const { sequence } = entry
+    take(world, memory, { after: memory.sequence, sequence, cursor, entries: [entry], isCaughtUp: false })
+    if (random.chance(0.02)) return
+  }
+  memory.forget()
+}
+
+async function pieces(actor: Actor, memory: ReaderMemory): Promise<void> {
+  const { world, random, manager } = actor
+  const { kind, streamId, cursor, runId } = memory
   const reader = manager.readBatches(streamId, {
     after: cursor ?? memory.from,
     follow: kind !== 'run',
@@ -67,40 +91,8 @@ async function read(actor: Actor, memory: ReaderMemory): Promise<void> {
     whole: kind === 'whole' || kind === 'merged' || kind === 'run',
     merge: kind === 'merged',
     ...(kind === 'thrown' && { onCut: 'throw' }),
-    ...(memory.runId !== undefined && { runId: memory.runId }),
+    ...(runId !== undefined && { runId }),
   })
-  try {
-    await pieces(actor, memory, reader)
-  } catch (error) {
-    if (!(error instanceof LogError) || error.code !== 'truncated') throw error
-    lost(world, memory, error)
-  }
-}
-
-/** Entry by entry from the beginning, until the latest run has ended. */
-async function iterate(actor: Actor, streamId: string): Promise<void> {
-  const { manager, world } = actor
-  actor.does(`iterate ${streamId}`)
-  const fromSequence = world.logs.get(streamId)?.floor ?? 0
-  const reading = await manager.createResumableReader(streamId, { fromSequence, whole: true, internal: true })
-  let logs: readonly LogRecord[] | undefined
-  let next = fromSequence + 1
-  for await (const entry of reading) {
-    const own = logs ?? world.logsOf(streamId)
-    logs = own.filter(log => same(log.entries[entry.sequence - 1], entry))
-    const isThere = logs.some(log => {
-      // What is said in passing need not be said to those who come later.
-      const missed = log.entries.slice(next - 1, entry.sequence - 1)
-      return entry.sequence >= next && missed.every(({ chunk }) => 'transient' in chunk)
-    })
-    world.check(isThere, 'law 2', () => `${shown(entry)} of ${streamId} comes after ${next - 1}`)
-    next = entry.sequence + 1
-  }
-  world.check(reading.status !== 'paused', 'law 2', () => `a reader of ${streamId} ended while its run was paused`)
-}
-
-async function pieces(actor: Actor, memory: ReaderMemory, reader: BatchReader): Promise<void> {
-  const { world, random } = actor
   try {
     for (;;) {
       const piece = await reader.next()
@@ -144,7 +136,7 @@ function take(world: World, memory: ReaderMemory, piece: ReadBatch): void {
   const mark = decodeCursor(cursor).epoch
   world.check(mark === log.markAt(sequence), 'law 2', () => `${where}: the cursor is of ${mark}`)
   const all = log.entries.slice(after, sequence)
-  if (kind === 'whole' || kind === 'run') {
+  if (kind === 'whole' || kind === 'run' || kind === 'entries') {
     // What is said in passing need not be said to those who come later.
     const lasting = (list: readonly Entry[]) => list.filter(({ chunk }) => !('transient' in chunk))
     const [got, expected] = [lasting(entries), lasting(all.filter(entry => admits(memory, entry)))]
@@ -167,7 +159,7 @@ function take(world: World, memory: ReaderMemory, piece: ReadBatch): void {
 
 /** Whether a reader is to see an entry that was not taken back. */
 function admits({ kind, runId }: ReaderMemory, { internal, origin }: Entry): boolean {
-  if (kind === 'whole' || kind === 'merged') return true
+  if (kind === 'whole' || kind === 'merged' || kind === 'entries') return true
   return !internal && (runId === undefined || origin.runId === runId)
 }
 

@@ -61,13 +61,6 @@ export class LogRecord {
     return this.batches.find(({ last }) => last >= sequence && sequence > 0)?.mark ?? '0'
   }
 
-  /** Whether an append asks for a cut at a place that was trimmed since that was decided. */
-  isPastTrim({ body }: Batch, by: WriterAppend | GuestAppend): boolean {
-    if (!('key' in by) || this.keys.has(by.key)) return false
-    const [, toSequence] = /"cut":\{"toSequence":(\d+)/.exec(body) ?? []
-    return toSequence !== undefined && Number(toSequence) < this.floor
-  }
-
   /** What the store must answer to an append, with its sequences where it is accepted. */
   expected(
     batch: Batch,
@@ -149,6 +142,16 @@ export class LogRecord {
     this.version = versionOf(this.head, this.incarnation, this.mark)
     const { at } = dueOf(next)
     this.dueAt = at === 'now' ? clock : at
+  }
+
+  /** Entries up to a floor go; false where they had gone already. */
+  trim(floor: number): boolean {
+    if (floor <= this.floor) return false
+    this.laws.trim(floor)
+    this.floor = floor
+    this.version = `${versionOf(this.head, this.incarnation, this.mark)}~${floor}`
+    for (const [key, { last, keep }] of this.keys) if (last <= floor && !keep) this.keys.delete(key)
+    return true
   }
 
   /** Compares all that the store has of this log with what it must have. */

@@ -25,7 +25,7 @@ import type { World } from './world.fixture.ts'
 const HOUR = 3_600_000
 
 /** `watch` is not passed on: when a wake-up comes is for the schedule to say. */
-export class RecordingStore implements Omit<LogStore, 'watch' | 'trim'> {
+export class RecordingStore implements Omit<LogStore, 'watch'> {
   readonly maxBatchBytes: number
   readonly #store: LogStore
   readonly #world: World
@@ -86,7 +86,6 @@ export class RecordingStore implements Omit<LogStore, 'watch' | 'trim'> {
     ticket?: TicketMove,
   ): Promise<AppendResult> {
     const log = this.#log(streamId)
-    if (log?.isPastTrim(batch, by)) return { outcome: 'moved' }
     const result = await this.#store.append(streamId, batch, by, ticket)
     if (log) log.append(batch, by, ticket, result)
     else {
@@ -182,22 +181,15 @@ export class RecordingStore implements Omit<LogStore, 'watch' | 'trim'> {
     return this.#store.getBlob(streamId, hash)
   }
 
-  /**
-   * A trim is decided on a ticket, and `LogStore.trim` takes no version: what was decided on another one is left out here. Nor does it move the
-   * ticket: a request for a cut that was decided before it is told so here (`isPastTrim`).
-   */
-  async trim(streamId: string, floor: number, ifVersion?: string): Promise<void> {
+  async trim(streamId: string, floor: number, ifVersion?: string): Promise<boolean> {
     const log = this.#log(streamId)
-    if (log && ifVersion !== log.version) return
     // What is about to go is looked at for the last time.
     if (log) await log.verify(this.#store)
-    await this.#store.trim(streamId, floor)
-    const to = Math.min(floor, log?.head ?? 0)
-    if (log === undefined || to <= log.floor) return
-    log.laws.trim(to)
-    log.floor = to
-    for (const [key, { last, keep }] of log.keys) if (last <= to && !keep) log.keys.delete(key)
-    this.#world.wake(streamId)
+    const done = await this.#store.trim(streamId, floor, ifVersion)
+    const expected = log !== undefined && (ifVersion === undefined || ifVersion === log.version)
+    this.#world.check(done === expected, 'law 12', () => `trim of ${streamId}: expected ${expected}, was ${done}`)
+    if (done && log?.trim(Math.min(floor, log.head))) this.#world.wake(streamId)
+    return done
   }
 
   async fork(source: string, at: number, target: string, fork: Fork): Promise<ForkResult> {
