@@ -6,7 +6,7 @@ import { restored } from './copies.fixture.ts'
 import { due, guests, killed, readers, zombie } from './deaths.fixture.ts'
 import { schedules } from './schedule.fixture.ts'
 import { crash, frozen } from './servers.fixture.ts'
-import { guestWire, lostAnswers, midway, readerWire, writerWire } from './wires.fixture.ts'
+import { guestWire, lateAppend, listenerWire, lostAnswers, midway, readerWire, writerWire } from './wires.fixture.ts'
 
 let processes: Processes
 let services: Service[]
@@ -31,6 +31,7 @@ schedules({
   kinds: {
     killed: { play: killed, count: 4 },
     midway: { play: midway, count: 3 },
+    lateAppend: { play: lateAppend, count: 2 },
     zombie: { play: zombie, count: 2 },
     due: { play: due, count: 2 },
     guests: { play: guests, count: 2 },
@@ -42,6 +43,7 @@ schedules({
     writerWire: { play: writerWire, count: 5 },
     lostAnswers: { play: lostAnswers, count: 2 },
     readerWire: { play: readerWire, count: 4 },
+    listenerWire: { play: listenerWire, count: 3 },
     guestWire: { play: guestWire, count: 2 },
   },
 })

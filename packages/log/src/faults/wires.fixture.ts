@@ -2,6 +2,7 @@
 
 import type { Direction, FaultProxy } from '../../../../scripts/faults/proxy.ts'
 import type { Random } from '../chaos/random.fixture.ts'
+import type { StoreSpec } from './spec.fixture.ts'
 import type { Stage } from './stage.fixture.ts'
 
 /** How long a process waits for an answer that a stall holds back, in milliseconds. */
@@ -197,4 +198,58 @@ export async function midway(stage: Stage, random: Random): Promise<void> {
   const last = await stage.actor()
   await last.order({ do: 'write', run, takeover })
   await stage.acked(run, 5)
+}
+
+/** An append is still on its way when another takes the log over: it arrives, and nothing of it is taken. */
+export async function lateAppend(stage: Stage, random: Random): Promise<void> {
+  const run = stage.run()
+  await stage.read(run)
+  await stage.read(run, await stage.actor())
+  const { claims, losses } = stage.record(run)
+  const gate = await stage.gate()
+  // So patient that it waits for the answer to what it has sent.
+  const late = await stage.actor({ spec: stage.via(gate, { timeout: 20_000 }) })
+  await late.order({ do: 'write', run, takeover: false })
+  await stage.acked(run, random.between(1, 15))
+  const stall = gate.event('stall')
+  gate.set({ up: { stallAt: byteOf(random) } })
+  await stall
+  stage.allow(late, 'fenced')
+  const next = await stage.actor()
+  await next.order({ do: 'write', run, takeover: true })
+  await stage.until('the takeover', () => claims.some(({ by }) => by === next.tag))
+  await stage.acked(run, random.between(1, 15))
+  gate.resume()
+  await stage.until('the late one is fenced', () => losses.some(({ by }) => by === late.tag))
+  await stage.acked(run, 3)
+}
+
+/** What wakes readers is cut off, or dead without a word, and nothing else: they are late, and miss nothing. */
+export async function listenerWire(stage: Stage, random: Random): Promise<void> {
+  const run = stage.run()
+  await stage.read(run)
+  const gate = await stage.gate()
+  const connected = gate.event('connect')
+  const spec = stage.via(gate, { timeout: 2000 })
+  // Postgres listens where it is told to; of what Redis opens for a reader, the first listens.
+  const listens = spec.kind === 'postgres' ? { ...stage.ground.spec, listen: spec.url } : spec
+  const reading = await stage.actor({ spec: listens as StoreSpec })
+  const reader = await stage.read(run, reading)
+  let link = await connected
+  const writer = await stage.actor()
+  await writer.order({ do: 'write', run, takeover: false })
+  for (let n = random.between(3, 5); n > 0; n--) {
+    await stage.acked(run, random.between(1, 8))
+    const again = gate.event('connect')
+    const direction = random.pick(['up', 'down'] as const)
+    const how = random.pick(['cut', 'reset', 'stall', 'halfClose'] as const)
+    stage.note(`${how} ${direction} of what listens, at ${reader.now.sequence}`)
+    if (how === 'stall' || how === 'halfClose') link[how](direction)
+    else link[how]()
+    await stage.acked(run, random.between(1, 8))
+    const last = stage.record(run).acks.at(-1)?.last ?? 0
+    await stage.until(`${reader.name} has read ${last}`, () => reader.now.sequence >= last)
+    if (how === 'stall') link.resume()
+    else link = await again
+  }
 }
