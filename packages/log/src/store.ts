@@ -199,7 +199,10 @@ export interface LogStore {
   /** Logs without a live lease whose ticket is due now, to one of these programs or to every driver; those due longest first. */
   due(programs: readonly string[], limit: number): Promise<readonly string[]>
 
-  /** Keeps a snapshot, in place of one at the same sequence, and of all the newest `keep`. A log that is not there keeps nothing. */
+  /**
+   * Keeps a snapshot, in place of one at the same sequence, and of all the newest `keep` and the newest at or below the floor, without which nobody could tell what was
+   * trimmed. A log that is not there keeps nothing.
+   */
   putSnapshot(streamId: string, snapshot: StoredSnapshot, keep: number): Promise<void>
   /** The newest snapshot at or below a sequence. */
   getSnapshot(streamId: string, atMost: number): Promise<StoredSnapshot | undefined>

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto'
 import type { LogStore, StoredSnapshot } from '../store.ts'
 import { same, there } from './assert.ts'
 import { type Case, define } from './case.ts'
+import { batch, guest } from './writer.ts'
 
 /** Laws 6 and 12: snapshots and blobs, which a store keeps beside the entries. */
 export const keeping: readonly Case[] = [
@@ -33,15 +34,7 @@ export const keeping: readonly Case[] = [
   define(12, 'snapshots: of all the newest so many are kept, by sequence', async trial => {
     const store = await trial.open()
     const streamId = await trial.log(store)
-    const kept = async () => {
-      const found: number[] = []
-      let snapshot: StoredSnapshot | undefined = await store.getSnapshot(streamId, 100)
-      while (snapshot !== undefined && found.length < 10) {
-        found.push(snapshot.sequence)
-        snapshot = await store.getSnapshot(streamId, snapshot.sequence - 1)
-      }
-      return found
-    }
+    const kept = () => keptBy(store, streamId)
     for (const sequence of [1, 2, 3, 4]) await store.putSnapshot(streamId, snapshotAt(sequence), 3)
     same(await kept(), [4, 3, 2], 'the newest three of four')
     await store.putSnapshot(streamId, snapshotAt(1), 3)
@@ -50,6 +43,23 @@ export const keeping: readonly Case[] = [
     same(await kept(), [10, 4], 'the newest two')
     await store.putSnapshot(streamId, snapshotAt(11), 1)
     same(await kept(), [11], 'the newest one')
+  }),
+
+  define(12, 'snapshots: the newest at or below the floor is kept whatever comes after it', async trial => {
+    const store = await trial.open()
+    const streamId = await trial.log(store)
+    await store.append(streamId, batch(...'abcdefghij'), guest())
+    for (const sequence of [1, 3, 5]) await store.putSnapshot(streamId, snapshotAt(sequence), 9)
+    await store.trim(streamId, 4)
+    for (const sequence of [6, 7, 8, 9]) await store.putSnapshot(streamId, snapshotAt(sequence), 2)
+    same(await keptBy(store, streamId), [9, 8, 3], 'the newest two, and what a log trimmed to 4 needs')
+    await store.putSnapshot(streamId, snapshotAt(4), 2)
+    same(await keptBy(store, streamId), [9, 8, 4], 'the same after one at the floor')
+    await store.putSnapshot(streamId, snapshotAt(2), 2)
+    same(await keptBy(store, streamId), [9, 8, 4], 'the same after one below it')
+    await store.trim(streamId, 8)
+    await store.putSnapshot(streamId, snapshotAt(10), 1)
+    same(await keptBy(store, streamId), [10, 8], 'the newest, and what a log trimmed to 8 needs')
   }),
 
   define(12, 'snapshots: a large body of any text comes back as it was', async trial => {
@@ -106,6 +116,17 @@ export const keeping: readonly Case[] = [
     same([...((await store.getBlob(two as string, 'hash')) ?? [])], [7], 'the same bytes in another log')
   }),
 ]
+
+/** The sequences of the snapshots that a log keeps, the newest first. */
+async function keptBy(store: LogStore, streamId: string): Promise<number[]> {
+  const found: number[] = []
+  let snapshot: StoredSnapshot | undefined = await store.getSnapshot(streamId, 100)
+  while (snapshot !== undefined && found.length < 10) {
+    found.push(snapshot.sequence)
+    snapshot = snapshot.sequence > 0 ? await store.getSnapshot(streamId, snapshot.sequence - 1) : undefined
+  }
+  return found
+}
 
 const snapshotAt = (sequence: number): StoredSnapshot => {
   return { sequence, mark: `m${sequence}`, version: 7, body: `{"at":${sequence}}` }

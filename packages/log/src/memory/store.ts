@@ -168,7 +168,9 @@ class MemoryStore implements LogStore {
       const log = logs.get(streamId)
       if (log === undefined) return
       const others = log.snapshots.filter(({ sequence }) => sequence !== snapshot.sequence)
-      log.snapshots = [...others, { ...snapshot }].sort((a, b) => b.sequence - a.sequence).slice(0, keep)
+      const all = [...others, { ...snapshot }].sort((a, b) => b.sequence - a.sequence)
+      const spared = all.find(({ sequence }) => sequence <= log.floor)
+      log.snapshots = all.filter((each, i) => i < keep || each === spared)
     })
   }
 

@@ -222,14 +222,15 @@ create function ${schema}.put_snapshot(
 ) returns void language plpgsql as $$
 declare
   s_id bigint;
+  s_floor bigint;
 begin
-  select id into s_id from ${schema}.streams where key = p_stream for no key update;
+  select id, floor into s_id, s_floor from ${schema}.streams where key = p_stream for no key update;
   if not found then return; end if;
   insert into ${schema}.snapshots (stream, sequence, mark, version, body) values (s_id, p_sequence, p_mark, p_version, p_body)
     on conflict (stream, sequence) do update set mark = excluded.mark, version = excluded.version, body = excluded.body;
   delete from ${schema}.snapshots where stream = s_id and sequence in (
     select sequence from ${schema}.snapshots where stream = s_id order by sequence desc offset p_keep
-  );
+  ) and sequence is distinct from (select max(sequence) from ${schema}.snapshots where stream = s_id and sequence <= s_floor);
 end
 $$;
 

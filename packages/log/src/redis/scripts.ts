@@ -125,15 +125,19 @@ redis.call('UNLINK', unpack(KEYS))
 redis.call('PUBLISH', KEYS[1], '')
 return 1`)
 
-/** Keeps a snapshot, and of all the newest. KEYS: record, places, snapshots. */
+/** Keeps a snapshot, and of all the newest and the newest at or below the floor. KEYS: head, places, snapshots. */
 export const PUT_SNAPSHOT = new Script(`
-if redis.call('EXISTS', KEYS[1]) == 0 then return 0 end
+local floor = redis.call('HGET', KEYS[1], 'f')
+if not floor then return 0 end
 redis.call('ZADD', KEYS[2], ARGV[1], ARGV[1])
 redis.call('HSET', KEYS[3], ARGV[1], ARGV[2])
 local old = redis.call('ZRANGE', KEYS[2], 0, -1 - ARGV[3])
+local spared = redis.call('ZRANGE', KEYS[2], floor, '-inf', 'BYSCORE', 'REV', 'LIMIT', 0, 1)[1]
 for _, place in ipairs(old) do
-  redis.call('ZREM', KEYS[2], place)
-  redis.call('HDEL', KEYS[3], place)
+  if place ~= spared then
+    redis.call('ZREM', KEYS[2], place)
+    redis.call('HDEL', KEYS[3], place)
+  end
 end
 return 1`)
 

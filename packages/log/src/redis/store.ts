@@ -142,10 +142,10 @@ export class RedisStore implements LogStore {
 
   putSnapshot(streamId: string, snapshot: StoredSnapshot, keep: number): Promise<void> {
     return this.#call(async () => {
-      const { record, places, snapshots } = this.#keys.log(streamId)
+      const { head, places, snapshots } = this.#keys.log(streamId)
       const { sequence, mark, version, body } = snapshot
       const args = [`${sequence}`, `${version} ${encodeName(mark)} ${body}`, `${keep}`]
-      await this.#connection.run(scripts.PUT_SNAPSHOT, [record, places, snapshots], args)
+      await this.#connection.run(scripts.PUT_SNAPSHOT, [head, places, snapshots], args)
     })
   }
 

@@ -6,14 +6,16 @@ const PUT = `
 INSERT OR REPLACE INTO snapshots (place, mark, version, body)
 SELECT (id << 32) | ?, ?, ?, ? FROM streams WHERE name = ?`
 const PRUNE = `
+WITH log AS (SELECT id, floor FROM streams WHERE name = ?)
 DELETE FROM snapshots WHERE place IN (
-  SELECT place FROM snapshots, (SELECT id FROM streams WHERE name = ?)
-  WHERE place BETWEEN id << 32 AND (id << 32) | 0xffffffff ORDER BY place DESC LIMIT -1 OFFSET ?)`
+  SELECT place FROM snapshots, log
+  WHERE place BETWEEN id << 32 AND (id << 32) | 0xffffffff ORDER BY place DESC LIMIT -1 OFFSET ?)
+AND place IS NOT (SELECT max(place) FROM snapshots, log WHERE place BETWEEN id << 32 AND (id << 32) | floor)`
 const GET = `
 SELECT place & 0xffffffff, mark, version, body FROM snapshots, (SELECT id FROM streams WHERE name = ?)
 WHERE place BETWEEN id << 32 AND (id << 32) | ? ORDER BY place DESC LIMIT 1`
 
-/** Keeps a snapshot, in place of one at the same sequence, and of all the newest `keep`. */
+/** Keeps a snapshot, in place of one at the same sequence, and of all the newest `keep` and the newest at or below the floor. */
 export function putSnapshot(
   file: LogFile,
   _now: number,

@@ -79,7 +79,7 @@ export const copies: readonly Mutant[] = [
   {
     fault: 'a trim takes the snapshots below its floor',
     caught: { 'trim: snapshots and blobs stay': /a snapshot below the floor/ },
-    within: ['trimming'],
+    within: ['trimming', 'keeping'],
     handle: memory => store => ({
       trim: async (id, floor) => {
         await store.trim(id, floor)

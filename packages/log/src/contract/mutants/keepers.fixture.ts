@@ -299,6 +299,18 @@ export const keepers: readonly Mutant[] = [
     }),
   },
   {
+    fault: 'the snapshot at the floor goes with the old ones',
+    caught: { 'snapshots: the newest at or below the floor is kept whatever comes after it': /saw \[9,8\]/ },
+    within: ['keeping'],
+    handle: memory => store => ({
+      putSnapshot: async (id, snapshot, keep) => {
+        await store.putSnapshot(id, snapshot, keep)
+        const log = memory.logs.get(id)
+        if (log) log.snapshots = log.snapshots.slice(0, keep)
+      },
+    }),
+  },
+  {
     fault: 'blobs are kept as text',
     caught: { 'blobs: bytes come back as they were put, from every handle': /the blob 'every'|the blob 'not-utf8'/ },
     within: ['keeping', 'restarts'],
