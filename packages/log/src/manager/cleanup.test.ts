@@ -241,6 +241,30 @@ describe('what a reader gets of a cut (the guarantee G4)', () => {
     slow.close()
   })
 
+  test('one to whom nothing of what is taken back was shown is not told off', async () => {
+    const world = new World()
+    const writer = await world.writer()
+    const thrown = collect(await open(world, { onCut: 'throw' }))
+    const scoped = collect(await open(world, { onCut: 'throw', runId: 'r2', follow: true }))
+    const all = collect(await open(world, { onCut: 'throw', internal: true }))
+    await settled()
+    await writer.write(delta('secret'), { internal: true }).appended
+    await settled()
+    await writer.main.discard({ reason: 'retry' })
+    await world.manager.endStream(ID)
+    await writer.close()
+    await thrown.done
+    expect(thrown.items.map(lineOf)).toEqual(['run-started', 'checkpoint-created', 'finish', 'run-finished'])
+    expect(await failure(all.done)).toBe('truncated')
+    await world.manager.cleanupToStep(ID, 0, { runId: 'r1', nextRunId: 'r2' })
+    await world.writer('r2')
+    await world.manager.endStream(ID)
+    await scoped.done
+    expect(scoped.items.map(lineOf).slice(-3)).toEqual(['checkpoint-created', 'finish', 'run-finished'])
+    // One that comes back from after the secret was not shown it either.
+    expect((await read(world, { onCut: 'throw', after: 5, runId: 'r2' })).at(-1)).toBe('run-finished')
+  })
+
   test('a whole reader is given everything, as it was written', async () => {
     const world = new World()
     const { writer } = await watched(world)

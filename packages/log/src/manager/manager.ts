@@ -3,6 +3,7 @@ import {
   type Cursor,
   decodeCursor,
   type Entry,
+  encodeCursor,
   isRunRequested,
   type Json,
   type UnprovenCursor,
@@ -76,7 +77,10 @@ export interface ReadFrom extends Omit<ReaderOptions, 'after'> {
 }
 
 /** An entry as a reader shows it. */
-export type ReadEntry = Pick<Entry, 'sequence' | 'timestamp' | 'origin' | 'chunk' | 'blobs' | 'internal'>
+export interface ReadEntry extends Pick<Entry, 'sequence' | 'timestamp' | 'origin' | 'chunk' | 'blobs' | 'internal'> {
+  /** The place at this entry: what lies after it is read by `after`. */
+  readonly cursor: string
+}
 
 export interface StreamInfo extends Omit<LogHead, 'ticket'> {
   readonly streamId: string
@@ -163,13 +167,18 @@ export class StreamManager {
 
   /** Chunks from the start, to the end of the latest run; null where there is no such log. */
   async createReader(streamId: string, options: Omit<ReaderOptions, 'after'> = {}): Promise<Reading<Chunk> | null> {
-    if ((await this.#past.head(streamId)) === undefined) return null
-    return new Reading(this.#reader(streamId, options), ({ chunk }) => chunk)
+    const reader = this.#reader(streamId, options)
+    return (await reader.look()) ? new Reading(reader, ({ chunk }) => chunk) : null
   }
 
   /** Entries after a place, to the end of the latest run. */
-  async createResumableReader(streamId: string, options: ReadFrom = {}): Promise<Reading<ReadEntry>> {
-    return new Reading(this.#reader(streamId, options), entry => entry)
+  async createResumableReader(streamId: string, options: Omit<ReadFrom, 'merge'> = {}): Promise<Reading<ReadEntry>> {
+    // A merged entry has no place of its own to go on from.
+    const { after } = options
+    const reader = this.#reader(streamId, { ...options, merge: false })
+    await reader.look()
+    const start = typeof after === 'string' && after.includes('.') ? after : undefined
+    return new Reading(reader, (entry, place) => shown(entry, place as Cursor), start)
   }
 
   /** Whole batches after a place, for servers that pass them on. */
@@ -322,7 +331,8 @@ export class StreamManager {
     const place = after ?? fromSequence
     const from: Cursor | UnprovenCursor = place === undefined ? { sequence: 0 } : decodeCursor(place)
     const { store, timers, patienceMs } = this.#settings
-    const source = { store, timers, patienceMs, streamId, tail: () => this.#tail(streamId) }
+    const hasEnded = (runId: string, at: number) => this.#past.hasEnded(streamId, runId, at)
+    const source = { store, timers, patienceMs, streamId, tail: () => this.#tail(streamId), hasEnded }
     return new BatchReader(source, { ...rest, after: from })
   }
 
@@ -374,5 +384,15 @@ export class StreamManager {
 
   readonly #ask = <T>(ask: () => Promise<T>): Promise<T> => {
     return patiently(this.#settings.timers, this.#settings.patienceMs, ask)
+  }
+}
+
+/** An entry with its place, which is written out for who asks. */
+function shown(entry: Entry, place: Cursor): ReadEntry {
+  return {
+    ...entry,
+    get cursor() {
+      return encodeCursor(place)
+    },
   }
 }

@@ -107,6 +107,17 @@ export class PastReader {
     }
   }
 
+  /** Whether a run had ended at a place; false where no snapshot tells. */
+  async hasEnded(streamId: string, runId: string, at: number): Promise<boolean> {
+    try {
+      const { runs } = (await this.at(streamId, at)).fold.view()
+      return runs.some(run => run.runId === runId && run.status !== 'running' && run.status !== 'paused')
+    } catch (error) {
+      if (error instanceof LogError && error.code === 'truncated') return false
+      throw error
+    }
+  }
+
   /** Stores a snapshot of the log at a place, its head if none is named; tells where that is. */
   async keep(streamId: string, sequence?: number): Promise<string> {
     const { fold, ticket, cursor } = await this.at(streamId, sequence)

@@ -36,7 +36,7 @@ describe('a reader', () => {
     expect(items).toHaveLength(9)
   })
 
-  test('yields a sequence, a chunk, an origin and a timestamp', async () => {
+  test('yields a sequence, a chunk, an origin, a timestamp and a cursor', async () => {
     const world = new World()
     await ended(world)
     const { value } = await (await open(world)).next()
@@ -45,7 +45,15 @@ describe('a reader', () => {
       timestamp: 1_000_000,
       origin: { runId: 'r1', lane: 'main', agentId: 'r1', agentType: 'assistant', step: 0 },
       chunk: { type: 'run-started', program: 'agent:assistant@1' },
+      cursor: expect.stringMatching(/^1\.[\w-]+\.[\w-]+$/),
     })
+  })
+
+  test('tells the status before it is read', async () => {
+    const world = new World()
+    await world.writer()
+    await world.manager.failStream(ID, 'boom')
+    expect([(await open(world)).status, (await world.manager.createReader(ID))?.status]).toEqual(['failed', 'failed'])
   })
 
   test('goes from replay into live, waits while the run is paused, and tells the status', async () => {

@@ -46,6 +46,8 @@ export interface ReaderSource {
   readonly streamId: string
   /** The tail of the log, for who joins it. */
   readonly tail: () => Tail
+  /** Whether a run had ended at a place, as far as the log can tell. */
+  readonly hasEnded: (runId: string, at: number) => Promise<boolean>
 }
 
 /** Reads a log batch by batch, from a place on. One `next` at a time. */
@@ -61,15 +63,18 @@ export class BatchReader {
   /** The head when this reader came: what lies up to there is caught up on. */
   #attachedAt: number | undefined
   #survival: Survival | undefined
+  /** What the latest piece was taken from, and how far somebody has asked for places in it. */
+  #batches: readonly TailBatch[] = []
+  #batch = 0
+  /** Nothing follows what was given. */
   #isOver = false
+  #isClosed = false
 
   constructor(source: ReaderSource, options: ReaderOptions) {
     this.#source = source
     this.#options = options
     this.#place = options.after ?? { sequence: 0 }
     this.#from = this.#place.sequence
-    options.signal?.addEventListener('abort', this.#abort, { once: true })
-    if (options.signal?.aborted) this.#abort()
   }
 
   /** The log's status, as far as this reader knows. */
@@ -82,9 +87,44 @@ export class BatchReader {
     return this.#known !== undefined && this.#place.sequence >= this.#known.head
   }
 
+  /** Whether its signal was aborted: nothing more is to be given. */
+  get isAborted(): boolean {
+    return this.#options.signal?.aborted ?? false
+  }
+
+  /** Whether an entry of a piece may stand for several. */
+  get isMerging(): boolean {
+    return this.#options.merge ?? false
+  }
+
+  /** The place at an entry of the latest piece; asked for in order. */
+  placeAt(sequence: number): Cursor {
+    while ((this.#batches[this.#batch] as TailBatch).last < sequence) this.#batch++
+    const { mark } = this.#batches[this.#batch] as TailBatch
+    return { sequence, incarnation: this.#place.incarnation as string, epoch: mark }
+  }
+
+  /** Learns how the log is before anything is read; whether there is one. */
+  async look(): Promise<boolean> {
+    const { store, streamId } = this.#source
+    this.#listen()
+    try {
+      const page = await this.#ask(() => store.read(streamId, { sequence: 0 }, { batches: 0, bytes: 0 }))
+      this.#known = page && knownOf(page)
+      return page !== undefined
+    } catch (error) {
+      // Who reads is told.
+      if (this.isAborted) return true
+      throw error
+    } finally {
+      this.#unlisten()
+    }
+  }
+
   /** The next piece; undefined at the end. Throws where the place cannot be proven, the log is out of reach, or the signal is aborted. */
   async next(): Promise<ReadBatch | undefined> {
     try {
+      if (!this.#isClosed) this.#options.signal?.throwIfAborted()
       while (!this.#isOver) {
         this.#gone.signal.throwIfAborted()
         const tail = this.#join()
@@ -105,7 +145,8 @@ export class BatchReader {
   /** Leaves; a `next` that waits ends. */
   close(): void {
     this.#isOver = true
-    this.#options.signal?.removeEventListener('abort', this.#abort)
+    this.#isClosed = true
+    this.#unlisten()
     this.#gone.abort(CLOSED)
     this.#leave?.()
   }
@@ -115,8 +156,18 @@ export class BatchReader {
     if (this.#tail === undefined) {
       this.#tail = this.#source.tail()
       this.#leave = this.#tail.join()
+      this.#listen()
     }
     return this.#tail
+  }
+
+  #listen(): void {
+    this.#options.signal?.addEventListener('abort', this.#abort, { once: true })
+    if (this.isAborted) this.#abort()
+  }
+
+  #unlisten(): void {
+    this.#options.signal?.removeEventListener('abort', this.#abort)
   }
 
   readonly #abort = (): void => this.#gone.abort(this.#options.signal?.reason)
@@ -161,6 +212,8 @@ export class BatchReader {
     if (last === undefined) return undefined
     const after = this.#place.sequence
     const taken: Entry[] = []
+    this.#batches = batches
+    this.#batch = 0
     for (const batch of batches) {
       for (const entry of batch.entries) {
         if (entry.sequence <= after) continue
@@ -182,15 +235,21 @@ export class BatchReader {
 
   /** Decides whether this reader is to see an entry. */
   #admit(entry: Entry, taken: Entry[]): void {
-    const { runId, internal } = this.#options
+    const { runId } = this.#options
     const { sequence, chunk, origin } = entry
     const isPast = sequence <= (this.#attachedAt as number)
     if (runId !== undefined && origin.runId === runId && chunk.type === 'run-finished') this.#isOver = true
     if (this.#survival && !this.#survives(this.#survival, entry, isPast, taken)) return
-    if (entry.internal && !internal) return
-    if (isPast && this.#from === 0 && isData(chunk) && chunk.transient) return
-    if (runId !== undefined && origin.runId !== runId) return
-    taken.push(entry)
+    if (this.#isFor(entry)) taken.push(entry)
+  }
+
+  /** Whether an entry is for this reader, whatever became of it. */
+  readonly #isFor = ({ sequence, origin, chunk, internal }: Entry): boolean => {
+    const { runId } = this.#options
+    if (internal && !this.#options.internal) return false
+    if (runId !== undefined && origin.runId !== runId) return false
+    const isPast = sequence <= (this.#attachedAt as number)
+    return !(isPast && this.#from === 0 && isData(chunk) && chunk.transient)
   }
 
   /** Whether an entry was left by all discards and rewinds that concern this reader. */
@@ -200,9 +259,9 @@ export class BatchReader {
     if (cut === undefined || cut.from === cut.at) return !isPast || !survival.isTaken(entry)
     const throws = this.#options.onCut === 'throw'
     // What it had read: what lay before it when it came, or what it was given since.
-    const hadRead = cut.from <= (isPast ? this.#from : this.#place.sequence)
-    if (hadRead && throws) throw new StreamTruncatedError(cut.step, cut.at)
-    if (hadRead || (!isPast && !throws)) return true
+    const read = isPast ? this.#from : this.#place.sequence
+    if (throws && cut.seen !== undefined && cut.seen <= read) throw new StreamTruncatedError(cut.step, cut.at)
+    if (!throws && (!isPast || cut.from <= read)) return true
     // It was given nothing of it yet, and is not now.
     const left = taken.filter(other => other.sequence < cut.from || !survival.isTaken(other))
     taken.splice(0, taken.length, ...left)
@@ -214,9 +273,10 @@ export class BatchReader {
     const { whole, onCut, runId } = this.#options
     const { incarnation, ticket } = this.#known as Known
     const { cuts, run } = ticket
-    const survival = whole || (onCut !== 'throw' && cuts === 0) ? undefined : new Survival()
-    const mayBeOver = runId !== undefined && run?.runId !== runId && this.#from > floor
-    if (survival === undefined && !mayBeOver) return
+    const survival = whole || (onCut !== 'throw' && cuts === 0) ? undefined : new Survival(this.#isFor)
+    const mayBeOver = runId !== undefined && run?.runId !== runId && this.#from >= floor
+    if (mayBeOver && floor > 0 && (await this.#ask(() => this.#source.hasEnded(runId, floor)))) this.#isOver = true
+    if (this.#isOver || (survival === undefined && !mayBeOver)) return
     const { store, streamId } = this.#source
     const end = survival ? (this.#attachedAt as number) : this.#from
     for (let at = floor; at < end; ) {

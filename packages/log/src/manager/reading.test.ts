@@ -1,7 +1,61 @@
+import { getEventListeners } from 'node:events'
+import type { Chunk } from '@millrace/protocol'
 import { describe, expect, test } from 'vitest'
 import { settled } from './clock.fixture.ts'
-import { collect, open } from './reading.fixture.ts'
-import { failure, ID, World } from './world.fixture.ts'
+import { collect, ended, open, read } from './reading.fixture.ts'
+import type { Reading } from './reading.ts'
+import { approve, ask, delta, failure, ID, World } from './world.fixture.ts'
+
+describe('law 2: a cursor', () => {
+  test('of every entry, and of the reading, proves the place from which all that follows comes once', async () => {
+    const world = new World()
+    const writer = await world.writer()
+    await writer.write(delta('a')).appended
+    await writer.commit([ask('a')])
+    await world.manager.append(ID, 'ada', approve('a'))
+    await world.manager.endStream(ID)
+    const log = await world.lines()
+    const reading = await open(world)
+    expect(reading.cursor).toBeUndefined()
+    let given = 0
+    for await (const entry of reading) {
+      expect(entry.cursor).toBe(reading.cursor)
+      expect(await read(world, { after: entry.cursor })).toEqual(log.slice(++given))
+    }
+    expect(given).toBe(log.length)
+    const last = reading.cursor as string
+    expect((await open(world, { after: last })).cursor).toBe(last)
+  })
+
+  test('of what was merged is one that is after all of it', async () => {
+    const world = new World()
+    const writer = await world.writer()
+    for (const word of 'abc') {
+      writer.write(delta(word))
+      writer.lane({ lane: 'x' }).write(delta(word, '2'))
+      await writer.flush()
+    }
+    const reading = (await world.manager.createReader(ID, { merge: true })) as Reading<Chunk>
+    const cursors: (number | undefined)[] = []
+    for (let i = 0; i < 4; i++) {
+      await reading.next()
+      cursors.push(reading.cursor && Number.parseInt(reading.cursor, 10))
+    }
+    await reading.return()
+    expect(cursors).toEqual([undefined, undefined, undefined, 8])
+  })
+
+  test('comes with what is not merged, whatever is asked for', async () => {
+    const world = new World()
+    const writer = await world.writer()
+    for (const word of 'abc') {
+      writer.write(delta(word))
+      await writer.flush()
+    }
+    await world.manager.endStream(ID)
+    expect(await read(world, { merge: true } as object)).toEqual(await world.lines())
+  })
+})
 
 describe('leaving a reader lets everything go', () => {
   const watched = async () => {
@@ -65,6 +119,32 @@ describe('leaving a reader lets everything go', () => {
       expect(world.tap.watches, when).toBe(0)
       expect(await reading.next(), when).toEqual({ done: true, value: undefined })
     }
+  })
+
+  test('by its signal, and what it had read ahead is not given', async () => {
+    for (const runId of [undefined, 'r1']) {
+      const world = new World()
+      await ended(world)
+      const abort = new AbortController()
+      const reason = new Error('enough')
+      const reading = await open(world, { signal: abort.signal, ...(runId && { runId }) })
+      await reading.next()
+      abort.abort(reason)
+      await expect(reading.next()).rejects.toBe(reason)
+      expect(await reading.next()).toEqual({ done: true, value: undefined })
+      expect(world.tap.watches).toBe(0)
+    }
+  })
+
+  test('and one that nobody reads holds nothing', async () => {
+    const { world } = await watched()
+    const { signal } = new AbortController()
+    for (let i = 0; i < 20; i++) {
+      await open(world, { signal })
+      await world.manager.createReader(ID, { signal })
+      world.manager.readBatches(ID, { signal })
+    }
+    expect([getEventListeners(signal, 'abort').length, world.tap.watches]).toEqual([0, 0])
   })
 
   test('by its end, and by an error', async () => {

@@ -73,6 +73,17 @@ describe('a reader sees', () => {
     }
   })
 
+  test('the end of one run that was trimmed, which its snapshot tells', async () => {
+    const world = new World()
+    await ended(world, 'r1')
+    await ended(world, 'r2')
+    await ended(world, 'r3')
+    const floor = await world.manager.trimStream(ID, { maxEntries: 3 })
+    expect(floor).toBe(24)
+    for (const runId of ['r1', 'r2']) expect(await read(world, { runId, after: floor })).toEqual([])
+    expect(await read(world, { runId: 'r3', after: floor })).toHaveLength(3)
+  })
+
   test('a long answer in a few entries, if it asks to catch up like that, which fold to the same view', async () => {
     const world = new World()
     const writer = await world.writer()

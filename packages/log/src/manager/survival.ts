@@ -13,6 +13,8 @@ export interface Cut {
   readonly from: number
   /** The last step that it left whole. */
   readonly step: number
+  /** The first of what it took back that is for whoever asks; none where nothing was. */
+  readonly seen: number | undefined
 }
 
 interface OpenDraft {
@@ -20,7 +22,17 @@ interface OpenDraft {
   readonly words: Range[]
 }
 
+/** What no cut takes from anybody by itself: what people asked for, and how a run ended, which goes with the run's start. */
+const STAYS = new Set(['run-requested', 'stop-requested', 'run-finished', 'error'])
+
 const nameOf = ({ runId, lane, agentId }: WriterOrigin): string => JSON.stringify([runId, lane, agentId])
+
+/** Adds a sequence to ranges that lie before it. */
+function extend(ranges: Range[], sequence: number): void {
+  const last = ranges.at(-1)
+  if (last?.[1] === sequence - 1) last[1] = sequence
+  else ranges.push([sequence, sequence])
+}
 
 export class Survival {
   readonly #drafts = new Map<string, OpenDraft>()
@@ -31,10 +43,19 @@ export class Survival {
   readonly #starts = new Map<string, number>()
   /** The root agents' checkpoints, so that a rewind can say which step it goes back to. */
   readonly #steps: { readonly at: number; readonly step: number }[] = []
+  readonly #isFor: (entry: Entry) => boolean
+  /** What is for whoever asks, and can be taken back. */
+  readonly #seen: Range[] = []
+
+  /** Of what is for somebody; of everything if nothing is said. */
+  constructor(isFor: (entry: Entry) => boolean = () => true) {
+    this.#isFor = isFor
+  }
 
   /** Takes an entry into account. */
   add(entry: Entry): void {
     const { origin, chunk, sequence } = entry
+    if (!STAYS.has(chunk.type) && this.#isFor(entry)) extend(this.#seen, sequence)
     if (isGuest(origin)) return
     if (isWord(chunk)) {
       this.#word(origin, sequence)
@@ -60,7 +81,9 @@ export class Survival {
       case 'rewind': {
         const { toSequence } = chunk
         if (toSequence >= sequence) break
-        this.#cuts.set(sequence, { at: sequence, from: toSequence + 1, step: this.#stepAt(toSequence) })
+        const from = toSequence + 1
+        const seen = this.#firstSeen([[from, sequence - 1]])
+        this.#cuts.set(sequence, { at: sequence, from, step: this.#stepAt(toSequence), seen })
         this.#rewound.push([toSequence + 1, sequence])
         break
       }
@@ -78,9 +101,19 @@ export class Survival {
     const name = nameOf(origin)
     const draft = this.#drafts.get(name) ?? { origin, words: [] }
     this.#drafts.set(name, draft)
-    const last = draft.words.at(-1)
-    if (last?.[1] === sequence - 1) last[1] = sequence
-    else draft.words.push([sequence, sequence])
+    extend(draft.words, sequence)
+  }
+
+  /** The first entry of some ranges that is for whoever asks and was there until now. */
+  #firstSeen(ranges: readonly Range[]): number | undefined {
+    for (const [from, to] of ranges) {
+      for (const [first, last] of this.#seen) {
+        for (let at = Math.max(from, first); at <= Math.min(to, last); at++) {
+          if (!this.#words.has(at) && !this.#isRewound(at)) return at
+        }
+      }
+    }
+    return undefined
   }
 
   #seal(isOf: (origin: WriterOrigin) => boolean): void {
@@ -91,11 +124,13 @@ export class Survival {
     const name = nameOf(origin)
     const draft = this.#drafts.get(name)
     const words = draft?.words ?? []
+    const seen = this.#firstSeen(words)
     this.#drafts.delete(name)
     for (const [first, last] of words)
       for (let sequence = first; sequence <= last; sequence++) this.#words.add(sequence)
     // A discard of nothing takes nothing from anybody.
-    this.#cuts.set(at, { at, from: words[0]?.[0] ?? at, step: Math.max(0, (draft?.origin ?? origin).step - 1) })
+    const step = Math.max(0, (draft?.origin ?? origin).step - 1)
+    this.#cuts.set(at, { at, from: words[0]?.[0] ?? at, step, seen })
   }
 
   /** A run's open drafts: who wrote their first word, and where. */

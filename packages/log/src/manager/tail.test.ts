@@ -16,8 +16,9 @@ describe('law 2: no wake-up is missed', () => {
     const other = collect(await open(world))
     await settled()
     // It finds nothing after its place, and before it is told so there is something.
+    const reading = await open(world, { after: 2 })
     const held = world.tap.hold('read', 'after')
-    const late = collect(await open(world, { after: 2 }))
+    const late = collect(reading)
     await held.arrived
     await writer.write(delta('a')).appended
     await settled()
@@ -33,8 +34,9 @@ describe('law 2: no wake-up is missed', () => {
     const waiting = gone.next()
     await settled()
     await world.manager.createStream(ID)
+    const reading = await open(world)
     const held = world.tap.hold('read', 'after')
-    const late = collect(await open(world))
+    const late = collect(reading)
     await held.arrived
     // The other one is told, and leaves before it has looked.
     const never = world.tap.hold('read')
