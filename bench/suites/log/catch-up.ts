@@ -4,7 +4,7 @@ const READERS = [1, 10, 100]
 
 /** How an answer came into the log: as fast as it could be said, or as a model of some speed says it, which decides how many tokens an append has. */
 const SPEEDS = [
-  { name: 'said at once', size: 2_000 },
+  { name: 'said at once', size: 1_000 },
   { name: '8 tokens an append', size: 8 },
   { name: 'a token an append', size: 1 },
 ]
@@ -54,7 +54,7 @@ export function catchUpBenchmark(quick: boolean, rounds: number): Benchmark {
     notes: [
       'resumable-stream sends what was said as one string, from the memory of its producer, and nothing after the end (null); ours reads entries from the log and merges them',
       "tokens: the bare text, which no chat can do with; events: a 'data:' line a token, as its own pages have it, of which it cannot send a hundred readers theirs within the second that they wait; who is not let in comes again",
-      'ours, said at once: both are told the tokens as fast as they are taken, so that a writer merges some two thousand an append; 8 are what 500 tokens a second bring in 16 ms, a token an append is a model of fewer than 60',
+      'ours, said at once: both are told the tokens as fast as they are taken, so that a writer merges about a thousand an append; 8 are what 500 tokens a second bring in 16 ms, a token an append is a model of fewer than 60',
       ...(quick ? ['quick: a shorter answer, fewer readers, no slow model'] : []),
     ],
   }
