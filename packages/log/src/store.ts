@@ -183,6 +183,7 @@ export interface LogStore {
   /**
    * Calls `wake` after whatever changes what a read shows (an append, a claim or release, a trim, a fork into it, a removal, a restoration), by whatever process, until
    * stopped: an edge trigger that may be spurious or late by a second, never missed. What happened before the call of `watch` may not wake; `wake` does not throw.
+   * `close` wakes for the last time, when every call of the handle is `closed` already: who waits reads, and is told.
    */
   watch(streamId: string, wake: () => void): () => void
 
@@ -227,6 +228,6 @@ export interface LogStore {
   remove(streamId: string, ifVersion?: string): Promise<boolean>
   /** After a backup was put back: gives every log a new incarnation, and ends all leases and epochs. Tells how many logs there are. */
   restored(): Promise<number>
-  /** Lets go of all that this handle holds; nothing of the logs. */
+  /** Lets go of all that this handle holds, nothing of the logs; who watches through it is woken once, and never again. */
   close(): Promise<void>
 }

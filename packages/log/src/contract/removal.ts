@@ -1,5 +1,5 @@
 import type { Fork, LogStore, Page } from '../store.ts'
-import { holds, rejects, same, told } from './assert.ts'
+import { codeOf, holds, rejects, same, told } from './assert.ts'
 import { type Case, define } from './case.ts'
 import { LONG, type Trial } from './trial.ts'
 import { batch, guest, move } from './writer.ts'
@@ -202,6 +202,22 @@ export const removal: readonly Case[] = [
     same(await store.create(trial.id('new'), null), true, 'what a closed handle was asked to create')
     same(told(await writer.append(batch('d'))), 'appended 4..4', 'an append by another handle')
   }),
+
+  define(
+    'interface',
+    'close: wakes who watches through the handle, who is then told that it is closed',
+    async trial => {
+      const [store, other] = (await trial.opened(2)) as [LogStore, LogStore]
+      const ids = [await trial.log(store), trial.id('absent')]
+      const told = new Set<number>()
+      for (const [i, streamId] of [...ids, ...ids].entries()) {
+        const look = () => other.read(streamId, { sequence: 0 }, { batches: 0, bytes: 1 })
+        other.watch(streamId, () => void look().catch(error => codeOf(error) === 'closed' && told.add(i)))
+      }
+      await trial.close(other)
+      await trial.until('each of 4 watchers was told that its handle is closed', async () => told.size === 4)
+    },
+  ),
 
   define('interface', 'close: ends the watches of the handle and those of no other', async trial => {
     const [store, other] = (await trial.opened(2)) as [LogStore, LogStore]

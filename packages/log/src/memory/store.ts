@@ -53,7 +53,7 @@ export const memoryStore = (options?: MemoryOptions, memory = new Memory(options
 class MemoryStore implements LogStore {
   readonly maxBatchBytes = MAX_BATCH_BYTES
   readonly #memory: Memory
-  readonly #stops = new Set<() => void>()
+  readonly #watches = new Map<() => void, () => void>()
   #closed = false
 
   constructor(memory: Memory) {
@@ -108,10 +108,10 @@ class MemoryStore implements LogStore {
     const all = watchers.get(streamId) ?? new Set()
     watchers.set(streamId, all.add(own))
     const stop = () => {
-      this.#stops.delete(stop)
+      this.#watches.delete(stop)
       if (all.delete(own) && all.size === 0 && watchers.get(streamId) === all) watchers.delete(streamId)
     }
-    this.#stops.add(stop)
+    this.#watches.set(stop, own)
     return stop
   }
 
@@ -269,7 +269,10 @@ class MemoryStore implements LogStore {
 
   async close(): Promise<void> {
     this.#closed = true
-    for (const stop of this.#stops) stop()
+    for (const [stop, wake] of [...this.#watches]) {
+      stop()
+      wake()
+    }
   }
 }
 

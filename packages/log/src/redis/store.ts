@@ -224,8 +224,9 @@ export class RedisStore implements LogStore {
   async close(): Promise<void> {
     this.#closed = true
     this.#plain.flush()
+    const silent = this.#watchers.close()
     while (this.#underWay.size > 0) await Promise.allSettled(this.#underWay)
-    await Promise.all([this.#watchers.close(), this.#connection.close()])
+    await Promise.all([silent, this.#connection.close()])
   }
 
   /** Runs a script on a log's record and head. */

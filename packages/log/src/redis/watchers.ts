@@ -44,11 +44,13 @@ export class Watchers {
     return () => this.#stop(channel, own)
   }
 
-  /** Lets the connection go; nobody is woken any more. */
+  /** Wakes everybody for the last time, and lets the connection go. */
   async close(): Promise<void> {
+    const all = [...this.#watchers.values()]
     this.#watchers.clear()
     this.#closing.abort()
     this.#end()
+    for (const watchers of all) this.#wake([...watchers])
     await this.#listening
   }
 

@@ -186,8 +186,9 @@ class SqliteStore implements LogStore {
   }
 
   async close(): Promise<void> {
+    const closed = this.#runner.close()
     this.#watchers.close()
-    await this.#runner.close()
+    await closed
   }
 
   #isHeavy(streamId: string): boolean {

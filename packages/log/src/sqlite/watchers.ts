@@ -72,8 +72,15 @@ export class Watchers {
     for (const streamId of [...this.#streams.keys()]) this.changed(streamId)
   }
 
+  /** Wakes everyone for the last time. */
   close(): void {
+    const all = [...this.#streams.values()]
     this.#streams.clear()
+    this.#rest()
+    for (const watched of all) wakeAll(watched)
+  }
+
+  #rest(): void {
     clearInterval(this.#timer)
     this.#timer = undefined
   }
@@ -82,7 +89,7 @@ export class Watchers {
     watched.wakes.delete(own)
     if (watched.wakes.size > 0 || this.#streams.get(streamId) !== watched) return
     this.#streams.delete(streamId)
-    if (this.#streams.size === 0) this.close()
+    if (this.#streams.size === 0) this.#rest()
   }
 
   async #poll(): Promise<void> {

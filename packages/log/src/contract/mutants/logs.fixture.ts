@@ -159,6 +159,46 @@ export const logs: readonly Mutant[] = [
     handle: () => () => ({ close: async () => {} }),
   },
   {
+    fault: 'a handle that is closed leaves who waits for it waiting',
+    caught: {
+      'close: wakes who watches through the handle, who is then told that it is closed':
+        /waited 250 ms in vain until each/,
+    },
+    within: ['removal'],
+    handle: () => store => {
+      let isClosed = false
+      return {
+        watch: (id, wake) => store.watch(id, () => isClosed || wake()),
+        close: async () => {
+          isClosed = true
+          await store.close()
+        },
+      }
+    },
+  },
+  {
+    fault: 'a handle wakes before it is closed',
+    caught: {
+      'close: wakes who watches through the handle, who is then told that it is closed':
+        /waited 250 ms in vain until each/,
+    },
+    within: ['removal'],
+    handle: () => store => {
+      const wakes = new Set<() => void>()
+      return {
+        watch: (id, wake) => {
+          wakes.add(wake)
+          return store.watch(id, () => wakes.has(wake) && wake())
+        },
+        close: async () => {
+          for (const wake of wakes) wake()
+          wakes.clear()
+          await store.close()
+        },
+      }
+    },
+  },
+  {
     fault: "spaces around a ticket's text go",
     caught: { "a ticket's text comes back as it was, whatever text it is": /the text of the ticket/ },
     within: ['texts'],
