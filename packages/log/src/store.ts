@@ -181,7 +181,7 @@ export interface LogStore {
   /** The sequences that an accepted guest's append got. */
   find(streamId: string, key: string): Promise<{ readonly first: number; readonly last: number } | undefined>
   /**
-   * Calls `wake` after whatever changes what a read shows (an append, a claim or release, a trim, a fork into it, a removal, a restoration), by whatever process, until
+   * Calls `wake` after whatever changes what a read shows (an append, also a regressed one, a claim or release, a trim, a fork into it, a removal, a restoration), by whatever process, until
    * stopped: an edge trigger that may be spurious or late by a second, never missed. What happened before the call of `watch` may not wake; `wake` does not throw.
    * `close` wakes for the last time, when every call of the handle is `closed` already: who waits reads, and is told.
    */

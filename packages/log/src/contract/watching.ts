@@ -69,6 +69,19 @@ export const watching: readonly Case[] = [
     { alone: true },
   ),
 
+  define(2, 'watch: an append that finds the log regressed wakes, from any handle', async trial => {
+    const [store, other] = (await trial.opened(2)) as [LogStore, LogStore]
+    for (const [i, by] of [store, other].entries()) {
+      const streamId = await trial.log(store, `log-${i}`)
+      const writer = await trial.writer(by, streamId)
+      const { incarnation } = writer.lastAcked
+      const follower = trial.follow(store, streamId)
+      writer.lastAcked = { ...writer.lastAcked, sequence: 7 }
+      same((await writer.append(batch('a'))).outcome, 'regressed', 'an append after an entry that is not there')
+      await follower.sees('the new incarnation', page => page?.incarnation !== incarnation)
+    }
+  }),
+
   define(2, 'watch: goes on over the making of the log and over its removal', async trial => {
     const [store, other] = (await trial.opened(2)) as [LogStore, LogStore]
     const streamId = trial.id()

@@ -78,7 +78,7 @@ class MemoryStore implements LogStore {
     return this.#call(memory => {
       const log = memory.logs.get(streamId)
       const result = appendTo(log, batch, by, ticket, memory.clock(), this.maxBatchBytes)
-      if (result.outcome === 'appended') memory.wake(streamId)
+      if (result.outcome === 'appended' || result.outcome === 'regressed') memory.wake(streamId)
       return result
     })
   }

@@ -1,5 +1,5 @@
 import type { Page } from '../../store.ts'
-import type { Mutant } from './mutant.fixture.ts'
+import { appendFault, type Mutant } from './mutant.fixture.ts'
 
 const MOVES = 'watch: a claim, a trim and a removal wake, from any handle'
 
@@ -145,6 +145,22 @@ export const readers: readonly Mutant[] = [
         for (const [id, wakes] of watchers) memory.watchers.set(id, wakes)
         return count
       },
+    }),
+  },
+  {
+    fault: 'a regression does not wake',
+    caught: {
+      'watch: an append that finds the log regressed wakes, from any handle': /no wake-up showed the new incarnation/,
+    },
+    within: ['watching'],
+    handle: appendFault(async ({ log, streamId, go }, memory) => {
+      const { incarnation } = log
+      const watchers = memory.watchers.get(streamId)
+      memory.watchers.delete(streamId)
+      const result = go()
+      if (watchers) memory.watchers.set(streamId, watchers)
+      if (log.incarnation === incarnation) memory.wake(streamId)
+      return result
     }),
   },
   {

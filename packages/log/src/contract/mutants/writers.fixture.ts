@@ -29,7 +29,7 @@ export const writers: readonly Mutant[] = [
         /expected "regressed", saw "(appended|moved|too-large)/,
       'a log that does not hold the last acknowledged entry has regressed': /expected "regressed", saw "appended/,
     },
-    within: ['outcomes', 'regress'],
+    within: ['outcomes', 'regress', 'watching'],
     handle: appendFault(({ log: { head, mark, incarnation }, by, go }) =>
       go('epoch' in by ? { by: { ...by, lastAcked: { sequence: head, incarnation, epoch: mark } } } : {}),
     ),
