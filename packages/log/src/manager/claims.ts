@@ -8,8 +8,14 @@ import type { PastReader } from './past.ts'
 import { rootOf } from './root.ts'
 import { type Preamble, Writer, type WriterSettings } from './writer.ts'
 
-/** Decides what the first batch begins with, on what was read after the claim. */
-export type Begin = (ticket: Ticket, cursor: Cursor) => Preamble | Promise<Preamble>
+/** What a writer says, and what its first batch begins with. */
+export interface Beginning {
+  readonly origin: WriterOrigin
+  readonly preamble: Preamble
+}
+
+/** Decides how a writer begins, on what was read after the claim. */
+export type Begin = (ticket: Ticket, cursor: Cursor) => Beginning | Promise<Beginning>
 
 export class Claims {
   readonly #settings: WriterSettings
@@ -17,6 +23,9 @@ export class Claims {
   readonly #owner: string
   readonly #ask: <T>(ask: () => Promise<T>) => Promise<T>
   readonly #writers = new Map<string, Writer>()
+  /** The claims under way. */
+  readonly #claiming = new Set<Promise<unknown>>()
+  #isClosed = false
 
   constructor(
     settings: WriterSettings,
@@ -30,8 +39,20 @@ export class Claims {
     this.#ask = ask
   }
 
+  /** This process's writer of a log, if it has one. */
+  own(streamId: string): Writer | undefined {
+    return this.#writers.get(streamId)
+  }
+
   /** Claims first, reads after the claim, then decides (law 4). */
-  async claim(streamId: string, origin: WriterOrigin, takeover: boolean, begin: Begin): Promise<Writer> {
+  async claim(streamId: string, takeover: boolean, begin: Begin): Promise<Writer> {
+    const claim = this.#claim(streamId, takeover, begin)
+    this.#claiming.add(claim)
+    return claim.finally(() => this.#claiming.delete(claim))
+  }
+
+  async #claim(streamId: string, takeover: boolean, begin: Begin): Promise<Writer> {
+    this.#mustBeOpen()
     const { store, timers, leaseMs } = this.#settings
     const askedAt = timers.now()
     // A name for this claim alone: one whose answer was lost on the way is not taken for somebody else's.
@@ -55,7 +76,8 @@ export class Claims {
       const cursor = { sequence: page.head, incarnation: page.incarnation, epoch: page.mark }
       const ticket = ticketOf(page.ticket)
       const claimed = { streamId, epoch, cursor, ticket, version: page.version, askedAt }
-      const preamble = await begin(ticket, cursor)
+      const { origin, preamble } = await begin(ticket, cursor)
+      this.#mustBeOpen()
       const writer = new Writer(claimed, origin, this.#settings, preamble, gone => {
         if (this.#writers.get(streamId) === gone) this.#writers.delete(streamId)
       })
@@ -69,15 +91,18 @@ export class Claims {
 
   /** Works with this process's writer of a log, or with a claim for just this. */
   async with<T>(streamId: string, work: (writer: Writer) => Promise<T>): Promise<T> {
-    const own = this.#writers.get(streamId)
+    const own = this.own(streamId)
     if (own) return work(own)
-    const page = await this.#past.head(streamId)
-    if (page === undefined) throw new LogError('absent', `there is no log ${streamId}`)
-    const origin = rootOf(ticketOf(page.ticket).run)
-    const writer = await this.claim(streamId, origin, false, () => now => {
-      // Who let the log go is not superseded.
-      const isOrphan = page.lease !== null && now.run !== null && !now.run.paused
-      return isOrphan ? [{ origin, chunk: { type: 'executor-superseded' } }] : []
+    const before = await this.#past.head(streamId)
+    if (before === undefined) throw new LogError('absent', `there is no log ${streamId}`)
+    const writer = await this.claim(streamId, false, ticket => {
+      const origin = rootOf(ticket.run)
+      const preamble: Preamble = ({ run }) => {
+        // Who let the log go is not superseded.
+        const isOrphan = before.lease !== null && run !== null && !run.paused
+        return isOrphan ? [{ origin, chunk: { type: 'executor-superseded' } }] : []
+      }
+      return { origin, preamble }
     })
     try {
       return await work(writer)
@@ -86,8 +111,14 @@ export class Claims {
     }
   }
 
-  /** Closes all writers. */
+  /** Closes all writers, and claims no more. */
   async close(): Promise<void> {
+    this.#isClosed = true
+    await Promise.allSettled(this.#claiming)
     await Promise.allSettled([...this.#writers.values()].map(writer => writer.close()))
+  }
+
+  #mustBeOpen(): void {
+    if (this.#isClosed) throw new LogError('closed', 'the manager was closed: make another one')
   }
 }

@@ -119,10 +119,34 @@ describe('endStream', () => {
     await world.writer()
     expect(await world.manager.endStream(ID, 'x'.repeat(10_000))).toBe('completed')
     expect((await world.lines()).slice(2)).toEqual([
-      'error the output of 10029 bytes was left out',
+      'error the output of 10125 bytes was left out',
       'finish',
       'run-finished',
     ])
+  })
+
+  test('keeps an output that just fits', async () => {
+    const world = new World({ maxEntryBytes: 4096 })
+    const { origin } = (await world.writer()).main
+    const room = 4096 - Buffer.byteLength(JSON.stringify({ origin, chunk: { type: 'output', output: '' } }))
+    await world.manager.endStream(ID, 'x'.repeat(room))
+    expect((await world.lines()).slice(2)).toEqual(['output', 'finish', 'run-finished'])
+  })
+
+  test('law 7: a run of which nothing was said yet begins and ends in one batch', async () => {
+    for (const end of ['endStream', 'failStream'] as const) {
+      const world = new World()
+      await world.manager.createStream(ID)
+      await world.manager.append(ID, 'ada', request('r1'))
+      await world.manager.createWriter(ID, { runId: 'r1', agentType: 'assistant' })
+      world.tap.reset()
+      await world.manager[end](ID, 'x')
+      expect(world.tap.count('append')).toBe(1)
+      const said = end === 'endStream' ? 'output' : 'error x'
+      expect((await world.lines()).slice(1)).toEqual(['run-started', said, 'finish', 'run-finished'])
+      expect(await world.manager.due(['agent:assistant@1'])).toEqual([])
+      expect(await failure(world.manager[end](ID, 'x'))).toBe('refused')
+    }
   })
 
   test('an output that is no JSON is refused typed, and the run can still be ended', async () => {
@@ -153,6 +177,16 @@ describe('failStream', () => {
     await writer.close()
     await world.process().failStream(ID, 'the worker is gone')
     expect((await world.lines()).slice(2)).toEqual(['error the worker is gone', 'finish', 'run-finished'])
+  })
+
+  test('takes of an error what is known, and asks for a message', async () => {
+    const world = new World()
+    await world.writer()
+    const wrong = [undefined, null, {}, { message: 5 }, 7] as unknown[]
+    for (const error of wrong) expect(await failure(world.manager.failStream(ID, error as string))).toBe('invalid')
+    const error = Object.assign(new Error('boom'), { code: 7, retryable: true, body: 'y'.repeat(2_000_000), big: 1n })
+    await world.manager.failStream(ID, error as unknown as { message: string })
+    expect((await world.log())[2]?.chunk).toEqual({ type: 'error', message: 'boom', retryable: true })
   })
 
   test('law 6: is never refused, however much went wrong', async () => {
@@ -213,7 +247,7 @@ describe('pauseStream and resumeStream', () => {
     expect(await other.getInfo(ID)).toMatchObject({ lease: null, status: 'active' })
   })
 
-  test('law 5: a pause that is decided while an answer comes knows of it', async () => {
+  test('law 5: a pause does not sleep through an answer', async () => {
     const world = new World()
     const writer = await world.writer()
     await writer.commit([
@@ -224,8 +258,22 @@ describe('pauseStream and resumeStream', () => {
     await held.arrived
     await world.manager.append(ID, 'ada', output('c1'))
     held.open()
-    expect(await paused).toBe(true)
+    expect(await paused).toBe(false)
+    expect((await world.lines()).at(-1)).toBe('ada: tool-output-available c1')
+    expect(writer.ticket).toMatchObject({ run: { paused: false }, ready: true, pendings: [] })
+    // Who has seen the answer and pauses nevertheless does so by hand.
+    expect(await world.manager.pauseStream(ID)).toBe(true)
     expect((await world.log()).at(-1)?.chunk).toMatchObject({ type: 'run-paused', awaits: [] })
+  })
+
+  test('law 5: nor one that came before it, of which the writer has not heard', async () => {
+    const world = new World()
+    const writer = await world.writer()
+    await writer.commit([ask('a'), ask('b')])
+    await world.manager.append(ID, 'ada', approve('a'))
+    expect(await world.manager.pauseStream(ID)).toBe(false)
+    expect(await world.manager.pauseStream(ID)).toBe(true)
+    expect((await world.log()).at(-1)?.chunk).toMatchObject({ type: 'run-paused', awaits: [{ id: 'b' }] })
   })
 
   test('are refused where no run is open', async () => {

@@ -126,6 +126,17 @@ describe('a log goes', () => {
     expect(await world.manager.getInfo(ID)).toBeNull()
   })
 
+  test('law 12: not under somebody who has claimed it', async () => {
+    const world = new World()
+    const writer = await world.manager.createWriter(ID, { runId: 'r1', agentType: 'assistant' })
+    expect(await world.manager.expireStream(ID, 0)).toBe(false)
+    await writer.commit([delta('a')])
+    await world.manager.endStream(ID)
+    expect(await world.manager.expireStream(ID, 0)).toBe(false)
+    await writer.close()
+    expect(await world.manager.expireStream(ID, 0)).toBe(true)
+  })
+
   test('law 12: not where something was asked for while it was looked at', async () => {
     const world = new World()
     await run(world, 'r1')

@@ -188,3 +188,43 @@ describe('a lease', () => {
     expect(world.memory.logs.get(ID)?.lease).toBeNull()
   })
 })
+
+describe('a manager that is closed', () => {
+  test('claims nothing any more', async () => {
+    const world = new World()
+    const writer = await world.writer()
+    await world.manager.close()
+    expect(writer.signal.aborted).toBe(true)
+    expect(await failure(world.manager.createWriter(ID, R1))).toBe('closed')
+    expect(await failure(world.manager.endStream(ID))).toBe('closed')
+    expect(await world.process().endStream(ID)).toBe('completed')
+  })
+
+  test('lets a claim go that was under way', async () => {
+    const world = new World()
+    await world.manager.createStream(ID)
+    const held = world.tap.hold('claim', 'after')
+    const claiming = failure(world.manager.createWriter(ID, R1))
+    await held.arrived
+    const closing = world.manager.close()
+    held.open()
+    expect(await claiming).toBe('closed')
+    await closing
+    expect(await world.manager.getInfo(ID)).toMatchObject({ lease: null })
+  })
+})
+
+test('law 4: who works with a log for a moment speaks for the run that it finds after its claim', async () => {
+  const world = new World()
+  const first = await world.writer('r1')
+  await world.manager.endStream(ID)
+  await first.close()
+  const held = world.tap.hold('claim')
+  const paused = world.process().pauseStream(ID)
+  await held.arrived
+  const second = await world.writer('r2')
+  await second.close()
+  held.open()
+  expect(await paused).toBe(true)
+  expect((await world.log()).at(-1)).toMatchObject({ origin: { runId: 'r2' }, chunk: { type: 'run-paused' } })
+})

@@ -13,7 +13,7 @@ import {
 import { LogError } from '../error.ts'
 import { randomName } from '../names.ts'
 import type { Accepted, LogHead, LogStore } from '../store.ts'
-import { type StreamStatus, statusOf, type Ticket, ticketOf } from '../ticket/ticket.ts'
+import { pendingKey, type StreamStatus, statusOf, type Ticket, ticketOf } from '../ticket/ticket.ts'
 import { patiently } from './appender.ts'
 import { resolve } from './blobs.ts'
 import { Claims } from './claims.ts'
@@ -22,6 +22,7 @@ import { isCut } from './cut.ts'
 import { endOf, endStatus, type Failure, failureOf } from './ending.ts'
 import { fork } from './fork.ts'
 import { appendAsGuest, type GuestOutcome, requestKey } from './guest.ts'
+import type { BatchLike } from './lane.ts'
 import { PastReader } from './past.ts'
 import { preambleOf } from './preamble.ts'
 import { BatchReader, type ReaderOptions } from './reader.ts'
@@ -140,7 +141,7 @@ export class StreamManager {
     const { runId, agentId = runId, agentType, program = `agent:${agentType}@1`, lane = 'main', step = 0 } = options
     const origin: WriterOrigin = { runId, lane, agentId, agentType, step }
     await this.createStream(streamId, options.principal)
-    return this.#claims.claim(streamId, origin, options.takeover ?? false, async (ticket, cursor) => {
+    return this.#claims.claim(streamId, options.takeover ?? false, async (ticket, cursor) => {
       const isOpen = ticket.run?.runId === runId
       const drafts = isOpen ? (await survivalOf(this.#past, streamId, cursor.sequence)).openDrafts(runId) : []
       const wasRequested = ticket.requests.some(request => request.runId === runId)
@@ -155,7 +156,7 @@ export class StreamManager {
         wasRequested,
         head: cursor.sequence,
       }
-      return preambleOf(message ? { ...beginning, message } : beginning)
+      return { origin, preamble: preambleOf(message ? { ...beginning, message } : beginning) }
     })
   }
 
@@ -189,27 +190,35 @@ export class StreamManager {
   /** Ends the open run as completed, or as aborted where it was asked to stop; tells which. */
   async endStream(streamId: string, output?: Json): Promise<'completed' | 'aborted'> {
     let status: 'completed' | 'aborted' = 'completed'
-    await this.#decide(streamId, ticket => {
-      if (ticket.run === null) throw new LogError('refused', `no run of ${streamId} is open: there is nothing to end`)
-      status = endStatus(ticket)
-      return endOf(status, output, this.#settings.maxEntryBytes)
+    await this.#decide(streamId, (_, writer) => {
+      // A run of which nothing was said yet begins and ends at once.
+      const { begun } = writer
+      if (begun.run === null) throw new LogError('refused', `no run of ${streamId} is open: there is nothing to end`)
+      status = endStatus(begun)
+      return endOf(status, output, writer.main.origin, this.#settings)
     })
     return status
   }
 
   /** Ends the open run as failed. */
   async failStream(streamId: string, error: string | Failure): Promise<void> {
-    const said = typeof error === 'string' ? { message: error } : error
-    await this.#decide(streamId, ticket => {
-      if (ticket.run === null) throw new LogError('refused', `no run of ${streamId} is open: there is nothing to fail`)
-      return failureOf(said, this.#settings.maxEntryBytes)
+    const said = failureOf(error, this.#settings.maxEntryBytes)
+    await this.#decide(streamId, (_, { begun }) => {
+      if (begun.run === null) throw new LogError('refused', `no run of ${streamId} is open: there is nothing to fail`)
+      return said
     })
   }
 
-  /** Says that the open run waits; false if it did already. */
+  /**
+   * Says that the open run waits, for its pendings; one without any is paused by hand, and waits until `resumeStream`. False if it waits already, or if something
+   * that this process's writer still saw pending was settled meanwhile: look at that first.
+   */
   async pauseStream(streamId: string, reason?: string): Promise<boolean> {
+    const awaited = this.#claims.own(streamId)?.ticket.pendings.map(pendingKey) ?? []
     const done = await this.#decide(streamId, ({ run, pendings }) => {
       if (run === null) throw new LogError('refused', `no run of ${streamId} is open: there is nothing to pause`)
+      const open = new Set(pendings.map(pendingKey))
+      if (!awaited.every(key => open.has(key))) return undefined
       const awaits = pendings.map(({ lane, agentId, claim, ...awaited }) => awaited) as Extract<
         Chunk,
         { type: 'run-paused' }
@@ -307,10 +316,12 @@ export class StreamManager {
     return trim(this.store, this.#past, this.#ask, streamId, retention)
   }
 
-  /** Removes a log that nothing has happened to for so long, unless a run is open or asked for (law 12); tells whether it did. */
+  /** Removes a log that nothing has happened to for so long, unless a run is open or asked for or somebody has claimed it (law 12); tells whether it did. */
   async expireStream(streamId: string, idleMs: number): Promise<boolean> {
     const page = await this.#past.head(streamId)
     if (page === undefined || page.clock - page.touchedAt < idleMs) return false
+    // Who has claimed it is about to write.
+    if (page.lease !== null && page.lease.until > page.clock) return false
     const { run, requests } = ticketOf(page.ticket)
     if (run !== null || requests.length > 0) return false
     return this.#ask(() => this.store.remove(streamId, page.version))
@@ -321,7 +332,7 @@ export class StreamManager {
     return this.#ask(() => this.store.remove(streamId))
   }
 
-  /** Closes the writers of this manager, and lets their logs go; the store stays open. */
+  /** Closes the writers of this manager, and lets their logs go; it claims none any more. The store stays open. */
   async close(): Promise<void> {
     await this.#claims.close()
   }
@@ -346,8 +357,11 @@ export class StreamManager {
     return tail
   }
 
-  #decide(streamId: string, build: Parameters<Writer['decide']>[0]): Promise<Accepted | undefined> {
-    return this.#claims.with(streamId, writer => writer.decide(build))
+  #decide(
+    streamId: string,
+    build: (ticket: Ticket, writer: Writer) => BatchLike | undefined,
+  ): Promise<Accepted | undefined> {
+    return this.#claims.with(streamId, writer => writer.decide(ticket => build(ticket, writer)))
   }
 
   async #requestCut(
