@@ -74,6 +74,7 @@ export class Drafts {
 
   /** Throws where another lane has a draft on what a batch writes to. */
   check(batch: readonly NewEntry[]): void {
+    if (this.#isApart(batch)) return
     // Within a batch, a draft may be opened, or closed before another lane writes there.
     const owners = new Map(this.#owners)
     for (const entry of batch) {
@@ -88,6 +89,14 @@ export class Drafts {
     }
   }
 
+  /** Whether a batch says all on one lane and seals it, while no other lane has a draft: then nothing in it can touch another's. */
+  #isApart(batch: readonly NewEntry[]): boolean {
+    const origin = batch[0]?.origin as WriterOrigin | undefined
+    if (origin === undefined || batch.at(-1)?.chunk.type !== 'checkpoint-created') return false
+    if (this.#lanes.size > (this.#lanes.has(nameOf(origin)) ? 1 : 0)) return false
+    return batch.every(entry => entry.origin === origin)
+  }
+
   /** The drafts that are open. */
   get open(): ReadonlySet<Draft> {
     return new Set(this.#lanes.values())
@@ -95,6 +104,12 @@ export class Drafts {
 
   /** Takes a batch down that was checked; tells the drafts that it closed. Those that were opened after the batch was asked for are left. */
   take(batch: readonly NewEntry[], open = this.open): readonly Draft[] {
+    if (this.#isApart(batch)) {
+      const own = this.#lanes.get(nameOf(batch[0]?.origin as WriterOrigin))
+      if (own === undefined || !open.has(own)) return []
+      this.#close(own)
+      return [own]
+    }
     const known = new Set(open)
     for (const entry of batch) {
       const draft = this.#apply(entry, known)

@@ -22,6 +22,8 @@ export interface Known {
   readonly head: number
   readonly incarnation: string
   readonly ticket: Ticket
+  /** The ticket as the store has it. */
+  readonly text: string
 }
 
 /** What a reader reads at once for itself. */
@@ -37,8 +39,9 @@ export function decode(batch: StoredBatch): TailBatch {
   return { first, last, mark, entries: decodeBatch(batch), length: body.length }
 }
 
-export const knownOf = ({ head, incarnation, ticket }: LogHead): Known => {
-  return { head, incarnation, ticket: ticketOf(ticket) }
+/** What a page says of its log; most say the same ticket as the page before. */
+export const knownOf = ({ head, incarnation, ticket: text }: LogHead, before?: Known): Known => {
+  return { head, incarnation, text, ticket: text === before?.text ? before.ticket : ticketOf(text) }
 }
 
 export class Tail {
@@ -178,7 +181,7 @@ export class Tail {
       this.#forget()
       return
     }
-    this.#known = knownOf(page)
+    this.#known = knownOf(page, this.#known)
     this.#shorten()
     for (const batch of page.batches) {
       this.#batches.push(decode(batch))

@@ -31,7 +31,7 @@ elseif sequence < tonumber(floor) then truncated = 'below-floor'
 elseif ARGV[2] ~= '' and ARGV[3] ~= markat(KEYS[3], sequence, head, mark, floor, floormark) then truncated = 'epoch' end
 local told = {}
 if truncated == '' and sequence < tonumber(head) then
-  local from, ask, seen, got = number(sequence + 1), 1, 0, 0
+  local from, ask, seen, got = number(sequence + 1), 16, 0, 0
   while left > 0 and got < bytes do
     ask = math.min(ask, left)
     local page = redis.call('XRANGE', KEYS[3], from, '+', 'COUNT', ask)
