@@ -57,6 +57,36 @@ describe('cleanupToStep with a floor', () => {
     expect(await world.manager.cleanupToStep(ID, 1, { minSequence: 0 })).toBe(0)
   })
 
+  test('counts the steps of the root agent alone: of others the place decides', async () => {
+    const world = new World()
+    const writer = await world.writer()
+    await step(writer, 5)
+    const minSequence = writer.cursor.sequence
+    const child = writer.lane({ lane: 'child', agentId: 'sub', agentType: 's', step: 1 })
+    child.write(delta('child', 'c'))
+    writer.write(delta('root', 'r'), { step: 5 })
+    await writer.flush()
+    expect(await world.manager.cleanupToStep(ID, 5, { minSequence })).toBe(1)
+    expect((await world.lines()).slice(-1)).toEqual(['child: step-discarded'])
+    expect(await texts(world)).toEqual(['step 5', 'root'])
+  })
+
+  test('takes nothing back that was written while it looked', async () => {
+    const world = new World()
+    const writer = await world.writer()
+    writer.write(delta('old', 'a'), { step: 1 })
+    await writer.flush()
+    const held = world.tap.hold('read', 'after')
+    const cleaned = world.manager.cleanupToStep(ID, 1, { minSequence: 0 })
+    await held.arrived
+    // The draft of step 1 is sealed, and one of step 2 begun.
+    await writer.commit([], { step: 1 })
+    writer.write(delta('new', 'b'), { step: 1 })
+    held.open()
+    expect(await cleaned).toBe(0)
+    expect(await texts(world)).toEqual(['old', 'new'])
+  })
+
   test('works from a process that has no writer, and leaves what was shown where the run is to stop', async () => {
     const world = new World()
     const writer = await world.writer()

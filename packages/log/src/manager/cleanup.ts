@@ -2,54 +2,86 @@
 
 import { isGuest, type WriterOrigin } from '@millrace/protocol'
 import { LogError } from '../error.ts'
+import type { Page } from '../store.ts'
 import { mustStop, ticketOf } from '../ticket/ticket.ts'
 import type { PastReader } from './past.ts'
 import { Survival } from './survival.ts'
 import type { Writer } from './writer.ts'
 
+/** How often a log is looked at that is written to meanwhile. */
+const MOST_TRIES = 16
+
 /** What was taken back so far in a log, and what may still be. */
-export async function survivalOf(past: PastReader, streamId: string, head?: number): Promise<Survival> {
-  const survival = new Survival()
-  const page = await past.head(streamId)
-  if (page) {
-    await past.each(streamId, page.floor, head ?? page.head, entries => {
-      for (const entry of entries) survival.add(entry)
-    })
-  }
-  return survival
+export function survivalOf(past: PastReader, streamId: string, head?: number): Promise<Survival> {
+  return past.steadily(streamId, async page => {
+    const survival = new Survival()
+    if (page) {
+      await past.each(streamId, page.floor, head ?? page.head, entries => {
+        for (const entry of entries) survival.add(entry)
+      })
+    }
+    return survival
+  })
 }
 
-/** Discards the open run's drafts after a step and a place; tells how many. */
+/** Discards the open run's drafts after a place, and of the root agent after a step; tells how many. */
 export async function discardDrafts(
   past: PastReader,
   writer: Writer,
   step: number,
   minSequence: number,
 ): Promise<number> {
-  await writer.flush()
-  const survival = await survivalOf(past, writer.streamId)
-  let count = 0
-  await writer.decide(ticket => {
-    const { run } = ticket
-    // Where the run is to stop, what was shown is kept.
-    const open = run && !mustStop(ticket) ? survival.openDrafts(run.runId) : []
-    const cut = open.filter(({ origin, from }) => origin.step > step && from > minSequence)
-    count = cut.length
-    return cut.map(({ origin }) => {
-      return { chunk: { type: 'step-discarded', reason: `cleanup to step ${step}` }, lane: writer.lane(origin) }
+  // A sub-agent counts its own steps.
+  const isLater = ({ agentId, runId, ...origin }: WriterOrigin) => agentId !== runId || origin.step > step
+  for (let tries = 0; tries < MOST_TRIES; tries++) {
+    await writer.flush()
+    const { sequence } = writer.cursor
+    const survival = await survivalOf(past, writer.streamId)
+    let count: number | undefined
+    await writer.decide(ticket => {
+      count = undefined
+      // What was written since is not known here, and might go too.
+      if (writer.cursor.sequence !== sequence) return undefined
+      const { run } = ticket
+      // Where the run is to stop, what was shown is kept.
+      const open = run && !mustStop(ticket) ? survival.openDrafts(run.runId) : []
+      const cut = open.filter(({ origin, from }) => isLater(origin) && from > minSequence)
+      count = cut.length
+      return cut.map(({ origin }) => {
+        return { chunk: { type: 'step-discarded', reason: `cleanup to step ${step}` }, lane: writer.lane(origin) }
+      })
     })
-  })
-  return count
+    if (count !== undefined) return count
+  }
+  throw new LogError(
+    'busy',
+    `more was written to ${writer.streamId} each time it was looked at: write nothing meanwhile`,
+  )
+}
+
+interface StepEnd {
+  readonly toSequence: number
+  readonly program: string
+  readonly head: number
 }
 
 /** Where a run's step ended on its main lane, and what drives that run; before the run for step 0. */
-export async function endOfStep(
+export function endOfStep(
   past: PastReader,
   streamId: string,
   step: number,
   ofRun: string | undefined,
-): Promise<{ toSequence: number; program: string; head: number }> {
-  const page = await past.head(streamId)
+): Promise<StepEnd> {
+  return past.steadily(streamId, page => find(past, streamId, page, step, ofRun))
+}
+
+async function find(
+  past: PastReader,
+  streamId: string,
+  page: Page | undefined,
+  step: number,
+  ofRun: string | undefined,
+): Promise<StepEnd> {
   if (page === undefined) throw new LogError('absent', `there is no log ${streamId}`)
   const ticket = ticketOf(page.ticket)
   const runId = ofRun ?? ticket.run?.runId ?? ticket.last?.runId

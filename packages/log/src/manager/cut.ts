@@ -3,6 +3,7 @@
 
 import { type Entry, type Fold, isGuest, isRewind, isRunStarted, type View } from '@millrace/protocol'
 import { LogError, type LogErrorCode } from '../error.ts'
+import type { Page } from '../store.ts'
 import type { PastReader } from './past.ts'
 
 const SETTLED = new Set(['output-available', 'output-error', 'output-denied'])
@@ -10,8 +11,11 @@ const SETTLED = new Set(['output-available', 'output-error', 'output-denied'])
 const GONE: ReadonlySet<LogErrorCode> = new Set(['truncated', 'invalid', 'absent'])
 
 /** Whether the session can be taken back to this sequence. */
-export async function isCut(past: PastReader, streamId: string, toSequence: number): Promise<boolean> {
-  const page = await past.head(streamId)
+export function isCut(past: PastReader, streamId: string, toSequence: number): Promise<boolean> {
+  return past.steadily(streamId, page => isCutOf(past, streamId, page, toSequence))
+}
+
+async function isCutOf(past: PastReader, streamId: string, page: Page | undefined, toSequence: number) {
   if (page === undefined || toSequence >= page.head || toSequence < page.floor) return false
   let at: Entry | undefined
   let next: Entry | undefined

@@ -120,6 +120,29 @@ describe('a fork', () => {
     expect(await failure(world.manager.forkStream(COPY, floor - 1, 'below'))).toBe('truncated')
   })
 
+  test('is not told to be there where another made it, and is where only its answer was lost', async () => {
+    const world = new World()
+    const writer = await world.writer()
+    await world.manager.endStream(ID)
+    await writer.close()
+    const { head } = (await world.manager.getInfo(ID)) as { head: number }
+    for (const at of [head, 2]) {
+      world.tap.lose('fork')
+      const done = world.manager.forkStream(ID, at, `${COPY}${at}`, 'ada')
+      await world.clock.advance(1000)
+      await done
+      for (const other of ['ada', 'bob', undefined]) {
+        expect(await failure(world.manager.forkStream(ID, at, `${COPY}${at}`, other))).toBe('exists')
+      }
+      // One that is out of reach for a while and then finds another's.
+      world.tap.fail('fork')
+      const late = failure(world.manager.forkStream(ID, at, `${COPY}${at}`, 'bob'))
+      await world.clock.advance(1000)
+      expect(await late).toBe('exists')
+      expect(await world.manager.getInfo(`${COPY}${at}`)).toMatchObject({ principal: 'ada' })
+    }
+  })
+
   test('is refused where there is no such log or place, or the other is there', async () => {
     const world = new World()
     expect(await failure(world.manager.forkStream(ID, 0, COPY))).toBe('absent')

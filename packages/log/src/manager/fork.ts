@@ -24,12 +24,17 @@ export async function fork(
   const entries = closingOf(ticket)
   const closing = entries.length > 0 ? { batch: encodeBatch(entries), nonce: randomName() } : null
   const next = recordOf(advance(ticket, entries))
-  const result = await ask(() => store.fork(source, at, target, { principal, ticket: next, closing }))
+  let tries = 0
+  const result = await ask(() => {
+    tries++
+    return store.fork(source, at, target, { principal, ticket: next, closing })
+  })
   switch (result) {
     case 'forked':
       return
     case 'exists':
-      if (await isThere(past, source, at, target, closing)) return
+      // What is there at the first try is another's.
+      if (tries > 1 && (await isThere(past, source, at, target, { principal, closing }))) return
       throw new LogError('exists', `there is a log ${target} already: fork into another`)
     case 'absent':
       throw new LogError('absent', `there is no log ${source}`)
@@ -39,8 +44,15 @@ export async function fork(
 }
 
 /** Whether the target is this very fork: the answer to a first try may have been lost. */
-async function isThere(past: PastReader, source: string, at: number, target: string, closing: Fork['closing']) {
+async function isThere(
+  past: PastReader,
+  source: string,
+  at: number,
+  target: string,
+  { principal, closing }: Pick<Fork, 'principal' | 'closing'>,
+): Promise<boolean> {
   const page = await past.head(target)
+  if (page?.principal !== principal) return false
   if (closing) return page?.mark === closing.nonce
   // Without a closing batch there is nothing by which to tell one copy from another, and nothing in which they differ.
   const mark = page?.head === at ? (await past.at(source, at)).cursor.epoch : undefined

@@ -1,8 +1,10 @@
 import { type Chunk, type Entry, FOLD_VERSION, foldLog, type View } from '@millrace/protocol'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
+import { memoryStore } from '../memory/store.ts'
 import { runs } from '../ticket/entries.fixture.ts'
 import { advance, EMPTY_TICKET } from '../ticket/ticket.ts'
+import { StreamManager } from './manager.ts'
 import { open } from './reading.fixture.ts'
 import { Story, stories } from './story.fixture.ts'
 import { delta, failure, ID, request, World } from './world.fixture.ts'
@@ -170,6 +172,43 @@ describe('a snapshot', () => {
     await fill('stranger')
     held.open()
     expect(await viewed).toBe('truncated')
+  })
+
+  describe('of a log that is trimmed while it is read is read again', () => {
+    /** A log of four turns, and one that is open; whoever asks the store so often finds it trimmed after the next. */
+    async function trimmed(method: 'read' | 'getSnapshot', after: number) {
+      const world = new World()
+      for (const runId of ['r1', 'r2', 'r3', 'r4']) {
+        const writer = await world.writer(runId)
+        await writer.commit([{ type: 'message', messageId: runId, role: 'user', parts: [] }])
+        await world.manager.endStream(ID)
+        await writer.close()
+      }
+      const open = await world.writer('r5')
+      await open.close()
+      const trimmer = new StreamManager({ store: memoryStore(undefined, world.memory), timers: world.clock })
+      for (let i = 0; i < after; i++) world.tap.hold(method, 'after').open()
+      const held = world.tap.hold(method, 'after')
+      void held.arrived.then(async () => {
+        await trimmer.trimStream(ID, { maxEntries: 3 })
+        held.open()
+      })
+      return { world, trimmer }
+    }
+
+    test('by who views it', async () => {
+      const { world, trimmer } = await trimmed('getSnapshot', 0)
+      const { view } = await world.manager.view(ID)
+      expect(view).toEqual((await trimmer.view(ID)).view)
+      expect(await trimmer.getInfo(ID)).toMatchObject({ floor: expect.toSatisfy((floor: number) => floor > 0) })
+    })
+
+    test('by who makes a writer', async () => {
+      const { world, trimmer } = await trimmed('read', 1)
+      const writer = await world.manager.createWriter(ID, { runId: 'r5', agentType: 'assistant' })
+      await writer.commit([])
+      expect((await trimmer.getInfo(ID))?.floor).toBeGreaterThan(0)
+    })
   })
 
   test('a place beyond the head, or of a log that is not there, is refused typed', async () => {

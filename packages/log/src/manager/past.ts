@@ -33,6 +33,8 @@ interface Snapshot {
 /** How many snapshots a log keeps: a rewind goes back to before some of them. */
 const KEPT_SNAPSHOTS = 8
 const MANY_SNAPSHOTS = 1024
+/** How often what is trimmed meanwhile is read again. */
+const MOST_TRIES = 8
 
 export class PastReader {
   readonly #store: LogStore
@@ -46,6 +48,20 @@ export class PastReader {
   /** The head of a log, without its entries. */
   head(streamId: string): Promise<Page | undefined> {
     return this.#ask(() => this.#store.read(streamId, { sequence: 0 }, { batches: 0, bytes: 0 }))
+  }
+
+  /** Reads what somebody may trim meanwhile: again, from the new floor, for as long as it is the same log. */
+  async steadily<T>(streamId: string, read: (page: Page | undefined) => Promise<T>): Promise<T> {
+    for (let page = await this.head(streamId), tries = 1; ; tries++) {
+      try {
+        return await read(page)
+      } catch (error) {
+        const isTrimmed = error instanceof LogError && error.code === 'truncated' && tries < MOST_TRIES
+        const now = page && isTrimmed ? await this.head(streamId) : undefined
+        if (now?.incarnation !== page?.incarnation || now === undefined || now.floor <= (page?.floor ?? 0)) throw error
+        page = now
+      }
+    }
   }
 
   /** Calls back with the entries of `(after, to]`, page by page; throws where they are not all there. */
@@ -76,8 +92,11 @@ export class PastReader {
   }
 
   /** The log as it stood at a place, which is its head if none is named. */
-  async at(streamId: string, sequence?: number): Promise<Past> {
-    const page = await this.head(streamId)
+  at(streamId: string, sequence?: number): Promise<Past> {
+    return this.steadily(streamId, page => this.#at(streamId, page, sequence))
+  }
+
+  async #at(streamId: string, page: Page | undefined, sequence?: number): Promise<Past> {
     if (page === undefined) throw new LogError('absent', `there is no log ${streamId}`)
     const at = sequence ?? page.head
     if (at > page.head) throw new LogError('invalid', `the log ${streamId} has ${page.head} entries, and none at ${at}`)
