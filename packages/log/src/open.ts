@@ -4,23 +4,24 @@ import type { LogStore } from './store.ts'
 
 /** The store that a URL names: `memory:`, `sqlite:path`, `redis://…` or `postgres://…`. The client of a store is loaded when it is named. */
 export async function openStore(url: string): Promise<LogStore> {
-  const scheme = /^([a-z]+):/.exec(url)?.[1]
+  const [prefix = '', name] = /^([a-z]+):/i.exec(url) ?? []
+  const scheme = name?.toLowerCase()
   switch (scheme) {
     case 'memory':
       return memoryStore()
     case 'sqlite': {
       const { sqliteStore } = await import('./sqlite/index.ts')
-      return sqliteStore({ path: url.slice('sqlite:'.length) })
+      return sqliteStore({ path: url.slice(prefix.length) })
     }
     case 'redis':
     case 'rediss': {
       const { redisStore } = await loaded('redis', () => import('./redis/index.ts'))
-      return redisStore({ url })
+      return redisStore({ url: `${scheme}:${url.slice(prefix.length)}` })
     }
     case 'postgres':
     case 'postgresql': {
       const { postgresStore } = await loaded('pg', () => import('./postgres/index.ts'))
-      return postgresStore({ url })
+      return postgresStore({ url: `${scheme}:${url.slice(prefix.length)}` })
     }
     default:
       throw new LogError(

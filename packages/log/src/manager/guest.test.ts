@@ -317,3 +317,18 @@ describe('a request', () => {
     expect(await refusal(world, request('q1', { whenBusy: 'queue' }))).toBe('duplicate')
   })
 })
+
+test('law 5: an answer with its fields in another order is the same answer', async () => {
+  const world = new World()
+  const writer = await world.writer()
+  await writer.commit([{ type: 'interrupt', interruptId: 'i', input: { kind: 'text' } }])
+  const { outcome } = await world.manager.append(ID, 'ada', {
+    type: 'interrupt-response',
+    interruptId: 'i',
+    response: { a: 1, b: [{ c: 1, d: 2 }] },
+  })
+  const again = { response: { b: [{ d: 2, c: 1 }], a: 1 }, interruptId: 'i', type: 'interrupt-response' } as const
+  expect([outcome, (await world.manager.append(ID, 'ada', again)).outcome]).toEqual(['appended', 'duplicate'])
+  const other = { ...again, response: { b: [{ d: 1, c: 2 }], a: 1 } }
+  expect((await world.manager.append(ID, 'ada', other)).outcome).toBe('refused')
+})

@@ -12,7 +12,7 @@ import { advance, recordOf, ticketOf } from '../ticket/ticket.ts'
 import { extract } from './blobs.ts'
 import { checkSize } from './slot.ts'
 
-/** What became of a guest's append; `message` of a refusal is for people. */
+/** What became of a guest's append; the reason of a refusal is for programs. */
 export type GuestOutcome = Accepted | { readonly outcome: 'refused'; readonly reason: Refusal }
 
 /** What settles a pending, which is open once. */
@@ -86,8 +86,15 @@ export async function appendAsGuest(
 /** The key of the request for a run. */
 export const requestKey = (runId: string): string => `run:${runId}`
 
-/** The key of an answer: who, and what in every detail. */
+/** The key of an answer: who, and what in every detail, in whatever order it is said. */
 function answerKey(guest: string, chunk: Chunk): string {
+  // What is no JSON is refused, and what JSON leaves out does not count.
   const { body } = encodeBatch([{ origin: { guest }, chunk }])
-  return `guest:${createHash('sha256').update(body).digest('base64url')}`
+  const said = JSON.stringify(JSON.parse(body), (_, value) => (isPlain(value) ? sorted(value) : value))
+  return `guest:${createHash('sha256').update(said).digest('base64url')}`
 }
+
+const isPlain = (value: unknown): value is object =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
+
+const sorted = (value: object): object => Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1)))
