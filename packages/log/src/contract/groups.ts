@@ -1,3 +1,4 @@
+import { calls } from './calls.ts'
 import { due } from './due.ts'
 import { forking } from './forking.ts'
 import { keeping } from './keeping.ts'
@@ -32,5 +33,6 @@ export const groups = {
   listing,
   removal,
   texts,
+  calls,
   restarts,
 } as const

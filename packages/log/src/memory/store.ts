@@ -2,6 +2,7 @@
 // what makes each call atomic.
 
 import type { Cursor, UnprovenCursor } from '@millrace/protocol'
+import { checkAppend, checkFork, checkNames, checkTtl, checkWhole } from '../check.ts'
 import { LogError } from '../error.ts'
 import { randomName, versionOf } from '../names.ts'
 import type {
@@ -17,13 +18,11 @@ import type {
   LogStore,
   Page,
   ReadLimit,
-  StoredBatch,
   StoredSnapshot,
   TicketMove,
-  Truncation,
   WriterAppend,
 } from '../store.ts'
-import { type Log, newLog } from './log.ts'
+import { batchesAfter, cutBatch, holds, indexAfter, type Log, markAt, newLog, truncationOf } from './log.ts'
 
 const MAX_BATCH_BYTES = 8 * 1024 * 1024
 
@@ -66,7 +65,8 @@ class MemoryStore implements LogStore {
     return operation(this.#memory)
   }
 
-  create(streamId: string, principal: string | null): Promise<boolean> {
+  async create(streamId: string, principal: string | null): Promise<boolean> {
+    checkNames({ streamId, principal })
     return this.#call(({ logs, clock }) => {
       if (logs.has(streamId)) return false
       logs.set(streamId, newLog(principal, clock()))
@@ -74,7 +74,13 @@ class MemoryStore implements LogStore {
     })
   }
 
-  append(streamId: string, batch: Batch, by: WriterAppend | GuestAppend, ticket?: TicketMove): Promise<AppendResult> {
+  async append(
+    streamId: string,
+    batch: Batch,
+    by: WriterAppend | GuestAppend,
+    ticket?: TicketMove,
+  ): Promise<AppendResult> {
+    checkAppend(streamId, batch, by, ticket)
     return this.#call(memory => {
       const log = memory.logs.get(streamId)
       const result = appendTo(log, batch, by, ticket, memory.clock(), this.maxBatchBytes)
@@ -83,7 +89,9 @@ class MemoryStore implements LogStore {
     })
   }
 
-  read(streamId: string, after: Cursor | UnprovenCursor, limit: ReadLimit): Promise<Page | undefined> {
+  async read(streamId: string, after: Cursor | UnprovenCursor, limit: ReadLimit): Promise<Page | undefined> {
+    checkNames({ streamId })
+    checkWhole({ sequence: after.sequence, ...limit })
     return this.#call(({ logs, clock }) => {
       const log = logs.get(streamId)
       if (log === undefined) return undefined
@@ -95,7 +103,8 @@ class MemoryStore implements LogStore {
     })
   }
 
-  find(streamId: string, key: string): Promise<{ first: number; last: number } | undefined> {
+  async find(streamId: string, key: string): Promise<{ first: number; last: number } | undefined> {
+    checkNames({ streamId, key })
     return this.#call(({ logs }) => {
       const found = logs.get(streamId)?.keys.get(key)
       return found && { first: found.first, last: found.last }
@@ -103,6 +112,7 @@ class MemoryStore implements LogStore {
   }
 
   watch(streamId: string, wake: () => void): () => void {
+    checkNames({ streamId })
     const { watchers } = this.#memory
     const own = () => wake()
     const all = watchers.get(streamId) ?? new Set()
@@ -115,7 +125,9 @@ class MemoryStore implements LogStore {
     return stop
   }
 
-  claim(streamId: string, owner: string, ttl: number, takeover: boolean): Promise<ClaimResult> {
+  async claim(streamId: string, owner: string, ttl: number, takeover: boolean): Promise<ClaimResult> {
+    checkNames({ streamId, owner })
+    checkTtl(ttl)
     return this.#call(memory => {
       const log = memory.logs.get(streamId)
       if (log === undefined) return { outcome: 'absent' }
@@ -130,7 +142,9 @@ class MemoryStore implements LogStore {
     })
   }
 
-  renew(streamId: string, epoch: string, ttl: number): Promise<{ until: number; clock: number } | undefined> {
+  async renew(streamId: string, epoch: string, ttl: number): Promise<{ until: number; clock: number } | undefined> {
+    checkNames({ streamId })
+    checkTtl(ttl)
     return this.#call(({ logs, clock }) => {
       const log = logs.get(streamId)
       if (log?.epoch !== epoch || log.lease === null) return undefined
@@ -140,7 +154,8 @@ class MemoryStore implements LogStore {
     })
   }
 
-  release(streamId: string, epoch: string): Promise<void> {
+  async release(streamId: string, epoch: string): Promise<void> {
+    checkNames({ streamId })
     return this.#call(memory => {
       const log = memory.logs.get(streamId)
       if (log?.epoch !== epoch) return
@@ -149,7 +164,9 @@ class MemoryStore implements LogStore {
     })
   }
 
-  due(programs: readonly string[], limit: number): Promise<readonly string[]> {
+  async due(programs: readonly string[], limit: number): Promise<readonly string[]> {
+    for (const program of programs) checkNames({ program })
+    checkWhole({ limit })
     return this.#call(({ logs, clock }) => {
       const now = clock()
       const found: { streamId: string; wake: number }[] = []
@@ -163,7 +180,9 @@ class MemoryStore implements LogStore {
     })
   }
 
-  putSnapshot(streamId: string, snapshot: StoredSnapshot, keep: number): Promise<void> {
+  async putSnapshot(streamId: string, snapshot: StoredSnapshot, keep: number): Promise<void> {
+    checkNames({ streamId })
+    checkWhole({ sequence: snapshot.sequence, keep })
     return this.#call(({ logs }) => {
       const log = logs.get(streamId)
       if (log === undefined) return
@@ -174,19 +193,25 @@ class MemoryStore implements LogStore {
     })
   }
 
-  getSnapshot(streamId: string, atMost: number): Promise<StoredSnapshot | undefined> {
+  async getSnapshot(streamId: string, atMost: number): Promise<StoredSnapshot | undefined> {
+    checkNames({ streamId })
+    checkWhole({ atMost })
     return this.#call(({ logs }) => logs.get(streamId)?.snapshots.find(({ sequence }) => sequence <= atMost))
   }
 
-  putBlob(streamId: string, hash: string, data: Uint8Array): Promise<void> {
+  async putBlob(streamId: string, hash: string, data: Uint8Array): Promise<void> {
+    checkNames({ streamId, hash })
     return this.#call(({ logs }) => void logs.get(streamId)?.blobs.set(hash, data.slice()))
   }
 
-  getBlob(streamId: string, hash: string): Promise<Uint8Array | undefined> {
+  async getBlob(streamId: string, hash: string): Promise<Uint8Array | undefined> {
+    checkNames({ streamId, hash })
     return this.#call(({ logs }) => logs.get(streamId)?.blobs.get(hash)?.slice())
   }
 
-  trim(streamId: string, floor: number, ifVersion?: string): Promise<boolean> {
+  async trim(streamId: string, floor: number, ifVersion?: string): Promise<boolean> {
+    checkNames({ streamId })
+    checkWhole({ floor })
     return this.#call(memory => {
       const log = memory.logs.get(streamId)
       if (log === undefined || (ifVersion !== undefined && ifVersion !== log.version)) return false
@@ -202,7 +227,9 @@ class MemoryStore implements LogStore {
     })
   }
 
-  fork(source: string, at: number, target: string, { principal, ticket, closing }: Fork): Promise<ForkResult> {
+  async fork(source: string, at: number, target: string, fork: Fork): Promise<ForkResult> {
+    checkFork(source, at, target, fork)
+    const { principal, ticket, closing } = fork
     return this.#call(memory => {
       const from = memory.logs.get(source)
       if (from === undefined) return 'absent'
@@ -229,7 +256,9 @@ class MemoryStore implements LogStore {
     })
   }
 
-  list(principal: string | null, limit: number, after?: string): Promise<ListPage> {
+  async list(principal: string | null, limit: number, after?: string): Promise<ListPage> {
+    checkNames({ principal })
+    checkWhole({ limit })
     return this.#call(({ logs }) => {
       const from = after === undefined ? undefined : readToken(after)
       const own = [...logs].filter(([, log]) => log.principal === principal)
@@ -247,7 +276,8 @@ class MemoryStore implements LogStore {
     })
   }
 
-  remove(streamId: string, ifVersion?: string): Promise<boolean> {
+  async remove(streamId: string, ifVersion?: string): Promise<boolean> {
+    checkNames({ streamId })
     return this.#call(memory => {
       if (ifVersion !== undefined && memory.logs.get(streamId)?.version !== ifVersion) return false
       const was = memory.logs.delete(streamId)
@@ -326,53 +356,6 @@ function appendTo(
 const bytesOf = (text: string, bound: number): number => (text.length * 3 > bound ? Buffer.byteLength(text) : 0)
 
 const dueAtOf = ({ at }: Due, clock: number): number | null => (at === 'now' ? clock : at)
-
-/** Whether the log holds the entry that a writer saw acknowledged; one that was trimmed was held. */
-function holds(log: Log, { sequence, incarnation, epoch }: Cursor): boolean {
-  if (incarnation !== log.incarnation || sequence > log.head) return false
-  return sequence < log.floor || markAt(log, sequence) === epoch
-}
-
-function truncationOf(log: Log, { sequence, incarnation, epoch }: Cursor | UnprovenCursor): Truncation | null {
-  if (incarnation !== undefined && incarnation !== log.incarnation) return 'incarnation'
-  if (sequence > log.head) return 'past-head'
-  if (sequence < log.floor) return 'below-floor'
-  return epoch !== undefined && markAt(log, sequence) !== epoch ? 'epoch' : null
-}
-
-/** The index of the first batch that reaches past a sequence. */
-function indexAfter(batches: readonly StoredBatch[], sequence: number): number {
-  let [low, high] = [0, batches.length]
-  while (low < high) {
-    const middle = (low + high) >> 1
-    if ((batches[middle] as StoredBatch).last > sequence) high = middle
-    else low = middle + 1
-  }
-  return low
-}
-
-function markAt(log: Log, sequence: number): string | undefined {
-  if (sequence === log.head) return log.mark
-  if (sequence === log.floor) return log.floorMark
-  return log.batches[indexAfter(log.batches, sequence - 1)]?.mark
-}
-
-function batchesAfter(log: Log, sequence: number, limit: ReadLimit): StoredBatch[] {
-  const from = indexAfter(log.batches, sequence)
-  const found: StoredBatch[] = []
-  let bytes = 0
-  for (let i = from; i < log.batches.length && found.length < limit.batches && bytes < limit.bytes; i++) {
-    const batch = log.batches[i] as StoredBatch
-    found.push(batch)
-    bytes += batch.body.length
-  }
-  return found
-}
-
-/** A batch up to a sequence; its body stays whole, and a reader takes no more of it than the sequences say. */
-function cutBatch(batch: StoredBatch, at: number): StoredBatch {
-  return at >= batch.last ? batch : { ...batch, last: at }
-}
 
 function readToken(token: string): { touchedAt: number; streamId: string } {
   try {

@@ -1,5 +1,6 @@
 import type { Cursor, UnprovenCursor } from '@millrace/protocol'
 import pg from 'pg'
+import { checkAppend, checkFork, checkNames, checkTtl, checkWhole } from '../check.ts'
 import { LogError } from '../error.ts'
 import { randomName } from '../names.ts'
 import type {
@@ -68,6 +69,7 @@ export class PostgresStore implements LogStore {
   }
 
   async create(streamId: string, principal: string | null): Promise<boolean> {
+    checkNames({ streamId, principal })
     const values = [...names(streamId), ...names(principal), randomName()]
     const rows = await this.#database.query('create', this.#sql.create, values)
     return rows.length > 0
@@ -79,6 +81,7 @@ export class PostgresStore implements LogStore {
     by: WriterAppend | GuestAppend,
     ticket?: TicketMove,
   ): Promise<AppendResult> {
+    checkAppend(streamId, batch, by, ticket)
     const fits = batch.body.length * 3 <= MAX_BATCH_BYTES || Buffer.byteLength(batch.body) <= MAX_BATCH_BYTES
     const body = fits ? batch.body : null
     const result =
@@ -117,6 +120,8 @@ export class PostgresStore implements LogStore {
   }
 
   async read(streamId: string, after: Cursor | UnprovenCursor, limit: ReadLimit): Promise<Page | undefined> {
+    checkNames({ streamId })
+    checkWhole({ sequence: after.sequence, ...limit })
     const { sequence, incarnation, epoch } = after
     const proof = [incarnation, epoch].map(name => (name === undefined ? null : encodeName(name)))
     const values = [keyOf(streamId), sequence, ...proof, whole(limit.batches), whole(limit.bytes)]
@@ -124,16 +129,20 @@ export class PostgresStore implements LogStore {
   }
 
   async find(streamId: string, key: string): Promise<{ first: number; last: number } | undefined> {
+    checkNames({ streamId, key })
     const [row] = await this.#database.query('find', this.#sql.find, [keyOf(streamId), keyOf(key)])
     return row && { first: Number(row[0]), last: Number(row[1]) }
   }
 
   watch(streamId: string, wake: () => void): () => void {
+    checkNames({ streamId })
     if (this.#database.closed) throw new LogError('closed', 'watch: the store was closed: open another handle')
     return this.#watchers.watch(streamId, wake)
   }
 
   async claim(streamId: string, owner: string, ttl: number, takeover: boolean): Promise<ClaimResult> {
+    checkNames({ streamId, owner })
+    checkTtl(ttl)
     const values = [keyOf(streamId), encodeName(owner), whole(ttl), takeover, randomName()]
     const [row = []] = await this.#database.query('claim', this.#sql.claim, values)
     const [outcome, epoch, holder, until, clock] = row
@@ -145,30 +154,39 @@ export class PostgresStore implements LogStore {
   }
 
   async renew(streamId: string, epoch: string, ttl: number): Promise<{ until: number; clock: number } | undefined> {
+    checkNames({ streamId })
+    checkTtl(ttl)
     const values = [keyOf(streamId), encodeName(epoch), whole(ttl)]
     const [[until, clock] = []] = await this.#database.query('renew', this.#sql.renew, values)
     return until === null ? undefined : { until: Number(until), clock: Number(clock) }
   }
 
   async release(streamId: string, epoch: string): Promise<void> {
+    checkNames({ streamId })
     const values = [keyOf(streamId), encodeName(epoch)]
     const rows = await this.#database.query('release', this.#sql.release, values)
     if (rows.length > 0) this.#changed(streamId)
   }
 
   async due(programs: readonly string[], limit: number): Promise<readonly string[]> {
+    for (const program of programs) checkNames({ program })
+    checkWhole({ limit })
     const driven = Array.from(new Set(programs), keyOf)
     const rows = await this.#database.query('due', this.#sql.due, [driven, whole(limit)])
     return rows.map(([name]) => decodeName(String(name)))
   }
 
   async putSnapshot(streamId: string, snapshot: StoredSnapshot, keep: number): Promise<void> {
+    checkNames({ streamId })
+    checkWhole({ sequence: snapshot.sequence, keep })
     const { sequence, mark, version, body } = snapshot
     const values = [keyOf(streamId), sequence, encodeName(mark), version, body, whole(keep)]
     await this.#database.query('putSnapshot', this.#sql.putSnapshot, values)
   }
 
   async getSnapshot(streamId: string, atMost: number): Promise<StoredSnapshot | undefined> {
+    checkNames({ streamId })
+    checkWhole({ atMost })
     const [row] = await this.#database.query('getSnapshot', this.#sql.getSnapshot, [keyOf(streamId), whole(atMost)])
     if (row === undefined) return undefined
     const [sequence, mark, version, body] = row
@@ -181,15 +199,19 @@ export class PostgresStore implements LogStore {
   }
 
   async putBlob(streamId: string, hash: string, data: Uint8Array): Promise<void> {
+    checkNames({ streamId, hash })
     await this.#database.query('putBlob', this.#sql.putBlob, [keyOf(streamId), keyOf(hash), data])
   }
 
   async getBlob(streamId: string, hash: string): Promise<Uint8Array | undefined> {
+    checkNames({ streamId, hash })
     const [row] = await this.#database.query('getBlob', this.#sql.getBlob, [keyOf(streamId), keyOf(hash)])
     return row && new Uint8Array(row[0] as Buffer)
   }
 
   async trim(streamId: string, floor: number, ifVersion?: string): Promise<boolean> {
+    checkNames({ streamId })
+    checkWhole({ floor })
     const values = [keyOf(streamId), whole(floor), ifVersion === undefined ? null : encodeName(ifVersion)]
     const [[outcome] = []] = await this.#database.query('trim', this.#sql.trim, values)
     if (outcome === 'rose') this.#changed(streamId)
@@ -197,6 +219,7 @@ export class PostgresStore implements LogStore {
   }
 
   async fork(source: string, at: number, target: string, fork: Fork): Promise<ForkResult> {
+    checkFork(source, at, target, fork)
     const { principal, ticket, closing } = fork
     const values = [keyOf(source), at, ...names(target), ...names(principal), randomName()]
     values.push(
@@ -208,6 +231,8 @@ export class PostgresStore implements LogStore {
   }
 
   async list(principal: string | null, limit: number, after?: string): Promise<ListPage> {
+    checkNames({ principal })
+    checkWhole({ limit })
     const from = after === undefined ? LIST_START : LIST_TOKEN.exec(after)?.slice(1)
     if (from === undefined) throw new LogError('invalid', 'list: expected the `next` of an earlier page')
     const size = whole(limit)
@@ -228,6 +253,7 @@ export class PostgresStore implements LogStore {
   }
 
   async remove(streamId: string, ifVersion?: string): Promise<boolean> {
+    checkNames({ streamId })
     const values = [keyOf(streamId), ifVersion === undefined ? null : encodeName(ifVersion)]
     const [[removed] = []] = await this.#database.query('remove', this.#sql.remove, values)
     if (removed) this.#changed(streamId)

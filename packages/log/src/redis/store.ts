@@ -1,5 +1,6 @@
 import type { Cursor, UnprovenCursor } from '@millrace/protocol'
 import { RESP_TYPES } from 'redis'
+import { checkAppend, checkFork, checkNames, checkTtl, checkWhole } from '../check.ts'
 import { LogError } from '../error.ts'
 import { randomName } from '../names.ts'
 import type {
@@ -58,14 +59,21 @@ export class RedisStore implements LogStore {
     this.#watchers = new Watchers(server)
   }
 
-  create(streamId: string, principal: string | null): Promise<boolean> {
+  async create(streamId: string, principal: string | null): Promise<boolean> {
+    checkNames({ streamId, principal })
     return this.#call(async () => {
       const [made] = await this.#change(streamId, scripts.CREATE, [randomName(), encodeOptional(principal)])
       return made === 1
     })
   }
 
-  append(streamId: string, batch: Batch, by: WriterAppend | GuestAppend, ticket?: TicketMove): Promise<AppendResult> {
+  async append(
+    streamId: string,
+    batch: Batch,
+    by: WriterAppend | GuestAppend,
+    ticket?: TicketMove,
+  ): Promise<AppendResult> {
+    checkAppend(streamId, batch, by, ticket)
     const isLarge = batch.body.length * 3 > MAX_BATCH_BYTES && Buffer.byteLength(batch.body) > MAX_BATCH_BYTES
     if (ticket === undefined && !isLarge && 'epoch' in by && !this.#closed) {
       return this.#plain.append(streamId, batch, by)
@@ -91,11 +99,14 @@ export class RedisStore implements LogStore {
     return appendResult((await this.#indexes.change(streamId, APPEND, own, args)) as string[])
   }
 
-  read(streamId: string, after: Cursor | UnprovenCursor, limit: ReadLimit): Promise<Page | undefined> {
+  async read(streamId: string, after: Cursor | UnprovenCursor, limit: ReadLimit): Promise<Page | undefined> {
+    checkNames({ streamId })
+    checkWhole({ sequence: after.sequence, ...limit })
     return this.#call(() => readPage(this.#connection, this.#keys.log(streamId), after, limit))
   }
 
-  find(streamId: string, key: string): Promise<{ first: number; last: number } | undefined> {
+  async find(streamId: string, key: string): Promise<{ first: number; last: number } | undefined> {
+    checkNames({ streamId, key })
     return this.#call(async () => {
       const found = await this.#connection.send(['HGET', this.#keys.log(streamId).keys, encodeName(key)])
       if (found === null) return undefined
@@ -105,10 +116,13 @@ export class RedisStore implements LogStore {
   }
 
   watch(streamId: string, wake: () => void): () => void {
+    checkNames({ streamId })
     return this.#watchers.watch(this.#keys.record(streamId), wake)
   }
 
-  claim(streamId: string, owner: string, ttl: number, takeover: boolean): Promise<ClaimResult> {
+  async claim(streamId: string, owner: string, ttl: number, takeover: boolean): Promise<ClaimResult> {
+    checkNames({ streamId, owner })
+    checkTtl(ttl)
     return this.#call(async () => {
       const args = [encodeName(owner), `${Math.ceil(ttl)}`, takeover ? '1' : '0', randomName()]
       // Only a takeover can make a lease shorter.
@@ -120,7 +134,9 @@ export class RedisStore implements LogStore {
     })
   }
 
-  renew(streamId: string, epoch: string, ttl: number): Promise<{ until: number; clock: number } | undefined> {
+  async renew(streamId: string, epoch: string, ttl: number): Promise<{ until: number; clock: number } | undefined> {
+    checkNames({ streamId })
+    checkTtl(ttl)
     return this.#call(async () => {
       const args = [markOr(epoch), `${Math.ceil(ttl)}`]
       let told = await this.#run(streamId, scripts.RENEW, [...args, '0'])
@@ -130,17 +146,22 @@ export class RedisStore implements LogStore {
     })
   }
 
-  release(streamId: string, epoch: string): Promise<void> {
+  async release(streamId: string, epoch: string): Promise<void> {
+    checkNames({ streamId })
     return this.#call(async () => {
       await this.#change(streamId, scripts.RELEASE, [markOr(epoch)])
     })
   }
 
-  due(programs: readonly string[], limit: number): Promise<readonly string[]> {
+  async due(programs: readonly string[], limit: number): Promise<readonly string[]> {
+    for (const program of programs) checkNames({ program })
+    checkWhole({ limit })
     return this.#call(() => dueOf(this.#connection, this.#keys, this.#indexes, programs, limit))
   }
 
-  putSnapshot(streamId: string, snapshot: StoredSnapshot, keep: number): Promise<void> {
+  async putSnapshot(streamId: string, snapshot: StoredSnapshot, keep: number): Promise<void> {
+    checkNames({ streamId })
+    checkWhole({ sequence: snapshot.sequence, keep })
     return this.#call(async () => {
       const { head, places, snapshots } = this.#keys.log(streamId)
       const { sequence, mark, version, body } = snapshot
@@ -149,7 +170,9 @@ export class RedisStore implements LogStore {
     })
   }
 
-  getSnapshot(streamId: string, atMost: number): Promise<StoredSnapshot | undefined> {
+  async getSnapshot(streamId: string, atMost: number): Promise<StoredSnapshot | undefined> {
+    checkNames({ streamId })
+    checkWhole({ atMost })
     return this.#call(async () => {
       const { places, snapshots } = this.#keys.log(streamId)
       const found = await this.#connection.run(scripts.GET_SNAPSHOT, [places, snapshots], [`${atMost}`])
@@ -160,7 +183,8 @@ export class RedisStore implements LogStore {
     })
   }
 
-  putBlob(streamId: string, hash: string, data: Uint8Array): Promise<void> {
+  async putBlob(streamId: string, hash: string, data: Uint8Array): Promise<void> {
+    checkNames({ streamId, hash })
     return this.#call(async () => {
       const { record, blobs } = this.#keys.log(streamId)
       // A copy: the caller may go on with its own before the client has written it.
@@ -168,7 +192,8 @@ export class RedisStore implements LogStore {
     })
   }
 
-  getBlob(streamId: string, hash: string): Promise<Uint8Array | undefined> {
+  async getBlob(streamId: string, hash: string): Promise<Uint8Array | undefined> {
+    checkNames({ streamId, hash })
     return this.#call(async () => {
       const { blobs } = this.#keys.log(streamId)
       const found = (await this.#connection.send(['HGET', blobs, encodeName(hash)], BYTES)) as Buffer | null
@@ -176,7 +201,9 @@ export class RedisStore implements LogStore {
     })
   }
 
-  trim(streamId: string, floor: number, ifVersion?: string): Promise<boolean> {
+  async trim(streamId: string, floor: number, ifVersion?: string): Promise<boolean> {
+    checkNames({ streamId })
+    checkWhole({ floor })
     return this.#call(async () => {
       const { record, head, batches, keys, trimmed } = this.#keys.log(streamId)
       const args = [`${floor}`, ...(ifVersion === undefined ? ['0', ''] : ['1', ifVersion])]
@@ -184,15 +211,19 @@ export class RedisStore implements LogStore {
     })
   }
 
-  fork(source: string, at: number, target: string, what: Fork): Promise<ForkResult> {
+  async fork(source: string, at: number, target: string, what: Fork): Promise<ForkResult> {
+    checkFork(source, at, target, what)
     return this.#call(() => fork(this.#connection, this.#keys, this.#indexes, source, at, target, what))
   }
 
-  list(principal: string | null, limit: number, after?: string): Promise<ListPage> {
+  async list(principal: string | null, limit: number, after?: string): Promise<ListPage> {
+    checkNames({ principal })
+    checkWhole({ limit })
     return this.#call(() => listOf(this.#connection, this.#keys, this.#indexes, principal, limit, after))
   }
 
-  remove(streamId: string, ifVersion?: string): Promise<boolean> {
+  async remove(streamId: string, ifVersion?: string): Promise<boolean> {
+    checkNames({ streamId })
     return this.#call(async () => {
       const keys = Object.values(this.#keys.log(streamId))
       const args = ifVersion === undefined ? ['0', ''] : ['1', ifVersion]

@@ -4,6 +4,7 @@
 
 import { resolve } from 'node:path'
 import type { Cursor, UnprovenCursor } from '@millrace/protocol'
+import { checkAppend, checkFork, checkNames, checkTtl, checkWhole } from '../check.ts'
 import { LogError } from '../error.ts'
 import type {
   AppendResult,
@@ -92,6 +93,7 @@ class SqliteStore implements LogStore {
 
   async read(streamId: string, after: Cursor | UnprovenCursor, limit: ReadLimit): Promise<Page | undefined> {
     checkNames({ streamId })
+    checkWhole({ sequence: after.sequence, ...limit })
     return this.#runner.read('read', streamId, after, limit)
   }
 
@@ -101,13 +103,14 @@ class SqliteStore implements LogStore {
   }
 
   watch(streamId: string, wake: () => void): () => void {
-    if (this.#runner.isClosed) throw new LogError('closed', 'the store was closed: open another')
     checkNames({ streamId })
+    if (this.#runner.isClosed) throw new LogError('closed', 'the store was closed: open another')
     return this.#watchers.watch(streamId, wake)
   }
 
   async claim(streamId: string, owner: string, ttl: number, takeover: boolean): Promise<ClaimResult> {
     checkNames({ streamId, owner })
+    checkTtl(ttl)
     const result = await this.#runner.write('claim', { streamId, bytes: 0 }, streamId, owner, ttl, takeover)
     if (result.outcome === 'claimed') this.#watchers.changed(streamId)
     return result
@@ -115,6 +118,7 @@ class SqliteStore implements LogStore {
 
   async renew(streamId: string, epoch: string, ttl: number): Promise<{ until: number; clock: number } | undefined> {
     checkNames({ streamId })
+    checkTtl(ttl)
     return this.#runner.write('renew', { streamId, bytes: 0 }, streamId, epoch, ttl)
   }
 
@@ -125,11 +129,14 @@ class SqliteStore implements LogStore {
   }
 
   async due(programs: readonly string[], limit: number): Promise<readonly string[]> {
+    for (const program of programs) checkNames({ program })
+    checkWhole({ limit })
     return this.#runner.read('due', programs, limit)
   }
 
   async putSnapshot(streamId: string, snapshot: StoredSnapshot, keep: number): Promise<void> {
     checkNames({ streamId })
+    checkWhole({ sequence: snapshot.sequence, keep })
     checkSequence(snapshot.sequence)
     const load = { streamId, bytes: Buffer.byteLength(snapshot.body) }
     await this.#runner.write('putSnapshot', load, streamId, snapshot, keep)
@@ -137,6 +144,7 @@ class SqliteStore implements LogStore {
 
   async getSnapshot(streamId: string, atMost: number): Promise<StoredSnapshot | undefined> {
     checkNames({ streamId })
+    checkWhole({ atMost })
     return this.#runner.read('getSnapshot', streamId, atMost)
   }
 
@@ -152,6 +160,7 @@ class SqliteStore implements LogStore {
 
   async trim(streamId: string, floor: number, ifVersion?: string): Promise<boolean> {
     checkNames({ streamId })
+    checkWhole({ floor })
     const load = { streamId, bytes: 0, isLong: this.#isHeavy(streamId) }
     const outcome = await this.#runner.write('trim', load, streamId, floor, ifVersion)
     if (outcome === 'rose') this.#watchers.changed(streamId)
@@ -159,7 +168,7 @@ class SqliteStore implements LogStore {
   }
 
   async fork(source: string, at: number, target: string, fork: Fork): Promise<ForkResult> {
-    checkNames({ source, target, principal: fork.principal, program: fork.ticket.due.program })
+    checkFork(source, at, target, fork)
     const load = { streamId: target, bytes: fork.closing?.batch.body.length ?? 0, isLong: this.#isHeavy(source) }
     const result = await this.#runner.write('fork', load, source, at, target, fork)
     if (result === 'forked') this.#watchers.changed(target)
@@ -168,6 +177,7 @@ class SqliteStore implements LogStore {
 
   async list(principal: string | null, limit: number, after?: string): Promise<ListPage> {
     checkNames({ principal })
+    checkWhole({ limit })
     return this.#runner.read('list', principal, limit, after === undefined ? START : readPlace(after))
   }
 
@@ -196,33 +206,7 @@ class SqliteStore implements LogStore {
   }
 }
 
-const LONE_SURROGATE = /\p{Surrogate}/u
-
-/** A text that is no text in UTF-8 would come back as another one. */
-function checkNames(names: Readonly<Record<string, string | null>>): void {
-  for (const what in names) {
-    if (LONE_SURROGATE.test(names[what] ?? '')) {
-      throw new LogError('invalid', `${what}: expected well-formed Unicode, found a lone surrogate`)
-    }
-  }
-}
-
-function checkAppend(
-  streamId: string,
-  { count }: Batch,
-  by: WriterAppend | GuestAppend,
-  ticket: TicketMove | undefined,
-): void {
-  checkNames({ streamId, key: 'key' in by ? by.key : null, program: ticket?.next.due.program ?? null })
-  if (!Number.isSafeInteger(count) || count < 1) {
-    throw new LogError('invalid', `count: expected a whole number above zero, found ${count}`)
-  }
-  if ('counter' in by && !(Number.isSafeInteger(by.counter) && by.counter > 0)) {
-    throw new LogError('invalid', `counter: expected a whole number above zero, found ${by.counter}`)
-  }
-}
-
 function checkSequence(sequence: number): void {
-  if (Number.isSafeInteger(sequence) && sequence >= 0 && sequence <= MAX_SEQUENCE) return
+  if (sequence <= MAX_SEQUENCE) return
   throw new LogError('invalid', `sequence: expected a whole number up to ${MAX_SEQUENCE}, found ${sequence}`)
 }

@@ -6,7 +6,7 @@ export const copies: readonly Mutant[] = [
   {
     fault: 'the newest snapshot is given, whatever was asked for',
     caught: { 'snapshots: the newest at or below a sequence is given, as it was put': /the snapshots at or below/ },
-    within: ['keeping', 'forking'],
+    within: ['keeping', 'forking', 'calls'],
     handle: memory => store => ({
       getSnapshot: (id, atMost) =>
         store.getSnapshot(id, memory.logs.get(id)?.snapshots.length === 1 ? atMost : 2 ** 40),
@@ -94,7 +94,7 @@ export const copies: readonly Mutant[] = [
       'fork: says what is not there, already there or out of range, and then makes nothing':
         /a fork above the head: expected "out-of-range", saw "forked"/,
     },
-    within: ['forking'],
+    within: ['forking', 'calls'],
     handle: memory => store => ({
       fork: (source, at, target, fork) =>
         store.fork(source, Math.min(at, memory.logs.get(source)?.head ?? at), target, fork),
@@ -146,7 +146,7 @@ export const copies: readonly Mutant[] = [
     caught: {
       'list: a page goes on after the log at which it ended was removed or touched': /after a log that was removed/,
     },
-    within: ['listing'],
+    within: ['listing', 'calls'],
     handle: () => store => ({
       list: async (principal, limit, after) => {
         const from = Number(after ?? 0) || 0

@@ -22,7 +22,7 @@ export const keepers: readonly Mutant[] = [
     caught: {
       'due: a deadline is due when it has passed by the clock of the store, not before': /deadlines that have/,
     },
-    within: ['due'],
+    within: ['due', 'calls'],
     handle: appendFault(async ({ log, ticket, go }) => {
       const result = await go()
       if (ticket && log.dueAt !== null) log.dueAt = Math.min(log.dueAt, log.touchedAt)
@@ -44,7 +44,7 @@ export const keepers: readonly Mutant[] = [
   {
     fault: 'due forgets a log whose lease ran out',
     caught: { 'due: a live lease hides a log; one that ran out or was released does not': /a log whose lease ran out/ },
-    within: ['due'],
+    within: ['due', 'calls'],
     handle: memory => store => ({
       due: async (programs, limit) =>
         (await store.due(programs, MANY)).filter(id => memory.logs.get(id)?.lease === null).slice(0, limit),
@@ -69,7 +69,7 @@ export const keepers: readonly Mutant[] = [
   {
     fault: 'due stops at a log of another program',
     caught: { 'due: a ticket is due to its program alone, or to every driver': /what is due to 1 programs/ },
-    within: ['due'],
+    within: ['due', 'calls'],
     handle: memory => store => ({
       due: async (programs, limit) => {
         const every = [...memory.logs.values()].map(({ ticket }) => ticket.due.program ?? '')
@@ -95,7 +95,7 @@ export const keepers: readonly Mutant[] = [
   {
     fault: 'due gives what is due to every driver to none',
     caught: { 'due: a ticket is due to its program alone, or to every driver': /what is due to/ },
-    within: ['due'],
+    within: ['due', 'calls'],
     handle: memory => store => ({
       due: async (programs, limit) =>
         (await store.due(programs, MANY))
@@ -287,7 +287,7 @@ export const keepers: readonly Mutant[] = [
   {
     fault: 'snapshots are kept by the order of their coming',
     caught: { 'snapshots: of all the newest so many are kept, by sequence': /the same after one that is older/ },
-    within: ['keeping'],
+    within: ['keeping', 'calls'],
     handle: memory => store => ({
       putSnapshot: async (id, snapshot, keep) => {
         await store.putSnapshot(id, snapshot, MANY)
@@ -316,6 +316,28 @@ export const keepers: readonly Mutant[] = [
     within: ['keeping', 'restarts'],
     handle: () => store => ({
       putBlob: (id, hash, data) => store.putBlob(id, hash, Buffer.from(Buffer.from(data).toString())),
+    }),
+  },
+  {
+    fault: 'half of a surrogate pair is taken for another character',
+    caught: { 'a name that is not well-formed Unicode is invalid': /create, of "\\ud800": expected a rejection/ },
+    within: ['calls'],
+    handle: () => store => ({ create: (id, principal) => store.create(id.toWellFormed(), principal) }),
+  },
+  {
+    fault: 'a limit that is no number is taken for none',
+    caught: { 'a number that counts nothing is invalid': /a limit of what is due of NaN: expected a rejection/ },
+    within: ['calls'],
+    handle: () => store => ({ due: (programs, limit) => store.due(programs, Number.isNaN(limit) ? MANY : limit) }),
+  },
+  {
+    fault: 'a deadline that is too far is taken for never',
+    caught: { 'a deadline that is no exact time is invalid': /a due at Infinity: expected a rejection/ },
+    within: ['calls'],
+    handle: appendFault(({ ticket, go }) => {
+      const at = ticket?.next.due.at
+      if (!ticket || typeof at !== 'number' || !(at > Number.MAX_SAFE_INTEGER)) return go()
+      return go({ ticket: { ...ticket, next: { ...ticket.next, due: { ...ticket.next.due, at: null } } } })
     }),
   },
   {

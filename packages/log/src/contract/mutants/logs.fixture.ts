@@ -47,7 +47,18 @@ export const logs: readonly Mutant[] = [
   {
     fault: 'a page begins after the time of its cursor',
     caught: { 'a log read in pages is the log': /the log in pages of/ },
-    within: ['reading', 'watching', 'tickets', 'regress', 'trimming', 'forking', 'removal', 'texts', 'restarts'],
+    within: [
+      'reading',
+      'watching',
+      'tickets',
+      'regress',
+      'trimming',
+      'forking',
+      'removal',
+      'texts',
+      'restarts',
+      'calls',
+    ],
     handle: memory => store => ({
       read: async (id, after, limit) => {
         const at = memory.logs.get(id)?.batches.find(({ last }) => last === after.sequence)

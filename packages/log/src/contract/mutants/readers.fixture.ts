@@ -95,7 +95,7 @@ export const readers: readonly Mutant[] = [
   {
     fault: 'a read heeds no bytes',
     caught: { 'a read ends about where its bytes are reached, and gives at least one batch': /of one byte/ },
-    within: ['reading'],
+    within: ['reading', 'calls'],
     handle: () => store => ({ read: (id, after, limit) => store.read(id, after, { ...limit, bytes: 2 ** 30 }) }),
   },
   {

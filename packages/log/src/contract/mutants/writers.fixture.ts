@@ -29,7 +29,7 @@ export const writers: readonly Mutant[] = [
         /expected "regressed", saw "(appended|moved|too-large)/,
       'a log that does not hold the last acknowledged entry has regressed': /expected "regressed", saw "appended/,
     },
-    within: ['outcomes', 'regress', 'watching'],
+    within: ['outcomes', 'regress', 'watching', 'calls'],
     handle: appendFault(({ log: { head, mark, incarnation }, by, go }) =>
       go('epoch' in by ? { by: { ...by, lastAcked: { sequence: head, incarnation, epoch: mark } } } : {}),
     ),
@@ -112,7 +112,7 @@ export const writers: readonly Mutant[] = [
   {
     fault: 'a lease that ran out is not renewed',
     caught: { 'renew makes the lease last from now on, shorter or longer, run out or not': /renew of the epoch/ },
-    within: ['leases', 'due'],
+    within: ['leases', 'due', 'calls'],
     handle: memory => store => ({
       renew: async (id, epoch, ttl) =>
         (memory.logs.get(id)?.lease?.until ?? 0) > memory.clock() ? store.renew(id, epoch, ttl) : undefined,
