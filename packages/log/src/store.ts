@@ -2,9 +2,11 @@
 // moves them together, atomically. Everything else (entries, the meaning of a ticket, coalescing, readers) is the StreamManager's, once for all
 // stores. The contract suite (`@millrace/log/contract`) holds a store to this page.
 //
-// Bodies and a ticket's text hold no U+0000, as no JSON does. Names (stream ids, keys, owners, programs, principals, hashes) are opaque text, of well-formed Unicode. Counts, sequences and limits are whole numbers
-// from 0 to 2^53 - 1, times are not beyond that. A call with anything else rejects with a `LogError` of code `invalid`, in every store. A mark is what a cursor proves a place by: the epoch of the
-// writer's append that wrote the entry there, or the nonce of the guest's.
+// Names (stream ids, keys, owners, programs, principals, hashes) are opaque text, of well-formed Unicode. Bodies and a ticket's text hold no U+0000,
+// as no JSON does. Counts, sequences and limits are whole numbers from 0 to 2^53 - 1, and no time is beyond that. A call with another name or number
+// rejects with a `LogError` of code `invalid`, in every store.
+//
+// A mark is what a cursor proves a place by: the epoch of the writer's append that wrote the entry there, or the nonce of the guest's.
 
 import type { Cursor, TruncatedFrame, UnprovenCursor } from '@millrace/protocol'
 

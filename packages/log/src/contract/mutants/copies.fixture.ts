@@ -66,13 +66,13 @@ export const copies: readonly Mutant[] = [
     caught: { 'trim: a reader beside it gets every entry, or is told that it cannot': /whether the entry after/ },
     within: ['trimming'],
     handle: memory => store => ({
-      trim: async (id, floor) => {
+      trim: async (id, floor, version) => {
         const log = memory.logs.get(id)
         const all = log?.batches ?? []
         if (log) log.batches = all.filter(({ last }) => last > floor)
         await yields()
         if (log) log.batches = all
-        await store.trim(id, floor)
+        return store.trim(id, floor, version)
       },
     }),
   },
@@ -81,10 +81,11 @@ export const copies: readonly Mutant[] = [
     caught: { 'trim: snapshots and blobs stay': /a snapshot below the floor/ },
     within: ['trimming', 'keeping'],
     handle: memory => store => ({
-      trim: async (id, floor) => {
-        await store.trim(id, floor)
+      trim: async (id, floor, version) => {
+        const trimmed = await store.trim(id, floor, version)
         const log = memory.logs.get(id)
         if (log) log.snapshots = log.snapshots.filter(({ sequence }) => sequence >= log.floor)
+        return trimmed
       },
     }),
   },

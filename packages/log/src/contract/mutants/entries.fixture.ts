@@ -102,10 +102,11 @@ export const entries: readonly Mutant[] = [
     caught: { 'trim: sequences go on after a trim of everything': /expected/ },
     within: ['trimming', 'regress'],
     handle: memory => store => ({
-      trim: async (id, floor) => {
-        await store.trim(id, floor)
+      trim: async (id, floor, version) => {
+        const trimmed = await store.trim(id, floor, version)
         const log = memory.logs.get(id)
         if (log && log.batches.length === 0) Object.assign(log, { head: 0, mark: '0' })
+        return trimmed
       },
     }),
   },
