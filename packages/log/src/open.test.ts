@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { openStore } from './open.ts'
 
 test('a scheme is read in any case, and one that is unknown is named', async () => {
-  for (const url of ['memory:', 'Memory:', 'SQLite::memory:']) {
+  for (const url of ['memory:', 'Memory:', 'MEMORY:']) {
     const store = await openStore(url)
     expect(await store.create('s', null)).toBe(true)
     await store.close()

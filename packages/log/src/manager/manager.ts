@@ -1,12 +1,9 @@
 import {
   type Chunk,
   type Cursor,
-  decodeCursor,
   type Entry,
-  encodeCursor,
   isRunRequested,
   type Json,
-  type UnprovenCursor,
   type View,
   type WriterOrigin,
 } from '@millrace/protocol'
@@ -26,34 +23,14 @@ import type { BatchLike } from './lane.ts'
 import { PastReader } from './past.ts'
 import { preambleOf } from './preamble.ts'
 import { BatchReader, type ReaderOptions } from './reader.ts'
-import { Reading } from './reading.ts'
+import { placeOf, type ReadEntry, type ReadFrom, Reading, shown } from './reading.ts'
 import { type Retention, trim } from './retention.ts'
-import { MIN_ENTRY_BYTES } from './slot.ts'
+import { checkId, checkNames, checkWhole, type StreamManagerOptions, settingsOf } from './settings.ts'
 import { Tail } from './tail.ts'
-import { systemTimers, type Timers } from './timers.ts'
 import type { Writer, WriterSettings } from './writer.ts'
 
-export interface StreamManagerOptions {
-  readonly store: LogStore
-  /** Who holds the claims of this process, for people who look at a lease; a random name if none is given. */
-  readonly owner?: string
-  /** How long a claim lasts without renewal, in milliseconds; it is renewed three times in that time. */
-  readonly leaseMs?: number
-  /** How long deltas wait for others after an append, in milliseconds. */
-  readonly coalesceMs?: number
-  /** How long a store that cannot be reached is asked again before a call fails, in milliseconds. */
-  readonly patienceMs?: number
-  /** The largest entry; a longer delta is said in pieces, anything else is refused (law 6). */
-  readonly maxEntryBytes?: number
-  /** Larger tool outputs, files, hook results and contexts go to the store's blobs. */
-  readonly blobBytes?: number
-  /** The largest of these. */
-  readonly maxBlobBytes?: number
-  /** How much a writer may have waiting before `write` waits too (law 8). */
-  readonly queueBytes?: number
-  /** Time; the machine's own unless a test brings another. */
-  readonly timers?: Timers
-}
+export type { ReadEntry, ReadFrom } from './reading.ts'
+export type { StreamManagerOptions } from './settings.ts'
 
 export interface CreateWriterOptions {
   readonly runId: string
@@ -70,19 +47,6 @@ export interface CreateWriterOptions {
   readonly principal?: string
 }
 
-/** Where to read from: the seed's name for it is accepted too, and both are exclusive. */
-export interface ReadFrom extends Omit<ReaderOptions, 'after'> {
-  /** A cursor's token, or a bare sequence, which is not proven. */
-  readonly after?: string | number
-  readonly fromSequence?: number
-}
-
-/** An entry as a reader shows it. */
-export interface ReadEntry extends Pick<Entry, 'sequence' | 'timestamp' | 'origin' | 'chunk' | 'blobs' | 'internal'> {
-  /** The place at this entry: what lies after it is read by `after`. */
-  readonly cursor: string
-}
-
 export interface StreamInfo extends Omit<LogHead, 'ticket'> {
   readonly streamId: string
   readonly status: StreamStatus
@@ -97,6 +61,9 @@ export interface CutRequest {
   readonly toSequence: number
 }
 
+/** The longest list that is given at once. */
+const MOST_LISTED = 1000
+
 /** Logs over a store: writers that claim them, guests that are checked, readers that miss nothing. */
 export class StreamManager {
   readonly store: LogStore
@@ -107,29 +74,18 @@ export class StreamManager {
   readonly #claims: Claims
 
   constructor(options: StreamManagerOptions) {
-    const { maxEntryBytes = 1024 * 1024 } = options
-    if (!(maxEntryBytes >= MIN_ENTRY_BYTES)) {
-      throw new LogError('invalid', `maxEntryBytes: expected ${MIN_ENTRY_BYTES} or more, found ${maxEntryBytes}`)
-    }
+    checkNames({ owner: options.owner })
     this.store = options.store
     this.owner = options.owner ?? randomName()
-    this.#settings = {
-      store: options.store,
-      timers: options.timers ?? systemTimers,
-      leaseMs: options.leaseMs ?? 30_000,
-      coalesceMs: options.coalesceMs ?? 16,
-      patienceMs: options.patienceMs ?? 30_000,
-      maxEntryBytes,
-      blobBytes: options.blobBytes ?? 64 * 1024,
-      maxBlobBytes: options.maxBlobBytes ?? 16 * 1024 * 1024,
-      queueBytes: options.queueBytes ?? 1024 * 1024,
-    }
+    this.#settings = settingsOf(options)
     this.#past = new PastReader(this.store, this.#ask)
     this.#claims = new Claims(this.#settings, this.#past, this.owner, this.#ask)
   }
 
   /** Makes an empty log for a principal; false if there is one already. */
-  createStream(streamId: string, principal?: string): Promise<boolean> {
+  async createStream(streamId: string, principal?: string): Promise<boolean> {
+    checkId(streamId)
+    checkNames({ principal })
     return this.#ask(() => this.store.create(streamId, principal ?? null))
   }
 
@@ -139,6 +95,12 @@ export class StreamManager {
    */
   async createWriter(streamId: string, options: CreateWriterOptions): Promise<Writer> {
     const { runId, agentId = runId, agentType, program = `agent:${agentType}@1`, lane = 'main', step = 0 } = options
+    checkNames({ runId: runId ?? null, agentId, agentType: agentType ?? null, program, lane })
+    checkWhole('step', step)
+    if (agentId !== runId) {
+      const why = 'the root agent has the name of its run, sub-agents are lanes of its writer'
+      throw new LogError('invalid', `agentId: expected ${runId} or nothing, found ${agentId}: ${why}`)
+    }
     const origin: WriterOrigin = { runId, lane, agentId, agentType, step }
     await this.createStream(streamId, options.principal)
     return this.#claims.claim(streamId, options.takeover ?? false, async (ticket, cursor) => {
@@ -161,7 +123,9 @@ export class StreamManager {
   }
 
   /** Appends a guest's chunk: an answer, a claim, a request to run or to stop; checked against the ticket (law 5). */
-  append(streamId: string, guest: string, chunk: Chunk): Promise<GuestOutcome> {
+  async append(streamId: string, guest: string, chunk: Chunk): Promise<GuestOutcome> {
+    checkId(streamId)
+    checkNames({ guest: guest ?? null })
     const isCutThere = (id: string, to: number) => isCut(this.#past, id, to)
     return appendAsGuest({ ...this.#settings, ask: this.#ask, isCut: isCutThere }, streamId, guest, chunk)
   }
@@ -252,18 +216,26 @@ export class StreamManager {
     options: { minSequence?: number; runId?: string; nextRunId?: string } = {},
   ): Promise<number | CutRequest | undefined> {
     const { minSequence, runId, nextRunId } = options
+    checkId(streamId)
+    checkNames({ runId, nextRunId })
+    checkWhole('step', step)
+    checkWhole('minSequence', minSequence ?? 0)
     return minSequence === undefined
       ? this.#requestCut(streamId, step, runId, nextRunId ?? `run-${randomName()}`)
       : this.#claims.with(streamId, writer => discardDrafts(this.#past, writer, step, minSequence))
   }
 
   /** Makes a session of its own from the beginning of another, up to a sequence; what was open there is ended here. */
-  forkStream(streamId: string, at: number, target: string, principal?: string): Promise<void> {
+  async forkStream(streamId: string, at: number, target: string, principal?: string): Promise<void> {
+    checkId(streamId)
+    checkNames({ target: target ?? null, principal })
+    checkWhole('at', at)
     return fork(this.store, this.#past, this.#ask, streamId, at, target, principal ?? null)
   }
 
   /** What a log is; null where there is none. */
   async getInfo(streamId: string): Promise<StreamInfo | null> {
+    checkId(streamId)
     const page = await this.#past.head(streamId)
     if (page === undefined) return null
     const { batches, truncated, ticket: state, ...head } = page
@@ -274,30 +246,36 @@ export class StreamManager {
   /** The logs of a principal, those touched last first, a page at a time. */
   async listStreams(principal: string | undefined, options: { limit?: number; after?: string } = {}) {
     const { limit = 50, after } = options
-    if (!Number.isInteger(limit) || limit < 1)
-      throw new LogError('invalid', `list: expected a limit of 1 or more, found ${limit}`)
+    checkNames({ principal })
+    checkWhole('limit', limit, 1, MOST_LISTED)
     const { streams, next } = await this.#ask(() => this.store.list(principal ?? null, limit, after))
     return { next, streams: streams.map(({ ticket, ...line }) => ({ ...line, status: statusOf(ticketOf(ticket)) })) }
   }
 
   /** Logs that somebody should drive, without a live lease: to one of these programs, or to everybody. */
-  due(programs: readonly string[], limit = 16): Promise<readonly string[]> {
+  async due(programs: readonly string[], limit = 16): Promise<readonly string[]> {
+    for (const program of programs) checkNames({ program: program ?? null })
+    checkWhole('limit', limit, 1, MOST_LISTED)
     return this.#ask(() => this.store.due(programs, limit))
   }
 
   /** Calls back when something may have happened to a log; an edge trigger, spurious now and then. */
   watch(streamId: string, wake: () => void): () => void {
+    checkId(streamId)
     return this.store.watch(streamId, wake)
   }
 
   /** The view and the ticket of a log, read at one position: its head, or a sequence. */
   async view(streamId: string, at?: number): Promise<{ view: View; ticket: Ticket; cursor: Cursor }> {
+    checkId(streamId)
+    checkWhole('at', at ?? 0)
     const { fold, ticket, cursor } = await this.#past.at(streamId, at)
     return { view: fold.view(), ticket, cursor }
   }
 
   /** Stores a snapshot of the log as it is now, which bounds a cold start; tells its cursor. */
-  snapshot(streamId: string): Promise<string> {
+  async snapshot(streamId: string): Promise<string> {
+    checkId(streamId)
     return this.#past.keep(streamId)
   }
 
@@ -312,12 +290,17 @@ export class StreamManager {
   }
 
   /** Drops old entries, behind a snapshot, as far as nothing needs them (law 12); tells the floor. */
-  trimStream(streamId: string, retention: Retention): Promise<number> {
+  async trimStream(streamId: string, retention: Retention): Promise<number> {
+    checkId(streamId)
+    checkWhole('maxEntries', retention.maxEntries ?? 0)
+    checkWhole('maxAgeMs', retention.maxAgeMs ?? 0)
     return trim(this.store, this.#past, this.#ask, streamId, retention)
   }
 
   /** Removes a log that nothing has happened to for so long, unless a run is open or asked for or somebody has claimed it (law 12); tells whether it did. */
   async expireStream(streamId: string, idleMs: number): Promise<boolean> {
+    checkId(streamId)
+    checkWhole('idleMs', idleMs)
     const page = await this.#past.head(streamId)
     if (page === undefined || page.clock - page.touchedAt < idleMs) return false
     // Who has claimed it is about to write.
@@ -328,7 +311,8 @@ export class StreamManager {
   }
 
   /** Removes all there is of a log; false if there was none. */
-  deleteStream(streamId: string): Promise<boolean> {
+  async deleteStream(streamId: string): Promise<boolean> {
+    checkId(streamId)
     return this.#ask(() => this.store.remove(streamId))
   }
 
@@ -339,8 +323,9 @@ export class StreamManager {
 
   #reader(streamId: string, options: ReadFrom): BatchReader {
     const { after, fromSequence, ...rest } = options
-    const place = after ?? fromSequence
-    const from: Cursor | UnprovenCursor = place === undefined ? { sequence: 0 } : decodeCursor(place)
+    checkId(streamId)
+    checkNames({ runId: rest.runId })
+    const from = placeOf(after ?? fromSequence)
     const { store, timers, patienceMs } = this.#settings
     const hasEnded = (runId: string, at: number) => this.#past.hasEnded(streamId, runId, at)
     const source = { store, timers, patienceMs, streamId, tail: () => this.#tail(streamId), hasEnded }
@@ -357,10 +342,11 @@ export class StreamManager {
     return tail
   }
 
-  #decide(
+  async #decide(
     streamId: string,
     build: (ticket: Ticket, writer: Writer) => BatchLike | undefined,
   ): Promise<Accepted | undefined> {
+    checkId(streamId)
     return this.#claims.with(streamId, writer => writer.decide(ticket => build(ticket, writer)))
   }
 
@@ -398,15 +384,5 @@ export class StreamManager {
 
   readonly #ask = <T>(ask: () => Promise<T>): Promise<T> => {
     return patiently(this.#settings.timers, this.#settings.patienceMs, ask)
-  }
-}
-
-/** An entry with its place, which is written out for who asks. */
-function shown(entry: Entry, place: Cursor): ReadEntry {
-  return {
-    ...entry,
-    get cursor() {
-      return encodeCursor(place)
-    },
   }
 }

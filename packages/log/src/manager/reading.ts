@@ -1,6 +1,20 @@
-import { type Cursor, type Entry, encodeCursor } from '@millrace/protocol'
+import { type Cursor, decodeCursor, type Entry, encodeCursor, type UnprovenCursor } from '@millrace/protocol'
+import { LogError } from '../error.ts'
 import type { StreamStatus } from '../ticket/ticket.ts'
-import type { BatchReader, ReadBatch } from './reader.ts'
+import type { BatchReader, ReadBatch, ReaderOptions } from './reader.ts'
+
+/** Where to read from: the seed's name for it is accepted too, and both are exclusive. */
+export interface ReadFrom extends Omit<ReaderOptions, 'after'> {
+  /** A cursor's token, or a bare sequence, which is not proven. */
+  readonly after?: string | number
+  readonly fromSequence?: number
+}
+
+/** An entry as a reader shows it. */
+export interface ReadEntry extends Pick<Entry, 'sequence' | 'timestamp' | 'origin' | 'chunk' | 'blobs' | 'internal'> {
+  /** The place at this entry: what lies after it is read by `after`. */
+  readonly cursor: string
+}
 
 /** An async iterator over what a reader finds; leaving it in any way lets everything go. */
 export class Reading<T> implements AsyncIterableIterator<T> {
@@ -62,5 +76,26 @@ export class Reading<T> implements AsyncIterableIterator<T> {
     if (place) this.#place = place
     else if (this.#index === entries.length) this.#place = cursor
     return { done: false, value: this.#show(entry, place) }
+  }
+}
+
+/** An entry with its place, which is written out for who asks. */
+export function shown(entry: Entry, place: Cursor): ReadEntry {
+  return {
+    ...entry,
+    get cursor() {
+      return encodeCursor(place)
+    },
+  }
+}
+
+/** The place that a token or a sequence names; the beginning if nothing is said. */
+export function placeOf(place: string | number | undefined): Cursor | UnprovenCursor {
+  if (place === undefined) return { sequence: 0 }
+  try {
+    // What is neither is written as what it is not.
+    return decodeCursor(typeof place === 'string' || typeof place === 'number' ? place : `a ${typeof place}`)
+  } catch (error) {
+    throw new LogError('invalid', (error as Error).message, { cause: error })
   }
 }
