@@ -1,0 +1,44 @@
+import { execFileSync } from 'node:child_process'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+
+const root = join(import.meta.dirname, '..')
+
+/** The TypeScript of a page, block by block. */
+const blocksOf = (page: string): string[] =>
+  [...readFileSync(join(root, page), 'utf8').matchAll(/```ts\n(.*?)```/gs)].map(([, block]) => block as string)
+
+/** Runs a program as an application would, with its own folder and a store in memory; gives what it prints. */
+function run(program: string): string {
+  // Inside the package, so that it may import it by its own name.
+  const folder = mkdtempSync(join(root, '.example-'))
+  try {
+    writeFileSync(join(folder, 'example.ts'), program)
+    const env = { ...process.env, MILLRACE_STORE: 'memory:' }
+    return execFileSync(process.execPath, ['--conditions=@millrace/source', 'example.ts'], {
+      cwd: folder,
+      encoding: 'utf8',
+      env,
+    })
+  } finally {
+    rmSync(folder, { recursive: true })
+  }
+}
+
+test('the example in the README runs as written', () => {
+  const [example] = blocksOf('README.md')
+  expect(run(example as string)).toMatch(/1 run-started.*text-delta.*run-finished/s)
+})
+
+test('the blocks of the guide run as written, one after the other', () => {
+  const blocks = blocksOf('../../docs/guide/log.md')
+  const contract = blocks.pop() as string
+  expect(blocks).toHaveLength(4)
+  const printed = run(
+    `${blocks.join('\n')}\nconsole.log(cursor === reader.cursor, reader.status)\nawait store.close()\n`,
+  )
+  expect(printed).toMatch(/main tool-approval-request.*tool-approval-response.*tool-1 tool-output-available/s)
+  expect(printed).toContain('true ended')
+  expect(run(contract)).toMatch(/fail 0\n/)
+})
