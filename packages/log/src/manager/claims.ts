@@ -95,11 +95,12 @@ export class Claims {
     if (own) return work(own)
     const before = await this.#past.head(streamId)
     if (before === undefined) throw new LogError('absent', `there is no log ${streamId}`)
-    const writer = await this.claim(streamId, false, ticket => {
+    const writer = await this.claim(streamId, false, (ticket, { sequence }) => {
       const origin = rootOf(ticket.run)
+      // Who let the log go is not superseded; whoever wrote since that was looked at may not have.
+      const isFree = before.lease === null && before.head === sequence
       const preamble: Preamble = ({ run }) => {
-        // Who let the log go is not superseded.
-        const isOrphan = before.lease !== null && run !== null && !run.paused
+        const isOrphan = !isFree && run !== null && !run.paused
         return isOrphan ? [{ origin, chunk: { type: 'executor-superseded' } }] : []
       }
       return { origin, preamble }
