@@ -3,7 +3,9 @@ import { postgresStore } from '../postgres/index.ts'
 import { schedules } from './suite.fixture.ts'
 
 // Here no power is cut: what a crash can lose is for other tests.
-const server = postgres({ settings: { fsync: 'off', synchronous_commit: 'off', full_page_writes: 'off', autovacuum: 'off' } })
+const server = postgres({
+  settings: { fsync: 'off', synchronous_commit: 'off', full_page_writes: 'off', autovacuum: 'off' },
+})
 
 schedules({
   name: 'postgres',

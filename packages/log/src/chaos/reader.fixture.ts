@@ -173,10 +173,10 @@ function late(
   const past = log.entries.slice(0, attachedAt)
   const taken = takenBack(past)
   for (const { sequence, chunk, origin } of entries) {
-    // What was asked for stays, and so does how a run ended of which something is left.
+    // What was asked for stays, and so does how a run ended, and why, of which something is left.
     const isAsked = origin.guest !== undefined && /^(run|stop)-requested/.test(chunk.type)
     const startedAt = log.laws.started.get(origin.runId ?? '') ?? 0
-    const isKept = isAsked || (chunk.type === 'run-finished' && !taken.has(startedAt))
+    const isKept = isAsked || (/^(run-finished|error)$/.test(chunk.type) && !taken.has(startedAt))
     const isCut = chunk.type === 'rewind' || chunk.type === 'step-discarded'
     const isWrong = sequence <= attachedAt && taken.has(sequence) && !isKept && !isCut
     world.check(!isWrong, 'law 3', () => {
