@@ -6,7 +6,16 @@ import { restored } from './copies.fixture.ts'
 import { due, guests, killed, readers, zombie } from './deaths.fixture.ts'
 import { schedules } from './schedule.fixture.ts'
 import { crash, frozen } from './servers.fixture.ts'
-import { guestWire, lateAppend, listenerWire, lostAnswers, midway, readerWire, writerWire } from './wires.fixture.ts'
+import {
+  claimWire,
+  guestWire,
+  lateAppend,
+  listenerWire,
+  lostAnswers,
+  midway,
+  readerWire,
+  writerWire,
+} from './wires.fixture.ts'
 
 /** Three times wal_writer_delay: what the death of the server may take where appends do not wait for its disk. */
 const LOSES_MS = 600
@@ -46,6 +55,7 @@ schedules({
     lostAnswers: { play: lostAnswers, count: 2 },
     readerWire: { play: readerWire, count: 4 },
     listenerWire: { play: listenerWire, count: 3 },
+    claimWire: { play: claimWire, count: 2, kept: [6] },
     guestWire: { play: guestWire, count: 2 },
   },
 })

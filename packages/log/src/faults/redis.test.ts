@@ -6,7 +6,16 @@ import { restored } from './copies.fixture.ts'
 import { due, guests, killed, readers, zombie } from './deaths.fixture.ts'
 import { schedules } from './schedule.fixture.ts'
 import { crash, frozen } from './servers.fixture.ts'
-import { guestWire, lateAppend, listenerWire, lostAnswers, midway, readerWire, writerWire } from './wires.fixture.ts'
+import {
+  claimWire,
+  guestWire,
+  lateAppend,
+  listenerWire,
+  lostAnswers,
+  midway,
+  readerWire,
+  writerWire,
+} from './wires.fixture.ts'
 
 let processes: Processes
 let services: Service[]
@@ -44,6 +53,7 @@ schedules({
     lostAnswers: { play: lostAnswers, count: 2 },
     readerWire: { play: readerWire, count: 4 },
     listenerWire: { play: listenerWire, count: 3 },
+    claimWire: { play: claimWire, count: 2 },
     guestWire: { play: guestWire, count: 2 },
   },
 })

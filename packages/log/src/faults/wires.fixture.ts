@@ -253,3 +253,26 @@ export async function listenerWire(stage: Stage, random: Random): Promise<void> 
     else link = await again
   }
 }
+
+/** The way is cut while a log is claimed that nobody has: whoever asked has it in the end, and need not wait for its own lease. */
+export async function claimWire(stage: Stage, random: Random): Promise<void> {
+  const run = stage.run()
+  await stage.read(run)
+  const { claims } = stage.record(run)
+  for (let n = random.between(5, 8); n > 0; n--) {
+    const gate = await stage.gate()
+    const direction = random.pick(['up', 'down', 'down'] as const)
+    const at = random.below(direction === 'up' ? 2500 : 700)
+    gate.next({ [direction]: { cutAt: at } })
+    const writer = await stage.actor({ spec: stage.via(gate, { timeout: TIMEOUT_MS }) })
+    await writer.order({ do: 'write', run, takeover: false })
+    stage.note(`${writer.tag} claims, cut at ${at} ${direction}`)
+    await stage.until(`${writer.tag} has the log`, () => claims.some(({ by }) => by === writer.tag))
+    await stage.acked(run, random.between(1, 3))
+    if (n === 1) return
+    // A lease that cannot be let go runs out, which takes too long here.
+    gate.set({ [direction]: { cutAt: Number.POSITIVE_INFINITY } })
+    stage.allow(writer, 'closed')
+    await writer.close()
+  }
+}
