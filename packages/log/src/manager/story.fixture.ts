@@ -56,13 +56,9 @@ export class Story {
   async live(acts: readonly Act[]): Promise<void> {
     await this.#manager.createStream(this.#streamId)
     for (const act of acts) {
-      try {
-        await this.#act(act)
-      } catch (error) {
-        if (!(error instanceof LogError) || (error.code !== 'refused' && error.code !== 'invalid')) throw error
-      }
+      await this.#act(act).catch(unlessRefused)
     }
-    await this.#writer?.flush()
+    await this.#writer?.flush().catch(unlessRefused)
   }
 
   /** Lets the log go. */
@@ -184,4 +180,8 @@ export class Story {
       if (asked.outcome !== 'refused' || asked.reason !== 'gone') return
     }
   }
+}
+
+function unlessRefused(error: unknown): void {
+  if (!(error instanceof LogError) || (error.code !== 'refused' && error.code !== 'invalid')) throw error
 }

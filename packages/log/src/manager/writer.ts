@@ -178,7 +178,7 @@ export class Writer {
 
   async #close(): Promise<void> {
     try {
-      if (!this.signal.aborted) await this.flush()
+      if (!this.signal.aborted) await this.#outbox.turn(async () => {})
     } finally {
       this.#stop(closed())
       // A lease that cannot be released runs out.
