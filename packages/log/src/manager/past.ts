@@ -145,7 +145,8 @@ export class PastReader {
     // A cut that waits was admitted because there is a snapshot below it: none goes before it is made.
     const now = await this.head(streamId)
     const isCutWaiting = ticketOf(now?.ticket ?? '').requests.some(({ cut }) => cut !== undefined)
-    const keep = isCutWaiting ? MANY_SNAPSHOTS : KEPT_SNAPSHOTS
+    // Neither does one that a trim is about to stand on.
+    const keep = isCutWaiting || sequence !== undefined ? MANY_SNAPSHOTS : KEPT_SNAPSHOTS
     await this.#ask(() => this.#store.putSnapshot(streamId, snapshot, keep))
     return encodeCursor(cursor)
   }

@@ -21,10 +21,10 @@ describe('a reader from a place', () => {
     const world = new World()
     await ended(world)
     for (const after of ['', 'x', '-1', '1.2', '5.abc', '5.a.b.c', -1, 1.5, Number.NaN, '9'.repeat(2000)]) {
-      expect(await failure(open(world, { after })), String(after).slice(0, 20)).toBe('invalid-cursor')
-      expect(thrown(() => world.manager.readBatches(ID, { after }))).toBe('invalid-cursor')
+      expect(await failure(open(world, { after })), String(after).slice(0, 20)).toBe('invalid')
+      expect(thrown(() => world.manager.readBatches(ID, { after }))).toBe('invalid')
     }
-    expect(await failure(open(world, { fromSequence: -1 }))).toBe('invalid-cursor')
+    expect(await failure(open(world, { fromSequence: -1 }))).toBe('invalid')
     expect(world.tap.watches).toBe(0)
   })
 
