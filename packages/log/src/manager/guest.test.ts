@@ -327,7 +327,8 @@ test('law 5: an answer with its fields in another order is the same answer', asy
     interruptId: 'i',
     response: { a: 1, b: [{ c: 1, d: 2 }] },
   })
-  const again = { response: { b: [{ d: 2, c: 1 }], a: 1 }, interruptId: 'i', type: 'interrupt-response' } as const
+  const type = 'interrupt-response' as const
+  const again = { response: { b: [{ d: 2, c: 1 }], a: 1 }, interruptId: 'i', type }
   expect([outcome, (await world.manager.append(ID, 'ada', again)).outcome]).toEqual(['appended', 'duplicate'])
   const other = { ...again, response: { b: [{ d: 1, c: 2 }], a: 1 } }
   expect((await world.manager.append(ID, 'ada', other)).outcome).toBe('refused')

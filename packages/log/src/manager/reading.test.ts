@@ -39,7 +39,7 @@ describe('law 2: a cursor', () => {
     const cursors: (number | undefined)[] = []
     for (let i = 0; i < 4; i++) {
       await reading.next()
-      cursors.push(reading.cursor && Number.parseInt(reading.cursor, 10))
+      cursors.push(reading.cursor === undefined ? undefined : Number.parseInt(reading.cursor, 10))
     }
     await reading.return()
     expect(cursors).toEqual([undefined, undefined, undefined, 8])
