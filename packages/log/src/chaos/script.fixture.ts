@@ -1,7 +1,7 @@
 import { Random } from './random.fixture.ts'
 
 /** What a call is, and so what it waits for. */
-export type CallKind = 'server' | 'approved' | 'client' | 'approved-client' | 'agent' | 'question'
+type CallKind = 'server' | 'approved' | 'client' | 'approved-client' | 'agent' | 'question'
 
 export interface ScriptCall {
   readonly id: string

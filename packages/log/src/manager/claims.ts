@@ -9,7 +9,7 @@ import { rootOf } from './root.ts'
 import { type Preamble, Writer, type WriterSettings } from './writer.ts'
 
 /** What a writer says, and what its first batch begins with. */
-export interface Beginning {
+interface Beginning {
   readonly origin: WriterOrigin
   readonly preamble: Preamble
 }
