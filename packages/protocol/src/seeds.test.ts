@@ -86,6 +86,7 @@ const logFiles = [
   'manager/manager',
   'manager/writer',
   'manager/reader',
+  'manager/reading',
   'memory/store',
   'sqlite/index',
   'redis/index',

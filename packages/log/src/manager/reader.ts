@@ -283,6 +283,10 @@ export class BatchReader {
       const page = await this.#ask(() => store.read(streamId, { sequence: at }, PAGE))
       if (page?.incarnation !== incarnation)
         throw new TruncatedError('incarnation', `the log ${streamId} is another`, page?.head ?? 0, page?.floor ?? 0)
+      // What this reader is about to be shown is trimmed, and with it what would tell which of it was taken back.
+      if (page.floor > Math.max(floor, this.#from)) {
+        throw new TruncatedError('below-floor', `the log ${streamId} was trimmed`, page.head, page.floor)
+      }
       for (const { entries } of page.batches.map(decode)) {
         for (const entry of entries) {
           if (entry.sequence <= at || entry.sequence > end) continue
