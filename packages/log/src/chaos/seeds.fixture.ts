@@ -7,6 +7,7 @@ export const KEPT: readonly (readonly [seed: number, found: string])[] = [
   [67, 'a late reader that was not told how a run ended of which a rewind left something'],
   [81, 'a takeover that found a stop, and added to the words that it kept'],
   [163, 'a reader told of a trim below its place'],
+  [181, 'a trim between the first page of a reader and its look at what was taken back'],
   [187, 'a cleanup that took back what was shown when its run was stopped'],
   [1133, 'a run that started before a cut for which it was to wait'],
   [1305, 'a paused run that went on with the words that another had left in it'],
