@@ -4,6 +4,7 @@ import type { Writer } from '../manager/writer.ts'
 import { mustStop, type Ticket, type TicketPending } from '../ticket/ticket.ts'
 import type { Actor } from './actor.fixture.ts'
 import type { ScriptCall, ScriptStep } from './script.fixture.ts'
+import { openingOf, wordsOf } from './speech.fixture.ts'
 
 /** How a line of work stands: all done, waiting for somebody, or given up because the run is to stop or another has it. */
 type Standing = 'done' | 'blocked' | 'over'
@@ -127,7 +128,7 @@ export class Drive {
     const isDone = await this.#commit(
       line.lane,
       () => [
-        ...step.calls.flatMap(call => this.#opening(line, call)),
+        ...step.calls.flatMap(call => openingOf(call, line.lane.origin, this.#deadline(call.deadline))),
         { type: 'step-finish', usage: { outputTokens: step.words } },
         { type: 'state-patch', patches },
         { chunk: { type: 'hook-completed', hookId: `${path}.${position}`, hook: 'useStep' }, internal: true },
@@ -155,34 +156,9 @@ export class Drive {
     return true
   }
 
-  /** The words of one attempt. */
   async #say({ lane }: Line, step: ScriptStep, position: number, attempt: number): Promise<void> {
     const { world } = this.#actor
-    const id = `${lane.origin.lane}.${position}`
-    const chunks: Chunk[] = [{ type: 'step-start', attempt }]
-    const word = () => `${world.name('~')} `
-    if (step.hasReasoning) {
-      chunks.push({ type: 'reasoning-delta', id, delta: word() }, { type: 'reasoning-end', id })
-    }
-    chunks.push({ type: 'text-start', id })
-    for (let i = 0; i < step.words; i++) chunks.push({ type: 'text-delta', id, delta: word() })
-    const streamId = `${this.#runId}:${lane.origin.lane}`
-    if (step.extra === 'data')
-      chunks.push({ type: 'data-note', id: 'note', data: word() }, { type: 'data-mark', data: position })
-    if (step.extra === 'transient') chunks.push({ type: 'data-flash', data: word(), transient: true })
-    if (step.extra === 'metadata') chunks.push({ type: 'message-metadata', metadata: { attempt } })
-    if (step.extra === 'structured') {
-      const common = { type: 'structured-data', streamId, dataType: 'list' } as const
-      chunks.push({ ...common, kind: 'append', path: 'items', items: [word()] })
-      chunks.push({ ...common, kind: 'text-delta', path: 'text', delta: word() })
-    }
-    for (const { id: toolCallId, kind } of step.calls) {
-      if (kind === 'question') continue
-      const executor = kind.endsWith('client') ? 'client' : 'server'
-      chunks.push({ type: 'tool-input-start', toolCallId, toolName: kind, executor })
-      chunks.push({ type: 'tool-input-delta', toolCallId, delta: '{"a":' })
-    }
-    chunks.push({ type: 'text-end', id })
+    const chunks = wordsOf(step, lane.origin, position, attempt, () => `${world.name('~')} `)
     for (const chunk of chunks) await this.#write(lane, chunk, position + 1)
   }
 
@@ -200,29 +176,6 @@ export class Drive {
       if (written.outcome !== 'dropped') this.#actor.acknowledged(streamId, epoch, written, word)
     }
     if (random.chance(0.15)) await this.#actor.sleep(1, 40)
-  }
-
-  /** What opens a call, in the commit of its step. */
-  #opening({ lane }: Line, { id, kind, deadline }: ScriptCall): Chunk[] {
-    const until = this.#deadline(deadline)
-    if (kind === 'question') return [{ type: 'interrupt', interruptId: id, input: { kind: 'text' }, ...until }]
-    const executor = kind.endsWith('client') ? 'client' : 'server'
-    const call = { toolCallId: id, toolName: kind, input: { a: id }, executor } as const
-    const opening: Chunk[] = [{ type: 'tool-input-available', ...call, ...(executor === 'client' ? until : {}) }]
-    if (kind.startsWith('approved')) {
-      opening.push({
-        type: 'tool-approval-request',
-        toolCallId: id,
-        approvalId: `ok:${id}`,
-        input: { a: id },
-        ...until,
-      })
-    }
-    if (kind === 'agent') {
-      const { agentType } = lane.origin
-      opening.push({ type: 'subagent-start', agentId: id, agentType, toolCallId: id, lane: `agent ${id}` })
-    }
-    return opening
   }
 
   /** On a store with a clock of its own what is soon late is late at once, so that no schedule depends on the machine. */
