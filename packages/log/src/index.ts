@@ -37,6 +37,7 @@ export {
   EMPTY_TICKET,
   mustStop,
   type StreamStatus,
+  stopStatus,
   type Ticket,
   type TicketPending,
   type TicketRequest,

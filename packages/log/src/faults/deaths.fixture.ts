@@ -175,7 +175,7 @@ async function stop(stage: Stage, { streamId, runId }: Run): Promise<void> {
   if (done.outcome === 'refused') throw new LogError('refused', `the stop of ${runId}: ${done.reason}`)
   const { ends } = stage.record({ streamId })
   await stage.until('the run was stopped', () => ends.length > 0)
-  if (ends[0]?.status !== 'aborted') throw new Error(`law 5: ${runId} was stopped, and ended as ${ends[0]?.status}`)
+  if (ends[0]?.status !== 'interrupted') throw new Error(`law 5: ${runId} was stopped, and ended as ${ends[0]?.status}`)
 }
 
 /** Readers die again and again and go on from their last cursor, in other processes and here. */

@@ -48,6 +48,8 @@ export class Appender {
   ticket: Ticket
   /** How often it turned out that somebody else had moved the ticket: what was decided before that was decided on another. */
   surprises = 0
+  /** Told when that happens. */
+  onSurprise: ((ticket: Ticket) => void) | undefined
 
   constructor(store: LogStore, timers: Timers, patienceMs: number, claimed: Claimed) {
     this.#store = store
@@ -88,6 +90,7 @@ export class Appender {
     this.ticket = ticketOf(page.ticket)
     this.#version = page.version
     this.surprises++
+    this.onSurprise?.(this.ticket)
   }
 
   #ask<T>(ask: () => Promise<T>): Promise<T> {

@@ -144,7 +144,7 @@ describe('cleanupToStep without a floor', () => {
     writer.write(delta('half', 'a'), { step: 2 })
     await writer.flush()
     await world.manager.cleanupToStep(ID, 1, { nextRunId: 'r2' })
-    expect(await world.manager.endStream(ID)).toBe('aborted')
+    expect(await world.manager.endStream(ID)).toBe('interrupted')
     await writer.close()
     await world.writer('r2')
     expect(await texts(world)).toEqual(['step 1'])

@@ -43,7 +43,7 @@ describe('endStream', () => {
     writer.write(delta('shown'))
     await writer.commit([{ type: 'tool-input-available', toolCallId: 'c1', toolName: 't', input: 1 }, ask('a')])
     await world.manager.append(ID, 'ada', stop('r1'))
-    expect(await world.manager.endStream(ID)).toBe('aborted')
+    expect(await world.manager.endStream(ID)).toBe('interrupted')
     const { view, ticket } = await world.manager.view(ID)
     expect(view.messages[0]).toMatchObject({
       status: 'cancelled',
@@ -52,7 +52,7 @@ describe('endStream', () => {
         { state: 'output-error', code: 'interrupted' },
       ],
     })
-    expect(ticket).toMatchObject({ run: null, stop: false, pendings: [], last: { status: 'aborted' } })
+    expect(ticket).toMatchObject({ run: null, stop: false, pendings: [], last: { status: 'interrupted' } })
   })
 
   test('law 5: sees a stop that came while it was on its way', async () => {
@@ -63,7 +63,7 @@ describe('endStream', () => {
     await held.arrived
     await world.manager.append(ID, 'ada', stop('r1'))
     held.open()
-    expect(await ended).toBe('aborted')
+    expect(await ended).toBe('interrupted')
     expect((await world.lines()).at(-1)).toBe('run-finished')
   })
 

@@ -4,7 +4,7 @@ import type { Chunk, Json, WriterOrigin } from '@millrace/protocol'
 import type { NewEntry } from '../entry.ts'
 import { LogError } from '../error.ts'
 import type { LogStore } from '../store.ts'
-import { mustStop, type Ticket } from '../ticket/ticket.ts'
+import { mustStop, stopStatus, type Ticket } from '../ticket/ticket.ts'
 
 /** What went wrong, for people and programs. */
 export type Failure = Omit<Extract<Chunk, { type: 'error' }>, 'type'>
@@ -15,17 +15,20 @@ export interface EndBounds {
   readonly maxEntryBytes: number
 }
 
-/** How a run ends that did not fail: as aborted, where it was asked to stop. */
-export const endStatus = (ticket: Ticket): 'completed' | 'aborted' => (mustStop(ticket) ? 'aborted' : 'completed')
+/** How a run that did not fail ended. */
+export type EndStatus = 'completed' | 'interrupted' | 'aborted'
+
+/** How a run ends that did not fail: as it was asked to stop, where it was. */
+export const endStatus = (ticket: Ticket): EndStatus => (mustStop(ticket) ? stopStatus(ticket) : 'completed')
 
 /** The end of a run that did not fail. */
 export function endOf(
-  status: 'completed' | 'aborted',
+  status: EndStatus,
   output: Json | undefined,
   origin: WriterOrigin,
   { store, maxEntryBytes }: EndBounds,
 ): Chunk[] {
-  const last: Chunk = status === 'aborted' ? { type: 'abort' } : { type: 'finish' }
+  const last: Chunk = status === 'completed' ? { type: 'finish' } : { type: 'abort' }
   return [
     ...outputOf(output, origin, Math.min(maxEntryBytes, store.maxBatchBytes / 2)),
     last,

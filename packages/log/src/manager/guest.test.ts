@@ -303,7 +303,7 @@ describe('a request', () => {
     await world.writer()
     await say(world, request('q1', { whenBusy: 'queue' }))
     await say(world, request('now', { whenBusy: 'interrupt-previous' }))
-    expect(await world.manager.endStream(ID)).toBe('aborted')
+    expect(await world.manager.endStream(ID)).toBe('interrupted')
     expect((await world.manager.getInfo(ID))?.ticket.requests.map(({ runId }) => runId)).toEqual(['now', 'q1'])
   })
 

@@ -1,8 +1,8 @@
 // How a guest appends: checked against the ticket, on that ticket's version, under a key that tells a repeat (law 5).
 
 import { createHash } from 'node:crypto'
-import type { Chunk, GuestOrigin } from '@millrace/protocol'
-import { encodeBatch } from '../entry.ts'
+import type { Chunk, GuestOrigin, Json } from '@millrace/protocol'
+import { encodeBatch, type NewEntry } from '../entry.ts'
 import { LogError } from '../error.ts'
 import { randomName } from '../names.ts'
 import type { Accepted, LogStore } from '../store.ts'
@@ -35,12 +35,16 @@ export async function appendAsGuest(
   streamId: string,
   guest: string,
   chunk: Chunk,
+  context?: Json,
 ): Promise<GuestOutcome> {
   const { store, ask, blobBytes, maxEntryBytes, maxBlobBytes } = settings
   const wrong = nameProblem('guest', guest)
   if (wrong !== undefined) throw new LogError('invalid', wrong)
   checkGuestChunk(chunk)
   const isRequest = chunk.type === 'run-requested'
+  if (context !== undefined && !isRequest) {
+    throw new LogError('invalid', `chunk ${chunk.type}: context goes with a request for a run`)
+  }
   // An answer is told by who, to what and which; a request by its run alone, for as long as the log lives.
   let key = isRequest ? requestKey(chunk.runId) : answerKey(guest, chunk)
   let earlier: Accepted | undefined
@@ -62,14 +66,19 @@ export async function appendAsGuest(
       if (known) return { outcome: 'duplicate', ...known, clock: page.clock }
       return { outcome: 'refused', reason: refusal }
     }
-    const { entry, blob } = extract({ origin, chunk }, blobBytes)
-    const batch = encodeBatch([entry])
+    const said: NewEntry[] = [{ origin, chunk }]
+    // Not the guest's own words, and so not for anybody's eyes.
+    if (context !== undefined) said.push({ origin, chunk: { type: 'run-context', context }, internal: true })
+    const extracted = said.map(entry => extract(entry, blobBytes))
+    const entries = extracted.map(({ entry }) => entry)
+    const batch = encodeBatch(entries)
     checkSize(chunk, Buffer.byteLength(batch.body), maxEntryBytes)
-    if (blob) {
-      checkSize(chunk, blob.data.length, maxBlobBytes)
+    for (const { entry, blob } of extracted) {
+      if (!blob) continue
+      checkSize(entry.chunk, blob.data.length, maxBlobBytes)
       await ask(() => store.putBlob(streamId, blob.hash, blob.data))
     }
-    const next = recordOf(advance(ticket, [entry]))
+    const next = recordOf(advance(ticket, entries))
     const move = { ifVersion: page.version, next }
     const result = await ask(() => store.append(streamId, batch, { key, keep: isRequest, nonce }, move))
     if ('first' in result) {

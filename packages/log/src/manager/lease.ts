@@ -9,6 +9,7 @@ export class Lease {
   readonly #onLost: () => void
   #until: number
   #cancel: (() => void) | undefined
+  #renewed: PromiseWithResolvers<void> | undefined
 
   /** `askedAt`: by the same timers, from before the claim was asked for. */
   constructor(
@@ -31,10 +32,24 @@ export class Lease {
     return this.#cancel !== undefined && this.#timers.now() < this.#until
   }
 
+  /** Waits until the lease surely lasts; at once where it does, or where it is over. */
+  async sure(): Promise<void> {
+    while (!this.isSure && this.#cancel !== undefined) {
+      this.#renewed ??= Promise.withResolvers()
+      await this.#renewed.promise
+    }
+  }
+
   /** Renews no more. */
   stop(): void {
     this.#cancel?.()
     this.#cancel = undefined
+    this.#tell()
+  }
+
+  #tell(): void {
+    this.#renewed?.resolve()
+    this.#renewed = undefined
   }
 
   #later(ms: number): void {
@@ -54,5 +69,6 @@ export class Lease {
     }
     if (renewed) this.#until = askedAt + this.#ms
     this.#later(this.#ms / (renewed ? 3 : 10))
+    if (renewed) this.#tell()
   }
 }

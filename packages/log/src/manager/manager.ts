@@ -1,12 +1,4 @@
-import {
-  type Chunk,
-  type Cursor,
-  type Entry,
-  isRunRequested,
-  type Json,
-  type View,
-  type WriterOrigin,
-} from '@millrace/protocol'
+import type { Chunk, Cursor, Entry, Json, View, WriterOrigin } from '@millrace/protocol'
 import { LogError } from '../error.ts'
 import { randomName } from '../names.ts'
 import type { Accepted, LogHead, LogStore } from '../store.ts'
@@ -16,7 +8,7 @@ import { resolve } from './blobs.ts'
 import { Claims } from './claims.ts'
 import { discardDrafts, endOfStep, survivalOf } from './cleanup.ts'
 import { isCut } from './cut.ts'
-import { endOf, endStatus, type Failure, failureOf } from './ending.ts'
+import { type EndStatus, endOf, endStatus, type Failure, failureOf } from './ending.ts'
 import { fork } from './fork.ts'
 import { appendAsGuest, type GuestOutcome, requestKey } from './guest.ts'
 import type { BatchLike } from './lane.ts'
@@ -110,24 +102,32 @@ export class StreamManager {
       if (!isOpen && !wasRequested && (await this.#find(streamId, runId))) {
         throw new LogError('refused', `run ${runId} was asked for once, and has ended or was taken back: start another`)
       }
-      const message = wasRequested ? await this.#requestedMessage(streamId, runId) : undefined
-      const beginning = {
+      const preamble = preambleOf({
         origin,
         program,
         drafts: drafts.map(draft => draft.origin),
-        wasRequested,
+        request: wasRequested ? await this.#requested(streamId, runId) : undefined,
         head: cursor.sequence,
-      }
-      return { origin, preamble: preambleOf(message ? { ...beginning, message } : beginning) }
+      })
+      return { origin, preamble }
     })
   }
 
-  /** Appends a guest's chunk: an answer, a claim, a request to run or to stop; checked against the ticket (law 5). */
-  async append(streamId: string, guest: string, chunk: Chunk): Promise<GuestOutcome> {
+  /**
+   * Appends a guest's chunk: an answer, a claim, a request to run or to stop; checked against the ticket (law 5). With a request may go the server's own context
+   * of the run, which is internal (law 10).
+   */
+  async append(
+    streamId: string,
+    guest: string,
+    chunk: Chunk,
+    options: { readonly context?: Json } = {},
+  ): Promise<GuestOutcome> {
     checkId(streamId)
     checkNames({ guest: guest ?? null })
     const isCutThere = (id: string, to: number) => isCut(this.#past, id, to)
-    return appendAsGuest({ ...this.#settings, ask: this.#ask, isCut: isCutThere }, streamId, guest, chunk)
+    const settings = { ...this.#settings, ask: this.#ask, isCut: isCutThere }
+    return appendAsGuest(settings, streamId, guest, chunk, options.context)
   }
 
   /** Chunks from the start, to the end of the latest run; null where there is no such log. */
@@ -151,9 +151,9 @@ export class StreamManager {
     return this.#reader(streamId, options)
   }
 
-  /** Ends the open run as completed, or as aborted where it was asked to stop; tells which. */
-  async endStream(streamId: string, output?: Json): Promise<'completed' | 'aborted'> {
-    let status: 'completed' | 'aborted' = 'completed'
+  /** Ends the open run as completed, or as it was asked to stop where it was; tells which. */
+  async endStream(streamId: string, output?: Json): Promise<EndStatus> {
+    let status: EndStatus = 'completed'
     await this.#decide(streamId, (_, writer) => {
       // A run of which nothing was said yet begins and ends at once.
       const { begun } = writer
@@ -368,18 +368,12 @@ export class StreamManager {
     return this.#ask(() => this.store.find(streamId, requestKey(runId)))
   }
 
-  /** The message that a request brings along. */
-  async #requestedMessage(streamId: string, runId: string): Promise<Chunk | undefined> {
+  /** What was asked for, as it was said. */
+  async #requested(streamId: string, runId: string): Promise<readonly Entry[]> {
     const found = await this.#find(streamId, runId)
-    let message: Chunk | undefined
-    if (found) {
-      await this.#past.each(streamId, found.first - 1, found.last, entries => {
-        for (const { chunk } of entries) {
-          if (isRunRequested(chunk) && chunk.message) message = { type: 'message', ...chunk.message }
-        }
-      })
-    }
-    return message
+    const said: Entry[] = []
+    if (found) await this.#past.each(streamId, found.first - 1, found.last, entries => said.push(...entries))
+    return said
   }
 
   readonly #ask = <T>(ask: () => Promise<T>): Promise<T> => {

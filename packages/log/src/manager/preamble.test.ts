@@ -190,7 +190,7 @@ describe('the first batch of a writer', () => {
     await world.manager.append(ID, 'ada', stop('r1'))
     const other = world.process()
     const heir = await other.createWriter(ID, { ...R1, takeover: true })
-    expect(await other.endStream(ID)).toBe('aborted')
+    expect(await other.endStream(ID)).toBe('interrupted')
     expect((await world.lines()).slice(-3)).toEqual(['executor-superseded', 'abort', 'run-finished'])
     expect(await texts(world)).toEqual(['kept', 'half a sen', 'half a res', 'done', 'half a thou'])
     await heir.close()
@@ -209,7 +209,7 @@ describe('the first batch of a writer', () => {
     held.open()
     expect(await failure(word.appended)).toBe('refused')
     expect(await first).toMatchObject({ outcome: 'moved', ticket: { stop: true } })
-    expect(await other.endStream(ID)).toBe('aborted')
+    expect(await other.endStream(ID)).toBe('interrupted')
     expect((await world.lines()).slice(-4)).toEqual([
       'ada: stop-requested',
       'executor-superseded',

@@ -1,6 +1,6 @@
 // What the first batch of a writer begins with, if its caller says nothing else: a start, a continuation, or a takeover.
 
-import type { Chunk, WriterOrigin } from '@millrace/protocol'
+import { type Chunk, type Entry, isRunContext, isRunRequested, type WriterOrigin } from '@millrace/protocol'
 import type { NewEntry } from '../entry.ts'
 import { LogError } from '../error.ts'
 import { mustStop, type Ticket } from '../ticket/ticket.ts'
@@ -10,12 +10,10 @@ import type { Preamble } from './writer.ts'
 export interface Beginning {
   readonly origin: WriterOrigin
   readonly program: string
-  /** The message of the run's request, if there is such a request with one. */
-  readonly message?: Chunk
   /** The drafts that somebody left open in this run. */
   readonly drafts: readonly WriterOrigin[]
-  /** Whether the run was asked for when the writer was made. */
-  readonly wasRequested: boolean
+  /** The request for the run, as it was said, if there was one when the writer was made. */
+  readonly request: readonly Entry[] | undefined
   readonly head: number
 }
 
@@ -41,12 +39,12 @@ export function preambleOf(beginning: Beginning): Preamble {
 }
 
 function start(
-  { origin, program, message, wasRequested, head }: Beginning,
+  { origin, program, request: asked, head }: Beginning,
   { requests }: Ticket,
   say: (chunk: Chunk) => NewEntry,
 ): NewEntry[] {
   const request = requests.find(({ runId }) => runId === origin.runId)
-  if (wasRequested !== (request !== undefined)) {
+  if ((asked === undefined) !== (request === undefined)) {
     // Its message was not looked for, or is of no use any more.
     const what = request ? 'was asked for meanwhile: make another writer' : 'is not asked for any more'
     throw new LogError('refused', `run ${origin.runId} ${what}`)
@@ -56,9 +54,16 @@ function start(
     throw new LogError('refused', `run ${cutting.runId} cuts the session and goes first: start that`)
   }
   const cut = request?.cut
-  return [
-    ...(cut && cut.toSequence < head ? [say({ type: 'rewind', ...cut })] : []),
-    say({ type: 'run-started', program }),
-    ...(message ? [say(message)] : []),
-  ]
+  const { message, resume } = asked?.map(({ chunk }) => chunk).find(isRunRequested) ?? {}
+  const begins: NewEntry[] = [say({ type: 'run-started', program, ...(resume && { resumes: resume.runId }) })]
+  if (cut && cut.toSequence < head) begins.unshift(say({ type: 'rewind', ...cut }))
+  if (message) begins.push(say({ type: 'message', ...message }))
+  if (resume) {
+    const { runId, ...how } = resume
+    begins.push(say({ type: 'run-resumed', ...how }))
+  }
+  const context = asked?.find(({ chunk }) => isRunContext(chunk))
+  if (context)
+    begins.push({ origin, chunk: context.chunk, internal: true, ...(context.blobs && { blobs: context.blobs }) })
+  return begins
 }

@@ -14,6 +14,7 @@ import { Waiting } from './flight.ts'
 import type { Write, WriteOptions } from './lane.ts'
 import { type BatchLike, type CommitOptions, type Committed, type Discard, Lane, type LaneWriter } from './lane.ts'
 import { Lease } from './lease.ts'
+import { Lookout } from './lookout.ts'
 import { Outbox } from './outbox.ts'
 import { type Load, loadOf } from './queue.ts'
 import { check, closed, isRefusal, lost } from './refusal.ts'
@@ -70,6 +71,7 @@ export class Writer {
   /** The first words since the last flush that were not taken. */
   #refusal: unknown
   #closing: Promise<void> | undefined
+  #lookout: Lookout | undefined
 
   constructor(
     claimed: Claimed & { readonly askedAt: number },
@@ -129,6 +131,25 @@ export class Writer {
   /** Whether the lease surely lasts: counted from before it was asked for, on this process's own clock. */
   get isSure(): boolean {
     return this.#lease.isSure
+  }
+
+  /** Waits until the lease surely lasts, so that what others must not do meanwhile may begin; throws where this writer can write no more. */
+  async sure(): Promise<void> {
+    await this.#lease.sure()
+    this.signal.throwIfAborted()
+  }
+
+  /** Calls back whenever it turns out that somebody else has moved the ticket, soon after it happened, until this writer is gone. */
+  watch(onMoved: (ticket: Ticket) => void): void {
+    this.signal.throwIfAborted()
+    const { store, timers, coalesceMs } = this.#settings
+    this.#appender.onSurprise = onMoved
+    this.#lookout ??= new Lookout(
+      wake => store.watch(this.streamId, wake),
+      timers,
+      2 * coalesceMs,
+      () => this.refresh(),
+    )
   }
 
   /** A line of work under the same epoch: a sub-agent, a branch, a tool. What is not said is as on the main lane. */
@@ -372,6 +393,8 @@ export class Writer {
   async #send(entries: readonly NewEntry[], blobs: readonly NewBlob[], next?: Ticket): Promise<AppendResult> {
     this.signal.throwIfAborted()
     this.#outbox.sent()
+    const { sequence } = this.cursor
+    const mark = this.#lookout?.mark ?? 0
     let result: AppendResult
     try {
       result = await this.#appender.append(entries, blobs, next)
@@ -382,6 +405,7 @@ export class Writer {
     }
     if (result.outcome === 'fenced' || result.outcome === 'regressed') this.#stop(lost(result.outcome, this.streamId))
     this.signal.throwIfAborted()
+    if ('first' in result) this.#lookout?.appended(mark, result.first === sequence + 1)
     return result
   }
 
@@ -389,6 +413,7 @@ export class Writer {
     if (this.signal.aborted) return
     this.#gone.abort(error)
     this.#lease.stop()
+    this.#lookout?.stop()
     this.#outbox.close(error)
     this.#onClose(this)
   }

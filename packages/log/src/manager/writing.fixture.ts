@@ -143,7 +143,7 @@ export const writing: Behaviour[] = [
       const lines = await stage.lines(here, id)
       expect(lines.filter(line => /approval-response|output-error/.test(line))).toHaveLength(1)
       expect(lines.filter(line => line.includes('stop-requested'))).toHaveLength(1)
-      expect(await here.endStream(id)).toBe('aborted')
+      expect(await here.endStream(id)).toBe('interrupted')
       await isTrue(here, id)
     }
   }),
@@ -156,7 +156,7 @@ export const writing: Behaviour[] = [
     await dead.write(delta('shown')).appended
     await there.append(id, 'ada', stop('r1'))
     await there.createWriter(id, { ...R1, takeover: true })
-    expect(await there.endStream(id)).toBe('aborted')
+    expect(await there.endStream(id)).toBe('interrupted')
     const { view } = await there.view(id)
     expect(view.messages[0]).toMatchObject({ status: 'cancelled', parts: [{ text: 'shown', state: 'done' }] })
     await isTrue(there, id)

@@ -69,7 +69,10 @@ export function refusalOf(ticket: Ticket, { origin, chunk }: NewEntry, clock: nu
       return chunk.until <= clock || chunk.until > clock + MAX_CLAIM ? 'late' : undefined
     }
     case 'stop-requested': {
-      if (ticket.run?.runId === chunk.runId) return ticket.stop ? 'already-settled' : undefined
+      if (ticket.run?.runId === chunk.runId) {
+        // Who asks for more than was asked for is heard.
+        return ticket.stop && (ticket.abort || chunk.mode !== 'abort') ? 'already-settled' : undefined
+      }
       return ticket.requests.some(({ runId }) => runId === chunk.runId) ? undefined : 'ended'
     }
     case 'run-requested': {

@@ -35,6 +35,8 @@ export interface Ticket {
   readonly ready: boolean
   /** Whether the open run was asked to stop. */
   readonly stop: boolean
+  /** Whether it was asked to stop for good. */
+  readonly abort?: true
   readonly pendings: readonly TicketPending[]
   /** The pendings settled last, as `kind:id`, so that a second answer can be told from one to nothing. */
   readonly settled: readonly string[]
@@ -87,10 +89,12 @@ function advanceBy(ticket: Ticket, { origin, chunk }: NewEntry): Ticket {
       if (runId === undefined) return ticket
       const requests = ticket.requests.filter(request => request.runId !== runId)
       const run = { runId, program: chunk.program, paused: false }
-      return { ...ticket, run, ready: true, stop: false, pendings: [], requests }
+      return { ...unaborted(ticket), run, ready: true, stop: false, pendings: [], requests }
     }
     case 'stop-requested':
-      if (ticket.run?.runId === chunk.runId) return { ...ticket, stop: true }
+      if (ticket.run?.runId === chunk.runId) {
+        return { ...ticket, stop: true, ...(chunk.mode === 'abort' && { abort: true }) }
+      }
       return { ...ticket, requests: ticket.requests.filter(({ runId }) => runId !== chunk.runId) }
     case 'run-paused':
       return ticket.run ? { ...ticket, run: { ...ticket.run, paused: true }, ready: false } : ticket
@@ -105,7 +109,7 @@ function advanceBy(ticket: Ticket, { origin, chunk }: NewEntry): Ticket {
       const settled = remember(ticket.settled, ticket.pendings)
       const last = { runId, status: chunk.status }
       const ended = [...ticket.ended, runId].slice(-MAX_ENDED)
-      return { ...ticket, run: null, ready: false, stop: false, pendings: [], settled, last, ended }
+      return { ...unaborted(ticket), run: null, ready: false, stop: false, pendings: [], settled, last, ended }
     }
     case 'step-discarded':
     case 'rewind':
@@ -132,6 +136,8 @@ function advanceBy(ticket: Ticket, { origin, chunk }: NewEntry): Ticket {
     }
   }
 }
+
+const unaborted = ({ abort, ...ticket }: Ticket): Ticket => ticket
 
 /** Who a claim belongs to: a guest may work in several places, which tell themselves apart by `by`. */
 export const claimant = ({ guest }: NewEntry['origin'], by: string | undefined): string =>
@@ -201,6 +207,9 @@ function remember(settled: readonly string[], done: readonly TicketPending[]): r
 /** Whether the open run must end: it was asked to stop, or a request that stops it waits. */
 export const mustStop = ({ run, stop, requests }: Ticket): boolean =>
   run !== null && (stop || (requests[0] !== undefined && isUrgent(requests[0])))
+
+/** How a run ends that must stop: so that it can be resumed, unless somebody asked for more. */
+export const stopStatus = ({ abort }: Ticket): 'interrupted' | 'aborted' => (abort ? 'aborted' : 'interrupted')
 
 /** When somebody should drive the log, and who may. */
 export function dueOf(ticket: Ticket): Due {

@@ -285,6 +285,7 @@ export const catalogue = {
       program: 'string',
       message: 'input?',
       cut: 'cut?',
+      resume: 'resume?',
       whenBusy: 'whenBusy?',
       data: 'json?',
     },
@@ -293,13 +294,17 @@ export const catalogue = {
   'run-started': { group: 'run', fields: { program: 'string', resumes: 'string?' } },
   /** No lane of the run can go on; says what each waits for. */
   'run-paused': { group: 'run', fields: { reason: 'string?', awaits: 'awaited[]' } },
-  /** A paused run goes on. */
+  /** A paused run goes on; or, next to its `run-started`, a run goes on from an interrupted one. */
   'run-resumed': {
     group: 'run',
     fields: { mode: 'resumeMode', fromCheckpointId: 'string?', fromStepCount: 'count?' },
   },
-  /** Asks the named run to stop, or takes the named request back. */
-  'stop-requested': { group: 'run', guest: true, fields: { runId: 'string', reason: 'string?' } },
+  /** Asks the named run to stop, as interrupted if nothing else is said, or takes the named request back. */
+  'stop-requested': {
+    group: 'run',
+    guest: true,
+    fields: { runId: 'string', mode: 'stopMode?', reason: 'string?' },
+  },
   /** The one end of a run; seals every draft of it. */
   'run-finished': {
     group: 'run',

@@ -26,8 +26,10 @@ export const types = {
   logStatus: ['active', 'paused', 'ended', 'failed'],
   /** Why a cursor does not match what the log holds. */
   truncation: ['incarnation', 'epoch', 'past-head', 'below-floor'],
-  /** How a paused run goes on. */
+  /** How a paused or interrupted run goes on. */
   resumeMode: ['continue', 'with-message', 'with-confirmation', 'from-checkpoint'],
+  /** How a run is asked to stop: so that it can be resumed, or for good. */
+  stopMode: ['interrupt', 'abort'],
   /** What becomes of a request while another run is open. */
   whenBusy: ['reject', 'queue', 'interrupt-previous'],
   /** What a model call used, in tokens; one that the provider does not tell is missing. */
@@ -64,6 +66,10 @@ export const types = {
   input: { fields: { messageId: 'string', role: 'role', parts: 'content[]', metadata: 'object?' } },
   /** Where a requested run cuts the session before it begins. */
   cut: { fields: { toSequence: 'count', reason: 'string' } },
+  /** The run that a request goes on from, how, and from which of its checkpoints. */
+  resume: {
+    fields: { runId: 'string', mode: 'resumeMode', fromCheckpointId: 'string?', fromStepCount: 'count?' },
+  },
   /** One operation of RFC 6902. */
   operation: {
     on: 'op',

@@ -177,7 +177,8 @@ export class Fold {
     let writer: Writer | undefined
     if (isGuest(origin)) {
       const isKnown = Object.hasOwn(catalogue, chunk.type) || isData(chunk)
-      if (isKnown && !isGuestChunk(chunk.type)) return this.#report(entry, 'refused')
+      // What the server keeps beside a guest's words says nothing by itself.
+      if (isKnown && !isGuestChunk(chunk.type)) return internal ? undefined : this.#report(entry, 'refused')
     } else {
       const same = this.#isWriter(origin)
       const id = same ? (this.#writer as Writer).id : idOf(origin)

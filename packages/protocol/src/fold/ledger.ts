@@ -68,7 +68,7 @@ export class Ledger {
       case 'run-requested':
         if (this.#requests.has(chunk.runId) || this.runs.has(chunk.runId)) return false
         this.#requests.set(chunk.runId, {
-          ...pick(chunk, 'runId', 'program', 'message', 'cut', 'whenBusy', 'data'),
+          ...pick(chunk, 'runId', 'program', 'message', 'cut', 'resume', 'whenBusy', 'data'),
           status: 'waiting',
           at: entry.sequence,
         })
@@ -100,6 +100,13 @@ export class Ledger {
         return this.#set(runId, { status: 'paused', ...pick(chunk, 'reason', 'awaits') })
       case 'run-resumed':
         return this.#set(runId, { status: 'running' })
+      case 'executor-superseded':
+        return this.#set(runId, { takeovers: (this.runs.get(runId)?.takeovers ?? 0) + 1 })
+      case 'checkpoint-created': {
+        const { takeovers, ...run } = this.runs.get(runId) as Run
+        if (takeovers !== undefined) this.runs.set(runId, run)
+        return undefined
+      }
       case 'run-finished':
         this.#void(runId)
         return this.#set(runId, { finishedAt: timestamp, ...pick(chunk, 'status', 'checkpointId', 'reason') })

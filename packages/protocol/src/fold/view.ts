@@ -130,6 +130,8 @@ export interface Run {
   /** What a paused run waits for. */
   readonly awaits?: readonly PendingRef[]
   readonly stopRequested?: true
+  /** How often it was taken over since its last commit: a run that keeps killing who drives it gets no further. */
+  readonly takeovers?: number
   /** The latest line for people about what it is doing. */
   readonly note?: string
   /** All that was used, discarded attempts included. */
