@@ -58,7 +58,10 @@ function batchOf(id: string, value: string): StoredBatch {
     first: last - Number(value.slice(afterMark + 1, afterCount)) + 1,
     last,
     timestamp: Number(id.slice(dash + 1)),
-    mark: value.slice(0, afterMark),
+    mark: detached(value.slice(0, afterMark)),
     body: value.slice(afterCount + 1),
   }
 }
+
+/** A text by itself: a part of another keeps all of it, and a reader keeps the mark of the last batch that it has read. */
+const detached = (part: string): string => Buffer.from(part, 'latin1').toString('latin1')

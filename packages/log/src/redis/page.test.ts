@@ -1,0 +1,40 @@
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
+import { expect, test } from 'vitest'
+import type { Connection } from './connection.ts'
+import { Keys } from './keys.ts'
+import { readPage } from './page.ts'
+
+setFlagsFromString('--expose-gc')
+const gc = runInNewContext('gc') as () => void
+
+const MEGABYTE = 1024 * 1024
+const ALL = { batches: 9, bytes: MEGABYTE }
+
+/** A connection that answers with one batch, as the client makes it of what the server sends. */
+function connectionWith(mark: string, body: string): Connection {
+  const value = Buffer.from(`${mark} 1 ${body}`).toString()
+  const fields = ['0', null, 'version', 'ticket', '', '1', '1', null, null]
+  const told = ['1', `incarnation ! 1 ${mark} 0 0 1`, fields, '', ['1-5', value]]
+  return { run: async () => told } as unknown as Connection
+}
+
+const read = (connection: Connection) => readPage(connection, new Keys('').log('log'), { sequence: 0 }, ALL)
+
+test('a batch is read as it lies in its stream', async () => {
+  const page = await read(connectionWith('12-abcdefghijkl', '["a b"]'))
+  expect(page?.batches).toEqual([{ first: 1, last: 1, timestamp: 5, mark: '12-abcdefghijkl', body: '["a b"]' }])
+})
+
+test('law 8: who keeps the mark of a batch does not keep its text', async () => {
+  const marks: (string | undefined)[] = []
+  gc()
+  const before = process.memoryUsage().heapUsed
+  for (let n = 0; n < 400; n++) {
+    const page = await read(connectionWith(`${n}-abcdefghijklmnop`, `["${'x'.repeat(100_000)}"]`))
+    marks.push(page?.batches[0]?.mark)
+  }
+  gc()
+  expect(process.memoryUsage().heapUsed - before).toBeLessThan(10 * MEGABYTE)
+  expect(marks).toHaveLength(400)
+})
