@@ -25,7 +25,7 @@ export {
 export type { BatchReader, ReadBatch, ReaderOptions } from './manager/reader.ts'
 export type { Reading } from './manager/reading.ts'
 export type { Retention } from './manager/retention.ts'
-export type { Timers } from './manager/timers.ts'
+export { systemTimers, type Timers } from './manager/timers.ts'
 export type { Writer } from './manager/writer.ts'
 export { Memory, type MemoryOptions, memoryStore } from './memory/store.ts'
 export { openStore } from './open.ts'

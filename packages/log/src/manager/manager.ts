@@ -273,6 +273,18 @@ export class StreamManager {
     return { view: fold.view(), ticket, cursor }
   }
 
+  /** The entries of `(after, to]` as the log has them, internal and discarded ones too: for folds on the server. Throws where they are not all there. */
+  async entries(streamId: string, after: number, to: number): Promise<Entry[]> {
+    checkId(streamId)
+    checkWhole('after', after)
+    checkWhole('to', to)
+    const all: Entry[] = []
+    await this.#past.each(streamId, after, to, entries => {
+      for (const entry of entries) all.push(entry)
+    })
+    return all
+  }
+
   /** Stores a snapshot of the log as it is now, which bounds a cold start; tells its cursor. */
   async snapshot(streamId: string): Promise<string> {
     checkId(streamId)

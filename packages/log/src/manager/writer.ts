@@ -175,6 +175,14 @@ export class Writer {
     return this.#decide(this.main.origin, build)
   }
 
+  /** Says how the run begins or goes on, if nothing was said yet. */
+  async begin(): Promise<void> {
+    this.#mustBeOpen()
+    await this.#outbox.turn(async () => {
+      while (this.#preamble) await this.#try([], [])
+    })
+  }
+
   /** Reads the ticket again. */
   async refresh(): Promise<Ticket> {
     this.signal.throwIfAborted()

@@ -95,7 +95,7 @@ export class Ledger {
     const { usage, discarded } = this.runs.get(runId) as Run
     switch (chunk.type) {
       case 'run-started':
-        return this.#set(runId, pick(chunk, 'program', 'resumes'))
+        return this.#set(runId, { at, ...pick(chunk, 'program', 'resumes') })
       case 'run-paused':
         return this.#set(runId, { status: 'paused', ...pick(chunk, 'reason', 'awaits') })
       case 'run-resumed':

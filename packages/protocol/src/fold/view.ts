@@ -120,6 +120,7 @@ export interface Run {
   readonly runId: string
   readonly program?: string
   readonly status: 'running' | 'paused' | RunStatus
+  /** The sequence of its `run-started`. */
   readonly at: number
   readonly startedAt: number
   readonly finishedAt?: number

@@ -1,0 +1,188 @@
+// A step's model call: attempt after attempt, each a draft that is either committed or taken back.
+
+import type { LanguageModelV4, LanguageModelV4CallOptions, LanguageModelV4Prompt } from '@ai-sdk/provider'
+import type { Lane } from '@millrace/log'
+import type { Chunk, FinishReason, Json } from '@millrace/protocol'
+import { classify } from '../error/classify.ts'
+import { MillraceError, ProviderError } from '../error/error.ts'
+import { Answer } from '../model/answer.ts'
+import { modelName } from '../model/model.ts'
+import { promptOf } from '../model/prompt.ts'
+import { backoffOf, sleep } from '../model/retry.ts'
+import { validate } from '../schema/schema.ts'
+import type { AnyTool } from '../tool/tool.ts'
+import { compute } from './agent.ts'
+import { OutputStream } from './output.ts'
+import { contextOf, type Work } from './work.ts'
+
+/** A model call that came to its end, and is to be committed with these facts. */
+export interface Spoken {
+  readonly facts: readonly Chunk[]
+  /** The calls of which the model is to be told the outcome, and how many of them have to run for that. */
+  readonly calls: number
+  readonly open: number
+  readonly finishReason: FinishReason
+  readonly lane: Lane
+}
+
+/** Calls the model until an answer is whole and fits; throws where it cannot be had. */
+export async function speak(work: Work, step: number, tools: ReadonlyMap<string, AnyTool>): Promise<Spoken> {
+  const { agent, session, runId, timers, backoff, signal, logger } = work
+  const context = contextOf(work, step)
+  const model = (await compute(agent.model, context)) as LanguageModelV4
+  const instructions = await compute(agent.instructions, context)
+  const history = await session.history()
+  const messages = agent.trimHistory ? await agent.trimHistory(history, context) : history
+  const prompt = promptOf(messages, instructions)
+  const lane = work.lane(step, modelName(model))
+  const corrections: LanguageModelV4Prompt = []
+  for (let attempt = 1; ; attempt++) {
+    const output = agent.output && new OutputStream(runId, agent.name, agent.output.jsonSchema)
+    const answer = new Answer({
+      step,
+      tools,
+      isTaken: id => session.hasCall(id),
+      write: chunk => lane.write(chunk),
+      sink: output,
+    })
+    try {
+      const options = optionsOf(work, step, attempt, [...prompt, ...corrections], tools)
+      await hear(work, model, options, answer, () =>
+        lane.write({ type: 'step-start', ...(attempt > 1 && { attempt }) }),
+      )
+      const facts = [...answer.facts]
+      if (output) {
+        const said = await finalOf(work, output, answer, lane)
+        if (said) facts.push(said)
+      }
+      const { calls, open } = answer
+      return { facts: [...facts, finishOf(answer)], calls, open, finishReason: answer.finishReason ?? 'other', lane }
+    } catch (error) {
+      signal.throwIfAborted()
+      const failure = classify(error)
+      logger.warn('a model call failed', { runId, step, attempt, code: failure.code, cause: failure.cause ?? failure })
+      await takeBack(lane, answer, attempt, failure)
+      if (!failure.retryable || attempt > agent.maxRetries) throw failure
+      if (failure.code === 'output_invalid') corrections.splice(0, corrections.length, ...correctionOf(answer, failure))
+      else await sleep(timers, backoffOf(backoff, attempt, failure), signal)
+    }
+  }
+}
+
+/** Listens to one answer, from the first part to the last. */
+async function hear(
+  { writer, signal }: Work,
+  model: LanguageModelV4,
+  options: LanguageModelV4CallOptions,
+  answer: Answer,
+  begin: () => PromiseLike<void>,
+): Promise<void> {
+  // What others must not do meanwhile begins only while the lease surely lasts.
+  await writer.sure()
+  signal.throwIfAborted()
+  const { stream } = await model.doStream(options)
+  const reader = stream.getReader()
+  const cancel = () => void reader.cancel(signal.reason).catch(() => {})
+  signal.addEventListener('abort', cancel, { once: true })
+  if (signal.aborted) cancel()
+  try {
+    await begin()
+    for (;;) {
+      const { done, value } = await reader.read()
+      signal.throwIfAborted()
+      if (done) break
+      await answer.take(value)
+    }
+  } catch (error) {
+    cancel()
+    throw error
+  } finally {
+    signal.removeEventListener('abort', cancel)
+  }
+  if (!answer.isWhole) {
+    throw new ProviderError('provider_stream_cut', 'the provider’s answer was cut off', { retryable: true })
+  }
+}
+
+function optionsOf(
+  { agent, runId, agentId, signal }: Work,
+  step: number,
+  attempt: number,
+  prompt: LanguageModelV4Prompt,
+  tools: ReadonlyMap<string, AnyTool>,
+): LanguageModelV4CallOptions {
+  const { providerOptions, ...settings } = agent.settings
+  const known = [...tools.values()].map(tool =>
+    tool.executor === 'provider'
+      ? { type: 'provider' as const, id: tool.id, name: tool.name, args: { ...tool.args } }
+      : {
+          type: 'function' as const,
+          name: tool.name,
+          inputSchema: tool.jsonSchema,
+          ...(tool.description !== undefined && { description: tool.description }),
+          ...(tool.strict !== undefined && { strict: tool.strict }),
+          ...(tool.providerOptions !== undefined && { providerOptions: tool.providerOptions }),
+        },
+  )
+  return {
+    ...settings,
+    prompt,
+    abortSignal: signal,
+    // The same whenever this call is made again, for models that can tell.
+    providerOptions: { ...providerOptions, millrace: { key: `${runId}/${agentId}/${step}`, attempt } },
+    ...(known.length > 0 && { tools: known }),
+    ...(agent.output && { responseFormat: { type: 'json', schema: agent.output.jsonSchema, name: agent.name } }),
+  } as LanguageModelV4CallOptions
+}
+
+function finishOf({ usage, finishReason, warnings, providerMetadata }: Answer): Chunk {
+  return {
+    type: 'step-finish',
+    ...(usage && { usage }),
+    ...(finishReason && { finishReason }),
+    ...(warnings.length > 0 && { warnings: warnings as unknown as Json[] }),
+    ...(providerMetadata && { providerMetadata }),
+  }
+}
+
+/** Takes an attempt's words back; what it used stays counted. */
+async function takeBack(lane: Lane, answer: Answer, attempt: number, failure: MillraceError): Promise<void> {
+  const { usage } = answer
+  if (usage) await lane.write({ ...finishOf(answer), finishReason: 'error' } as Chunk)
+  await lane.discard({ reason: failure.code, attempt, ...(usage && { usage }) })
+}
+
+/** The output of an answer that calls nobody, as the fact that it is; text that is none is shown as what it is. */
+async function finalOf(
+  { agent: { output: wanted } }: Work,
+  output: OutputStream,
+  answer: Answer,
+  lane: Lane,
+): Promise<Chunk | undefined> {
+  const document = output.end()
+  if (answer.calls > 0) {
+    if (!output.isBegun && answer.text) await lane.write({ type: 'text-delta', id: 'aside', delta: answer.text })
+    return undefined
+  }
+  const checked = 'problem' in document || !wanted ? document : await validate(wanted.schema, document.value)
+  if ('problem' in checked) {
+    throw new MillraceError('output_invalid', `the answer does not fit the output: ${checked.problem}`, {
+      retryable: true,
+    })
+  }
+  const value = checked.value as Json
+  await lane.write(output.final(value))
+  return { type: 'output', output: value }
+}
+
+/** What the model is told so that its next answer fits; it is no part of the conversation. */
+function correctionOf({ text }: Answer, { message }: MillraceError): LanguageModelV4Prompt {
+  const said: LanguageModelV4Prompt = text ? [{ role: 'assistant', content: [{ type: 'text', text }] }] : []
+  return [
+    ...said,
+    {
+      role: 'user',
+      content: [{ type: 'text', text: `${message}. Answer again, with the whole JSON document and nothing else.` }],
+    },
+  ]
+}

@@ -1,0 +1,62 @@
+// What an agent works with: its writer and lane, its session, and the signals that tell it to end.
+
+import type { Lane, Timers, Writer } from '@millrace/log'
+import type { Chunk, Json } from '@millrace/protocol'
+import type { Session } from '../drive/session.ts'
+import type { Logger } from '../logger.ts'
+import type { Backoff } from '../model/retry.ts'
+import type { Agent, AgentContext } from './agent.ts'
+
+export interface Work {
+  readonly agent: Agent
+  readonly session: Session
+  readonly writer: Writer
+  readonly runId: string
+  readonly agentId: string
+  /** Aborted when the run is to stop, its time is over, or another process has it. */
+  readonly signal: AbortSignal
+  /** Whether the next commit is the last here, because another process is to go on. */
+  readonly isLeaving: () => boolean
+  /** The latest checkpoint of the agent's lane, once there is one. */
+  checkpointId: string | undefined
+  readonly context: Json | undefined
+  readonly data: Json | undefined
+  readonly timers: Timers
+  readonly backoff: Backoff
+  readonly logger: Logger
+  /** The lane of the agent, in a step. */
+  lane(step: number, model?: string): Lane
+}
+
+/** Where an agent stands, for its own code. */
+export function contextOf({ agent, session, runId, agentId, context, data, signal }: Work, step: number): AgentContext {
+  return {
+    sessionId: session.id,
+    runId,
+    agentId,
+    agentType: agent.name,
+    step,
+    context,
+    state: session.state,
+    data,
+    abortSignal: signal,
+  }
+}
+
+/** The name of a checkpoint, which is the same whenever that place is come to: the end of a step, or a place within it. */
+export const checkpointId = (
+  { runId, lane }: { runId: string; lane: string },
+  step: number,
+  closesStep: boolean,
+): string => `${runId}/${lane}/${step}${closesStep ? '' : '+'}`
+
+/** The end of a commit. */
+export function checkpointOf({ origin }: Lane, closesStep: boolean): Chunk {
+  const { step } = origin
+  return {
+    type: 'checkpoint-created',
+    checkpointId: checkpointId(origin, step, closesStep),
+    stepCount: step,
+    closesStep,
+  }
+}

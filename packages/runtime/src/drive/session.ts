@@ -1,0 +1,104 @@
+// A session as its driver knows it: the fold of its log, kept up step by step at the cost of what is new.
+
+import type { StreamManager } from '@millrace/log'
+import { Fold, type Json, type Message, messageIdOf, type Part, type Run, type View } from '@millrace/protocol'
+import { outputStreamId } from '../agent/output.ts'
+
+export class Session {
+  readonly id: string
+  readonly #manager: StreamManager
+  readonly #fold: Fold
+  #view: View | undefined
+  /** Parts whose large values are back in their places. */
+  readonly #whole = new WeakMap<Part, Part>()
+
+  private constructor(manager: StreamManager, id: string, view: View) {
+    this.#manager = manager
+    this.id = id
+    this.#fold = Fold.from(view)
+  }
+
+  /** Reads a session, from its latest snapshot on. */
+  static async open(manager: StreamManager, id: string): Promise<Session> {
+    const { view } = await manager.view(id)
+    return new Session(manager, id, view)
+  }
+
+  /** Reads on, at least to a sequence. */
+  async sync(to: number): Promise<void> {
+    if (to <= this.#fold.head) return
+    this.#fold.apply(await this.#manager.entries(this.id, this.#fold.head, to))
+    this.#view = undefined
+  }
+
+  get view(): View {
+    this.#view ??= this.#fold.view()
+    return this.#view
+  }
+
+  get state(): Json | undefined {
+    return this.view.state
+  }
+
+  run(runId: string): Run | undefined {
+    return this.view.runs.find(run => run.runId === runId)
+  }
+
+  /** What the server's own code gave a run. */
+  async context(runId: string): Promise<Json | undefined> {
+    const run = this.view.internal?.runs.find(other => other.runId === runId)
+    const blob = run?.blobs?.['/context']
+    if (!blob) return run?.context
+    return this.#blob(blob.hash)
+  }
+
+  /** The message of an agent in a run, once it has one. */
+  message(runId: string, agentId: string): Message | undefined {
+    return this.#fold.message(messageIdOf(runId, agentId))
+  }
+
+  /** Whether a call of that id is in the session. */
+  hasCall(toolCallId: string): boolean {
+    return this.view.messages.some(({ parts }) =>
+      parts.some(part => 'toolCallId' in part && part.toolCallId === toolCallId),
+    )
+  }
+
+  /** The conversation: messages of people and of root agents, with large values in their places and outputs as text. */
+  async history(): Promise<Message[]> {
+    const own = this.view.messages.filter(({ parent }) => parent === undefined)
+    return Promise.all(own.map(message => this.#resolve(message)))
+  }
+
+  async #resolve(message: Message): Promise<Message> {
+    const { runId } = message
+    const output = runId === undefined ? undefined : this.#fold.structured(outputStreamId(runId))
+    const isPlain = message.parts.every(part => part.blobs === undefined)
+    if (isPlain && output === undefined) return message
+    const parts = await Promise.all(message.parts.map(part => this.#part(part)))
+    // What the model answered in JSON is no text part, and yet it was its answer.
+    if (output?.status === 'done') {
+      const text = JSON.stringify(output.data)
+      parts.push({ type: 'text', key: 'output', at: output.at, id: 'output', text, state: 'done' })
+    }
+    return { ...message, parts }
+  }
+
+  async #part(part: Part): Promise<Part> {
+    if (part.blobs === undefined) return part
+    let whole = this.#whole.get(part)
+    if (whole === undefined) {
+      const values = await Promise.all(
+        Object.entries(part.blobs).map(async ([pointer, { hash }]) => [pointer.slice(1), await this.#blob(hash)]),
+      )
+      whole = { ...part, ...Object.fromEntries(values) } as Part
+      this.#whole.set(part, whole)
+    }
+    return whole
+  }
+
+  async #blob(hash: string): Promise<Json> {
+    const bytes = await this.#manager.blob(this.id, hash)
+    return bytes === undefined ? null : (JSON.parse(Buffer.from(bytes).toString()) as Json)
+  }
+}

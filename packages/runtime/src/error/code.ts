@@ -1,0 +1,67 @@
+// What can go wrong, by name. The part before the first underscore is the category.
+
+/** The codes of all errors that a run, a tool or a caller can meet. */
+export const errorCodes = {
+  /** The provider has too much to do; later it may do better. */
+  providerOverloaded: 'provider_overloaded',
+  /** The provider wants fewer calls. */
+  providerRateLimited: 'provider_rate_limited',
+  /** The provider could not be reached, or went away before it had answered. */
+  providerUnreachable: 'provider_unreachable',
+  /** The provider's stream ended before its end was said. */
+  providerStreamCut: 'provider_stream_cut',
+  /** The provider took too long. */
+  providerTimeout: 'provider_timeout',
+  /** The provider did not accept the key. */
+  providerUnauthorized: 'provider_unauthorized',
+  /** The provider has no such model. */
+  providerModelNotFound: 'provider_model_not_found',
+  /** The conversation is longer than the model can read. */
+  providerContextExceeded: 'provider_context_exceeded',
+  /** The provider refused the call as it was made. */
+  providerInvalidRequest: 'provider_invalid_request',
+  /** Something else went wrong at the provider. */
+  providerError: 'provider_error',
+  /** A tool threw. */
+  toolExecutionFailed: 'tool_execution_failed',
+  /** A tool took too long. */
+  toolTimeout: 'tool_timeout',
+  /** What a tool returned does not fit its schema, or is no JSON. */
+  toolOutputInvalid: 'tool_output_invalid',
+  /** What a tool returned is larger than the log takes. */
+  toolOutputTooLarge: 'tool_output_too_large',
+  /** What a tool made of the state does not fit its schema, or is larger than the log takes. */
+  toolStateRefused: 'tool_state_refused',
+  /** The call was cut off by the end of its run. */
+  toolInterrupted: 'interrupted',
+  /** The model's answer does not fit the agent's output. */
+  outputInvalid: 'output_invalid',
+  budgetSteps: 'budget_steps',
+  budgetTokens: 'budget_tokens',
+  budgetTime: 'budget_time',
+  /** The run was taken over again and again without getting any further. */
+  runCrashed: 'run_crashed',
+  /** Another run is open or asked for in the session. */
+  runBusy: 'run_busy',
+  /** Too many requests wait in the session. */
+  runQueueFull: 'run_queue_full',
+  /** A run of that id was there before, and has ended or was taken back. */
+  runEnded: 'run_ended',
+  /** There is no such run. */
+  runUnknown: 'run_unknown',
+  /** The session cannot be taken back to there. */
+  runCutRefused: 'run_cut_refused',
+  /** Nobody here knows the program. */
+  programUnknown: 'program_unknown',
+  /** What was asked for or defined is not valid. */
+  validationFailed: 'validation_failed',
+  /** The program's own code threw. */
+  agentFailed: 'agent_failed',
+  /** Something went wrong that no other code names; the log of the process knows more. */
+  internalError: 'internal_error',
+} as const
+
+export type ErrorCode = (typeof errorCodes)[keyof typeof errorCodes]
+
+/** The category of a code: what stands before its first underscore. */
+export const categoryOf = (code: string): string => code.split('_', 1)[0] as string

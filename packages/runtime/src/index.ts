@@ -1,0 +1,48 @@
+export {
+  type Agent,
+  type AgentContext,
+  type AgentDefinition,
+  type AgentOutput,
+  agent,
+  type Computed,
+  type EndedStep,
+} from './agent/agent.ts'
+export { type Budget, DEFAULT_BUDGET } from './agent/budget.ts'
+export { type Driving, type Engine, type InProcessOptions, inProcessEngine } from './drive/engine.ts'
+export { categoryOf, type ErrorCode, errorCodes } from './error/code.ts'
+export * from './error/error.ts'
+export type { Logger } from './logger.ts'
+export type { Model, ModelSettings } from './model/model.ts'
+export type { Backoff } from './model/retry.ts'
+export {
+  type Script,
+  type ScriptedAnswer,
+  type ScriptedCall,
+  type ScriptedOptions,
+  type ScriptedPrompt,
+  scriptedModel,
+} from './model/scripted.ts'
+export type { ResumeOptions, UserInput } from './run/request.ts'
+export type { RunResult } from './run/result.ts'
+export { Run, type StopOptions, type StreamOptions } from './run/run.ts'
+export type { SessionStatus } from './run/status.ts'
+export {
+  type AskOptions,
+  createRuntime,
+  createWorker,
+  Runtime,
+  type RuntimeOptions,
+  type StartOptions,
+  type Worker,
+} from './runtime.ts'
+export type { InputOf, JsonSchema, OutputOf, Schema } from './schema/schema.ts'
+export {
+  type AnyTool,
+  type Execution,
+  type ProviderTool,
+  providerTool,
+  type Tool,
+  type ToolContext,
+  type ToolDefinition,
+  tool,
+} from './tool/tool.ts'

@@ -1,0 +1,147 @@
+// A model that says what a script tells it: for demos and tests, offline, token by token.
+
+import type {
+  LanguageModelV4,
+  LanguageModelV4CallOptions,
+  LanguageModelV4FinishReason,
+  LanguageModelV4StreamPart,
+} from '@ai-sdk/provider'
+import { systemTimers, type Timers } from '@millrace/log'
+import type { Json } from '@millrace/protocol'
+import { sleep } from './retry.ts'
+
+/** One answer: what the model thinks, says and calls, in this order; or exactly these parts. */
+export interface ScriptedAnswer {
+  readonly reasoning?: string
+  readonly text?: string
+  readonly calls?: readonly ScriptedCall[]
+  readonly usage?: {
+    readonly input?: number
+    readonly output?: number
+    readonly cached?: number
+    readonly reasoning?: number
+  }
+  readonly finishReason?: LanguageModelV4FinishReason['unified']
+  /** Parts in the provider's own words, after all else. */
+  readonly parts?: readonly LanguageModelV4StreamPart[]
+  /** What is thrown after that, instead of the end. */
+  readonly error?: unknown
+}
+
+export interface ScriptedCall {
+  readonly name: string
+  readonly input: Json
+  readonly id?: string
+}
+
+/** What a script may look at before it answers. */
+export interface ScriptedPrompt {
+  readonly options: LanguageModelV4CallOptions
+  /** How many answers of a model the prompt holds. */
+  readonly answers: number
+  /** The latest words of a person. */
+  readonly lastText: string
+  /** The same whenever the same call is made again. */
+  readonly key: string
+}
+
+/** Answers in turn, told apart by how many the prompt holds already; or what answers. */
+export type Script =
+  | readonly ScriptedAnswer[]
+  | ((prompt: ScriptedPrompt) => ScriptedAnswer | PromiseLike<ScriptedAnswer>)
+
+export interface ScriptedOptions {
+  readonly modelId?: string
+  /** The time from token to token, in milliseconds; none, if nothing is said. */
+  readonly paceMs?: number
+  readonly timers?: Timers
+}
+
+/** A model that says exactly what a script tells it. */
+export function scriptedModel(script: Script, options: ScriptedOptions = {}): LanguageModelV4 {
+  const { modelId = 'scripted', paceMs = 0, timers = systemTimers } = options
+  const answerOf = async (call: LanguageModelV4CallOptions): Promise<ScriptedAnswer> => {
+    const prompt = promptOf(call)
+    if (typeof script === 'function') return script(prompt)
+    const answer = script[prompt.answers]
+    if (answer) return answer
+    throw new Error(`the script has ${script.length} answers, and none after ${prompt.answers}`)
+  }
+  return {
+    specificationVersion: 'v4',
+    provider: 'millrace',
+    modelId,
+    supportedUrls: {},
+    async doGenerate() {
+      throw new Error('the scripted model only streams')
+    },
+    async doStream(call) {
+      const answer = await answerOf(call)
+      const parts = partsOf(answer)
+      const signal = call.abortSignal ?? new AbortController().signal
+      const stream = new ReadableStream<LanguageModelV4StreamPart>(
+        {
+          async pull(controller) {
+            const { done, value } = parts.next()
+            if (done) return answer.error === undefined ? controller.close() : controller.error(answer.error)
+            if (paceMs > 0 && /-delta$/.test(value.type)) await sleep(timers, paceMs, signal)
+            if (signal.aborted) return controller.error(signal.reason)
+            controller.enqueue(value)
+          },
+        },
+        { highWaterMark: 0 },
+      )
+      return { stream }
+    },
+  }
+}
+
+function promptOf(options: LanguageModelV4CallOptions): ScriptedPrompt {
+  const { prompt, providerOptions } = options
+  const answers = prompt.filter(({ role }) => role === 'assistant').length
+  const last = prompt.findLast(({ role }) => role === 'user')
+  const parts = last?.role === 'user' ? last.content : []
+  const lastText = parts.map(part => (part.type === 'text' ? part.text : '')).join('')
+  return { options, answers, lastText, key: String(providerOptions?.['millrace']?.['key'] ?? '') }
+}
+
+function* partsOf(answer: ScriptedAnswer): Generator<LanguageModelV4StreamPart, void, void> {
+  const { reasoning, text, calls = [], parts = [], error } = answer
+  yield { type: 'stream-start', warnings: [] }
+  if (reasoning !== undefined) yield* wordsOf('reasoning', reasoning)
+  if (text !== undefined) yield* wordsOf('text', text)
+  for (const [index, call] of calls.entries()) yield* callOf(call, index)
+  yield* parts
+  if (error !== undefined || parts.some(({ type }) => type === 'finish')) return
+  yield {
+    type: 'finish',
+    usage: usageOf(answer),
+    finishReason: { unified: answer.finishReason ?? (calls.length > 0 ? 'tool-calls' : 'stop'), raw: undefined },
+  }
+}
+
+function* wordsOf(kind: 'text' | 'reasoning', text: string): Generator<LanguageModelV4StreamPart> {
+  yield { type: `${kind}-start`, id: kind }
+  for (const delta of tokensOf(text)) yield { type: `${kind}-delta`, id: kind, delta }
+  yield { type: `${kind}-end`, id: kind }
+}
+
+function* callOf({ name, input, id }: ScriptedCall, index: number): Generator<LanguageModelV4StreamPart> {
+  const own = id ?? `call-${name}-${index + 1}`
+  const text = JSON.stringify(input)
+  yield { type: 'tool-input-start', id: own, toolName: name }
+  for (const delta of tokensOf(text)) yield { type: 'tool-input-delta', id: own, delta }
+  yield { type: 'tool-input-end', id: own }
+  yield { type: 'tool-call', toolCallId: own, toolName: name, input: text }
+}
+
+/** Words with the space before them. */
+const tokensOf = (text: string): readonly string[] => text.match(/\s*\S+|\s+$/g) ?? []
+
+function usageOf({ usage = {}, reasoning = '', text = '' }: ScriptedAnswer) {
+  const { input, output = tokensOf(reasoning).length + tokensOf(text).length } = usage
+  return {
+    inputTokens: { total: input, noCache: undefined, cacheRead: usage.cached, cacheWrite: undefined },
+    outputTokens: { total: output, text: undefined, reasoning: usage.reasoning },
+  }
+}
