@@ -3,6 +3,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import pg from 'pg'
 import { LogError } from '../error.ts'
 import { failureOf, isConflict, isMissing, isUnprepared } from './failure.ts'
+import { GOODBYE_MS } from './listener.ts'
 import { isCurrent, migrate, type Run } from './migrations.ts'
 
 const MIGRATION_MS = 120_000
@@ -30,6 +31,8 @@ export class Database {
   readonly #schema: string
   readonly #timeout: number
   readonly #underWay = new Set<Promise<unknown>>()
+  readonly #connections = new Set<pg.PoolClient>()
+  #gone = () => {}
   #ready: Promise<void> | undefined
   /** Whether a connection keeps the statements that were prepared on it, as far as we know. */
   #keeps = true
@@ -45,6 +48,12 @@ export class Database {
     this.#timeout = timeout
     // A connection that breaks while nobody uses it leaves the pool by itself; unheard, its error would end the process.
     this.#pool.on('error', ignore)
+    if (!this.#owned) return
+    this.#pool.on('connect', client => this.#connections.add(client))
+    this.#pool.on('remove', client => {
+      this.#connections.delete(client)
+      if (this.#connections.size === 0) this.#gone()
+    })
   }
 
   get closed(): boolean {
@@ -127,11 +136,23 @@ export class Database {
     await Promise.allSettled(this.#underWay)
   }
 
-  /** Lets the connections go. */
+  /** Lets the connections go; resolves when the server has none of them any more. */
   async end(): Promise<void> {
-    // A pool of our own is heard to the last: its connections may still break while they say goodbye.
-    if (this.#owned) await this.#pool.end()
-    else this.#pool.off('error', ignore)
+    if (!this.#owned) {
+      this.#pool.off('error', ignore)
+      return
+    }
+    // The pool is heard to the last: its connections may still break while they say goodbye, for which it does not wait.
+    await this.#pool.end()
+    if (this.#connections.size === 0) return
+    const gone = new Promise<void>(resolve => {
+      this.#gone = resolve
+    })
+    const late = setTimeout(() => {
+      for (const client of this.#connections) client.connection.stream.destroy()
+    }, GOODBYE_MS)
+    await gone
+    clearTimeout(late)
   }
 }
 

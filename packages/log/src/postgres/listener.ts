@@ -6,7 +6,8 @@ const FIRST_PAUSE_MS = 50
 const LONGEST_PAUSE_MS = 30_000
 const PING_MS = 30_000
 const PING_ANSWER_MS = 10_000
-const GOODBYE_MS = 1_000
+/** How long a server may take to hear that a connection ends. */
+export const GOODBYE_MS = 1_000
 
 export interface ListenerEvents {
   /** It hears from now on; what was said before it does not know. */
