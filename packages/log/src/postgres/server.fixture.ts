@@ -2,6 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import pg from 'pg'
 import { postgres } from '../../../../scripts/services/postgres.ts'
 import type { Service } from '../../../../scripts/services/server.ts'
+import { LogError } from '../error.ts'
 
 /** A server for the tests of one file. */
 export interface Server extends Service {
@@ -34,4 +35,15 @@ export async function server(): Promise<Server> {
 /** Asks until the answer is yes; the test's own timeout says when it never comes. */
 export async function until(holds: () => Promise<boolean>): Promise<void> {
   while (!(await holds())) await pause(5)
+}
+
+/** Calls again where no answer came in time: a busy machine may not keep a short one. */
+export async function insist<T>(call: () => Promise<T>): Promise<T> {
+  for (;;) {
+    try {
+      return await call()
+    } catch (error) {
+      if (!(error instanceof LogError) || error.code !== 'unavailable') throw error
+    }
+  }
 }

@@ -4,7 +4,7 @@ import { proxy } from '../../../../scripts/faults/proxy.ts'
 import { guest, Writer } from '../contract/writer.ts'
 import type { LogStore } from '../store.ts'
 import { type PostgresOptions, postgresStore } from './index.ts'
-import { type Server, server, until } from './server.fixture.ts'
+import { insist, type Server, server, until } from './server.fixture.ts'
 
 const batch = { body: '["a"]', count: 1 }
 const ALL = { batches: 1000, bytes: 1e9 }
@@ -138,13 +138,19 @@ describe('the Postgres store', () => {
     const sync = open({ synchronousCommit: 'on', timeout: 300 })
     const eager = open({ synchronousCommit: 'off' })
     await eager.create('durable', null)
+    // It has a connection before its time counts.
+    await insist(() => sync.find('durable', 'none'))
     // A replica that is not there: who waits for it waits in vain.
     await running.sql(`alter system set synchronous_standby_names = 'nobody'`)
     await running.sql('select pg_reload_conf()')
     try {
       await until(async () => (await running.sql('show synchronous_standby_names'))[0]?.[0] === 'nobody')
       expect(await eager.append('durable', batch, guest('a'))).toMatchObject({ outcome: 'appended' })
-      await expect(sync.append('durable', batch, guest('b'))).rejects.toMatchObject({ code: 'unavailable' })
+      const waiting = sync.append('durable', batch, guest('b'))
+      waiting.catch(() => {})
+      const text = `select 1 from pg_stat_activity where wait_event = 'SyncRep' and application_name = 'millrace'`
+      await until(async () => (await running.sql(text)).length === 1)
+      await expect(waiting).rejects.toMatchObject({ code: 'unavailable' })
     } finally {
       await running.sql('alter system reset synchronous_standby_names')
       await running.sql('select pg_reload_conf()')
