@@ -14,6 +14,9 @@ export interface StopOptions {
   readonly reason?: string
 }
 
+/** The longest time that a timer knows. */
+const LONGEST_MS = 2 ** 31 - 1
+
 /** What a run needs of its runtime. */
 export interface RunHost {
   readonly manager: StreamManager
@@ -34,10 +37,16 @@ export class Run<Output = unknown> {
 
   /** The entries of the run, from its start or a place on, to its end or pause. */
   async *stream(options: StreamOptions = {}): AsyncGenerator<ReadEntry, void, void> {
-    const reader = await this.#host.manager.createResumableReader(this.sessionId, { ...options, runId: this.runId })
-    for await (const entry of reader) {
-      yield entry
-      if (entry.chunk.type === 'run-paused' || entry.chunk.type === 'run-finished') return
+    // A process that waits for a run stays alive, though only others may have something to do for it.
+    const hold = setInterval(() => {}, LONGEST_MS)
+    try {
+      const reader = await this.#host.manager.createResumableReader(this.sessionId, { ...options, runId: this.runId })
+      for await (const entry of reader) {
+        yield entry
+        if (entry.chunk.type === 'run-paused' || entry.chunk.type === 'run-finished') return
+      }
+    } finally {
+      clearInterval(hold)
     }
   }
 

@@ -1,0 +1,46 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { cpSync, mkdtempSync, rmSync, symlinkSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+
+const here = import.meta.dirname
+let folder: string
+
+beforeAll(() => {
+  folder = mkdtempSync(join(tmpdir(), 'millrace-example-'))
+  cpSync(join(here, 'agent.ts'), join(folder, 'agent.ts'))
+  cpSync(join(here, 'package.json'), join(folder, 'package.json'))
+  symlinkSync(join(here, 'node_modules'), join(folder, 'node_modules'))
+})
+
+afterAll(() => rmSync(folder, { recursive: true, force: true }))
+
+/** Runs the example as its `start` does, without any key, until it has ended or said something. */
+async function run(args: string[], killAt?: string): Promise<string> {
+  const { OPENAI_API_KEY, ...env } = process.env
+  const child = spawn(process.execPath, ['--conditions=@millrace/source', 'agent.ts', ...args], { cwd: folder, env })
+  let said = ''
+  child.stdout.on('data', data => {
+    said += data
+    if (killAt !== undefined && said.includes(killAt)) child.kill('SIGKILL')
+  })
+  child.stderr.on('data', data => {
+    said += data
+  })
+  await once(child, 'close')
+  return said
+}
+
+test('answers offline', async () => {
+  expect(await run(['Do I need a coat?'])).toBe('Let me look. It is 21 degrees in Ulm: no coat needed.')
+})
+
+test('killed in the middle of a word and started again, it goes on with the same run', async () => {
+  expect(await run(['And now?', 'r2'], 'It is')).not.toContain('needed')
+  // What was cut off is taken back and said again, from the last commit on.
+  const [kept, again] = (await run(['And now?', 'r2'])).split('\n')
+  expect('Let me look. It is 21 degrees in Ulm: no coat needed.').toContain(kept)
+  expect(again).toBe('It is 21 degrees in Ulm: no coat needed.')
+})
