@@ -4,11 +4,7 @@ import { agent, createRuntime, scriptedModel, tool } from '@millrace/runtime'
 import { z } from 'zod'
 
 const [, , input = 'Do I need a coat?', session = crypto.randomUUID()] = process.argv
-const {
-  OPENAI_API_KEY: apiKey,
-  OPENAI_BASE_URL: baseURL = 'https://api.openai.com/v1',
-  MODEL = 'gpt-5-mini',
-} = process.env
+const { OPENAI_API_KEY: apiKey = '', OPENAI_BASE_URL: baseURL = 'https://api.openai.com/v1' } = process.env
 const call = { name: 'weather', input: { city: 'Ulm' } }
 const script = [{ text: 'Let me look. ', calls: [call] }, { text: 'It is 21 degrees in Ulm: no coat needed.' }]
 const weather = tool({
@@ -17,8 +13,8 @@ const weather = tool({
   input: z.object({ city: z.string() }),
   execute: ({ city }) => ({ city, celsius: 21 }),
 })
-const openai = createOpenAICompatible({ name: 'openai', baseURL, apiKey: apiKey ?? '' })
-const model = apiKey ? openai(MODEL) : scriptedModel(script, { paceMs: 60 })
+const openai = createOpenAICompatible({ name: 'openai', baseURL, apiKey })
+const model = apiKey ? openai(process.env['MODEL'] ?? 'gpt-5-mini') : scriptedModel(script, { paceMs: 60 })
 const guide = agent({ name: 'guide', model, instructions: 'Answer in one sentence.', tools: [weather] })
 
 // Kill this at any time and start it again with the same session: the run goes on from its last commit.
