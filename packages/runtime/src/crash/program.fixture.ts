@@ -1,0 +1,240 @@
+// The program of the crash suites, fixed and hard: parallel tools with progress, state and data, of which one waits for a place; calls that are refused and that
+// fail; an attempt that breaks off in the middle of a call; a second run that waits in line, and whose output fits only when it is told so. What happens depends on nothing but
+// the prompt and the attempt, so whoever makes a call again hears the same again.
+
+import type { LanguageModelV4, LanguageModelV4StreamPart } from '@ai-sdk/provider'
+import { systemTimers, type Timers } from '@millrace/log'
+import { z } from 'zod'
+import { type Agent, agent } from '../agent/agent.ts'
+import { ToolError } from '../error/error.ts'
+import { type ScriptedAnswer, type ScriptedPrompt, scriptedModel } from '../model/scripted.ts'
+import type { Run } from '../run/run.ts'
+import type { Runtime } from '../runtime.ts'
+import { type Tool, tool } from '../tool/tool.ts'
+import type { Note } from './ledger.fixture.ts'
+
+export interface ProgramOptions {
+  /** Told of every call, at its start and at its end. */
+  readonly note: Note
+  readonly timers?: Timers
+  /** From token to token of a model, and from piece to piece of a tool; none, if nothing is said. */
+  readonly paceMs?: number
+}
+
+export const SESSION = 'session'
+/** The two runs, in their order. */
+export const RUNS = ['survey', 'report'] as const
+
+interface Survey {
+  readonly depths?: Readonly<Record<string, number>>
+  readonly total?: number
+  readonly calls?: number
+}
+
+/** The agents, for one process. */
+export function agentsOf({ note, timers = systemTimers, paceMs = 0 }: ProgramOptions): readonly Agent[] {
+  const pause = (): Promise<void> => (paceMs > 0 ? new Promise(done => timers.after(paceMs, done)) : Promise.resolve())
+  const tools = [soundTool(note, pause), countTool(note, pause), drainTool(note)] as const
+  const pace = { paceMs, timers }
+  return [
+    agent({
+      name: 'surveyor',
+      model: notedModel(scriptedModel(survey, pace), note),
+      // What the calls of a step left in the state is in the next prompt.
+      instructions: ({ state }) => `Survey the pond. So far: ${(state as Survey).total ?? 0}.`,
+      tools,
+      initialState: { depths: {} },
+      parallelCalls: 2,
+    }),
+    agent({
+      name: 'reporter',
+      model: notedModel(scriptedModel(report, pace), note),
+      tools,
+      output: z.object({
+        title: z.string(),
+        places: z.array(z.string()),
+        depth: z.object({ total: z.number(), unit: z.enum(['m', 'ft']) }),
+      }),
+    }),
+  ]
+}
+
+/** Asks for both runs, in their order; who asks again asks for the same. */
+export async function askForBoth(runtime: Runtime): Promise<readonly Run[]> {
+  const asked: Run[] = []
+  for (const [index, runId] of RUNS.entries()) {
+    asked.push(
+      await runtime.start({
+        session: SESSION,
+        agent: index === 0 ? 'agent:surveyor@1' : 'agent:reporter@1',
+        runId,
+        messageId: `asks-${runId}`,
+        input: index === 0 ? 'How deep is the pond?' : 'Write it up.',
+        whenBusy: 'queue',
+        context: { asked: runId },
+      }),
+    )
+  }
+  return asked
+}
+
+const attemptOf = ({ options }: ScriptedPrompt): number => Number(options.providerOptions?.['millrace']?.['attempt'])
+
+/** The steps of the first run: those with answers in the prompt. */
+function survey(prompt: ScriptedPrompt): ScriptedAnswer {
+  switch (prompt.answers) {
+    case 0:
+      return {
+        reasoning: 'A pond has four sides, and I can ask for several at once.',
+        text: 'I will sound it from the north and the south, and count the geese.',
+        calls: [
+          { name: 'sound', input: { place: 'north', turns: 3 }, id: 'north' },
+          { name: 'sound', input: { place: 'south', turns: 2 }, id: 'south' },
+          { name: 'count', input: { what: 'geese', number: 7 }, id: 'geese' },
+          { name: 'count', input: { what: 'reeds', number: 'many' }, id: 'reeds' },
+        ],
+        usage: { input: 100, output: 40 },
+      }
+    case 1:
+      return attemptOf(prompt) === 1
+        ? {
+            reasoning: 'Only the plug',
+            text: 'Let me pull the plug and',
+            parts: [
+              { type: 'tool-input-start', id: 'plug', toolName: 'drain' },
+              { type: 'tool-input-delta', id: 'plug', delta: '{"plug":' },
+            ],
+            error: new Error('overloaded'),
+          }
+        : {
+            reasoning: 'Only the plug is left.',
+            text: 'Let me pull the plug and sound the east.',
+            calls: [
+              { name: 'drain', input: { plug: 1 }, id: 'plug' },
+              { name: 'sound', input: { place: 'east', turns: 2 }, id: 'east' },
+            ],
+            usage: { input: 200, output: 30, cached: 100 },
+          }
+    default:
+      return {
+        text: 'The pond is nine metres deep in the north, six in the south and six in the east.',
+        usage: { input: 300, output: 20 },
+      }
+  }
+}
+
+const REPORT = {
+  title: 'The pond behind the mill',
+  places: ['north', 'south', 'east'],
+  depth: { total: 28, unit: 'm' },
+}
+
+/** The steps of the second run, after all that the first said. */
+function report(prompt: ScriptedPrompt): ScriptedAnswer {
+  const isAnswered = prompt.options.prompt.some(
+    ({ role, content }) => role === 'tool' && JSON.stringify(content).includes('"west"'),
+  )
+  if (!isAnswered) {
+    return {
+      reasoning: 'One side is missing.',
+      calls: [{ name: 'sound', input: { place: 'west', turns: 1 }, id: 'west' }],
+      usage: { input: 400, output: 10 },
+    }
+  }
+  const said = attemptOf(prompt) === 1 ? { ...REPORT, depth: { total: 28, unit: 'fathoms' } } : REPORT
+  return { text: JSON.stringify(said, null, 1), usage: { input: 500, output: 50 } }
+}
+
+/** Progress, data that replaces itself, and state, a piece at a time. */
+function soundTool(note: Note, pause: () => Promise<void>): Tool {
+  return tool({
+    name: 'sound',
+    description: 'How deep it is somewhere',
+    input: z.object({ place: z.string(), turns: z.number() }),
+    async *execute({ place, turns }, context) {
+      const call = callOf(context.idempotencyKey, { place, turns })
+      note({ ...call, phase: 'start' })
+      for (let turn = 1; turn <= turns; turn++) {
+        await pause()
+        context.emit('line', { place, turn }, { id: 'line' })
+        if (turn === 1) context.emit('splash', { place })
+        context.emit('ripple', { place, turn }, { transient: true })
+        yield { place, metres: 3 * turn, isFinal: false }
+      }
+      const metres = 3 * turns
+      context.updateState(state => {
+        const { depths = {}, total = 0, calls = 0 } = (state ?? {}) as Survey
+        return { depths: { ...depths, [place]: metres }, total: total + metres, calls: calls + 1 }
+      })
+      note({ ...call, phase: 'end' })
+      return { place, metres, isFinal: true }
+    },
+  })
+}
+
+/** State without progress. */
+function countTool(note: Note, pause: () => Promise<void>): Tool {
+  return tool({
+    name: 'count',
+    description: 'Counts something',
+    input: z.object({ what: z.string(), number: z.number() }),
+    async execute(input, context) {
+      const call = callOf(context.idempotencyKey, input)
+      note({ ...call, phase: 'start' })
+      await pause()
+      context.updateState(state => {
+        const { total = 0, calls = 0, ...rest } = (state ?? {}) as Survey
+        return { ...rest, total: total + input.number, calls: calls + 1 }
+      })
+      note({ ...call, phase: 'end' })
+      return `${input.number} ${input.what}`
+    },
+  })
+}
+
+/** Fails in a way that the model is told of; what it did to the state is as if it had not been. */
+function drainTool(note: Note): Tool {
+  return tool({
+    name: 'drain',
+    description: 'Lets the water out',
+    input: z.object({ plug: z.number() }),
+    execute(input, context) {
+      const call = callOf(context.idempotencyKey, input)
+      note({ ...call, phase: 'start' })
+      context.updateState(() => ({ depths: {} }))
+      note({ ...call, phase: 'end' })
+      throw new ToolError(`plug ${input.plug} is stuck`)
+    },
+  })
+}
+
+const callOf = (key: string, input: unknown) =>
+  ({ kind: 'tool', key, attempt: 1, input: JSON.stringify(input) }) as const
+
+/** A model whose calls are noted: begun when it is asked, ended when it has said all. */
+function notedModel(model: LanguageModelV4, note: Note): LanguageModelV4 {
+  return {
+    ...model,
+    async doStream(options) {
+      const { key, attempt } = (options.providerOptions?.['millrace'] ?? {}) as { key: string; attempt: number }
+      const call = { kind: 'model', key, attempt, input: JSON.stringify(options.prompt) } as const
+      note({ ...call, phase: 'start' })
+      const { stream } = await model.doStream(options)
+      const reader = stream.getReader()
+      return {
+        stream: new ReadableStream<LanguageModelV4StreamPart>(
+          {
+            async pull(controller) {
+              const { done, value } = await reader.read()
+              if (!done) return controller.enqueue(value)
+              note({ ...call, phase: 'end' })
+              controller.close()
+            },
+            cancel: reason => reader.cancel(reason),
+          },
+          { highWaterMark: 0 },
+        ),
+      }
+    },
+  }
+}
