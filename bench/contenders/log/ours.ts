@@ -79,7 +79,7 @@ export async function writerTarget(backend: Backend, count: number): Promise<Fol
 export const OWN_FILE = `ours-${randomUUID()}.db`
 
 /** A store of ours, one for a process, on what the benchmark needs. */
-const openStore = opened(async (backend: Backend, file: string): Promise<LogStore> => {
+export const openStore = opened(async (backend: Backend, file: string): Promise<LogStore> => {
   const store = await made(backend, file)
   atEnd(() => store.close())
   return store

@@ -1,0 +1,48 @@
+// One long answer, token by token: the model's stream alone, through the AI SDK, and as a run whose every word is in a log.
+import { answer, checkText } from '../../fixtures/text.ts'
+import { type Job, job } from '../../harness/suite.ts'
+import type { Backend } from '../log/target.ts'
+import { modelOf, spoken } from './model.ts'
+
+/** The model's stream, read to its end by nobody in particular. */
+export function streamAlone(count: number, piece: number): Job {
+  const model = modelOf(() => spoken(answer(count, piece).deltas))
+  return job(
+    async () => {
+      const { stream } = await model.doStream({ prompt: [] })
+      let text = ''
+      for await (const part of stream) if (part.type === 'text-delta') text += part.delta
+      return text
+    },
+    text => checkText(text, answer(count, piece)),
+  )
+}
+
+/** The same through `streamText`. */
+export async function streamedText(count: number, piece: number): Promise<Job> {
+  const { streamText } = await import('ai')
+  const model = modelOf(() => spoken(answer(count, piece).deltas))
+  return job(
+    async () => {
+      let text = ''
+      const { stream } = streamText({ model, prompt: 'Go.' })
+      for await (const part of stream) if (part.type === 'text-delta') text += part.text
+      return text
+    },
+    text => checkText(text, answer(count, piece)),
+  )
+}
+
+/** The same as a run. */
+export async function answeredRun(backend: Backend, count: number, piece: number): Promise<Job> {
+  const { runner } = await import('./ours.ts')
+  const run = await runner(backend)
+  const parts = spoken(answer(count, piece).deltas)
+  return job(
+    async () => {
+      const { text } = await run(() => parts)
+      return text
+    },
+    text => checkText(text, answer(count, piece)),
+  )
+}

@@ -1,0 +1,60 @@
+// Models that cost next to nothing: what they stream was made before.
+import type { LanguageModelV4, LanguageModelV4CallOptions, LanguageModelV4StreamPart } from '@ai-sdk/provider'
+
+/** A model that answers with these parts, chosen by how many answers the prompt holds since its last user message. */
+export function modelOf(answer: (step: number) => readonly LanguageModelV4StreamPart[]): LanguageModelV4 {
+  return {
+    specificationVersion: 'v4',
+    provider: 'bench',
+    modelId: 'bench',
+    supportedUrls: {},
+    doGenerate: () => Promise.reject(new Error('the model only streams')),
+    doStream: async options => ({ stream: streamOf(answer(stepOf(options))) }),
+  }
+}
+
+function stepOf({ prompt }: LanguageModelV4CallOptions): number {
+  const from = prompt.findLastIndex(({ role }) => role === 'user')
+  return prompt.slice(from).filter(({ role }) => role === 'assistant').length
+}
+
+function streamOf(parts: readonly LanguageModelV4StreamPart[]): ReadableStream<LanguageModelV4StreamPart> {
+  let at = 0
+  return new ReadableStream({
+    pull(controller) {
+      const part = parts[at++]
+      if (part) controller.enqueue(part)
+      else controller.close()
+    },
+  })
+}
+
+/** An answer of these words. */
+export const spoken = (deltas: readonly string[]): LanguageModelV4StreamPart[] => [
+  { type: 'stream-start', warnings: [] },
+  { type: 'text-start', id: '0' },
+  ...deltas.map(delta => ({ type: 'text-delta', id: '0', delta }) as const),
+  { type: 'text-end', id: '0' },
+  finish('stop'),
+]
+
+/** An answer that calls a tool. */
+export const called = (toolCallId: string, input: string): LanguageModelV4StreamPart[] => [
+  { type: 'stream-start', warnings: [] },
+  { type: 'tool-input-start', id: toolCallId, toolName: 'echo' },
+  { type: 'tool-input-delta', id: toolCallId, delta: input },
+  { type: 'tool-input-end', id: toolCallId },
+  { type: 'tool-call', toolCallId, toolName: 'echo', input },
+  finish('tool-calls'),
+]
+
+function finish(unified: 'stop' | 'tool-calls'): LanguageModelV4StreamPart {
+  return {
+    type: 'finish',
+    finishReason: { unified, raw: undefined },
+    usage: {
+      inputTokens: { total: 1, noCache: undefined, cacheRead: undefined, cacheWrite: undefined },
+      outputTokens: { total: 1, text: undefined, reasoning: undefined },
+    },
+  }
+}

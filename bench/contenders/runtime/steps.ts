@@ -1,0 +1,62 @@
+// Agents that call a tool step after step: through the AI SDK, which keeps nothing, and as runs.
+import { deepStrictEqual } from 'node:assert/strict'
+import { type Job, job } from '../../harness/suite.ts'
+import type { Backend } from '../log/target.ts'
+import { called, modelOf, spoken } from './model.ts'
+
+const wordsOf = (run: number): string[] => ['All', ' is', ' well', ` with ${run}`]
+const inputOf = (run: number, step: number): string => JSON.stringify({ text: `run ${run}, step ${step}` })
+
+/** So many calls, then some words. */
+const answersOf = (run: number, steps: number) => (step: number) =>
+  step < steps - 1 ? called(`${run}-${step}`, inputOf(run, step)) : spoken(wordsOf(run))
+
+/** What the runs of a piece must say. */
+function expected(piece: number, runs: number): string[] {
+  return Array.from({ length: runs }, (_, i) => wordsOf(piece * runs + i).join(''))
+}
+
+/** Does something so many times, some of them at a time; what came of it, in order. */
+async function inParallel<T>(count: number, width: number, work: (n: number) => Promise<T>): Promise<T[]> {
+  const results: T[] = []
+  let next = 0
+  const one = async () => {
+    for (let n = next++; n < count; n = next++) results[n] = await work(n)
+  }
+  await Promise.all(Array.from({ length: width }, one))
+  return results
+}
+
+/** Runs of so many steps through `streamText`. */
+export async function streamedSteps(steps: number, width: number, runs: number, piece: number): Promise<Job> {
+  const { stepCountIs, streamText, tool } = await import('ai')
+  const { z } = await import('zod')
+  const tools = { echo: tool({ inputSchema: z.object({ text: z.string() }), execute: async input => input }) }
+  return job(
+    () =>
+      inParallel(runs, width, async n => {
+        const model = modelOf(answersOf(piece * runs + n, steps))
+        const result = streamText({ model, tools, prompt: 'Go.', stopWhen: stepCountIs(steps + 1) })
+        let text = ''
+        for await (const part of result.stream) if (part.type === 'text-delta') text += part.text
+        return text
+      }),
+    texts => deepStrictEqual(texts, expected(piece, runs)),
+  )
+}
+
+/** The same as runs of ours. */
+export async function steppedRuns(
+  backend: Backend,
+  steps: number,
+  width: number,
+  runs: number,
+  piece: number,
+): Promise<Job> {
+  const { runner } = await import('./ours.ts')
+  const run = await runner(backend)
+  return job(
+    () => inParallel(runs, width, async n => (await run(answersOf(piece * runs + n, steps))).text),
+    texts => deepStrictEqual(texts, expected(piece, runs)),
+  )
+}

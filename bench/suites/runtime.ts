@@ -1,0 +1,106 @@
+import type { Backend } from '../contenders/log/target.ts'
+import type { Benchmark, Contender, Suite } from '../harness/suite.ts'
+
+const backends: readonly Backend[] = ['memory', 'sqlite', 'redis', 'postgres']
+const needs = ['folder', 'redis', 'postgres'] as const
+
+/** What a run costs over the model that it listens to. */
+export const runtime: Suite = {
+  name: 'runtime',
+  trial: 60,
+  benchmarks: quick => [tokens(quick), steps(quick), runs(quick)],
+}
+
+const ours = (backend: Backend): string => `ours, ${backend}`
+
+/** One long answer. */
+function tokens(quick: boolean): Benchmark {
+  const load = { pieces: 1, items: quick ? 5_000 : 20_000 }
+  const contender = (name: string, kind: Contender['kind'], prepare: Contender['prepare']): Contender => {
+    return { name, kind, load, warmUp: load, prepare }
+  }
+  const module = () => import('../contenders/runtime/answers.ts')
+  return {
+    name: 'tokens',
+    title: 'one answer of a model that costs nothing, as fast as it is taken',
+    item: 'token',
+    rounds: quick ? 1 : 3,
+    contenders: [
+      contender('the stream alone', 'floor', async (count, piece) => (await module()).streamAlone(count, piece)),
+      contender('AI SDK streamText', 'peer', async (count, piece) => (await module()).streamedText(count, piece)),
+      ...backends.map(backend =>
+        contender(ours(backend), 'ours', async (count, piece) => (await module()).answeredRun(backend, count, piece)),
+      ),
+    ],
+    claims: backends.map(backend => ({ kind: 'ratio', of: ours(backend), to: 'AI SDK streamText', atMost: 1 })),
+    needs,
+    notes: [
+      'CPU time of the process: what a database does is not in it',
+      'ours is the whole of it: the request, the run with its log, and a reader of the result; the AI SDK keeps nothing',
+    ],
+  }
+}
+
+/** Steps one after the other. */
+function steps(quick: boolean): Benchmark {
+  return stepped({
+    name: 'steps',
+    title: 'one agent at a time, of eight steps, seven of which call a tool',
+    item: 'step',
+    steps: 8,
+    width: 1,
+    // In whole runs.
+    runsOf: items => Math.ceil(items / 8),
+    load: { pieces: 1, items: quick ? 80 : 400 },
+    rounds: quick ? 1 : 3,
+  })
+}
+
+/** Many agents at once. */
+function runs(quick: boolean): Benchmark {
+  return stepped({
+    name: 'runs',
+    title: 'agents of three steps, sixteen at a time, in sessions of their own',
+    item: 'run',
+    steps: 3,
+    width: 16,
+    runsOf: items => items,
+    load: { pieces: 1, items: quick ? 64 : 256 },
+    rounds: quick ? 1 : 3,
+  })
+}
+
+interface Stepped extends Pick<Benchmark, 'name' | 'title' | 'item'> {
+  readonly steps: number
+  readonly width: number
+  readonly runsOf: (items: number) => number
+  readonly load: Contender['load']
+  readonly rounds: number
+}
+
+function stepped({ name, title, item, steps, width, runsOf, load, rounds }: Stepped): Benchmark {
+  const module = () => import('../contenders/runtime/steps.ts')
+  const contender = (named: string, kind: Contender['kind'], prepare: Contender['prepare']): Contender => {
+    return { name: named, kind, load, warmUp: load, prepare }
+  }
+  return {
+    name,
+    title,
+    item,
+    unit: 'wall',
+    rounds,
+    contenders: [
+      contender('AI SDK streamText', 'peer', async (items, piece) =>
+        (await module()).streamedSteps(steps, width, runsOf(items), piece),
+      ),
+      ...backends.map(backend =>
+        contender(ours(backend), 'ours', async (items, piece) =>
+          (await module()).steppedRuns(backend, steps, width, runsOf(items), piece),
+        ),
+      ),
+    ],
+    claims: backends.map(backend => ({ kind: 'speed', of: ours(backend) })),
+    needs,
+    notes: ['every model call and every tool result of ours is a commit; the AI SDK keeps nothing'],
+  }
+}
