@@ -1,7 +1,7 @@
 export type { NewEntry } from './entry.ts'
 export * from './error.ts'
 export type { Failure } from './manager/ending.ts'
-export type { GuestOutcome } from './manager/guest.ts'
+export type { GuestOptions, GuestOutcome } from './manager/guest.ts'
 export type {
   BatchLike,
   CommitOptions,

@@ -170,6 +170,24 @@ describe('a guest', () => {
     expect(await stale).toEqual({ outcome: 'refused', reason: 'busy' })
   })
 
+  test('law 5: what was decided on a ticket is refused on another, and who repeats it is told so first', async () => {
+    const world = new World()
+    await world.manager.createStream(ID)
+    const version = async () => (await world.manager.getInfo(ID))?.version ?? ''
+    const ask = (runId: string, ifVersion: string) =>
+      world.manager.append(ID, 'ada', request(runId, { whenBusy: 'queue' }), { ifVersion })
+    const before = await version()
+    const held = world.tap.hold('append')
+    const first = ask('r1', before)
+    await held.arrived
+    expect(await say(world, request('r2'), 'bob')).toMatchObject({ outcome: 'appended' })
+    held.open()
+    expect(await first).toEqual({ outcome: 'refused', reason: 'moved' })
+    expect(await ask('r1', await version())).toMatchObject({ outcome: 'appended' })
+    expect(await ask('r1', before)).toMatchObject({ outcome: 'duplicate' })
+    expect(await world.lines()).toEqual(['bob: run-requested', 'ada: run-requested'])
+  })
+
   test('of two answers at once the first wins, and the second is told', async () => {
     const world = new World()
     await waiting(world)

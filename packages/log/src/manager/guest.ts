@@ -29,13 +29,21 @@ export interface GuestSettings {
   isCut(streamId: string, toSequence: number): Promise<boolean>
 }
 
+/** What may go with a guest's chunk. */
+export interface GuestOptions {
+  /** The server's own context of a run that is asked for; internal. */
+  readonly context?: Json
+  /** The version of the ticket on which the guest decided; on another it is refused as `moved`. */
+  readonly ifVersion?: string
+}
+
 /** Appends a guest's chunk, or tells why it does not fit; whoever repeats what was accepted is told so, with the sequences it got. */
 export async function appendAsGuest(
   settings: GuestSettings,
   streamId: string,
   guest: string,
   chunk: Chunk,
-  context?: Json,
+  { context, ifVersion }: GuestOptions = {},
 ): Promise<GuestOutcome> {
   const { store, ask, blobBytes, maxEntryBytes, maxBlobBytes } = settings
   const wrong = nameProblem('guest', guest)
@@ -59,6 +67,7 @@ export async function appendAsGuest(
     const origin: GuestOrigin = { guest, ...placeOf(ticket, chunk) }
     let refusal = refusalOf(ticket, { origin, chunk }, page.clock)
     if (!refusal && isRequest && chunk.cut && !(await settings.isCut(streamId, chunk.cut.toSequence))) refusal = 'gone'
+    if (!refusal && ifVersion !== undefined && page.version !== ifVersion) refusal = 'moved'
     if (refusal) {
       if (earlier) return earlier
       // The first time may have been accepted and its answer lost: the key is looked at before everything.

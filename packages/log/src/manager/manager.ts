@@ -10,7 +10,7 @@ import { discardDrafts, endOfStep, survivalOf } from './cleanup.ts'
 import { isCut } from './cut.ts'
 import { type EndStatus, endOf, endStatus, type Failure, failureOf } from './ending.ts'
 import { fork } from './fork.ts'
-import { appendAsGuest, type GuestOutcome, requestKey } from './guest.ts'
+import { appendAsGuest, type GuestOptions, type GuestOutcome, requestKey } from './guest.ts'
 import type { BatchLike } from './lane.ts'
 import { PastReader } from './past.ts'
 import { preambleOf } from './preamble.ts'
@@ -115,19 +115,14 @@ export class StreamManager {
 
   /**
    * Appends a guest's chunk: an answer, a claim, a request to run or to stop; checked against the ticket (law 5). With a request may go the server's own context
-   * of the run, which is internal (law 10).
+   * of the run, which is internal (law 10). What was decided on what the log said names the version of its ticket then.
    */
-  async append(
-    streamId: string,
-    guest: string,
-    chunk: Chunk,
-    options: { readonly context?: Json } = {},
-  ): Promise<GuestOutcome> {
+  async append(streamId: string, guest: string, chunk: Chunk, options: GuestOptions = {}): Promise<GuestOutcome> {
     checkId(streamId)
     checkNames({ guest: guest ?? null })
     const isCutThere = (id: string, to: number) => isCut(this.#past, id, to)
     const settings = { ...this.#settings, ask: this.#ask, isCut: isCutThere }
-    return appendAsGuest(settings, streamId, guest, chunk, options.context)
+    return appendAsGuest(settings, streamId, guest, chunk, options)
   }
 
   /** Chunks from the start, to the end of the latest run; null where there is no such log. */

@@ -10,7 +10,8 @@ import { claimant, pendingKey, type Ticket, type TicketPending } from './ticket.
 /**
  * Why a guest's entry does not fit. `already-settled`: somebody was first; `late`: its deadline has passed; `unknown`: there is no such pending;
  * `unapproved`: the call still waits for its approval; `claimed`: another has taken the call upon itself; `ended`: there is no such run or request to stop;
- * `busy`: a run is open or asked for; `cut-waiting`: another cut waits already; `gone`: nothing can be cut there; `full`: too many requests wait.
+ * `busy`: a run is open or asked for; `cut-waiting`: another cut waits already; `gone`: nothing can be cut there; `full`: too many requests wait; `moved`: the
+ * ticket is another than the one on which it was decided.
  */
 export type Refusal =
   | 'already-settled'
@@ -23,6 +24,7 @@ export type Refusal =
   | 'cut-waiting'
   | 'gone'
   | 'full'
+  | 'moved'
 
 /** What the ticket may hold of requests; what it may hold of pendings is bounded where they are opened. */
 const MAX_REQUESTS = 32
