@@ -45,7 +45,10 @@ export async function crash(stage: Stage, random: Random): Promise<void> {
     await stage.acked(run, n)
     const isKilled = random.chance(0.8)
     const from = Date.now() - stage.ground.losesMs - SLACK_MS
-    if (isKilled) await service.kill()
+    if (isKilled) {
+      await service.kill()
+      await stage.heard()
+    }
     const to = Date.now()
     if (isKilled && stage.ground.losesMs > 0) for (const one of runs) stage.record(one).lossy.push({ from, to })
     await service.restart()

@@ -159,6 +159,13 @@ export class Stage {
     })
   }
 
+  /** Waits until every process has told what it was answered so far: the first question may overtake an answer, the second may not. */
+  async heard(): Promise<void> {
+    for (let times = 0; times < 2; times++) {
+      await Promise.all(this.#actors.filter(({ isGone }) => !isGone).map(actor => actor.sync()))
+    }
+  }
+
   /** Waits for so many appends more to be acknowledged. */
   async acked(run: Run, more: number): Promise<void> {
     const { acks } = this.record(run)
