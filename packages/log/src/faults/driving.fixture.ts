@@ -30,7 +30,8 @@ export class Mill {
   #tokens = 0
   #steps = 0
   #granted = 0
-  #go = () => {}
+  /** One process may drive several runs: all of them may wait. */
+  readonly #goes = new Set<() => void>()
 
   constructor(manager: StreamManager, tag: string, plan: Plan, say: Say) {
     this.manager = manager
@@ -60,16 +61,15 @@ export class Mill {
     const n = ++this.#steps
     await this.say({ kind: 'step', n })
     while (n > this.#granted + AHEAD) {
-      await new Promise<void>(resolve => {
-        this.#go = resolve
-      })
+      await new Promise<void>(resolve => this.#goes.add(resolve))
     }
   }
 
   /** The test has heard of this step. */
   grant(n: number): void {
     this.#granted = n
-    this.#go()
+    for (const go of this.#goes) go()
+    this.#goes.clear()
   }
 
   /** A token that nobody has used. */
