@@ -1,11 +1,19 @@
 // `npm test`: the check, each suite, and the packing. All of them run, whatever fails.
-import { globSync } from 'node:fs'
-import { basename, dirname } from 'node:path'
+import { globSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { basename, dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { command, root, seconds } from './command.ts'
+import { FAILED_FILE, shortened } from './failed.ts'
 
 // What is published stands at the end: it needs all the rest.
 const PACK = 'scripts/pack.test.ts'
 
+const CONFIG = fileURLToPath(import.meta.resolve('./failed.config.ts'))
+
+const temporary = mkdtempSync(join(tmpdir(), 'millrace-failed-'))
+const failures = join(temporary, 'failures.txt')
+writeFileSync(failures, '')
 const rows: { name: string; code: number; ms: number }[] = []
 
 await step('check', 'node', ['scripts/check.ts'])
@@ -13,19 +21,22 @@ await step('services', 'node', ['scripts/services/install.ts'])
 for (const [name, folder] of suites()) {
   // A pattern counts from the folder.
   const without = dirname(PACK) === folder ? ['--exclude', basename(PACK)] : []
-  await step(name, 'vitest', ['run', '--dir', folder, ...without])
+  await step(name, 'vitest', ['run', '--config', CONFIG, '--dir', folder, ...without])
 }
-await step('pack', 'vitest', ['run', PACK])
+await step('pack', 'vitest', ['run', '--config', CONFIG, PACK])
 
 console.log('\nsuite            time  result')
 for (const { name, code, ms } of rows) {
   console.log(`${name.padEnd(12)} ${seconds(ms).padStart(8)}  ${code === 0 ? 'passed' : 'FAILED'}`)
 }
+const failed = readFileSync(failures, 'utf8')
+if (failed) console.log(`\n${shortened(failed).trimEnd()}`)
+rmSync(temporary, { recursive: true })
 process.exitCode = rows.some(row => row.code !== 0) ? 1 : 0
 
 async function step(name: string, ...[program, args]: Parameters<typeof command>): Promise<void> {
   console.log(`\n=== ${name}`)
-  const { code, ms } = await command(program, args)
+  const { code, ms } = await command(program, args, { env: { [FAILED_FILE]: failures } })
   rows.push({ name, code, ms })
   console.log(`=== ${name}: ${code === 0 ? 'passed' : 'FAILED'} in ${seconds(ms)}`)
 }
