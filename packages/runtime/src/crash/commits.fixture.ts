@@ -1,0 +1,95 @@
+// What a log says of its calls: where each was asked for, where its outcome lies, where its run ended. And what no log may say, whoever died.
+
+import { type Entry, isGuest, isWord, type WriterOrigin } from '@millrace/protocol'
+
+export interface Commits {
+  /** Where the outcome of a call lies, by the call's key: tools' and models'. */
+  readonly outcomes: ReadonlyMap<string, number>
+  /** The calls of tools that were asked for: where that was committed, and the run. */
+  readonly asked: ReadonlyMap<string, { readonly at: number; readonly runId: string }>
+  /** Where a run ended. */
+  readonly ends: ReadonlyMap<string, number>
+  /** What the log should not say. */
+  readonly problems: readonly string[]
+}
+
+/** A lane as far as the log was read. */
+interface LaneState {
+  words: number
+  readonly asked: string[]
+}
+
+/** Reads a log to its end. */
+export function commitsOf(entries: readonly Entry[]): Commits {
+  const outcomes = new Map<string, number>()
+  const asked = new Map<string, { at: number; runId: string }>()
+  const starts = new Map<string, number>()
+  const ends = new Map<string, number>()
+  const problems: string[] = []
+  const checkpoints = new Set<string>()
+  const stops = new Set<string>()
+  const lanes = new Map<string, LaneState>()
+  const settle = (key: string, sequence: number) => {
+    if (outcomes.has(key)) problems.push(`entry ${sequence}: ${key} has an outcome at ${outcomes.get(key)}`)
+    else outcomes.set(key, sequence)
+  }
+  for (const { sequence, origin, chunk } of entries) {
+    const say = (problem: string) => problems.push(`entry ${sequence}, ${chunk.type}: ${problem}`)
+    if (isGuest(origin)) {
+      if (chunk.type === 'stop-requested') stops.add(chunk.runId)
+      continue
+    }
+    const { runId, agentId } = origin
+    const lane = laneOf(lanes, origin)
+    if (ends.has(runId)) say(`run ${runId} has ended at ${ends.get(runId)}`)
+    if (isWord(chunk)) lane.words++
+    switch (chunk.type) {
+      case 'run-started':
+        if (starts.has(runId)) say(`run ${runId} started at ${starts.get(runId)}`)
+        starts.set(runId, sequence)
+        break
+      case 'run-finished':
+        ends.set(runId, sequence)
+        break
+      case 'rewind':
+        say('nobody asked for one')
+        break
+      case 'tool-input-available':
+        lane.asked.push(chunk.toolCallId)
+        break
+      case 'tool-output-available':
+        if (!chunk.preliminary) settle(chunk.toolCallId, sequence)
+        break
+      case 'tool-output-error':
+        settle(chunk.toolCallId, sequence)
+        break
+      case 'step-discarded':
+        if (lane.words === 0) say(`lane ${origin.lane} has no words to take back`)
+        if (stops.has(runId)) say('it takes back what was shown when the run was asked to stop')
+        lanes.delete(nameOf(origin))
+        break
+      case 'checkpoint-created': {
+        if (checkpoints.has(chunk.checkpointId)) say(`${chunk.checkpointId} was committed before`)
+        checkpoints.add(chunk.checkpointId)
+        for (const id of lane.asked) asked.set(id, { at: sequence, runId })
+        const key = `${runId}/${agentId}/${chunk.stepCount}`
+        // The first commit of a step is its model call's; what comes after that closes it.
+        if (origin.lane === 'main' && chunk.stepCount !== 0 && !outcomes.has(key)) settle(key, sequence)
+        lanes.delete(nameOf(origin))
+        break
+      }
+      default:
+    }
+  }
+  for (const runId of starts.keys()) if (!ends.has(runId)) problems.push(`run ${runId} has no end`)
+  return { outcomes, asked, ends, problems }
+}
+
+const nameOf = ({ runId, lane }: WriterOrigin): string => `${runId} ${lane}`
+
+function laneOf(lanes: Map<string, LaneState>, origin: WriterOrigin): LaneState {
+  const name = nameOf(origin)
+  const lane = lanes.get(name) ?? { words: 0, asked: [] }
+  lanes.set(name, lane)
+  return lane
+}

@@ -1,0 +1,79 @@
+// A view without what a death may change: places, times, attempts, takeovers, what discarded attempts used, and the order between lanes.
+
+import type { Json, Message, Part, Run, Usage, View } from '@millrace/protocol'
+
+/** What must be the same whoever died. */
+export interface Normal {
+  readonly messages: readonly unknown[]
+  readonly runs: readonly unknown[]
+  readonly requests: readonly unknown[]
+  readonly structured: readonly unknown[]
+  readonly state: Json | undefined
+  readonly output: Json | undefined
+  readonly pendings: readonly unknown[]
+  readonly agents: readonly unknown[]
+  readonly drafts: readonly unknown[]
+  readonly context: readonly unknown[]
+}
+
+/** A view, normalised: two that are equal show the same to everybody. */
+export function normalOf(view: View): Normal {
+  return {
+    messages: view.messages.map(messageOf),
+    runs: view.runs.map(runOf),
+    requests: view.requests.map(({ at, ...request }) => request),
+    structured: view.structured.map(({ at, ...object }) => object),
+    state: view.state,
+    output: view.output,
+    pendings: view.pendings,
+    agents: view.agents.map(({ startedAt, ...agent }) => agent),
+    drafts: view.drafts,
+    context: (view.internal?.runs ?? []).map(({ runId, context }) => ({ runId, context })),
+  }
+}
+
+function messageOf({ at, createdAt, metaAt, parts, ...message }: Message) {
+  return { ...message, parts: steps(parts).flatMap(step => step.map(partOf).sort(byLane)) }
+}
+
+/** The parts of each step: what a step says never stands in another. */
+function steps(parts: readonly Part[]): Part[][] {
+  const all: Part[][] = [[]]
+  for (const part of parts) {
+    if (part.type === 'step-start') all.push([part])
+    else all.at(-1)?.push(part)
+  }
+  return all
+}
+
+/** A part that has no name is known by what it says. */
+function partOf(part: Part): Record<string, unknown> & { lane: string } {
+  const { at, key, ...rest } = part
+  const { attempt, ...own } = rest as typeof rest & { attempt?: number }
+  const isNamed = !key.startsWith('#')
+  return { ...own, ...(isNamed && { key }), lane: laneOf(part) }
+}
+
+/** Which lane wrote a part: data comes from tools, all else from the model. */
+function laneOf(part: Part): string {
+  if (!part.type.startsWith('data-')) return ''
+  const { id, data } = part as { id?: string; data?: { place?: string } }
+  return id?.split('/')[0] ?? data?.place ?? '?'
+}
+
+const byLane = ({ lane: one }: { lane: string }, { lane: other }: { lane: string }): number =>
+  one < other ? -1 : one > other ? 1 : 0
+
+function runOf({ at, startedAt, finishedAt, takeovers, usage, discarded, ...run }: Run) {
+  return { ...run, usage: less(usage, discarded) }
+}
+
+/** What the attempts used that were kept. */
+function less(usage: Usage, discarded: Usage): Record<string, number> {
+  const kept: Record<string, number> = {}
+  for (const [name, used] of Object.entries(usage)) {
+    const left = (used as number) - ((discarded as Record<string, number | undefined>)[name] ?? 0)
+    if (left !== 0) kept[name] = left
+  }
+  return kept
+}

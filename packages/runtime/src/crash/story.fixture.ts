@@ -1,0 +1,173 @@
+// What somebody sees who is attached all the time, and what must hold for it: words only grow, but where a discard of their lane takes them back; what is done stays
+// as it is; calls only go forward; a run ends once and is silent then.
+
+import {
+  type Entry,
+  Fold,
+  isGuest,
+  type Json,
+  type JsonObject,
+  type Part,
+  type StructuredObject,
+  type ToolPart,
+  type ToolState,
+} from '@millrace/protocol'
+
+/** What a call went through, in its order; who is at the last of them is at the end. */
+const RANK: Record<ToolState, number> = {
+  'input-streaming': 0,
+  'input-available': 1,
+  'approval-requested': 2,
+  'approval-responded': 3,
+  'output-available': 4,
+  'output-error': 4,
+  'output-denied': 4,
+}
+
+export interface StoryOptions {
+  /** The whole text of a part, where it is known: what is shown of it must always be the beginning of that. */
+  readonly whole?: (messageId: string, key: string) => string | undefined
+}
+
+/** Follows a session entry by entry, as a reader of the whole log gets them; throws where the story does not hold together. */
+export class Story {
+  readonly #whole: NonNullable<StoryOptions['whole']>
+  readonly #fold: Fold
+  readonly #seen = new Map<string, ReadonlyMap<string, Part>>()
+  readonly #objects = new Map<string, StructuredObject>()
+  readonly #ended = new Map<string, string>()
+  readonly #started = new Set<string>()
+  #head = 0
+
+  constructor({ whole = () => undefined }: StoryOptions = {}) {
+    this.#whole = whole
+    this.#fold = new Fold({
+      onReport: ({ code, entry }) => fail(entry, `the fold dropped it as ${code}`),
+    })
+  }
+
+  /** The last entry that was told. */
+  get head(): number {
+    return this.#head
+  }
+
+  /** How each run ended that did. */
+  get ended(): ReadonlyMap<string, string> {
+    return this.#ended
+  }
+
+  /** The text of all parts as it is shown now, by message and part. */
+  shown(): Map<string, string> {
+    const texts = new Map<string, string>()
+    for (const [id, parts] of this.#seen) {
+      for (const part of parts.values()) if ('text' in part) texts.set(`${id} ${part.key}`, part.text as string)
+    }
+    return texts
+  }
+
+  /** Goes on with the next entry. */
+  take(entry: Entry): void {
+    const { sequence, origin, chunk } = entry
+    if (sequence <= this.#head) fail(entry, `it follows ${this.#head}`)
+    this.#head = sequence
+    if (chunk.type === 'rewind') fail(entry, 'nothing asked for a rewind')
+    if (!isGuest(origin)) this.#checkRun(entry, origin.runId)
+    if (this.#fold.apply([entry])) fail(entry, 'the fold asks for the past')
+    const isDiscard = chunk.type === 'step-discarded'
+    const { messages, order, structured } = this.#fold.takeChanges()
+    for (const id of order ? new Set([...messages.keys(), ...this.#seen.keys()]) : messages.keys()) {
+      this.#checkMessage(entry, id, isDiscard)
+    }
+    for (const id of structured) this.#checkObject(entry, id, isDiscard)
+  }
+
+  #checkRun(entry: Entry, runId: string): void {
+    const { chunk } = entry
+    if (this.#ended.has(runId)) fail(entry, `run ${runId} has ended as ${this.#ended.get(runId)}`)
+    if (chunk.type === 'run-started') {
+      if (this.#started.has(runId)) fail(entry, `run ${runId} started before`)
+      const open = [...this.#started].find(other => !this.#ended.has(other))
+      if (open !== undefined) fail(entry, `run ${open} is open`)
+      this.#started.add(runId)
+    }
+    if (!this.#started.has(runId)) fail(entry, `run ${runId} has not started`)
+    if (chunk.type === 'run-finished') this.#ended.set(runId, chunk.status)
+  }
+
+  #checkMessage(entry: Entry, id: string, isDiscard: boolean): void {
+    const before = this.#seen.get(id)
+    const message = this.#fold.message(id)
+    if (message === undefined) {
+      if (!isDiscard) fail(entry, `message ${id} is gone`)
+      this.#seen.delete(id)
+      return
+    }
+    const parts = new Map(message.parts.map(part => [part.key, part]))
+    for (const [key, part] of before ?? []) {
+      const now = parts.get(key)
+      if (now === part) continue
+      if (!isDiscard) checkChange(entry, part, now)
+      else if (now && isLarger(now, part)) fail(entry, `a discard added to part ${key}`)
+    }
+    for (const [key, part] of parts) {
+      if (isDiscard && !before?.has(key)) fail(entry, `a discard brought part ${key}`)
+      const whole = 'text' in part ? this.#whole(id, key) : undefined
+      if (whole !== undefined && !whole.startsWith(part.text as string)) {
+        fail(entry, `part ${key} shows ${JSON.stringify(part.text)}, which is no beginning of ${JSON.stringify(whole)}`)
+      }
+    }
+    const isOver = message.runId === undefined || this.#ended.has(message.runId)
+    if (message.status === 'sent' && !isOver) fail(entry, `message ${id} shows as sent before its run has ended`)
+    this.#seen.set(id, parts)
+  }
+
+  #checkObject(entry: Entry, streamId: string, isDiscard: boolean): void {
+    const before = this.#objects.get(streamId)
+    const now = this.#fold.structured(streamId)
+    if (before && !isDiscard) {
+      if (now === undefined) fail(entry, `the object ${streamId} is gone without a discard`)
+      if (before.status === 'done') fail(entry, `the object ${streamId} changed though it was done`)
+      if (!isGrown(before.data, now.data)) {
+        fail(entry, `the object ${streamId} does not go on from ${JSON.stringify(before.data)}`)
+      }
+    }
+    if (now) this.#objects.set(streamId, now)
+    else this.#objects.delete(streamId)
+  }
+}
+
+/** Whether a value is what another has become while it streamed. */
+function isGrown(before: Json, now: Json | undefined): boolean {
+  if (before === null) return true
+  if (typeof before === 'string') return typeof now === 'string' && now.startsWith(before)
+  if (typeof before !== 'object') return before === now
+  if (typeof now !== 'object' || now === null) return false
+  return Object.entries(before).every(([key, value]) => isGrown(value as Json, (now as JsonObject)[key]))
+}
+
+const isLarger = (now: Part, before: Part): boolean =>
+  'text' in now && 'text' in before && (now.text as string).length > (before.text as string).length
+
+function checkChange(entry: Entry, before: Part, now: Part | undefined): void {
+  const { key } = before
+  if (now === undefined) fail(entry, `part ${key} is gone without a discard`)
+  if ('toolCallId' in before) checkCall(entry, before, now as ToolPart)
+  if ('text' in before && 'text' in now) {
+    const was = before.text as string
+    if ('state' in before && before.state === 'done') fail(entry, `part ${key} changed though it was done`)
+    if (!(now.text as string).startsWith(was)) fail(entry, `part ${key} does not go on from ${JSON.stringify(was)}`)
+  }
+}
+
+function checkCall(entry: Entry, before: ToolPart, now: ToolPart): void {
+  const { toolCallId } = before
+  if (RANK[now.state] < RANK[before.state]) fail(entry, `call ${toolCallId} went from ${before.state} to ${now.state}`)
+  if (RANK[before.state] === 4) fail(entry, `call ${toolCallId} changed after its outcome`)
+  if (before.state !== 'input-streaming' && JSON.stringify(before.input) !== JSON.stringify(now.input)) {
+    fail(entry, `the input of call ${toolCallId} changed`)
+  }
+}
+
+function fail({ sequence, chunk }: Entry, why: string): never {
+  throw new Error(`entry ${sequence}, ${JSON.stringify(chunk)}: ${why}`)
+}

@@ -1,0 +1,172 @@
+// Whether all that happened was right: what the log says, what it shows, and what was really called.
+
+import { type Entry, foldLog, type Part, type View } from '@millrace/protocol'
+import { type Commits, commitsOf } from './commits.fixture.ts'
+import type { CallLine, Line } from './ledger.fixture.ts'
+import { type Normal, normalOf } from './normal.fixture.ts'
+
+/** What happened. */
+export interface Happened {
+  /** The whole log, internal entries too. */
+  readonly entries: readonly Entry[]
+  readonly view: View
+  readonly lines: readonly Line[]
+}
+
+export interface VerdictOptions {
+  /** The same without any death. */
+  readonly undisturbed?: Happened
+  /**
+   * Whether processes are only stopped where they wait, and share one clock: then nobody starts a call while another has the log. A real process can be
+   * stopped between the look at its clock and the call.
+   */
+  readonly isExact?: boolean
+}
+
+/** All that was wrong; nothing, where everything was right. */
+export function verdict(happened: Happened, { undisturbed, isExact = false }: VerdictOptions = {}): string[] {
+  const { entries, view, lines } = happened
+  const commits = commitsOf(entries)
+  const stopped = stoppedOf(entries)
+  return [
+    ...commits.problems,
+    ...startProblems(commits, lines, isExact),
+    ...inputProblems(lines, undisturbed && stopped.size === 0 ? undisturbed.lines : []),
+    ...endProblems(commits, lines),
+    ...[...stopped].flatMap(([runId, at]) => stopProblems(entries, view, runId, at)),
+    ...(undisturbed ? viewProblems(normalOf(view), normalOf(undisturbed.view), new Set(stopped.keys())) : []),
+  ]
+}
+
+/** The time that a process has the log, from a claim on. */
+interface Era {
+  readonly process: string
+  /** Its first append: it has read all that lies before. */
+  first: number | undefined
+  /** The last entry that it knows of by its own appends. */
+  known: number
+  readonly starts: Set<string>
+}
+
+const nameOf = ({ kind, key, attempt }: CallLine): string => `${kind} ${key} attempt ${attempt}`
+
+/** That nothing was called which the log had the outcome of, or which nobody had asked for, or twice by one process. */
+function startProblems({ outcomes, asked, ends }: Commits, lines: readonly Line[], isExact: boolean): string[] {
+  const problems: string[] = []
+  const eras = new Map<string, Era>()
+  let latest: Era | undefined
+  let known = 0
+  for (const line of lines) {
+    const { process } = line
+    const era = eras.get(process)
+    if (line.kind === 'claimed') {
+      latest = { process, first: undefined, known: 0, starts: new Set() }
+      eras.set(process, latest)
+    } else if (line.kind === 'acked') {
+      if (!era) continue
+      era.first ??= line.first
+      era.known = line.last
+      known = Math.max(known, line.last)
+    } else if (line.phase === 'start') {
+      const say = (problem: string) => problems.push(`${process} starts ${nameOf(line)}: ${problem}`)
+      if (era?.first === undefined) {
+        say('it has not begun')
+        continue
+      }
+      const ask = asked.get(line.key)
+      const runId = line.kind === 'model' ? (line.key.split('/')[0] as string) : ask?.runId
+      const sealed = Math.min(outcomes.get(line.key) ?? Infinity, ends.get(runId ?? '') ?? Infinity)
+      if (sealed < era.first) say(`the log had the outcome at ${sealed}, before it took over at ${era.first}`)
+      else if (sealed <= era.known) say(`it had committed the outcome at ${sealed} itself`)
+      else if (isExact && sealed <= known) say(`the outcome at ${sealed} was known to be in the log`)
+      if (isExact && era !== latest) say(`${latest?.process} has the log`)
+      if (line.kind === 'tool' && !(ask && ask.at <= era.known)) say('nobody asked for it')
+      if (era.starts.has(nameOf(line))) say('it did so before')
+      era.starts.add(nameOf(line))
+    }
+  }
+  return problems
+}
+
+/** That who calls again calls with the same. */
+function inputProblems(lines: readonly Line[], reference: readonly Line[]): string[] {
+  const problems: string[] = []
+  const inputs = new Map<string, string>()
+  for (const line of [...reference, ...lines]) {
+    if (line.kind === 'claimed' || line.kind === 'acked' || line.phase !== 'start') continue
+    const name = nameOf(line)
+    const before = inputs.get(name)
+    if (before === undefined && reference.length > 0 && !reference.includes(line)) {
+      problems.push(`${name} is called, which nobody calls without a death`)
+    }
+    if (before !== undefined && before !== line.input) {
+      problems.push(`${name} is called with ${line.input}, and was with ${before}`)
+    }
+    inputs.set(name, line.input)
+  }
+  return problems
+}
+
+/** That what has an outcome was really called, and came to its end. */
+function endProblems({ outcomes }: Commits, lines: readonly Line[]): string[] {
+  const ended = new Set(lines.map(line => ('phase' in line && line.phase === 'end' ? line.key : undefined)))
+  return [...outcomes.keys()].filter(key => !ended.has(key)).map(key => `${key} was never called`)
+}
+
+/** The runs that were asked to stop, and where. */
+function stoppedOf(entries: readonly Entry[]): ReadonlyMap<string, number> {
+  const stopped = new Map<string, number>()
+  for (const { sequence, chunk } of entries) {
+    if (chunk.type === 'stop-requested' && !stopped.has(chunk.runId)) stopped.set(chunk.runId, sequence)
+  }
+  return stopped
+}
+
+/** That what a run had shown when it was asked to stop is shown still, and that it did not go on. */
+function stopProblems(entries: readonly Entry[], view: View, runId: string, at: number): string[] {
+  const then = foldLog(entries.filter(({ sequence }) => sequence <= at)).view()
+  const problems: string[] = []
+  const started = then.runs.find(run => run.runId === runId)
+  const status = view.runs.find(run => run.runId === runId)?.status
+  if (started === undefined) return status === undefined ? [] : [`run ${runId} started after it was taken back`]
+  if (status !== 'interrupted') problems.push(`run ${runId} was asked to stop and is ${status}`)
+  const now = view.messages.find(message => message.runId === runId)
+  for (const part of then.messages.find(message => message.runId === runId)?.parts ?? []) {
+    const kept = now?.parts.find(({ key }) => key === part.key)
+    if (!kept || !textOf(kept).startsWith(textOf(part))) {
+      problems.push(`run ${runId} was stopped, and ${JSON.stringify(part)} became ${JSON.stringify(kept)}`)
+    }
+  }
+  for (const part of now?.parts ?? []) {
+    const isOpen = 'toolCallId' in part ? !part.state.startsWith('output') : 'state' in part && part.state !== 'done'
+    if (isOpen) problems.push(`run ${runId} was stopped, and ${JSON.stringify(part)} is still open`)
+  }
+  return problems
+}
+
+const textOf = (part: Part): string => ('text' in part ? (part.text as string) : '')
+
+/** That what is shown is what would be without a death; of a run that was stopped, nothing is said here. */
+function viewProblems(view: Normal, expected: Normal, stopped: ReadonlySet<string>): string[] {
+  if (stopped.size === 0) return differences('view', view, expected)
+  const ofOthers = ({ messages, runs }: Normal) => ({
+    messages: (messages as { runId?: string }[]).filter(({ runId }) => runId !== undefined && !stopped.has(runId)),
+    runs: (runs as { runId: string }[]).filter(({ runId }) => !stopped.has(runId)),
+  })
+  return differences('view', ofOthers(view), ofOthers(expected))
+}
+
+/** Where two values differ. */
+function differences(path: string, found: unknown, expected: unknown): string[] {
+  if (Object.is(found, expected)) return []
+  if (typeof found !== 'object' || typeof expected !== 'object' || found === null || expected === null) {
+    return [`${path} is ${JSON.stringify(found)}, expected ${JSON.stringify(expected)}`]
+  }
+  if (Array.isArray(found) && Array.isArray(expected) && found.length !== expected.length) {
+    return [`${path} has ${found.length} elements, expected ${expected.length}: ${JSON.stringify(found)}`]
+  }
+  const keys = new Set([...Object.keys(found), ...Object.keys(expected)])
+  return [...keys].flatMap(key =>
+    differences(`${path}.${key}`, (found as Record<string, unknown>)[key], (expected as Record<string, unknown>)[key]),
+  )
+}
