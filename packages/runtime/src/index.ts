@@ -22,19 +22,14 @@ export {
   type ScriptedPrompt,
   scriptedModel,
 } from './model/scripted.ts'
-export type { ResumeOptions, UserInput } from './run/request.ts'
+export { BLOCKED_AFTER_MS, MAX_TAKEOVERS, type RuntimeOptions } from './options.ts'
+export type { AskOptions, UserInput } from './run/request.ts'
 export type { RunResult } from './run/result.ts'
-export { Run, type StopOptions, type StreamOptions } from './run/run.ts'
+export type { ResumeOptions } from './run/resumption.ts'
+export { Run, type StopOptions } from './run/run.ts'
 export type { SessionStatus } from './run/status.ts'
-export {
-  type AskOptions,
-  createRuntime,
-  createWorker,
-  Runtime,
-  type RuntimeOptions,
-  type StartOptions,
-  type Worker,
-} from './runtime.ts'
+export { RunStream, type StreamOptions } from './run/stream.ts'
+export { createRuntime, type ForkOptions, Runtime, type StartOptions } from './runtime.ts'
 export type { InputOf, JsonSchema, OutputOf, Schema } from './schema/schema.ts'
 export {
   type AnyTool,
@@ -46,3 +41,4 @@ export {
   type ToolDefinition,
   tool,
 } from './tool/tool.ts'
+export { createWorker, type Worker } from './worker.ts'

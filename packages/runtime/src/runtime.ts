@@ -1,80 +1,37 @@
 import { randomUUID } from 'node:crypto'
-import {
-  type LogStore,
-  StreamManager,
-  type StreamManagerOptions,
-  systemTimers,
-  type Ticket,
-  type Timers,
-} from '@millrace/log'
-import type { Json, View } from '@millrace/protocol'
+import { type StreamInfo, StreamManager, systemTimers, type Ticket } from '@millrace/log'
+import type { Run as Begun, RunRequest, View } from '@millrace/protocol'
 import type { Agent } from './agent/agent.ts'
 import { Driver } from './drive/driver.ts'
-import { type Engine, type InProcessOptions, inProcessEngine } from './drive/engine.ts'
-import { RunError, ValidationError } from './error/error.ts'
-import { consoleLogger, type Logger } from './logger.ts'
-import { type Backoff, DEFAULT_BACKOFF } from './model/retry.ts'
-import {
-  contextOfRequest,
-  messageOf,
-  type RequestChunk,
-  type ResumeOptions,
-  refusalOf,
-  repetition,
-  resumption,
-  revision,
-  runOf,
-  type UserInput,
-} from './run/request.ts'
+import { type Engine, inProcessEngine } from './drive/engine.ts'
+import { RunError } from './error/error.ts'
+import { consoleLogger } from './logger.ts'
+import { DEFAULT_BACKOFF } from './model/retry.ts'
+import { BLOCKED_AFTER_MS, checkOptions, MAX_TAKEOVERS, type RuntimeOptions } from './options.ts'
+import { contextOf } from './run/context.ts'
+import { refusalOf, sessionUnknown, withLog } from './run/refusal.ts'
+import { type Asked, type AskOptions, messageOf, requestFor, requestOf, runOf, type UserInput } from './run/request.ts'
+import { type ResumeOptions, resumption, type Seen } from './run/resumption.ts'
+import { repetition, revision, runOfMessage } from './run/revision.ts'
 import { Run, type RunHost, type StopOptions } from './run/run.ts'
 import { type SessionStatus, statusOf } from './run/status.ts'
 
-export interface RuntimeOptions {
-  /** Where the logs are. */
-  readonly store: LogStore
-  readonly agents?: readonly Agent[]
-  /** Who drives: an engine of one's own, how the one in this process is to work, or nobody here, because workers do. */
-  readonly engine?: Engine | InProcessOptions | false
-  readonly log?: Omit<StreamManagerOptions, 'store' | 'timers'>
-  /** Adds what must not be kept, such as clients and secrets, each time a run is taken up. */
-  readonly resolveContext?: (
-    context: Json | undefined,
-    run: { readonly sessionId: string; readonly runId: string },
-  ) => unknown
-  readonly backoff?: Partial<Backoff>
-  /** How often a run may be taken over without getting any further before it ends as failed. */
-  readonly maxTakeovers?: number
-  /** After how long without anybody driving it a session in which something is due counts as blocked, in milliseconds. */
-  readonly blockedAfterMs?: number
-  readonly logger?: Logger
-  readonly timers?: Timers
-}
-
-/** How often a run may be taken over without getting any further, if nothing is said. */
-export const MAX_TAKEOVERS = 5
-/** When a session counts as blocked, if nothing is said. */
-export const BLOCKED_AFTER_MS = 10_000
-
-/** Who asks, and what goes with it. */
-export interface AskOptions {
-  readonly runId?: string
-  /** A label of who asks, as the server's own code knows it. */
-  readonly guest?: string
-  /** What becomes of it while another run is open; it is refused, if nothing is said. */
-  readonly whenBusy?: 'reject' | 'queue' | 'interrupt-previous'
-  /** What the client sent along: input, and so not to be trusted. */
-  readonly data?: Json
-  /** What the server's own code gives the run: JSON without credentials; no reader sees it. */
-  readonly context?: Json
-}
-
 export interface StartOptions<A extends Agent | string = Agent | string> extends AskOptions {
-  /** The session; a new one, if none is named. */
+  /** The session; if none is named a new one, of the run's own id where that is given. */
   readonly session?: string
   readonly agent: A
   readonly input?: UserInput
   readonly messageId?: string
   /** Whose the session is, if it has to be made. */
+  readonly principal?: string
+}
+
+export interface ForkOptions {
+  /** The last entry that goes along; all, if nothing is said. */
+  readonly at?: number
+  /** The id of the new session. */
+  readonly session?: string
+  /** Whose it is. */
   readonly principal?: string
 }
 
@@ -89,6 +46,12 @@ type OutputOfAgent<A> =
       ? O
       : unknown
 
+/** What is asked for of a run that was there before, and that run. */
+interface AskedAgain {
+  readonly of: Begun
+  readonly asked: Asked
+}
+
 /** Runs of agents over one store: asks for them, shows them, and drives them unless others do. */
 export class Runtime implements RunHost {
   readonly manager: StreamManager
@@ -97,13 +60,8 @@ export class Runtime implements RunHost {
   readonly #blockedAfterMs: number
 
   constructor(options: RuntimeOptions) {
-    const { store, agents = [], engine = {}, log, timers = systemTimers, logger = consoleLogger } = options
-    const names = new Set<string>()
-    for (const { name } of agents) {
-      if (names.has(name)) throw new ValidationError(`agents: there are two by the name ${name}`)
-      names.add(name)
-    }
-    this.#agents = new Map(agents.map(agent => [agent.program, agent]))
+    this.#agents = checkOptions(options)
+    const { store, engine = {}, log, timers = systemTimers, logger = consoleLogger } = options
     this.#blockedAfterMs = options.blockedAfterMs ?? BLOCKED_AFTER_MS
     this.manager = new StreamManager({ ...log, store, timers })
     if (engine === false) return
@@ -122,10 +80,12 @@ export class Runtime implements RunHost {
 
   /** Asks for a run; who asks again under the same `runId` gets the same run. */
   async start<A extends Agent | string>(options: StartOptions<A>): Promise<Run<OutputOfAgent<A>>> {
-    const { session = randomUUID(), input, messageId, principal } = options
+    const { runId = randomUUID(), session = options.runId ?? randomUUID(), input, messageId, principal } = options
+    const program = this.#programOf(options.agent)
     const message = input === undefined ? undefined : messageOf(input, messageId)
-    await this.manager.createStream(session, principal)
-    return this.#ask(session, { program: this.#programOf(options.agent), ...(message && { message }) }, options)
+    await withLog(session, () => this.manager.createStream(session, principal))
+    const run = await this.#ask<OutputOfAgent<A>>(session, { program, ...(message && { message }) }, runId, options)
+    return run as Run<OutputOfAgent<A>>
   }
 
   /** A run that was asked for, here or elsewhere. */
@@ -133,42 +93,45 @@ export class Runtime implements RunHost {
     return new Run(this, sessionId, runId)
   }
 
-  /** Goes on from an interrupted run, or from one of its checkpoints, by another that names it. */
-  async resume(sessionId: string, runId: string, options: ResumeOptions & AskOptions = {}): Promise<Run> {
-    const { view } = await this.manager.view(sessionId)
-    const request = await resumption(this.manager, sessionId, runOf(view, runId), options)
-    return this.#askAgain(sessionId, view, runId, request, options)
+  /** Goes on from an interrupted run, or from a checkpoint of one that has ended, by another that names it. */
+  resume(sessionId: string, runId: string, options: ResumeOptions & AskOptions = {}): Promise<Run> {
+    const repeats = ({ resume }: RunRequest) => resume?.runId === runId
+    return this.#askAgain(sessionId, options, repeats, async seen => {
+      const of = runOf(seen.view, runId)
+      return { of, asked: await resumption(this.manager, sessionId, of, seen, options) }
+    })
   }
 
-  /** Does a turn again, and all that came of it; the latest, if none is named. */
-  async retry(sessionId: string, runId?: string, options: AskOptions = {}): Promise<Run> {
-    const { view } = await this.manager.view(sessionId)
-    const id = runId ?? view.runs.at(-1)?.runId
-    if (id === undefined) throw new RunError('run_unknown', `there is no run in ${sessionId} to do again`)
-    return this.#askAgain(sessionId, view, id, repetition(view, runOf(view, id)), options)
+  /** Does a turn again, with the same message, in place of all that came of it; the latest, if none is named. */
+  retry(sessionId: string, runId?: string, options: AskOptions = {}): Promise<Run> {
+    // The latest is what was that when it was asked for: who asks at the same time means the same.
+    let id = runId
+    return this.#askAgain(sessionId, options, isCutFor('retry'), ({ view }) => {
+      id ??= view.runs.at(-1)?.runId
+      if (id === undefined) throw new RunError('run_unknown', `there is no run in ${sessionId} to do again`)
+      const of = runOf(view, id)
+      return { of, asked: repetition(view, of) }
+    })
   }
 
-  /** Replaces a person's message, and all that came of it. */
-  async edit(
+  /** Puts another message in place of a person's, and of all that came of it. */
+  edit(
     sessionId: string,
     messageId: string,
     input: UserInput,
     options: AskOptions & { readonly newMessageId?: string } = {},
   ): Promise<Run> {
-    const { view } = await this.manager.view(sessionId)
-    const request = revision(view, messageId, input, options.newMessageId)
-    const asked = view.requests.findLast(({ message }) => message?.messageId === messageId)
-    return this.#askAgain(sessionId, view, asked?.runId ?? '', request, options)
+    return this.#askAgain(sessionId, options, isCutFor('edit'), ({ view }) => {
+      const of = runOfMessage(view, messageId)
+      return { of, asked: revision(view, of, input, options.newMessageId) }
+    })
   }
 
-  /** Makes another session from the beginning of one, up to a sequence or all of it; tells its id. */
-  async fork(
-    sessionId: string,
-    options: { readonly at?: number; readonly session?: string; readonly principal?: string } = {},
-  ): Promise<string> {
+  /** Makes another session from the beginning of one; tells its id. What was open there is ended in it. */
+  async fork(sessionId: string, options: ForkOptions = {}): Promise<string> {
     const { session = randomUUID(), principal } = options
     const at = options.at ?? (await this.#info(sessionId)).head
-    await this.manager.forkStream(sessionId, at, session, principal)
+    await withLog(sessionId, () => this.manager.forkStream(sessionId, at, session, principal))
     return session
   }
 
@@ -178,19 +141,20 @@ export class Runtime implements RunHost {
     runId: string,
     { mode = 'interrupt', reason, guest = 'runtime' }: StopOptions & { readonly guest?: string } = {},
   ): Promise<boolean> {
-    const done = await this.manager.append(sessionId, guest, {
-      type: 'stop-requested',
-      runId,
-      mode,
-      ...(reason !== undefined && { reason }),
-    })
-    this.#engine?.wake(sessionId)
-    return done.outcome !== 'refused'
+    const chunk = { type: 'stop-requested', runId, mode, ...(reason !== undefined && { reason }) } as const
+    const done = await withLog(sessionId, () => this.manager.append(sessionId, guest, chunk))
+    if (done.outcome !== 'refused') {
+      this.#engine?.wake(sessionId)
+      return true
+    }
+    const { view } = await this.#view(sessionId)
+    if (!requestFor(view, runId)) runOf(view, runId)
+    return false
   }
 
   /** What a session shows, and its ticket. */
   async view(sessionId: string): Promise<{ view: Omit<View, 'internal'>; ticket: Ticket }> {
-    const { view, ticket } = await this.manager.view(sessionId)
+    const { view, ticket } = await this.#view(sessionId)
     const { internal, ...shown } = view
     return { view: shown, ticket }
   }
@@ -200,46 +164,69 @@ export class Runtime implements RunHost {
     return statusOf(await this.#info(sessionId), this.#blockedAfterMs)
   }
 
-  /** Hands over what is driven here, and lets everything go. The store stays open. */
+  /** Hands over what is driven here, and lets everything go; whoever reads reads on. The store stays open. */
   async close(): Promise<void> {
     await this.#engine?.stop()
     await this.manager.close()
   }
 
-  async #info(sessionId: string) {
-    const info = await this.manager.getInfo(sessionId)
-    if (info) return info
-    throw new RunError('run_unknown', `there is no session ${sessionId}`)
+  #view(sessionId: string) {
+    return withLog(sessionId, () => this.manager.view(sessionId))
   }
 
+  async #info(sessionId: string): Promise<StreamInfo> {
+    const info = await withLog(sessionId, () => this.manager.getInfo(sessionId))
+    if (info) return info
+    throw sessionUnknown(sessionId)
+  }
+
+  /** Asks for something that was decided on what the session shows; where that has moved meanwhile, it is decided again (law 5). */
   async #askAgain(
     sessionId: string,
-    view: View,
-    of: string,
-    request: Omit<RequestChunk, 'type' | 'runId'>,
     options: AskOptions,
+    repeats: (request: RunRequest) => boolean,
+    decide: (seen: Seen) => AskedAgain | Promise<AskedAgain>,
   ): Promise<Run> {
-    const context = options.context ?? (await contextOfRequest(this.manager, sessionId, view, of))
-    return this.#ask(sessionId, request, { ...options, ...(context !== undefined && { context }) })
+    const runId = options.runId ?? randomUUID()
+    for (;;) {
+      const { version, floor } = await this.#info(sessionId)
+      const { view, ticket } = await this.#view(sessionId)
+      const known = requestFor(view, runId)
+      if (known) {
+        if (repeats(known)) return new Run(this, sessionId, runId, known.at)
+        throw refusalOf('already-settled', runId)
+      }
+      const { of, asked } = await decide({ view, ticket, floor })
+      const context = options.context ?? (await contextOf(this.manager, sessionId, view, of.runId))
+      const run = await this.#ask(
+        sessionId,
+        asked,
+        runId,
+        { ...options, ...(context !== undefined && { context }) },
+        version,
+      )
+      if (run) return run
+    }
   }
 
+  /** Asks for a run; undefined where the session is not at the version any more on which that was decided. */
   async #ask<Output>(
     sessionId: string,
-    request: Omit<RequestChunk, 'type' | 'runId'>,
+    asked: Asked,
+    runId: string,
     options: AskOptions,
-  ): Promise<Run<Output>> {
-    const { runId = randomUUID(), guest = 'runtime', whenBusy, data, context } = options
-    const chunk: RequestChunk = {
-      type: 'run-requested',
-      ...request,
-      runId,
-      ...(whenBusy && { whenBusy }),
-      ...(data !== undefined && { data }),
+    ifVersion?: string,
+  ): Promise<Run<Output> | undefined> {
+    const { guest = 'runtime', context } = options
+    const beside = { ...(context !== undefined && { context }), ...(ifVersion !== undefined && { ifVersion }) }
+    const request = requestOf(asked, runId, options)
+    const done = await withLog(sessionId, () => this.manager.append(sessionId, guest, request, beside))
+    if (done.outcome === 'refused') {
+      if (done.reason === 'moved') return undefined
+      throw refusalOf(done.reason, runId)
     }
-    const done = await this.manager.append(sessionId, guest, chunk, context === undefined ? {} : { context })
-    if (done.outcome === 'refused') throw refusalOf(done.reason, runId)
     this.#engine?.wake(sessionId)
-    return new Run<Output>(this, sessionId, runId)
+    return new Run<Output>(this, sessionId, runId, done.first)
   }
 
   #programOf(agent: Agent | string): string {
@@ -251,21 +238,10 @@ export class Runtime implements RunHost {
   }
 }
 
+const isCutFor =
+  (reason: string) =>
+  ({ cut }: RunRequest): boolean =>
+    cut?.reason === reason
+
 /** Makes a runtime; it drives what is due from now on, unless told not to. */
 export const createRuntime = (options: RuntimeOptions): Runtime => new Runtime(options)
-
-/** A process that only drives: it stays alive until it is stopped. */
-export interface Worker {
-  readonly runtime: Runtime
-  /** Hands over what is driven here. */
-  stop(): Promise<void>
-}
-
-/** Drives what others ask for, on the same store. */
-export function createWorker(
-  options: Omit<RuntimeOptions, 'engine'> & { readonly engine?: Engine | InProcessOptions },
-): Worker {
-  const engine = options.engine ?? {}
-  const runtime = createRuntime({ ...options, engine: 'start' in engine ? engine : { keepsAlive: true, ...engine } })
-  return { runtime, stop: () => runtime.close() }
-}

@@ -45,12 +45,20 @@ export const errorCodes = {
   runBusy: 'run_busy',
   /** Too many requests wait in the session. */
   runQueueFull: 'run_queue_full',
-  /** A run of that id was there before, and has ended or was taken back. */
+  /** A run of that id was there before: another that is asked for needs another id. */
   runEnded: 'run_ended',
   /** There is no such run. */
   runUnknown: 'run_unknown',
+  /** The request for the run was taken back before it started. */
+  runTakenBack: 'run_taken_back',
+  /** The run is not one that was interrupted, or another came after it. */
+  runNotResumable: 'run_not_resumable',
   /** The session cannot be taken back to there. */
   runCutRefused: 'run_cut_refused',
+  /** There is no such session. */
+  sessionUnknown: 'session_unknown',
+  /** There is a session of that id already. */
+  sessionExists: 'session_exists',
   /** Nobody here knows the program. */
   programUnknown: 'program_unknown',
   /** What was asked for or defined is not valid. */

@@ -1,13 +1,21 @@
-import type { StreamManager } from '@millrace/log'
-import type { ErrorInfo, Json, Message, RunStatus, Usage } from '@millrace/protocol'
-import { messageIdOf } from '@millrace/protocol'
+import {
+  type ErrorInfo,
+  type Json,
+  type Message,
+  messageIdOf,
+  type RunStatus,
+  type Usage,
+  type View,
+} from '@millrace/protocol'
+import { outputStreamId } from '../agent/output.ts'
+import { runOf } from './request.ts'
 
 /** How a run stands at its end or pause. */
 export interface RunResult<Output = unknown> {
   readonly sessionId: string
   readonly runId: string
   readonly status: RunStatus | 'paused'
-  /** What the agent's `output` or a finishing tool gave. */
+  /** What the agent's `output` or a finishing tool gave; of a finishing tool's not once the log is trimmed, then its call in `message` has it. */
   readonly output: Output | undefined
   /** All text of the root agent. */
   readonly text: string
@@ -17,31 +25,22 @@ export interface RunResult<Output = unknown> {
   readonly reason: string | undefined
 }
 
-/** The result of a run that stood so at a sequence. */
-export async function resultOf<Output>(
-  manager: StreamManager,
-  sessionId: string,
-  runId: string,
-  at: number,
-): Promise<RunResult<Output> | undefined> {
-  const { view } = await manager.view(sessionId, at)
-  const run = view.runs.find(other => other.runId === runId)
-  if (run === undefined || run.status === 'running') return undefined
+/** The result of a run, from the view at its end or pause and the output that it said, as far as that is known. */
+export function resultOf<Output>(sessionId: string, view: View, runId: string, said?: Json): RunResult<Output> {
+  const { status, usage, error, reason } = runOf(view, runId)
   const message = view.messages.find(({ id }) => id === messageIdOf(runId, runId))
   const text = (message?.parts ?? []).map(part => (part.type === 'text' && 'text' in part ? part.text : '')).join('')
+  const kept = view.structured.find(({ streamId }) => streamId === outputStreamId(runId))?.data
   return {
     sessionId,
     runId,
-    status: run.status,
-    output: outputOf(view.output, run.status) as Output | undefined,
+    status: status as RunStatus | 'paused',
+    // Only a run that was completed has an output.
+    output: (status === 'completed' ? (said ?? kept) : undefined) as Output | undefined,
     text,
     message,
-    usage: run.usage,
-    error: run.error,
-    reason: run.reason,
+    usage,
+    error,
+    reason,
   }
 }
-
-/** Only a run that was completed has an output. */
-const outputOf = (output: Json | undefined, status: string): Json | undefined =>
-  status === 'completed' ? output : undefined

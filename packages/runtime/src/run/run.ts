@@ -1,21 +1,14 @@
-import type { ReadEntry, StreamManager } from '@millrace/log'
-import { RunError } from '../error/error.ts'
+import { LogError, type StreamManager } from '@millrace/log'
+import type { Json } from '@millrace/protocol'
 import { type RunResult, resultOf } from './result.ts'
-
-export interface StreamOptions {
-  /** Goes on after this place: a cursor, or a sequence. */
-  readonly after?: string | number
-  readonly signal?: AbortSignal
-}
+import { type Standing, standingOf } from './standing.ts'
+import { RunStream, type StreamOptions } from './stream.ts'
 
 export interface StopOptions {
   /** `interrupt` keeps the run so that it can be resumed; `abort` ends it for good. */
   readonly mode?: 'interrupt' | 'abort'
   readonly reason?: string
 }
-
-/** The longest time that a timer knows. */
-const LONGEST_MS = 2 ** 31 - 1
 
 /** What a run needs of its runtime. */
 export interface RunHost {
@@ -28,43 +21,58 @@ export class Run<Output = unknown> {
   readonly sessionId: string
   readonly runId: string
   readonly #host: RunHost
+  readonly #requestedAt: number | undefined
 
-  constructor(host: RunHost, sessionId: string, runId: string) {
+  /** `requestedAt` is the sequence of its request, for who knows it. */
+  constructor(host: RunHost, sessionId: string, runId: string, requestedAt?: number) {
     this.#host = host
     this.sessionId = sessionId
     this.runId = runId
+    this.#requestedAt = requestedAt
   }
 
-  /** The entries of the run, from its start or a place on, to its end or pause. */
-  async *stream(options: StreamOptions = {}): AsyncGenerator<ReadEntry, void, void> {
-    // A process that waits for a run stays alive, though only others may have something to do for it.
-    const hold = setInterval(() => {}, LONGEST_MS)
-    try {
-      const reader = await this.#host.manager.createResumableReader(this.sessionId, { ...options, runId: this.runId })
-      for await (const entry of reader) {
-        yield entry
-        if (entry.chunk.type === 'run-paused' || entry.chunk.type === 'run-finished') return
+  /** The entries of the run, from its start or a place on, to its end or pause; throws where its request is taken back while it waits. */
+  stream(options: StreamOptions = {}): RunStream {
+    const { sessionId, runId } = this
+    const { manager } = this.#host
+    return new RunStream({ manager, sessionId, runId, standing: () => this.#standing() }, options)
+  }
+
+  /** How the run ends, or what it waits for when it pauses; throws where its request is taken back while it waits. */
+  async result(options: { readonly signal?: AbortSignal } = {}): Promise<RunResult<Output>> {
+    for (let standing = await this.#standing(); ; ) {
+      try {
+        return await this.#result(standing, options)
+      } catch (error) {
+        const now = error instanceof LogError && error.code === 'truncated' ? await this.#standing() : undefined
+        // What was trimmed meanwhile is told from what is left.
+        if (now === undefined || now.floor <= standing.floor) throw error
+        standing = now
       }
-    } finally {
-      clearInterval(hold)
     }
   }
 
-  /** How the run ends, or what it waits for when it pauses. */
-  async result(options: { readonly signal?: AbortSignal } = {}): Promise<RunResult<Output>> {
-    const { manager } = this.#host
-    let last = 0
-    for await (const { sequence } of this.stream(options)) last = sequence
-    const result = last === 0 ? undefined : await resultOf<Output>(manager, this.sessionId, this.runId, last)
-    if (result) return result
-    throw new RunError(
-      'run_unknown',
-      `run ${this.runId} of ${this.sessionId} did not start: its request was taken back`,
-    )
-  }
-
-  /** Asks the run to stop, or takes its request back; false where it has ended already. */
+  /** Asks the run to stop, or takes its request back; false where it has ended already, or was asked to. */
   stop(options: StopOptions = {}): Promise<boolean> {
     return this.#host.stop(this.sessionId, this.runId, options)
+  }
+
+  async #result(standing: Standing, options: StreamOptions): Promise<RunResult<Output>> {
+    const { sessionId, runId } = this
+    const { manager } = this.#host
+    const source = { manager, sessionId, runId, standing: async () => standing, whole: true }
+    let last: number | undefined
+    let output: Json | undefined
+    for await (const { sequence, chunk, origin } of new RunStream(source, options)) {
+      last = sequence
+      if (chunk.type === 'output' && origin.guest === undefined && origin.agentId === runId) output = chunk.output
+    }
+    // Of a run whose end is trimmed the first view that is left tells.
+    const { view } = await manager.view(sessionId, last ?? standing.floor)
+    return resultOf<Output>(sessionId, view, runId, output)
+  }
+
+  #standing(): Promise<Standing> {
+    return standingOf(this.#host.manager, this.sessionId, this.runId, this.#requestedAt)
   }
 }

@@ -1,0 +1,61 @@
+import type { LogStore, StreamManagerOptions, Timers } from '@millrace/log'
+import type { Json } from '@millrace/protocol'
+import type { Agent } from './agent/agent.ts'
+import type { Engine, InProcessOptions } from './drive/engine.ts'
+import { ValidationError } from './error/error.ts'
+import type { Logger } from './logger.ts'
+import type { Backoff } from './model/retry.ts'
+
+export interface RuntimeOptions {
+  /** Where the logs are. */
+  readonly store: LogStore
+  readonly agents?: readonly Agent[]
+  /** Who drives: an engine of one's own, how the one in this process is to work, or nobody here, because workers do. */
+  readonly engine?: Engine | InProcessOptions | false
+  readonly log?: Omit<StreamManagerOptions, 'store' | 'timers'>
+  /** Adds what must not be kept, such as clients and secrets, each time a run is taken up. */
+  readonly resolveContext?: (
+    context: Json | undefined,
+    run: { readonly sessionId: string; readonly runId: string },
+  ) => unknown
+  readonly backoff?: Partial<Backoff>
+  /** How often a run may be taken over without getting any further before it ends as failed. */
+  readonly maxTakeovers?: number
+  /** After how long without anybody driving it a session in which something is due counts as blocked, in milliseconds. */
+  readonly blockedAfterMs?: number
+  readonly logger?: Logger
+  readonly timers?: Timers
+}
+
+/** How often a run may be taken over without getting any further, if nothing is said. */
+export const MAX_TAKEOVERS = 5
+/** When a session counts as blocked, if nothing is said. */
+export const BLOCKED_AFTER_MS = 10_000
+
+/** The agents of a runtime by their programs; throws where its options could not work. */
+export function checkOptions(options: RuntimeOptions): ReadonlyMap<string, Agent> {
+  const { store, agents = [], engine, maxTakeovers = MAX_TAKEOVERS, blockedAfterMs = BLOCKED_AFTER_MS } = options
+  if (typeof store?.append !== 'function') {
+    throw new ValidationError('store: expected a store of logs, such as openStore gives: await it first')
+  }
+  checkWhole('maxTakeovers', maxTakeovers)
+  checkWhole('blockedAfterMs', blockedAfterMs)
+  if (engine && !('start' in engine)) {
+    const { pollMs = 1, concurrency = 1, graceMs = 0 } = engine
+    checkWhole('engine.pollMs', pollMs, 1)
+    checkWhole('engine.concurrency', concurrency, 1)
+    checkWhole('engine.graceMs', graceMs)
+  }
+  const names = new Set<string>()
+  for (const agent of agents) {
+    if (agent?.kind !== 'agent') throw new ValidationError('agents: expected what agent() gives')
+    if (names.has(agent.name)) throw new ValidationError(`agents: there are two by the name ${agent.name}`)
+    names.add(agent.name)
+  }
+  return new Map(agents.map(agent => [agent.program, agent]))
+}
+
+function checkWhole(what: string, value: number, least = 0): void {
+  if (Number.isSafeInteger(value) && value >= least) return
+  throw new ValidationError(`${what}: expected a whole number from ${least} on, found ${value}`)
+}

@@ -1,0 +1,37 @@
+// What the log refuses, as what a caller is told.
+
+import { LogError, type Refusal } from '@millrace/log'
+import type { ErrorCode } from '../error/code.ts'
+import { RunError, ValidationError } from '../error/error.ts'
+
+const WHY: Partial<Record<Refusal, readonly [ErrorCode, string]>> = {
+  busy: ['run_busy', 'another run is open or asked for: wait, or say whenBusy'],
+  full: ['run_queue_full', 'too many requests wait in the session'],
+  'already-settled': ['run_ended', 'a run of that id was there before: choose another id'],
+  gone: ['run_cut_refused', 'the session cannot be taken back to there'],
+  'cut-waiting': ['run_busy', 'the session is about to be taken back by another request: wait for that'],
+}
+
+/** A refusal of a request. */
+export function refusalOf(reason: Refusal, runId: string): RunError {
+  const [code, why] = WHY[reason] ?? ['internal_error', `the log refused it: ${reason}`]
+  return new RunError(code, `run ${runId}: ${why}`, { retryable: code === 'run_busy' || code === 'run_queue_full' })
+}
+
+/** There is no such session. */
+export const sessionUnknown = (sessionId: string): RunError =>
+  new RunError('session_unknown', `there is no session ${sessionId}: start a run in it`)
+
+/** Does something with the log of a session: what it has no answer to is told in the runtime's own words. */
+export async function withLog<T>(sessionId: string, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work()
+  } catch (error) {
+    if (!(error instanceof LogError)) throw error
+    if (error.code === 'absent') throw sessionUnknown(sessionId)
+    if (error.code === 'invalid' || error.code === 'too-large')
+      throw new ValidationError(error.message, { cause: error })
+    if (error.code === 'exists') throw new RunError('session_exists', error.message, { cause: error })
+    throw error
+  }
+}

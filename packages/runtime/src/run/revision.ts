@@ -1,0 +1,37 @@
+// What does a turn again: with the same message, or with another in its place. Both cut before the turn's start.
+
+import type { Run, View } from '@millrace/protocol'
+import { RunError } from '../error/error.ts'
+import { type Asked, messageOf, mustBeShown, requestFor, runOf, type UserInput } from './request.ts'
+
+/** The request that does a turn again, with the same message under the same id. */
+export function repetition(view: View, run: Run): Asked {
+  mustBeShown(view, run)
+  const { message, resume, data } = requestFor(view, run.runId) ?? {}
+  return {
+    program: run.program ?? '',
+    cut: { toSequence: run.at - 1, reason: 'retry' },
+    ...(message && { message }),
+    ...(resume && { resume }),
+    ...(data !== undefined && { data }),
+  }
+}
+
+/** The run whose turn began with a message: the latest, since a turn that is done again begins with the same. */
+export function runOfMessage(view: View, messageId: string): Run {
+  const asked = view.requests.findLast(
+    ({ message, status }) => message?.messageId === messageId && status === 'started',
+  )
+  if (asked) return runOf(view, asked.runId)
+  const waits = view.requests.some(({ message, status }) => message?.messageId === messageId && status === 'waiting')
+  const why = waits
+    ? 'its run has not started: stop that, and start another'
+    : 'only a message that a run began with can be'
+  throw new RunError('run_unknown', `message ${messageId} cannot be edited: ${why}`)
+}
+
+/** The request that replaces the message of a turn, and all that came of it. */
+export function revision(view: View, run: Run, input: UserInput, newId?: string): Asked {
+  const asked = repetition(view, run)
+  return { ...asked, cut: { toSequence: run.at - 1, reason: 'edit' }, message: messageOf(input, newId) }
+}

@@ -1,0 +1,48 @@
+// Where a run stands, told from its session: so it does not matter who asked for it, or in which process.
+
+import type { StreamManager } from '@millrace/log'
+import { RunError } from '../error/error.ts'
+import { sessionUnknown } from './refusal.ts'
+import { cutterOf, requestFor } from './request.ts'
+
+export interface Standing {
+  /** Whether it has begun; otherwise it waits for its turn. */
+  readonly hasBegun: boolean
+  /** All entries of the run lie after this place. */
+  readonly from: number
+  /** The last sequence that was trimmed. */
+  readonly floor: number
+  /** Whether a later run took the session back to before this one. */
+  readonly isCut: boolean
+}
+
+/** Where a run stands; throws where it was never asked for, or its request was taken back. */
+export async function standingOf(
+  manager: StreamManager,
+  sessionId: string,
+  runId: string,
+  requestedAt?: number,
+): Promise<Standing> {
+  const info = await manager.getInfo(sessionId)
+  if (info === null) throw sessionUnknown(sessionId)
+  const { ticket, floor } = info
+  const hasBegun = ticket.run?.runId === runId
+  const isLive = hasBegun || ticket.requests.some(request => request.runId === runId)
+  // The one who asked knows where: the whole session need not be read for that.
+  if (isLive && requestedAt !== undefined && requestedAt >= floor) {
+    return { hasBegun, from: requestedAt, floor, isCut: false }
+  }
+  const { view } = await manager.view(sessionId)
+  const request = requestFor(view, runId)
+  const run = view.runs.find(other => other.runId === runId)
+  if (run) {
+    const from = request && request.at >= floor ? request.at : run.at - 1
+    return { hasBegun: true, from, floor, isCut: cutterOf(view, run) !== undefined }
+  }
+  if (request?.status === 'waiting') return { hasBegun: false, from: request.at, floor, isCut: false }
+  throw request ? takenBack(runId) : new RunError('run_unknown', `there is no run ${runId} in session ${sessionId}`)
+}
+
+/** A request that was taken back is no run, and never will be. */
+export const takenBack = (runId: string): RunError =>
+  new RunError('run_taken_back', `run ${runId} did not start: its request was taken back`)

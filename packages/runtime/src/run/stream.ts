@@ -1,0 +1,83 @@
+import type { ReadEntry, StreamManager } from '@millrace/log'
+import { type Standing, takenBack } from './standing.ts'
+
+export interface StreamOptions {
+  /** Goes on after this place: a cursor, or a sequence. */
+  readonly after?: string | number
+  readonly signal?: AbortSignal
+}
+
+/** Where and how a run is read. */
+export interface Source {
+  readonly manager: StreamManager
+  readonly sessionId: string
+  readonly runId: string
+  readonly standing: () => Promise<Standing>
+  /** What was taken back too, and from wherever the log still reaches. */
+  readonly whole?: boolean
+}
+
+/** The entries of a run, to its end or pause. However it is left, everything is let go, also while it waits. */
+export class RunStream implements AsyncIterableIterator<ReadEntry> {
+  readonly #left = new AbortController()
+  readonly #entries: AsyncGenerator<ReadEntry, void, void>
+
+  constructor(source: Source, options: StreamOptions = {}) {
+    const signals = [this.#left.signal, ...(options.signal ? [options.signal] : [])]
+    this.#entries = entriesOf(source, options.after, AbortSignal.any(signals))
+  }
+
+  [Symbol.asyncIterator](): this {
+    return this
+  }
+
+  async next(): Promise<IteratorResult<ReadEntry, undefined>> {
+    try {
+      const { done, value } = await this.#entries.next()
+      return done ? { done: true, value: undefined } : { done: false, value }
+    } catch (error) {
+      if (this.#left.signal.aborted) return { done: true, value: undefined }
+      throw error
+    }
+  }
+
+  async return(): Promise<IteratorResult<ReadEntry, undefined>> {
+    // One that waits for the next entry would wait for it still.
+    this.#left.abort()
+    await this.#entries.return().catch(() => {})
+    return { done: true, value: undefined }
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.return()
+  }
+}
+
+async function* entriesOf(
+  { manager, sessionId, runId, standing, whole }: Source,
+  place: string | number | undefined,
+  signal: AbortSignal,
+): AsyncGenerator<ReadEntry, void, void> {
+  const { hasBegun, from, floor, isCut } = await standing()
+  const after = place ?? (whole ? Math.max(from, floor) : from)
+  // What a later run took back is not shown to those who come late, and yet it was this run.
+  const reader = await manager.createResumableReader(sessionId, { after, runId, whole: whole || isCut, signal })
+  let isWaiting = !hasBegun
+  for await (const entry of reader) {
+    const { chunk, origin } = entry
+    if (origin.guest === undefined) isWaiting = false
+    yield entry
+    if (chunk.type === 'run-finished') return
+    if (chunk.type === 'stop-requested' && isWaiting) throw takenBack(runId)
+    if (chunk.type === 'run-paused' && (await isPausedSince(manager, sessionId, runId, entry.sequence))) return
+  }
+}
+
+/** Whether a run still waits as it did at a place. */
+async function isPausedSince(manager: StreamManager, sessionId: string, runId: string, at: number): Promise<boolean> {
+  const info = await manager.getInfo(sessionId)
+  const run = info?.ticket.run
+  if (!info || run?.runId !== runId || !run.paused) return false
+  const since = await manager.entries(sessionId, at, info.head)
+  return !since.some(({ chunk, origin }) => chunk.type === 'run-resumed' && origin.runId === runId)
+}
