@@ -1,27 +1,47 @@
 // A session as its driver knows it: the fold of its log, kept up step by step at the cost of what is new.
 
 import type { StreamManager } from '@millrace/log'
-import { Fold, type Json, type Message, messageIdOf, type Part, type Run, type View } from '@millrace/protocol'
+import {
+  Fold,
+  isCheckpointCreated,
+  type Json,
+  type Message,
+  messageIdOf,
+  type Part,
+  type Run,
+  type View,
+} from '@millrace/protocol'
 import { outputStreamId } from '../agent/output.ts'
+import { MillraceError } from '../error/error.ts'
+
+/** The lane on which the root agent of a run works. */
+const ROOT_LANE = 'main'
 
 export class Session {
   readonly id: string
   readonly #manager: StreamManager
   readonly #fold: Fold
+  readonly #onRead: ((head: number) => void) | undefined
   #view: View | undefined
   /** Parts whose large values are back in their places. */
   readonly #whole = new WeakMap<Part, Part>()
 
-  private constructor(manager: StreamManager, id: string, view: View) {
+  private constructor(manager: StreamManager, id: string, view: View, onRead?: (head: number) => void) {
     this.#manager = manager
     this.id = id
     this.#fold = Fold.from(view)
+    this.#onRead = onRead
   }
 
-  /** Reads a session, from its latest snapshot on. */
-  static async open(manager: StreamManager, id: string): Promise<Session> {
+  /** Reads a session, from its latest snapshot on; calls back when it has read on, with how far. */
+  static async open(manager: StreamManager, id: string, onRead?: (head: number) => void): Promise<Session> {
     const { view } = await manager.view(id)
-    return new Session(manager, id, view)
+    return new Session(manager, id, view, onRead)
+  }
+
+  /** How far it has read. */
+  get head(): number {
+    return this.#fold.head
   }
 
   /** Reads on, at least to a sequence. */
@@ -29,6 +49,7 @@ export class Session {
     if (to <= this.#fold.head) return
     this.#fold.apply(await this.#manager.entries(this.id, this.#fold.head, to))
     this.#view = undefined
+    this.#onRead?.(this.#fold.head)
   }
 
   get view(): View {
@@ -42,6 +63,17 @@ export class Session {
 
   run(runId: string): Run | undefined {
     return this.view.runs.find(run => run.runId === runId)
+  }
+
+  /** The latest checkpoint of a step that the root agent of a run came to, if it came to one. */
+  async lastCheckpoint(runId: string): Promise<string | undefined> {
+    const { at } = this.run(runId) ?? { at: this.head }
+    const entries = await this.#manager.entries(this.id, at, this.head)
+    const last = entries.findLast(
+      ({ chunk, origin: { lane, ...origin } }) =>
+        isCheckpointCreated(chunk) && (chunk.stepCount ?? 0) > 0 && origin.runId === runId && lane === ROOT_LANE,
+    )
+    return (last?.chunk as { checkpointId?: string } | undefined)?.checkpointId
   }
 
   /** What the server's own code gave a run. */
@@ -99,6 +131,8 @@ export class Session {
 
   async #blob(hash: string): Promise<Json> {
     const bytes = await this.#manager.blob(this.id, hash)
-    return bytes === undefined ? null : (JSON.parse(Buffer.from(bytes).toString()) as Json)
+    // Nothing in its place would be taken for what was said there.
+    if (bytes === undefined) throw new MillraceError('internal_error', 'a large value of the session is gone')
+    return JSON.parse(Buffer.from(bytes).toString()) as Json
   }
 }

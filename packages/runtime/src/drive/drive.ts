@@ -1,0 +1,264 @@
+// One run in the hands of one writer: begun or taken over, worked on, ended or handed over.
+
+import { LogError, mustStop, type StreamManager, type Ticket, type Timers, type Writer } from '@millrace/log'
+import type { Chunk, FinishReason, Json } from '@millrace/protocol'
+import type { Agent } from '../agent/agent.ts'
+import { workOn } from '../agent/loop.ts'
+import { checkpointOf, type Work } from '../agent/work.ts'
+import { BudgetError, MillraceError } from '../error/error.ts'
+import type { Logger } from '../logger.ts'
+import type { Backoff } from '../model/retry.ts'
+import { completed, failed, failureOf, stopped } from './ending.ts'
+import { Session } from './session.ts'
+import { SNAPSHOT_EVERY, type Snapshots } from './snapshots.ts'
+
+export interface DriveSettings {
+  readonly manager: StreamManager
+  readonly timers: Timers
+  readonly logger: Logger
+  readonly backoff: Backoff
+  /** How often a run may be taken over without getting any further. */
+  readonly maxTakeovers: number
+  /** Adds what must not be kept, each time a run is taken up. */
+  readonly resolveContext:
+    | ((context: Json | undefined, run: { readonly sessionId: string; readonly runId: string }) => unknown)
+    | undefined
+}
+
+/** What one drive has beside what all have. */
+export interface DriveOptions {
+  readonly writer: Writer
+  /** None where the run was taken only to be stopped. */
+  readonly agent: Agent | undefined
+  readonly snapshots: Snapshots
+  /** The store's clock now. */
+  readonly clock: () => number
+  /** Whether to hand over at the next commit. */
+  readonly isLeaving: () => boolean
+  /** Aborted where everything is to be let go at once. */
+  readonly abandoned: AbortSignal
+}
+
+/** Why the work on a run ends before its end: it was asked to stop. */
+const STOPPED = Symbol('stopped')
+
+/** What of a log's trouble says nothing about the run: whoever reaches the log goes on with it. */
+const NOT_THE_RUN = new Set(['unavailable', 'fenced', 'regressed', 'absent', 'closed', 'truncated'])
+
+export class Drive {
+  readonly #settings: DriveSettings
+  readonly #options: DriveOptions
+  readonly #writer: Writer
+  readonly #runId: string
+  readonly #controller = new AbortController()
+  #work: Work | undefined
+  /** The latest checkpoint of whoever had the run before. */
+  #checkpointId: string | undefined
+  /** How far the latest snapshot reaches, as far as this drive knows. */
+  #kept = 0
+
+  constructor(settings: DriveSettings, options: DriveOptions) {
+    this.#settings = settings
+    this.#options = options
+    this.#writer = options.writer
+    this.#runId = options.writer.main.origin.runId
+  }
+
+  /** Works until the run ends; whether to look for what is due next: false where another is to go on with this run. */
+  async run(): Promise<boolean> {
+    const signals = [this.#writer.signal, this.#options.abandoned]
+    const abort = () => this.#controller.abort(signals.find(({ aborted }) => aborted)?.reason)
+    for (const signal of signals) signal.addEventListener('abort', abort)
+    if (signals.some(({ aborted }) => aborted)) abort()
+    try {
+      return await this.#run()
+    } finally {
+      // The signal that everything is to be let go outlives this drive.
+      for (const signal of signals) signal.removeEventListener('abort', abort)
+      // What still works for this run works for nobody.
+      this.#controller.abort(new LogError('closed', 'the run is not driven here any more'))
+    }
+  }
+
+  async #run(): Promise<boolean> {
+    const { agent } = this.#options
+    const before = this.#writer.ticket.run === null ? undefined : await this.#open()
+    if (before && (await this.#endAtOnce(before))) return true
+    // The stop was taken back, and nobody here can do more.
+    if (agent === undefined) return true
+    await this.#begin()
+    const session = before ?? (await this.#open())
+    if (before === undefined) this.#kept = session.head
+    const cancelTime = this.#limitTime(agent, session)
+    try {
+      const work = this.#prepare(agent, session).then(workOn)
+      const ended = await unlessAborted(work, this.#controller.signal)
+      if (ended.outcome === 'left') return false
+      await this.#complete(ended.facts, ended.finishReason)
+    } catch (error) {
+      await this.#fail(error)
+    } finally {
+      cancelTime()
+    }
+    return true
+  }
+
+  /** Ends a run that is not to go on before anything of it is taken back: what was shown is kept. Tells whether it did. */
+  async #endAtOnce(session: Session): Promise<boolean> {
+    const { logger } = this.#settings
+    const { agent } = this.#options
+    const why = agent && this.#verdictOn(agent, session)
+    this.#checkpointId = await session.lastCheckpoint(this.#runId)
+    const done = await this.#writer.decide(ticket => {
+      if (ticket.run?.runId !== this.#runId) return undefined
+      if (mustStop(ticket)) return stopped(ticket, this.#checkpointId)
+      if (why === undefined) return undefined
+      // Said here, because what a writer begins with by itself discards the drafts.
+      const begins: Chunk[] = ticket.run.paused ? [] : [{ type: 'executor-superseded' }]
+      return [...begins, ...failed(why, this.#checkpointId)]
+    })
+    if (done && why) logger.error('a run failed', { sessionId: session.id, runId: this.#runId, cause: why })
+    return done !== undefined
+  }
+
+  /** Why a run that was driven before cannot go on, if it cannot. */
+  #verdictOn(agent: Agent, session: Session): MillraceError | undefined {
+    const { maxTakeovers } = this.#settings
+    const { takeovers = 0 } = session.run(this.#runId) ?? {}
+    if (takeovers >= maxTakeovers) {
+      return new MillraceError('run_crashed', `the run was taken over ${maxTakeovers} times and got no further`)
+    }
+    return this.#timeLeft(agent, session) > 0 ? undefined : overtime(agent)
+  }
+
+  /** Says how the run begins or goes on, before any code of its program runs. */
+  async #begin(): Promise<void> {
+    const writer = this.#writer
+    await writer.begin()
+    // On this ticket it was decided what becomes of the drafts: a stop seen there is one, even where it is taken back by now.
+    this.#look(writer.ticket)
+    writer.watch(ticket => this.#look(ticket))
+    this.#look(await writer.refresh())
+  }
+
+  #open(): Promise<Session> {
+    const { manager } = this.#settings
+    const { writer, snapshots } = this.#options
+    return Session.open(manager, writer.streamId, head => {
+      if (head - this.#kept < SNAPSHOT_EVERY) return
+      this.#kept = head
+      snapshots.offer(writer.streamId)
+    })
+  }
+
+  #look(ticket: Ticket): void {
+    if (mustStop(ticket) || ticket.run?.runId !== this.#runId) this.#controller.abort(STOPPED)
+  }
+
+  /** How long the run may still take, by the store's clock. */
+  #timeLeft({ budget }: Agent, session: Session): number {
+    const now = this.#options.clock()
+    return budget.time - Math.max(0, now - (session.run(this.#runId)?.startedAt ?? now))
+  }
+
+  #limitTime(agent: Agent, session: Session): () => void {
+    const left = this.#timeLeft(agent, session)
+    // Timers know no times beyond this; nobody waits for so long in one process.
+    if (left > 2 ** 31 - 1) return () => {}
+    return this.#settings.timers.after(Math.max(0, left), () => this.#controller.abort(overtime(agent)), true)
+  }
+
+  async #prepare(agent: Agent, session: Session): Promise<Work> {
+    const { timers, logger, backoff } = this.#settings
+    const writer = this.#writer
+    const runId = this.#runId
+    this.#controller.signal.throwIfAborted()
+    await session.sync(writer.cursor.sequence)
+    const context = await this.#context(session)
+    this.#controller.signal.throwIfAborted()
+    if (session.message(runId, runId) === undefined) await writer.write({ type: 'start' })
+    if (agent.initialState !== undefined && session.state === undefined) {
+      const lane = writer.main
+      await lane.commit([{ type: 'state-snapshot', state: agent.initialState }, checkpointOf(lane, false)])
+    }
+    this.#work = {
+      agent,
+      session,
+      writer,
+      runId,
+      agentId: runId,
+      signal: this.#controller.signal,
+      isLeaving: this.#options.isLeaving,
+      checkpointId: this.#checkpointId,
+      context,
+      data: session.view.requests.find(request => request.runId === runId)?.data,
+      timers,
+      backoff,
+      logger,
+      lane: (step, model) =>
+        writer.lane({ lane: writer.main.origin.lane, step, ...(model !== undefined && { model }) }),
+    }
+    return this.#work
+  }
+
+  async #context(session: Session): Promise<Json | undefined> {
+    const { resolveContext } = this.#settings
+    const kept = await session.context(this.#runId)
+    if (resolveContext === undefined) return kept
+    try {
+      return (await resolveContext(kept, { sessionId: session.id, runId: this.#runId })) as Json
+    } catch (error) {
+      if (MillraceError.isInstance(error)) throw error
+      throw new MillraceError('agent_failed', 'the context of the run could not be resolved', { cause: error })
+    }
+  }
+
+  /** Ends the run as completed, or as it was asked to stop if somebody was faster. */
+  async #complete(facts: readonly Chunk[], finishReason: FinishReason): Promise<void> {
+    await this.#writer.decide(ticket => {
+      if (ticket.run?.runId !== this.#runId) return undefined
+      const end = mustStop(ticket) ? stopped(ticket, this.#latest) : completed(finishReason, this.#latest)
+      return [...facts, ...end]
+    })
+  }
+
+  /** Ends the run as stopped or as failed; throws where it is not this process's to end. */
+  async #fail(error: unknown): Promise<void> {
+    const { logger } = this.#settings
+    const { writer, abandoned } = this.#options
+    writer.signal.throwIfAborted()
+    abandoned.throwIfAborted()
+    if (error instanceof LogError && NOT_THE_RUN.has(error.code)) throw error
+    // Nothing new begins, and nothing that still goes on gets between here and the end.
+    this.#controller.abort(error)
+    const failure = error === STOPPED ? undefined : failureOf(error)
+    let isFailed = false
+    await writer.decide(ticket => {
+      isFailed = false
+      if (ticket.run?.runId !== this.#runId) return undefined
+      if (mustStop(ticket)) return stopped(ticket, this.#latest)
+      // Without a failure the stop was taken back, with the request that it made room for: whoever claims the run next goes on with it.
+      isFailed = failure !== undefined
+      return failure && failed(failure, this.#latest)
+    })
+    if (isFailed) logger.error('a run failed', { sessionId: writer.streamId, runId: this.#runId, cause: error })
+  }
+
+  /** The latest checkpoint of the run, once there is one. */
+  get #latest(): string | undefined {
+    return this.#work?.checkpointId ?? this.#checkpointId
+  }
+}
+
+const overtime = ({ budget: { time } }: Agent): BudgetError =>
+  new BudgetError('budget_time', `the run has taken longer than ${time} ms`)
+
+/** What the work comes to, unless the signal is aborted first: code that does not heed it is not waited for. */
+function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const abort = () => reject(signal.reason)
+    if (signal.aborted) abort()
+    signal.addEventListener('abort', abort, { once: true })
+    work.then(resolve, reject).finally(() => signal.removeEventListener('abort', abort))
+  })
+}
