@@ -29,7 +29,7 @@ export type { ResumeOptions } from './run/resumption.ts'
 export { Run, type StopOptions } from './run/run.ts'
 export type { SessionStatus } from './run/status.ts'
 export { RunStream, type StreamOptions } from './run/stream.ts'
-export { createRuntime, type ForkOptions, Runtime, type StartOptions } from './runtime.ts'
+export { createRuntime, createWorker, type ForkOptions, Runtime, type StartOptions, type Worker } from './runtime.ts'
 export type { InputOf, JsonSchema, OutputOf, Schema } from './schema/schema.ts'
 export {
   type AnyTool,
@@ -41,4 +41,3 @@ export {
   type ToolDefinition,
   tool,
 } from './tool/tool.ts'
-export { createWorker, type Worker } from './worker.ts'

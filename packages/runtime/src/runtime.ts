@@ -3,7 +3,7 @@ import { type StreamInfo, StreamManager, systemTimers, type Ticket } from '@mill
 import type { Run as Begun, RunRequest, View } from '@millrace/protocol'
 import type { Agent } from './agent/agent.ts'
 import { Driver } from './drive/driver.ts'
-import { type Engine, inProcessEngine } from './drive/engine.ts'
+import { type Engine, type InProcessOptions, inProcessEngine } from './drive/engine.ts'
 import { RunError } from './error/error.ts'
 import { consoleLogger } from './logger.ts'
 import { DEFAULT_BACKOFF } from './model/retry.ts'
@@ -245,3 +245,19 @@ const isCutFor =
 
 /** Makes a runtime; it drives what is due from now on, unless told not to. */
 export const createRuntime = (options: RuntimeOptions): Runtime => new Runtime(options)
+
+/** A process that only drives: it stays alive until it is stopped. */
+export interface Worker {
+  readonly runtime: Runtime
+  /** Hands over what is driven here. */
+  stop(): Promise<void>
+}
+
+/** Drives what others ask for, on the same store. */
+export function createWorker(
+  options: Omit<RuntimeOptions, 'engine'> & { readonly engine?: Engine | InProcessOptions },
+): Worker {
+  const engine = options.engine ?? {}
+  const runtime = createRuntime({ ...options, engine: 'start' in engine ? engine : { keepsAlive: true, ...engine } })
+  return { runtime, stop: () => runtime.close() }
+}
