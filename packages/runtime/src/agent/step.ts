@@ -1,17 +1,17 @@
 // A step's model call: attempt after attempt, each a draft that is either committed or taken back.
 
 import type { LanguageModelV4, LanguageModelV4CallOptions, LanguageModelV4Prompt } from '@ai-sdk/provider'
-import type { Lane } from '@millrace/log'
+import { type Lane, LogError } from '@millrace/log'
 import type { Chunk, FinishReason, Json } from '@millrace/protocol'
+import { unlessAborted } from '../abort.ts'
 import { classify } from '../error/classify.ts'
-import { MillraceError, ProviderError } from '../error/error.ts'
-import { Answer } from '../model/answer.ts'
-import { modelName } from '../model/model.ts'
+import type { MillraceError } from '../error/error.ts'
+import { Answer, cutOff } from '../model/answer.ts'
+import { asV4, modelName } from '../model/model.ts'
 import { promptOf } from '../model/prompt.ts'
 import { backoffOf, sleep } from '../model/retry.ts'
-import { validate } from '../schema/schema.ts'
 import type { AnyTool } from '../tool/tool.ts'
-import { compute } from './agent.ts'
+import { type Computed, compute } from './agent.ts'
 import { OutputStream } from './output.ts'
 import { contextOf, type Work } from './work.ts'
 
@@ -29,20 +29,26 @@ export interface Spoken {
 export async function speak(work: Work, step: number, tools: ReadonlyMap<string, AnyTool>): Promise<Spoken> {
   const { agent, session, runId, timers, backoff, signal, logger } = work
   const context = contextOf(work, step)
-  const model = (await compute(agent.model, context)) as LanguageModelV4
-  const instructions = await compute(agent.instructions, context)
+  // Code of the agent's own that does not come to an end must not keep the run from its own.
+  const here = <T>(computed: Computed<T>) => unlessAborted(compute(computed, context), signal)
+  const model = asV4(await here(agent.model), `agent ${agent.name}: model`)
+  const instructions = await here(agent.instructions)
   const history = await session.history()
-  const messages = agent.trimHistory ? await agent.trimHistory(history, context) : history
+  const { trimHistory } = agent
+  const messages = trimHistory ? await here(() => trimHistory(history, context)) : history
   const prompt = promptOf(messages, instructions)
   const lane = work.lane(step, modelName(model))
   const corrections: LanguageModelV4Prompt = []
   for (let attempt = 1; ; attempt++) {
-    const output = agent.output && new OutputStream(runId, agent.name, agent.output.jsonSchema)
+    const output = agent.output && new OutputStream({ runId, step, name: agent.name, ...agent.output })
     const answer = new Answer({
       step,
       tools,
       isTaken: id => session.hasCall(id),
-      write: chunk => lane.write(chunk),
+      write(chunk) {
+        for (const said of output?.before(chunk) ?? []) lane.write(said)
+        return lane.write(chunk)
+      },
       sink: output,
     })
     try {
@@ -51,14 +57,13 @@ export async function speak(work: Work, step: number, tools: ReadonlyMap<string,
         lane.write({ type: 'step-start', ...(attempt > 1 && { attempt }) }),
       )
       const facts = [...answer.facts]
-      if (output) {
-        const said = await finalOf(work, output, answer, lane)
-        if (said) facts.push(said)
-      }
+      if (output && answer.calls === 0) facts.push(await output.settle(chunk => lane.write(chunk)))
+      else for (const said of output?.leave() ?? []) await lane.write(said)
       const { calls, open } = answer
       return { facts: [...facts, finishOf(answer)], calls, open, finishReason: answer.finishReason ?? 'other', lane }
     } catch (error) {
       signal.throwIfAborted()
+      if (error instanceof LogError) throw error
       const failure = classify(error)
       logger.warn('a model call failed', { runId, step, attempt, code: failure.code, cause: failure.cause ?? failure })
       await takeBack(lane, answer, attempt, failure)
@@ -69,9 +74,12 @@ export async function speak(work: Work, step: number, tools: ReadonlyMap<string,
   }
 }
 
+/** How long an answer that has failed is listened to, for what it used. */
+const LAST_WORDS_MS = 1000
+
 /** Listens to one answer, from the first part to the last. */
 async function hear(
-  { writer, signal }: Work,
+  { writer, signal, timers }: Work,
   model: LanguageModelV4,
   options: LanguageModelV4CallOptions,
   answer: Answer,
@@ -80,11 +88,12 @@ async function hear(
   // What others must not do meanwhile begins only while the lease surely lasts.
   await writer.sure()
   signal.throwIfAborted()
-  const { stream } = await model.doStream(options)
+  const stream = await open(model, options, signal)
   const reader = stream.getReader()
   const cancel = () => void reader.cancel(signal.reason).catch(() => {})
   signal.addEventListener('abort', cancel, { once: true })
   if (signal.aborted) cancel()
+  let cancelWait: (() => void) | undefined
   try {
     await begin()
     for (;;) {
@@ -92,15 +101,27 @@ async function hear(
       signal.throwIfAborted()
       if (done) break
       await answer.take(value)
+      if (answer.failure !== undefined) cancelWait ??= timers.after(LAST_WORDS_MS, cancel)
     }
   } catch (error) {
     cancel()
     throw error
   } finally {
+    cancelWait?.()
     signal.removeEventListener('abort', cancel)
   }
-  if (!answer.isWhole) {
-    throw new ProviderError('provider_stream_cut', 'the provider’s answer was cut off', { retryable: true })
+  if (answer.failure !== undefined) throw answer.failure
+  if (!answer.isWhole) throw cutOff()
+}
+
+/** Calls the model; one that does not heed the signal is not waited for. */
+async function open(model: LanguageModelV4, options: LanguageModelV4CallOptions, signal: AbortSignal) {
+  const calling = Promise.resolve(model.doStream(options))
+  try {
+    return (await unlessAborted(calling, signal)).stream
+  } catch (error) {
+    calling.then(({ stream }) => stream.cancel(error)).catch(() => {})
+    throw error
   }
 }
 
@@ -150,29 +171,6 @@ async function takeBack(lane: Lane, answer: Answer, attempt: number, failure: Mi
   const { usage } = answer
   if (usage) await lane.write({ ...finishOf(answer), finishReason: 'error' } as Chunk)
   await lane.discard({ reason: failure.code, attempt, ...(usage && { usage }) })
-}
-
-/** The output of an answer that calls nobody, as the fact that it is; text that is none is shown as what it is. */
-async function finalOf(
-  { agent: { output: wanted } }: Work,
-  output: OutputStream,
-  answer: Answer,
-  lane: Lane,
-): Promise<Chunk | undefined> {
-  const document = output.end()
-  if (answer.calls > 0) {
-    if (!output.isBegun && answer.text) await lane.write({ type: 'text-delta', id: 'aside', delta: answer.text })
-    return undefined
-  }
-  const checked = 'problem' in document || !wanted ? document : await validate(wanted.schema, document.value)
-  if ('problem' in checked) {
-    throw new MillraceError('output_invalid', `the answer does not fit the output: ${checked.problem}`, {
-      retryable: true,
-    })
-  }
-  const value = checked.value as Json
-  await lane.write(output.final(value))
-  return { type: 'output', output: value }
 }
 
 /** What the model is told so that its next answer fits; it is no part of the conversation. */

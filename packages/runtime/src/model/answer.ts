@@ -1,10 +1,12 @@
 // One answer of a model, as it streams: the provider's parts become chunks of a draft. What has to wait for the commit, because it is a fact, is kept here.
 
 import type { LanguageModelV4StreamPart, SharedV4Warning } from '@ai-sdk/provider'
-import type { Chunk, FinishReason, Json, JsonObject, Usage } from '@millrace/protocol'
+import type { Chunk, FinishReason, JsonObject, Usage } from '@millrace/protocol'
 import { ProviderError } from '../error/error.ts'
-import { validate } from '../schema/schema.ts'
 import type { AnyTool } from '../tool/tool.ts'
+import { Calls } from './calls.ts'
+import { metadataOf } from './metadata.ts'
+import { fits } from './room.ts'
 import { finishReasonOf, usageOf } from './usage.ts'
 
 /** What takes the text of an answer that is a JSON document. */
@@ -23,37 +25,49 @@ export interface AnswerOptions {
   readonly sink?: TextSink | undefined
 }
 
-/** The longest id of a call that is taken from a provider as it is. */
-const LONGEST_ID = 256
+/** A part of content that only its provider understands, and gets back with the history. */
+export const PROVIDER_CONTENT = 'data-provider-content'
 
 type Part<Type extends LanguageModelV4StreamPart['type']> = Extract<LanguageModelV4StreamPart, { type: Type }>
-
-/** A part of text or reasoning, at its start, in its middle or at its end. */
-interface Named {
-  readonly type: `${'text' | 'reasoning'}-${'start' | 'delta' | 'end'}`
-  readonly id: string
-  readonly providerMetadata?: unknown
-}
+type Kind = 'text' | 'reasoning'
 
 export class Answer {
-  /** What the commit says: the outcomes of tools that the provider ran. */
-  readonly facts: Chunk[] = []
   readonly warnings: SharedV4Warning[] = []
-  /** How many calls the model is to be told the outcome of, and how many of them have to run for that. */
-  calls = 0
-  open = 0
   usage: Usage | undefined
   finishReason: FinishReason | undefined
   providerMetadata: JsonObject | undefined
+  /** Why the answer is worth nothing, once the provider has said so. */
+  failure: unknown
   /** All text so far. */
   text = ''
   readonly #options: AnswerOptions
-  readonly #parts = new Map<string, string>()
-  readonly #callIds = new Map<string, string>()
+  readonly #calls: Calls
+  /** The parts of text and reasoning that are open, by what the provider calls them. */
+  readonly #open = new Map<string, { readonly kind: Kind; readonly id: string }>()
+  readonly #sources = new Set<string>()
   #count = 0
 
   constructor(options: AnswerOptions) {
     this.#options = options
+    this.#calls = new Calls({
+      ...options,
+      warn: message => void this.warnings.push({ type: 'other', message }),
+    })
+  }
+
+  /** What the commit says: the outcomes of tools that the provider ran. */
+  get facts(): readonly Chunk[] {
+    return this.#calls.facts
+  }
+
+  /** How many calls the model is to be told the outcome of. */
+  get calls(): number {
+    return this.#calls.count
+  }
+
+  /** How many of them have to run for that. */
+  get open(): number {
+    return this.#calls.open
   }
 
   /** Whether the provider has said that it is at its end. */
@@ -61,197 +75,148 @@ export class Answer {
     return this.finishReason !== undefined
   }
 
-  /** Goes on with the next part; throws what the provider reports as an error. */
+  /** Goes on with the next part. After a failure only what was used is of interest. */
   async take(part: LanguageModelV4StreamPart): Promise<void> {
-    const { write, sink } = this.#options
+    if (this.failure !== undefined && part.type !== 'finish') return
     switch (part.type) {
-      case 'text-delta':
-        this.text += part.delta
-        if (!sink) return write({ ...this.#named(part), delta: part.delta })
-        for (const chunk of sink.push(part.delta)) await write(chunk)
-        return
       case 'text-start':
+      case 'text-delta':
       case 'text-end':
-        return sink ? undefined : write(this.#named(part))
-      case 'reasoning-delta':
-        return write({ ...this.#named(part), delta: part.delta })
+        return this.#takeText(part)
       case 'reasoning-start':
+        return this.#start('reasoning', part)
+      case 'reasoning-delta':
+        return this.#delta('reasoning', part)
       case 'reasoning-end':
-        return write(this.#named(part))
+        return this.#end('reasoning', part)
       case 'tool-input-start':
-        return this.#startInput(part)
+        return this.#calls.start(part)
       case 'tool-input-delta':
-        return write({ type: 'tool-input-delta', toolCallId: this.#callId(part.id), delta: part.delta })
+        return this.#calls.delta(part)
+      case 'tool-input-end':
+        return this.#calls.end(part)
       case 'tool-call':
-        return this.#call(part)
+        return this.#calls.make(part)
       case 'tool-result':
-        return this.#result(part)
+        return this.#calls.result(part)
       case 'source':
-        return write(this.#source(part))
+        return this.#source(part)
       case 'file':
       case 'reasoning-file':
-        return write({ type: 'file', url: urlOf(part), mediaType: part.mediaType, ...metadataOf(part) })
+        return this.#offer({ type: 'file', url: urlOf(part), mediaType: part.mediaType, ...metadataOf(part) }, 'a file')
+      case 'custom':
+        return this.#offer(
+          { type: PROVIDER_CONTENT, id: this.#nextId(), data: { kind: part.kind, ...metadataOf(part) } },
+          `content of the kind ${part.kind}`,
+        )
       case 'stream-start':
         this.warnings.push(...part.warnings)
         return
       case 'response-metadata':
         return this.#response(part)
       case 'finish':
-        this.usage = usageOf(part.usage)
-        this.finishReason = finishReasonOf(part.finishReason)
-        this.providerMetadata = part.providerMetadata as JsonObject | undefined
-        return
+        return this.#finish(part)
       case 'error':
-        throw part.error ?? new ProviderError('provider_error', 'the provider reported an error without words')
-      case 'custom':
+        this.failure = part.error ?? new ProviderError('provider_error', 'the provider reported an error without words')
+        return
       case 'tool-approval-request':
-        this.warnings.push({ type: 'unsupported', feature: `${part.type} parts` })
+        this.warnings.push({ type: 'unsupported', feature: 'approval of calls that the provider runs' })
         return
       default:
         return
     }
   }
 
-  /** Ids of parts are unique in their message, and the same when the step is tried again. */
-  #named<T extends Named>({
-    type,
-    id,
-    providerMetadata,
-  }: T): Pick<T, 'type'> & { id: string; providerMetadata?: JsonObject } {
-    const kind = type.slice(0, type.indexOf('-'))
-    const given = `${kind}:${id}`
-    const own = this.#parts.get(given) ?? `${this.#options.step}.${++this.#count}`
+  async #takeText(part: Part<'text-start'> | Part<'text-delta'> | Part<'text-end'>): Promise<void> {
+    const { sink, write } = this.#options
+    if (part.type === 'text-end') {
+      for (const { source } of part.citations ?? []) await this.#source(source)
+      return sink ? undefined : this.#end('text', part)
+    }
+    if (part.type === 'text-start') return sink ? undefined : this.#start('text', part)
+    this.text += part.delta
+    if (!sink) return this.#delta('text', part)
+    for (const chunk of sink.push(part.delta)) await write(chunk)
+  }
+
+  async #start(kind: Kind, part: { readonly id: string; readonly providerMetadata?: unknown }): Promise<void> {
     // A provider that gives one id to parts in a row means another part each time.
-    if (type.endsWith('-end')) this.#parts.delete(given)
-    else this.#parts.set(given, own)
-    return { type, id: own, ...metadataOf({ providerMetadata }) }
+    await this.#end(kind, { id: part.id })
+    const id = this.#nextId()
+    this.#open.set(`${kind}:${part.id}`, { kind, id })
+    await this.#options.write({ type: `${kind}-start`, id, ...metadataOf(part) })
   }
 
-  /** Calls are known by their ids in the whole session: one that was used before gets another. */
-  #callId(given: string): string {
-    const known = this.#callIds.get(given)
-    if (known !== undefined) return known
-    const base = given && given.length <= LONGEST_ID ? given : `call-${this.#options.step}.${this.#callIds.size + 1}`
-    const own = new Set(this.#callIds.values())
-    let id = base
-    for (let n = 2; own.has(id) || this.#options.isTaken(id); n++) id = `${base}.${n}`
-    this.#callIds.set(given, id)
-    return id
+  async #delta(kind: Kind, part: Part<'text-delta'> | Part<'reasoning-delta'>): Promise<void> {
+    const given = `${kind}:${part.id}`
+    if (!this.#open.has(given)) this.#open.set(given, { kind, id: this.#nextId() })
+    const { id } = this.#open.get(given) as { id: string }
+    await this.#options.write({ type: `${kind}-delta`, id, delta: part.delta, ...metadataOf(part) })
   }
 
-  #startInput(part: Part<'tool-input-start'>): PromiseLike<void> {
-    return this.#options.write({
-      type: 'tool-input-start',
-      toolCallId: this.#callId(part.id),
-      toolName: part.toolName,
-      ...this.#about(part.toolName, part.providerExecuted),
-      ...(part.title !== undefined && { title: part.title }),
-      ...(part.dynamic && { dynamic: true }),
-      ...metadataOf(part),
-    })
+  async #end(kind: Kind, part: { readonly id: string; readonly providerMetadata?: unknown }): Promise<void> {
+    const given = `${kind}:${part.id}`
+    const open = this.#open.get(given)
+    if (!open) return
+    this.#open.delete(given)
+    await this.#options.write({ type: `${kind}-end`, id: open.id, ...metadataOf(part) })
   }
 
-  #about(toolName: string, providerExecuted = false): { executor: 'server' | 'provider'; title?: string } {
-    const tool = this.#options.tools.get(toolName)
-    if (providerExecuted || tool?.executor === 'provider') return { executor: 'provider' }
-    return { executor: 'server', ...(tool?.title !== undefined && { title: tool.title }) }
+  /** Ids of parts are unique in their message, and the same when the step is tried again. */
+  #nextId(): string {
+    return `${this.#options.step}.${++this.#count}`
   }
 
-  async #call(part: Part<'tool-call'>): Promise<void> {
-    const { tools, write } = this.#options
-    const { toolName } = part
-    const toolCallId = this.#callId(part.toolCallId)
-    const about = this.#about(toolName, part.providerExecuted)
-    const isProviders = about.executor === 'provider'
-    if (!isProviders) this.calls++
-    const read = inputOf(part.input)
-    const refuse = (errorText: string, partialInput?: Json) =>
-      write({
-        type: 'tool-input-error',
-        toolCallId,
-        toolName,
-        errorText,
-        ...(partialInput !== undefined && { partialInput }),
-      })
-    if ('problem' in read) return refuse(`the input is no JSON: ${read.problem}`, part.input)
-    const tool = tools.get(toolName)
-    if (!isProviders && tool?.executor !== 'server') {
-      const names = [...tools.keys()]
-      return refuse(`there is no tool ${toolName}${names.length > 0 ? `, only ${names.join(', ')}` : ''}`, read.value)
-    }
-    if (tool?.executor === 'server') {
-      const checked = await validate(tool.input, read.value)
-      if ('problem' in checked) return refuse(`the input does not fit: ${checked.problem}`, read.value)
-    }
-    if (!isProviders) this.open++
-    return write({
-      type: 'tool-input-available',
-      toolCallId,
-      toolName,
-      input: read.value,
-      ...about,
-      ...(part.dynamic && { dynamic: true }),
-      ...metadataOf(part),
-    })
+  /** A source is said once, whether it was found, cited or both. */
+  async #source(part: Part<'source'>): Promise<void> {
+    if (part.id && this.#sources.has(part.id)) return
+    this.#sources.add(part.id)
+    const sourceId = this.#nextId()
+    const { title } = part
+    const about = { sourceId, ...(title !== undefined && { title }), ...metadataOf(part) }
+    if (part.sourceType === 'url') return this.#offer({ type: 'source-url', url: part.url, ...about }, 'a source')
+    const { mediaType, filename } = part
+    const named = { mediaType, ...(filename !== undefined && { filename }) }
+    return this.#offer({ type: 'source-document', ...named, ...about }, 'a source')
   }
 
-  #result(part: Part<'tool-result'>): PromiseLike<void> | undefined {
-    const toolCallId = this.#callId(part.toolCallId)
-    if (part.isError) {
-      const errorText = typeof part.result === 'string' ? part.result : JSON.stringify(part.result)
-      this.facts.push({ type: 'tool-output-error', toolCallId, errorText })
-      return undefined
-    }
-    const output: Chunk = {
-      type: 'tool-output-available',
-      toolCallId,
-      output: part.result as Json,
-      ...metadataOf(part),
-    }
-    if (part.preliminary) return this.#options.write({ ...output, preliminary: true })
-    this.facts.push(output)
-    return undefined
-  }
-
-  #source(part: Part<'source'>): Chunk {
-    const sourceId = `${this.#options.step}.${++this.#count}`
-    if (part.sourceType === 'url') {
-      const { url, title } = part
-      return { type: 'source-url', sourceId, url, ...(title !== undefined && { title }), ...metadataOf(part) }
-    }
-    const { title, mediaType, filename } = part
-    return {
-      type: 'source-document',
-      sourceId,
-      title,
-      mediaType,
-      ...(filename !== undefined && { filename }),
-      ...metadataOf(part),
-    }
-  }
-
-  #response({ id, modelId }: Part<'response-metadata'>): PromiseLike<void> | undefined {
-    if (id === undefined && modelId === undefined) return undefined
+  async #response({ id, modelId }: Part<'response-metadata'>): Promise<void> {
+    if (id === undefined && modelId === undefined) return
     const response = { ...(id !== undefined && { id }), ...(modelId !== undefined && { modelId }) }
-    return this.#options.write({ type: 'message-metadata', metadata: { response } })
+    await this.#offer({ type: 'message-metadata', metadata: { response } }, 'what the provider says of its answer')
+  }
+
+  /** Says what an answer can do without; where it is too large, that is what is said. */
+  async #offer(chunk: Chunk, what: string): Promise<void> {
+    if (await fits(() => this.#options.write(chunk))) return
+    this.warnings.push({ type: 'other', message: `${what} was left out: it is larger than the log takes` })
+  }
+
+  async #finish({ usage, finishReason, providerMetadata }: Part<'finish'>): Promise<void> {
+    this.usage = usageOf(usage)
+    this.providerMetadata = providerMetadata as JsonObject | undefined
+    if (this.failure !== undefined) return
+    const { unified } = finishReason
+    // What is no end must not look like one (law 7).
+    if (unified === 'interrupted') this.failure = cutOff()
+    else if (unified === 'error') this.failure = brokenOff()
+    else {
+      for (const [given, { kind }] of this.#open) await this.#end(kind, { id: given.slice(kind.length + 1) })
+      await this.#calls.close()
+      this.finishReason = finishReasonOf(unified)
+    }
   }
 }
 
-const metadataOf = (part: { readonly providerMetadata?: unknown }): { providerMetadata?: JsonObject } =>
-  part.providerMetadata ? { providerMetadata: part.providerMetadata as JsonObject } : {}
+/** The provider's stream ended before its end was said. */
+export const cutOff = (): ProviderError =>
+  new ProviderError('provider_stream_cut', 'the provider’s answer was cut off', { retryable: true })
 
-/** A call without arguments may come with no text at all. */
-function inputOf(text: string): { readonly value: Json } | { readonly problem: string } {
-  if (text.trim() === '') return { value: {} }
-  try {
-    return { value: JSON.parse(text) as Json }
-  } catch (error) {
-    return { problem: (error as Error).message }
-  }
-}
+const brokenOff = (): ProviderError =>
+  new ProviderError('provider_error', 'the provider broke its answer off', { retryable: true })
 
 function urlOf({ data, mediaType }: Part<'file'> | Part<'reasoning-file'>): string {
-  if (data.type === 'url') return data.url.href
+  if (data.type === 'url') return data.originalUrl ?? data.url.href
   const base64 = typeof data.data === 'string' ? data.data : Buffer.from(data.data).toString('base64')
   return `data:${mediaType};base64,${base64}`
 }

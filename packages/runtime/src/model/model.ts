@@ -1,4 +1,6 @@
 import type { LanguageModelV3, LanguageModelV4, LanguageModelV4CallOptions } from '@ai-sdk/provider'
+import { ValidationError } from '../error/error.ts'
+import { fromV3 } from './v3.ts'
 
 /** A model of any provider of the AI SDK. */
 export type Model = LanguageModelV4 | LanguageModelV3
@@ -20,6 +22,24 @@ export interface ModelSettings
     | 'headers'
     | 'providerOptions'
   > {}
+
+/** The model as the runtime speaks to it; throws, with the version that it has, where there is no way to. */
+export function asV4(model: unknown, what = 'model'): LanguageModelV4 {
+  const { specificationVersion: version, doStream } = (model ?? {}) as Partial<Model>
+  if (typeof doStream === 'function' && version === 'v4') return model as LanguageModelV4
+  if (typeof doStream === 'function' && version === 'v3') return fromV3(model as LanguageModelV3)
+  throw new ValidationError(
+    `${what}: expected a model of version v4 or v3 of the AI SDK’s interface, found ${whatIs(model)}`,
+  )
+}
+
+function whatIs(model: unknown): string {
+  if (typeof model === 'string') return 'a text: give the model itself, made by its provider’s package'
+  if (typeof model !== 'object' || model === null) return model === null ? 'null' : typeof model
+  const { specificationVersion: version, provider, modelId } = model as Record<string, unknown>
+  if (typeof version !== 'string') return 'an object that names no version'
+  return `${String(provider)}:${String(modelId)} of version ${version}: use another version of its provider’s package`
+}
 
 /** The name of a model in an origin. */
 export const modelName = ({ provider, modelId }: Model): string => `${provider}:${modelId}`

@@ -1,0 +1,220 @@
+// The calls of one answer: their ids, their inputs as they stream, and what came of those that the provider ran.
+
+import type { LanguageModelV4StreamPart } from '@ai-sdk/provider'
+import type { Chunk, Json, JsonObject } from '@millrace/protocol'
+import { validate } from '../schema/schema.ts'
+import type { AnyTool } from '../tool/tool.ts'
+import { mergedMetadata, metadataOf } from './metadata.ts'
+import { fits } from './room.ts'
+
+type Part<Type extends LanguageModelV4StreamPart['type']> = Extract<LanguageModelV4StreamPart, { type: Type }>
+
+export interface CallsOptions {
+  readonly step: number
+  readonly tools: ReadonlyMap<string, AnyTool>
+  /** Whether the session has a call by that id. */
+  isTaken(toolCallId: string): boolean
+  /** Takes a word; may ask to wait. */
+  write(chunk: Chunk): PromiseLike<void>
+  /** Takes what people should know and no part says. */
+  warn(message: string): void
+}
+
+/** The longest id of a call that is taken from a provider as it is. */
+const LONGEST_ID = 256
+/** From so many characters on a result may be larger than the log takes. */
+const LARGE = 64 * 1024
+/** As much is kept of an input that is larger than the log takes, and of what a provider says of a failure. */
+const EXCERPT = 1000
+
+/** A call, from the first word of it. */
+interface Call {
+  readonly id: string
+  toolName: string
+  executor: 'server' | 'provider'
+  metadata: JsonObject | undefined
+  /** Whether it was said that it begins, and whether it was made. */
+  isStarted: boolean
+  isMade: boolean
+  /** Whether its input streams as raw text and not as JSON. */
+  readonly isRaw: boolean
+  hasInput: boolean
+}
+
+export class Calls {
+  /** The outcomes of calls that the provider ran: they wait for the commit. */
+  readonly facts: Chunk[] = []
+  /** How many calls the model is to be told the outcome of, and how many of them have to run for that. */
+  count = 0
+  open = 0
+  readonly #options: CallsOptions
+  /** The latest call under each id that the provider gave. */
+  readonly #calls = new Map<string, Call>()
+  readonly #ids = new Set<string>()
+
+  constructor(options: CallsOptions) {
+    this.#options = options
+  }
+
+  /** A call begins, its input streams. */
+  start(part: Part<'tool-input-start'>): PromiseLike<void> {
+    const call = this.#add(part.id, part.toolName, part.providerExecuted, part.inputEncoding === 'text')
+    call.metadata = metadataOf(part).providerMetadata
+    return this.#sayStart(call, {
+      ...(part.title !== undefined && { title: part.title }),
+      ...(part.dynamic && { dynamic: true }),
+      ...metadataOf(part),
+    })
+  }
+
+  /** A piece of an input; that of a call which did not begin comes whole with the call. */
+  async delta({ id, delta }: Part<'tool-input-delta'>): Promise<void> {
+    const call = this.#calls.get(id)
+    if (!call || call.isMade || delta === '') return
+    const text = call.isRaw ? `${call.hasInput ? '' : '"'}${JSON.stringify(delta).slice(1, -1)}` : delta
+    call.hasInput = true
+    await this.#options.write({ type: 'tool-input-delta', toolCallId: call.id, delta: text })
+  }
+
+  /** The end of an input. */
+  async end({ id }: Part<'tool-input-end'>): Promise<void> {
+    const call = this.#calls.get(id)
+    if (!call?.isRaw || call.isMade) return
+    await this.#options.write({ type: 'tool-input-delta', toolCallId: call.id, delta: call.hasInput ? '"' : '""' })
+  }
+
+  /** A call is made, with its whole input. What is wrong with it is an outcome that the model is told. */
+  async make(part: Part<'tool-call'>): Promise<void> {
+    const { tools, write } = this.#options
+    const { toolName } = part
+    const known = this.#calls.get(part.toolCallId)
+    // A provider that makes two calls under one id means two calls.
+    const call = known && !known.isMade ? known : this.#add(part.toolCallId, toolName, part.providerExecuted, false)
+    const { executor, ...about } = this.#about(toolName, part.providerExecuted)
+    Object.assign(call, { toolName, executor, isMade: true })
+    call.metadata = mergedMetadata(call.metadata, part.providerMetadata).providerMetadata
+    const isProviders = executor === 'provider'
+    if (!isProviders) this.count++
+    const read = inputOf(part.input)
+    if ('problem' in read) return this.#refuse(call, `the input is no JSON: ${read.problem}`, part.input)
+    const tool = tools.get(toolName)
+    if (!isProviders && tool?.executor !== 'server') {
+      const names = [...tools.keys()].join(', ')
+      return this.#refuse(call, `there is no tool ${nameOf(toolName)}${names && `, only ${names}`}`, read.value)
+    }
+    if (tool?.executor === 'server') {
+      const checked = await validate(tool.input, read.value)
+      if ('problem' in checked) return this.#refuse(call, `the input does not fit: ${checked.problem}`, read.value)
+    }
+    const isKept = await fits(() =>
+      write({
+        type: 'tool-input-available',
+        toolCallId: call.id,
+        toolName,
+        input: read.value,
+        executor,
+        ...about,
+        ...(part.dynamic && { dynamic: true }),
+        ...(call.metadata && { providerMetadata: call.metadata }),
+      }),
+    )
+    if (!isKept) {
+      return this.#refuse(call, 'the input is larger than the log takes: say less, or in several calls', part.input)
+    }
+    if (!isProviders) this.open++
+  }
+
+  /** What came of a call that the provider ran: a preliminary result is a word, all else a fact. */
+  async result(part: Part<'tool-result'>): Promise<void> {
+    const { isTaken, write, warn } = this.#options
+    const call = this.#calls.get(part.toolCallId)
+    // A provider may tell in one answer what came of a call in another.
+    if (!call && !isTaken(part.toolCallId))
+      return warn(`a result came for a call of ${part.toolName} that was not made`)
+    const toolCallId = call?.id ?? part.toolCallId
+    const text = JSON.stringify(part.result) ?? 'null'
+    if (part.isError) {
+      const errorText = typeof part.result === 'string' ? part.result : text
+      this.facts.push({ type: 'tool-output-error', toolCallId, errorText: errorText.slice(0, EXCERPT) })
+      return
+    }
+    const output = {
+      type: 'tool-output-available',
+      toolCallId,
+      output: (part.result ?? null) as Json,
+      ...mergedMetadata(call?.metadata, part.providerMetadata),
+    } as const
+    const preliminary = { ...output, preliminary: true }
+    if (part.preliminary) {
+      if (!(await fits(() => write(preliminary)))) warn(`progress of ${part.toolName} is larger than the log takes`)
+      return
+    }
+    // A fact that the log refuses would be the end of the run: what may be too large is first said as a word.
+    if (text.length <= LARGE || (await fits(() => write(preliminary)))) this.facts.push(output)
+    else {
+      const errorText = 'the output is larger than the log takes'
+      this.facts.push({ type: 'tool-output-error', toolCallId, errorText, code: 'tool_output_too_large' })
+    }
+  }
+
+  /** The answer is at its end: a call that was begun and not made is told to the model as what it is. */
+  async close(): Promise<void> {
+    for (const call of this.#calls.values()) {
+      if (call.isMade) continue
+      call.isMade = true
+      if (call.executor === 'server') this.count++
+      await this.#refuse(call, 'the input was cut off')
+    }
+  }
+
+  /** Calls are known by their ids in the whole session: one that was used before gets another. */
+  #add(given: string, toolName: string, providerExecuted: boolean | undefined, isRaw: boolean): Call {
+    const { step, isTaken } = this.#options
+    const base = given && given.length <= LONGEST_ID ? given : `call-${step}-${this.#ids.size + 1}`
+    let id = base
+    for (let n = 2; this.#ids.has(id) || isTaken(id); n++) id = `${base}-${n}`
+    this.#ids.add(id)
+    const { executor } = this.#about(toolName, providerExecuted)
+    const rest = { metadata: undefined, isStarted: false, isMade: false, isRaw, hasInput: false }
+    const call: Call = { id, toolName, executor, ...rest }
+    this.#calls.set(given, call)
+    return call
+  }
+
+  #about(toolName: string, providerExecuted = false): { executor: 'server' | 'provider'; title?: string } {
+    const tool = this.#options.tools.get(toolName)
+    if (providerExecuted || tool?.executor === 'provider') return { executor: 'provider' }
+    return { executor: 'server', ...(tool?.title !== undefined && { title: tool.title }) }
+  }
+
+  #sayStart(call: Call, more: object = {}): PromiseLike<void> {
+    const { id, toolName, executor } = call
+    call.isStarted = true
+    const about = this.#about(toolName, executor === 'provider')
+    return this.#options.write({ type: 'tool-input-start', toolCallId: id, toolName, ...about, ...more })
+  }
+
+  /** A call that cannot run; what had arrived of its input is kept, as far as the log takes it. */
+  async #refuse(call: Call, errorText: string, partialInput?: Json): Promise<void> {
+    const { write } = this.#options
+    const { id: toolCallId, toolName } = call
+    if (!call.isStarted) await this.#sayStart(call)
+    const error = { type: 'tool-input-error', toolCallId, toolName, errorText } as const
+    if (partialInput === undefined) return write(error)
+    if (await fits(() => write({ ...error, partialInput }))) return
+    const text = typeof partialInput === 'string' ? partialInput : JSON.stringify(partialInput)
+    return write({ ...error, partialInput: text.slice(0, EXCERPT) })
+  }
+}
+
+const nameOf = (toolName: string): string => toolName.slice(0, LONGEST_ID)
+
+/** A call without arguments may come with no text at all. */
+function inputOf(text: string): { readonly value: Json } | { readonly problem: string } {
+  if (text.trim() === '') return { value: {} }
+  try {
+    return { value: JSON.parse(text) as Json }
+  } catch (error) {
+    return { problem: (error as Error).message }
+  }
+}
