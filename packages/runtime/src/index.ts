@@ -6,6 +6,11 @@ export {
   agent,
   type Computed,
   type EndedStep,
+  MAX_RETRIES,
+  type OutputOfAgent,
+  PARALLEL_CALLS,
+  type StateOf,
+  type ToolNames,
 } from './agent/agent.ts'
 export { type Budget, DEFAULT_BUDGET } from './agent/budget.ts'
 export { type Driving, type Engine, type InProcessOptions, inProcessEngine } from './drive/engine.ts'
@@ -13,7 +18,7 @@ export { categoryOf, type ErrorCode, errorCodes } from './error/code.ts'
 export * from './error/error.ts'
 export type { Logger } from './logger.ts'
 export type { Model, ModelSettings } from './model/model.ts'
-export type { Backoff } from './model/retry.ts'
+export { type Backoff, DEFAULT_BACKOFF } from './model/retry.ts'
 export {
   type Script,
   type ScriptedAnswer,
@@ -30,14 +35,19 @@ export { Run, type StopOptions } from './run/run.ts'
 export type { SessionStatus } from './run/status.ts'
 export { RunStream, type StreamOptions } from './run/stream.ts'
 export { createRuntime, createWorker, type ForkOptions, Runtime, type StartOptions, type Worker } from './runtime.ts'
+export type { Jsonified } from './schema/json.ts'
 export type { InputOf, JsonSchema, OutputOf, Schema } from './schema/schema.ts'
 export {
   type AnyTool,
+  type CheckedToolDefinition,
+  type Executed,
   type Execution,
   type ProviderTool,
   providerTool,
   type Tool,
   type ToolContext,
   type ToolDefinition,
+  type ToolInput,
+  type ToolOutput,
   tool,
 } from './tool/tool.ts'

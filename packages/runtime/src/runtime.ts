@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { type StreamInfo, StreamManager, systemTimers, type Ticket } from '@millrace/log'
 import type { Run as Begun, RunRequest, View } from '@millrace/protocol'
-import type { Agent } from './agent/agent.ts'
+import type { Agent, OutputOfAgent } from './agent/agent.ts'
 import { Driver } from './drive/driver.ts'
 import { type Engine, type InProcessOptions, inProcessEngine } from './drive/engine.ts'
 import { RunError } from './error/error.ts'
@@ -34,17 +34,6 @@ export interface ForkOptions {
   /** Whose it is. */
   readonly principal?: string
 }
-
-type OutputOfAgent<A> =
-  A extends Agent<string, never, infer Output>
-    ? Output
-    : A extends {
-          readonly output:
-            | { readonly schema: { readonly '~standard': { readonly types?: { readonly output: infer O } } } }
-            | undefined
-        }
-      ? O
-      : unknown
 
 /** What is asked for of a run that was there before, and that run. */
 interface AskedAgain {

@@ -1,9 +1,10 @@
 import type { Json, JsonObject, Message } from '@millrace/protocol'
-import { ValidationError } from '../error/error.ts'
-import type { Model, ModelSettings } from '../model/model.ts'
-import { type JsonSchema, jsonSchemaOf, type OutputOf, type Schema } from '../schema/schema.ts'
-import type { AnyTool } from '../tool/tool.ts'
+import { asV4, type Model, type ModelSettings } from '../model/model.ts'
+import type { Jsonified } from '../schema/json.ts'
+import { type InputOf, type JsonSchema, jsonSchemaOf, type OutputOf, type Schema } from '../schema/schema.ts'
+import type { AnyTool, Tool } from '../tool/tool.ts'
 import { type Budget, budgetOf } from './budget.ts'
+import { checkCount, checkFunctions, checkName, checkOutput, checkState, checkTools } from './check.ts'
 
 /** What an agent's own code is given: where it stands. */
 export interface AgentContext<State = Json | undefined, Context = Json | undefined> {
@@ -11,55 +12,64 @@ export interface AgentContext<State = Json | undefined, Context = Json | undefin
   readonly runId: string
   readonly agentId: string
   readonly agentType: string
-  /** The step that is about to begin, or has just ended. */
+  /** The step that is about to begin, is at work, or has just ended. */
   readonly step: number
   /** What the server's own code gave this run, with what `resolveContext` added. */
   readonly context: Context
+  /** The session's state: a copy. */
   readonly state: State
   /** What the client sent with its request: input, and so not to be trusted. */
   readonly data: Json | undefined
   readonly abortSignal: AbortSignal
 }
 
-/** A value, or what computes it from where the agent stands. */
-export type Computed<T> = T | ((context: AgentContext) => T | PromiseLike<T>)
+/** A value, or what computes it from where the agent stands; it is asked afresh in each step, and says the same in the same place. */
+export type Computed<T, State = Json | undefined, Context = Json | undefined> =
+  | T
+  | ((context: AgentContext<State, Context>) => T | PromiseLike<T>)
 
 /** A step that has ended. */
-export interface EndedStep extends AgentContext {
+export interface EndedStep<ToolName extends string = string, State = Json | undefined, Context = Json | undefined>
+  extends AgentContext<State, Context> {
   /** The agent's message so far. */
   readonly message: Message
-  /** The names of the tools called in this step. */
-  readonly toolNames: readonly string[]
+  /** The names of the tools called in this step; a model may call by a name that none has. */
+  readonly toolNames: readonly (ToolName | (string & {}))[]
 }
+
+/** The state that a schema describes: as it is kept, before any transform. */
+export type StateOf<S extends Schema | undefined> = S extends Schema ? InputOf<S> | undefined : Json | undefined
 
 export interface AgentDefinition<
   Name extends string,
   Tools extends readonly AnyTool[],
   O extends Schema | undefined,
   S extends Schema | undefined,
+  State = StateOf<S>,
+  Context = Json | undefined,
 > {
   readonly name: Name
   /** Of the program; a worker takes only runs of a version that it has. */
   readonly version?: string
-  readonly model: Computed<Model>
+  readonly model: Computed<Model, State, Context>
   readonly settings?: ModelSettings
-  readonly instructions?: Computed<string | undefined>
-  readonly tools?: Tools | ((context: AgentContext) => Tools | PromiseLike<Tools>)
+  readonly instructions?: Computed<string | undefined, State, Context>
+  readonly tools?: Computed<Tools, State, Context>
   /** What the run's output must be; then the model answers in JSON. */
   readonly output?: O
   /** The JSON Schema of the output, where `output` cannot say it by itself. */
   readonly jsonSchema?: JsonSchema
   /** The schema of the session's state, and what it is at first. */
   readonly state?: S
-  readonly initialState?: JsonObject
+  readonly initialState?: S extends Schema ? InputOf<S> : JsonObject
   /** Ends the run after a step, though the model would go on. */
-  readonly stopWhen?: (step: EndedStep) => boolean | PromiseLike<boolean>
+  readonly stopWhen?: (step: EndedStep<Tools[number]['name'], State, Context>) => boolean | PromiseLike<boolean>
   readonly maxSteps?: number
   readonly budget?: Partial<Omit<Budget, 'steps'>>
   /** What of a long history the model is sent; all of it, if nothing is said. */
   readonly trimHistory?: (
     messages: readonly Message[],
-    context: AgentContext,
+    context: AgentContext<State, Context>,
   ) => readonly Message[] | PromiseLike<readonly Message[]>
   /** How many calls of a step run at a time. */
   readonly parallelCalls?: number
@@ -80,8 +90,8 @@ export interface Agent<
   readonly model: Computed<Model>
   readonly settings: ModelSettings
   readonly instructions: Computed<string | undefined>
-  readonly tools: Tools | ((context: AgentContext) => Tools | PromiseLike<Tools>)
-  readonly output: { readonly schema: Schema<unknown, Output>; readonly jsonSchema: JsonSchema } | undefined
+  readonly tools: Computed<Tools>
+  readonly output: { readonly schema: Schema; readonly jsonSchema: JsonSchema } | undefined
   readonly state: Schema | undefined
   readonly initialState: JsonObject | undefined
   readonly stopWhen: ((step: EndedStep) => boolean | PromiseLike<boolean>) | undefined
@@ -89,17 +99,30 @@ export interface Agent<
   readonly trimHistory: AgentDefinition<Name, Tools, undefined, undefined>['trimHistory']
   readonly parallelCalls: number
   readonly maxRetries: number
+  /** Never there: what a run of it gives, for the compiler. */
+  readonly types?: { readonly output: Output }
 }
 
-/** What a run of an agent gives: the value of its `output`, or nothing. */
-export type AgentOutput<O> = O extends Schema ? OutputOf<O> : undefined
+/** What a run of an agent gives: the value of its `output`, or of a finishing tool; else nothing. */
+export type AgentOutput<O extends Schema | undefined, Tools extends readonly AnyTool[] = readonly []> = OrNothing<
+  (O extends Schema ? Jsonified<OutputOf<O>> : never) | FinishOutput<Tools[number]>
+>
+
+type OrNothing<T> = [T] extends [never] ? undefined : T
+
+type FinishOutput<T> =
+  T extends Tool<string, unknown, infer Output, infer Finish> ? (true extends Finish ? Output : never) : never
+
+/** The names of an agent's tools. */
+export type ToolNames<A> = A extends Agent<string, infer Tools> ? Tools[number]['name'] : never
+
+/** What `run.result()` of an agent has as its output. */
+export type OutputOfAgent<A> = A extends Agent<string, readonly AnyTool[], infer Output> ? Output : unknown
 
 /** How many calls of a step run at a time, if nothing is said. */
 export const PARALLEL_CALLS = 8
 /** How often a model call that failed is tried again, if nothing is said. */
 export const MAX_RETRIES = 3
-
-const NAME = /^[A-Za-z0-9_.-]{1,64}$/
 
 /** Defines an agent; throws where it could not run. */
 export function agent<
@@ -107,58 +130,41 @@ export function agent<
   const Tools extends readonly AnyTool[] = readonly [],
   O extends Schema | undefined = undefined,
   S extends Schema | undefined = undefined,
->(definition: AgentDefinition<Name, Tools, O, S>): Agent<Name, Tools, AgentOutput<O>> {
-  const { name, version = '1', model, tools = [] as unknown as Tools, output, state, initialState } = definition
-  for (const [what, text] of Object.entries({ name, version })) {
-    if (NAME.test(text)) continue
-    throw new ValidationError(
-      `agent ${JSON.stringify(name)}: ${what}: expected 1 to 64 letters, digits, _, . and -, found ${JSON.stringify(text)}`,
-    )
-  }
-  if (typeof model !== 'function' && typeof model?.doStream !== 'function') {
-    throw new ValidationError(`agent ${name}: model: expected a model of an AI SDK provider`)
-  }
-  if (typeof tools !== 'function') checkTools(name, tools)
+  State = StateOf<S>,
+  Context = Json | undefined,
+>(definition: AgentDefinition<Name, Tools, O, S, State, Context>): Agent<Name, Tools, AgentOutput<O, Tools>> {
+  const { name, version = '1', tools = [], output } = definition
+  // What the code of an agent sees of state and context is for itself to say.
+  const { model, instructions, state, initialState, stopWhen, trimHistory } = definition as unknown as Agent
   const { parallelCalls = PARALLEL_CALLS, maxRetries = MAX_RETRIES } = definition
+  checkName(name, 'name', name)
+  checkName(name, 'version', version)
+  if (typeof model !== 'function') asV4(model, `agent ${name}: model`)
+  if (typeof tools !== 'function') checkTools(name, tools)
+  checkFunctions(name, { stopWhen, trimHistory })
   checkCount(name, 'parallelCalls', parallelCalls, 1)
   checkCount(name, 'maxRetries', maxRetries, 0)
+  checkState(name, state, initialState)
   return {
     kind: 'agent',
     name,
     program: `agent:${name}@${version}`,
     model,
     settings: definition.settings ?? {},
-    instructions: definition.instructions,
-    tools,
-    output: output && {
-      schema: output as Schema<unknown, AgentOutput<O>>,
-      jsonSchema: jsonSchemaOf(output, `agent ${name}: output`, definition.jsonSchema),
-    },
+    instructions,
+    tools: tools as Computed<Tools>,
+    output: output && checkOutput(name, output, jsonSchemaOf(output, `agent ${name}: output`, definition.jsonSchema)),
     state,
     initialState,
-    stopWhen: definition.stopWhen,
+    stopWhen,
     budget: budgetOf(name, {
       ...definition.budget,
       ...(definition.maxSteps !== undefined && { steps: definition.maxSteps }),
     }),
-    trimHistory: definition.trimHistory,
+    trimHistory,
     parallelCalls,
     maxRetries,
   }
-}
-
-/** Throws where two tools have one name. */
-export function checkTools(name: string, tools: readonly AnyTool[]): void {
-  const names = new Set<string>()
-  for (const tool of tools) {
-    if (names.has(tool.name)) throw new ValidationError(`agent ${name}: tools: there are two by the name ${tool.name}`)
-    names.add(tool.name)
-  }
-}
-
-function checkCount(name: string, what: string, value: number, least: number): void {
-  if (Number.isSafeInteger(value) && value >= least) return
-  throw new ValidationError(`agent ${name}: ${what}: expected a whole number from ${least} on, found ${value}`)
 }
 
 /** What something is here and now. */

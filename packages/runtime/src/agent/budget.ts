@@ -17,8 +17,11 @@ export const DEFAULT_BUDGET: Budget = { steps: 50, tokens: 2_000_000, time: 3_60
 /** A budget, with defaults for what is not said; `Infinity` is no bound. */
 export function budgetOf(name: string, given: Partial<Budget>): Budget {
   for (const [what, value] of Object.entries(given)) {
+    if (!Object.hasOwn(DEFAULT_BUDGET, what)) {
+      throw new ValidationError(`agent ${name}: budget: expected steps, tokens and time, found ${what}`)
+    }
     if (typeof value === 'number' && value > 0) continue
-    throw new ValidationError(`agent ${name}: budget ${what}: expected a number above 0, found ${value}`)
+    throw new ValidationError(`agent ${name}: budget: ${what}: expected a number above 0, found ${value}`)
   }
   return { ...DEFAULT_BUDGET, ...given }
 }

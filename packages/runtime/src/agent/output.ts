@@ -1,64 +1,108 @@
 // A run's output while it streams: the text of a JSON document becomes updates of a structured object, field by field as the schema names them.
 
-import { type Chunk, type FieldKind, FieldWatcher, type Json } from '@millrace/protocol'
-import type { JsonSchema } from '../schema/schema.ts'
+import { LogError } from '@millrace/log'
+import { type Chunk, FieldWatcher, type Json } from '@millrace/protocol'
+import { MillraceError } from '../error/error.ts'
+import { type JsonSchema, type Schema, validate } from '../schema/schema.ts'
+import { fieldsOf } from './fields.ts'
 
-/** How deep into a schema fields are streamed by themselves; what lies deeper arrives with its field. */
-const DEEPEST = 4
-
-export class OutputStream {
-  readonly #watcher: FieldWatcher
-  readonly #identity: { readonly streamId: string; readonly dataType: string }
-  #isBegun = false
-
-  constructor(runId: string, agentName: string, schema: JsonSchema) {
-    this.#identity = { streamId: outputStreamId(runId), dataType: agentName }
-    this.#watcher = new FieldWatcher(Object.fromEntries(fieldsOf(schema)))
-  }
-
-  /** Goes on with the next piece of text: the updates that it brings. */
-  push(delta: string): Chunk[] {
-    const updates = this.#watcher.push(delta)
-    if (updates.length > 0) this.#isBegun = true
-    return updates.map(update => ({ type: 'structured-data', ...this.#identity, ...update }))
-  }
-
-  /** The document, if the text held a whole one. */
-  end(): { readonly value: Json } | { readonly problem: string } {
-    if (this.#watcher.end()) return { value: this.#watcher.json.value as Json }
-    return { problem: this.#watcher.json.error?.message ?? 'the answer holds no JSON document' }
-  }
-
-  /** Says the whole object. */
-  final(data: Json): Chunk {
-    return { type: 'structured-data', ...this.#identity, kind: 'final', data }
-  }
-
-  /** Whether something of the object was shown. */
-  get isBegun(): boolean {
-    return this.#isBegun
-  }
+export interface OutputSettings {
+  readonly runId: string
+  readonly step: number
+  /** Of the agent. */
+  readonly name: string
+  readonly schema: Schema
+  readonly jsonSchema: JsonSchema
 }
 
 /** The structured object of a run's output. */
 export const outputStreamId = (runId: string): string => `output:${runId}`
 
-function* fieldsOf(schema: JsonSchema, path: readonly string[] = []): Generator<[string, FieldKind]> {
-  const properties = schema['properties']
-  const isObject = schema['type'] === 'object' && typeof properties === 'object' && properties !== null
-  if (isObject && path.length < DEEPEST) {
-    for (const [key, below] of Object.entries(properties as Record<string, JsonSchema>)) {
-      // What a path cannot name arrives with the whole.
-      if (/^$|[.*]/.test(key) || /^\d+$/.test(key)) continue
-      yield* fieldsOf(below ?? {}, [...path, key])
-    }
-    return
+/** The text of one answer, which is the output if the answer calls nobody; then it is told what a call needs first, and is text like any other. */
+export class OutputStream {
+  readonly #schema: Schema
+  readonly #watcher: FieldWatcher
+  readonly #identity: { readonly streamId: string; readonly dataType: string }
+  readonly #textId: string
+  #text = ''
+  /** Whether something of the object was shown. */
+  #isBegun = false
+  /** Whether the answer calls somebody, and whether its text is shown as such. */
+  #isAside = false
+  #isTextOpen = false
+
+  constructor({ runId, step, name, schema, jsonSchema }: OutputSettings) {
+    this.#schema = schema
+    this.#identity = { streamId: outputStreamId(runId), dataType: name }
+    this.#textId = `${step}.aside`
+    this.#watcher = new FieldWatcher(Object.fromEntries(fieldsOf(jsonSchema)))
   }
-  if (path.length > 0) yield [path.join('.'), kindOf(schema)]
+
+  /** Goes on with the next piece of text: what it shows. */
+  push(delta: string): Chunk[] {
+    this.#text += delta
+    const updates = this.#watcher.push(delta)
+    if (this.#isAside) return this.#say(delta)
+    if (updates.length > 0) this.#isBegun = true
+    return updates.map(update => ({ type: 'structured-data', ...this.#identity, ...update }))
+  }
+
+  /** What is to be said before a chunk: a call makes the text that came so far what it is, words beside it. */
+  before(chunk: Chunk): Chunk[] {
+    const isCall = chunk.type.startsWith('tool-input-') && !('executor' in chunk && chunk.executor === 'provider')
+    if (!isCall || this.#isAside) return []
+    this.#isAside = true
+    const { streamId } = this.#identity
+    const shown: Chunk[] = this.#isBegun
+      ? [{ type: 'structured-data-invalidated', streamId, reason: 'tool-calls' }]
+      : []
+    this.#isBegun = false
+    return [...shown, ...this.#say(this.#text)]
+  }
+
+  /** What is to be said at the end of an answer that calls somebody. */
+  leave(): Chunk[] {
+    return this.#isTextOpen ? [{ type: 'text-end', id: this.#textId }] : []
+  }
+
+  /** Says the whole object, at the end of an answer that calls nobody; gives the fact that it is the run's output. Throws where it does not fit. */
+  async settle(write: (chunk: Chunk) => PromiseLike<void>): Promise<Chunk> {
+    const document = this.#document()
+    const checked = 'problem' in document ? document : await validate(this.#schema, document.value)
+    if ('problem' in checked) throw misfit(`the answer does not fit the output: ${checked.problem}`, checked.cause)
+    const output = jsonOf(checked.value)
+    try {
+      await write({ type: 'structured-data', ...this.#identity, kind: 'final', data: output })
+    } catch (error) {
+      if (error instanceof LogError && error.code === 'too-large') throw misfit('the answer is too large', error)
+      throw error
+    }
+    return { type: 'output', output }
+  }
+
+  #document(): { readonly value: Json } | { readonly problem: string; readonly cause?: unknown } {
+    if (this.#watcher.end()) return { value: this.#watcher.json.value as Json }
+    return { problem: this.#watcher.json.error?.message ?? 'it holds no JSON document' }
+  }
+
+  #say(delta: string): Chunk[] {
+    if (delta === '') return []
+    const id = this.#textId
+    const start: Chunk[] = this.#isTextOpen ? [] : [{ type: 'text-start', id }]
+    this.#isTextOpen = true
+    return [...start, { type: 'text-delta', id, delta }]
+  }
 }
 
-/** Half of a word that means something is another word: such texts arrive whole. */
-function kindOf({ type, enum: words, const: word, format }: JsonSchema): FieldKind {
-  if (type === 'array') return 'append'
-  return type === 'string' && words === undefined && word === undefined && format === undefined ? 'text-delta' : 'set'
+/** An answer that is not what was asked for; the model may do better. */
+const misfit = (message: string, cause: unknown): MillraceError =>
+  new MillraceError('output_invalid', message, { retryable: true, cause })
+
+/** What a schema makes of an answer must be JSON to be kept. */
+function jsonOf(value: unknown): Json {
+  try {
+    return JSON.parse(JSON.stringify(value)) as Json
+  } catch (cause) {
+    throw new MillraceError('output_invalid', 'what the output’s schema makes of the answer is no JSON', { cause })
+  }
 }

@@ -10,22 +10,22 @@ export interface Position {
   readonly open: readonly ToolPart[]
   /** All calls of the last of them that somebody else than the provider runs. */
   readonly calls: readonly ToolPart[]
-  /** The output of a finishing tool, if one was called and did its work. */
-  readonly finished?: ToolPart | undefined
 }
 
 /** Where the agent of a message stands. */
-export function positionOf(message: Message | undefined, tools: ReadonlyMap<string, AnyTool>): Position {
+export function positionOf(message: Message | undefined): Position {
   const parts = message?.parts ?? []
   const steps = parts.filter(({ type }) => type === 'step-start').length
   const last = parts.findLastIndex(({ type }) => type === 'step-start')
   const calls = parts
     .slice(last + 1)
     .filter((part): part is ToolPart => 'toolCallId' in part && part.executor !== 'provider')
-  const open = calls.filter(({ state }) => state === 'input-available')
-  const finished = calls.find(({ state, toolName }) => {
+  return { steps, calls, open: calls.filter(({ state }) => state === 'input-available') }
+}
+
+/** The calls of finishing tools that have done their work. */
+export const finishingCalls = (calls: readonly ToolPart[], tools: ReadonlyMap<string, AnyTool>): readonly ToolPart[] =>
+  calls.filter(({ state, toolName }) => {
     const tool = tools.get(toolName)
     return state === 'output-available' && tool?.executor === 'server' && tool.finish === true
   })
-  return { steps, open, calls, finished }
-}

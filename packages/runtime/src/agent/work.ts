@@ -37,7 +37,10 @@ export function contextOf({ agent, session, runId, agentId, context, data, signa
     agentType: agent.name,
     step,
     context,
-    state: session.state,
+    // Whoever writes into it writes into a copy.
+    get state() {
+      return structuredClone(session.state)
+    },
     data,
     abortSignal: signal,
   }

@@ -1,6 +1,14 @@
 import type { Json, JsonObject } from '@millrace/protocol'
 import { ValidationError } from '../error/error.ts'
-import { type InputOf, type JsonSchema, jsonSchemaOf, type OutputOf, type Schema } from '../schema/schema.ts'
+import type { Jsonified } from '../schema/json.ts'
+import {
+  checkSchema,
+  type InputOf,
+  type JsonSchema,
+  jsonSchemaOf,
+  type OutputOf,
+  type Schema,
+} from '../schema/schema.ts'
 
 /** What a tool's code is given beside its input. */
 export interface ToolContext<State = Json | undefined, Context = Json | undefined> {
@@ -16,18 +24,42 @@ export interface ToolContext<State = Json | undefined, Context = Json | undefine
   readonly abortSignal: AbortSignal
   /** What the server's own code gave this run, with what `resolveContext` added. */
   readonly context: Context
-  /** The state as it is now, with this call's own updates. */
+  /** The state as it is now, with this call's own updates: a copy. */
   readonly state: State
-  /** Changes the state, with the call's outcome: applied to the state as it then is, or not at all where the call fails. */
+  /**
+   * Changes the state, with the call's outcome: applied to the state as it then is, or not at all where the call fails. The update is given a copy, and returns
+   * the new state or writes into the copy; it may be asked more than once, and says the same each time.
+   */
   updateState(update: (state: State) => State | undefined): void
-  /** Shows an application's data as `data-<name>`; under an id, which is this call's own, it replaces what it showed before. */
-  emit(name: string, data: Json, options?: { readonly id?: string; readonly transient?: boolean }): void
+  /**
+   * Shows an application's data as `data-<name>`; under an id, which is this call's own, it replaces what it showed before. Awaiting it waits for room, where much
+   * is shown.
+   */
+  emit(name: string, data: Json, options?: { readonly id?: string; readonly transient?: boolean }): PromiseLike<void>
 }
 
-/** What a tool's code may return: the output, or progress after progress and at last the output. */
-export type Execution<Output> = Output | PromiseLike<Output> | AsyncGenerator<Output, unknown, void>
+/** What a tool's code may return: the output, or progress after progress and at last the output, which may be the last progress. */
+export type Execution<Output> =
+  | Output
+  | PromiseLike<Output>
+  | AsyncGenerator<unknown, Output, void>
+  | AsyncGenerator<Output, void, void>
+  | Generator<unknown, Output, void>
+  | Generator<Output, void, void>
 
-export interface ToolDefinition<Name extends string, I extends Schema, Output> {
+/** The output of what a tool's code returned. */
+export type Executed<Returned> =
+  Returned extends AsyncGenerator<infer Yielded, infer Last, never>
+    ? LastOf<Yielded, Last>
+    : Returned extends Generator<infer Yielded, infer Last, never>
+      ? LastOf<Yielded, Last>
+      : Awaited<Returned>
+
+type LastOf<Yielded, Last> = [Last] extends [Nothing] ? Yielded : Last
+
+type Nothing = ReturnType<() => void>
+
+interface Described<Name extends string, I extends Schema, Finish extends boolean> {
   readonly name: Name
   /** What it does, for the model. */
   readonly description?: string
@@ -36,24 +68,44 @@ export interface ToolDefinition<Name extends string, I extends Schema, Output> {
   readonly input: I
   /** The JSON Schema of the input, where `input` cannot say it by itself. */
   readonly jsonSchema?: JsonSchema
-  readonly output?: Schema<unknown, Output>
-  /** The longest time that a call may take, in milliseconds. */
+  /** The longest time that a call may take, in milliseconds; none, if nothing is said. */
   readonly timeout?: number
   /** Whether its output is the run's own, which ends with it. */
-  readonly finish?: boolean
+  readonly finish?: Finish
   /** Asks providers to keep to the schema, where they can. */
   readonly strict?: boolean
   readonly providerOptions?: Readonly<Record<string, JsonObject>>
-  execute(input: OutputOf<I>, context: ToolContext): Execution<Output>
+}
+
+/** A tool whose output is checked before anybody sees it. */
+export interface CheckedToolDefinition<
+  Name extends string,
+  I extends Schema,
+  O extends Schema,
+  Finish extends boolean,
+  State,
+  Context,
+> extends Described<Name, I, Finish> {
+  readonly output: O
+  execute(input: OutputOf<I>, context: ToolContext<State, Context>): Execution<InputOf<O>>
+}
+
+/** A tool whose output is what its code returns. */
+export interface ToolDefinition<Name extends string, I extends Schema, Returned, Finish extends boolean, State, Context>
+  extends Described<Name, I, Finish> {
+  readonly output?: undefined
+  execute(input: OutputOf<I>, context: ToolContext<State, Context>): Returned
 }
 
 /** Something that a model may call, run by the server. */
-export interface Tool<Name extends string = string, Input = unknown, Output = unknown>
-  extends Omit<ToolDefinition<Name, Schema, Output>, 'execute' | 'input' | 'jsonSchema'> {
+export interface Tool<Name extends string = string, Input = unknown, Output = unknown, Finish extends boolean = boolean>
+  extends Described<Name, Schema, Finish> {
   readonly executor: 'server'
-  readonly input: Schema<Input>
   readonly jsonSchema: JsonSchema
-  execute(input: unknown, context: ToolContext): Execution<Output>
+  readonly output?: Schema | undefined
+  execute(input: unknown, context: ToolContext): unknown
+  /** Never there: what a call carries, for the compiler. */
+  readonly types?: { readonly input: Input; readonly output: Output }
 }
 
 /** A tool that the provider runs, such as its own web search. */
@@ -67,36 +119,66 @@ export interface ProviderTool<Name extends string = string> {
 
 export type AnyTool = Tool | ProviderTool
 
+/** What a call of a tool carries as its input. */
+export type ToolInput<T> = T extends Tool<string, infer Input> ? Input : unknown
+/** What a call of a tool carries as its output. */
+export type ToolOutput<T> = T extends Tool<string, unknown, infer Output> ? Output : unknown
+
 const NAME = /^[A-Za-z0-9_-]{1,64}$/
+/** Timers know no times beyond this. */
+const LONGEST_TIMEOUT = 2 ** 31 - 1
 
 /** Defines a tool that the server runs; throws where no model could call it. */
-export function tool<const Name extends string, I extends Schema, Output>(
-  definition: ToolDefinition<Name, I, Output>,
-): Tool<Name, InputOf<I>, Output> {
-  const { name, input, jsonSchema, timeout } = definition
+export function tool<
+  const Name extends string,
+  I extends Schema,
+  O extends Schema,
+  const Finish extends boolean = false,
+  State = Json | undefined,
+  Context = Json | undefined,
+>(
+  definition: CheckedToolDefinition<Name, I, O, Finish, State, Context>,
+): Tool<Name, Jsonified<InputOf<I>>, Jsonified<OutputOf<O>>, Finish>
+export function tool<
+  const Name extends string,
+  I extends Schema,
+  Returned,
+  const Finish extends boolean = false,
+  State = Json | undefined,
+  Context = Json | undefined,
+>(
+  definition: ToolDefinition<Name, I, Returned, Finish, State, Context>,
+): Tool<Name, Jsonified<InputOf<I>>, Jsonified<Executed<Returned>>, Finish>
+export function tool(definition: Omit<Tool, 'executor' | 'jsonSchema'> & { readonly jsonSchema?: JsonSchema }): Tool {
+  const { name, input, output, jsonSchema, timeout, execute } = definition
   checkName(name)
-  if (timeout !== undefined && !(timeout > 0)) {
-    throw new ValidationError(`tool ${name}: timeout: expected milliseconds, found ${timeout}`)
+  if (typeof execute !== 'function') throw new ValidationError(`tool ${name}: execute: expected a function`)
+  if (timeout !== undefined && timeout !== Number.POSITIVE_INFINITY && !(timeout > 0 && timeout <= LONGEST_TIMEOUT)) {
+    throw new ValidationError(
+      `tool ${name}: timeout: expected milliseconds from above 0 to ${LONGEST_TIMEOUT}, found ${timeout}`,
+    )
   }
-  return {
-    ...definition,
-    executor: 'server',
-    input: input as Schema<InputOf<I>>,
-    jsonSchema: jsonSchemaOf(input, `tool ${name}`, jsonSchema),
-  } as Tool<Name, InputOf<I>, Output>
+  if (output !== undefined) checkSchema(output, `tool ${name}: output`)
+  return { ...definition, executor: 'server', jsonSchema: jsonSchemaOf(input, `tool ${name}: input`, jsonSchema) }
 }
 
-/** Defines a tool that the provider runs. */
+/** Defines a tool that the provider runs; throws where no provider could know it. */
 export function providerTool<const Name extends string>(definition: {
   readonly name: Name
   readonly id: `${string}.${string}`
   readonly args?: Readonly<Record<string, unknown>>
 }): ProviderTool<Name> {
-  checkName(definition.name)
+  const { name, id } = definition
+  checkName(name)
+  if (typeof id !== 'string' || !/^[^.]+\../.test(id)) {
+    throw new ValidationError(
+      `tool ${name}: id: expected the provider's own, as in openai.web_search, found ${JSON.stringify(id)}`,
+    )
+  }
   return { executor: 'provider', args: {}, ...definition }
 }
 
-function checkName(name: string): void {
-  if (NAME.test(name)) return
-  throw new ValidationError(`tool ${JSON.stringify(name)}: expected a name of 1 to 64 letters, digits, _ and -`)
+function checkName(name: unknown): void {
+  if (typeof name === 'string' && NAME.test(name)) return
+  throw new ValidationError(`tool ${JSON.stringify(name)}: name: expected 1 to 64 letters, digits, _ and -`)
 }

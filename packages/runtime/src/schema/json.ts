@@ -1,0 +1,16 @@
+/** What becomes of a type on its way through the log, which is JSON: dates are texts, and what JSON does not know is not there. */
+export type Jsonified<T> = unknown extends T
+  ? T
+  : T extends string | number | boolean | null | undefined
+    ? T
+    : T extends { toJSON(): infer U }
+      ? Jsonified<U>
+      : T extends Unsayable
+        ? never
+        : T extends readonly unknown[]
+          ? { [K in keyof T]: T[K] extends Unsayable ? null : Jsonified<T[K]> }
+          : T extends object
+            ? { [K in keyof T as T[K] extends Unsayable ? never : K]: Jsonified<T[K]> }
+            : never
+
+type Unsayable = ((...args: never) => unknown) | symbol | bigint

@@ -1,0 +1,101 @@
+// What comes of a call: its code runs, in bounds of time and of what it may say. Whatever goes wrong in it is an outcome, of which the model is told.
+
+import type { Lane } from '@millrace/log'
+import type { Chunk, Json, ToolPart } from '@millrace/protocol'
+import { unlessAborted } from '../abort.ts'
+import type { Work } from '../agent/work.ts'
+import { MillraceError, ToolError } from '../error/error.ts'
+import { validate } from '../schema/schema.ts'
+import type { Updates } from '../state/update.ts'
+import { type CallContext, callContext, shown } from './context.ts'
+import { jsonOf } from './json.ts'
+import type { Tool } from './tool.ts'
+
+/** What came of a call, before it is in the log. */
+export interface Outcome {
+  readonly chunk: Chunk
+  /** What the call gave, if it did its work. */
+  readonly output?: Json
+  /** What it makes of the state; of a call that failed, nothing. */
+  readonly updates?: Updates
+}
+
+/** The longest text of an error that the model is told. */
+const LONGEST_ERROR = 2000
+
+/** Runs the code of a call; throws only where the run ends meanwhile. */
+export async function outcomeOf(
+  work: Work,
+  step: number,
+  call: ToolPart,
+  tool: Tool | undefined,
+  lane: Lane,
+): Promise<Outcome> {
+  const { toolCallId, toolName } = call
+  if (tool === undefined) return failed(work, call, new ToolError(`there is no tool ${toolName} any more`))
+  const { signal, timers } = work
+  const { timeout = Number.POSITIVE_INFINITY } = tool
+  const controller = new AbortController()
+  const abort = () => controller.abort(signal.reason)
+  signal.addEventListener('abort', abort, { once: true })
+  const late = () =>
+    controller.abort(new ToolError(`${toolName} took longer than ${timeout} ms`, { code: 'tool_timeout' }))
+  const cancel = Number.isFinite(timeout) ? timers.after(timeout, late) : undefined
+  const own = callContext({ work, step, toolCallId, lane, abortSignal: controller.signal })
+  try {
+    const output = await unlessAborted(run(tool, call, own, lane), controller.signal)
+    return { chunk: { type: 'tool-output-available', toolCallId, output }, output, updates: own.updates }
+  } catch (error) {
+    signal.throwIfAborted()
+    return failed(work, call, error)
+  } finally {
+    own.close()
+    cancel?.()
+    signal.removeEventListener('abort', abort)
+  }
+}
+
+/** The outcome of a call that failed. Only what was meant to be shown is: any other error may hold what nobody should see. */
+export function failed(work: Work, { toolCallId, toolName }: ToolPart, error: unknown): Outcome {
+  const isKnown = MillraceError.isInstance(error)
+  const { message, code } = isKnown ? error : new ToolError(`${toolName} failed`)
+  const cause = isKnown ? error.cause : error
+  if (cause !== undefined) work.logger.error('a call failed', { runId: work.runId, toolCallId, toolName, code, cause })
+  const errorText = message.length > LONGEST_ERROR ? `${message.slice(0, LONGEST_ERROR).toWellFormed()}…` : message
+  return { chunk: { type: 'tool-output-error', toolCallId, errorText, code } }
+}
+
+async function run(tool: Tool, call: ToolPart, own: CallContext, lane: Lane): Promise<Json> {
+  const { name, input, output } = tool
+  const taken = await validate(input, call.input)
+  if ('problem' in taken) throw new ToolError(`the input does not fit: ${taken.problem}`, { cause: taken.cause })
+  const value = await lastOf(tool.execute(taken.value, own.context), call, own, lane)
+  const what = `what ${name} returned`
+  if (output === undefined) return jsonOf(value, what)
+  const checked = await validate(output, value)
+  if (!('problem' in checked)) return jsonOf(checked.value, what)
+  throw new ToolError(`${what} does not fit: ${checked.problem}`, { code: 'tool_output_invalid', cause: checked.cause })
+}
+
+/** The output of an execution; what a generator yields before it is progress. */
+async function lastOf(execution: unknown, { toolCallId, toolName }: ToolPart, own: CallContext, lane: Lane) {
+  if (!isGenerator(execution)) return execution
+  let last: unknown
+  for (;;) {
+    const { done, value } = await execution.next()
+    if (done) return value === undefined ? last : value
+    if (!own.isOpen()) return execution.return(undefined)
+    last = value
+    const output = jsonOf(value, `what ${toolName} yielded`)
+    await shown(`what ${toolName} yielded`, () =>
+      lane.write({ type: 'tool-output-available', toolCallId, output, preliminary: true }),
+    )
+  }
+}
+
+const isGenerator = (execution: unknown): execution is AsyncGenerator =>
+  typeof execution === 'object' &&
+  execution !== null &&
+  (Symbol.asyncIterator in execution || Symbol.iterator in execution) &&
+  'next' in execution &&
+  'return' in execution
