@@ -7,6 +7,7 @@ import { versionOf } from '../names.ts'
 import type { AppendResult, LogStore } from '../store.ts'
 import { recordOf, type Ticket, ticketOf } from '../ticket/ticket.ts'
 import type { NewBlob } from './blobs.ts'
+import { Lookout } from './lookout.ts'
 import { type Timers, wait } from './timers.ts'
 
 const FIRST_RETRY_MS = 20
@@ -48,8 +49,7 @@ export class Appender {
   ticket: Ticket
   /** How often it turned out that somebody else had moved the ticket: what was decided before that was decided on another. */
   surprises = 0
-  /** Told when that happens. */
-  onSurprise: ((ticket: Ticket) => void) | undefined
+  #lookout: Lookout | undefined
 
   constructor(store: LogStore, timers: Timers, patienceMs: number, claimed: Claimed) {
     this.#store = store
@@ -62,6 +62,17 @@ export class Appender {
     this.ticket = claimed.ticket
   }
 
+  /** Calls back whenever it turns out that somebody else has moved the ticket, until it is stopped; `look` looks, when no append is under way. */
+  watch(onMoved: (ticket: Ticket) => void, look: () => Promise<unknown>): void {
+    this.#lookout ??= new Lookout(wake => this.#store.watch(this.#streamId, wake), this.#timers, look)
+    this.#lookout.add(onMoved)
+  }
+
+  /** Calls nobody back any more. */
+  stop(): void {
+    this.#lookout?.stop()
+  }
+
   /** Appends a batch; with the ticket that follows from it, on the ticket as last seen, where it moves that. One at a time. */
   async append(entries: readonly NewEntry[], blobs: readonly NewBlob[], next?: Ticket): Promise<AppendResult> {
     const batch = encodeBatch(entries)
@@ -69,9 +80,11 @@ export class Appender {
     const move = next && { ifVersion: this.#version, next: recordOf(next) }
     // Before the entries that speak of them: a reader never finds a reference to nothing.
     for (const { hash, data } of blobs) await this.#ask(() => this.#store.putBlob(this.#streamId, hash, data))
+    const mark = this.#lookout?.sent() ?? 0
     const result = await this.#ask(() => this.#store.append(this.#streamId, batch, by, move))
     if (result.outcome === 'appended' || result.outcome === 'duplicate') {
-      const { incarnation } = this.cursor
+      const { incarnation, sequence } = this.cursor
+      this.#lookout?.appended(mark, result.first === sequence + 1)
       this.cursor = { sequence: result.last, incarnation, epoch: this.#epoch }
       if (next) {
         this.ticket = next
@@ -90,7 +103,7 @@ export class Appender {
     this.ticket = ticketOf(page.ticket)
     this.#version = page.version
     this.surprises++
-    this.onSurprise?.(this.ticket)
+    this.#lookout?.moved(this.ticket)
   }
 
   #ask<T>(ask: () => Promise<T>): Promise<T> {

@@ -5,8 +5,10 @@ import { LogError } from '../error.ts'
 import { randomName } from '../names.ts'
 import { type Ticket, ticketOf } from '../ticket/ticket.ts'
 import type { PastReader } from './past.ts'
+import type { Preamble } from './preamble.ts'
 import { rootOf } from './root.ts'
-import { type Preamble, Writer, type WriterSettings } from './writer.ts'
+import type { WriterSettings } from './settings.ts'
+import { Writer } from './writer.ts'
 
 /** What a writer says, and what its first batch begins with. */
 interface Beginning {

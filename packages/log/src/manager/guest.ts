@@ -1,7 +1,7 @@
 // How a guest appends: checked against the ticket, on that ticket's version, under a key that tells a repeat (law 5).
 
 import { createHash } from 'node:crypto'
-import type { Chunk, GuestOrigin, Json } from '@millrace/protocol'
+import { type Chunk, checkChunk, type GuestOrigin, type Json } from '@millrace/protocol'
 import { encodeBatch, type NewEntry } from '../entry.ts'
 import { LogError } from '../error.ts'
 import { randomName } from '../names.ts'
@@ -10,7 +10,7 @@ import { checkGuestChunk, placeOf, type Refusal, refusalOf } from '../ticket/adm
 import { nameProblem } from '../ticket/name.ts'
 import { advance, recordOf, ticketOf } from '../ticket/ticket.ts'
 import { extract } from './blobs.ts'
-import { checkSize } from './slot.ts'
+import { checkSize, jsonOf } from './slot.ts'
 
 /** What became of a guest's append; the reason of a refusal is for programs. */
 export type GuestOutcome = Accepted | { readonly outcome: 'refused'; readonly reason: Refusal }
@@ -50,9 +50,7 @@ export async function appendAsGuest(
   if (wrong !== undefined) throw new LogError('invalid', wrong)
   checkGuestChunk(chunk)
   const isRequest = chunk.type === 'run-requested'
-  if (context !== undefined && !isRequest) {
-    throw new LogError('invalid', `chunk ${chunk.type}: context goes with a request for a run`)
-  }
+  const beside = context === undefined ? undefined : contextOf(chunk, context)
   // An answer is told by who, to what and which; a request by its run alone, for as long as the log lives.
   let key = isRequest ? requestKey(chunk.runId) : answerKey(guest, chunk)
   let earlier: Accepted | undefined
@@ -77,16 +75,17 @@ export async function appendAsGuest(
     }
     const said: NewEntry[] = [{ origin, chunk }]
     // Not the guest's own words, and so not for anybody's eyes.
-    if (context !== undefined) said.push({ origin, chunk: { type: 'run-context', context }, internal: true })
+    if (beside) said.push({ origin, chunk: beside, internal: true })
     const extracted = said.map(entry => extract(entry, blobBytes))
+    for (const { entry, blob } of extracted) {
+      checkSize(entry.chunk, Buffer.byteLength(encodeBatch([entry]).body), maxEntryBytes)
+      if (blob) checkSize(entry.chunk, blob.data.length, maxBlobBytes)
+    }
     const entries = extracted.map(({ entry }) => entry)
     const batch = encodeBatch(entries)
-    checkSize(chunk, Buffer.byteLength(batch.body), maxEntryBytes)
-    for (const { entry, blob } of extracted) {
-      if (!blob) continue
-      checkSize(entry.chunk, blob.data.length, maxBlobBytes)
-      await ask(() => store.putBlob(streamId, blob.hash, blob.data))
-    }
+    // The batch that begins the run says it all again: what was asked for can be started.
+    checkSize(chunk, Buffer.byteLength(batch.body), store.maxBatchBytes / 2)
+    for (const { blob } of extracted) if (blob) await ask(() => store.putBlob(streamId, blob.hash, blob.data))
     const next = recordOf(advance(ticket, entries))
     const move = { ifVersion: page.version, next }
     const result = await ask(() => store.append(streamId, batch, { key, keep: isRequest, nonce }, move))
@@ -99,6 +98,15 @@ export async function appendAsGuest(
     }
     if (result.outcome !== 'moved') throw new LogError(result.outcome, `the append was answered with ${result.outcome}`)
   }
+}
+
+/** The server's context of a run that is asked for, as it will be read, whatever becomes of the caller's own. */
+function contextOf({ type }: Chunk, context: Json): Chunk {
+  if (type !== 'run-requested') throw new LogError('invalid', `chunk ${type}: context goes with a request for a run`)
+  const chunk = jsonOf({ type: 'run-context', context })
+  const problem = checkChunk(chunk)
+  if (problem !== undefined) throw new LogError('invalid', `chunk${problem}`)
+  return chunk
 }
 
 /** The key of the request for a run. */

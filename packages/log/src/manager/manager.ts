@@ -17,9 +17,16 @@ import { preambleOf } from './preamble.ts'
 import { BatchReader, type ReaderOptions } from './reader.ts'
 import { placeOf, type ReadEntry, type ReadFrom, Reading, shown } from './reading.ts'
 import { type Retention, trim } from './retention.ts'
-import { checkId, checkNames, checkWhole, type StreamManagerOptions, settingsOf } from './settings.ts'
+import {
+  checkId,
+  checkNames,
+  checkWhole,
+  type StreamManagerOptions,
+  settingsOf,
+  type WriterSettings,
+} from './settings.ts'
 import { Tail } from './tail.ts'
-import type { Writer, WriterSettings } from './writer.ts'
+import type { Writer } from './writer.ts'
 
 export type { ReadEntry, ReadFrom } from './reading.ts'
 export type { StreamManagerOptions } from './settings.ts'

@@ -4,7 +4,14 @@ import { type Chunk, type Entry, isRunContext, isRunRequested, type WriterOrigin
 import type { NewEntry } from '../entry.ts'
 import { LogError } from '../error.ts'
 import { mustStop, type Ticket } from '../ticket/ticket.ts'
-import type { Preamble } from './writer.ts'
+
+/** What the first batch begins with, unless the caller's own does; decided again where the ticket has moved. Throws where nothing can begin. */
+export type Preamble = (ticket: Ticket) => readonly NewEntry[]
+
+const BEGINS = new Set(['run-started', 'executor-superseded', 'run-resumed'])
+
+/** Whether a batch says itself how the run begins or goes on. */
+export const begins = (entries: readonly NewEntry[]): boolean => entries.some(({ chunk }) => BEGINS.has(chunk.type))
 
 /** What is known when the writer is made, and does not change while it has the log. */
 export interface Beginning {

@@ -5,7 +5,19 @@ import type { LogStore } from '../store.ts'
 import { nameProblem } from '../ticket/name.ts'
 import { MIN_ENTRY_BYTES } from './slot.ts'
 import { systemTimers, type Timers } from './timers.ts'
-import type { WriterSettings } from './writer.ts'
+
+/** What the writers of a manager have in common. */
+export interface WriterSettings {
+  readonly store: LogStore
+  readonly timers: Timers
+  readonly leaseMs: number
+  readonly coalesceMs: number
+  readonly patienceMs: number
+  readonly maxEntryBytes: number
+  readonly blobBytes: number
+  readonly maxBlobBytes: number
+  readonly queueBytes: number
+}
 
 export interface StreamManagerOptions {
   readonly store: LogStore

@@ -6,7 +6,7 @@ import { LogError } from '../error.ts'
 import { extract, type NewBlob } from './blobs.ts'
 import type { Draft } from './drafts.ts'
 import { Flight } from './flight.ts'
-import type { BatchLike, Committed, Said, WriteOptions, Written } from './lane.ts'
+import type { BatchLike, CommitOptions, Committed, Said, WriteOptions, Written } from './lane.ts'
 
 interface Load {
   readonly entries: readonly NewEntry[]
@@ -103,7 +103,8 @@ function copyOf(said: Chunk): Chunk {
 const isFlat = (value: unknown): boolean =>
   typeof value === 'string' || typeof value === 'boolean' || value === undefined || Number.isFinite(value)
 
-function jsonOf(value: object): Chunk {
+/** A chunk as JSON has it; throws where it is none. */
+export function jsonOf(value: object): Chunk {
   let text: string | undefined
   try {
     text = JSON.stringify(value)
@@ -122,6 +123,20 @@ export function entriesOf(from: WriterOrigin, batch: BatchLike, options?: WriteO
     const { chunk, lane, ...own } = item satisfies Said
     return entryOf(lane?.origin ?? from, chunk, { ...options, ...own })
   })
+}
+
+/** The entries of a commit: those of a batch, and the checkpoint that ends it unless the caller's own does. */
+export function commitOf(
+  from: WriterOrigin,
+  batch: BatchLike,
+  { closesStep, ...options }: CommitOptions,
+  newId: () => string,
+): NewEntry[] {
+  const entries = entriesOf(from, batch, options)
+  if (entries.at(-1)?.chunk.type === 'checkpoint-created') return entries
+  const { internal, ...open } = options
+  const said = { type: 'checkpoint-created', checkpointId: newId(), ...pickDefined({ closesStep }) } as const
+  return [...entries, entryOf(from, said, open)]
 }
 
 /** The slots of one write: several where a delta is longer than an entry may be. Throws `too-large` before anything is sent (law 6). */

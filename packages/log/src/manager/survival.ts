@@ -25,6 +25,10 @@ interface OpenDraft {
 /** What no cut takes from anybody by itself: what people asked for, and how a run ended, which goes with the run's start. */
 const STAYS = new Set(['run-requested', 'stop-requested', 'run-finished', 'error'])
 
+/** What people asked for, with what the server keeps beside it. */
+const ASKED = new Set(['run-requested', 'run-context', 'stop-requested'])
+const isAsked = ({ origin, chunk }: Entry): boolean => isGuest(origin) && ASKED.has(chunk.type)
+
 const nameOf = ({ runId, lane, agentId }: WriterOrigin): string => JSON.stringify([runId, lane, agentId])
 
 /** Adds a sequence to ranges that lie before it. */
@@ -55,7 +59,7 @@ export class Survival {
   /** Takes an entry into account. */
   add(entry: Entry): void {
     const { origin, chunk, sequence } = entry
-    if (!STAYS.has(chunk.type) && this.#isFor(entry)) extend(this.#seen, sequence)
+    if (!STAYS.has(chunk.type) && !isAsked(entry) && this.#isFor(entry)) extend(this.#seen, sequence)
     if (isGuest(origin)) return
     if (isWord(chunk)) {
       this.#word(origin, sequence)
@@ -145,10 +149,11 @@ export class Survival {
   }
 
   /** Whether what an entry said was taken back. */
-  isTaken({ sequence, origin, chunk }: Entry): boolean {
+  isTaken(entry: Entry): boolean {
+    const { sequence, origin, chunk } = entry
     if (this.#words.has(sequence)) return true
     // What people asked for stays; their answers go with what they answered.
-    if (isGuest(origin) && (chunk.type === 'run-requested' || chunk.type === 'stop-requested')) return false
+    if (isAsked(entry)) return false
     // How a run ended, and what went wrong, shows in what is left of it.
     if (chunk.type === 'run-finished' || chunk.type === 'error')
       return this.#isRewound(this.#starts.get(origin.runId ?? '') ?? 0)

@@ -4,7 +4,7 @@
 import type { Chunk, Cursor, WriterOrigin } from '@millrace/protocol'
 import type { NewEntry } from '../entry.ts'
 import { LogError } from '../error.ts'
-import type { Accepted, AppendResult, LogStore } from '../store.ts'
+import type { Accepted, AppendResult } from '../store.ts'
 import { problemOf } from '../ticket/legality.ts'
 import { advance, mustStop, openedBy, type Ticket } from '../ticket/ticket.ts'
 import { Appender, type Claimed } from './appender.ts'
@@ -14,14 +14,16 @@ import { Waiting } from './flight.ts'
 import type { Write, WriteOptions } from './lane.ts'
 import { type BatchLike, type CommitOptions, type Committed, type Discard, Lane, type LaneWriter } from './lane.ts'
 import { Lease } from './lease.ts'
-import { Lookout } from './lookout.ts'
 import { Outbox } from './outbox.ts'
+import { begins, type Preamble } from './preamble.ts'
 import { type Load, loadOf } from './queue.ts'
 import { check, closed, isRefusal, lost } from './refusal.ts'
+import type { WriterSettings } from './settings.ts'
 import {
   type BatchSlot,
   type Bounds,
   batchSlot,
+  commitOf,
   entriesOf,
   entryOf,
   originOf,
@@ -29,28 +31,9 @@ import {
   type WriteSlot,
   writeSlots,
 } from './slot.ts'
-import type { Timers } from './timers.ts'
-
-/** What the writers of a manager have in common. */
-export interface WriterSettings {
-  readonly store: LogStore
-  readonly timers: Timers
-  readonly leaseMs: number
-  readonly coalesceMs: number
-  readonly patienceMs: number
-  readonly maxEntryBytes: number
-  readonly blobBytes: number
-  readonly maxBlobBytes: number
-  readonly queueBytes: number
-}
-
-/** What the first batch begins with, unless the caller's own does; decided again where the ticket has moved. Throws where nothing can begin. */
-export type Preamble = (ticket: Ticket) => readonly NewEntry[]
 
 /** Writes that nobody waits for may exceed the queue's bound by this factor before they are refused (law 8). */
 const HARD = 16
-
-const BEGINS = new Set(['run-started', 'executor-superseded', 'run-resumed'])
 
 export class Writer {
   readonly streamId: string
@@ -71,7 +54,6 @@ export class Writer {
   /** The first words since the last flush that were not taken. */
   #refusal: unknown
   #closing: Promise<void> | undefined
-  #lookout: Lookout | undefined
 
   constructor(
     claimed: Claimed & { readonly askedAt: number },
@@ -142,14 +124,7 @@ export class Writer {
   /** Calls back whenever it turns out that somebody else has moved the ticket, soon after it happened, until this writer is gone. */
   watch(onMoved: (ticket: Ticket) => void): void {
     this.signal.throwIfAborted()
-    const { store, timers, coalesceMs } = this.#settings
-    this.#appender.onSurprise = onMoved
-    this.#lookout ??= new Lookout(
-      wake => store.watch(this.streamId, wake),
-      timers,
-      2 * coalesceMs,
-      () => this.refresh(),
-    )
+    this.#appender.watch(onMoved, () => this.refresh())
   }
 
   /** A line of work under the same epoch: a sub-agent, a branch, a tool. What is not said is as on the main lane. */
@@ -175,12 +150,10 @@ export class Writer {
     return this.#decide(this.main.origin, build)
   }
 
-  /** Says how the run begins or goes on, if nothing was said yet. */
-  async begin(): Promise<void> {
+  /** Says how the run begins or goes on, if nothing was said yet; false, and nothing, where the run that it takes over is to stop: its end says it all. */
+  begin(): Promise<boolean> {
     this.#mustBeOpen()
-    await this.#outbox.turn(async () => {
-      while (this.#preamble) await this.#try([], [])
-    })
+    return this.#outbox.turn(() => this.#begin())
   }
 
   /** Reads the ticket again. */
@@ -243,18 +216,7 @@ export class Writer {
 
   async #commit(from: WriterOrigin, batch: BatchLike, options: CommitOptions = {}): Promise<Committed> {
     this.#mustBeOpen()
-    const { closesStep, ...rest } = options
-    const entries = entriesOf(from, batch, rest)
-    if (entries.at(-1)?.chunk.type !== 'checkpoint-created') {
-      const checkpointId = `${this.epoch}-${++this.#checkpoints}`
-      const said = {
-        type: 'checkpoint-created',
-        checkpointId,
-        ...(closesStep !== undefined && { closesStep }),
-      } as const
-      const { internal, ...open } = rest
-      entries.push(entryOf(from, said, open))
-    }
+    const entries = commitOf(from, batch, options, () => `${this.epoch}-${++this.#checkpoints}`)
     const slot = batchSlot(entries, this.#bounds)
     if (advance(this.ticket, entries) !== this.ticket) slot.surprises = this.#appender.surprises
     this.#drafts.check(entries)
@@ -359,6 +321,17 @@ export class Writer {
     return this.#preamble !== undefined && mustStop(this.ticket)
   }
 
+  async #begin(): Promise<boolean> {
+    while (this.#preamble) {
+      const isToStop = await this.#isToStop()
+      // Whatever is to stop, what cannot begin at all is told so.
+      check(this.ticket, this.#preamble(this.ticket))
+      if (isToStop) return false
+      await this.#try([], [])
+    }
+    return true
+  }
+
   async #sendBatch({ entries, blobs, bytes, flight, surprises }: BatchSlot): Promise<void> {
     // While it waited somebody else's turn found another ticket than the one on which this was decided (law 5).
     if (surprises !== undefined && surprises !== this.#appender.surprises) {
@@ -367,7 +340,7 @@ export class Writer {
     try {
       // What the run begins with goes ahead where both would be more than the store takes at once.
       const isLarge = bytes > this.#bounds.maxBatchBytes / 2 && !begins(entries)
-      while (this.#preamble && isLarge) await this.#try([], [])
+      if (isLarge) await this.#begin()
       for (;;) {
         const isDecision = advance(this.ticket, entries) !== this.ticket
         const isOver = await this.#isToStop()
@@ -401,8 +374,6 @@ export class Writer {
   async #send(entries: readonly NewEntry[], blobs: readonly NewBlob[], next?: Ticket): Promise<AppendResult> {
     this.signal.throwIfAborted()
     this.#outbox.sent()
-    const { sequence } = this.cursor
-    const mark = this.#lookout?.mark ?? 0
     let result: AppendResult
     try {
       result = await this.#appender.append(entries, blobs, next)
@@ -413,7 +384,6 @@ export class Writer {
     }
     if (result.outcome === 'fenced' || result.outcome === 'regressed') this.#stop(lost(result.outcome, this.streamId))
     this.signal.throwIfAborted()
-    if ('first' in result) this.#lookout?.appended(mark, result.first === sequence + 1)
     return result
   }
 
@@ -421,10 +391,8 @@ export class Writer {
     if (this.signal.aborted) return
     this.#gone.abort(error)
     this.#lease.stop()
-    this.#lookout?.stop()
+    this.#appender.stop()
     this.#outbox.close(error)
     this.#onClose(this)
   }
 }
-
-const begins = (entries: readonly NewEntry[]): boolean => entries.some(({ chunk }) => BEGINS.has(chunk.type))

@@ -20,9 +20,10 @@ export function chunkNameProblem(chunk: Chunk): string | undefined {
     if (problem !== undefined) return problem
   }
   if (chunk.type !== 'run-requested') return undefined
-  const { message, cut } = chunk
+  const { message, cut, resume } = chunk
   return (
     (message && nameProblem('run-requested.message.messageId', message.messageId)) ??
-    (cut && nameProblem('run-requested.cut.reason', cut.reason))
+    (cut && nameProblem('run-requested.cut.reason', cut.reason)) ??
+    (resume && nameProblem('run-requested.resume.runId', resume.runId))
   )
 }

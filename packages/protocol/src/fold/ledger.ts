@@ -104,8 +104,9 @@ export class Ledger {
         return this.#set(runId, { takeovers: (this.runs.get(runId)?.takeovers ?? 0) + 1 })
       case 'checkpoint-created': {
         const { takeovers, ...run } = this.runs.get(runId) as Run
-        if (takeovers !== undefined) this.runs.set(runId, run)
-        return undefined
+        if (takeovers === undefined) return undefined
+        this.runs.set(runId, run)
+        return true
       }
       case 'run-finished':
         this.#void(runId)
