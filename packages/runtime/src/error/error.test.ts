@@ -1,0 +1,37 @@
+import { expect, test } from 'vitest'
+import { categoryOf, errorCodes } from './code.ts'
+import { BudgetError, MillraceError, ProviderError, RunError, ToolError, ValidationError } from './error.ts'
+
+test('every error has a code, a category and a name, and keeps its cause', () => {
+  const cause = new Error('why')
+  const error = new ProviderError('provider_overloaded', 'the provider is overloaded', { retryable: true, cause })
+  expect(error).toMatchObject({
+    name: 'ProviderError',
+    code: 'provider_overloaded',
+    category: 'provider',
+    retryable: true,
+    cause,
+  })
+  expect(new ValidationError('no')).toMatchObject({
+    code: 'validation_failed',
+    category: 'validation',
+    retryable: false,
+  })
+  expect(new ToolError('no')).toMatchObject({ code: 'tool_execution_failed', category: 'tool' })
+  expect(new ToolError('no', { code: 'tool_timeout' }).code).toBe('tool_timeout')
+  for (const Kind of [BudgetError, RunError]) expect(new Kind('run_busy', 'x').name).toBe(Kind.name)
+})
+
+test('an error of another copy of the package is told as one', () => {
+  const other = Object.assign(new Error('x'), { [Symbol.for('millrace.error')]: true, code: 'run_busy' })
+  expect(MillraceError.isInstance(other)).toBe(true)
+  for (const value of [new Error('x'), null, undefined, 'x', {}]) expect(MillraceError.isInstance(value)).toBe(false)
+})
+
+test('codes are constants, each once, and name their category', () => {
+  const codes = Object.values(errorCodes)
+  expect(new Set(codes).size).toBe(codes.length)
+  expect(errorCodes.providerOverloaded).toBe('provider_overloaded')
+  expect(errorCodes.providerRateLimited).toBe('provider_rate_limited')
+  expect(categoryOf('provider_stream_cut')).toBe('provider')
+})
