@@ -1,11 +1,13 @@
+import type { Json } from '@millrace/protocol'
+
 /** What becomes of a type on its way through the log, which is JSON: dates are texts, and what JSON does not know is not there. */
 export type Jsonified<T> = unknown extends T
   ? T
-  : T extends string | number | boolean | null | undefined
+  : T extends Json | undefined
     ? T
     : T extends { toJSON(): infer U }
       ? Jsonified<U>
-      : T extends Unsayable
+      : T extends Unsayable | bigint
         ? never
         : T extends readonly unknown[]
           ? { [K in keyof T]: T[K] extends Unsayable ? null : Jsonified<T[K]> }
@@ -13,4 +15,4 @@ export type Jsonified<T> = unknown extends T
             ? { [K in keyof T as T[K] extends Unsayable ? never : K]: Jsonified<T[K]> }
             : never
 
-type Unsayable = ((...args: never) => unknown) | symbol | bigint
+type Unsayable = ((...args: never) => unknown) | symbol

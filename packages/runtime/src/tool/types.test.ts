@@ -1,0 +1,161 @@
+// What the compiler knows of tools: checked by tsc, wherever the tests are.
+
+import type { Json } from '@millrace/protocol'
+import { type } from 'arktype'
+import * as v from 'valibot'
+import { expectTypeOf, test } from 'vitest'
+import { z } from 'zod'
+import type { Jsonified } from '../schema/json.ts'
+import { providerTool, type ToolContext, type ToolInput, type ToolOutput, tool } from './tool.ts'
+
+const jsonSchema = { type: 'object' }
+
+test('the input of a tool is that of its schema: zod, valibot, arktype', () => {
+  const ofZod = tool({
+    name: 'zod',
+    input: z.object({ city: z.string(), days: z.string().transform(Number) }),
+    execute(input) {
+      expectTypeOf(input).toEqualTypeOf<{ city: string; days: number }>()
+      return input.days
+    },
+  })
+  const ofValibot = tool({
+    name: 'valibot',
+    input: v.object({ city: v.string(), days: v.optional(v.number(), 1) }),
+    jsonSchema,
+    execute(input) {
+      expectTypeOf(input).toEqualTypeOf<{ city: string; days: number }>()
+      return input.city
+    },
+  })
+  const ofArktype = tool({
+    name: 'arktype',
+    input: type({ city: 'string', 'days?': 'number' }),
+    execute(input) {
+      expectTypeOf(input).toEqualTypeOf<{ city: string; days?: number }>()
+      return { city: input.city }
+    },
+  })
+  expectTypeOf(ofZod.name).toEqualTypeOf<'zod'>()
+  expectTypeOf<ToolInput<typeof ofZod>>().toEqualTypeOf<{ city: string; days: string }>()
+  expectTypeOf<ToolInput<typeof ofValibot>>().toEqualTypeOf<{ city: string; days?: number | undefined }>()
+  expectTypeOf<ToolInput<typeof ofArktype>>().toEqualTypeOf<{ city: string; days?: number }>()
+  expectTypeOf<ToolOutput<typeof ofZod>>().toEqualTypeOf<number>()
+  expectTypeOf<ToolOutput<typeof ofValibot>>().toEqualTypeOf<string>()
+  expectTypeOf<ToolOutput<typeof ofArktype>>().toEqualTypeOf<{ city: string }>()
+})
+
+test('the output of a tool is what its code returns, or the last that it yields', () => {
+  const input = z.object({})
+  const later = tool({ name: 'later', input, execute: async () => ({ n: 1 }) })
+  const both = tool({
+    name: 'both',
+    input,
+    async *execute() {
+      yield 'begun'
+      return { n: 1 }
+    },
+  })
+  const progress = tool({
+    name: 'progress',
+    input,
+    async *execute() {
+      yield { n: 1 }
+    },
+  })
+  const now = tool({
+    name: 'now',
+    input,
+    *execute() {
+      yield 1
+      return 'two'
+    },
+  })
+  const dated = tool({
+    name: 'dated',
+    input,
+    execute: () => ({ at: new Date(), call: () => 1, list: [() => 1, 2] as const }),
+  })
+  expectTypeOf<ToolOutput<typeof later>>().toEqualTypeOf<{ n: number }>()
+  expectTypeOf<ToolOutput<typeof both>>().toEqualTypeOf<{ n: number }>()
+  expectTypeOf<ToolOutput<typeof progress>>().toEqualTypeOf<{ n: number }>()
+  expectTypeOf<ToolOutput<typeof now>>().toEqualTypeOf<string>()
+  expectTypeOf<ToolOutput<typeof dated>>().toEqualTypeOf<{ at: string; list: readonly [null, 2] }>()
+})
+
+test('the output of a tool fits its schema, or it does not compile', () => {
+  const input = z.object({})
+  const kind = z.object({ kind: z.enum(['a', 'b']), n: z.string().transform(Number) })
+  const fits = tool({ name: 'fits', input, output: kind, execute: () => ({ kind: 'a' as const, n: '1' }) })
+  expectTypeOf<ToolOutput<typeof fits>>().toEqualTypeOf<{ kind: 'a' | 'b'; n: number }>()
+  tool({
+    name: 'streams',
+    input,
+    output: kind,
+    async *execute() {
+      yield 'soon'
+      return { kind: 'b', n: '2' } as const
+    },
+  })
+  // @ts-expect-error the output is no kind that there is
+  tool({ name: 'other', input, output: kind, execute: () => ({ kind: 'c' as const, n: '1' }) })
+  // @ts-expect-error the output lacks a field
+  tool({ name: 'less', input, output: kind, execute: async () => ({ kind: 'a' as const }) })
+})
+
+test('a tool that could not be called does not compile', () => {
+  // A definition that is wrong throws too: here it is only compiled.
+  const define = () => {
+    // @ts-expect-error no schema
+    tool({ name: 'none', execute: () => 1 })
+    // @ts-expect-error no code
+    tool({ name: 'none', input: z.object({}) })
+    // @ts-expect-error the code wants another input
+    tool({ name: 'none', input: z.object({ a: z.string() }), execute: (input: { a: number }) => input.a })
+    // @ts-expect-error an id without its provider
+    providerTool({ name: 'search', id: 'search' })
+  }
+  expectTypeOf(define).toBeFunction()
+  expectTypeOf(providerTool({ name: 'search', id: 'openai.web_search' }).name).toEqualTypeOf<'search'>()
+})
+
+test('state and context are what the code says they are', () => {
+  interface State {
+    count: number
+  }
+  interface Context {
+    readonly db: { find(id: string): Promise<string> }
+  }
+  tool({
+    name: 'count',
+    input: z.object({}),
+    execute(_input, context: ToolContext<State, Context>) {
+      expectTypeOf(context.state).toEqualTypeOf<State>()
+      context.updateState(state => ({ count: state.count + 1 }))
+      context.updateState(state => {
+        state.count++
+        return undefined
+      })
+      // @ts-expect-error no such state
+      context.updateState(() => ({ sum: 1 }))
+      return context.context.db.find('a')
+    },
+  })
+  tool({
+    name: 'any',
+    input: z.object({}),
+    execute(_input, context) {
+      expectTypeOf(context.state).toEqualTypeOf<Json | undefined>()
+      expectTypeOf(context.context).toEqualTypeOf<Json | undefined>()
+      // @ts-expect-error data is JSON
+      void (() => context.emit('note', new Map()))
+      return context.idempotencyKey
+    },
+  })
+})
+
+test('what goes through the log is JSON', () => {
+  expectTypeOf<Jsonified<unknown>>().toEqualTypeOf<unknown>()
+  expectTypeOf<Jsonified<{ a?: Date; b: string[]; c: null }>>().toEqualTypeOf<{ a?: string; b: string[]; c: null }>()
+  expectTypeOf<Jsonified<Json>>().toEqualTypeOf<Json>()
+})
