@@ -124,7 +124,7 @@ export class Runtime implements RunHost {
     return session
   }
 
-  /** Asks a run to stop, or takes its request back; false where it has ended or was asked already. */
+  /** Asks a run to stop, or takes its request back; false where it has ended or somebody else was first. */
   async stop(
     sessionId: string,
     runId: string,

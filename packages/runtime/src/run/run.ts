@@ -52,7 +52,7 @@ export class Run<Output = unknown> {
     }
   }
 
-  /** Asks the run to stop, or takes its request back; false where it has ended already, or was asked to. */
+  /** Asks the run to stop, or takes its request back; false where it has ended or somebody else was first. */
   stop(options: StopOptions = {}): Promise<boolean> {
     return this.#host.stop(this.sessionId, this.runId, options)
   }

@@ -1,0 +1,129 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { openStore } from '@millrace/log'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { codeOf, echo, gate, logOf, patient, stage, textsOf, typesOf, until } from './stage.fixture.ts'
+
+describe('while a run is open, another', () => {
+  test('is refused, typed, if nothing is said: and leaves no trace', async () => {
+    const held = gate()
+    const agent = patient(held)
+    const runtime = stage({ agents: [agent] })
+    const first = await runtime.start({ agent, input: 'a', session: 's' })
+    await until(first, 'text-delta')
+    for (const whenBusy of [undefined, 'reject'] as const) {
+      const error = await runtime
+        .start({ agent, input: 'b', session: 's', ...(whenBusy && { whenBusy }) })
+        .catch(error => error)
+      expect(error).toMatchObject({ name: 'RunError', code: 'run_busy', category: 'run', retryable: true })
+    }
+    held.open()
+    await first.result()
+    expect(await textsOf(runtime, 's')).toEqual(['a', 'one two'])
+  })
+
+  test('waits in the queue, each in its turn; its message is shown when it starts', async () => {
+    const held = gate()
+    const agent = patient(held)
+    const runtime = stage({ agents: [agent, echo] })
+    const first = await runtime.start({ agent, input: 'a', session: 's' })
+    await until(first, 'text-delta')
+    const rest = []
+    for (const input of ['b', 'c']) {
+      rest.push(await runtime.start({ agent: echo, input, session: 's', whenBusy: 'queue' }))
+    }
+    expect(await textsOf(runtime, 's')).toEqual(['a', 'one '])
+    held.open()
+    expect((await Promise.all(rest.map(run => run.result()))).map(({ text }) => text)).toEqual(['1: b', '2: c'])
+    expect(await textsOf(runtime, 's')).toEqual(['a', 'one two', 'b', '1: b', 'c', '2: c'])
+  })
+
+  test('interrupts the one before it, and goes ahead of those that wait', async () => {
+    const agent = patient(gate())
+    const runtime = stage({ agents: [agent, echo] })
+    const first = await runtime.start({ agent, input: 'a', session: 's' })
+    await until(first, 'text-delta')
+    const waits = await runtime.start({ agent: echo, input: 'b', session: 's', whenBusy: 'queue' })
+    const stops = await runtime.start({ agent: echo, input: 'c', session: 's', whenBusy: 'interrupt-previous' })
+    expect((await first.result()).status).toBe('interrupted')
+    await Promise.all([waits.result(), stops.result()])
+    expect(await textsOf(runtime, 's')).toEqual(['a', 'one ', 'c', '1: c', 'b', '2: b'])
+  })
+
+  test('law 8: is refused where too many wait', async () => {
+    const held = gate()
+    const agent = patient(held)
+    const runtime = stage({ agents: [agent, echo] })
+    const first = await runtime.start({ agent, input: 'a', session: 's' })
+    await until(first, 'text-delta')
+    const start = () => runtime.start({ agent: echo, input: 'b', session: 's', whenBusy: 'queue' })
+    const runs = []
+    for (let i = 0; i < 32; i++) runs.push(await start())
+    expect(await codeOf(start())).toBe('run_queue_full')
+    held.open()
+    await Promise.all(runs.map(run => run.result()))
+  })
+})
+
+describe('law 5: the same run id is one run', () => {
+  const told = async (runtime: ReturnType<typeof stage>) =>
+    typesOf(await logOf(runtime, 's')).filter(type => type === 'run-requested' || type === 'run-started')
+
+  test('asked for twice, while it runs, and after it ended', async () => {
+    const held = gate()
+    const agent = patient(held)
+    const runtime = stage({ agents: [agent] })
+    const ask = () => runtime.start({ agent, input: 'a', session: 's', runId: 'r' })
+    const first = await ask()
+    await until(first, 'text-delta')
+    const second = await ask()
+    held.open()
+    expect(await second.result()).toEqual(await first.result())
+    const third = await ask()
+    expect(await third.result()).toEqual(await first.result())
+    expect(await told(runtime)).toEqual(['run-requested', 'run-started'])
+  })
+
+  test('without a session: then that has the name of the run', async () => {
+    const runtime = stage({ agents: [echo] })
+    const runs = await Promise.all(['x', 'x'].map(runId => runtime.start({ agent: echo, input: 'a', runId })))
+    expect(runs.map(({ sessionId }) => sessionId)).toEqual(['x', 'x'])
+    const [a, b] = await Promise.all(runs.map(run => run.result()))
+    expect(a).toEqual(b)
+  })
+
+  test('from two processes at once, on one store', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'millrace-'))
+    const url = `sqlite:${join(folder, 'a.db')}`
+    const stores = await Promise.all([openStore(url), openStore(url)])
+    onTestFinished(async () => {
+      for (const store of stores) await store.close()
+      rmSync(folder, { recursive: true })
+    })
+    const runtimes = stores.map(store => stage({ store, agents: [echo] }))
+    const runs = await Promise.all(
+      runtimes.flatMap(runtime =>
+        Array.from({ length: 3 }, () => runtime.start({ agent: echo, input: 'a', session: 's', runId: 'r' })),
+      ),
+    )
+    const results = await Promise.all(runs.map(run => run.result()))
+    expect(new Set(results.map(({ text }) => text))).toEqual(new Set(['0: a']))
+    expect(await told(runtimes[0] as ReturnType<typeof stage>)).toEqual(['run-requested', 'run-started'])
+  })
+
+  test('that was taken back stays so', async () => {
+    const runtime = stage({ engine: false })
+    const ask = () => runtime.start({ agent: echo, input: 'a', session: 's', runId: 'r' })
+    await (await ask()).stop()
+    expect(await codeOf((await ask()).result())).toBe('run_taken_back')
+  })
+
+  test('is not taken for another: a retry under the id of a run that was there is refused', async () => {
+    const runtime = stage({ agents: [echo] })
+    await (await runtime.start({ agent: echo, input: 'a', session: 's', runId: 'r', messageId: 'm' })).result()
+    expect(await codeOf(runtime.retry('s', 'r', { runId: 'r' }))).toBe('run_ended')
+    expect(await codeOf(runtime.edit('s', 'm', 'b', { runId: 'r' }))).toBe('run_ended')
+    expect(await codeOf(runtime.resume('s', 'r', { runId: 'r' }))).toBe('run_ended')
+  })
+})

@@ -1,0 +1,146 @@
+import { memoryStore } from '@millrace/log'
+import { describe, expect, test } from 'vitest'
+import { codeOf, countedStore, echo, gate, logOf, patient, stage, typesOf, until } from './stage.fixture.ts'
+import type { RunStream } from './stream.ts'
+
+const all = async (stream: RunStream) => {
+  const entries = []
+  for await (const entry of stream) entries.push(entry)
+  return entries
+}
+
+describe('a run is streamed', () => {
+  test('from its start to its end, by whoever asks, and from a cursor exactly what follows', async () => {
+    const held = gate()
+    const agent = patient(held)
+    const runtime = stage({ agents: [agent] })
+    const run = await runtime.start({ agent, input: 'hi', session: 's' })
+    const live = all(run.stream())
+    const { cursor, sequence } = await until(run, 'text-delta')
+    held.open()
+    const entries = await live
+    expect(typesOf(entries).at(0)).toBe('run-started')
+    expect(typesOf(entries).at(-1)).toBe('run-finished')
+    const again = await all(runtime.run('s', run.runId).stream())
+    expect(again).toEqual(entries)
+    const rest = entries.filter(entry => entry.sequence > sequence)
+    expect(await all(run.stream({ after: cursor }))).toEqual(rest)
+    expect(await all(run.stream({ after: sequence }))).toEqual(rest)
+    expect(await all(run.stream({ after: entries.at(-1)?.cursor ?? '' }))).toEqual([])
+  })
+
+  test('alone: not what other runs of the session say', async () => {
+    const runtime = stage({ agents: [echo] })
+    for (const input of ['a', 'b', 'c']) {
+      const run = await runtime.start({ agent: echo, input, session: 's', runId: input })
+      const entries = await all(run.stream())
+      expect(new Set(entries.map(({ origin }) => origin.runId))).toEqual(new Set([input]))
+      expect(typesOf(entries).at(-1)).toBe('run-finished')
+    }
+  })
+
+  test('by one who leaves early, and nothing is left behind', async () => {
+    const held = gate()
+    const agent = patient(held)
+    const { store, watches } = countedStore()
+    const driver = stage({ store, agents: [agent] })
+    const run = await driver.start({ agent, input: 'hi', session: 's' })
+    await until(run, 'text-delta')
+    const before = watches()
+    const reader = stage({ store, engine: false }).run('s', run.runId)
+    for await (const { chunk } of reader.stream()) if (chunk.type === 'text-delta') break
+    expect(watches()).toBe(before)
+    // Also one that waits for what does not come.
+    const stream = reader.stream({ after: (await until(run, 'text-delta')).cursor })
+    const next = stream.next()
+    await stream.return()
+    expect(await next).toEqual({ done: true, value: undefined })
+    expect(await stream.next()).toEqual({ done: true, value: undefined })
+    const controller = new AbortController()
+    const aborted = reader.result({ signal: controller.signal })
+    controller.abort(new Error('enough'))
+    await expect(aborted).rejects.toThrow('enough')
+    expect(watches()).toBe(before)
+    held.open()
+    expect((await run.result()).text).toBe('one two')
+  })
+
+  test('to its pause, and on from there once it goes on; a pause that is over ends nobody’s stream', async () => {
+    const runtime = stage({ engine: false })
+    const { manager } = runtime
+    await manager.createStream('s')
+    const writer = await manager.createWriter('s', { runId: 'r', agentType: 'a' })
+    await writer.commit([{ type: 'text-delta', id: 't', delta: 'a' }])
+    await manager.pauseStream('s', 'by hand')
+    const run = runtime.run('s', 'r')
+    const first = await all(run.stream())
+    expect(typesOf(first).at(-1)).toBe('run-paused')
+    expect(await run.result()).toMatchObject({ status: 'paused', reason: 'by hand', text: 'a' })
+    await manager.resumeStream('s')
+    const second = all(run.stream())
+    const rest = all(run.stream({ after: first.at(-1)?.cursor ?? '' }))
+    await manager.pauseStream('s')
+    expect(typesOf(await rest)).toEqual(['run-resumed', 'run-paused'])
+    expect(typesOf(await second)).toEqual([...typesOf(first), 'run-resumed', 'run-paused'])
+    await manager.resumeStream('s')
+    await manager.endStream('s')
+    expect(typesOf(await all(run.stream())).at(-1)).toBe('run-finished')
+    expect((await run.result()).status).toBe('completed')
+  })
+
+  test('though the log was trimmed before its start; where its own start is gone, that is told', async () => {
+    const runtime = stage({ agents: [echo] })
+    for (const runId of ['a', 'b', 'c']) {
+      await (await runtime.start({ agent: echo, input: runId, session: 's', runId })).result()
+    }
+    const log = await logOf(runtime, 's')
+    const at = log.find(({ chunk, origin }) => chunk.type === 'run-started' && origin.runId === 'c')?.sequence ?? 0
+    await runtime.manager.trimStream('s', { maxEntries: log.length - at + 1 })
+    expect((await runtime.manager.getInfo('s'))?.floor).toBe(at - 1)
+    expect(typesOf(await all(runtime.run('s', 'c').stream()))[0]).toBe('run-started')
+    await expect(all(runtime.run('s', 'b').stream())).rejects.toThrow('below-floor')
+  })
+})
+
+describe('whoever waits for a run that never starts is told', () => {
+  test('where its request is taken back while they wait, and ever after', async () => {
+    const held = gate()
+    const agent = patient(held)
+    const runtime = stage({ agents: [agent] })
+    const first = await runtime.start({ agent, input: 'a', session: 's' })
+    await until(first, 'text-delta')
+    const second = await runtime.start({ agent, input: 'b', session: 's', runId: 'b', whenBusy: 'queue' })
+    const other = runtime.run('s', 'b')
+    const told = [second.result(), all(second.stream()), other.result(), all(other.stream())].map(codeOf)
+    expect(await second.stop()).toBe(true)
+    expect(await Promise.all(told)).toEqual(Array(4).fill('run_taken_back'))
+    expect(await codeOf(runtime.run('s', 'b').result())).toBe('run_taken_back')
+    // Who repeats what was accepted is told so; anybody else comes too late.
+    expect(await second.stop()).toBe(true)
+    expect(await runtime.stop('s', 'b', { guest: 'bob' })).toBe(false)
+    // The one that is open was not asked to stop.
+    held.open()
+    expect((await first.result()).status).toBe('completed')
+  })
+
+  test('where there is no such run, or no such session', async () => {
+    const runtime = stage({ agents: [echo] })
+    await (await runtime.start({ agent: echo, input: 'a', session: 's' })).result()
+    expect(await codeOf(runtime.run('s', 'nobody').result())).toBe('run_unknown')
+    expect(await codeOf(all(runtime.run('s', 'nobody').stream()))).toBe('run_unknown')
+    expect(await codeOf(runtime.run('nowhere', 'r').result())).toBe('session_unknown')
+    expect(await codeOf(runtime.run('nowhere', 'r').stop())).toBe('session_unknown')
+    expect(await codeOf(runtime.run('s', 'nobody').stop())).toBe('run_unknown')
+  })
+
+  test('but not of a run that waits for somebody to drive it', async () => {
+    const store = memoryStore()
+    const server = stage({ store, engine: false })
+    const run = await server.start({ agent: echo, input: 'later', session: 's' })
+    const result = run.result()
+    const entries = all(run.stream())
+    stage({ store, agents: [echo] })
+    expect((await result).text).toBe('0: later')
+    expect(typesOf(await entries).at(-1)).toBe('run-finished')
+  })
+})
