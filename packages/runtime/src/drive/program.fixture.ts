@@ -1,0 +1,55 @@
+// A program with all that a driver can get between: words, parallel tools with progress and state, an answer; and counts of what was really called.
+
+import type { Timers } from '@millrace/log'
+import { z } from 'zod'
+import { type Agent, agent, type ScriptedAnswer, scriptedModel, tool } from '../index.ts'
+import { sleep } from '../model/retry.ts'
+
+/** What the program called, by key; kept outside of every process. */
+export class Calls {
+  readonly models: string[] = []
+  readonly tools: string[] = []
+  /** Those that were told to end. */
+  readonly aborted: string[] = []
+}
+
+/** The answer of the program, when nothing disturbed it. */
+export const WHOLE = 'Let me look at both. Ulm is warm and Bonn is not.'
+
+const ANSWERS: readonly ScriptedAnswer[] = [
+  {
+    text: 'Let me look at both.',
+    calls: [
+      { name: 'look', input: { city: 'Ulm' }, id: 'c1' },
+      { name: 'look', input: { city: 'Bonn' }, id: 'c2' },
+    ],
+  },
+  { text: ' Ulm is warm and Bonn is not.' },
+]
+
+/** The program, in the time of its process. */
+export function program(timers: Timers, calls: Calls, name = 'helper'): Agent {
+  const look = tool({
+    name: 'look',
+    input: z.object({ city: z.string() }),
+    async *execute({ city }, context) {
+      const { abortSignal, idempotencyKey } = context
+      calls.tools.push(idempotencyKey)
+      abortSignal.addEventListener('abort', () => calls.aborted.push(idempotencyKey))
+      yield { city, degrees: 0 }
+      await sleep(timers, 20, abortSignal)
+      context.emit('seen', { city })
+      context.updateState(state => ({ ...(state as object), [city]: true }))
+      return { city, degrees: 21 }
+    },
+  })
+  const model = scriptedModel(
+    ({ answers, key, options }) => {
+      calls.models.push(key)
+      options.abortSignal?.addEventListener('abort', () => calls.aborted.push(key))
+      return ANSWERS[answers] ?? { text: 'Again.' }
+    },
+    { paceMs: 10, timers },
+  )
+  return agent({ name, model, tools: [look], initialState: {} })
+}

@@ -1,0 +1,134 @@
+// Processes on one store, in a time that tests move: each with a wire, timers and a runtime of its own.
+
+import { type LogStore, Memory, memoryStore, StreamManager } from '@millrace/log'
+import type { Entry, ToolPart, View } from '@millrace/protocol'
+import { expect } from 'vitest'
+import { type Agent, createRuntime, type Runtime, type RuntimeOptions } from '../index.ts'
+import { Clock, type Ticking } from './clock.fixture.ts'
+import { Wire } from './wire.fixture.ts'
+
+/** How long a claim lasts here. */
+export const LEASE_MS = 600
+
+export interface Process {
+  readonly wire: Wire
+  readonly timers: Ticking
+  readonly runtime: Runtime
+  /** What was said to its logger. */
+  readonly said: { readonly level: 'warn' | 'error'; readonly message: string; readonly cause: unknown }[]
+  /** Kill -9: nothing of it happens any more. */
+  kill(): void
+  freeze(): void
+  thaw(): void
+}
+
+export class Stage {
+  readonly clock = new Clock()
+  readonly memory = new Memory({ clock: this.clock.now })
+  /** Of guests and of the test itself: always in reach. */
+  readonly store: LogStore = memoryStore(undefined, this.memory)
+  readonly manager = new StreamManager({ store: this.store, timers: this.clock.timers() })
+
+  /** Starts a process, with agents that live in its time. */
+  process(
+    agents: (timers: Ticking) => readonly Agent[],
+    options: Omit<RuntimeOptions, 'store' | 'timers' | 'agents'> = {},
+  ): Process {
+    const wire = new Wire(memoryStore(undefined, this.memory))
+    const timers = this.clock.timers()
+    const said: Process['said'] = []
+    const take = (level: 'warn' | 'error') => (message: string, fields: Readonly<Record<string, unknown>>) => {
+      said.push({ level, message, cause: fields['cause'] })
+    }
+    const runtime = createRuntime({
+      logger: { warn: take('warn'), error: take('error') },
+      ...options,
+      agents: agents(timers),
+      store: wire.store,
+      timers,
+      log: { leaseMs: LEASE_MS, patienceMs: 5000, ...options.log },
+    })
+    return {
+      wire,
+      timers,
+      runtime,
+      said,
+      kill() {
+        wire.kill()
+        timers.isFrozen = true
+      },
+      freeze() {
+        wire.freeze()
+        timers.isFrozen = true
+      },
+      thaw() {
+        timers.isFrozen = false
+        wire.thaw()
+      },
+    }
+  }
+
+  /** All entries of a session. */
+  async entries(session: string): Promise<Entry[]> {
+    const { head } = (await this.manager.getInfo(session)) ?? { head: 0 }
+    return this.manager.entries(session, 0, head)
+  }
+
+  async view(session: string, at?: number): Promise<View> {
+    return (await this.manager.view(session, at)).view
+  }
+
+  /** Waits until an entry is in a log, and tells it. */
+  async seen(session: string, is: (entry: Entry) => boolean): Promise<Entry> {
+    const found = async (): Promise<Entry> => {
+      for (;;) {
+        const { promise, resolve } = Promise.withResolvers<void>()
+        const stop = this.store.watch(session, resolve)
+        const entry = (await this.entries(session)).find(is)
+        if (entry) {
+          stop()
+          return entry
+        }
+        await promise
+        stop()
+      }
+    }
+    return this.clock.until(found())
+  }
+
+  /** Waits until a run has ended, as anybody can see. */
+  async ended(session: string, runId: string): Promise<string> {
+    const { chunk } = await this.seen(session, isEndOf(runId))
+    return (chunk as { status: string }).status
+  }
+}
+
+export const isEndOf =
+  (runId: string) =>
+  ({ chunk, origin }: Entry): boolean =>
+    chunk.type === 'run-finished' && origin.runId === runId
+
+/** The text that a run shows. */
+export function textOf(view: View, runId: string): string {
+  const message = view.messages.find(other => other.runId === runId && other.role === 'assistant')
+  return (message?.parts ?? []).map(part => (part.type === 'text' && 'text' in part ? part.text : '')).join('')
+}
+
+/** The calls of a run. */
+export function callsOf(view: View, runId: string): ToolPart[] {
+  const messages = view.messages.filter(other => other.runId === runId)
+  return messages.flatMap(({ parts }) => parts.filter((part): part is ToolPart => 'toolCallId' in part))
+}
+
+const SETTLED = new Set(['output-available', 'output-error', 'output-denied', 'input-error'])
+
+/** Law 7: a run has one end, nothing of it follows that, and no call of it is open. */
+export async function expectOneEnd(stage: Stage, session: string, runId: string): Promise<void> {
+  const entries = await stage.entries(session)
+  const ends = entries.filter(isEndOf(runId))
+  expect(ends).toHaveLength(1)
+  const own = entries.filter(({ origin }) => origin.runId === runId && origin.guest === undefined)
+  expect(own.at(-1)).toBe(ends[0])
+  const open = callsOf(await stage.view(session), runId).filter(({ state }) => !SETTLED.has(state))
+  expect(open).toEqual([])
+}

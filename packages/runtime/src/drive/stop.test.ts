@@ -1,0 +1,249 @@
+import { expect, test } from 'vitest'
+import { Calls, program, WHOLE } from './program.fixture.ts'
+import { expectOneEnd, isEndOf, type Process, Stage, textOf } from './stage.fixture.ts'
+
+const RUN = 'r1'
+const NEXT = 'r2'
+const SESSION = 's'
+
+/** A session in which a run is asked for, and whoever drives it when the test says so. */
+class Scene {
+  readonly stage = new Stage()
+  readonly calls = new Calls()
+  readonly server = this.stage.process(() => [], { engine: false })
+
+  static async open(): Promise<Scene> {
+    const scene = new Scene()
+    await scene.server.runtime.start({ session: SESSION, runId: RUN, agent: 'agent:helper@1', input: 'How warm?' })
+    return scene
+  }
+
+  driver(): Process {
+    return this.stage.process(timers => [program(timers, this.calls)])
+  }
+
+  /** A driver to which something happens before one of its calls. */
+  async disturbed(n: number, happens: (driver: Process) => unknown): Promise<Process> {
+    const driver = this.driver()
+    const done = Promise.withResolvers<void>()
+    driver.wire.before = async asked => {
+      if (asked.n !== n) return
+      await happens(driver)
+      done.resolve()
+    }
+    await this.stage.clock.until(done.promise)
+    return driver
+  }
+
+  /** Asks for the run to stop; tells where that stands in the log, if it was taken. */
+  async stop(): Promise<number | undefined> {
+    const done = await this.stage.manager.append(SESSION, 'ann', { type: 'stop-requested', runId: RUN })
+    return 'first' in done ? done.first : undefined
+  }
+
+  async hasStarted(runId: string): Promise<boolean> {
+    const entries = await this.stage.entries(SESSION)
+    return entries.some(({ chunk, origin }) => chunk.type === 'run-started' && origin.runId === runId)
+  }
+}
+
+/** How many calls an undisturbed driver makes. */
+async function countCalls(): Promise<number> {
+  const scene = await Scene.open()
+  const driver = scene.driver()
+  expect(await scene.stage.ended(SESSION, RUN)).toBe('completed')
+  expect(textOf(await scene.stage.view(SESSION), RUN)).toBe(WHOLE)
+  return driver.wire.calls
+}
+
+/** The instants of a run: before each call that its driver makes; fewer where fewer runs are wanted. */
+async function* instants(): AsyncGenerator<number> {
+  const total = await countCalls()
+  const stride = Math.max(1, Math.round(1 / Number(process.env['MILLRACE_RUNS'] ?? 1)))
+  for (let n = 1; n <= total; n += stride) yield n
+}
+
+/** What a stop at a place must have left: the end that it asked for, after all that was shown there. */
+async function expectStopped({ stage }: Scene, at: number, where: string): Promise<void> {
+  await expectOneEnd(stage, SESSION, RUN)
+  const shown = textOf(await stage.view(SESSION, at), RUN)
+  const view = await stage.view(SESSION)
+  expect(textOf(view, RUN).startsWith(shown), `${where}: ${shown}`).toBe(true)
+  expect(view.runs.find(({ runId }) => runId === RUN)?.status, where).toBe('interrupted')
+  const after = (await stage.entries(SESSION)).filter(({ sequence }) => sequence > at)
+  expect(after.map(({ chunk }) => chunk.type)).not.toContain('step-discarded')
+}
+
+test('laws 5 and 7: a stop that arrives at any instant ends the run as interrupted, keeps what was shown and settles every call', async () => {
+  let stops = 0
+  for await (const n of instants()) {
+    const scene = await Scene.open()
+    let at: number | undefined
+    const driver = await scene.disturbed(n, async () => {
+      at = await scene.stop()
+    })
+    await scene.stage.clock.advance(1000)
+    if (!(await scene.hasStarted(RUN))) continue
+    if (at === undefined) {
+      expect(await scene.stage.ended(SESSION, RUN)).toBe('completed')
+      continue
+    }
+    stops++
+    await expectStopped(scene, at, `call ${n}`)
+    expect(driver.said).toEqual([])
+  }
+  expect(stops).toBeGreaterThan(5)
+})
+
+test('laws 5 and 7: a stop that arrives just as the owner dies is found by whoever takes over, and the words shown stay', async () => {
+  let stops = 0
+  for await (const n of instants()) {
+    const scene = await Scene.open()
+    let at: number | undefined
+    await scene.disturbed(n, async owner => {
+      at = await scene.stop()
+      owner.kill()
+    })
+    scene.driver()
+    await scene.stage.clock.advance(3000)
+    if (!(await scene.hasStarted(RUN))) continue
+    if (at === undefined) {
+      expect(await scene.stage.ended(SESSION, RUN)).toBe('completed')
+      continue
+    }
+    stops++
+    await expectStopped(scene, at, `call ${n}`)
+  }
+  expect(stops).toBeGreaterThan(5)
+})
+
+test('a request that interrupts the run before it is a stop at any instant, and its run follows', async () => {
+  for await (const n of instants()) {
+    const scene = await Scene.open()
+    let at = 0
+    await scene.disturbed(n, async () => {
+      await scene.server.runtime.start({
+        session: SESSION,
+        runId: NEXT,
+        agent: 'agent:helper@1',
+        input: 'And now?',
+        whenBusy: 'interrupt-previous',
+      })
+      at = (await scene.stage.manager.getInfo(SESSION))?.head ?? 0
+    })
+    expect(await scene.stage.ended(SESSION, NEXT)).toBe('completed')
+    await expectOneEnd(scene.stage, SESSION, NEXT)
+    const view = await scene.stage.view(SESSION)
+    const first = view.runs.find(({ runId }) => runId === RUN)
+    if (first?.status === 'completed') expect(textOf(view, RUN)).toBe(WHOLE)
+    else if (first?.status === 'interrupted') await expectStopped(scene, at, `call ${n}`)
+    // Asked for last, it goes first where neither had begun.
+    else expect(await scene.stage.ended(SESSION, RUN)).toBe('completed')
+  }
+})
+
+test('law 3: a cut is a stop at any instant, and the run that makes it begins after the end', async () => {
+  let cuts = 0
+  for await (const n of instants()) {
+    const scene = await Scene.open()
+    let isAsked = false
+    let at = 0
+    await scene.disturbed(n, async () => {
+      if (!(await scene.hasStarted(RUN))) return
+      await scene.server.runtime.retry(SESSION, RUN, { runId: NEXT })
+      isAsked = true
+      at = (await scene.stage.manager.getInfo(SESSION))?.head ?? 0
+    })
+    expect(['completed', 'interrupted']).toContain(await scene.stage.ended(SESSION, RUN))
+    if (!isAsked) continue
+    cuts++
+    expect(await scene.stage.ended(SESSION, NEXT)).toBe('completed')
+    const entries = await scene.stage.entries(SESSION)
+    const end = entries.find(isEndOf(RUN))?.sequence ?? 0
+    const rewinds = entries.filter(({ chunk }) => chunk.type === 'rewind')
+    expect(rewinds.map(({ sequence }) => sequence > end)).toEqual([true])
+    const shown = textOf(await scene.stage.view(SESSION, at), RUN)
+    expect(textOf(await scene.stage.view(SESSION, end), RUN).startsWith(shown)).toBe(true)
+    expect(textOf(await scene.stage.view(SESSION), NEXT)).toBe(WHOLE)
+  }
+  expect(cuts).toBeGreaterThan(5)
+})
+
+/** What is left of a run whose stop was taken back: it goes on to its whole answer, unless it had been ended by then. */
+async function expectWholeOrStopped({ stage, calls }: Scene, where: string): Promise<string> {
+  const status = await stage.ended(SESSION, RUN)
+  await expectOneEnd(stage, SESSION, RUN)
+  const view = await stage.view(SESSION)
+  if (status === 'completed') expect(textOf(view, RUN), where).toBe(WHOLE)
+  else expect(status, where).toBe('interrupted')
+  // What was committed was not called again.
+  for (const key of ['c1', 'c2']) {
+    const entries = await stage.entries(SESSION)
+    const outputs = entries.filter(
+      ({ chunk }) => chunk.type === 'tool-output-available' && chunk.toolCallId === key && !chunk.preliminary,
+    )
+    expect(outputs.length, where).toBeLessThanOrEqual(1)
+  }
+  const keys = new Set(calls.models.filter(key => key.startsWith(`${RUN}/`)))
+  expect([...keys]).toEqual([`${RUN}/${RUN}/1`, `${RUN}/${RUN}/2`].slice(0, keys.size))
+  return status
+}
+
+const interrupting = (scene: Scene) =>
+  scene.server.runtime.start({
+    session: SESSION,
+    runId: NEXT,
+    agent: 'agent:helper@1',
+    input: 'And now?',
+    whenBusy: 'interrupt-previous',
+  })
+
+test('a stop that is taken back at any instant ends the run or leaves it to go on, whole', async () => {
+  const statuses = new Set<string>()
+  for await (const n of instants()) {
+    for (const later of [0, 1, 2]) {
+      const scene = await Scene.open()
+      let isOpen = false
+      const driver = await scene.disturbed(n, async ({ wire }) => {
+        isOpen = await scene.hasStarted(RUN)
+        if (!isOpen) return
+        await interrupting(scene)
+        const takeBack = () => scene.server.runtime.stop(SESSION, NEXT)
+        if (later === 0) await takeBack()
+        else wire.before = async asked => void (asked.n === n + later && (await takeBack()))
+      })
+      if (!isOpen) continue
+      statuses.add(await expectWholeOrStopped(scene, `call ${n}, ${later} later`))
+      expect(driver.said.filter(({ level }) => level === 'error')).toEqual([])
+    }
+  }
+  expect([...statuses].sort()).toEqual(['completed', 'interrupted'])
+})
+
+test('law 4: a stop that comes and is taken back while the run of a dead owner is taken over leaves none of its drafts', async () => {
+  const statuses = new Set<string>()
+  for (const draft of ['text-delta', 'tool-output-available']) {
+    for (const [come, gone] of moments(14, 5)) {
+      const scene = await Scene.open()
+      const owner = scene.driver()
+      await scene.stage.seen(SESSION, ({ chunk }) => chunk.type === draft)
+      owner.kill()
+      const heir = scene.driver()
+      let calls = 0
+      heir.wire.before = async ({ method }) => {
+        if (method === 'due') return
+        if (++calls === come && (await scene.stage.manager.getInfo(SESSION))?.ticket.run) await interrupting(scene)
+        if (calls === gone) await scene.server.runtime.stop(SESSION, NEXT).catch(() => false)
+      }
+      statuses.add(await expectWholeOrStopped(scene, `${draft}, from call ${come} to ${gone}`))
+    }
+  }
+  expect([...statuses].sort()).toEqual(['completed', 'interrupted'])
+})
+
+/** Pairs of calls: something comes before the first, and goes before the second. */
+function* moments(last: number, apart: number): Generator<readonly [number, number]> {
+  for (let come = 1; come <= last; come++) {
+    for (let gone = come + 1; gone <= come + apart; gone++) yield [come, gone]
+  }
+}
