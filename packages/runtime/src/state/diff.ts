@@ -4,7 +4,7 @@ import type { Json, JsonObject, Operation } from '@millrace/protocol'
 
 /** What turns one value into another, in order; nothing where they are equal. */
 export function diff(from: Json, to: Json, path = ''): Operation[] {
-  if (Object.is(from, to)) return []
+  if (from === to) return []
   if (isObject(from) && isObject(to)) return diffObjects(from, to, path)
   if (Array.isArray(from) && Array.isArray(to)) return diffArrays(from, to, path)
   return [{ op: 'replace', path, value: to }]
@@ -42,7 +42,18 @@ function diffArrays(from: readonly Json[], to: readonly Json[], path: string): O
   return operations
 }
 
-const isSame = (a: Json, b: Json): boolean => diff(a, b).length === 0
+/** Equality that stops at the first difference: a list asks for it at both ends before it looks into what lies between. */
+function isSame(a: Json, b: Json): boolean {
+  if (Array.isArray(a)) {
+    return Array.isArray(b) && a.length === b.length && a.every((item, i) => isSame(item, b[i] as Json))
+  }
+  if (!isObject(a) || !isObject(b)) return a === b
+  const keys = Object.keys(a)
+  return (
+    keys.length === Object.keys(b).length &&
+    keys.every(key => Object.hasOwn(b, key) && isSame(a[key] as Json, b[key] as Json))
+  )
+}
 
 const escaped = (key: string): string => key.replaceAll('~', '~0').replaceAll('/', '~1')
 

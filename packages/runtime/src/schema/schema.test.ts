@@ -1,0 +1,58 @@
+import { type } from 'arktype'
+import * as v from 'valibot'
+import { expect, test } from 'vitest'
+import { z } from 'zod'
+import { jsonSchemaOf, type Schema, validate, validateNow } from './schema.ts'
+
+const schemas: readonly [string, Schema][] = [
+  ['zod', z.object({ city: z.string(), days: z.array(z.object({ n: z.number() })) })],
+  ['valibot', v.object({ city: v.string(), days: v.array(v.object({ n: v.number() })) })],
+  ['arktype', type({ city: 'string', days: type({ n: 'number' }).array() })],
+]
+
+test.each(schemas)('%s: a value that fits comes back, of another it is told where it does not', async (_, schema) => {
+  const good = { city: 'Ulm', days: [{ n: 1 }] }
+  expect(await validate(schema, good)).toEqual({ value: good })
+  expect(validateNow(schema, good)).toEqual({ value: good })
+  const bad = await validate(schema, { city: 'Ulm', days: [{ n: 1 }, { n: 'two' }] })
+  expect(bad).toEqual({ problem: expect.stringMatching(/^days\.1\.n: /) })
+})
+
+test.each(schemas.filter(([name]) => name !== 'valibot'))('%s: a schema says its JSON Schema', (_, schema) => {
+  expect(jsonSchemaOf(schema, 'here')).toMatchObject({
+    type: 'object',
+    properties: {
+      city: { type: 'string' },
+      days: { type: 'array', items: { type: 'object', properties: { n: { type: 'number' } } } },
+    },
+  })
+})
+
+test('the JSON Schema is of what the schema takes, not of what it makes of it', () => {
+  const schema = z.object({ n: z.string().transform(Number), often: z.number().default(1) })
+  expect(jsonSchemaOf(schema, 'here')).toEqual({
+    type: 'object',
+    properties: { n: { type: 'string' }, often: { type: 'number', default: 1 } },
+    required: ['n'],
+  })
+})
+
+test('a schema that throws says no more than that, and keeps the cause', async () => {
+  const cause = new Error('password=hunter2')
+  const schema = z.string().refine(() => {
+    throw cause
+  })
+  expect(await validate(schema, 'x')).toEqual({ problem: 'it could not be checked', cause })
+})
+
+test('a schema that has to wait does, and cannot tell at once', async () => {
+  const schema = z.string().refine(async text => text === 'yes')
+  expect(await validate(schema, 'yes')).toEqual({ value: 'yes' })
+  expect(await validate(schema, 'no')).toHaveProperty('problem')
+  expect(validateNow(schema, 'no')).toBeUndefined()
+})
+
+test('of many problems the first ten are told', async () => {
+  const checked = await validate(z.array(z.number()), Array.from({ length: 50 }, String))
+  expect('problem' in checked && checked.problem.split('; ')).toHaveLength(10)
+})
