@@ -1,3 +1,4 @@
+import { setTimeout as pause } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest'
 import { proxy } from '../../../../scripts/faults/proxy.ts'
 import { batch, guest } from '../contract/writer.ts'
@@ -52,6 +53,11 @@ function wakes(store: LogStore, streamId: string) {
       }
     },
   }
+}
+
+/** Asks until the answer is yes; the test's own timeout says when it never comes. */
+async function until(holds: () => Promise<boolean>): Promise<void> {
+  while (!(await holds())) await pause(5)
 }
 
 const subscribers = async (streamId: string) =>
@@ -166,4 +172,31 @@ test('closing stops the wakes, and a watch on a closed store is none', async () 
   expect(store.watch('log', () => expect.unreachable())).toBeTypeOf('function')
   expect(await running.send('PUBLISH', `test-${prefixes}:{log}:w`, '')).toBe(0)
   expect(watcher.count()).toBe(count)
+})
+
+test('law 2: a watch made while the end of the one before is under way is heard', async () => {
+  // No question of its own comes between the answers.
+  vi.useFakeTimers({ toFake: ['setInterval'] })
+  onTestFinished(() => void vi.useRealTimers())
+  const between = await proxy(running.url)
+  onTestFinished(() => between.stop())
+  const store = open(between.url(running.url))
+  const other = open()
+  for (const streamId of ['log', 'first']) await store.create(streamId, null)
+  await wakes(store, 'first').next()
+  const [, subscriber] = between.links
+  if (subscriber === undefined) throw new Error('nobody listens')
+  // The answer to the beginning arrives, and not yet that to the end.
+  const channel = `${prefix}{log}:w`
+  const answer = `>3\r\n$9\r\nsubscribe\r\n$${channel.length}\r\n${channel}\r\n:2\r\n`
+  const down = subscriber.down + answer.length
+  subscriber.set({ down: { stallAt: answer.length } })
+  store.watch('log', () => {})()
+  await until(async () => subscriber.down === down)
+  for (let times = 0; times < 2; times++) await store.find('log', 'none')
+  const watcher = wakes(store, 'log')
+  subscriber.resume()
+  await until(async () => (await subscribers('log')) === 1)
+  await other.append('log', batch('a'), guest())
+  await watcher.sees(1)
 })

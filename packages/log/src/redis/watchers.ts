@@ -17,6 +17,8 @@ const RETRY_MS = 200
 export class Watchers {
   readonly #server: Server
   readonly #watchers = new Map<string, Set<() => void>>()
+  /** Subscriptions that have no answer yet. */
+  readonly #unanswered = new Map<string, Promise<unknown>>()
   readonly #closing = new AbortController()
   #client: Client | undefined
   #listening: Promise<void> | undefined
@@ -58,7 +60,7 @@ export class Watchers {
     const watchers = this.#watchers.get(channel)
     if (!watchers?.delete(own) || watchers.size > 0) return
     this.#watchers.delete(channel)
-    this.#client?.unsubscribe(channel, this.#hear).catch(() => {})
+    if (this.#client) void this.#unsubscribe(this.#client, channel)
   }
 
   /** Listens until it is closed. A connection that broke is replaced by another: what it had subscribed to died with it. */
@@ -90,13 +92,31 @@ export class Watchers {
   }
 
   async #subscribe(client: Client, channels: string[]): Promise<void> {
+    if (channels.length === 0) return
+    let answer: Promise<unknown> | undefined
     try {
-      if (channels.length > 0) await client.subscribe(channels, this.#hear)
+      answer = client.subscribe(channels, this.#hear)
+      for (const channel of channels) this.#unanswered.set(channel, answer)
+      await answer
       for (const channel of channels) this.#wake(this.#watchers.get(channel))
     } catch {
       // Refused or cut off: as good as no connection.
       client.destroy()
+    } finally {
+      for (const channel of channels) {
+        if (this.#unanswered.get(channel) === answer) this.#unanswered.delete(channel)
+      }
     }
+  }
+
+  /**
+   * Not before the subscription is answered: the client does not know the channel until then, and would take it for subscribed afterwards, also
+   * when the end is under way. Who watched next would hear nothing.
+   */
+  async #unsubscribe(client: Client, channel: string): Promise<void> {
+    await this.#unanswered.get(channel)?.catch(() => {})
+    if (this.#client !== client || this.#watchers.has(channel)) return
+    await client.unsubscribe(channel, this.#hear).catch(() => {})
   }
 
   #ask(): void {
