@@ -80,11 +80,11 @@ export class Appender {
     const move = next && { ifVersion: this.#version, next: recordOf(next) }
     // Before the entries that speak of them: a reader never finds a reference to nothing.
     for (const { hash, data } of blobs) await this.#ask(() => this.#store.putBlob(this.#streamId, hash, data))
-    const mark = this.#lookout?.sent() ?? 0
+    this.#lookout?.sent()
     const result = await this.#ask(() => this.#store.append(this.#streamId, batch, by, move))
     if (result.outcome === 'appended' || result.outcome === 'duplicate') {
       const { incarnation, sequence } = this.cursor
-      this.#lookout?.appended(mark, result.first === sequence + 1)
+      this.#lookout?.appended(result.first === sequence + 1)
       this.cursor = { sequence: result.last, incarnation, epoch: this.#epoch }
       if (next) {
         this.ticket = next

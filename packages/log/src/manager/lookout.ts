@@ -1,12 +1,12 @@
 // How a writer learns that somebody else has moved the ticket. Its own appends wake it too, and prove by their places that nobody came between: the
-// store gives sequences without gaps, and only guests write beside a writer. So it looks at once where a place shows that somebody did, and else only
-// at what no append of its own accounts for in time: a stream of words costs it no reads.
+// store gives sequences without gaps, and only guests write beside a writer. So it looks at once where a place shows that somebody did, and after its
+// own appends only when they rest: a stream of words costs it no reads.
 
 import { LogError } from '../error.ts'
 import type { Ticket } from '../ticket/ticket.ts'
 import type { Timers } from './timers.ts'
 
-/** How long after an append of its own a writer takes what wakes it for that append, in milliseconds, unless the next one shows that before. */
+/** For how long after an append of its own a writer takes what wakes it for that append, in milliseconds; the next one may show sooner that it was not. */
 const OWN_MS = 200
 
 export class Lookout {
@@ -14,9 +14,8 @@ export class Lookout {
   readonly #look: () => Promise<unknown>
   readonly #listeners: ((ticket: Ticket) => void)[] = []
   readonly #stopWatch: () => void
-  /** How often something may have happened, what came before the watch included; and how many of those times are accounted for. */
-  #wakes = 1
-  #seen = 0
+  /** Whether something may have happened since the last look; it may have before the watch. */
+  #isDirty = true
   /** Until when wakes are taken for the writer's own. */
   #ownUntil: number
   #cancel: (() => void) | undefined
@@ -51,21 +50,15 @@ export class Lookout {
     }
   }
 
-  /** An append of the writer goes out; gives the mark to bring back with its place. */
-  sent(): number {
+  /** An append of the writer goes out. */
+  sent(): void {
     this.#ownUntil = this.#timers.now() + OWN_MS
-    return this.#wakes
   }
 
   /** It is in the log: next to the one before it, or with something of others in between. */
-  appended(mark: number, isNext: boolean): void {
-    this.#ownUntil = this.#timers.now() + OWN_MS
-    if (isNext) {
-      this.#seen = Math.max(this.#seen, mark)
-      return
-    }
-    this.#ownUntil = Number.NEGATIVE_INFINITY
-    this.#wake()
+  appended(isNext: boolean): void {
+    this.#ownUntil = isNext ? this.#timers.now() + OWN_MS : Number.NEGATIVE_INFINITY
+    if (!isNext) this.#wake()
   }
 
   stop(): void {
@@ -75,13 +68,13 @@ export class Lookout {
   }
 
   #wake(): void {
-    this.#wakes++
+    this.#isDirty = true
     this.#goOn()
   }
 
   /** Looks, now or when that is due, if there is something that is not accounted for. */
   #goOn(): void {
-    if (this.#isOver || this.#isLooking || this.#wakes === this.#seen) return
+    if (this.#isOver || this.#isLooking || !this.#isDirty) return
     const left = this.#ownUntil - this.#timers.now()
     if (left <= 0) {
       this.#cancel?.()
@@ -101,14 +94,15 @@ export class Lookout {
 
   async #go(): Promise<void> {
     this.#isLooking = true
-    const mark = this.#wakes
+    this.#isDirty = false
     try {
       await this.#look()
-      this.#seen = Math.max(this.#seen, mark)
     } catch (error) {
       // A stop must not be missed because the store was away just then. What else is wrong the writer learns from its appends and its lease.
-      if (error instanceof LogError && error.code === 'unavailable') this.#ownUntil = this.#timers.now() + OWN_MS
-      else this.#seen = mark
+      if (error instanceof LogError && error.code === 'unavailable') {
+        this.#isDirty = true
+        this.#ownUntil = this.#timers.now() + OWN_MS
+      }
     }
     this.#isLooking = false
     this.#goOn()
