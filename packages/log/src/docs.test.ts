@@ -15,7 +15,8 @@ function run(program: string): string {
   const folder = mkdtempSync(join(root, '.example-'))
   try {
     writeFileSync(join(folder, 'example.ts'), program)
-    const env = { ...process.env, MILLRACE_STORE: 'memory:' }
+    // What it prints is read here, also where whoever runs the tests wants colours.
+    const env = { ...process.env, MILLRACE_STORE: 'memory:', FORCE_COLOR: '0' }
     return execFileSync(process.execPath, ['--conditions=@millrace/source', 'example.ts'], {
       cwd: folder,
       encoding: 'utf8',

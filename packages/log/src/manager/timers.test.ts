@@ -12,7 +12,9 @@ async function script(body: string): Promise<string> {
     const delta = (delta) => ({ type: 'text-delta', id: '1', delta })
     ${body}`
   const args = ['--conditions=@millrace/source', '--input-type=module', '-e', source]
-  return (await promisify(execFile)(process.execPath, args)).stdout
+  // In plain text, also where whoever runs the tests wants colours.
+  const env = { ...process.env, FORCE_COLOR: '0' }
+  return (await promisify(execFile)(process.execPath, args, { env })).stdout
 }
 
 test('a process stays alive for words that wait for others, and not for a lease', async () => {
