@@ -9,7 +9,7 @@ import { consoleLogger } from './logger.ts'
 import { DEFAULT_BACKOFF } from './model/retry.ts'
 import { BLOCKED_AFTER_MS, checkOptions, MAX_TAKEOVERS, type RuntimeOptions } from './options.ts'
 import { contextOf } from './run/context.ts'
-import { refusalOf, sessionUnknown, withLog } from './run/refusal.ts'
+import { isSessionUnknown, refusalOf, sessionUnknown, withLog } from './run/refusal.ts'
 import { type Asked, type AskOptions, messageOf, requestFor, requestOf, runOf, type UserInput } from './run/request.ts'
 import { type ResumeOptions, resumption, type Seen } from './run/resumption.ts'
 import { repetition, revision, runOfMessage } from './run/revision.ts'
@@ -72,9 +72,15 @@ export class Runtime implements RunHost {
     const { runId = randomUUID(), session = options.runId ?? randomUUID(), input, messageId, principal } = options
     const program = this.#programOf(options.agent)
     const message = input === undefined ? undefined : messageOf(input, messageId)
+    const ask = () => this.#ask<OutputOfAgent<A>>(session, { program, ...(message && { message }) }, runId, options)
+    try {
+      return (await ask()) as Run<OutputOfAgent<A>>
+    } catch (error) {
+      if (!isSessionUnknown(error)) throw error
+    }
+    // Only now: what can never be asked for makes no session.
     await withLog(session, () => this.manager.createStream(session, principal))
-    const run = await this.#ask<OutputOfAgent<A>>(session, { program, ...(message && { message }) }, runId, options)
-    return run as Run<OutputOfAgent<A>>
+    return (await ask()) as Run<OutputOfAgent<A>>
   }
 
   /** A run that was asked for, here or elsewhere. */

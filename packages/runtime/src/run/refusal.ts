@@ -22,6 +22,10 @@ export function refusalOf(reason: Refusal, runId: string): RunError {
 export const sessionUnknown = (sessionId: string): RunError =>
   new RunError('session_unknown', `there is no session ${sessionId}: start a run in it`)
 
+/** Whether something failed because there is no such session. */
+export const isSessionUnknown = (error: unknown): boolean =>
+  error instanceof RunError && error.code === 'session_unknown'
+
 /** Does something with the log of a session: what it has no answer to is told in the runtime's own words. */
 export async function withLog<T>(sessionId: string, work: () => Promise<T>): Promise<T> {
   try {
