@@ -47,8 +47,9 @@ export async function discardDrafts(
       const open = run && !mustStop(ticket) ? survival.openDrafts(run.runId) : []
       const cut = open.filter(({ origin, from }) => isLater(origin) && from > minSequence)
       count = cut.length
-      return cut.map(({ origin }) => {
-        return { chunk: { type: 'step-discarded', reason: `cleanup to step ${step}` }, lane: writer.lane(origin) }
+      return cut.map(({ origin, usage }) => {
+        const reason = `cleanup to step ${step}`
+        return { chunk: { type: 'step-discarded', reason, ...(usage && { usage }) }, lane: writer.lane(origin) }
       })
     })
     if (count !== undefined) return count

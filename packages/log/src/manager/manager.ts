@@ -112,7 +112,7 @@ export class StreamManager {
       const preamble = preambleOf({
         origin,
         program,
-        drafts: drafts.map(draft => draft.origin),
+        drafts,
         request: wasRequested ? await this.#requested(streamId, runId) : undefined,
         head: cursor.sequence,
       })

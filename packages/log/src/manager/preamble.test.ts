@@ -184,6 +184,17 @@ describe('the first batch of a writer', () => {
     expect(thrown(() => heir.lane({ lane: 'else' }).write(delta('x', '2')))).toBe('nothing was thrown')
   })
 
+  test('a takeover takes back what a draft had used by the time its writer died', async () => {
+    const world = new World()
+    const dead = await world.manager.createWriter(ID, R1)
+    dead.write(delta('half', '1'))
+    dead.write({ type: 'step-finish', usage: { inputTokens: 5 }, finishReason: 'error' })
+    await dead.flush()
+    const heir = await world.process().createWriter(ID, { ...R1, takeover: true })
+    await heir.begin()
+    expect((await world.log()).at(-1)?.chunk).toMatchObject({ type: 'step-discarded', usage: { inputTokens: 5 } })
+  })
+
   test('law 5: a takeover that finds a stop seals the drafts instead: the reply that was shown is kept', async () => {
     const world = new World()
     await orphan(world)

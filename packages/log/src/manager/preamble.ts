@@ -1,6 +1,6 @@
 // What the first batch of a writer begins with, if its caller says nothing else: a start, a continuation, or a takeover.
 
-import { type Chunk, type Entry, isRunContext, isRunRequested, type WriterOrigin } from '@millrace/protocol'
+import { type Chunk, type Entry, isRunContext, isRunRequested, type Usage, type WriterOrigin } from '@millrace/protocol'
 import type { NewEntry } from '../entry.ts'
 import { LogError } from '../error.ts'
 import { mustStop, type Ticket } from '../ticket/ticket.ts'
@@ -17,8 +17,8 @@ export const begins = (entries: readonly NewEntry[]): boolean => entries.some(({
 export interface Beginning {
   readonly origin: WriterOrigin
   readonly program: string
-  /** The drafts that somebody left open in this run. */
-  readonly drafts: readonly WriterOrigin[]
+  /** The drafts that somebody left open in this run, and what they have used. */
+  readonly drafts: readonly { readonly origin: WriterOrigin; readonly usage?: Usage }[]
   /** The request for the run, as it was said, if there was one when the writer was made. */
   readonly request: readonly Entry[] | undefined
   readonly head: number
@@ -36,7 +36,10 @@ export function preambleOf(beginning: Beginning): Preamble {
     // The reply that was shown is kept where the run is to stop: its end seals the drafts.
     const drafts = mustStop(ticket) ? [] : beginning.drafts
     const discards = drafts.map(
-      (own): NewEntry => ({ origin: own, chunk: { type: 'step-discarded', reason: 'superseded' } }),
+      ({ origin: own, usage }): NewEntry => ({
+        origin: own,
+        chunk: { type: 'step-discarded', reason: 'superseded', ...(usage && { usage }) },
+      }),
     )
     const goesOn: Chunk = ticket.run.paused
       ? { type: 'run-resumed', mode: 'continue' }

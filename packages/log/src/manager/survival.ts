@@ -1,7 +1,7 @@
 // What of a log survives its discards and rewinds. A reader that comes late is shown just that; one that had read what was taken back is
 // told (the guarantee G4 of the Helix pages, here on every store alike).
 
-import { type Entry, isGuest, isWord, type WriterOrigin } from '@millrace/protocol'
+import { type Entry, isGuest, isWord, type Usage, type WriterOrigin } from '@millrace/protocol'
 
 type Range = [first: number, last: number]
 
@@ -20,6 +20,8 @@ export interface Cut {
 interface OpenDraft {
   readonly origin: WriterOrigin
   readonly words: Range[]
+  /** What its model call used, where that is known already: a draft holds one attempt. */
+  usage?: Usage | undefined
 }
 
 /** What no cut takes from anybody by itself: what people asked for, and how a run ended, which goes with the run's start. */
@@ -73,6 +75,11 @@ export class Survival {
         this.#drafts.delete(nameOf(origin))
         if (origin.agentId === origin.runId) this.#steps.push({ at: sequence, step: chunk.stepCount ?? origin.step })
         break
+      case 'step-finish': {
+        const draft = this.#drafts.get(nameOf(origin))
+        if (draft) draft.usage = chunk.usage
+        break
+      }
       case 'subagent-end':
         this.#seal(({ runId, agentId }) => runId === origin.runId && agentId === chunk.agentId)
         break
@@ -137,10 +144,14 @@ export class Survival {
     this.#cuts.set(at, { at, from: words[0]?.[0] ?? at, step, seen })
   }
 
-  /** A run's open drafts: who wrote their first word, and where. */
-  openDrafts(runId: string): { readonly origin: WriterOrigin; readonly from: number }[] {
+  /** A run's open drafts: who wrote their first word, and where; and what a discard takes back of what was used. */
+  openDrafts(runId: string): { readonly origin: WriterOrigin; readonly from: number; readonly usage?: Usage }[] {
     const open = [...this.#drafts.values()].filter(({ origin }) => origin.runId === runId)
-    return open.map(({ origin, words }) => ({ origin, from: (words[0] as Range)[0] }))
+    return open.map(({ origin, words, usage }) => ({
+      origin,
+      from: (words[0] as Range)[0],
+      ...(usage && { usage }),
+    }))
   }
 
   /** The cut that an entry makes, if it makes one. */
