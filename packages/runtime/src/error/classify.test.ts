@@ -16,7 +16,7 @@ import { ProviderError, ToolError } from './error.ts'
 const SECRET = 'sk-live-1234 in https://provider.example/v1?key=sk-live-1234'
 
 /** An error as the AI SDK throws it for a reply of that status. */
-const reply = (statusCode: number | undefined, body: unknown = {}, headers: Record<string, string> = {}) =>
+const reply = (statusCode: number, body: unknown = {}, headers: Record<string, string> = {}) =>
   new APICallError({
     message: `the provider's own words, ${SECRET}`,
     url: `https://provider.example/v1?key=${SECRET}`,

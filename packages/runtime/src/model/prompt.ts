@@ -1,39 +1,74 @@
-// What the model is sent as history: the view's messages. Each call stands with its outcome, because providers refuse one without the other.
+// What the model is sent as history: the view's messages. Each call stands with its outcome, because providers refuse one without the other, and the
+// roles are as the strictest of them wants them: instructions first, then a person, then in turns, the model never last.
 
 import type {
   LanguageModelV4FilePart,
   LanguageModelV4Message,
   LanguageModelV4Prompt,
+  LanguageModelV4TextPart,
   LanguageModelV4ToolResultOutput,
   LanguageModelV4ToolResultPart,
   SharedV4ProviderOptions,
 } from '@ai-sdk/provider'
 import type { Json, Message, Part, ToolPart } from '@millrace/protocol'
+import { PROVIDER_CONTENT } from './answer.ts'
 
 type AssistantContent = Extract<LanguageModelV4Message, { role: 'assistant' }>['content']
 type UserContent = Extract<LanguageModelV4Message, { role: 'user' }>['content']
 
+/** Stands where a model must be asked and nobody has said anything, such as after an answer that was cut off. */
+const GO_ON: LanguageModelV4Message = {
+  role: 'user',
+  content: [{ type: 'text', text: 'Go on.' }],
+  providerOptions: { millrace: { isAdded: true } },
+}
+
+/** Whether no person said this. */
+export const isAdded = ({ providerOptions }: LanguageModelV4Message): boolean =>
+  providerOptions?.['millrace']?.['isAdded'] === true
+
 /** The prompt that says all of this: the instructions, then message after message. */
 export function promptOf(messages: readonly Message[], instructions?: string): LanguageModelV4Prompt {
-  const prompt: LanguageModelV4Prompt = instructions ? [{ role: 'system', content: instructions }] : []
+  const prompt: LanguageModelV4Prompt = []
+  const rules = messages.filter(({ role }) => role === 'system').map(({ parts }) => textOf(parts))
+  const content = [instructions ?? '', ...rules].filter(isSaid).join('\n\n')
+  if (content) prompt.push({ role: 'system', content })
   for (const message of messages) {
-    if (message.role === 'assistant') prompt.push(...replyOf(message))
-    else if (message.role === 'system') {
-      const content = textOf(message.parts)
-      if (content) prompt.push({ role: 'system', content })
-    } else {
+    if (message.role === 'assistant') for (const said of replyOf(message)) add(prompt, said)
+    else if (message.role === 'user') {
       const content = message.parts.flatMap(userContentOf)
-      if (content.length > 0) prompt.push({ role: 'user', content })
+      if (content.length > 0) add(prompt, { role: 'user', content })
     }
   }
+  if (isModelsTurnOver(prompt)) prompt.push(GO_ON)
   return prompt
+}
+
+/** Adds a message where the roles allow it. */
+function add(prompt: LanguageModelV4Message[], message: LanguageModelV4Message): void {
+  const last = prompt.at(-1)
+  if (message.role === 'user' && last?.role === 'user') {
+    prompt[prompt.length - 1] = { ...last, content: [...last.content, ...message.content] }
+    return
+  }
+  if (message.role === 'assistant' && isModelsTurnOver(prompt)) prompt.push(GO_ON)
+  prompt.push(message)
+}
+
+/** Whether somebody else than the model has to speak next. */
+function isModelsTurnOver(prompt: LanguageModelV4Prompt): boolean {
+  const role = prompt.at(-1)?.role
+  return role !== 'user' && role !== 'tool'
 }
 
 const textOf = (parts: readonly Part[]): string =>
   parts.map(part => (part.type === 'text' && 'text' in part ? part.text : '')).join('')
 
+/** Text of spaces alone is refused as if there were none. */
+const isSaid = (text: string): boolean => text.trim() !== ''
+
 function userContentOf(part: Part): UserContent {
-  if (part.type === 'text' && 'text' in part) return part.text ? [{ type: 'text', text: part.text }] : []
+  if (part.type === 'text' && 'text' in part) return isSaid(part.text) ? [{ type: 'text', text: part.text }] : []
   if (part.type === 'file' && 'url' in part) return [fileOf(part)]
   return []
 }
@@ -49,43 +84,69 @@ function replyOf({ parts }: Message): LanguageModelV4Message[] {
     const content = step.flatMap(assistantContentOf)
     const results = step.flatMap(part => (isCall(part) && part.executor !== 'provider' ? resultOf(part) : []))
     const messages: LanguageModelV4Message[] = []
-    if (content.length > 0) messages.push({ role: 'assistant', content })
+    if (content.some(isSubstance)) messages.push({ role: 'assistant', content })
     if (results.length > 0) messages.push({ role: 'tool', content: results })
     return messages
   })
 }
 
+/** What a message is made of for every provider: reasoning alone, which some leave out, would leave it empty. */
+const isSubstance = (part: AssistantContent[number]): boolean =>
+  part.type === 'tool-call' || (part.type === 'text' && isSaid(part.text))
+
 function assistantContentOf(part: Part): AssistantContent {
-  if (isCall(part)) {
-    if (!isWhole(part)) return []
-    const { toolCallId, toolName, input = {} } = part
-    const isProviders = part.executor === 'provider'
-    const call = { type: 'tool-call', toolCallId, toolName, input, ...optionsOf(part) } as const
-    return isProviders ? [{ ...call, providerExecuted: true }, ...resultOf(part)] : [call]
-  }
+  if (isCall(part)) return callOf(part)
   switch (part.type) {
     case 'text':
     case 'reasoning':
-      // Reasoning without words may still carry the signature that the next call needs.
-      if (!('text' in part) || (!part.text && !('providerMetadata' in part))) return []
+      // Without words it may still carry the signature that the next call needs.
+      if (!('text' in part) || (!isSaid(part.text) && !('providerMetadata' in part))) return []
       return [{ type: part.type, text: part.text, ...optionsOf(part) }]
     case 'file':
-      return 'url' in part ? [fileOf(part)] : []
+      // Not every provider reads a file of a model's: that there was one is said to all.
+      return 'url' in part ? [fileOf(part), { type: 'text', text: nameOf(part) }] : []
+    case PROVIDER_CONTENT:
+      return 'data' in part ? customOf(part.data) : []
     default:
       return []
   }
 }
 
+function customOf(data: Json): AssistantContent {
+  const { kind, ...rest } = Object(data) as { kind?: unknown }
+  return typeof kind === 'string' ? [{ type: 'custom', kind: kind as `${string}.${string}`, ...optionsOf(rest) }] : []
+}
+
 const isCall = (part: Part): part is ToolPart => part.type === 'tool' || part.type === 'dynamic-tool'
+
+function callOf(part: ToolPart): AssistantContent {
+  if (!isWhole(part)) return []
+  const { toolCallId, executor } = part
+  const call = { type: 'tool-call', toolCallId, ...toolNameOf(part), input: inputOf(part), ...optionsOf(part) } as const
+  return executor === 'provider' ? [{ ...call, providerExecuted: true }, ...resultOf(part)] : [call]
+}
 
 /** A call that was cut off while its input streamed was never made. */
 const isWhole = ({ state, input, code }: ToolPart): boolean =>
   state !== 'input-streaming' && !(state === 'output-error' && code === 'interrupted' && input === undefined)
 
+/** Providers refuse names that they would not have given, also where a model made one up. */
+const toolNameOf = ({ toolName }: ToolPart): { toolName: string } => ({
+  toolName: toolName.replace(/[^\w-]/g, '_').slice(0, 64) || 'unknown',
+})
+
+/** Providers refuse an input that is no object; where it was refused here, it may be anything. */
+function inputOf({ input = {}, state, code }: ToolPart): Json {
+  const isObject = typeof input === 'object' && input !== null && !Array.isArray(input)
+  const isRefused = state === 'output-error' && (code === undefined || code === 'interrupted')
+  return isObject || !isRefused ? input : { input }
+}
+
 function resultOf(part: ToolPart): LanguageModelV4ToolResultPart[] {
   if (!isWhole(part)) return []
-  const { toolCallId, toolName } = part
-  return [{ type: 'tool-result', toolCallId, toolName, output: outcomeOf(part) }]
+  const result = { type: 'tool-result', toolCallId: part.toolCallId, ...toolNameOf(part) } as const
+  // What a provider said with a result of its own is for itself.
+  return [{ ...result, output: outcomeOf(part), ...(part.executor === 'provider' && optionsOf(part)) }]
 }
 
 function outcomeOf({ state, output, errorText, approval }: ToolPart): LanguageModelV4ToolResultOutput {
@@ -101,18 +162,35 @@ function outcomeOf({ state, output, errorText, approval }: ToolPart): LanguageMo
   }
 }
 
-function fileOf(part: {
+interface File {
   readonly url: string
   readonly mediaType: string
   readonly filename?: string
-}): LanguageModelV4FilePart {
+}
+
+const nameOf = ({ mediaType, filename }: File): string => `[file ${filename ? `${filename}, ` : ''}${mediaType}]`
+
+/** A file, by its bytes or its address; one that has neither is only named. */
+function fileOf(part: File): LanguageModelV4FilePart | LanguageModelV4TextPart {
   const { url, mediaType, filename } = part
-  const data = /^data:[^,]*;base64,/.exec(url)
-  return {
-    type: 'file',
-    mediaType,
-    data: data ? { type: 'data', data: url.slice(data[0].length) } : { type: 'url', url: new URL(url) },
-    ...(filename !== undefined && { filename }),
+  const data = dataOf(url)
+  if (data === undefined) return { type: 'text', text: `${nameOf(part)} cannot be read` }
+  return { type: 'file', mediaType, data, ...(filename !== undefined && { filename }) }
+}
+
+function dataOf(url: string): LanguageModelV4FilePart['data'] | undefined {
+  const inline = /^data:[^,]*?(;base64)?,/i.exec(url)
+  const rest = inline ? url.slice(inline[0].length) : ''
+  if (inline?.[1]) return { type: 'data', data: rest }
+  if (inline) return { type: 'data', data: Buffer.from(unescaped(rest)).toString('base64') }
+  return URL.canParse(url) ? { type: 'url', url: new URL(url) } : undefined
+}
+
+function unescaped(text: string): string {
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    return text
   }
 }
 

@@ -8,6 +8,7 @@ import type {
 } from '@ai-sdk/provider'
 import { systemTimers, type Timers } from '@millrace/log'
 import type { Json } from '@millrace/protocol'
+import { isAdded } from './prompt.ts'
 import { sleep } from './retry.ts'
 
 /** One answer: what the model thinks, says and calls, in this order; or exactly these parts. */
@@ -99,9 +100,10 @@ export function scriptedModel(script: Script, options: ScriptedOptions = {}): La
 function promptOf(options: LanguageModelV4CallOptions): ScriptedPrompt {
   const { prompt, providerOptions } = options
   const answers = prompt.filter(({ role }) => role === 'assistant').length
-  const last = prompt.findLast(({ role }) => role === 'user')
+  const last = prompt.findLast(message => message.role === 'user' && !isAdded(message))
   const parts = last?.role === 'user' ? last.content : []
-  const lastText = parts.map(part => (part.type === 'text' ? part.text : '')).join('')
+  const text = parts.findLast(part => part.type === 'text')
+  const lastText = text?.type === 'text' ? text.text : ''
   return { options, answers, lastText, key: String(providerOptions?.['millrace']?.['key'] ?? '') }
 }
 

@@ -1,0 +1,64 @@
+import type { LanguageModelV4Message, LanguageModelV4Prompt } from '@ai-sdk/provider'
+
+/** What the strictest providers would refuse in a prompt. */
+export function problemsOf(prompt: LanguageModelV4Prompt): string[] {
+  const problems: string[] = []
+  const seen = new Set<string>()
+  prompt.forEach((message, at) => {
+    const before = prompt[at - 1]
+    const say = (problem: string) => problems.push(`${at} (${message.role}): ${problem}`)
+    if (message.role === 'system') {
+      if (at > 0) say('not at the beginning')
+      if (!message.content.trim()) say('empty')
+      return
+    }
+    if (message.content.length === 0) say('empty')
+    if (message.role === 'user') {
+      if (before?.role === 'user') say('after a user')
+      for (const part of message.content) if (part.type === 'text' && !part.text.trim()) say('blank text')
+    }
+    if (message.role === 'assistant') {
+      if (before?.role !== 'user' && before?.role !== 'tool') say(`after ${before?.role}`)
+      checkReply(message.content, prompt[at + 1], seen, say)
+    }
+    if (message.role === 'tool' && before?.role !== 'assistant') say(`after ${before?.role}`)
+  })
+  const last = prompt.at(-1)?.role
+  if (last !== 'user' && last !== 'tool') problems.push(`ends with ${last}`)
+  return problems
+}
+
+type Reply = Extract<LanguageModelV4Message, { role: 'assistant' }>['content']
+
+function checkReply(
+  content: Reply,
+  next: LanguageModelV4Message | undefined,
+  seen: Set<string>,
+  say: (problem: string) => void,
+): void {
+  const open = new Set<string>()
+  const called = new Set<string>()
+  let hasWords = false
+  for (const part of content) {
+    if (part.type === 'text') {
+      if (part.text.trim()) hasWords = true
+      else if (!part.providerOptions) say('blank text')
+    }
+    if (part.type === 'tool-call') {
+      hasWords = true
+      if (seen.has(part.toolCallId)) say(`a second call ${part.toolCallId}`)
+      seen.add(part.toolCallId)
+      if (!/^[\w-]{1,64}$/.test(part.toolName)) say(`a tool by the name ${JSON.stringify(part.toolName)}`)
+      if (part.providerExecuted) open.add(part.toolCallId)
+      else called.add(part.toolCallId)
+    }
+    if (part.type === 'tool-result' && !open.delete(part.toolCallId)) say(`a result without a call ${part.toolCallId}`)
+  }
+  if (!hasWords) say('nothing that every provider reads')
+  for (const id of open) say(`a call of the provider’s without a result ${id}`)
+  for (const part of next?.role === 'tool' ? next.content : []) {
+    if (part.type !== 'tool-result') say(`${part.type} among the results`)
+    else if (!called.delete(part.toolCallId)) say(`a result without a call ${part.toolCallId}`)
+  }
+  for (const id of called) say(`a call without a result ${id}`)
+}
