@@ -9,6 +9,7 @@ import {
   type JsonObject,
   type Part,
   type StructuredObject,
+  type TextPart,
   type ToolPart,
   type ToolState,
 } from '@millrace/protocol'
@@ -38,6 +39,7 @@ export class Story {
   readonly #ended = new Map<string, string>()
   readonly #started = new Set<string>()
   #head = 0
+  #count = 0
 
   constructor({ whole = () => undefined }: StoryOptions = {}) {
     this.#whole = whole
@@ -51,18 +53,19 @@ export class Story {
     return this.#head
   }
 
+  /** How many entries were told. */
+  get count(): number {
+    return this.#count
+  }
+
+  /** The runs that have started. */
+  get started(): ReadonlySet<string> {
+    return this.#started
+  }
+
   /** How each run ended that did. */
   get ended(): ReadonlyMap<string, string> {
     return this.#ended
-  }
-
-  /** The text of all parts as it is shown now, by message and part. */
-  shown(): Map<string, string> {
-    const texts = new Map<string, string>()
-    for (const [id, parts] of this.#seen) {
-      for (const part of parts.values()) if ('text' in part) texts.set(`${id} ${part.key}`, part.text as string)
-    }
-    return texts
   }
 
   /** Goes on with the next entry. */
@@ -70,6 +73,7 @@ export class Story {
     const { sequence, origin, chunk } = entry
     if (sequence <= this.#head) fail(entry, `it follows ${this.#head}`)
     this.#head = sequence
+    this.#count++
     if (chunk.type === 'rewind') fail(entry, 'nothing asked for a rewind')
     if (!isGuest(origin)) this.#checkRun(entry, origin.runId)
     if (this.#fold.apply([entry])) fail(entry, 'the fold asks for the past')
@@ -111,9 +115,10 @@ export class Story {
     }
     for (const [key, part] of parts) {
       if (isDiscard && !before?.has(key)) fail(entry, `a discard brought part ${key}`)
-      const whole = 'text' in part ? this.#whole(id, key) : undefined
-      if (whole !== undefined && !whole.startsWith(part.text as string)) {
-        fail(entry, `part ${key} shows ${JSON.stringify(part.text)}, which is no beginning of ${JSON.stringify(whole)}`)
+      const text = textOf(part)
+      const whole = text === undefined ? undefined : this.#whole(id, key)
+      if (text !== undefined && whole?.startsWith(text) === false) {
+        fail(entry, `part ${key} shows ${JSON.stringify(text)}, which is no beginning of ${JSON.stringify(whole)}`)
       }
     }
     const isOver = message.runId === undefined || this.#ended.has(message.runId)
@@ -147,18 +152,20 @@ function isGrown(before: Json, now: Json | undefined): boolean {
   return Object.entries(before).every(([key, value]) => isGrown(value as Json, (now as JsonObject)[key]))
 }
 
-const isLarger = (now: Part, before: Part): boolean =>
-  'text' in now && 'text' in before && (now.text as string).length > (before.text as string).length
+/** The text of a part that is text. */
+export const textOf = (part: Part): string | undefined =>
+  part.type === 'text' || part.type === 'reasoning' ? (part as TextPart).text : undefined
+
+const isLarger = (now: Part, before: Part): boolean => (textOf(now)?.length ?? 0) > (textOf(before)?.length ?? 0)
 
 function checkChange(entry: Entry, before: Part, now: Part | undefined): void {
   const { key } = before
   if (now === undefined) fail(entry, `part ${key} is gone without a discard`)
   if ('toolCallId' in before) checkCall(entry, before, now as ToolPart)
-  if ('text' in before && 'text' in now) {
-    const was = before.text as string
-    if ('state' in before && before.state === 'done') fail(entry, `part ${key} changed though it was done`)
-    if (!(now.text as string).startsWith(was)) fail(entry, `part ${key} does not go on from ${JSON.stringify(was)}`)
-  }
+  const was = textOf(before)
+  if (was === undefined) return
+  if ((before as TextPart).state === 'done') fail(entry, `part ${key} changed though it was done`)
+  if (!textOf(now)?.startsWith(was)) fail(entry, `part ${key} does not go on from ${JSON.stringify(was)}`)
 }
 
 function checkCall(entry: Entry, before: ToolPart, now: ToolPart): void {

@@ -1,9 +1,10 @@
 // Whether all that happened was right: what the log says, what it shows, and what was really called.
 
-import { type Entry, foldLog, type Part, type View } from '@millrace/protocol'
+import { type Entry, foldLog, type View } from '@millrace/protocol'
 import { type Commits, commitsOf } from './commits.fixture.ts'
 import type { CallLine, Line } from './ledger.fixture.ts'
 import { type Normal, normalOf } from './normal.fixture.ts'
+import { textOf } from './story.fixture.ts'
 
 /** What happened. */
 export interface Happened {
@@ -100,11 +101,21 @@ function inputProblems(lines: readonly Line[], reference: readonly Line[]): stri
       problems.push(`${name} is called, which nobody calls without a death`)
     }
     if (before !== undefined && before !== line.input) {
-      problems.push(`${name} is called with ${line.input}, and was with ${before}`)
+      problems.push(`${name} is called with another input: ${difference(line.input, before)}`)
     }
     inputs.set(name, line.input)
   }
   return problems
+}
+
+const SHOWN = 80
+
+/** Where two texts part. */
+function difference(found: string, expected: string): string {
+  let at = 0
+  while (found[at] === expected[at]) at++
+  const from = Math.max(0, at - SHOWN / 2)
+  return `…${found.slice(from, at + SHOWN)}… for …${expected.slice(from, at + SHOWN)}…`
 }
 
 /** That what has an outcome was really called, and came to its end. */
@@ -133,7 +144,7 @@ function stopProblems(entries: readonly Entry[], view: View, runId: string, at: 
   const now = view.messages.find(message => message.runId === runId)
   for (const part of then.messages.find(message => message.runId === runId)?.parts ?? []) {
     const kept = now?.parts.find(({ key }) => key === part.key)
-    if (!kept || !textOf(kept).startsWith(textOf(part))) {
+    if (!kept || !(textOf(kept) ?? '').startsWith(textOf(part) ?? '')) {
       problems.push(`run ${runId} was stopped, and ${JSON.stringify(part)} became ${JSON.stringify(kept)}`)
     }
   }
@@ -143,8 +154,6 @@ function stopProblems(entries: readonly Entry[], view: View, runId: string, at: 
   }
   return problems
 }
-
-const textOf = (part: Part): string => ('text' in part ? (part.text as string) : '')
 
 /** That what is shown is what would be without a death; of a run that was stopped, nothing is said here. */
 function viewProblems(view: Normal, expected: Normal, stopped: ReadonlySet<string>): string[] {
@@ -163,7 +172,7 @@ function differences(path: string, found: unknown, expected: unknown): string[] 
     return [`${path} is ${JSON.stringify(found)}, expected ${JSON.stringify(expected)}`]
   }
   if (Array.isArray(found) && Array.isArray(expected) && found.length !== expected.length) {
-    return [`${path} has ${found.length} elements, expected ${expected.length}: ${JSON.stringify(found)}`]
+    return [`${path} has ${found.length} elements, expected ${expected.length}`]
   }
   const keys = new Set([...Object.keys(found), ...Object.keys(expected)])
   return [...keys].flatMap(key =>

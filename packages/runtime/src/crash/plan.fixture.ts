@@ -1,0 +1,62 @@
+// What goes wrong in a schedule, and when. A point is whatever the world outside can see of a driver: a call of the store that it makes, a call of a model or tool that
+// begins or ends. Between two points nothing happens that anybody could tell, so a death at each point is a death at each instant.
+
+import { Random } from './random.fixture.ts'
+
+/** What may happen at a point. */
+export type Fault =
+  /** The process dies, and the store never hears of the call; or has done it; or hears of it when somebody else may have the log. */
+  | 'death-before'
+  | 'death-after'
+  | 'death-late'
+  /** The process lives, and is told that the store cannot be reached: the call was lost on the way, or its answer was, or it is still under way. */
+  | 'request-lost'
+  | 'reply-lost'
+  | 'delivered-late'
+  /** The process stands still for longer than its lease, with the call before it or behind it. */
+  | 'freeze-before'
+  | 'freeze-after'
+  /** The process cannot reach the store for a while. */
+  | 'cut-off'
+  /** Another driver starts. */
+  | 'rival'
+  /** The process is told to hand over, and another starts. */
+  | 'leave'
+  /** Somebody asks the open run to stop. */
+  | 'stop'
+
+export interface Plan {
+  readonly seed: number
+  /** What happens at which point, counted from 1. */
+  readonly faults: readonly (readonly [point: number, fault: Fault])[]
+  /** The time from token to token. */
+  readonly paceMs: number
+  /** Whether what is ready at the same time happens in any order, or in the order in which it was asked for. */
+  readonly isShuffled: boolean
+}
+
+/** The program as it is meant to be. */
+export const UNDISTURBED: Plan = { seed: 0, faults: [], paceMs: 20, isShuffled: false }
+
+const FAULTS: readonly Fault[] = [
+  ...(['death-before', 'death-after', 'death-late', 'death-before', 'death-after'] as const),
+  ...(['request-lost', 'reply-lost', 'delivered-late', 'cut-off'] as const),
+  ...(['freeze-before', 'freeze-after', 'rival', 'leave'] as const),
+]
+/** One schedule in so many has a stop. */
+const STOPS = 5
+/** A fast model says all in one breath; a slow one a word an append. */
+const PACES = [0, 0, 4, 20]
+
+/** How many points a schedule may have something happen at: about as many as there are, of a slow model and of a fast one. */
+const POINTS = { slow: 320, fast: 160 }
+
+/** A plan by chance. */
+export function planOf(seed: number): Plan {
+  const random = new Random(seed)
+  const paceMs = random.pick(PACES)
+  const at = () => random.between(1, paceMs === 20 ? POINTS.slow : POINTS.fast)
+  const faults = Array.from({ length: random.between(1, 4) }, () => [at(), random.pick(FAULTS)] as const)
+  if (random.below(STOPS) === 0) faults.push([at(), 'stop'])
+  return { seed, faults: faults.sort(([one], [other]) => one - other), paceMs, isShuffled: true }
+}

@@ -1,0 +1,199 @@
+// One schedule: the program, driven by processes that die, stand still, lose answers and follow each other as a plan says, until both runs have ended; and whether all of
+// it was right.
+
+import { type LogStore, Memory, memoryStore, StreamManager } from '@millrace/log'
+import type { Entry } from '@millrace/protocol'
+import { createRuntime, type Runtime } from '../runtime.ts'
+import { Ledger, type Note, noted } from './ledger.fixture.ts'
+import { type Events, Machine, Process } from './machine.fixture.ts'
+import type { Fault, Plan } from './plan.fixture.ts'
+import { agentsOf, askForBoth, RUNS, SESSION } from './program.fixture.ts'
+import { Random } from './random.fixture.ts'
+import { Story, textOf } from './story.fixture.ts'
+import { type Happened, verdict } from './verdict.fixture.ts'
+
+const LEASE_MS = 1000
+const POLL_MS = 300
+const MAX_STEPS = 20_000
+
+export interface Report {
+  readonly violations: readonly string[]
+  readonly happened: Happened
+  readonly points: number
+  readonly steps: number
+  readonly trace: readonly string[]
+}
+
+export interface ScheduleOptions {
+  /** The same without any fault, once that is known. */
+  readonly undisturbed?: Happened
+  readonly isTraced?: boolean
+  /** Breaks something, to see whether it is found. */
+  readonly mutant?: {
+    readonly note?: (note: Note, process: string) => Note
+    readonly store?: (store: LogStore) => LogStore
+  }
+}
+
+/** Runs a plan to its end. */
+export async function schedule(plan: Plan, options: ScheduleOptions = {}): Promise<Report> {
+  return new Schedule(plan, options).run()
+}
+
+const SILENT = { warn() {}, error() {} }
+
+class Schedule implements Events {
+  readonly #plan: Plan
+  readonly #options: ScheduleOptions
+  readonly #random: Random
+  readonly #machine: Machine
+  readonly #memory: Memory
+  readonly #ledger = new Ledger()
+  readonly #story: Story
+  readonly #violations: string[] = []
+  readonly #faults: (readonly [point: number, fault: Fault])[]
+  readonly #runtimes = new Map<Process, Runtime>()
+  readonly #takenBack = new Set<string>()
+  readonly #desk: Runtime
+  #count = 0
+
+  constructor(plan: Plan, options: ScheduleOptions) {
+    this.#plan = plan
+    this.#options = options
+    this.#random = new Random(plan.seed)
+    this.#faults = [...plan.faults]
+    this.#machine = new Machine(this, LEASE_MS, plan.isShuffled ? this.#random : undefined, options.isTraced)
+    this.#memory = new Memory({ clock: () => this.#machine.now })
+    this.#story = new Story(options.undisturbed && { whole: wholeOf(options.undisturbed) })
+    // Who asks and who looks on is in a process of its own, to which nothing happens.
+    const timers = this.#machine.timersOf(new Process('desk'))
+    this.#desk = createRuntime({ store: memoryStore(undefined, this.#memory), engine: false, timers, logger: SILENT })
+  }
+
+  async run(): Promise<Report> {
+    const machine = this.#machine
+    const reading = new AbortController()
+    await askForBoth(this.#desk)
+    const isRead = this.#read(reading.signal)
+    this.#spawn()
+    const isOver = await machine.until(() => this.#isOver(), MAX_STEPS)
+    if (!isOver) this.#violations.push(`it does not come to its end: ${JSON.stringify([...this.#story.ended])}`)
+    // Whoever stood still goes on, and whatever was under way arrives: nothing may come of it.
+    const { head } = this.#story
+    const end = machine.now + 4 * LEASE_MS
+    await machine.until(() => machine.now > end, MAX_STEPS)
+    if (this.#story.head !== head && isOver) this.#violations.push(`the log went on after ${head}`)
+    reading.abort()
+    await isRead
+    for (const process of this.#runtimes.keys()) machine.retire(process)
+    const happened = await this.#happened()
+    if (happened.entries.length !== this.#story.count) this.#violations.push('the reader missed some of it')
+    const violations = [...this.#violations, ...verdict(happened, { ...this.#options, isExact: true })]
+    return { violations, happened, points: machine.points, steps: machine.steps, trace: machine.trace ?? [] }
+  }
+
+  faultAt(point: number): Fault | undefined {
+    if ((this.#faults[0]?.[0] ?? Infinity) > point) return undefined
+    return this.#faults.shift()?.[1]
+  }
+
+  onFault(fault: Fault, process: Process): void {
+    if (fault === 'rival') this.#spawn()
+    else if (fault === 'leave') this.#leave(process)
+    else if (fault === 'stop') void this.#stop()
+    // What is about a call of the store happens to the next.
+    else this.#faults.unshift([0, fault])
+  }
+
+  onDeath(process: Process): void {
+    this.#runtimes.delete(process)
+    this.#respawn()
+  }
+
+  /** Somebody takes the place of who is gone, at once or later than its lease lasts. */
+  #respawn(): void {
+    this.#machine.after(this.#plan.isShuffled ? this.#random.below(2 * LEASE_MS) : 1, () => this.#spawn())
+  }
+
+  #spawn(): void {
+    const process = new Process(`p${++this.#count}`)
+    const machine = this.#machine
+    const { mutant } = this.#options
+    const own = this.#ledger.of(process.name)
+    const write: Note = line => {
+      if (!process.isAlive) return
+      own(line)
+      if ('phase' in line) machine.point(process, `${line.kind} ${line.key} ${line.phase}s`)
+      else machine.note(process, JSON.stringify(line))
+    }
+    const note = mutant?.note?.(write, process.name) ?? write
+    const timers = machine.timersOf(process)
+    const store = machine.storeOf(process, memoryStore(undefined, this.#memory))
+    const runtime = createRuntime({
+      store: noted(mutant?.store?.(store) ?? store, note),
+      agents: agentsOf({ note, timers, paceMs: this.#plan.paceMs }),
+      engine: { pollMs: POLL_MS },
+      log: { leaseMs: LEASE_MS, patienceMs: 2 * LEASE_MS, owner: process.name },
+      backoff: { first: 50 },
+      maxTakeovers: 100,
+      timers,
+      logger: machine.trace
+        ? {
+            warn: (message, fields) => machine.note(process, `${message} ${JSON.stringify(fields)}`),
+            error: (message, { cause }) => machine.note(process, `${message}: ${(cause as Error)?.stack ?? cause}`),
+          }
+        : SILENT,
+    })
+    this.#runtimes.set(process, runtime)
+  }
+
+  #leave(process: Process): void {
+    const runtime = this.#runtimes.get(process)
+    if (runtime === undefined) return
+    this.#runtimes.delete(process)
+    this.#respawn()
+    runtime.close().then(() => this.#machine.retire(process))
+  }
+
+  async #stop(): Promise<void> {
+    const open = RUNS.find(runId => !this.#story.ended.has(runId))
+    if (open === undefined) return
+    const isWaiting = !this.#story.started.has(open)
+    const isTaken = await this.#desk.stop(SESSION, open)
+    if (isWaiting && isTaken) this.#takenBack.add(open)
+    this.#machine.note(undefined, `stop of ${open}: ${isTaken}`)
+  }
+
+  #isOver(): boolean {
+    const isStarted = (runId: string) => this.#story.started.has(runId)
+    const isEnded = (runId: string) => this.#story.ended.has(runId) || (this.#takenBack.has(runId) && !isStarted(runId))
+    return this.#violations.length > 0 || RUNS.every(isEnded)
+  }
+
+  /** Looks on, from the first entry to the last. */
+  async #read(signal: AbortSignal): Promise<void> {
+    const reading = { after: 0, follow: true, whole: true, internal: true, signal }
+    try {
+      const reader = await this.#desk.manager.createResumableReader(SESSION, reading)
+      for await (const entry of reader) this.#story.take(entry)
+    } catch (error) {
+      if (!signal.aborted) this.#violations.push(String(error))
+    }
+  }
+
+  async #happened(): Promise<Happened> {
+    const manager = new StreamManager({ store: memoryStore(undefined, this.#memory) })
+    const { view } = await manager.view(SESSION)
+    const entries: readonly Entry[] = await manager.entries(SESSION, 0, view.head)
+    return { entries, view, lines: this.#ledger.lines }
+  }
+}
+
+/** The whole text of each part, as it is without a death. */
+function wholeOf({ view }: Happened): (messageId: string, key: string) => string | undefined {
+  const texts = new Map<string, string | undefined>()
+  for (const { id, parts } of view.messages) {
+    for (const part of parts) texts.set(`${id} ${part.key}`, textOf(part))
+  }
+  return (messageId, key) => texts.get(`${messageId} ${key}`)
+}
