@@ -1,0 +1,132 @@
+// Every type of the catalogue is written by somebody: by the runs below, or by what is named here with the reason why not.
+
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import type { LanguageModelV4StreamPart } from '@ai-sdk/provider'
+import { memoryStore, StreamManager, systemTimers } from '@millrace/log'
+import { catalogue } from '@millrace/protocol'
+import { describe, expect, test } from 'vitest'
+import { z } from 'zod'
+import { agent } from './agent/agent.ts'
+import { ProviderError } from './error/error.ts'
+import { scriptedModel } from './model/scripted.ts'
+import { echo, gate, logOf, patient, stage, typesOf, until } from './run/stage.fixture.ts'
+import type { Runtime } from './runtime.ts'
+import { tool } from './tool/tool.ts'
+
+/** What no run of this package writes, and who does. */
+const OWED: Readonly<Record<string, string>> = {
+  'tool-approval-request': 'approvals',
+  'tool-approval-response': 'approvals: a person answers',
+  'tool-output-denied': 'approvals: what was denied does not run',
+  'tool-claimed': 'client tools: a client takes a call upon itself',
+  'run-paused': 'approvals and client tools: nothing else makes a run of an agent wait',
+  'subagent-start': 'sub-agents',
+  'subagent-end': 'sub-agents',
+  'structured-data-invalidated': 'workflows: useStructuredData; an output that does not fit is a discarded attempt',
+  session: 'workflows',
+  status: 'workflows',
+  transition: 'workflows',
+  interrupt: 'workflows: useInterrupt',
+  'interrupt-response': 'workflows: a person answers',
+  'hook-completed': 'workflows: what a hook returned',
+}
+
+/** The types of a session's log; those of `data-*` as that. */
+const written = async (runtime: Runtime, sessionId: string): Promise<string[]> =>
+  typesOf(await logOf(runtime, sessionId)).map(type => (type.startsWith('data-') ? 'data-*' : type))
+
+/** A turn with all that a model and tools can bring. */
+async function rich(): Promise<string[]> {
+  const work = tool({
+    name: 'work',
+    input: z.object({ fails: z.boolean() }),
+    async *execute({ fails }, { emit, updateState }) {
+      yield 'half way'
+      emit('note', { about: 'work' })
+      updateState(state => ({ ...(state as object), worked: true }))
+      if (fails) throw new Error('broken')
+      return 'done'
+    },
+  })
+  const parts: LanguageModelV4StreamPart[] = [
+    { type: 'response-metadata', id: 'answer-1', modelId: 'scripted' },
+    { type: 'source', sourceType: 'url', id: 's1', url: 'https://example.com/' },
+    { type: 'source', sourceType: 'document', id: 's2', title: 'A page', mediaType: 'text/plain' },
+    { type: 'file', mediaType: 'text/plain', data: { type: 'data', data: 'aGk=' } },
+  ]
+  let attempts = 0
+  const own = agent({
+    name: 'rich',
+    tools: [work],
+    initialState: {},
+    output: z.object({ answer: z.string() }),
+    model: scriptedModel(({ answers }) => {
+      if (answers > 0) return { text: '{"answer":"yes"}' }
+      if (attempts++ === 0) {
+        return { reasoning: 'Hm', error: new ProviderError('provider_overloaded', 'too much', { retryable: true }) }
+      }
+      const calls = [{ fails: false }, { fails: true }, { fails: 'perhaps' }].map(input => ({ name: 'work', input }))
+      return { reasoning: 'Let me think.', text: 'Let me see.', calls, parts }
+    }),
+  })
+  const runtime = stage({ agents: [own] })
+  const run = await runtime.start({ agent: own, input: 'go', session: 's', context: { tenant: 1 } })
+  expect(await run.result()).toMatchObject({ status: 'completed', output: { answer: 'yes' } })
+  return written(runtime, 's')
+}
+
+/** A run that talks, is stopped, resumed, and done again. */
+async function stopped(): Promise<string[]> {
+  const own = patient(gate())
+  const runtime = stage({ agents: [own] })
+  const first = await runtime.start({ agent: own, input: 'go', session: 's', runId: 'r1' })
+  await until(first, 'text-delta')
+  await first.stop()
+  await first.result()
+  const second = await runtime.resume('s', 'r1')
+  await until(second, 'text-delta')
+  await until(await runtime.retry('s'), 'text-delta')
+  return written(runtime, 's')
+}
+
+/** A run whose model fails for good. */
+async function failed(): Promise<string[]> {
+  const broken = agent({ name: 'broken', model: scriptedModel([{ error: new Error('no') }]), maxRetries: 0 })
+  const runtime = stage({ agents: [broken] })
+  await (await runtime.start({ agent: broken, input: 'go', session: 's' })).result()
+  return written(runtime, 's')
+}
+
+/** A run whose first process died: it renews its lease no more. */
+async function orphaned(): Promise<string[]> {
+  const store = memoryStore()
+  const runtime = stage({ store, engine: false })
+  const run = await runtime.start({ agent: echo, input: 'go', session: 's', runId: 'r' })
+  const timers = { ...systemTimers, after: () => () => {} }
+  const dead = new StreamManager({ store, timers, leaseMs: 100 })
+  const writer = await dead.createWriter('s', { runId: 'r', program: echo.program, agentType: 'echo' })
+  await writer.begin()
+  stage({ store, agents: [echo] })
+  await run.result()
+  return written(runtime, 's')
+}
+
+describe('every type of the catalogue', () => {
+  const all = [...Object.keys(catalogue), 'data-*']
+  const readme = readFileSync(join(import.meta.dirname, '../README.md'), 'utf8')
+  const table = readme.slice(readme.indexOf('## What a run writes, and when')).split('\n## ')[0] ?? ''
+  const rows = [...table.matchAll(/^\| (`.*?) \| (.+) \|$/gm)]
+  const named = rows.flatMap(([, types = '']) => [...types.matchAll(/`([^`]+)`/g)].map(([, type]) => type as string))
+
+  test('is written by a run, or owed by what is yet to come; never both, never neither', async () => {
+    const types = new Set((await Promise.all([rich(), stopped(), failed(), orphaned()])).flat())
+    const owed = Object.keys(OWED)
+    expect(all.filter(type => !types.has(type) && !owed.includes(type))).toEqual([])
+    expect(owed.filter(type => types.has(type))).toEqual([])
+    expect(owed.filter(type => !all.includes(type))).toEqual([])
+    expect([...types].filter(type => !all.includes(type))).toEqual([])
+    // What is written has its moment in the README, once; what is owed has none yet.
+    expect([...named].sort()).toEqual([...types].sort())
+  })
+})

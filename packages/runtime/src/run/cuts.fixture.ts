@@ -1,0 +1,77 @@
+// What a log says of what was taken back, told from its entries alone.
+
+import { type Entry, foldLog, isGuest, isWord, type WriterOrigin } from '@millrace/protocol'
+
+/** What the `stream_resync` of the Helix pages tells of a cut. */
+export interface Resync {
+  readonly checkpointId: string | undefined
+  readonly stepCount: number
+  readonly messageCount: number
+  readonly fromSequence: number
+  readonly reason: 'crash_recovery' | 'rollback' | 'branch' | 'retry'
+}
+
+const REASONS: Readonly<Record<string, Resync['reason']>> = {
+  superseded: 'crash_recovery',
+  'from-checkpoint': 'rollback',
+  edit: 'branch',
+  retry: 'retry',
+}
+
+const nameOf = ({ runId, agentId, lane }: WriterOrigin): string => JSON.stringify([runId, agentId, lane])
+
+/** A discard or rewind: the last place before what it took back, and how much of what was shown that is. */
+interface Cut {
+  readonly entry: Entry
+  readonly place: number
+  readonly taken: number
+}
+
+/** The discards and rewinds of a log. */
+export function cutsOf(log: readonly Entry[]): Cut[] {
+  const drafts = new Map<string, Entry[]>()
+  const cuts: Cut[] = []
+  for (const entry of log) {
+    const { chunk, origin, sequence } = entry
+    if (chunk.type === 'rewind') {
+      const { toSequence } = chunk
+      const before = foldLog(log.filter(other => other.sequence < sequence)).view()
+      const after = foldLog(log.filter(other => other.sequence <= toSequence)).view()
+      const taken = before.messages.filter(({ id, parts }) => {
+        const left = after.messages.find(other => other.id === id)
+        return left === undefined || left.parts.length < parts.length
+      })
+      cuts.push({ entry, place: toSequence, taken: taken.length })
+      continue
+    }
+    if (isGuest(origin)) continue
+    const own = drafts.get(nameOf(origin)) ?? []
+    if (isWord(chunk)) drafts.set(nameOf(origin), [...own, entry])
+    if (chunk.type === 'checkpoint-created') drafts.delete(nameOf(origin))
+    if (chunk.type === 'run-finished') drafts.clear()
+    if (chunk.type !== 'step-discarded') continue
+    drafts.delete(nameOf(origin))
+    cuts.push({ entry, place: (own[0]?.sequence ?? sequence) - 1, taken: own.length })
+  }
+  return cuts
+}
+
+/** What a reader of the Helix pages would be told at each of them. */
+export function resyncsOf(log: readonly Entry[]): Resync[] {
+  return cutsOf(log).map(({ entry, place }) => {
+    const { reason } = entry.chunk as { reason: string }
+    const checkpoint = log.findLast(
+      ({ chunk, origin, sequence }) =>
+        sequence <= place && chunk.type === 'checkpoint-created' && !isGuest(origin) && origin.lane === 'main',
+    )
+    const said = checkpoint?.chunk as { checkpointId: string; stepCount?: number } | undefined
+    return {
+      checkpointId: said?.checkpointId,
+      stepCount: said?.stepCount ?? 0,
+      messageCount: foldLog(log.filter(({ sequence }) => sequence <= (checkpoint?.sequence ?? place))).view().messages
+        .length,
+      fromSequence: checkpoint?.sequence ?? place,
+      reason: REASONS[reason] ?? 'retry',
+    }
+  })
+}
