@@ -228,3 +228,72 @@ test('law 4: who works with a log for a moment speaks for the run that it finds 
   expect(await paused).toBe(true)
   expect((await world.log()).at(-1)).toMatchObject({ origin: { runId: 'r2' }, chunk: { type: 'run-paused' } })
 })
+
+describe('who must be sure of the lease before it begins something', () => {
+  test('need not wait while it surely lasts', async () => {
+    const world = new World()
+    const writer = await world.writer()
+    world.tap.isDown = true
+    await writer.sure()
+    expect(writer.isSure).toBe(true)
+  })
+
+  test('waits while the store does not answer, and goes on when it was renewed', async () => {
+    const world = new World()
+    const writer = await world.writer()
+    world.tap.isDown = true
+    await world.clock.advance(LEASE)
+    expect(writer.isSure).toBe(false)
+    let sure = 0
+    const all = [writer.sure(), writer.sure()].map(waits => waits.then(() => sure++))
+    await world.clock.advance(LEASE)
+    expect(sure).toBe(0)
+    world.tap.isDown = false
+    await world.clock.advance(LEASE / 10)
+    await Promise.all(all)
+    expect([sure, writer.isSure]).toEqual([2, true])
+  })
+
+  test('waits on where the renewal came too late to be of use', async () => {
+    const world = new World()
+    const writer = await world.writer()
+    world.tap.isDown = true
+    await world.clock.advance(LEASE)
+    let isOver = false
+    const sure = writer.sure().then(() => {
+      isOver = true
+    })
+    world.tap.isDown = false
+    const held = world.tap.hold('renew', 'after')
+    const later = world.clock.advance(LEASE / 10)
+    await held.arrived
+    await later
+    // The answer is a whole lease old when it comes.
+    await world.clock.advance(LEASE)
+    held.open()
+    await settled()
+    expect([isOver, writer.isSure]).toEqual([false, false])
+    await world.clock.advance(LEASE)
+    await sure
+    expect(writer.isSure).toBe(true)
+  })
+
+  test('is told that the log is another’s, or that the writer was closed', async () => {
+    for (const end of ['fenced', 'closed'] as const) {
+      const world = new World()
+      const writer = await world.writer()
+      world.tap.isDown = true
+      await world.clock.advance(LEASE)
+      const waits = failure(writer.sure())
+      world.tap.isDown = false
+      if (end === 'closed') await writer.close()
+      else {
+        const heir = await world.process().createWriter(ID, { ...R1, takeover: true })
+        await world.clock.advance(LEASE / 10)
+        await heir.close()
+      }
+      expect(await waits).toBe(end)
+      expect(await failure(writer.sure())).toBe(end)
+    }
+  })
+})

@@ -164,6 +164,21 @@ describe('watching', () => {
     expect(heard).toEqual([])
   })
 
+  test('costs no reads either where the store takes its time', async () => {
+    const world = new World()
+    const { writer } = await watching(world)
+    for (let i = 0; i < 10; i++) {
+      const held = world.tap.hold('append', 'after')
+      const { appended } = writer.write(delta(`${i} `))
+      await held.arrived
+      await world.clock.advance(150)
+      held.open()
+      await appended
+      await world.clock.advance(100)
+    }
+    expect(world.tap.count('read')).toBe(0)
+  })
+
   test('costs a stream with a guest in its middle one read more', async () => {
     const world = new World()
     const { writer, heard } = await watching(world)

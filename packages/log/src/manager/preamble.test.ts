@@ -269,3 +269,98 @@ describe('the first batch of a writer', () => {
     expect((await world.lines()).slice(-2)).toEqual(['executor-superseded', 'checkpoint-created'])
   })
 })
+
+describe('begin', () => {
+  test('says that the run starts before anything else is said of it, and says it once', async () => {
+    const world = new World()
+    const writer = await world.manager.createWriter(ID, R1)
+    expect(await Promise.all([writer.begin(), writer.begin()])).toEqual([true, true])
+    expect(await world.lines()).toEqual(['run-started'])
+    writer.write(delta('a'))
+    expect(await writer.begin()).toBe(true)
+    expect(await world.lines()).toEqual(['run-started', 'text-delta 1 a'])
+    await writer.close()
+    expect(await failure(writer.begin())).toBe('closed')
+  })
+
+  test('comes after what was written before it', async () => {
+    const world = new World()
+    const writer = await world.manager.createWriter(ID, R1)
+    writer.write(delta('a'))
+    expect(await writer.begin()).toBe(true)
+    expect(await world.lines()).toEqual(['run-started', 'text-delta 1 a'])
+  })
+
+  test('law 4: takes a run over, and takes back what was left open', async () => {
+    const world = new World()
+    await orphan(world)
+    const heir = await world.process().createWriter(ID, { ...R1, takeover: true })
+    expect(await heir.begin()).toBe(true)
+    expect(await texts(world)).toEqual(['kept', 'done'])
+    expect((await world.manager.view(ID)).view.runs).toMatchObject([{ runId: 'r1', takeovers: 1 }])
+  })
+
+  test('law 5: says nothing where the run that it takes over is to stop: the end says it all, and what was shown is kept', async () => {
+    const world = new World()
+    await orphan(world)
+    const before = await world.lines()
+    await world.manager.append(ID, 'ada', stop('r1'))
+    const manager = world.process()
+    const heir = await manager.createWriter(ID, { ...R1, takeover: true })
+    expect(await heir.begin()).toBe(false)
+    expect((await world.lines()).slice(before.length)).toEqual(['ada: stop-requested'])
+    expect(await failure(heir.write(delta('more')).appended)).toBe('refused')
+    expect(await manager.endStream(ID)).toBe('interrupted')
+    expect((await world.lines()).slice(before.length + 1)).toEqual(['executor-superseded', 'abort', 'run-finished'])
+    expect(await texts(world)).toEqual(['kept', 'half a sen', 'half a res', 'done', 'half a thou'])
+  })
+
+  test('law 5: also where the stop comes when it is on its way', async () => {
+    const world = new World()
+    await orphan(world)
+    const before = await world.lines()
+    const heir = await world.process().createWriter(ID, { ...R1, takeover: true })
+    const held = world.tap.hold('append')
+    const begun = heir.begin()
+    await held.arrived
+    await world.manager.append(ID, 'ada', stop('r1'))
+    held.open()
+    expect(await begun).toBe(false)
+    expect((await world.lines()).slice(before.length)).toEqual(['ada: stop-requested'])
+  })
+
+  test('a stop that is taken back with the request that it made room for is none', async () => {
+    const world = new World()
+    await orphan(world)
+    await world.manager.append(ID, 'ada', request('q', { whenBusy: 'interrupt-previous' }))
+    const heir = await world.process().createWriter(ID, { ...R1, takeover: true })
+    expect(await heir.begin()).toBe(false)
+    await world.manager.append(ID, 'ada', stop('q'))
+    expect(await heir.begin()).toBe(true)
+    expect(await texts(world)).toEqual(['kept', 'done'])
+  })
+
+  test('is refused where the run cannot begin, whether or not the open one is to stop', async () => {
+    const world = new World()
+    await world.writer()
+    await world.manager.close()
+    const other = await world.process().createWriter(ID, R2)
+    const refused = { code: 'refused', message: expect.stringContaining('run r1 is open') }
+    await expect(other.begin()).rejects.toMatchObject(refused)
+    await world.process().append(ID, 'ada', stop('r1'))
+    await other.refresh()
+    await expect(other.begin()).rejects.toMatchObject(refused)
+    expect(other.signal.aborted).toBe(false)
+  })
+
+  test('law 5: a batch so large that what begins the run goes ahead of it adds nothing to a run that is to stop', async () => {
+    const world = new World()
+    await orphan(world)
+    await world.manager.append(ID, 'ada', stop('r1'))
+    const before = await world.lines()
+    const heir = await world.process().createWriter(ID, { ...R1, takeover: true })
+    const large: Chunk[] = Array.from({ length: 5 }, () => ({ type: 'state-snapshot', state: 'x'.repeat(1_000_000) }))
+    expect(await heir.commit(large)).toMatchObject({ outcome: 'moved' })
+    expect(await world.lines()).toEqual(before)
+  })
+})

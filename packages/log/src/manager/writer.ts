@@ -151,7 +151,7 @@ export class Writer {
   }
 
   /** Says how the run begins or goes on, if nothing was said yet; false, and nothing, where the run that it takes over is to stop: its end says it all. */
-  begin(): Promise<boolean> {
+  async begin(): Promise<boolean> {
     this.#mustBeOpen()
     return this.#outbox.turn(() => this.#begin())
   }
