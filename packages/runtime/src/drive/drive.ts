@@ -1,7 +1,16 @@
 // One run in the hands of one writer: begun or taken over, worked on, ended or handed over.
 
-import { LogError, mustStop, type StreamManager, type Ticket, type Timers, type Writer } from '@millrace/log'
+import {
+  type BatchLike,
+  LogError,
+  mustStop,
+  type StreamManager,
+  type Ticket,
+  type Timers,
+  type Writer,
+} from '@millrace/log'
 import type { Chunk, FinishReason, Json } from '@millrace/protocol'
+import { unlessAborted } from '../abort.ts'
 import type { Agent } from '../agent/agent.ts'
 import { workOn } from '../agent/loop.ts'
 import { checkpointOf, type Work } from '../agent/work.ts'
@@ -214,7 +223,7 @@ export class Drive {
   }
 
   /** Ends the run as completed, or as it was asked to stop if somebody was faster. */
-  async #complete(facts: readonly Chunk[], finishReason: FinishReason): Promise<void> {
+  async #complete(facts: BatchLike, finishReason: FinishReason): Promise<void> {
     await this.#writer.decide(ticket => {
       if (ticket.run?.runId !== this.#runId) return undefined
       const end = mustStop(ticket) ? stopped(ticket, this.#latest) : completed(finishReason, this.#latest)
@@ -253,12 +262,5 @@ export class Drive {
 const overtime = ({ budget: { time } }: Agent): BudgetError =>
   new BudgetError('budget_time', `the run has taken longer than ${time} ms`)
 
-/** What the work comes to, unless the signal is aborted first: code that does not heed it is not waited for. */
-function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
-  return new Promise((resolve, reject) => {
-    const abort = () => reject(signal.reason)
-    if (signal.aborted) abort()
-    signal.addEventListener('abort', abort, { once: true })
-    work.then(resolve, reject).finally(() => signal.removeEventListener('abort', abort))
-  })
-}
+const overtime = ({ budget: { time } }: Agent): BudgetError =>
+  new BudgetError('budget_time', `the run has taken longer than ${time} ms`)

@@ -108,6 +108,8 @@ export const isEndOf =
   ({ chunk, origin }: Entry): boolean =>
     chunk.type === 'run-finished' && origin.runId === runId
 
+export const isStep = (origin: Entry['origin'], step: number): boolean => 'step' in origin && origin.step === step
+
 /** The text that a run shows. */
 export function textOf(view: View, runId: string): string {
   const message = view.messages.find(other => other.runId === runId && other.role === 'assistant')

@@ -1,0 +1,242 @@
+import type { Json } from '@millrace/protocol'
+import { expect, test } from 'vitest'
+import { z } from 'zod'
+import { type Agent, agent, MillraceError, scriptedModel, tool } from '../index.ts'
+import type { Ticking } from './clock.fixture.ts'
+import { Calls, program, WHOLE } from './program.fixture.ts'
+import { callsOf, expectOneEnd, isStep, LEASE_MS, Stage, textOf } from './stage.fixture.ts'
+
+const SESSION = 's'
+const RUN = 'r1'
+
+/** An agent that says a few words and then never goes on by itself. */
+const silent = (timers: Ticking): Agent =>
+  agent({ name: 'silent', model: scriptedModel([{ text: 'one two three four' }], { paceMs: 200, timers }) })
+
+async function asked(stage: Stage, of: string, options: { context?: Json } = {}): Promise<void> {
+  const server = stage.process(() => [], { engine: false })
+  await server.runtime.start({ session: SESSION, runId: RUN, agent: `agent:${of}@1`, input: 'Hello', ...options })
+}
+
+const typesOf = async (stage: Stage): Promise<string[]> => (await stage.entries(SESSION)).map(({ chunk }) => chunk.type)
+
+test('law 4: a dead owner’s run is taken over when its lease has run out, its draft discarded, its commits kept', async () => {
+  const stage = new Stage()
+  const calls = new Calls()
+  await asked(stage, 'helper')
+  const owner = stage.process(timers => [program(timers, calls)])
+  const heir = stage.process(timers => [program(timers, calls)])
+  await stage.seen(SESSION, ({ chunk, origin }) => chunk.type === 'text-delta' && isStep(origin, 2))
+  const [dead, alive] = owner.wire.watches > 0 ? [owner, heir] : [heir, owner]
+  dead.kill()
+  const from = stage.clock.now()
+  expect(await stage.ended(SESSION, RUN)).toBe('completed')
+  expect(stage.clock.now() - from).toBeLessThan(2 * LEASE_MS + 500)
+  expect(textOf(await stage.view(SESSION), RUN)).toBe(WHOLE)
+  expect(calls.tools.sort()).toEqual(['c1', 'c2'])
+  expect(calls.models).toEqual([`${RUN}/${RUN}/1`, `${RUN}/${RUN}/2`, `${RUN}/${RUN}/2`])
+  const types = await typesOf(stage)
+  expect(types.filter(type => type === 'executor-superseded')).toHaveLength(1)
+  expect(types.filter(type => type === 'step-discarded')).toHaveLength(1)
+  expect(alive.said).toEqual([])
+})
+
+test('a run that keeps killing its process ends as failed, and what was shown stays', async () => {
+  const stage = new Stage()
+  await asked(stage, 'silent')
+  let deaths = 0
+  const die = async () => {
+    const process = stage.process(timers => [silent(timers)], { maxTakeovers: 3 })
+    const { head } = (await stage.manager.getInfo(SESSION)) ?? { head: 0 }
+    const next = await stage.seen(
+      SESSION,
+      ({ chunk, sequence }) => sequence > head && ['text-delta', 'run-finished'].includes(chunk.type),
+    )
+    process.kill()
+    deaths++
+    return next.chunk.type
+  }
+  while ((await die()) === 'text-delta');
+  // Once by itself, three times taken over; the next one ends it.
+  expect(deaths).toBe(5)
+  await expectOneEnd(stage, SESSION, RUN)
+  const view = await stage.view(SESSION)
+  expect(view.runs[0]).toMatchObject({ status: 'failed', error: { code: 'run_crashed' } })
+  expect(textOf(view, RUN)).toBe('one')
+  expect((await typesOf(stage)).slice(-4)).toEqual(['executor-superseded', 'error', 'finish', 'run-finished'])
+})
+
+test('a run that comes to a commit between its takeovers is never given up', async () => {
+  const stage = new Stage()
+  await asked(stage, 'walker')
+  const calls: string[] = []
+  const walker = (timers: Ticking): Agent =>
+    agent({
+      name: 'walker',
+      model: scriptedModel(
+        ({ answers, key }) => {
+          calls.push(key)
+          return answers < 8 ? { calls: [{ name: 'step', input: {}, id: `c${answers}` }] } : { text: 'there' }
+        },
+        { paceMs: 50, timers },
+      ),
+      tools: [tool({ name: 'step', input: z.object({}), execute: () => 'on' })],
+    })
+  for (let step = 1; step <= 8; step++) {
+    const process = stage.process(timers => [walker(timers)], { maxTakeovers: 1 })
+    await stage.seen(
+      SESSION,
+      ({ chunk }) => chunk.type === 'tool-output-available' && chunk.toolCallId === `c${step - 1}`,
+    )
+    process.kill()
+  }
+  stage.process(timers => [walker(timers)], { maxTakeovers: 1 })
+  expect(await stage.ended(SESSION, RUN)).toBe('completed')
+  expect((await typesOf(stage)).filter(type => type === 'executor-superseded').length).toBeGreaterThanOrEqual(8)
+})
+
+test('on shutdown the model call and the tools under way are committed, no other begins, and another process goes on at once', async () => {
+  const stage = new Stage()
+  const calls = new Calls()
+  await asked(stage, 'helper')
+  const owner = stage.process(timers => [program(timers, calls)])
+  await stage.seen(SESSION, ({ chunk }) => chunk.type === 'text-delta')
+  await stage.clock.until(owner.runtime.close())
+  expect(calls).toEqual({ models: [`${RUN}/${RUN}/1`], tools: [], aborted: expect.any(Array) })
+  expect((await typesOf(stage)).at(-1)).toBe('checkpoint-created')
+  expect((await stage.manager.getInfo(SESSION))?.lease).toBeNull()
+
+  const second = stage.process(timers => [program(timers, calls)])
+  await stage.seen(SESSION, ({ chunk }) => chunk.type === 'tool-output-available')
+  const from = stage.clock.now()
+  await stage.clock.until(second.runtime.close())
+  const outputs = callsOf(await stage.view(SESSION), RUN)
+  expect(outputs.map(({ state }) => state)).toEqual(['output-available', 'output-available'])
+
+  stage.process(timers => [program(timers, calls)])
+  expect(await stage.ended(SESSION, RUN)).toBe('completed')
+  expect(stage.clock.now() - from).toBeLessThan(LEASE_MS)
+  expect(textOf(await stage.view(SESSION), RUN)).toBe(WHOLE)
+  expect(calls.models).toEqual([`${RUN}/${RUN}/1`, `${RUN}/${RUN}/2`])
+  expect(calls.tools.sort()).toEqual(['c1', 'c2'])
+  expect(await typesOf(stage)).not.toContain('step-discarded')
+  for (const { timers, wire } of [owner, second]) {
+    expect(timers.alarms).toEqual([])
+    expect(wire.watches).toBe(0)
+  }
+})
+
+const never = new Promise<never>(() => {})
+const deafTool = agent({
+  name: 'deaf',
+  model: scriptedModel([{ calls: [{ name: 'wait', input: {} }] }]),
+  tools: [tool({ name: 'wait', input: z.object({}), execute: () => never })],
+})
+const deafModel = agent({ name: 'deaf', model: { ...scriptedModel([]), doStream: () => never } })
+
+test.each([
+  ['a tool', deafTool],
+  ['a model', deafModel],
+])('a shutdown that lasts too long lets go of %s that heeds no signal', async (_, deaf) => {
+  const stage = new Stage()
+  await asked(stage, 'deaf')
+  const owner = stage.process(() => [deaf], { engine: { graceMs: 5000 } })
+  await stage.seen(SESSION, ({ chunk }) => chunk.type === 'start')
+  await stage.clock.advance(100)
+  const from = stage.clock.now()
+  await stage.clock.until(owner.runtime.close())
+  expect(stage.clock.now() - from).toBe(5000)
+  const { lease, ticket } = (await stage.manager.getInfo(SESSION)) ?? {}
+  expect([lease, ticket?.run?.runId]).toEqual([null, RUN])
+  expect(owner.timers.alarms).toEqual([])
+  expect(owner.wire.watches).toBe(0)
+})
+
+test('a stop does not wait for a model that heeds no signal', async () => {
+  const stage = new Stage()
+  await asked(stage, 'deaf')
+  stage.process(() => [deafModel])
+  await stage.seen(SESSION, ({ chunk }) => chunk.type === 'start')
+  await stage.manager.append(SESSION, 'ann', { type: 'stop-requested', runId: RUN, mode: 'abort' })
+  expect(await stage.ended(SESSION, RUN)).toBe('aborted')
+})
+
+test('context is resolved afresh at each drive, and a run whose context cannot be resolved fails', async () => {
+  const stage = new Stage()
+  const calls = new Calls()
+  await asked(stage, 'helper', { context: { tenant: 'mill' } })
+  const resolved: unknown[] = []
+  const resolveContext = (context: Json | undefined, run: object) => {
+    resolved.push([context, run])
+    return context
+  }
+  const owner = stage.process(timers => [program(timers, calls)], { resolveContext })
+  await stage.seen(SESSION, ({ chunk }) => chunk.type === 'text-delta')
+  await stage.clock.until(owner.runtime.close())
+  const cause = new Error('the vault at 10.0.0.1 is sealed')
+  const second = stage.process(timers => [program(timers, calls)], {
+    resolveContext(context, run) {
+      resolveContext(context, run)
+      throw cause
+    },
+  })
+  expect(await stage.ended(SESSION, RUN)).toBe('failed')
+  expect(resolved).toEqual(Array(2).fill([{ tenant: 'mill' }, { sessionId: SESSION, runId: RUN }]))
+  const view = await stage.view(SESSION)
+  expect(view.runs[0]?.error).toMatchObject({
+    code: 'agent_failed',
+    message: 'the context of the run could not be resolved',
+  })
+  expect(JSON.stringify(await stage.entries(SESSION))).not.toContain('vault')
+  expect(second.said).toMatchObject([{ level: 'error', cause: { cause } }])
+  expect(textOf(view, RUN)).toBe('Let me look at both.')
+})
+
+test('an error of one’s own from resolveContext is shown as it is', async () => {
+  const stage = new Stage()
+  await asked(stage, 'silent')
+  stage.process(timers => [silent(timers)], {
+    async resolveContext() {
+      throw new MillraceError('validation_failed', `the tenant is gone ${'x'.repeat(10_000)}`)
+    },
+  })
+  expect(await stage.ended(SESSION, RUN)).toBe('failed')
+  const { error } = (await stage.view(SESSION)).runs[0] ?? {}
+  expect(error?.code).toBe('validation_failed')
+  expect(error?.message).toMatch(/^the tenant is gone x+…$/)
+  expect(error?.message.length).toBeLessThanOrEqual(500)
+})
+
+test('the time of a run is counted by the store’s clock, over all who drove it', async () => {
+  const stage = new Stage()
+  await asked(stage, 'silent')
+  const limited = (timers: Ticking): Agent => ({ ...silent(timers), budget: { steps: 5, tokens: 1000, time: 2000 } })
+  const owner = stage.process(timers => [limited(timers)])
+  const { timestamp } = await stage.seen(SESSION, ({ chunk }) => chunk.type === 'run-started')
+  await stage.clock.advance(300)
+  owner.kill()
+  await stage.clock.advance(1300)
+  stage.process(timers => [limited(timers)])
+  await stage.seen(SESSION, ({ chunk }) => chunk.type === 'executor-superseded')
+  expect(await stage.ended(SESSION, RUN)).toBe('failed')
+  const [run] = (await stage.view(SESSION)).runs
+  expect(run).toMatchObject({ error: { code: 'budget_time' } })
+  expect((run?.finishedAt ?? 0) - timestamp).toBeLessThan(2050)
+  expect(textOf(await stage.view(SESSION), RUN)).toBe('one')
+})
+
+test('a run whose time is over when it is found ends at once, and what was shown stays', async () => {
+  const stage = new Stage()
+  await asked(stage, 'silent')
+  const limited = (timers: Ticking): Agent => ({ ...silent(timers), budget: { steps: 5, tokens: 1000, time: 2000 } })
+  const owner = stage.process(timers => [limited(timers)])
+  await stage.seen(SESSION, ({ chunk }) => chunk.type === 'text-delta')
+  owner.kill()
+  await stage.clock.advance(3000)
+  stage.process(timers => [limited(timers)])
+  expect(await stage.ended(SESSION, RUN)).toBe('failed')
+  const view = await stage.view(SESSION)
+  expect(view.runs[0]).toMatchObject({ error: { code: 'budget_time' } })
+  expect(textOf(view, RUN)).toBe('one')
+  expect(await typesOf(stage)).not.toContain('step-discarded')
+})

@@ -1,0 +1,293 @@
+// What every engine has to do, whatever decides there who drives: run over any factory of one, in real time, on a store in memory.
+
+import { Memory, memoryStore, StreamManager } from '@millrace/log'
+import { describe, expect, test } from 'vitest'
+import { z } from 'zod'
+import {
+  type Agent,
+  agent,
+  createRuntime,
+  type Driving,
+  type Engine,
+  type Runtime,
+  type RuntimeOptions,
+  scriptedModel,
+  tool,
+} from '../index.ts'
+
+export interface EngineOptions {
+  readonly concurrency?: number
+  readonly graceMs?: number
+}
+
+/** Makes an engine that was not started yet. */
+export type MakeEngine = (options?: EngineOptions) => Engine
+
+/** A program that waits in its one tool until it is let go, and counts what it called. */
+class Gate {
+  readonly calls: string[] = []
+  readonly #open = Promise.withResolvers<void>()
+  readonly #reached = Promise.withResolvers<void>()
+  /** When the tool has been called. */
+  readonly reached = this.#reached.promise
+  readonly agent: Agent = agent({
+    name: 'gate',
+    model: scriptedModel(({ answers, key }) => {
+      this.calls.push(key)
+      return answers === 0 ? { text: 'Wait.', calls: [{ name: 'pass', input: {} }] } : { text: ' Through.' }
+    }),
+    tools: [
+      tool({
+        name: 'pass',
+        input: z.object({}),
+        execute: async (_, { idempotencyKey }) => {
+          this.calls.push(idempotencyKey)
+          this.#reached.resolve()
+          await this.#open.promise
+          return 'passed'
+        },
+      }),
+    ],
+  })
+
+  open(): void {
+    this.#open.resolve()
+  }
+}
+
+/** Sessions that are due until somebody has driven them, as an engine sees them. */
+class Field implements Driving {
+  readonly #waiting = new Set<string>()
+  readonly #driven = new Map<string, PromiseWithResolvers<void>>()
+  readonly #watchers = new Set<() => void>()
+  /** In the order in which they were begun. */
+  readonly begun: string[] = []
+  /** Sessions of which a drive rejects. */
+  readonly broken = new Set<string>()
+  most = 0
+  left = 0
+  abandoned = 0
+
+  ask(sessionId: string): void {
+    this.#waiting.add(sessionId)
+  }
+
+  async due(limit: number): Promise<string[]> {
+    return [...this.#waiting].filter(id => !this.#driven.has(id)).slice(0, limit)
+  }
+
+  async drive(sessionId: string): Promise<void> {
+    this.begun.push(sessionId)
+    if (this.#driven.has(sessionId)) throw new Error(`${sessionId} is driven twice at a time`)
+    const driven = Promise.withResolvers<void>()
+    this.#driven.set(sessionId, driven)
+    this.most = Math.max(this.most, this.#driven.size)
+    for (const watcher of this.#watchers) watcher()
+    if (this.broken.has(sessionId)) driven.reject(new Error('broken'))
+    await driven.promise.finally(() => this.#driven.delete(sessionId))
+    this.#waiting.delete(sessionId)
+  }
+
+  /** Lets a drive come to its end. */
+  end(sessionId: string): void {
+    this.#driven.get(sessionId)?.resolve()
+  }
+
+  leave(): void {
+    this.left++
+  }
+
+  abandon(): void {
+    this.abandoned++
+    for (const driven of this.#driven.values()) driven.resolve()
+  }
+
+  /** Waits until so many drives were begun. */
+  async until(count: number): Promise<void> {
+    while (this.begun.length < count) {
+      const { promise, resolve } = Promise.withResolvers<void>()
+      this.#watchers.add(resolve)
+      await promise
+      this.#watchers.delete(resolve)
+    }
+  }
+}
+
+/** The tests that every engine has to pass. */
+export function engineSuite(name: string, make: MakeEngine): void {
+  describe(name, () => {
+    const setUp = () => {
+      const memory = new Memory()
+      const open: Runtime[] = []
+      const runtime = (options: Omit<RuntimeOptions, 'store'>): Runtime => {
+        const made = createRuntime({ log: { leaseMs: 300 }, ...options, store: memoryStore(undefined, memory) })
+        open.push(made)
+        return made
+      }
+      return { memory, runtime, close: () => Promise.all(open.map(each => each.close())) }
+    }
+
+    test('drives what is asked for here', async () => {
+      const { runtime, close } = setUp()
+      const gate = new Gate()
+      gate.open()
+      const run = await runtime({ agents: [gate.agent], engine: make() }).start({ agent: gate.agent, input: 'Hello' })
+      expect(await run.result()).toMatchObject({ status: 'completed', text: 'Wait. Through.' })
+      await close()
+    })
+
+    test('finds what was asked for before it started, and what others ask for, without being told', async () => {
+      const { runtime, close } = setUp()
+      const gate = new Gate()
+      gate.open()
+      const server = runtime({ engine: false })
+      const early = await server.start({ agent: gate.agent, input: 'Hello' })
+      runtime({ agents: [gate.agent], engine: make() })
+      expect((await early.result()).status).toBe('completed')
+      const late = await server.start({ agent: gate.agent, input: 'Hello' })
+      expect((await late.result()).status).toBe('completed')
+      await close()
+    })
+
+    test('two of them share what is due: each run is driven once', async () => {
+      const { runtime, close } = setUp()
+      const gate = new Gate()
+      gate.open()
+      const server = runtime({ engine: false })
+      for (let n = 0; n < 2; n++) runtime({ agents: [gate.agent], engine: make() })
+      const runs = await Promise.all(
+        Array.from({ length: 20 }, () => server.start({ agent: gate.agent, input: 'Hello' })),
+      )
+      const results = await Promise.all(runs.map(run => run.result()))
+      expect(results.map(({ status }) => status)).toEqual(Array(20).fill('completed'))
+      expect(gate.calls).toHaveLength(60)
+      await close()
+    })
+
+    test('takes over the run of a dead owner', async () => {
+      const { memory, runtime, close } = setUp()
+      const gate = new Gate()
+      gate.open()
+      const server = runtime({ engine: false })
+      const run = await server.start({ session: 's', agent: gate.agent, input: 'Hello' })
+      const dead = new StreamManager({
+        store: memoryStore(undefined, memory),
+        leaseMs: 300,
+        coalesceMs: 0,
+        // Of a process that is dead no timer goes off.
+        timers: { now: () => 0, after: () => () => {} },
+      })
+      const writer = await dead.createWriter('s', { runId: run.runId, agentType: 'gate' })
+      await writer.begin()
+      await writer.write({ type: 'text-delta', id: 'x', delta: 'Wai' }).appended
+      runtime({ agents: [gate.agent], engine: make() })
+      expect(await run.result()).toMatchObject({ status: 'completed', text: 'Wait. Through.' })
+      await close()
+    })
+
+    test('hands over at the next commit: what is under way is finished, nothing else begins, nothing is repeated', async () => {
+      const { runtime, close } = setUp()
+      const gate = new Gate()
+      const server = runtime({ engine: false })
+      const first = runtime({ agents: [gate.agent], engine: make() })
+      const run = await server.start({ session: 's', agent: gate.agent, input: 'Hello' })
+      await gate.reached
+      const closed = first.close()
+      gate.open()
+      await closed
+      expect(gate.calls).toHaveLength(2)
+      expect((await server.manager.getInfo('s'))?.lease).toBeNull()
+      runtime({ agents: [gate.agent], engine: make() })
+      expect(await run.result()).toMatchObject({ status: 'completed', text: 'Wait. Through.' })
+      expect(gate.calls).toHaveLength(3)
+      const types: string[] = []
+      for await (const { chunk } of run.stream()) types.push(chunk.type)
+      expect(types).not.toContain('step-discarded')
+      await close()
+    })
+
+    test('a stop that takes too long lets go, and another goes on', async () => {
+      const { runtime, close } = setUp()
+      const gate = new Gate()
+      const server = runtime({ engine: false })
+      const first = runtime({ agents: [gate.agent], engine: make({ graceMs: 20 }) })
+      const run = await server.start({ agent: gate.agent, input: 'Hello' })
+      await gate.reached
+      await first.close()
+      gate.open()
+      runtime({ agents: [gate.agent], engine: make() })
+      expect(await run.result()).toMatchObject({ status: 'completed', text: 'Wait. Through.' })
+      // The call that was cut off was made again, under its own key; the model's were not.
+      expect(gate.calls.filter(key => key === gate.calls[1])).toHaveLength(2)
+      expect(gate.calls).toHaveLength(4)
+      await close()
+    })
+
+    test('keeps to its bound, and loses nothing that it was told of meanwhile', async () => {
+      const field = new Field()
+      const engine = make({ concurrency: 2 })
+      engine.start(field)
+      const sessions = ['a', 'b', 'c', 'd', 'e', 'f']
+      for (const id of sessions) {
+        field.ask(id)
+        engine.wake(id)
+      }
+      for (let n = 0; n < sessions.length; n++) {
+        await field.until(n + 1)
+        field.end(field.begun[n] as string)
+      }
+      expect(field.begun.toSorted()).toEqual(sessions)
+      expect(field.most).toBe(2)
+      await engine.stop()
+    })
+
+    test('what it is told of a session while that is driven is looked at afterwards', async () => {
+      const field = new Field()
+      const engine = make()
+      engine.start(field)
+      field.ask('a')
+      engine.wake('a')
+      await field.until(1)
+      engine.wake('a')
+      field.end('a')
+      await field.until(2)
+      expect(field.most).toBe(1)
+      field.end('a')
+      await engine.stop()
+    })
+
+    test('a session that cannot be driven is left alone for a while, and keeps no other waiting', async () => {
+      const field = new Field()
+      const engine = make({ concurrency: 1 })
+      field.broken.add('broken')
+      field.ask('broken')
+      engine.start(field)
+      await field.until(1)
+      for (const id of ['a', 'b', 'c']) field.ask(id)
+      for (let n = 2; n <= 4; n++) {
+        await field.until(n)
+        field.end(field.begun[n - 1] as string)
+      }
+      expect(field.begun).toEqual(['broken', 'a', 'b', 'c'])
+      // Then it is tried again.
+      await field.until(5)
+      expect(field.begun[4]).toBe('broken')
+      await engine.stop()
+    })
+
+    test('is started once, and stops as often as one likes, started or not', async () => {
+      const field = new Field()
+      const engine = make()
+      engine.start(field)
+      expect(() => engine.start(field)).toThrow('make one for each runtime')
+      await Promise.all([engine.stop(), engine.stop()])
+      await engine.stop()
+      expect([field.left, field.abandoned]).toEqual([1, 0])
+      field.ask('a')
+      engine.wake('a')
+      expect(field.begun).toEqual([])
+      expect(() => engine.start(field)).toThrow('make one for each runtime')
+      await make().stop()
+    })
+  })
+}

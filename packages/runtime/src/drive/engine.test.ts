@@ -1,0 +1,119 @@
+import { expect, test } from 'vitest'
+import { Clock } from './clock.fixture.ts'
+import { engineSuite } from './engine.fixture.ts'
+import { type Driving, FIRST_REST_MS, inProcessEngine, LONGEST_REST_MS, POLL_MS } from './engine.ts'
+
+engineSuite('the engine in this process', options => inProcessEngine({ pollMs: 10, ...options }))
+
+/** Something to drive, of which a test says only what matters to it. */
+const driving = (own: Partial<Driving> = {}): Driving => ({
+  due: async () => [],
+  drive: async () => {},
+  leave() {},
+  abandon() {},
+  ...own,
+})
+
+test('it looks for what is due four times a second, also while the store is out of reach', async () => {
+  const clock = new Clock()
+  let looks = 0
+  const engine = inProcessEngine({ timers: clock.timers() })
+  engine.start(
+    driving({
+      async due() {
+        if (++looks % 2 === 0) throw new Error('out of reach')
+        return []
+      },
+    }),
+  )
+  await clock.advance(10 * POLL_MS)
+  expect(POLL_MS).toBe(250)
+  expect(looks).toBe(11)
+  await engine.stop()
+})
+
+test('a session that cannot be driven rests longer each time, up to a bound, whoever speaks of it; once it can be, all is forgotten', async () => {
+  const clock = new Clock()
+  const at: number[] = []
+  let isBroken = true
+  const engine = inProcessEngine({ timers: clock.timers() })
+  engine.start(
+    driving({
+      due: async () => ['s'],
+      async drive() {
+        if (!isBroken) at.length = 0
+        at.push(clock.now())
+        if (isBroken) throw new Error('broken')
+        isBroken = true
+      },
+    }),
+  )
+  for (let n = 0; n < 300; n++) {
+    engine.wake('s')
+    await clock.advance(1000)
+  }
+  const rests = () => at.slice(1).map((time, index) => time - (at[index] as number))
+  expect(rests().slice(0, 8)).toEqual([1, 2, 4, 8, 16, 32, 60, 60].map(times => times * FIRST_REST_MS))
+  expect(Math.max(...rests())).toBe(LONGEST_REST_MS)
+  isBroken = false
+  await clock.advance(LONGEST_REST_MS + 5 * FIRST_REST_MS)
+  // Found again at once after it could be driven, and then it rests as at first.
+  expect(rests()[0]).toBeLessThanOrEqual(POLL_MS)
+  expect(rests().slice(1, 3)).toEqual([FIRST_REST_MS, 2 * FIRST_REST_MS])
+  await engine.stop()
+})
+
+test('whether it keeps its process alive is said to the timers, of all that it waits for', async () => {
+  for (const keepsAlive of [false, true]) {
+    const clock = new Clock()
+    const timers = clock.timers()
+    const engine = inProcessEngine({ timers, keepsAlive })
+    engine.start(
+      driving({
+        due: async () => ['s'],
+        async drive() {
+          throw new Error('broken')
+        },
+      }),
+    )
+    await clock.advance(100)
+    expect(timers.alarms.map(({ isIdle }) => isIdle)).toEqual([!keepsAlive, !keepsAlive])
+    await engine.stop()
+    expect(timers.alarms).toEqual([])
+  }
+})
+
+test('a stop lets go after a while, and leaves no timer', async () => {
+  const clock = new Clock()
+  const timers = clock.timers()
+  const engine = inProcessEngine({ timers, graceMs: 4000 })
+  const driven = Promise.withResolvers<void>()
+  const said: string[] = []
+  engine.start(
+    driving({
+      due: async () => ['s'],
+      drive: () => driven.promise,
+      leave: () => said.push('leave'),
+      abandon() {
+        said.push('abandon')
+        driven.resolve()
+      },
+    }),
+  )
+  await clock.advance(100)
+  const from = clock.now()
+  await clock.until(engine.stop())
+  expect([said, clock.now() - from]).toEqual([['leave', 'abandon'], 4000])
+  expect(timers.alarms).toEqual([])
+})
+
+test.each([
+  ['pollMs', 0],
+  ['pollMs', 0.5],
+  ['concurrency', 0],
+  ['concurrency', Number.NaN],
+  ['graceMs', -1],
+  ['graceMs', Number.POSITIVE_INFINITY],
+])('%s of %s is refused', (name, value) => {
+  expect(() => inProcessEngine({ [name]: value })).toThrow(`engine: ${name}: expected a whole number`)
+})

@@ -1,0 +1,150 @@
+// Several who want one run, and a store that is out of reach: one of them has it, and what the others do enters no log.
+
+import { expect, test } from 'vitest'
+import { Calls, program, WHOLE } from './program.fixture.ts'
+import { expectOneEnd, isStep, LEASE_MS, type Process, Stage, textOf } from './stage.fixture.ts'
+
+const SESSION = 's'
+const RUN = 'r1'
+
+class Ring {
+  readonly stage = new Stage()
+  /** What each process called. */
+  readonly calls = new Map<Process, Calls>()
+
+  static async open(): Promise<Ring> {
+    const ring = new Ring()
+    const server = ring.stage.process(() => [], { engine: false })
+    await server.runtime.start({ session: SESSION, runId: RUN, agent: 'agent:helper@1', input: 'How warm?' })
+    return ring
+  }
+
+  process(patienceMs = 5000): Process {
+    const calls = new Calls()
+    const process = this.stage.process(timers => [program(timers, calls)], { log: { patienceMs } })
+    this.calls.set(process, calls)
+    return process
+  }
+
+  of(process: Process): Calls {
+    return this.calls.get(process) as Calls
+  }
+
+  /** The run is there once, whole. */
+  async expectWhole(): Promise<void> {
+    expect(await this.stage.ended(SESSION, RUN)).toBe('completed')
+    await this.stage.clock.advance(2 * LEASE_MS)
+    await expectOneEnd(this.stage, SESSION, RUN)
+    const view = await this.stage.view(SESSION)
+    expect(textOf(view, RUN)).toBe(WHOLE)
+    expect(view.state).toEqual({ Ulm: true, Bonn: true })
+  }
+}
+
+test('a driver that was frozen past its lease is fenced: its calls are aborted, and nothing of it enters the log', async () => {
+  const ring = await Ring.open()
+  const { stage } = ring
+  const owner = ring.process()
+  await stage.seen(SESSION, ({ chunk, origin }) => chunk.type === 'tool-output-available' && isStep(origin, 1))
+  owner.freeze()
+  const heir = ring.process()
+  const { sequence } = await stage.seen(SESSION, ({ chunk }) => chunk.type === 'executor-superseded')
+  owner.thaw()
+  await ring.expectWhole()
+  // The first of its calls came to its end before it could know; what it came to is not in the log.
+  expect(ring.of(owner).aborted).toContain('c2')
+  expect(ring.of(owner).models).toEqual([`${RUN}/${RUN}/1`])
+  expect(ring.of(heir).tools.sort()).toEqual(['c1', 'c2'])
+  expect(ring.of(heir).models).toEqual([`${RUN}/${RUN}/2`])
+  expect(owner.said).toMatchObject([{ level: 'warn', cause: { code: 'fenced' } }])
+  // Whoever thawed wrote nothing: the log goes on as its heir says it, call by call.
+  const after = (await stage.entries(SESSION)).filter(entry => entry.sequence > sequence)
+  expect(after.filter(({ chunk }) => chunk.type === 'executor-superseded')).toEqual([])
+  const outputs = after.filter(({ chunk }) => chunk.type === 'tool-output-available' && !chunk.preliminary)
+  expect(outputs).toHaveLength(2)
+})
+
+test('a driver that was frozen in a model call begins nothing when it comes back', async () => {
+  const ring = await Ring.open()
+  const { stage } = ring
+  const owner = ring.process()
+  await stage.seen(SESSION, ({ chunk }) => chunk.type === 'text-delta')
+  owner.freeze()
+  ring.process()
+  await ring.expectWhole()
+  const { head } = (await stage.manager.getInfo(SESSION)) ?? {}
+  owner.thaw()
+  await stage.clock.advance(10 * LEASE_MS)
+  expect((await stage.manager.getInfo(SESSION))?.head).toBe(head)
+  expect(ring.of(owner)).toMatchObject({ models: [`${RUN}/${RUN}/1`], tools: [], aborted: [`${RUN}/${RUN}/1`] })
+})
+
+test('many processes that want one run call nothing twice', async () => {
+  const ring = await Ring.open()
+  const all = Array.from({ length: 5 }, () => ring.process())
+  await ring.expectWhole()
+  const models = all.flatMap(process => ring.of(process).models)
+  expect(models).toEqual([`${RUN}/${RUN}/1`, `${RUN}/${RUN}/2`])
+  expect(all.flatMap(process => ring.of(process).tools).sort()).toEqual(['c1', 'c2'])
+  expect((await ring.stage.entries(SESSION)).map(({ chunk }) => chunk.type)).not.toContain('executor-superseded')
+  expect(all.flatMap(({ said }) => said)).toEqual([])
+})
+
+/** The moments at which the store goes out of reach. */
+const MOMENTS = ['run-started', 'text-delta', 'step-finish', 'tool-output-available', 'state-patch']
+
+test.each(MOMENTS)(
+  'a store out of reach for longer than the lease, but not than there is patience: the run goes on, once (from %s on)',
+  async moment => {
+    const ring = await Ring.open()
+    const { stage } = ring
+    const owner = ring.process()
+    await stage.seen(SESSION, ({ chunk }) => chunk.type === moment)
+    owner.wire.isCut = true
+    await stage.clock.advance(3 * LEASE_MS)
+    owner.wire.isCut = false
+    await ring.expectWhole()
+    expect(ring.of(owner).models).toEqual([`${RUN}/${RUN}/1`, `${RUN}/${RUN}/2`])
+    expect(ring.of(owner).tools.sort()).toEqual(['c1', 'c2'])
+    expect((await stage.entries(SESSION)).map(({ chunk }) => chunk.type)).not.toContain('executor-superseded')
+  },
+)
+
+test.each(MOMENTS)(
+  'a store out of reach for longer than there is patience: the run goes on when it is back, once (from %s on)',
+  async moment => {
+    const ring = await Ring.open()
+    const { stage } = ring
+    const owner = ring.process(500)
+    await stage.seen(SESSION, ({ chunk }) => chunk.type === moment)
+    owner.wire.isCut = true
+    await stage.clock.advance(20 * LEASE_MS)
+    expect((await stage.manager.getInfo(SESSION))?.ticket.run?.runId).toBe(RUN)
+    owner.wire.isCut = false
+    await ring.expectWhole()
+    const types = (await stage.entries(SESSION)).map(({ chunk }) => chunk.type)
+    expect(types).not.toContain('error')
+    // What was committed is not called again; the rest is, under the same key.
+    expect(new Set(ring.of(owner).models)).toEqual(new Set([`${RUN}/${RUN}/1`, `${RUN}/${RUN}/2`]))
+    expect(owner.said.filter(({ level }) => level === 'error')).toEqual([])
+  },
+)
+
+test('a store that goes out of reach again and again: the run goes on, once', async () => {
+  const ring = await Ring.open()
+  const { stage } = ring
+  const owner = ring.process(500)
+  let isOver = false
+  const ended = stage.manager.createResumableReader(SESSION, { runId: RUN }).then(async reader => {
+    for await (const _ of reader);
+    isOver = true
+  })
+  for (let n = 1; !isOver; n++) {
+    owner.wire.isCut = n % 2 === 0
+    await stage.clock.advance(n % 2 === 0 ? 2000 : 400)
+    expect(n).toBeLessThan(100)
+  }
+  await ended
+  owner.wire.isCut = false
+  await ring.expectWhole()
+})
