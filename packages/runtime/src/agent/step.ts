@@ -169,7 +169,8 @@ function finishOf({ usage, finishReason, warnings, providerMetadata }: Answer): 
 /** Takes an attempt's words back; what it used stays counted. */
 async function takeBack(lane: Lane, answer: Answer, attempt: number, failure: MillraceError): Promise<void> {
   const { usage } = answer
-  if (usage) await lane.write({ ...finishOf(answer), finishReason: 'error' } as Chunk)
+  // In the log before the discard, and the attempt's words with it: what was used counts as discarded only where something is taken back.
+  if (usage) await lane.write({ ...finishOf(answer), finishReason: 'error' } as Chunk).appended
   await lane.discard({ reason: failure.code, attempt, ...(usage && { usage }) })
 }
 
