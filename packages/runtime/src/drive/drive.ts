@@ -261,6 +261,3 @@ export class Drive {
 
 const overtime = ({ budget: { time } }: Agent): BudgetError =>
   new BudgetError('budget_time', `the run has taken longer than ${time} ms`)
-
-const overtime = ({ budget: { time } }: Agent): BudgetError =>
-  new BudgetError('budget_time', `the run has taken longer than ${time} ms`)
