@@ -1,8 +1,8 @@
 // An agent at work: a model call, the calls that it made, and again, until there is nothing left to do. Each time it looks where it stands, so that it does
 // not matter who came here.
 
-import type { Chunk, FinishReason } from '@millrace/protocol'
-import { unlessAborted } from '../abort.ts'
+import type { BatchLike } from '@millrace/log'
+import type { FinishReason } from '@millrace/protocol'
 import { execute } from '../tool/execution.ts'
 import type { AnyTool } from '../tool/tool.ts'
 import { compute } from './agent.ts'
@@ -14,7 +14,7 @@ import { checkpointId, checkpointOf, contextOf, type Work } from './work.ts'
 
 /** How an agent's work ended here: it is done, or another process is to go on. */
 export type Ended =
-  | { readonly outcome: 'done'; readonly facts: readonly Chunk[]; readonly finishReason: FinishReason }
+  | { readonly outcome: 'done'; readonly facts: BatchLike; readonly finishReason: FinishReason }
   | { readonly outcome: 'left' }
 
 type Tools = ReadonlyMap<string, AnyTool>
@@ -45,16 +45,19 @@ export async function workOn(work: Work): Promise<Ended> {
     checkBudget(agent.budget, steps, session.run(runId)?.usage ?? {})
     const step = steps + 1
     const { facts, calls, open, finishReason, lane } = await speak(work, step, await toolsAt(step))
-    if (calls === 0) work.checkpointId = checkpointId(lane.origin, step, true)
-    if (calls === 0) return { outcome: 'done', facts: [...facts, checkpointOf(lane, true)], finishReason }
+    const commit = [...facts, checkpointOf(lane, open === 0)]
+    if (calls === 0) {
+      work.checkpointId = checkpointId(lane.origin, step, true)
+      return { outcome: 'done', facts: commit.map(chunk => ({ chunk, lane })), finishReason }
+    }
     // What was asked for is asked for by a commit: whoever runs it can be sure that it was.
-    await lane.commit([...facts, checkpointOf(lane, open === 0)])
+    await lane.commit(commit)
   }
 }
 
 async function toolsOf(work: Work, step: number): Promise<Tools> {
-  const { agent, signal } = work
-  const tools = await unlessAborted(compute(agent.tools, contextOf(work, step)), signal)
+  const { agent } = work
+  const tools = await compute(agent.tools, contextOf(work, step))
   checkTools(agent.name, tools)
   return new Map(tools.map(tool => [tool.name, tool]))
 }
@@ -62,12 +65,11 @@ async function toolsOf(work: Work, step: number): Promise<Tools> {
 /** Whether an agent that has no calls to run has nothing to say either. */
 async function isAtEnd(work: Work, { steps, calls }: Position, tools: Tools): Promise<boolean> {
   if (finishingCalls(calls, tools).length > 0) return true
-  const { agent, session, runId, agentId, signal } = work
+  const { agent, session, runId, agentId } = work
   const message = session.message(runId, agentId)
   if (!agent.stopWhen || !message) return false
   const toolNames = calls.map(({ toolName }) => toolName)
-  const ended = { ...contextOf(work, steps), message, toolNames }
-  return unlessAborted(Promise.resolve(agent.stopWhen(ended)), signal)
+  return agent.stopWhen({ ...contextOf(work, steps), message, toolNames })
 }
 
 /** Runs the open calls of a step, some at a time; each commits its own outcome, the last of them closes the step. */

@@ -3,7 +3,6 @@
 import type { LanguageModelV4, LanguageModelV4CallOptions, LanguageModelV4Prompt } from '@ai-sdk/provider'
 import { type Lane, LogError } from '@millrace/log'
 import type { Chunk, FinishReason, Json } from '@millrace/protocol'
-import { unlessAborted } from '../abort.ts'
 import { classify } from '../error/classify.ts'
 import type { MillraceError } from '../error/error.ts'
 import { Answer, cutOff } from '../model/answer.ts'
@@ -11,7 +10,7 @@ import { asV4, modelName } from '../model/model.ts'
 import { promptOf } from '../model/prompt.ts'
 import { backoffOf, sleep } from '../model/retry.ts'
 import type { AnyTool } from '../tool/tool.ts'
-import { type Computed, compute } from './agent.ts'
+import { compute } from './agent.ts'
 import { OutputStream } from './output.ts'
 import { contextOf, type Work } from './work.ts'
 
@@ -29,13 +28,10 @@ export interface Spoken {
 export async function speak(work: Work, step: number, tools: ReadonlyMap<string, AnyTool>): Promise<Spoken> {
   const { agent, session, runId, timers, backoff, signal, logger } = work
   const context = contextOf(work, step)
-  // Code of the agent's own that does not come to an end must not keep the run from its own.
-  const here = <T>(computed: Computed<T>) => unlessAborted(compute(computed, context), signal)
-  const model = asV4(await here(agent.model), `agent ${agent.name}: model`)
-  const instructions = await here(agent.instructions)
+  const model = asV4(await compute(agent.model, context), `agent ${agent.name}: model`)
+  const instructions = await compute(agent.instructions, context)
   const history = await session.history()
-  const { trimHistory } = agent
-  const messages = trimHistory ? await here(() => trimHistory(history, context)) : history
+  const messages = agent.trimHistory ? await agent.trimHistory(history, context) : history
   const prompt = promptOf(messages, instructions)
   const lane = work.lane(step, modelName(model))
   const corrections: LanguageModelV4Prompt = []
@@ -88,7 +84,7 @@ async function hear(
   // What others must not do meanwhile begins only while the lease surely lasts.
   await writer.sure()
   signal.throwIfAborted()
-  const stream = await open(model, options, signal)
+  const { stream } = await model.doStream(options)
   const reader = stream.getReader()
   const cancel = () => void reader.cancel(signal.reason).catch(() => {})
   signal.addEventListener('abort', cancel, { once: true })
@@ -112,17 +108,6 @@ async function hear(
   }
   if (answer.failure !== undefined) throw answer.failure
   if (!answer.isWhole) throw cutOff()
-}
-
-/** Calls the model; one that does not heed the signal is not waited for. */
-async function open(model: LanguageModelV4, options: LanguageModelV4CallOptions, signal: AbortSignal) {
-  const calling = Promise.resolve(model.doStream(options))
-  try {
-    return (await unlessAborted(calling, signal)).stream
-  } catch (error) {
-    calling.then(({ stream }) => stream.cancel(error)).catch(() => {})
-    throw error
-  }
 }
 
 function optionsOf(

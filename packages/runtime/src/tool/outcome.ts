@@ -20,8 +20,9 @@ export interface Outcome {
   readonly updates?: Updates
 }
 
-/** The longest text of an error that the model is told. */
-const LONGEST_ERROR = 2000
+/** The longest text of an error that the model is told, and in what the smallest entry has room for: such an outcome is never refused. */
+const LONGEST_ERROR = 1000
+const LONGEST_ERROR_BYTES = 3000
 
 /** Runs the code of a call; throws only where the run ends meanwhile. */
 export async function outcomeOf(
@@ -61,8 +62,14 @@ export function failed(work: Work, { toolCallId, toolName }: ToolPart, error: un
   const { message, code } = isKnown ? error : new ToolError(`${toolName} failed`)
   const cause = isKnown ? error.cause : error
   if (cause !== undefined) work.logger.error('a call failed', { runId: work.runId, toolCallId, toolName, code, cause })
-  const errorText = message.length > LONGEST_ERROR ? `${message.slice(0, LONGEST_ERROR).toWellFormed()}…` : message
-  return { chunk: { type: 'tool-output-error', toolCallId, errorText, code } }
+  return { chunk: { type: 'tool-output-error', toolCallId, errorText: shortened(message), code } }
+}
+
+function shortened(text: string): string {
+  const start = text.slice(0, LONGEST_ERROR)
+  const isWide = Buffer.byteLength(JSON.stringify(start)) > LONGEST_ERROR_BYTES
+  const kept = isWide ? start.slice(0, LONGEST_ERROR / 2) : start
+  return kept === text ? text : `${kept.toWellFormed()}…`
 }
 
 async function run(tool: Tool, call: ToolPart, own: CallContext, lane: Lane): Promise<Json> {
