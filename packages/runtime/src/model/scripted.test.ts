@@ -1,0 +1,158 @@
+import type { LanguageModelV4, LanguageModelV4CallOptions, LanguageModelV4StreamPart } from '@ai-sdk/provider'
+import { describe, expect, test } from 'vitest'
+import { Clock, settled } from '../../../log/src/manager/clock.fixture.ts'
+import { asV4 } from './model.ts'
+import { finish } from './run.fixture.ts'
+import { type ScriptedPrompt, scriptedModel } from './scripted.ts'
+
+const user = (text: string): LanguageModelV4CallOptions['prompt'][number] => ({
+  role: 'user',
+  content: [{ type: 'text', text }],
+})
+const reply: LanguageModelV4CallOptions['prompt'][number] = {
+  role: 'assistant',
+  content: [{ type: 'text', text: 'a' }],
+}
+
+async function heard(model: LanguageModelV4, options: Partial<LanguageModelV4CallOptions> = {}) {
+  const { stream } = await model.doStream({ prompt: [user('Hello?')], ...options })
+  const parts: LanguageModelV4StreamPart[] = []
+  const reader = stream.getReader()
+  for (let next = await reader.read(); !next.done; next = await reader.read()) parts.push(next.value)
+  return parts
+}
+
+test('says what it thinks, says and calls, token by token', async () => {
+  const model = scriptedModel([
+    { reasoning: 'I think.', text: 'Let me  see.\n', calls: [{ name: 'look', input: { a: 'b c' } }] },
+  ])
+  expect(asV4(model)).toBe(model)
+  expect(await heard(model)).toEqual([
+    { type: 'stream-start', warnings: [] },
+    { type: 'reasoning-start', id: 'reasoning' },
+    { type: 'reasoning-delta', id: 'reasoning', delta: 'I' },
+    { type: 'reasoning-delta', id: 'reasoning', delta: ' think.' },
+    { type: 'reasoning-end', id: 'reasoning' },
+    { type: 'text-start', id: 'text' },
+    { type: 'text-delta', id: 'text', delta: 'Let' },
+    { type: 'text-delta', id: 'text', delta: ' me' },
+    { type: 'text-delta', id: 'text', delta: '  see.' },
+    { type: 'text-delta', id: 'text', delta: '\n' },
+    { type: 'text-end', id: 'text' },
+    { type: 'tool-input-start', id: 'call-look-1', toolName: 'look' },
+    { type: 'tool-input-delta', id: 'call-look-1', delta: '{"a":"b' },
+    { type: 'tool-input-delta', id: 'call-look-1', delta: ' c"}' },
+    { type: 'tool-input-end', id: 'call-look-1' },
+    { type: 'tool-call', toolCallId: 'call-look-1', toolName: 'look', input: '{"a":"b c"}' },
+    {
+      type: 'finish',
+      finishReason: { unified: 'tool-calls', raw: undefined },
+      usage: {
+        inputTokens: { total: undefined, noCache: undefined, cacheRead: undefined, cacheWrite: undefined },
+        outputTokens: { total: 6, text: undefined, reasoning: undefined },
+      },
+    },
+  ])
+})
+
+test('says the same twice, whatever comes between', async () => {
+  const model = scriptedModel([{ text: 'One.' }, { text: 'Two.' }])
+  const first = await heard(model)
+  const second = await heard(model, { prompt: [user('a'), reply, user('b')] })
+  expect(second).not.toEqual(first)
+  expect(await heard(model)).toEqual(first)
+})
+
+test('what is used and why it stops are as the script has them', async () => {
+  const usage = { input: 10, output: 3, cached: 4, reasoning: 1 }
+  const parts = await heard(scriptedModel([{ text: 'So.', usage, finishReason: 'length' }]))
+  expect(parts.at(-1)).toMatchObject({
+    finishReason: { unified: 'length' },
+    usage: { inputTokens: { total: 10, cacheRead: 4 }, outputTokens: { total: 3, reasoning: 1 } },
+  })
+})
+
+test('exact parts come as they are, after all else; an end among them is the end', async () => {
+  const source = { type: 'source', sourceType: 'url', id: 's', url: 'https://example.org' } as const
+  const parts = await heard(scriptedModel([{ text: 'So.', parts: [source, finish('length', [1, 1])] }]))
+  expect(parts.slice(-3)).toEqual([{ type: 'text-end', id: 'text' }, source, finish('length', [1, 1])])
+  expect((await heard(scriptedModel([{ parts: [source] }]))).map(({ type }) => type)).toEqual([
+    'stream-start',
+    'source',
+    'finish',
+  ])
+})
+
+test('a script that is a function looks at what it is asked', async () => {
+  const seen: ScriptedPrompt[] = []
+  const model = scriptedModel(async prompt => {
+    seen.push(prompt)
+    return { text: `You said ${prompt.lastText}` }
+  })
+  const prompt = [user('a'), reply, user('b')]
+  const parts = await heard(model, { prompt, providerOptions: { millrace: { key: 'r/a/1' } } })
+  expect(seen).toMatchObject([{ answers: 1, lastText: 'b', key: 'r/a/1', options: { prompt } }])
+  expect(parts.flatMap(part => (part.type === 'text-delta' ? part.delta : '')).join('')).toBe('You said b')
+  await heard(model, { prompt: [reply] })
+  expect(seen[1]).toMatchObject({ lastText: '', key: '' })
+})
+
+test('a script without an answer says how many it has', async () => {
+  const model = scriptedModel([{ text: 'One.' }])
+  await expect(heard(model, { prompt: [reply] })).rejects.toThrow('the script has 1 answers, and none after 1')
+})
+
+test('an error comes after what was said before it', async () => {
+  const error = new Error('overloaded')
+  const { stream } = await scriptedModel([{ text: 'Half a', error }]).doStream({ prompt: [] })
+  const reader = stream.getReader()
+  const types: string[] = []
+  const rest = (async () => {
+    for (let next = await reader.read(); !next.done; next = await reader.read()) types.push(next.value.type)
+  })()
+  await expect(rest).rejects.toBe(error)
+  expect(types).toEqual(['stream-start', 'text-start', 'text-delta', 'text-delta', 'text-end'])
+})
+
+describe('at a pace', () => {
+  test('each token waits its time, and nothing else does', async () => {
+    const timers = new Clock()
+    const { stream } = await scriptedModel([{ text: 'one two' }], { paceMs: 100, timers }).doStream({ prompt: [] })
+    const reader = stream.getReader()
+    const got: string[] = []
+    const reading = (async () => {
+      for (let next = await reader.read(); !next.done; next = await reader.read()) got.push(next.value.type)
+    })()
+    await settled()
+    expect(got).toEqual(['stream-start', 'text-start'])
+    await timers.advance(99)
+    expect(got).toHaveLength(2)
+    await timers.advance(1)
+    expect(got).toHaveLength(3)
+    await timers.advance(100)
+    await reading
+    expect(got).toEqual(['stream-start', 'text-start', 'text-delta', 'text-delta', 'text-end', 'finish'])
+    expect(timers.alarms).toBe(0)
+  })
+
+  test('an abort ends the wait at once, with its reason', async () => {
+    const timers = new Clock()
+    const controller = new AbortController()
+    const model = scriptedModel([{ text: 'one two' }], { paceMs: 100, timers })
+    const reading = heard(model, { abortSignal: controller.signal })
+    await settled()
+    expect(timers.alarms).toBe(1)
+    const reason = new Error('stopped')
+    controller.abort(reason)
+    await expect(reading).rejects.toBe(reason)
+    expect(timers.alarms).toBe(0)
+    await expect(heard(scriptedModel([{ text: 'one' }]), { abortSignal: controller.signal })).rejects.toBe(reason)
+  })
+
+  test('nobody who does not read makes it go on', async () => {
+    const timers = new Clock()
+    await scriptedModel([{ text: 'one two' }], { paceMs: 100, timers }).doStream({ prompt: [] })
+    await settled()
+    expect(timers.alarms).toBe(0)
+  })
+})
