@@ -1,0 +1,26 @@
+// A process of its own: a runtime that has nothing to do, or a worker, on a SQLite file.
+
+import { sqliteStore } from '@millrace/log/sqlite'
+import { z } from 'zod'
+import { agent, createRuntime, createWorker, scriptedModel, tool } from '../index.ts'
+
+const [, , what, path = ''] = process.argv
+
+const clerk = agent({
+  name: 'clerk',
+  model: scriptedModel(({ answers }) =>
+    answers === 0 ? { text: 'Wait.', calls: [{ name: 'pid', input: {} }] } : { text: ' Done.' },
+  ),
+  tools: [tool({ name: 'pid', input: z.object({}), execute: () => process.pid })],
+})
+
+const options = { store: sqliteStore({ path }), agents: [clerk] }
+if (what === 'runtime') createRuntime(options)
+else {
+  const worker = createWorker(options)
+  process.once('SIGTERM', async () => {
+    await worker.stop()
+    await options.store.close()
+  })
+}
+console.log('ready')

@@ -1,0 +1,66 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { sqliteStore } from '@millrace/log/sqlite'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { createRuntime } from '../index.ts'
+
+let folder = ''
+const children: ChildProcess[] = []
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'millrace-drive-'))
+})
+
+afterAll(async () => {
+  for (const child of children) child.kill('SIGKILL')
+  await rm(folder, { recursive: true, force: true })
+})
+
+/** Starts a process of its own, and waits until it is ready. */
+async function begun(what: 'runtime' | 'worker', path: string): Promise<ChildProcess> {
+  const program = fileURLToPath(new URL('child.fixture.ts', import.meta.url))
+  const child = spawn(process.execPath, ['--conditions=@millrace/source', program, what, path], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+  children.push(child)
+  const ended = once(child, 'exit').then(([code]) => {
+    if (code !== 0) throw new Error(`it ended with ${code} before it was ready`)
+  })
+  await Promise.race([once(child.stdout as NonNullable<typeof child.stdout>, 'data'), ended])
+  return child
+}
+
+test('a runtime that has nothing to do does not keep its process alive', async () => {
+  const child = await begun('runtime', join(folder, 'idle.db'))
+  if (child.exitCode === null) await once(child, 'exit')
+  expect(child.exitCode).toBe(0)
+})
+
+test('a worker stays alive, drives what a server that drives nothing asks for on the same file, and ends when it is stopped', async () => {
+  const path = join(folder, 'shared.db')
+  const worker = await begun('worker', path)
+  const store = sqliteStore({ path })
+  const server = createRuntime({ store, engine: false })
+  const run = await server.start({ session: 's', agent: 'agent:clerk@1', input: 'Who are you?' })
+  const result = await run.result()
+  expect(result).toMatchObject({ status: 'completed', text: 'Wait. Done.' })
+  const outputs = (result.message?.parts ?? []).flatMap(part => ('output' in part ? [part.output] : []))
+  expect(outputs).toEqual([worker.pid])
+  expect(worker.exitCode).toBeNull()
+  worker.kill('SIGTERM')
+  if (worker.exitCode === null) await once(worker, 'exit')
+  expect([worker.exitCode, worker.signalCode]).toEqual([0, null])
+
+  // With nobody there to drive, what is asked for waits; another worker takes it up.
+  const next = await server.start({ session: 's', agent: 'agent:clerk@1', input: 'And now?' })
+  expect(await server.status('s')).toEqual({ status: 'waiting' })
+  const other = await begun('worker', path)
+  expect((await next.result()).status).toBe('completed')
+  other.kill('SIGTERM')
+  await server.close()
+  await store.close()
+})
