@@ -122,6 +122,41 @@ describe('what a guest may append, by the ticket', () => {
     expect(refused(then(ticket, by(R1, finished)), stops('r1'))).toBe('ended')
   })
 
+  test('law 5: who asks for more than was asked for is heard, once, and who asks for less comes second', () => {
+    const more = (runId: string): Chunk => ({ ...stops(runId), mode: 'abort' }) as Chunk
+    const less = (runId: string): Chunk => ({ ...stops(runId), mode: 'interrupt' }) as Chunk
+    const stopped = then(open(), by(ADA, stops('r1')))
+    expect(refused(stopped, less('r1'))).toBe('already-settled')
+    expect(refused(stopped, more('r1'))).toBeUndefined()
+    for (const aborted of [then(open(), by(ADA, more('r1'))), then(stopped, by(ADA, more('r1')))]) {
+      for (const again of [stops('r1'), less('r1'), more('r1')]) {
+        expect(refused(aborted, again)).toBe('already-settled')
+      }
+      expect(refused(then(aborted, by(R1, finished)), more('r1'))).toBe('ended')
+    }
+    // A request that makes room for itself has stopped the run, and yet nobody has said how.
+    const interrupted = then(open(), by(ADA, request('r2', { whenBusy: 'interrupt-previous' })))
+    expect(refused(interrupted, more('r1'))).toBeUndefined()
+  })
+
+  test('law 5: of all stops of a run that are admitted the last says most, and there are two at most', () => {
+    let seconds = 0
+    fc.assert(
+      fc.property(wishes, wished => {
+        const { entries } = admitted(wished)
+        for (const [i, { chunk: start, origin }] of entries.entries()) {
+          if (start.type !== 'run-started') continue
+          const stops = entries.slice(i + 1).flatMap(({ chunk }) => (chunk.type === 'stop-requested' ? chunk : []))
+          const isAbort = stops.filter(({ runId }) => runId === origin.runId).map(({ mode }) => mode === 'abort')
+          expect([[], [false], [true], [false, true]]).toContainEqual(isAbort)
+          if (isAbort.length === 2) seconds++
+        }
+      }),
+      { numRuns: runs(150) },
+    )
+    expect(seconds).toBeGreaterThan(0)
+  })
+
   test('law 5: of two starts one passes: while a run is open or asked for, others are refused, unless they wait or stop it', () => {
     for (const ticket of [open(), then(EMPTY_TICKET, by(ADA, request('r2')))]) {
       expect(refused(ticket, request('r3'))).toBe('busy')
@@ -236,6 +271,7 @@ describe('what no guest may append', () => {
       expect(invalid(claims('c', NOW, name))).toContain('by')
       expect(invalid({ ...request('r'), program: name })).toContain('program')
       expect(invalid({ ...request('r'), cut: { toSequence: 1, reason: name } })).toContain('cut.reason')
+      expect(invalid({ ...request('r'), resume: { runId: name, mode: 'continue' } })).toContain('resume.runId')
       expect(invalid({ ...request('r'), message: { messageId: name, role: 'user', parts: [] } })).toContain('messageId')
     }
     checkGuestChunk(stops('x'.repeat(512)))

@@ -23,6 +23,8 @@ const deadline = fc.constantFrom(5, 50, 500)
 const reason = fc.constant('because')
 const program = fc.constantFrom('agent:a@1', 'agent:b@2')
 const status = fc.constantFrom('completed', 'failed', 'interrupted', 'aborted')
+const mode = fc.constantFrom('continue', 'with-message', 'with-confirmation', 'from-checkpoint')
+const context = fc.constant({ tenant: 't' })
 
 function row(type: string, model: Record<string, fc.Arbitrary<unknown>> = {}, optional: string[] = []) {
   const fields = fc.record(model, { requiredKeys: Object.keys(model).filter(key => !optional.includes(key)) })
@@ -37,10 +39,11 @@ const GUESTS = [
       program,
       whenBusy: fc.constantFrom('queue', 'queue', 'interrupt-previous', 'reject'),
       cut: fc.record({ toSequence: fc.nat(9), reason }),
+      resume: fc.record({ runId, mode }),
     },
-    ['whenBusy', 'cut'],
+    ['whenBusy', 'cut', 'resume'],
   ),
-  row('stop-requested', { runId }),
+  row('stop-requested', { runId, mode: fc.constantFrom('interrupt', 'abort') }, ['mode']),
   row('tool-approval-response', { toolCallId, approvalId: id, approved: fc.boolean() }),
   row('interrupt-response', { interruptId: id, response: fc.constant(1) }),
   row('tool-output-available', { toolCallId, output: fc.constant(1) }),
@@ -49,10 +52,11 @@ const GUESTS = [
 ]
 
 const WRITERS = [
-  row('run-started', { program }),
+  row('run-started', { program, resumes: runId }, ['resumes']),
   row('run-finished', { status }),
   row('run-paused', { awaits: fc.constant([]) }),
-  row('run-resumed', { mode: fc.constant('continue') }),
+  row('run-resumed', { mode }),
+  row('run-context', { context }),
   row('executor-superseded'),
   row('rewind', { toSequence: fc.nat(9), reason }),
   row('step-discarded', { reason }),
@@ -123,11 +127,18 @@ export function admitted(wished: readonly Wish[]): { entries: NewEntry[]; ticket
   const requested = new Set<string>()
   for (const { entry, at } of wished) {
     if (entry.chunk.type === 'run-requested' && requested.has(entry.chunk.runId)) continue
-    const own = entry.origin.guest === undefined ? forOpenRun(ticket, entry) : placed(ticket, entry)
+    const own = entry.origin.guest === undefined ? forOpenRun(ticket, entry) : placed(ticket, aimed(ticket, entry, at))
     if (!isAdmitted(ticket, own, at)) continue
     ticket = advance(ticket, [own])
-    if (own.chunk.type === 'run-requested') requested.add(own.chunk.runId)
     entries.push(own)
+    tickets.push(ticket)
+    if (own.chunk.type !== 'run-requested') continue
+    requested.add(own.chunk.runId)
+    if (at % 2 === 0) continue
+    // What the server keeps beside a request.
+    const beside: NewEntry = { origin: own.origin, chunk: { type: 'run-context', context: at }, internal: true }
+    ticket = advance(ticket, [beside])
+    entries.push(beside)
     tickets.push(ticket)
   }
   return { entries, tickets }
@@ -137,6 +148,12 @@ function forOpenRun({ run }: Ticket, { origin, chunk }: NewEntry): NewEntry {
   if (run === null || chunk.type === 'run-started') return { origin, chunk }
   const { lane, agentId, runId } = origin as WriterOrigin
   return { origin: writerOf(run.runId, lane, agentId === runId ? run.runId : agentId), chunk }
+}
+
+/** Some stops are for the run that is open, so that not all of them miss. */
+function aimed({ run }: Ticket, { origin, chunk }: NewEntry, at: number): NewEntry {
+  const isAimed = run !== null && chunk.type === 'stop-requested' && at % 8 > 1
+  return { origin, chunk: isAimed ? { ...chunk, runId: run.runId } : chunk }
 }
 
 function placed(ticket: Ticket, { origin, chunk }: NewEntry): NewEntry {

@@ -25,6 +25,16 @@ describe('what a writer may append, by the ticket', () => {
     expect(problem(open, by(R1, finished), by(R1, word))).toContain('run r1 is not open')
   })
 
+  test('of a run that goes on from another: how it does, next to its start, and not before', () => {
+    const resumes: Chunk = { ...started, resumes: 'r1' } as Chunk
+    const resumed: Chunk = { type: 'run-resumed', mode: 'from-checkpoint' }
+    const context: NewEntry = { ...by(R2, { type: 'run-context', context: 1 }), internal: true }
+    expect(problem(ended, by(R2, resumes), by(R2, resumed), context)).toBe('none')
+    expect(problem(ended, by(R2, rewind), by(R2, resumes), by(R2, resumed))).toBe('none')
+    expect(problem(ended, by(R2, resumed), by(R2, resumes))).toContain('start it first')
+    expect(problem(ended, context, by(R2, resumes))).toContain('start it first')
+  })
+
   test('one run at a time, and no run twice', () => {
     expect(problem(EMPTY_TICKET, by(R1, started))).toBe('none')
     expect(problem(open, by(R2, started))).toContain('run r1 is open')

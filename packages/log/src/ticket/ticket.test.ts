@@ -3,7 +3,17 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import type { NewEntry } from '../entry.ts'
 import { admitted, anyEntries, by, runs, wishes, writerOf } from './entries.fixture.ts'
-import { advance, dueOf, EMPTY_TICKET, mustStop, recordOf, statusOf, type Ticket, ticketOf } from './ticket.ts'
+import {
+  advance,
+  dueOf,
+  EMPTY_TICKET,
+  mustStop,
+  recordOf,
+  statusOf,
+  stopStatus,
+  type Ticket,
+  ticketOf,
+} from './ticket.ts'
 
 const R1 = writerOf('r1')
 const ADA = { guest: 'ada' }
@@ -102,6 +112,35 @@ describe('the ticket', () => {
     expect(stop('r3')).toEqual(open)
     // The next run is not stopped by what was meant for the one before it.
     expect(advance(stop('r1'), [by(R1, finished), by(writerOf('r2'), started)])).toMatchObject({ stop: false })
+  })
+
+  test('a stop says how: so that the run can be resumed, unless anybody asked for more', () => {
+    const open = after(by(R1, started))
+    const stop = (mode?: 'interrupt' | 'abort') =>
+      by(ADA, { type: 'stop-requested', runId: 'r1', ...(mode && { mode }) })
+    expect(stopStatus(advance(open, [stop()]))).toBe('interrupted')
+    expect(stopStatus(advance(open, [stop('interrupt')]))).toBe('interrupted')
+    for (const stops of [[stop('abort')], [stop(), stop('abort')], [stop('abort'), stop('interrupt')]]) {
+      const stopped = advance(open, stops)
+      expect([mustStop(stopped), stopStatus(stopped)]).toEqual([true, 'aborted'])
+      // It was meant for this run, and goes with it.
+      const next = advance(stopped, [by(R1, finished), by(writerOf('r2'), started)])
+      expect([mustStop(next), stopStatus(next)]).toEqual([false, 'interrupted'])
+      expect(next).not.toHaveProperty('abort')
+    }
+    const waiting = advance(open, [by(ADA, request('r2', { whenBusy: 'queue' }))])
+    const taken = advance(waiting, [by(ADA, { type: 'stop-requested', runId: 'r2', mode: 'abort' })])
+    expect(taken).toEqual(open)
+    expect(stopStatus(advance(open, [by(ADA, request('r2', { whenBusy: 'interrupt-previous' }))]))).toBe('interrupted')
+  })
+
+  test('law 10: what the server keeps beside a request says nothing about what should happen next', () => {
+    const asked = after(by(ADA, request('r1', { resume: { runId: 'r0', mode: 'continue' } })))
+    const beside: NewEntry = { ...by(ADA, { type: 'run-context', context: 1 }), internal: true }
+    expect(advance(asked, [beside])).toBe(asked)
+    expect(JSON.stringify(asked)).not.toContain('r0')
+    const goesOn = [by(R1, { ...started, resumes: 'r0' } as Chunk), by(R1, { type: 'run-resumed', mode: 'continue' })]
+    expect(advance(asked, goesOn)).toEqual(after(by(R1, started)))
   })
 
   test('a stop is due to every driver, a request to its program', () => {
@@ -211,7 +250,34 @@ describe('the ticket', () => {
     )
     expect(due).toBeGreaterThan(100)
   })
+
+  test('says how the open run is to end as a plain reading of the entries does', () => {
+    const seen = new Set<string>()
+    fc.assert(
+      fc.property(wishes, wished => {
+        const { entries, tickets } = admitted(wished)
+        for (const [i, ticket] of tickets.entries()) {
+          const status = stopStatus(ticket)
+          expect({ i, status }).toEqual({ i, status: plainStop(entries.slice(0, i + 1)) })
+          if (ticket.run) seen.add(`${ticket.stop} ${status}`)
+        }
+      }),
+      { numRuns: runs(150) },
+    )
+    expect([...seen].sort()).toEqual(['false interrupted', 'true aborted', 'true interrupted'])
+  })
 })
+
+/** How the open run ends if it is to stop, read off the entries from the end. */
+function plainStop(entries: readonly NewEntry[]): string {
+  const start = entries.findLastIndex(({ chunk }) => chunk.type === 'run-started')
+  const runId = entries[start]?.origin.runId
+  const since = entries.slice(Math.max(0, start))
+  if (since.some(({ chunk }) => chunk.type === 'run-finished')) return 'interrupted'
+  const isAbort = ({ chunk }: NewEntry) =>
+    chunk.type === 'stop-requested' && chunk.mode === 'abort' && chunk.runId === runId
+  return since.some(isAbort) ? 'aborted' : 'interrupted'
+}
 
 /** When a log is due, read off its entries from the end, without a ticket. */
 function plainDue(entries: readonly NewEntry[]): { at: number | 'now' | null; program: string | null } {
