@@ -267,7 +267,10 @@ describe('what a model said goes back to it', () => {
         if (prompts.length === 3) return { stream: streamOf([...words('Done.'), finish()]) }
         const half = { type: 'text-delta', id: '0', delta: 'It is' } as const
         // Whoever asks for more has taken the half, and waits for ever.
-        const pull = () => (show(), new Promise<void>(() => {}))
+        const pull = () => {
+          show()
+          return new Promise<void>(() => {})
+        }
         return {
           stream: new ReadableStream({ start: controller => controller.enqueue(half), pull }, { highWaterMark: 0 }),
         }

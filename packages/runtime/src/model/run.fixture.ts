@@ -1,5 +1,5 @@
 import type { LanguageModelV4, LanguageModelV4CallOptions, LanguageModelV4StreamPart } from '@ai-sdk/provider'
-import { memoryStore, type StreamManagerOptions } from '@millrace/log'
+import { memoryStore, type StreamManagerOptions, type Timers } from '@millrace/log'
 import type { Chunk, Entry, View } from '@millrace/protocol'
 import { type AgentDefinition, agent } from '../agent/agent.ts'
 import type { RunResult } from '../run/result.ts'
@@ -19,6 +19,11 @@ export type Trial = Partial<
   Omit<AgentDefinition<string, readonly AnyTool[], Schema | undefined, Schema | undefined>, 'model' | 'name'>
 >
 
+export interface StageOptions {
+  readonly log?: Omit<StreamManagerOptions, 'store' | 'timers'>
+  readonly timers?: Timers
+}
+
 /** A runtime with one agent on a store of its own, its attempts close together. */
 export class Stage {
   readonly runtime: Runtime
@@ -28,7 +33,7 @@ export class Stage {
   constructor(
     model: AgentDefinition<string, [], undefined, undefined>['model'],
     trial: Trial = {},
-    log: Omit<StreamManagerOptions, 'store' | 'timers'> = {},
+    { log = {}, timers }: StageOptions = {},
   ) {
     this.#agent = agent({ name: 'helper', model, ...trial } as AgentDefinition<
       string,
@@ -44,6 +49,7 @@ export class Stage {
       engine: { pollMs: 20 },
       logger: { warn: keep, error: keep },
       log,
+      ...(timers && { timers }),
     })
   }
 
