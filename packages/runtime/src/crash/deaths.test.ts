@@ -1,26 +1,17 @@
 import { describe, expect, test } from 'vitest'
-import { type Fault, type Plan, UNDISTURBED } from './plan.fixture.ts'
+import { atEach, FAST, UNDISTURBED } from './plan.fixture.ts'
+import type { Report } from './schedule.fixture.ts'
 import { pass, undisturbed } from './suite.fixture.ts'
+import { verdict } from './verdict.fixture.ts'
 
-/** A model that says all in one breath, and one that says a word an append. */
-const PACES = [
-  ['fast', 0],
-  ['slow', 20],
+const PLANS = [
+  ['fast', FAST],
+  ['slow', UNDISTURBED],
 ] as const
 
 const again = () => 'vitest run packages/runtime/src/crash/deaths.test.ts'
 
-/** A plan for each point of a run, with these faults from there on. */
-const atEach = (points: number, plan: Plan, ...faults: readonly Fault[]): Plan[] =>
-  Array.from({ length: points }, (_, index) => ({
-    ...plan,
-    seed: index + 1,
-    faults: faults.map((fault, later) => [index + 1 + later, fault] as const),
-  }))
-
-describe.each(PACES)('with a %s model', (_, paceMs) => {
-  const plan = { ...UNDISTURBED, paceMs }
-
+describe.each(PLANS)('with a %s model', (_, plan) => {
   test.each([['death-before'], ['death-after']] as const)('%s each point of the run', async fault => {
     const { happened, points } = await undisturbed(plan)
     // There is something to die of.
@@ -29,9 +20,12 @@ describe.each(PACES)('with a %s model', (_, paceMs) => {
   })
 })
 
-describe('at each point of the run', () => {
-  const plan = { ...UNDISTURBED, paceMs: 0 }
+test('how fast the model is does not show in the end, nor in what it is told', async () => {
+  const [fast, slow] = await Promise.all(PLANS.map(([, plan]) => undisturbed(plan)))
+  expect(verdict((fast as Report).happened, { undisturbed: (slow as Report).happened, isExact: true })).toEqual([])
+})
 
+describe('at each point of the run', () => {
   test.each([
     ['law 5: a stop ends the run, and what was shown stays', ['stop']],
     ['law 5: also where the owner dies just then, whatever it was about to say', ['stop', 'death-before']],
@@ -44,7 +38,7 @@ describe('at each point of the run', () => {
     ['a hand-over loses and repeats nothing', ['leave']],
     ['another driver is not in the way', ['rival']],
   ] as const)('%s', async (_, faults) => {
-    const { happened, points } = await undisturbed(plan)
-    await pass(atEach(points, plan, ...faults), { undisturbed: happened }, again)
+    const { happened, points } = await undisturbed(FAST)
+    await pass(atEach(points, FAST, ...faults), { undisturbed: happened }, again)
   })
 })

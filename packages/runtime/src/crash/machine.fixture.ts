@@ -41,8 +41,8 @@ export interface Events {
   faultAt(point: number): Fault | undefined
   /** Whatever is not about the call itself: a rival, a leave, a stop. */
   onFault(fault: Fault, process: Process): void
-  /** A process has died. */
-  onDeath(process: Process): void
+  /** A process has died, or stands still: somebody else is to take its place. */
+  onGone(process: Process): void
 }
 
 export class Machine {
@@ -111,7 +111,7 @@ export class Machine {
 
   kill(process: Process): void {
     this.retire(process)
-    this.#events.onDeath(process)
+    this.#events.onGone(process)
   }
 
   /** Forgets a process: nothing of it has any effect from now on. */
@@ -258,6 +258,7 @@ export class Machine {
 
   #freeze(process: Process): void {
     const { missed } = process
+    this.#events.onGone(process)
     process.frozenUntil = this.now + this.#leaseMs + (this.#random?.below(2 * this.#leaseMs) ?? 1)
     this.after(
       process.frozenUntil - this.now,

@@ -13,7 +13,7 @@ export type Fault =
   | 'request-lost'
   | 'reply-lost'
   | 'delivered-late'
-  /** The process stands still for longer than its lease, with the call before it or behind it. */
+  /** The process stands still for longer than its lease, with the call before it or behind it; and another starts. */
   | 'freeze-before'
   | 'freeze-after'
   /** The process cannot reach the store for a while. */
@@ -35,8 +35,18 @@ export interface Plan {
   readonly isShuffled: boolean
 }
 
-/** The program as it is meant to be. */
+/** The program as it is meant to be, with a model that says a word an append. */
 export const UNDISTURBED: Plan = { seed: 0, faults: [], paceMs: 20, isShuffled: false }
+/** And with one that says all in one breath. */
+export const FAST: Plan = { ...UNDISTURBED, paceMs: 0 }
+
+/** A plan for each point of a run, with these faults from there on. */
+export const atEach = (points: number, plan: Plan, ...faults: readonly Fault[]): Plan[] =>
+  Array.from({ length: points }, (_, index) => ({
+    ...plan,
+    seed: index + 1,
+    faults: faults.map((fault, later) => [index + 1 + later, fault] as const),
+  }))
 
 const FAULTS: readonly Fault[] = [
   ...(['death-before', 'death-after', 'death-late', 'death-before', 'death-after'] as const),
@@ -45,7 +55,6 @@ const FAULTS: readonly Fault[] = [
 ]
 /** One schedule in so many has a stop. */
 const STOPS = 5
-/** A fast model says all in one breath; a slow one a word an append. */
 const PACES = [0, 0, 4, 20]
 
 /** How many points a schedule may have something happen at: about as many as there are, of a slow model and of a fast one. */

@@ -105,8 +105,8 @@ class Schedule implements Events {
     else this.#faults.unshift([0, fault])
   }
 
-  onDeath(process: Process): void {
-    this.#runtimes.delete(process)
+  onGone(process: Process): void {
+    if (!process.isAlive) this.#runtimes.delete(process)
     this.#respawn()
   }
 
