@@ -35,16 +35,18 @@ export async function workOn(work: Work): Promise<Ended> {
     const { open: waiting, steps } = position
     if (steps > 0) work.checkpointId = checkpointId(writer.main.origin, steps, waiting.length === 0)
     if (waiting.length > 0) {
-      if (work.isLeaving()) return { outcome: 'left' }
+      if (work.leaving.aborted) return { outcome: 'left' }
       await callAll(work, position, await toolsAt(steps))
       continue
     }
     const isDone = steps > 0 && (await isAtEnd(work, position, await toolsAt(steps)))
     if (isDone) return { outcome: 'done', facts: [], finishReason: 'tool-calls' }
-    if (work.isLeaving()) return { outcome: 'left' }
+    if (work.leaving.aborted) return { outcome: 'left' }
     checkBudget(agent.budget, steps, session.run(runId)?.usage ?? {})
     const step = steps + 1
-    const { facts, calls, open, finishReason, lane } = await speak(work, step, await toolsAt(step))
+    const spoken = await speak(work, step, await toolsAt(step))
+    if (spoken === undefined) return { outcome: 'left' }
+    const { facts, calls, open, finishReason, lane } = spoken
     const commit = [...facts, checkpointOf(lane, open === 0)]
     if (calls === 0) {
       work.checkpointId = checkpointId(lane.origin, step, true)
@@ -83,7 +85,7 @@ async function callAll(work: Work, { steps, open }: Position, tools: Tools): Pro
     return done
   }
   const callNext = async (): Promise<void> => {
-    for (let call = waiting.shift(); call && !work.isLeaving(); call = waiting.shift()) {
+    for (let call = waiting.shift(); call && !work.leaving.aborted; call = waiting.shift()) {
       await execute({ work, step: steps, call, tools, turn, isLast: () => left === 1 })
     }
   }

@@ -24,9 +24,13 @@ export interface Spoken {
   readonly lane: Lane
 }
 
-/** Calls the model until an answer is whole and fits; throws where it cannot be had. */
-export async function speak(work: Work, step: number, tools: ReadonlyMap<string, AnyTool>): Promise<Spoken> {
-  const { agent, session, runId, timers, backoff, signal, logger } = work
+/** Calls the model until an answer is whole and fits; undefined where another process is to make the next attempt; throws where it cannot be had. */
+export async function speak(
+  work: Work,
+  step: number,
+  tools: ReadonlyMap<string, AnyTool>,
+): Promise<Spoken | undefined> {
+  const { agent, session, runId, timers, backoff, signal, leaving, logger } = work
   const context = contextOf(work, step)
   const model = asV4(await compute(agent.model, context), `agent ${agent.name}: model`)
   const instructions = await compute(agent.instructions, context)
@@ -36,6 +40,8 @@ export async function speak(work: Work, step: number, tools: ReadonlyMap<string,
   const lane = work.lane(step, modelName(model))
   const corrections: LanguageModelV4Prompt = []
   for (let attempt = 1; ; attempt++) {
+    // Between attempts nothing is under way that could be finished.
+    if (attempt > 1 && leaving.aborted) return undefined
     const output = agent.output && new OutputStream({ runId, step, name: agent.name, ...agent.output })
     const answer = new Answer({
       step,
@@ -47,11 +53,13 @@ export async function speak(work: Work, step: number, tools: ReadonlyMap<string,
       },
       sink: output,
     })
+    let isBegun = false
     try {
       const options = optionsOf(work, step, attempt, [...prompt, ...corrections], tools)
-      await hear(work, model, options, answer, () =>
-        lane.write({ type: 'step-start', ...(attempt > 1 && { attempt }) }),
-      )
+      await hear(work, model, options, answer, () => {
+        isBegun = true
+        return lane.write({ type: 'step-start', ...(attempt > 1 && { attempt }) })
+      })
       const facts = [...answer.facts]
       if (output && answer.calls === 0) facts.push(await output.settle(chunk => lane.write(chunk)))
       else for (const said of output?.leave() ?? []) await lane.write(said)
@@ -62,10 +70,14 @@ export async function speak(work: Work, step: number, tools: ReadonlyMap<string,
       if (error instanceof LogError) throw error
       const failure = classify(error)
       logger.warn('a model call failed', { runId, step, attempt, code: failure.code, cause: failure.cause ?? failure })
-      await takeBack(lane, answer, attempt, failure)
+      // Where nothing was said there is nothing to take back (law 3): not what opened the message either.
+      if (isBegun) await takeBack(lane, answer, attempt, failure)
       if (!failure.retryable || attempt > agent.maxRetries) throw failure
       if (failure.code === 'output_invalid') corrections.splice(0, corrections.length, ...correctionOf(answer, failure))
-      else await sleep(timers, backoffOf(backoff, attempt, failure), signal)
+      else {
+        const pause = sleep(timers, backoffOf(backoff, attempt, failure), AbortSignal.any([signal, leaving]))
+        await pause.catch(() => signal.throwIfAborted())
+      }
     }
   }
 }

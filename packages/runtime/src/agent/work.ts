@@ -15,8 +15,8 @@ export interface Work {
   readonly agentId: string
   /** Aborted when the run is to stop, its time is over, or another process has it. */
   readonly signal: AbortSignal
-  /** Whether the next commit is the last here, because another process is to go on. */
-  readonly isLeaving: () => boolean
+  /** Aborted when the next commit is to be the last here, because another process is to go on. */
+  readonly leaving: AbortSignal
   /** The latest checkpoint of the agent's lane, once there is one. */
   checkpointId: string | undefined
   readonly context: Json | undefined

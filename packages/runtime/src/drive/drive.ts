@@ -42,8 +42,8 @@ export interface DriveOptions {
   readonly snapshots: Snapshots
   /** The store's clock now. */
   readonly clock: () => number
-  /** Whether to hand over at the next commit. */
-  readonly isLeaving: () => boolean
+  /** Aborted where the run is to be handed over at its next commit. */
+  readonly leaving: AbortSignal
   /** Aborted where everything is to be let go at once. */
   readonly abandoned: AbortSignal
 }
@@ -197,7 +197,7 @@ export class Drive {
       runId,
       agentId: runId,
       signal: this.#controller.signal,
-      isLeaving: this.#options.isLeaving,
+      leaving: this.#options.leaving,
       checkpointId: this.#checkpointId,
       context,
       data: session.view.requests.find(request => request.runId === runId)?.data,

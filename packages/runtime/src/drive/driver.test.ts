@@ -3,6 +3,7 @@ import { expect, test } from 'vitest'
 import { z } from 'zod'
 import { type Agent, agent, MillraceError, scriptedModel, tool } from '../index.ts'
 import type { Ticking } from './clock.fixture.ts'
+import { FIRST_REST_MS } from './engine.ts'
 import { Calls, program, WHOLE } from './program.fixture.ts'
 import { callsOf, expectOneEnd, isStep, LEASE_MS, Stage, textOf } from './stage.fixture.ts'
 
@@ -239,4 +240,64 @@ test('a run whose time is over when it is found ends at once, and what was shown
   expect(view.runs[0]).toMatchObject({ error: { code: 'budget_time' } })
   expect(textOf(view, RUN)).toBe('one')
   expect(await typesOf(stage)).not.toContain('step-discarded')
+})
+
+test('a shutdown between two attempts of a model call hands over at once: another process makes the next', async () => {
+  const stage = new Stage()
+  await asked(stage, 'flaky')
+  let attempts = 0
+  const flaky = (timers: Ticking): Agent => {
+    const answers = () => (++attempts === 1 ? { text: 'Hal', error: new Error('overloaded') } : { text: 'Hello.' })
+    return agent({ name: 'flaky', model: scriptedModel(answers, { timers, paceMs: 10 }) })
+  }
+  const owner = stage.process(timers => [flaky(timers)], { backoff: { first: 20_000 } })
+  await stage.seen(SESSION, ({ chunk }) => chunk.type === 'text-delta')
+  const from = stage.clock.now()
+  await stage.clock.until(owner.runtime.close())
+  expect(stage.clock.now() - from).toBeLessThan(1000)
+  stage.process(timers => [flaky(timers)])
+  expect(await stage.ended(SESSION, RUN)).toBe('completed')
+  expect(textOf(await stage.view(SESSION), RUN)).toBe('Hello.')
+  expect(attempts).toBe(2)
+})
+
+test('the end of a run that is stopped as it is taken over names its latest checkpoint', async () => {
+  const stage = new Stage()
+  await asked(stage, 'helper')
+  const owner = stage.process(timers => [program(timers, new Calls())])
+  await stage.seen(SESSION, ({ chunk, origin }) => chunk.type === 'text-delta' && isStep(origin, 2))
+  owner.kill()
+  await stage.manager.append(SESSION, 'ann', { type: 'stop-requested', runId: RUN })
+  const heir = stage.process(timers => [program(timers, new Calls())])
+  expect(await stage.ended(SESSION, RUN)).toBe('interrupted')
+  expect((await stage.view(SESSION)).runs[0]?.checkpointId).toBe(`${RUN}/main/1`)
+  const resumed = await heir.runtime.resume(SESSION, RUN, { runId: 'r2' })
+  expect(await stage.clock.until(resumed.result())).toMatchObject({ status: 'completed' })
+})
+
+test('what goes wrong beside a run is said to the logger, and the run is taken up again after a while', async () => {
+  const stage = new Stage()
+  await asked(stage, 'helper')
+  const calls = new Calls()
+  const owner = stage.process(timers => [program(timers, calls)])
+  const cause = new TypeError('a bug')
+  let isBroken = true
+  owner.wire.before = ({ method }) => {
+    if (method === 'claim' && isBroken) throw cause
+  }
+  await stage.clock.advance(5 * FIRST_REST_MS)
+  expect(owner.said).toEqual(Array(3).fill({ level: 'error', message: 'a session could not be driven', cause }))
+  isBroken = false
+  expect(await stage.ended(SESSION, RUN)).toBe('completed')
+  expect(textOf(await stage.view(SESSION), RUN)).toBe(WHOLE)
+})
+
+test('that nobody can tell what is due is said once, until somebody can again', async () => {
+  const stage = new Stage()
+  const owner = stage.process(() => [], { log: { patienceMs: 0 } })
+  for (const isCut of [true, false, true]) {
+    owner.wire.isCut = isCut
+    await stage.clock.advance(5000)
+  }
+  expect(owner.said.map(({ message }) => message)).toEqual(Array(2).fill('nobody can tell what is due'))
 })

@@ -19,8 +19,8 @@ const LOST: ReadonlySet<string> = new Set(['fenced', 'regressed', 'unavailable']
 export class Driver implements Driving {
   readonly #settings: DriverSettings
   readonly #snapshots: Snapshots
+  readonly #leaving = new AbortController()
   readonly #abandoned = new AbortController()
-  #isLeaving = false
   #isInReach = true
 
   constructor(settings: DriverSettings) {
@@ -45,7 +45,7 @@ export class Driver implements Driving {
 
   /** From now on every run is handed over at its next commit. */
   leave(): void {
-    this.#isLeaving = true
+    this.#leaving.abort()
   }
 
   /** Lets go at once: what is under way is cut off, and tried again by whoever goes on. */
@@ -70,6 +70,10 @@ export class Driver implements Driving {
     }
   }
 
+  get #isLeaving(): boolean {
+    return this.#leaving.signal.aborted
+  }
+
   /** Drives one run, if one is due; whether to look for another. */
   async #driveOne(sessionId: string): Promise<boolean> {
     const { manager, agents, timers } = this.#settings
@@ -90,7 +94,7 @@ export class Driver implements Driving {
         agent,
         snapshots: this.#snapshots,
         clock: () => info.clock + timers.now() - lookedAt,
-        isLeaving: () => this.#isLeaving,
+        leaving: this.#leaving.signal,
         abandoned: this.#abandoned.signal,
       })
       const isMore = await drive.run()
