@@ -1,9 +1,5 @@
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { openStore } from '@millrace/log'
-import { describe, expect, onTestFinished, test } from 'vitest'
-import { codeOf, echo, gate, logOf, patient, stage, textsOf, typesOf, until } from './stage.fixture.ts'
+import { describe, expect, test } from 'vitest'
+import { codeOf, echo, gate, logOf, patient, sqliteStores, stage, textsOf, typesOf, until } from './stage.fixture.ts'
 
 describe('while a run is open, another', () => {
   test('is refused, typed, if nothing is said: and leaves no trace', async () => {
@@ -94,13 +90,7 @@ describe('law 5: the same run id is one run', () => {
   })
 
   test('from two processes at once, on one store', async () => {
-    const folder = mkdtempSync(join(tmpdir(), 'millrace-'))
-    const url = `sqlite:${join(folder, 'a.db')}`
-    const stores = await Promise.all([openStore(url), openStore(url)])
-    onTestFinished(async () => {
-      for (const store of stores) await store.close()
-      rmSync(folder, { recursive: true })
-    })
+    const stores = await sqliteStores(2)
     const runtimes = stores.map(store => stage({ store, agents: [echo] }))
     const runs = await Promise.all(
       runtimes.flatMap(runtime =>

@@ -1,7 +1,10 @@
 // A runtime over a store in memory, with models that wait where a test wants them to.
 
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import type { LanguageModelV4, LanguageModelV4StreamPart } from '@ai-sdk/provider'
-import { type LogStore, memoryStore } from '@millrace/log'
+import { type LogStore, memoryStore, openStore } from '@millrace/log'
 import type { Chunk, Entry } from '@millrace/protocol'
 import { onTestFinished } from 'vitest'
 import { type Agent, agent } from '../agent/agent.ts'
@@ -129,4 +132,16 @@ export function countedStore(store: LogStore = memoryStore()): { store: LogStore
     },
   })
   return { store: counted, watches: () => watches }
+}
+
+/** Handles of one store in a file, as several processes would have them; gone when the test is over. */
+export async function sqliteStores(count: number): Promise<LogStore[]> {
+  const folder = mkdtempSync(join(tmpdir(), 'millrace-'))
+  const url = `sqlite:${join(folder, 'logs.db')}`
+  const stores = await Promise.all(Array.from({ length: count }, () => openStore(url)))
+  onTestFinished(async () => {
+    for (const store of stores) await store.close()
+    rmSync(folder, { recursive: true })
+  })
+  return stores
 }
