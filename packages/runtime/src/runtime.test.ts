@@ -1,7 +1,9 @@
 import { memoryStore } from '@millrace/log'
-import { expect, test } from 'vitest'
+import type { Json } from '@millrace/protocol'
+import { describe, expect, expectTypeOf, test } from 'vitest'
 import { z } from 'zod'
-import { agent, createRuntime, scriptedModel, tool } from './index.ts'
+import { type Agent, agent, createRuntime, type RuntimeOptions, scriptedModel, tool } from './index.ts'
+import { codeOf, countedStore, echo, gate, logOf, patient, quiet, stage, typesOf, until } from './run/stage.fixture.ts'
 
 const weather = tool({
   name: 'weather',
@@ -33,7 +35,7 @@ test('an agent calls its tools and answers, and all of it is in the log', async 
     tools: [weather],
     initialState: {},
   })
-  const runtime = createRuntime({ store: memoryStore(), agents: [helper], engine: { pollMs: 20 } })
+  const runtime = stage({ agents: [helper] })
   const run = await runtime.start({ agent: helper, input: 'How warm is it?', session: 's' })
   const types: string[] = []
   for await (const { chunk } of run.stream()) types.push(chunk.type)
@@ -43,5 +45,142 @@ test('an agent calls its tools and answers, and all of it is in the log', async 
   expect(view.state).toEqual({ city: 'Bonn' })
   expect(types.at(0)).toBe('run-started')
   expect(types.at(-1)).toBe('run-finished')
-  await runtime.close()
+})
+
+test('the output of a run has the type of its agent’s', async () => {
+  const total = agent({
+    name: 'total',
+    model: scriptedModel([{ text: '{"total":3}' }]),
+    output: z.object({ total: z.number() }),
+  })
+  const runtime = stage({ agents: [total, echo] })
+  const { output } = await (await runtime.start({ agent: total, input: 'add' })).result()
+  expectTypeOf(output).toEqualTypeOf<{ total: number } | undefined>()
+  expect(output?.total).toBe(3)
+  const byName = await (await runtime.start({ agent: 'total', input: 'add' })).result()
+  expectTypeOf(byName.output).toEqualTypeOf<unknown>()
+  expect(byName.output).toEqual({ total: 3 })
+})
+
+describe('options that could not work are refused, in words that say which', () => {
+  const store = memoryStore()
+  const wrong: readonly (readonly [string, object])[] = [
+    ['store', { store: undefined }],
+    ['store', { store: Promise.resolve(store) }],
+    ['two by the name echo', { agents: [echo, agent({ name: 'echo', version: '2', model: scriptedModel([]) })] }],
+    ['agents', { agents: [{ name: 'no agent' }] }],
+    ['maxTakeovers', { maxTakeovers: -1 }],
+    ['blockedAfterMs', { blockedAfterMs: Number.NaN }],
+    ['engine.pollMs', { engine: { pollMs: 0 } }],
+    ['engine.concurrency', { engine: { concurrency: 0 } }],
+    ['engine.graceMs', { engine: { graceMs: 1.5 } }],
+  ]
+  test.each(wrong)('%s', (what, options) => {
+    const make = () => createRuntime({ store, engine: false, ...options } as RuntimeOptions)
+    expect(make).toThrow(expect.objectContaining({ code: 'validation_failed', message: expect.stringContaining(what) }))
+  })
+})
+
+describe('an agent', () => {
+  test('is known by its name here, by its program anywhere, or is refused: and no session is made for it', async () => {
+    const runtime = stage({ agents: [echo] })
+    expect((await (await runtime.start({ agent: 'echo', input: 'a' })).result()).text).toBe('0: a')
+    const error = await runtime.start({ agent: 'nobody', input: 'a', session: 's' }).catch(error => error)
+    expect(error).toMatchObject({ name: 'RunError', code: 'program_unknown', message: expect.stringContaining('echo') })
+    expect(await codeOf(runtime.view('s'))).toBe('session_unknown')
+    // One that only workers have.
+    const run = await runtime.start({ agent: 'agent:elsewhere@2', input: 'a', session: 's' })
+    expect((await runtime.view('s')).view.requests).toMatchObject([{ runId: run.runId, status: 'waiting' }])
+  })
+
+  test('that is asked for in a way that is not valid is not: and no session is made for it', async () => {
+    const runtime = stage({ agents: [echo] })
+    const asked = { agent: echo, input: 'a', session: 's' }
+    const wrong: readonly object[] = [
+      { whenBusy: 'sometimes' },
+      { runId: '' },
+      { guest: '' },
+      { input: { parts: [{ type: 'text' }] } },
+      { session: '' },
+    ]
+    for (const more of wrong) {
+      expect([more, await codeOf(runtime.start({ ...asked, ...more }))]).toEqual([more, 'validation_failed'])
+    }
+    expect(await codeOf(runtime.view('s'))).toBe('session_unknown')
+  })
+})
+
+describe('a session', () => {
+  test('shows its view and ticket, and never what is internal (law 10)', async () => {
+    const runtime = stage({ agents: [echo] })
+    const context: Json = { tenant: 'x' }
+    await (await runtime.start({ agent: echo, input: 'a', session: 's', context })).result()
+    const { view, ticket } = await runtime.view('s')
+    expect(view).not.toHaveProperty('internal')
+    expect(view.head).toBe((await logOf(runtime, 's')).length)
+    expect(ticket).toMatchObject({ run: null, requests: [], last: { status: 'completed' } })
+    expect(await codeOf(runtime.view('nowhere'))).toBe('session_unknown')
+  })
+
+  test('says what it is doing', async () => {
+    const held = gate()
+    const own = patient(held)
+    const store = memoryStore()
+    const server = stage({ store, engine: false })
+    expect(await codeOf(server.status('s'))).toBe('session_unknown')
+    const run = await server.start({ agent: own, input: 'a', session: 's' })
+    expect(await server.status('s')).toEqual({ status: 'waiting' })
+    const driver = stage({ store, agents: [own] })
+    await until(run, 'text-delta')
+    expect(await server.status('s')).toEqual({ status: 'running' })
+    held.open()
+    await run.result()
+    // Whoever drove it has let it go.
+    await driver.close()
+    expect(await server.status('s')).toEqual({ status: 'idle' })
+    const writer = await server.manager.createWriter('p', { runId: 'r', agentType: 'a' })
+    await writer.begin()
+    await server.manager.pauseStream('p')
+    await writer.close()
+    expect(await server.status('p')).toEqual({ status: 'paused' })
+  })
+})
+
+describe('a runtime is closed', () => {
+  const agents = (own: Agent): readonly Agent[] => [own, echo]
+
+  test('once or often, with nothing under way: and watches nothing any more', async () => {
+    const { store, watches } = countedStore()
+    const runtime = createRuntime({ store, agents: [echo], logger: quiet })
+    await (await runtime.start({ agent: echo, input: 'a', session: 's' })).result()
+    await Promise.all([runtime.close(), runtime.close()])
+    await runtime.close()
+    expect(watches()).toBe(0)
+    await createRuntime({ store, engine: false }).close()
+  })
+
+  test('while a run is under way: that is handed over, and who follows it sees it to its end', async () => {
+    const held = gate()
+    const own = patient(held)
+    const runtime = stage({ agents: agents(own), engine: { graceMs: 0 } })
+    const run = await runtime.start({ agent: own, input: 'a', session: 's' })
+    await until(run, 'text-delta')
+    const result = run.result()
+    await Promise.all([runtime.close(), runtime.close()])
+    expect((await runtime.manager.getInfo('s'))?.lease).toBeNull()
+    expect((await runtime.view('s')).ticket.run).toMatchObject({ runId: run.runId })
+    held.open()
+    stage({ store: runtime.manager.store, agents: agents(own) })
+    expect(await result).toMatchObject({ status: 'completed', text: 'one two' })
+    expect(typesOf(await logOf(runtime, 's')).filter(type => type === 'run-finished')).toHaveLength(1)
+  })
+
+  test('and what is asked for after that waits for another', async () => {
+    const store = memoryStore()
+    const runtime = stage({ store, agents: [echo] })
+    await runtime.close()
+    const run = await runtime.start({ agent: echo, input: 'a', session: 's' })
+    stage({ store, agents: [echo] })
+    expect((await run.result()).text).toBe('0: a')
+  })
 })
