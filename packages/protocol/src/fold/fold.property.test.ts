@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { checkEntry } from '../catalogue/validate.ts'
+import { checkEntry, isGuestChunk } from '../catalogue/validate.ts'
 import { coalesce } from '../coalesce.ts'
 import type { Entry, WriterOrigin } from '../entry.ts'
 import { runs } from '../runs.fixture.ts'
@@ -247,7 +247,7 @@ describe('the fold', () => {
         const never = /^(checkpoint|step-disc|subagent|run-(started|finished|paused|resumed)|rewind|executor)/
         const hidden = log.map(
           (entry, i): Entry =>
-            marks[i] && !never.test(entry.chunk.type) && !('guest' in entry.origin)
+            marks[i] && !never.test(entry.chunk.type) && !('guest' in entry.origin && isGuestChunk(entry.chunk.type))
               ? { ...entry, internal: true }
               : entry,
         )

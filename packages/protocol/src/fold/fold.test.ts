@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest'
 import type { Entry } from '../entry.ts'
 import { ADA, commit, discard, MAIN, TOOL, writing } from './entries.fixture.ts'
 import { Fold } from './fold.ts'
+import { foldLog } from './log.ts'
 import type { ToolPart, View } from './view.ts'
 
 describe('drafts', () => {
@@ -210,6 +211,68 @@ describe('views', () => {
     expect(internal?.messages).toMatchObject([{ parts: [{ text: 'secret' }] }])
     say(discard)
     expect(fold.view().internal?.messages).toEqual([])
+  })
+
+  test('law 10: what the server keeps beside a guest’s words says nothing by itself, and is no mistake', () => {
+    const { say, fold, reports } = writing()
+    say({ type: 'run-requested', runId: 'r1', program: 'agent:a@1', resume: { runId: 'r0', mode: 'continue' } }, ADA)
+    const asked = fold.view()
+    expect(asked.requests).toMatchObject([{ runId: 'r1', resume: { runId: 'r0' }, status: 'waiting' }])
+    say({ type: 'run-context', context: { tenant: 't1' } }, ADA, true)
+    expect({ ...fold.view(), head: 1 }).toEqual(asked)
+    expect(reports).toEqual([])
+    // Said aloud it is a guest's attempt to speak for the server.
+    say({ type: 'run-context', context: { tenant: 'mallory' } }, ADA)
+    expect({ ...fold.view(), head: 1 }).toEqual(asked)
+    expect(reports).toEqual(['refused'])
+    say({ type: 'run-started', program: 'agent:a@1', resumes: 'r0' })
+    say({ type: 'run-resumed', mode: 'continue', fromCheckpointId: 'cp', fromStepCount: 1 })
+    say({ type: 'run-context', context: { tenant: 't1' } }, MAIN, true)
+    const { internal, ...open } = fold.view()
+    expect(open.runs).toMatchObject([{ runId: 'r1', resumes: 'r0', status: 'running', at: 4 }])
+    expect(JSON.stringify(open)).not.toContain('t1')
+    expect(internal?.runs).toMatchObject([{ runId: 'r1', context: { tenant: 't1' } }])
+    expect(JSON.stringify(fold.view())).not.toContain('mallory')
+  })
+
+  test('a run counts how often it was taken over since its last commit, of whichever lane, and who follows is told', () => {
+    const { say, fold } = writing()
+    const takeovers = () => {
+      const { ledger } = fold.takeChanges()
+      expect(Fold.from(fold.view()).view()).toEqual(fold.view())
+      return [fold.view().runs[0]?.takeovers, ledger]
+    }
+    say({ type: 'run-started', program: 'agent:a@1' })
+    say(commit)
+    fold.takeChanges()
+    say({ type: 'executor-superseded' })
+    expect(takeovers()).toEqual([1, true])
+    say({ type: 'text-delta', id: '1', delta: 'a' })
+    expect(takeovers()).toEqual([1, false])
+    say(discard)
+    say({ type: 'executor-superseded' })
+    expect(takeovers()).toEqual([2, true])
+    say(commit, TOOL)
+    expect(takeovers()).toEqual([undefined, true])
+    expect(fold.view().runs[0]).not.toHaveProperty('takeovers')
+    say(commit)
+    expect(takeovers()).toEqual([undefined, false])
+    say({ type: 'executor-superseded' })
+    say({ type: 'run-finished', status: 'failed' })
+    expect(takeovers()).toEqual([1, true])
+  })
+
+  test('a run stands where its `run-started` does, whatever its batch begins with', () => {
+    const { say, log } = writing()
+    say({ type: 'run-started', program: 'agent:a@1' })
+    say({ type: 'run-finished', status: 'completed' })
+    const next = { ...MAIN, runId: 'r2', agentId: 'r2' }
+    say({ type: 'rewind', toSequence: 0, reason: 'retry' }, next)
+    say({ type: 'run-started', program: 'agent:a@1' }, next)
+    expect(foldLog(log).view().runs).toMatchObject([
+      { runId: 'r1', at: 1 },
+      { runId: 'r2', at: 4, startedAt: 1003 },
+    ])
   })
 
   test('partial tool input: what is complete is shared between reads, never copied', () => {

@@ -33,6 +33,7 @@ const executor = fc.constantFrom('server', 'client')
 const streamId = id
 const dataType = fc.constantFrom('d', 'e')
 const is = <T extends string>(...types: T[]) => fc.constantFrom(...types)
+const mode = is('continue', 'with-message', 'with-confirmation', 'from-checkpoint')
 /** Fields that a later version might add, under names that mean something elsewhere. */
 const extra = fc.record(
   Object.fromEntries(
@@ -145,6 +146,7 @@ const FAMILIES = {
     row({ type: is('error'), message: text }),
     row({ type: is('status'), message: text }),
     row({ type: is('hook-completed'), hookId: id, hook: is('useStep'), result: value }),
+    row({ type: is('run-context'), context: value }),
     row({ type: is('from-the-future'), x: value }),
   ],
 } satisfies Record<string, fc.Arbitrary<Chunk>[]>
@@ -164,7 +166,10 @@ const rare = fc.oneof(
     status: is('completed', 'failed'),
   }),
   row({ type: is('run-paused'), awaits: fc.constant([]) }),
-  row({ type: is('run-resumed'), mode: is('continue') }),
+  row({ type: is('run-resumed'), mode, fromCheckpointId: id, fromStepCount: fc.nat(2) }, [
+    'fromCheckpointId',
+    'fromStepCount',
+  ]),
   row({ type: is('executor-superseded') }),
 )
 const guests = fc.oneof(
@@ -172,8 +177,17 @@ const guests = fc.oneof(
   row({ type: is('tool-output-available'), toolCallId, output: value }),
   row({ type: is('tool-claimed'), toolCallId, until: fc.constant(9) }),
   row({ type: is('interrupt-response'), interruptId: id, response: value }),
-  row({ type: is('run-requested'), runId: is('r1', 'r3'), program: is('agent:a@1') }),
-  row({ type: is('stop-requested'), runId: is('r1', 'r3') }),
+  row(
+    {
+      type: is('run-requested'),
+      runId: is('r1', 'r3'),
+      program: is('agent:a@1'),
+      resume: fc.tuple(id, mode).map(([runId, how]) => ({ runId, mode: how })),
+    },
+    ['resume'],
+  ),
+  row({ type: is('stop-requested'), runId: is('r1', 'r3'), mode: is('interrupt', 'abort') }, ['mode']),
+  row({ type: is('run-context'), context: value }),
 )
 
 type Item = readonly [from: number | 'guest', chunk: Chunk]
@@ -188,7 +202,7 @@ const place = (items: readonly Item[]): Entry[] =>
 
 const START: Item[] = [
   [0, { type: 'run-started', program: 'agent:a@1' }],
-  [3, { type: 'run-started', program: 'agent:a@1' }],
+  [3, { type: 'run-started', program: 'agent:a@1', resumes: 'r1' }],
 ]
 
 const items = (chunks: fc.Arbitrary<Chunk>[], writers: number, maxLength: number, ends = 1): fc.Arbitrary<Item[]> => {
