@@ -1,0 +1,170 @@
+// Schedules after which a session shows what it would have shown if nothing had happened: processes die, sleep and are cut off, and others go on.
+
+import { setTimeout as pause } from 'node:timers/promises'
+import type { FaultProxy } from '../../../../scripts/faults/proxy.ts'
+import { SESSION } from '../crash/program.fixture.ts'
+import type { Actor } from './pool.fixture.ts'
+import { BLOCKED_AFTER_MS, type Place, type Stage } from './stage.fixture.ts'
+import { type Moment, POINTS, type Point, type StoreSpec } from './told.fixture.ts'
+
+/** About how many points a run has that nobody disturbs; more are never come to, which is a schedule without a death. */
+export const USUAL_POINTS = 60
+const USUAL_APPENDS = 50
+/** From token to token, so that there are more instants at which nothing is on its way to the store. */
+const PACE_MS = 2
+/** How long after a moment a random instant may be. */
+const SOON_MS = 20
+/** How long a store may take to answer one that is cut off from it. */
+const CUT_OFF_MS = 300
+
+const when = ({ random }: Stage): Moment['when'] => random.pick(['before', 'after'])
+
+/** A process dies at this moment, and another goes on. */
+export async function diesAt(stage: Stage, moment: Omit<Moment, 'does' | 'of'>): Promise<Point | undefined> {
+  const dying = await stage.worker({ moment: { ...moment, of: POINTS, does: 'halt' } })
+  const reached = await stage.reached(dying)
+  stage.notes.push(
+    `${dying.tag} died ${moment.when} point ${moment.n}, ${reached?.point ?? 'which it did not come to'}`,
+  )
+  if (reached) await dying.kill()
+  await stage.worker()
+  await stage.over()
+  return reached?.point
+}
+
+/** Processes die, one after another, just before and after what they do to the store. */
+export async function points(stage: Stage): Promise<void> {
+  const { random } = stage
+  for (let deaths = random.between(1, 3), most = USUAL_POINTS; deaths > 0; deaths--, most = USUAL_POINTS / 3) {
+    const moment: Moment = { of: POINTS, n: random.between(1, most), when: when(stage), does: 'halt' }
+    const dying = await stage.worker({ moment })
+    const reached = await stage.reached(dying)
+    stage.notes.push(`${dying.tag} died ${moment.when} point ${moment.n}, ${reached?.point ?? 'too late'}`)
+    if (reached) await dying.kill()
+  }
+  await stage.worker()
+  await stage.over()
+}
+
+/** Processes die, one after another, at instants that nothing tells apart. */
+export async function instants(stage: Stage): Promise<void> {
+  const { random } = stage
+  for (let deaths = random.between(1, 3), most = USUAL_POINTS; deaths > 0; deaths--, most = USUAL_POINTS / 3) {
+    const n = random.between(1, most)
+    const paceMs = random.pick([0, PACE_MS])
+    const dying = await stage.worker({ paceMs, moment: { of: POINTS, n, when: when(stage), does: 'go on' } })
+    await stage.reached(dying)
+    const after = random.next() * SOON_MS
+    stage.notes.push(`${dying.tag} died ${after.toFixed(1)} ms after point ${n}`)
+    await pause(after)
+    await dying.kill()
+  }
+  await stage.worker()
+  await stage.over()
+}
+
+/** Two processes want to drive; the one that does sleeps through its lease, and wakes up when the other has gone on. */
+export async function fights(stage: Stage): Promise<void> {
+  const { random } = stage
+  const moment = { of: ['append'], n: random.between(1, USUAL_APPENDS), when: when(stage), does: 'sleep' } as const
+  const both = [await stage.worker({ moment }), await stage.worker({ moment })]
+  const asleep = new Set<Actor>()
+  for (const actor of both) {
+    actor.reached.then(() => {
+      asleep.add(actor)
+      stage.look()
+    })
+  }
+  for (const _ of both) {
+    await stage.until('one of them sleeps', () => stage.isOver || asleep.size > 0)
+    const [sleeper] = asleep
+    if (sleeper === undefined) break
+    await sleepThrough(stage, () => asleep.size === both.length)
+    asleep.delete(sleeper)
+    sleeper.wake()
+  }
+  await stage.over()
+}
+
+/** Waits until another has gone on from one that sleeps, and said a little; or nobody is left who could. */
+async function sleepThrough(stage: Stage, isNobodyLeft: () => boolean): Promise<void> {
+  const { length } = stage.seen
+  const more = stage.random.between(0, 25)
+  const isTaken = () => stage.seen.slice(length).some(({ chunk }) => TAKEN.has(chunk.type))
+  await stage.until('the sleeper is taken over', () => stage.isOver || isNobodyLeft() || isTaken())
+  const taken = stage.seen.length
+  stage.notes.push(`one slept at entry ${length}, and was taken over at ${taken}; it wakes up ${more} entries on`)
+  await stage.until('more is seen', () => stage.isOver || isNobodyLeft() || stage.seen.length >= taken + more)
+}
+
+const TAKEN = new Set(['executor-superseded', 'run-started'])
+
+/** A process hands over what it drives, in good order, and another goes on. */
+export async function handsOver(stage: Stage): Promise<void> {
+  const { random } = stage
+  for (let times = random.between(1, 3), most = USUAL_APPENDS; times > 0; times--, most = USUAL_APPENDS / 3) {
+    const n = random.between(1, most)
+    const leaving = await stage.worker({ paceMs: PACE_MS, moment: { of: ['append'], n, when: 'after', does: 'go on' } })
+    await stage.reached(leaving)
+    stage.notes.push(`${leaving.tag} left after append ${n}`)
+    if (random.chance(0.5)) await leaving.close()
+    else void leaving.close()
+  }
+  await stage.worker()
+  await stage.over()
+}
+
+/** The store is out of reach for the process that drives: for a while, or until another has gone on. */
+export async function cutOff(stage: Stage): Promise<void> {
+  const { random, place } = stage
+  const gate = await place.gate()
+  const n = random.between(1, USUAL_APPENDS)
+  const moment: Moment = { of: ['append'], n, when: when(stage), does: 'go on' }
+  const cut = await stage.worker({ store: via(place, gate), paceMs: PACE_MS, moment })
+  const reached = await stage.reached(cut)
+  const how = random.pick(['refused', 'silent'] as const)
+  if (how === 'silent') gate.stall(random.pick(['up', 'down', undefined]))
+  else {
+    gate.refuse(true)
+    gate.reset()
+  }
+  const isRival = random.chance(0.5)
+  stage.notes.push(`${cut.tag} cut off (${how}) at append ${n}, ${isRival ? 'until another went on' : 'alone'}`)
+  const { length } = stage.seen
+  if (reached && isRival) {
+    await stage.worker()
+    await stage.until('another goes on', () => stage.isOver || stage.seen.length > length)
+  } else if (reached) await Promise.race([cut.troubled, stage.over()])
+  gate.refuse(false)
+  gate.resume()
+  await stage.over()
+}
+
+/** The store by way of a proxy, for one who does not wait long. */
+function via({ spec }: Place, gate: FaultProxy): StoreSpec {
+  if (spec.kind === 'sqlite') throw new Error('there is no server to be cut off from')
+  return { ...spec, url: gate.url(spec.url), timeout: CUT_OFF_MS }
+}
+
+/** The process that drives dies, and those that come after it do not have the program: it waits, and says so, until one has it again. */
+export async function deploys(stage: Stage): Promise<void> {
+  const { random, place } = stage
+  const moment: Moment = { of: POINTS, n: random.between(1, USUAL_POINTS), when: when(stage), does: 'halt' }
+  const old = await stage.worker({ moment })
+  const reached = await stage.reached(old)
+  await old.kill()
+  stage.notes.push(`${old.tag} died at point ${moment.n}, ${reached?.point}`)
+  await stage.worker({ isAble: false })
+  if (!(await isBlocked(place))) stage.notes.push('all was over before')
+  await stage.worker()
+  await stage.over()
+}
+
+/** Waits until whoever looks at the session is told that nobody can drive it; false where there is nothing to drive. */
+export async function isBlocked({ runtime }: Place): Promise<boolean> {
+  for (;;) {
+    const { status } = await runtime.status(SESSION)
+    if (status === 'blocked' || status === 'idle') return status === 'blocked'
+    await pause(BLOCKED_AFTER_MS / 5)
+  }
+}

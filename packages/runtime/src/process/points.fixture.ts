@@ -1,0 +1,50 @@
+// A store that counts the calls which change something, and does at one of them what the moment says.
+
+import { LogError, type LogStore } from '@millrace/log'
+import { type Moment, POINTS, type Point, type Told } from './told.fixture.ts'
+
+const isPoint = (name: string): name is Point => (POINTS as readonly string[]).includes(name)
+
+/** Wraps a store; the counts grow as its points are come to. What `say` is given must be on its way when it returns: nothing may run after it. */
+export function pointed(
+  store: LogStore,
+  moment: Moment | undefined,
+  say: (told: Told) => void,
+  counts: Record<Point, number>,
+): LogStore {
+  let n = 0
+
+  function meet(point: Point, when: Moment['when'], at: number): void {
+    if (moment === undefined || at !== moment.n || when !== moment.when) return
+    say({ kind: 'reached', point, n: at })
+    if (moment.does === 'halt') Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0)
+    // It takes effect before the call returns: nothing of this process runs until it is woken.
+    else if (moment.does === 'sleep') process.kill(process.pid, 'SIGSTOP')
+  }
+
+  async function call(name: string, made: () => unknown): Promise<unknown> {
+    try {
+      if (!isPoint(name)) return await made()
+      counts[name]++
+      if (!moment?.of.includes(name)) return await made()
+      const at = ++n
+      meet(name, 'before', at)
+      const result = await made()
+      meet(name, 'after', at)
+      return result
+    } catch (error) {
+      if (error instanceof LogError && error.code === 'unavailable') say({ kind: 'trouble', call: name })
+      throw error
+    }
+  }
+
+  return new Proxy(store, {
+    get(target, name: keyof LogStore) {
+      const value = target[name] as unknown
+      if (typeof value !== 'function') return value
+      const made = value.bind(target) as (...args: unknown[]) => unknown
+      // A watch begins at once.
+      return name === 'watch' ? made : (...args: unknown[]) => call(name, () => made(...args))
+    },
+  })
+}

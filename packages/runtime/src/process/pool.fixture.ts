@@ -1,0 +1,145 @@
+// The processes of the schedules, as the test holds them.
+
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { type Child, child } from '../../../../scripts/faults/process.ts'
+import type { Moment, Opening, Point, StoreSpec, Told } from './told.fixture.ts'
+
+/** A process, which may be of one schedule after another. */
+class Process {
+  readonly child: Child
+  /** Who hears what it tells. */
+  hear: (told: Told) => void = () => {}
+  /** Told when it has ended, and how. */
+  lose: (error: unknown) => void = () => {}
+
+  constructor(kind: StoreSpec['kind']) {
+    this.child = child(join(import.meta.dirname, 'worker.fixture.ts'), [kind])
+    this.#listen().catch(error => this.lose(error))
+  }
+
+  async #listen(): Promise<never> {
+    for (;;) {
+      const told = await this.child.event<Told>('told')
+      this.hear(told as Told & { event: string })
+    }
+  }
+}
+
+/** Processes that are ready to be used, and used again where nobody killed them: to start one takes longer than most deaths. */
+export class Pool {
+  readonly #kind: StoreSpec['kind']
+  readonly #size: number
+  readonly #spare: Process[] = []
+  // Most of what a process does before it is ready is compiling what others have compiled already.
+  readonly #cache = mkdtempSync(join(tmpdir(), 'millrace-compiled-'))
+  /** How many were killed in their schedules. */
+  killed = 0
+
+  constructor(kind: StoreSpec['kind'], size: number) {
+    this.#kind = kind
+    this.#size = size
+    process.env['NODE_COMPILE_CACHE'] = this.#cache
+    this.#fill()
+  }
+
+  /** A process that opens a store. */
+  async open(opening: Opening, lose: (error: unknown) => void): Promise<Actor> {
+    const taken = this.#spare.shift() as Process
+    this.#fill()
+    const actor = new Actor(taken, opening, this, lose)
+    await taken.child.send({ do: 'open', ...opening })
+    return actor
+  }
+
+  giveBack(process: Process): void {
+    this.#spare.unshift(process)
+  }
+
+  async stop(): Promise<void> {
+    await Promise.all(this.#spare.splice(0).map(spare => spare.child.kill9()))
+    delete process.env['NODE_COMPILE_CACHE']
+    rmSync(this.#cache, { recursive: true, force: true })
+  }
+
+  #fill(): void {
+    while (this.#spare.length < this.#size) this.#spare.push(new Process(this.#kind))
+  }
+}
+
+/** One process in one schedule. */
+export class Actor {
+  readonly tag: string
+  /** What it could not do. */
+  readonly complaints: string[] = []
+  readonly #process: Process
+  readonly #pool: Pool
+  readonly #does: Moment['does']
+  readonly #reached = Promise.withResolvers<Point>()
+  readonly #troubled = Promise.withResolvers<void>()
+  readonly #closed = Promise.withResolvers<Readonly<Record<Point, number>>>()
+  #isGone = false
+
+  constructor(process: Process, { tag, moment }: Opening, pool: Pool, lose: (error: unknown) => void) {
+    this.#process = process
+    this.tag = tag
+    this.#does = moment?.does ?? 'go on'
+    this.#pool = pool
+    this.#closed.promise.catch(() => {})
+    process.hear = told => this.#hear(told)
+    process.lose = error => {
+      this.#closed.reject(error)
+      if (!this.#isGone) lose(error)
+    }
+  }
+
+  get isGone(): boolean {
+    return this.#isGone
+  }
+
+  /** The moment that it was given, if it comes to it: at which point. */
+  get reached(): Promise<Point> {
+    return this.#reached.promise
+  }
+
+  /** The first time that the store did not answer it. */
+  get troubled(): Promise<void> {
+    return this.#troubled.promise
+  }
+
+  async kill(): Promise<void> {
+    if (this.#isGone) return
+    this.#isGone = true
+    this.#pool.killed++
+    await this.#process.child.kill9()
+  }
+
+  /** Wakes it if it sleeps. */
+  wake(): void {
+    process.kill(this.#process.child.pid, 'SIGCONT')
+  }
+
+  /** Lets it hand over what it drives, and gives the process back; how many points it came to. */
+  async close(): Promise<Readonly<Record<Point, number>> | undefined> {
+    if (this.#isGone) return undefined
+    await this.#process.child.send({ do: 'close' })
+    // Its moment may have come just now, or be still to come.
+    const moment = this.#reached.promise.then(() => (this.#does === 'halt' ? this.kill() : this.wake()))
+    moment.catch(() => {})
+    const points = await Promise.race([this.#closed.promise, this.#process.child.exited.then(() => undefined)])
+    if (this.#isGone || points === undefined) return undefined
+    this.#isGone = true
+    this.#process.hear = () => {}
+    this.#process.lose = () => {}
+    this.#pool.giveBack(this.#process)
+    return points
+  }
+
+  #hear(told: Told): void {
+    if (told.kind === 'reached') this.#reached.resolve(told.point)
+    else if (told.kind === 'trouble') this.#troubled.resolve()
+    else if (told.kind === 'closed') this.#closed.resolve(told.points)
+    else this.complaints.push(`${this.tag}: ${told.message}: ${told.cause}`)
+  }
+}

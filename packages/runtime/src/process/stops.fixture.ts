@@ -1,0 +1,68 @@
+// Schedules in which somebody asks for a stop: what was shown stays, whoever dies of it.
+
+import { setTimeout as pause } from 'node:timers/promises'
+import { RUNS, SESSION } from '../crash/program.fixture.ts'
+import { isBlocked } from './deaths.fixture.ts'
+import type { Stage } from './stage.fixture.ts'
+import { type Moment, POINTS } from './told.fixture.ts'
+
+/** The moments are of the first run, mostly: it says more. */
+const POINTS_TO_STOP = 45
+const PACE_MS = 2
+const SOON_MS = 10
+
+/** Asks the open run to stop, or takes back the one that is next. */
+async function stop(stage: Stage): Promise<void> {
+  const runId = stage.open ?? RUNS.find(name => !stage.story.ended.has(name))
+  if (runId === undefined) return
+  const isTaken = await stage.place.runtime.stop(SESSION, runId)
+  stage.notes.push(`${runId} asked to stop about entry ${stage.seen.length}${isTaken ? '' : ', which came too late'}`)
+}
+
+/** A stop, at an instant of a run that goes on. */
+export async function stops(stage: Stage): Promise<void> {
+  const { random } = stage
+  const moment: Moment = { ...drawn(stage), does: 'go on' }
+  const driving = await stage.worker({ paceMs: random.pick([0, PACE_MS]), moment })
+  await stage.reached(driving)
+  await pause(random.next() * SOON_MS)
+  await stop(stage)
+  await stage.over()
+}
+
+/** A stop just as the process dies that drives: a little before, a little after, or both at once. */
+export async function stopsAtDeath(stage: Stage): Promise<void> {
+  const { random } = stage
+  const moment: Moment = { ...drawn(stage), does: random.pick(['halt', 'go on']) }
+  const dying = await stage.worker({ paceMs: random.pick([0, PACE_MS]), moment })
+  await stage.reached(dying)
+  const order = random.pick(['stop first', 'death first', 'together'] as const)
+  stage.notes.push(`${dying.tag} dies ${moment.when} point ${moment.n}, ${order}`)
+  if (order === 'stop first') await stop(stage)
+  const killed = dying.kill()
+  if (order !== 'together') await killed
+  if (order !== 'stop first') await stop(stage)
+  await killed
+  await stage.worker()
+  await stage.over()
+}
+
+/** A stop of a run whose program nobody has any more: those that are there end it, and the one in line waits for its own. */
+export async function stopsBlocked(stage: Stage): Promise<void> {
+  const moment: Moment = { ...drawn(stage), does: 'halt' }
+  const old = await stage.worker({ moment })
+  await stage.reached(old)
+  await old.kill()
+  await stage.worker({ isAble: false })
+  if (await isBlocked(stage.place)) {
+    const { open } = stage
+    await stop(stage)
+    if (open) await stage.until(`${open} has ended`, () => stage.story.ended.has(open))
+  }
+  await stage.worker()
+  await stage.over()
+}
+
+function drawn({ random }: Stage): Omit<Moment, 'does'> {
+  return { of: POINTS, n: random.between(1, POINTS_TO_STOP), when: random.pick(['before', 'after']) }
+}

@@ -1,0 +1,43 @@
+// What a test and its processes say to each other.
+
+/** Which store a process opens, as it can be told to it. */
+export type StoreSpec =
+  | { readonly kind: 'sqlite'; readonly path: string }
+  | { readonly kind: 'redis'; readonly url: string; readonly prefix: string; readonly timeout: number }
+  | { readonly kind: 'postgres'; readonly url: string; readonly schema: string; readonly timeout: number }
+
+/** The calls of a store that change something: before and after each of them a process can die with another outcome. */
+export const POINTS = ['append', 'claim', 'release', 'putSnapshot', 'putBlob'] as const
+
+export type Point = (typeof POINTS)[number]
+
+/** A moment in the life of a process: just before or just after it has such a call made for the nth time. */
+export interface Moment {
+  readonly of: readonly Point[]
+  readonly n: number
+  readonly when: 'before' | 'after'
+  /** What it does then, when it has told: stand still for good, sleep until it is woken, or nothing. */
+  readonly does: 'halt' | 'sleep' | 'go on'
+}
+
+export interface Opening {
+  readonly store: StoreSpec
+  /** Under which name it writes to the ledger, and to which. */
+  readonly tag: string
+  readonly ledger: string
+  readonly leaseMs: number
+  readonly paceMs: number
+  /** Whether it has the program. */
+  readonly isAble: boolean
+  readonly moment?: Moment
+}
+
+export type Order = ({ readonly do: 'open' } & Opening) | { readonly do: 'close' }
+
+export type Told =
+  | { readonly kind: 'reached'; readonly point: Point; readonly n: number }
+  /** The store did not answer. */
+  | { readonly kind: 'trouble'; readonly call: string }
+  | { readonly kind: 'logged'; readonly message: string; readonly cause: string }
+  /** How many points of each kind there were. */
+  | { readonly kind: 'closed'; readonly points: Readonly<Record<Point, number>> }

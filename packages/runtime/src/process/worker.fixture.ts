@@ -1,0 +1,63 @@
+// A process of the schedules: it opens a store when it is told which, and drives what is due in it until it is told to close, or killed.
+
+import { appendFileSync } from 'node:fs'
+import { flushCompileCache } from 'node:module'
+import type { LogStore } from '@millrace/log'
+import { messages, tell } from '../../../../scripts/faults/process.ts'
+import { agent } from '../agent/agent.ts'
+import { type Note, noted } from '../crash/ledger.fixture.ts'
+import { agentsOf } from '../crash/program.fixture.ts'
+import { createWorker, type Worker } from '../index.ts'
+import { scriptedModel } from '../model/scripted.ts'
+import { pointed } from './points.fixture.ts'
+import { load, openSpec } from './spec.fixture.ts'
+import type { Opening, Order, Point, StoreSpec, Told } from './told.fixture.ts'
+
+/** How often a process looks for what is due. */
+const POLL_MS = 20
+
+/** Another program, that nobody asks for. */
+const stranger = agent({ name: 'stranger', model: scriptedModel([]) })
+
+// A pipe takes it before the call returns.
+const say = (told: Told): void => void tell('told', told)
+
+class Work {
+  readonly #store: LogStore
+  readonly #worker: Worker
+  readonly #points: Record<Point, number> = { append: 0, claim: 0, release: 0, putSnapshot: 0, putBlob: 0 }
+
+  constructor(store: LogStore, opening: Opening) {
+    const { tag, ledger, leaseMs, paceMs, isAble, moment } = opening
+    this.#store = store
+    // What was written survives the death of this process.
+    const note: Note = line => appendFileSync(ledger, `${JSON.stringify({ ...line, process: tag })}\n`)
+    this.#worker = createWorker({
+      store: noted(pointed(store, moment, say, this.#points), note),
+      agents: isAble ? agentsOf({ note, paceMs }) : [stranger],
+      engine: { pollMs: POLL_MS },
+      log: { leaseMs, owner: tag },
+      backoff: { first: 1, longest: 5 },
+      logger: {
+        // Some attempts fail by design.
+        warn() {},
+        error: (message, { cause }) => say({ kind: 'logged', message, cause: String(cause) }),
+      },
+    })
+  }
+
+  async close(): Promise<void> {
+    await this.#worker.stop()
+    await this.#store.close()
+    say({ kind: 'closed', points: this.#points })
+  }
+}
+
+// What takes long is done before it is needed.
+await load(process.argv[2] as StoreSpec['kind'])
+flushCompileCache()
+let work: Work | undefined
+for await (const order of messages<Order>()) {
+  if (order.do === 'open') work = new Work(await openSpec(order.store), order)
+  else await work?.close()
+}
