@@ -118,15 +118,18 @@ export class Drive {
     const { agent } = this.#options
     const why = agent && this.#verdictOn(agent, session)
     this.#checkpointId = await session.lastCheckpoint(this.#runId)
+    let isFailed = false
     const done = await this.#writer.decide(ticket => {
+      isFailed = false
       if (ticket.run?.runId !== this.#runId) return undefined
       if (mustStop(ticket)) return stopped(ticket, this.#checkpointId)
       if (why === undefined) return undefined
+      isFailed = true
       // Said here, because what a writer begins with by itself discards the drafts.
       const begins: Chunk[] = ticket.run.paused ? [] : [{ type: 'executor-superseded' }]
       return [...begins, ...failed(why, this.#checkpointId)]
     })
-    if (done && why) logger.error('a run failed', { sessionId: session.id, runId: this.#runId, cause: why })
+    if (isFailed) logger.error('a run failed', { sessionId: session.id, runId: this.#runId, cause: why })
     return done !== undefined
   }
 
@@ -234,9 +237,8 @@ export class Drive {
   /** Ends the run as stopped or as failed; throws where it is not this process's to end. */
   async #fail(error: unknown): Promise<void> {
     const { logger } = this.#settings
-    const { writer, abandoned } = this.#options
+    const writer = this.#writer
     writer.signal.throwIfAborted()
-    abandoned.throwIfAborted()
     if (error instanceof LogError && NOT_THE_RUN.has(error.code)) throw error
     // Nothing new begins, and nothing that still goes on gets between here and the end.
     this.#controller.abort(error)

@@ -301,3 +301,18 @@ test('that nobody can tell what is due is said once, until somebody can again', 
   }
   expect(owner.said.map(({ message }) => message)).toEqual(Array(2).fill('nobody can tell what is due'))
 })
+
+test('law 6: an answer that is larger than the log takes ends the run as failed', async () => {
+  const stage = new Stage()
+  await asked(stage, 'wordy')
+  const wordy = agent({
+    name: 'wordy',
+    model: scriptedModel([{ text: JSON.stringify({ words: 'x'.repeat(20_000) }) }]),
+    output: z.object({ words: z.string() }),
+  })
+  const owner = stage.process(() => [wordy], { log: { maxEntryBytes: 8192 } })
+  expect(await stage.ended(SESSION, RUN)).toBe('failed')
+  await expectOneEnd(stage, SESSION, RUN)
+  expect((await stage.view(SESSION)).runs[0]?.error?.code).toBeDefined()
+  expect(owner.said.map(({ message }) => message)).toContain('a run failed')
+})

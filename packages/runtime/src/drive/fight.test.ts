@@ -1,5 +1,6 @@
 // Several who want one run, and a store that is out of reach: one of them has it, and what the others do enters no log.
 
+import { LogError } from '@millrace/log'
 import { expect, test } from 'vitest'
 import { Calls, program, WHOLE } from './program.fixture.ts'
 import { expectOneEnd, isStep, LEASE_MS, type Process, Stage, textOf } from './stage.fixture.ts'
@@ -147,4 +148,38 @@ test('a store that goes out of reach again and again: the run goes on, once', as
   await ended
   owner.wire.isCut = false
   await ring.expectWhole()
+})
+
+test.each(MOMENTS)(
+  'a store that answers no reads for longer than there is patience: the run goes on, once (from %s on)',
+  async moment => {
+    const ring = await Ring.open()
+    const { stage } = ring
+    const owner = ring.process(500)
+    await stage.seen(SESSION, ({ chunk }) => chunk.type === moment)
+    owner.wire.before = ({ method }) => {
+      if (method === 'read') throw new LogError('unavailable', 'the store is out of reach')
+    }
+    await stage.clock.advance(5 * LEASE_MS)
+    owner.wire.before = undefined
+    await ring.expectWhole()
+    expect((await stage.entries(SESSION)).map(({ chunk }) => chunk.type)).not.toContain('error')
+  },
+)
+
+test('a session that is removed just as its run is claimed is not begun', async () => {
+  const ring = await Ring.open()
+  const { stage } = ring
+  const owner = ring.process()
+  const removed = Promise.withResolvers<void>()
+  owner.wire.before = async ({ method }) => {
+    if (method !== 'create') return
+    owner.wire.before = undefined
+    await stage.manager.deleteStream(SESSION)
+    removed.resolve()
+  }
+  await stage.clock.until(removed.promise)
+  await stage.clock.advance(1000)
+  expect(await stage.entries(SESSION)).toEqual([])
+  expect(ring.of(owner).models).toEqual([])
 })

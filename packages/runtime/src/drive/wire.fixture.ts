@@ -16,6 +16,8 @@ export class Wire {
   isCut = false
   /** Called before each call, which waits for it. */
   before: ((asked: Asked) => unknown) | undefined
+  /** Called when the store has done what was asked, before the process hears of it. */
+  after: ((asked: Asked) => unknown) | undefined
   #stopped: PromiseWithResolvers<void> | undefined
   #isDead = false
   readonly store: LogStore
@@ -56,6 +58,7 @@ export class Wire {
     await this.#stopped?.promise
     if (this.isCut) throw new LogError('unavailable', 'the store is out of reach')
     const answer = await ask()
+    await this.after?.({ n, method })
     await this.#stopped?.promise
     return answer
   }
