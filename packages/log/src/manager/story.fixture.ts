@@ -4,7 +4,7 @@ import type { Chunk } from '@millrace/protocol'
 import fc from 'fast-check'
 import { LogError } from '../error.ts'
 import type { StreamManager } from './manager.ts'
-import { approve, ask, delta, request, stop } from './world.fixture.ts'
+import { approve, ask, delta, request } from './world.fixture.ts'
 import type { Writer } from './writer.ts'
 
 const KINDS = [
@@ -71,9 +71,12 @@ export class Story {
     const manager = this.#manager
     const id = this.#streamId
     switch (kind) {
-      case 'queue':
-        await manager.append(id, 'ada', request(`q${n}`, { whenBusy: n % 2 ? 'queue' : 'interrupt-previous' }))
+      case 'queue': {
+        const resume = n % 4 === 0 ? { resume: { runId: 'r1', mode: 'continue' } } : {}
+        const asked = request(`q${n}`, { whenBusy: n % 2 ? 'queue' : 'interrupt-previous', ...resume })
+        await manager.append(id, 'ada', asked, n % 3 ? { context: { n } } : {})
         return
+      }
       case 'answer':
         await manager.append(id, n % 2 ? 'ada' : 'bob', approve(`a${n % 4}`, n % 3 > 0))
         return
@@ -84,7 +87,10 @@ export class Story {
         return this.#cut(n)
       case 'stop': {
         const runId = (await manager.getInfo(id))?.ticket.run?.runId
-        if (runId !== undefined && n % 3 === 0) await manager.append(id, 'ada', stop(runId))
+        const mode = n % 2 ? 'abort' : 'interrupt'
+        if (runId !== undefined && n % 3 === 0) {
+          await manager.append(id, 'ada', { type: 'stop-requested', runId, mode })
+        }
         return
       }
       default:
