@@ -218,9 +218,12 @@ describe('a resume is refused, typed,', () => {
       const code = await codeOf(runtime.resume('s', 'r2', { mode: 'from-checkpoint', checkpointId }))
       expect([checkpointId, code]).toEqual([checkpointId, 'run_cut_refused'])
     }
+    expect(typesOf(await logOf(runtime, 's'))).not.toContain('rewind')
+    await (await runtime.retry('s', 'r2', { runId: 'r4' })).result()
+    const cut = await runtime.resume('s', 'r2', { mode: 'from-checkpoint', checkpointId: 'r2/main/1' }).catch(e => e)
+    expect(cut).toMatchObject({ code: 'run_cut_refused', message: expect.stringContaining('r4') })
     await runtime.manager.trimStream('s', { maxEntries: 0 })
     const gone = await runtime.resume('s', 'r1', { mode: 'from-checkpoint', checkpointId: 'r1/main/1' }).catch(e => e)
     expect(gone).toMatchObject({ code: 'run_cut_refused', message: expect.stringContaining('trimmed') })
-    expect(typesOf(await logOf(runtime, 's'))).not.toContain('rewind')
   })
 })

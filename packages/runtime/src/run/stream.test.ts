@@ -91,7 +91,8 @@ describe('a run is streamed', () => {
   test('though the log was trimmed before its start; where its own start is gone, that is told', async () => {
     const runtime = stage({ agents: [echo] })
     for (const runId of ['a', 'b', 'c']) {
-      await (await runtime.start({ agent: echo, input: runId, session: 's', runId })).result()
+      // With a context the request takes two entries, the first of which is trimmed below.
+      await (await runtime.start({ agent: echo, input: runId, session: 's', runId, context: {} })).result()
     }
     const log = await logOf(runtime, 's')
     const at = log.find(({ chunk, origin }) => chunk.type === 'run-started' && origin.runId === 'c')?.sequence ?? 0
