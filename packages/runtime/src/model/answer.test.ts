@@ -140,6 +140,28 @@ describe('all else', () => {
     ])
   })
 
+  test('what an answer uses from its start on counts until more is known', async () => {
+    const usage = { input_tokens: 12, cache_read_input_tokens: 8, cache_creation_input_tokens: 3, output_tokens: 1 }
+    const start = {
+      type: 'custom',
+      kind: 'anthropic.message_start',
+      providerMetadata: { anthropic: { usage } },
+    } as const
+    const cut = await hear([start, ...words('half')])
+    expect(cut.answer.usage).toEqual({
+      inputTokens: 23,
+      outputTokens: 1,
+      totalTokens: 24,
+      cachedTokens: 8,
+      cacheWriteTokens: 3,
+    })
+    expect(cut.types).toEqual(['text-start', 'text-delta', 'text-end'])
+    expect((await hear([start, finish('interrupted')])).answer.usage).toEqual(cut.answer.usage)
+    expect((await hear([start, finish('stop', [23, 9])])).answer.usage).toMatchObject({ outputTokens: 9 })
+    const bare = { type: 'custom', kind: 'anthropic.message_start' } as const
+    expect((await hear([bare])).answer.usage).toBeUndefined()
+  })
+
   test('what the log does not take and the answer can do without is left out, and said', async () => {
     const write = () => Promise.reject(new LogError('too-large', 'no'))
     const { answer } = await hear(

@@ -7,7 +7,7 @@ import type { AnyTool } from '../tool/tool.ts'
 import { Calls } from './calls.ts'
 import { metadataOf } from './metadata.ts'
 import { fits } from './room.ts'
-import { finishReasonOf, usageOf } from './usage.ts'
+import { finishReasonOf, startUsageOf, usageOf } from './usage.ts'
 
 /** What takes the text of an answer that is a JSON document. */
 export interface TextSink {
@@ -105,10 +105,7 @@ export class Answer {
       case 'reasoning-file':
         return this.#offer({ type: 'file', url: urlOf(part), mediaType: part.mediaType, ...metadataOf(part) }, 'a file')
       case 'custom':
-        return this.#offer(
-          { type: PROVIDER_CONTENT, id: this.#nextId(), data: { kind: part.kind, ...metadataOf(part) } },
-          `content of the kind ${part.kind}`,
-        )
+        return this.#custom(part)
       case 'stream-start':
         this.warnings.push(...part.warnings)
         return
@@ -180,6 +177,14 @@ export class Answer {
     return this.#offer({ type: 'source-document', ...named, ...about }, 'a source')
   }
 
+  async #custom(part: Part<'custom'>): Promise<void> {
+    this.usage = startUsageOf(part) ?? this.usage
+    // That an answer begins is no content.
+    if (part.kind.endsWith('.message_start')) return
+    const data = { kind: part.kind, ...metadataOf(part) }
+    await this.#offer({ type: PROVIDER_CONTENT, id: this.#nextId(), data }, `content of the kind ${part.kind}`)
+  }
+
   async #response({ id, modelId }: Part<'response-metadata'>): Promise<void> {
     if (id === undefined && modelId === undefined) return
     const response = { ...(id !== undefined && { id }), ...(modelId !== undefined && { modelId }) }
@@ -193,7 +198,7 @@ export class Answer {
   }
 
   async #finish({ usage, finishReason, providerMetadata }: Part<'finish'>): Promise<void> {
-    this.usage = usageOf(usage)
+    this.usage = usageOf(usage) ?? this.usage
     this.providerMetadata = providerMetadata as JsonObject | undefined
     if (this.failure !== undefined) return
     const { unified } = finishReason

@@ -7,6 +7,7 @@ import type { Run } from '../run/run.ts'
 import { createRuntime, type Runtime } from '../runtime.ts'
 import type { Schema } from '../schema/schema.ts'
 import type { AnyTool } from '../tool/tool.ts'
+import type { Backoff } from './retry.ts'
 
 /** One thing that the logger was told. */
 export interface Logged {
@@ -22,6 +23,7 @@ export type Trial = Partial<
 export interface StageOptions {
   readonly log?: Omit<StreamManagerOptions, 'store' | 'timers'>
   readonly timers?: Timers
+  readonly backoff?: Partial<Backoff>
 }
 
 /** A runtime with one agent on a store of its own, its attempts close together. */
@@ -33,7 +35,7 @@ export class Stage {
   constructor(
     model: AgentDefinition<string, [], undefined, undefined>['model'],
     trial: Trial = {},
-    { log = {}, timers }: StageOptions = {},
+    { log = {}, timers, backoff = { first: 1 } }: StageOptions = {},
   ) {
     this.#agent = agent({ name: 'helper', model, ...trial } as AgentDefinition<
       string,
@@ -45,7 +47,7 @@ export class Stage {
     this.runtime = createRuntime({
       store: memoryStore(),
       agents: [this.#agent],
-      backoff: { first: 1 },
+      backoff,
       engine: { pollMs: 20 },
       logger: { warn: keep, error: keep },
       log,

@@ -1,4 +1,4 @@
-import type { LanguageModelV4FinishReason, LanguageModelV4Usage } from '@ai-sdk/provider'
+import type { LanguageModelV4CustomContent, LanguageModelV4FinishReason, LanguageModelV4Usage } from '@ai-sdk/provider'
 import type { FinishReason, Usage } from '@millrace/protocol'
 
 /** What a call used, in the protocol's words; what the provider does not tell is missing, and all of it where it tells nothing. */
@@ -16,6 +16,20 @@ export function usageOf({ inputTokens, outputTokens }: LanguageModelV4Usage): Us
   }
   const known = Object.entries(all).filter(([, count]) => isCount(count))
   return known.length > 0 ? (Object.fromEntries(known) as Usage) : undefined
+}
+
+/** What an answer of Anthropic's uses from its start on: all that is known of one that is cut off. Undefined for any other content. */
+export function startUsageOf({ kind, providerMetadata }: LanguageModelV4CustomContent): Usage | undefined {
+  if (kind !== 'anthropic.message_start') return undefined
+  const usage = Object(providerMetadata?.['anthropic']?.['usage']) as { readonly [name: string]: number | undefined }
+  const { input_tokens: noCache, output_tokens, cache_read_input_tokens, cache_creation_input_tokens } = usage
+  if (noCache === undefined) return undefined
+  const [cacheRead, cacheWrite] = [cache_read_input_tokens ?? 0, cache_creation_input_tokens ?? 0]
+  const total = noCache + cacheRead + cacheWrite
+  return usageOf({
+    inputTokens: { total, noCache, cacheRead, cacheWrite },
+    outputTokens: { total: output_tokens, text: undefined, reasoning: undefined },
+  })
 }
 
 const isCount = (count: number | undefined): boolean => Number.isSafeInteger(count) && (count as number) >= 0
