@@ -163,12 +163,19 @@ test('what a schema makes of the answer and is no JSON fails the run at once', a
   expect(heard).toHaveLength(1)
 })
 
-test('law 6: an output that no entry holds is asked for again', async () => {
-  const { model } = heardModel([{ text: JSON.stringify({ a: 'x'.repeat(6000) }) }, { text: '{"a":"short"}' }])
-  const { result } = await play(agent({ name: 'a', model, output: z.object({ a: z.string() }) }), {
-    log: { maxEntryBytes: 4096 },
-  })
-  expect(result).toMatchObject({ status: 'completed', output: { a: 'short' } })
+test.each<[string, z.ZodType, (text: string) => Json]>([
+  ['a text', z.object({ a: z.string() }), a => ({ a })],
+  ['a value that arrives whole', z.object({ map: z.record(z.string(), z.string()) }), a => ({ map: { a } })],
+  ['an item of a list', z.object({ list: z.array(z.string()) }), a => ({ list: [a] })],
+])('law 6: an output that no entry holds, because of %s, is asked for again', async (_, output, value) => {
+  const { model, heard } = heardModel([
+    { text: JSON.stringify(value('x'.repeat(6000))) },
+    { text: JSON.stringify(value('short')) },
+  ])
+  const { result, log } = await play(agent({ name: 'a', model, output }), { log: { maxEntryBytes: 4096 } })
+  expect(result).toMatchObject({ status: 'completed', output: value('short') })
+  expect(chunksOf(log, 'step-discarded')).toMatchObject([{ reason: 'output_invalid' }])
+  expect(JSON.stringify(heard[1]?.prompt.at(-1))).toContain('larger than the log takes')
 })
 
 const look = tool({ name: 'look', input: z.object({}), execute: () => 'seen' })

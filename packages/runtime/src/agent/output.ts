@@ -1,6 +1,5 @@
 // A run's output while it streams: the text of a JSON document becomes updates of a structured object, field by field as the schema names them.
 
-import { LogError } from '@millrace/log'
 import { type Chunk, FieldWatcher, type Json } from '@millrace/protocol'
 import { MillraceError } from '../error/error.ts'
 import { type JsonSchema, type Schema, validate } from '../schema/schema.ts'
@@ -71,12 +70,7 @@ export class OutputStream {
     const checked = 'problem' in document ? document : await validate(this.#schema, document.value)
     if ('problem' in checked) throw misfit(`the answer does not fit the output: ${checked.problem}`, checked.cause)
     const output = jsonOf(checked.value)
-    try {
-      await write({ type: 'structured-data', ...this.#identity, kind: 'final', data: output })
-    } catch (error) {
-      if (error instanceof LogError && error.code === 'too-large') throw misfit('the answer is too large', error)
-      throw error
-    }
+    await write({ type: 'structured-data', ...this.#identity, kind: 'final', data: output })
     return { type: 'output', output }
   }
 
@@ -95,7 +89,7 @@ export class OutputStream {
 }
 
 /** An answer that is not what was asked for; the model may do better. */
-const misfit = (message: string, cause: unknown): MillraceError =>
+export const misfit = (message: string, cause: unknown): MillraceError =>
   new MillraceError('output_invalid', message, { retryable: true, cause })
 
 /** What a schema makes of an answer must be JSON to be kept. */

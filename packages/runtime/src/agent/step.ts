@@ -11,7 +11,7 @@ import { promptOf } from '../model/prompt.ts'
 import { backoffOf, sleep } from '../model/retry.ts'
 import type { AnyTool } from '../tool/tool.ts'
 import { compute } from './agent.ts'
-import { OutputStream } from './output.ts'
+import { misfit, OutputStream } from './output.ts'
 import { contextOf, type Work } from './work.ts'
 
 /** A model call that came to its end, and is to be committed with these facts. */
@@ -67,8 +67,9 @@ export async function speak(
       return { facts: [...facts, finishOf(answer)], calls, open, finishReason: answer.finishReason ?? 'other', lane }
     } catch (error) {
       signal.throwIfAborted()
-      if (error instanceof LogError) throw error
-      const failure = classify(error)
+      const isTooLarge = error instanceof LogError && error.code === 'too-large' && output !== undefined
+      if (error instanceof LogError && !isTooLarge) throw error
+      const failure = isTooLarge ? misfit('the answer is larger than the log takes', error) : classify(error)
       logger.warn('a model call failed', { runId, step, attempt, code: failure.code, cause: failure.cause ?? failure })
       // Where nothing was said there is nothing to take back (law 3): not what opened the message either.
       if (isBegun) await takeBack(lane, answer, attempt, failure)
