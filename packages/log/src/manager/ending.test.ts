@@ -37,7 +37,7 @@ describe('endStream', () => {
     expect(await failure(world.process().endStream(ID))).toBe('refused')
   })
 
-  test('ends it as aborted where it was asked to stop, and settles every open call', async () => {
+  test('ends it as interrupted where it was asked to stop, and settles every open call', async () => {
     const world = new World()
     const writer = await world.writer()
     writer.write(delta('shown'))
@@ -55,6 +55,20 @@ describe('endStream', () => {
     expect(ticket).toMatchObject({ run: null, stop: false, pendings: [], last: { status: 'interrupted' } })
   })
 
+  test('ends it as aborted where somebody asked for that, first or after all', async () => {
+    for (const stops of [['abort'], ['interrupt', 'abort']] as const) {
+      const world = new World()
+      const writer = await world.writer()
+      writer.write(delta('shown'))
+      for (const mode of stops) await world.manager.append(ID, 'ada', { type: 'stop-requested', runId: 'r1', mode })
+      expect(await world.manager.endStream(ID)).toBe('aborted')
+      const { view, ticket } = await world.manager.view(ID)
+      expect(view.messages[0]).toMatchObject({ status: 'cancelled', parts: [{ text: 'shown', state: 'done' }] })
+      expect(ticket).toMatchObject({ run: null, stop: false, last: { status: 'aborted' } })
+      expect(ticket).toEqual((await world.manager.getInfo(ID))?.ticket)
+    }
+  })
+
   test('law 5: sees a stop that came while it was on its way', async () => {
     const world = new World()
     await world.writer()
@@ -64,7 +78,7 @@ describe('endStream', () => {
     await world.manager.append(ID, 'ada', stop('r1'))
     held.open()
     expect(await ended).toBe('interrupted')
-    expect((await world.lines()).at(-1)).toBe('run-finished')
+    expect((await world.log()).at(-1)?.chunk).toMatchObject({ type: 'run-finished', status: 'interrupted' })
   })
 
   test('works from a process that has no writer, once nobody else has the log', async () => {

@@ -316,7 +316,7 @@ describe('a request', () => {
     expect((await world.manager.getInfo(ID))?.ticket.requests.map(({ runId }) => runId)).toEqual(['q1', 'q2'])
   })
 
-  test('that interrupts stops the open run, which ends as aborted, and goes first', async () => {
+  test('that interrupts stops the open run, which ends as interrupted, and goes first', async () => {
     const world = new World()
     await world.writer()
     await say(world, request('q1', { whenBusy: 'queue' }))

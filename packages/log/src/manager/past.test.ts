@@ -1,4 +1,4 @@
-import { type Chunk, type Entry, FOLD_VERSION, foldLog, type View } from '@millrace/protocol'
+import { type Chunk, type Entry, FOLD_VERSION, Fold, foldLog, type View } from '@millrace/protocol'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { memoryStore } from '../memory/store.ts'
@@ -7,7 +7,7 @@ import { advance, EMPTY_TICKET } from '../ticket/ticket.ts'
 import { StreamManager } from './manager.ts'
 import { open } from './reading.fixture.ts'
 import { Story, stories } from './story.fixture.ts'
-import { delta, failure, ID, request, World } from './world.fixture.ts'
+import { delta, failure, ID, lineOf, request, World } from './world.fixture.ts'
 
 const plain = <T>(value: T): T => JSON.parse(JSON.stringify(value)) as T
 
@@ -258,5 +258,56 @@ describe('a snapshot', () => {
     const asked = view.messages.filter(({ role }) => role === 'user').map(({ id }) => id)
     expect(asked).toEqual(Array.from({ length: 8 }, (_, i) => `m${i}`))
     await next.close()
+  })
+})
+
+describe('the entries of a range', () => {
+  test('are given as the log has them, internal and discarded ones too, from the middle of a batch on', async () => {
+    const world = new World()
+    const writer = await world.writer()
+    await writer.commit([
+      { chunk: { type: 'run-context', context: 1 }, internal: true },
+      { type: 'output', output: 1 },
+    ])
+    writer.write(delta('gone'))
+    await writer.flush()
+    await writer.main.discard({ reason: 'retry' })
+    const log = await world.log()
+    expect(log.map(lineOf)).toContain('text-delta 1 gone')
+    for (let after = 0; after <= log.length; after++) {
+      for (let to = after; to <= log.length; to++) {
+        expect(await world.manager.entries(ID, after, to)).toEqual(log.slice(after, to))
+      }
+    }
+    expect(log.some(({ internal }) => internal)).toBe(true)
+  })
+
+  test('fold to the view where they follow on one', async () => {
+    const world = new World()
+    const writer = await world.writer()
+    await writer.commit([{ type: 'state-snapshot', state: { n: 1 } }])
+    const { view, cursor } = await world.manager.view(ID)
+    writer.write(delta('more'))
+    await writer.commit([{ type: 'output', output: 1 }])
+    const fold = Fold.from(view)
+    fold.apply(await world.manager.entries(ID, cursor.sequence, writer.cursor.sequence))
+    expect(fold.view()).toEqual((await world.manager.view(ID)).view)
+  })
+
+  test('are all there, or it throws: below the floor, past the head, of a log that is none', async () => {
+    const world = new World()
+    const writer = await world.writer()
+    await world.manager.endStream(ID)
+    await writer.close()
+    const { head } = (await world.manager.getInfo(ID)) as { head: number }
+    expect(await failure(world.manager.entries(ID, 0, head + 1))).toBe('truncated')
+    expect(await failure(world.manager.entries('nobody', 0, 1))).toBe('truncated')
+    const floor = await world.manager.trimStream(ID, { maxEntries: 1 })
+    expect(await failure(world.manager.entries(ID, floor - 1, head))).toBe('truncated')
+    expect(await world.manager.entries(ID, floor, head)).toHaveLength(head - floor)
+    for (const wrong of [-1, 1.5, Number.NaN]) {
+      expect(await failure(world.manager.entries(ID, wrong, head))).toBe('invalid')
+      expect(await failure(world.manager.entries(ID, 0, wrong))).toBe('invalid')
+    }
   })
 })
