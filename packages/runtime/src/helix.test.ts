@@ -94,6 +94,30 @@ describe('a run is decided on the session as it is', () => {
     expect(await textsOf(runtime, 's')).toEqual(['hi', 'one two'])
   })
 
+  test('a stale retry or resume takes back no turn that its asker did not see (Helix 2)', async () => {
+    const runtime = stage({ agents: [echo] })
+    await (await runtime.start({ agent: echo, input: 'a', session: 's', runId: 'r1', messageId: 'm1' })).result()
+    const asks = [
+      () => runtime.retry('s', 'r1'),
+      () => runtime.edit('s', 'm1', 'A'),
+      () => runtime.resume('s', 'r1', { mode: 'from-checkpoint', checkpointId: 'r1/main/1' }),
+    ]
+    for (const [index, ask] of asks.entries()) {
+      afterNextLook(runtime, async () =>
+        (await runtime.start({ agent: echo, input: `${index}`, session: 's' })).result(),
+      )
+      expect(await codeOf(ask())).toBe('run_overtaken')
+    }
+    expect(await textsOf(runtime, 's')).toEqual(['a', '0: a', '0', '1: 0', '1', '2: 1', '2', '3: 2'])
+    // What moves the ticket and starts nothing is looked at again.
+    afterNextLook(runtime, async () => {
+      const run = await runtime.start({ agent: 'agent:elsewhere@1', input: 'x', session: 's' })
+      await run.stop()
+    })
+    await (await runtime.retry('s', 'r1')).result()
+    expect(await textsOf(runtime, 's')).toEqual(['a', '0: a'])
+  })
+
   test('a stop is bound to its run, and works from any process (Helix 16)', async () => {
     const held = gate()
     const own = patient(held)

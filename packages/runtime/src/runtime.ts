@@ -9,7 +9,7 @@ import { consoleLogger } from './logger.ts'
 import { DEFAULT_BACKOFF } from './model/retry.ts'
 import { BLOCKED_AFTER_MS, checkOptions, MAX_TAKEOVERS, type RuntimeOptions } from './options.ts'
 import { contextOf } from './run/context.ts'
-import { isSessionUnknown, refusalOf, sessionUnknown, withLog } from './run/refusal.ts'
+import { isSessionUnknown, overtaken, refusalOf, sessionUnknown, withLog } from './run/refusal.ts'
 import { type Asked, type AskOptions, messageOf, requestFor, requestOf, runOf, type UserInput } from './run/request.ts'
 import { type ResumeOptions, resumption, type Seen } from './run/resumption.ts'
 import { repetition, revision, runOfMessage } from './run/revision.ts'
@@ -183,7 +183,7 @@ export class Runtime implements RunHost {
     decide: (seen: Seen) => AskedAgain | Promise<AskedAgain>,
   ): Promise<Run> {
     const runId = options.runId ?? randomUUID()
-    for (;;) {
+    for (let latest: string | undefined, tries = 1; ; tries++) {
       const { version, floor } = await this.#info(sessionId)
       const { view, ticket } = await this.#view(sessionId)
       const known = requestFor(view, runId)
@@ -192,6 +192,10 @@ export class Runtime implements RunHost {
         throw refusalOf('already-settled', runId)
       }
       const { of, asked } = await decide({ view, ticket, floor })
+      const now = view.runs.at(-1)?.runId
+      // Who asked did not see it, and might take it back, or go on from what is not the end any more.
+      if (tries > 1 && now !== latest) throw overtaken(runId, now)
+      latest = now
       const context = options.context ?? (await contextOf(this.manager, sessionId, view, of.runId))
       const run = await this.#ask(
         sessionId,

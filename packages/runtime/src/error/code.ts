@@ -51,6 +51,8 @@ export const errorCodes = {
   runUnknown: 'run_unknown',
   /** The request for the run was taken back before it started. */
   runTakenBack: 'run_taken_back',
+  /** Another run came between the look at the session and what was asked for on it: look again. */
+  runOvertaken: 'run_overtaken',
   /** The run is not one that was interrupted, or another came after it. */
   runNotResumable: 'run_not_resumable',
   /** The session cannot be taken back to there. */

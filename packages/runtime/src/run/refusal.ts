@@ -18,6 +18,10 @@ export function refusalOf(reason: Refusal, runId: string): RunError {
   return new RunError(code, `run ${runId}: ${why}`, { retryable: code === 'run_busy' || code === 'run_queue_full' })
 }
 
+/** What was asked for was decided on a session that has gone on since. */
+export const overtaken = (runId: string, by: string | undefined): RunError =>
+  new RunError('run_overtaken', `run ${runId}: run ${by} came first: look at the session, and ask again`)
+
 /** There is no such session. */
 export const sessionUnknown = (sessionId: string): RunError =>
   new RunError('session_unknown', `there is no session ${sessionId}: start a run in it`)

@@ -1,4 +1,4 @@
-import type { Chunk } from '@millrace/protocol'
+import type { Chunk, Entry } from '@millrace/protocol'
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { agent } from '../agent/agent.ts'
@@ -41,11 +41,14 @@ async function interrupted(more: readonly Parameters<typeof stage>[0][] = []) {
   return { runtime, run, own, prompts }
 }
 
-/** The chunks of a run's first batch, as the log has them. */
+/** The chunks of the batch with which a run starts. */
 async function beginning(runtime: Runtime, runId: string): Promise<Chunk[]> {
-  const own = (await logOf(runtime, 's')).filter(({ origin }) => origin.guest === undefined && origin.runId === runId)
-  const end = own.findIndex(({ chunk }) => chunk.type === 'start')
-  return own.slice(0, end === -1 ? undefined : end).map(({ chunk }) => chunk)
+  const log = await logOf(runtime, 's')
+  const isStart = ({ chunk, origin }: Entry) => chunk.type === 'run-started' && origin.runId === runId
+  const at = log.find(isStart)?.sequence ?? 0
+  const page = await runtime.manager.store.read('s', { sequence: at - 1 }, { batches: 1, bytes: 1 })
+  const { first = 0, last = 0 } = page?.batches[0] ?? {}
+  return log.flatMap(({ chunk, sequence }) => (sequence >= first && sequence <= last ? [chunk] : []))
 }
 
 describe('an interrupted run is resumed by another that names it', () => {
@@ -196,6 +199,17 @@ describe('a resume is refused, typed,', () => {
     // Who repeats what was accepted is told which run it is.
     expect((await other.runtime.resume('s', 'r1', { runId: 'r2' })).runId).toBe('r2')
     expect(await textsOf(other.runtime, 's')).toEqual(['hi', 'one ', 'one two'])
+  })
+
+  test('law 5: of two at once but one', async () => {
+    const { runtime } = await interrupted()
+    const both = await Promise.allSettled([runtime.resume('s', 'r1'), runtime.resume('s', 'r1')])
+    const [done, ...more] = both.flatMap(one => (one.status === 'fulfilled' ? [one.value] : []))
+    expect(more).toEqual([])
+    const refused = both.flatMap(one => (one.status === 'rejected' ? [one.reason.code] : []))
+    expect(['run_busy', 'run_not_resumable']).toContain(refused[0])
+    await done?.result()
+    expect(await textsOf(runtime, 's')).toEqual(['hi', 'one ', 'one two'])
   })
 
   test('where a run is asked for that goes first', async () => {
