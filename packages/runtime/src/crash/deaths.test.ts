@@ -9,10 +9,13 @@ const PLANS = [
   ['slow', UNDISTURBED],
 ] as const
 
+/** What hundreds of schedules may take at most, on a machine that has others to do. */
+const TIMEOUT = { timeout: 180_000 }
+
 const again = () => 'vitest run packages/runtime/src/crash/deaths.test.ts'
 
 describe.each(PLANS)('with a %s model', (_, plan) => {
-  test.each([['death-before'], ['death-after']] as const)('%s each point of the run', async fault => {
+  test.each([['death-before'], ['death-after']] as const)('%s each point of the run', TIMEOUT, async fault => {
     const { happened, points } = await undisturbed(plan)
     // There is something to die of.
     expect(points).toBeGreaterThan(80)
@@ -37,7 +40,7 @@ describe('at each point of the run', () => {
     ['a call that is lost is made again', ['request-lost']],
     ['a hand-over loses and repeats nothing', ['leave']],
     ['another driver is not in the way', ['rival']],
-  ] as const)('%s', async (_, faults) => {
+  ] as const)('%s', TIMEOUT, async (_, faults) => {
     const { happened, points } = await undisturbed(FAST)
     await pass(atEach(points, FAST, ...faults), { undisturbed: happened }, again)
   })

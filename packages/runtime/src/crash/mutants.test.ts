@@ -35,7 +35,7 @@ describe('what the schedules are to find is found', () => {
     vi.restoreAllMocks()
   })
 
-  test.each(MUTANTS.map(mutant => [mutant.name, mutant] as const))('%s', async (_, mutant) => {
+  test.each(MUTANTS.map(mutant => [mutant.name, mutant] as const))('%s', { timeout: 120_000 }, async (_, mutant) => {
     now.mutant = mutant
     const create = StreamManager.prototype.createWriter
     vi.spyOn(StreamManager.prototype, 'createWriter').mockImplementation(async function (this: StreamManager, ...call) {

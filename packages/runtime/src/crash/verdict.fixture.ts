@@ -42,6 +42,8 @@ export function verdict(happened: Happened, { undisturbed, isExact = false }: Ve
 /** The time that a process has the log, from a claim on. */
 interface Era {
   readonly process: string
+  /** Of its epoch: who is told of a claim late has lost the log to whoever claimed it meanwhile. */
+  readonly count: number
   /** Its first append: it has read all that lies before. */
   first: number | undefined
   /** The last entry that it knows of by its own appends. */
@@ -61,8 +63,9 @@ function startProblems({ outcomes, asked, ends }: Commits, lines: readonly Line[
     const { process } = line
     const era = eras.get(process)
     if (line.kind === 'claimed') {
-      latest = { process, first: undefined, known: 0, starts: new Set() }
-      eras.set(process, latest)
+      const own = { process, count: parseInt(line.epoch, 10), first: undefined, known: 0, starts: new Set<string>() }
+      eras.set(process, own)
+      if (own.count > (latest?.count ?? 0)) latest = own
     } else if (line.kind === 'acked') {
       if (!era) continue
       era.first ??= line.first
