@@ -102,6 +102,26 @@ function hasLog(name: string, member?: string): boolean {
   return isThere && (member === undefined || new RegExp(`^  (?:async |get )?${member}[<(]`, 'm').test(logText))
 }
 
+const runtime = '../../runtime/src/'
+
+/** The file of the runtime package that declares a name which its index exports; this package may not import it: its text is read. */
+function runtimeFile(name: string): string | undefined {
+  for (const [, list = '', file = ''] of read(`${runtime}index.ts`).matchAll(/^export ([^']+?) from '([^']+)'$/gm)) {
+    const isNamed = list === '*' || new RegExp(`\\b${name}\\b`).test(list)
+    const text = isNamed ? read(`${runtime}${file}`) : ''
+    if (new RegExp(`^export (?:const|class|function|interface|type) ${name}\\b`, 'm').test(text)) return text
+  }
+  return undefined
+}
+
+/** A name of the runtime package, and a method, property or key of it. */
+function hasRuntime(name: string, member?: string): boolean {
+  const text = runtimeFile(name)
+  const declared = text?.split(/^(?=export )/m).find(part => new RegExp(`^export \\w+ ${name}\\b`).test(part))
+  if (declared === undefined || member === undefined) return declared !== undefined
+  return new RegExp(`^  (?:async |get |readonly )?${member}\\??[<(:]`, 'm').test(declared)
+}
+
 const codes = read('./error.ts')
 const resolvers: Record<string, (name: string, field?: string, value?: string) => boolean> = {
   chunk: hasChunk,
@@ -115,6 +135,7 @@ const resolvers: Record<string, (name: string, field?: string, value?: string) =
   view: hasView,
   error: code => codes.includes(`| '${code}'`),
   log: hasLog,
+  runtime: hasRuntime,
 }
 
 /** The references of a row, with what each names; a dot sets off a field, an equals sign a kind or a value. */
@@ -151,7 +172,7 @@ describe('the account of the pages', () => {
 
   it('names what keeps a rule that holds now: something that acts, or shows in the view, and not a form alone', () => {
     const isRule = ({ what }: SeedRow) => /\w/.test(what.replace(/`[^`]*`|\b(?:and|or|of|with)\b/g, ''))
-    const keeper = /^(?:export|schema|view|error|log):/
+    const keeper = /^(?:export|schema|view|error|log|runtime):/
     const unkept = rows.filter(
       row => row.state === 'now' && isRule(row) && !quoted(row.where).some(ref => keeper.test(ref)),
     )
@@ -204,6 +225,14 @@ describe('the account of the pages', () => {
       'view:Message.glow',
       'view:ToolState=glow',
       'error:glow',
+      'log:glow',
+      'log:StreamManager.glow',
+      'runtime:glow',
+      'runtime:Runtime.glow',
+      'runtime:errorCodes.glow',
+      // It is of another name there, or inside the package alone.
+      'runtime:Run.emit',
+      'runtime:RunHost',
     ]
     const text = [...dangling, ...more].map(reference => `\`${reference}\``).join(' ')
     expect(references({ ...(rows[0] as SeedRow), text }).map(([, exists]) => exists)).toEqual(
