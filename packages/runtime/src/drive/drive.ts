@@ -91,11 +91,15 @@ export class Drive {
 
   async #run(): Promise<boolean> {
     const { agent } = this.#options
-    const before = this.#writer.ticket.run === null ? undefined : await this.#open()
-    if (before && (await this.#endAtOnce(before))) return true
-    // The stop was taken back, and nobody here can do more.
-    if (agent === undefined) return true
-    await this.#begin()
+    const writer = this.#writer
+    const before = writer.ticket.run === null ? undefined : await this.#open()
+    do {
+      if (before && (await this.#endAtOnce(before))) return true
+      // The stop was taken back, and nobody here can do more.
+      if (agent === undefined) return true
+      // Said before any code of the program runs; not where a stop has come just now, which ends it with what was shown.
+    } while (!(await writer.begin()))
+    writer.watch(ticket => this.#look(ticket))
     const session = before ?? (await this.#open())
     if (before === undefined) this.#kept = session.head
     const cancelTime = this.#limitTime(agent, session)
@@ -141,16 +145,6 @@ export class Drive {
       return new MillraceError('run_crashed', `the run was taken over ${maxTakeovers} times and got no further`)
     }
     return this.#timeLeft(agent, session) > 0 ? undefined : overtime(agent)
-  }
-
-  /** Says how the run begins or goes on, before any code of its program runs. */
-  async #begin(): Promise<void> {
-    const writer = this.#writer
-    await writer.begin()
-    // On this ticket it was decided what becomes of the drafts: a stop seen there is one, even where it is taken back by now.
-    this.#look(writer.ticket)
-    writer.watch(ticket => this.#look(ticket))
-    this.#look(await writer.refresh())
   }
 
   #open(): Promise<Session> {

@@ -162,6 +162,22 @@ test('a stop does not wait for a model that heeds no signal', async () => {
   expect(await stage.ended(SESSION, RUN)).toBe('aborted')
 })
 
+test('a stop that comes just as a run is taken over is not missed, though the model says nothing', async () => {
+  const stage = new Stage()
+  await asked(stage, 'deaf')
+  const deaf = { ...deafModel, initialState: {} }
+  const owner = stage.process(() => [deaf])
+  await stage.seen(SESSION, ({ chunk }) => chunk.type === 'checkpoint-created')
+  owner.kill()
+  const heir = stage.process(() => [deaf])
+  heir.wire.after = async ({ method }) => {
+    if (method !== 'append') return
+    heir.wire.after = undefined
+    await stage.manager.append(SESSION, 'ann', { type: 'stop-requested', runId: RUN })
+  }
+  expect(await stage.ended(SESSION, RUN)).toBe('interrupted')
+})
+
 test('context is resolved afresh at each drive, and a run whose context cannot be resolved fails', async () => {
   const stage = new Stage()
   const calls = new Calls()
