@@ -8,7 +8,6 @@ import {
   TypeValidationError,
   UnsupportedFunctionalityError,
 } from '@ai-sdk/provider'
-import { LogError } from '@millrace/log'
 import { describe, expect, test } from 'vitest'
 import { classify } from './classify.ts'
 import { ProviderError, ToolError } from './error.ts'
@@ -184,12 +183,6 @@ describe('a provider’s failure', () => {
   test('that has a name already keeps it', () => {
     const known = new ToolError('no')
     expect(classify(known)).toBe(known)
-  })
-
-  test('is told from one of the log', () => {
-    const found = classify(new LogError('too-large', SECRET))
-    expect(found).toMatchObject({ code: 'internal_error', retryable: false })
-    expect(found.message).toBe('the log did not take the answer: too-large')
   })
 })
 

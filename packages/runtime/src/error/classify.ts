@@ -1,7 +1,6 @@
 // What a provider's failure is, in our words. Its own text may hold keys, urls and prompts: it goes to the log of the process, as the cause.
 
 import { APICallError } from '@ai-sdk/provider'
-import { LogError } from '@millrace/log'
 import type { ErrorCode } from './code.ts'
 import { MillraceError, ProviderError } from './error.ts'
 
@@ -96,9 +95,6 @@ const LONGEST_WAIT_MS = 24 * 60 * 60 * 1000
 /** A failure of a model call as a typed error. */
 export function classify(error: unknown): MillraceError {
   if (MillraceError.isInstance(error)) return error
-  if (error instanceof LogError) {
-    return new MillraceError('internal_error', `the log did not take the answer: ${error.code}`, { cause: error })
-  }
   const statusCode = statusOf(error)
   const { code, message, retryable } = kindOf(error, statusCode)
   const retryAfterMs = APICallError.isInstance(error) ? retryAfterOf(error.responseHeaders) : undefined

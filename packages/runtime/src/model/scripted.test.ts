@@ -151,7 +151,9 @@ describe('at a pace', () => {
 
   test('nobody who does not read makes it go on', async () => {
     const timers = new Clock()
-    await scriptedModel([{ text: 'one two' }], { paceMs: 100, timers }).doStream({ prompt: [] })
+    const { stream } = await scriptedModel([{ text: 'one two' }], { paceMs: 100, timers }).doStream({ prompt: [] })
+    const reader = stream.getReader()
+    for (const type of ['stream-start', 'text-start']) expect((await reader.read()).value?.type).toBe(type)
     await settled()
     expect(timers.alarms).toBe(0)
   })
