@@ -1,0 +1,54 @@
+import { Memory, memoryStore, StreamManager } from '@millrace/log'
+import { expect, test } from 'vitest'
+import { Session } from './session.ts'
+
+const LARGE = 'x'.repeat(200)
+
+/** A session with a run whose context and whose call's output are kept as blobs. */
+async function written() {
+  const memory = new Memory()
+  const manager = new StreamManager({ store: memoryStore(undefined, memory), blobBytes: 100 })
+  await manager.createStream('s')
+  const request = { type: 'run-requested', runId: 'r', program: 'agent:a@1' } as const
+  await manager.append('s', 'ann', request, { context: { secret: LARGE } })
+  const writer = await manager.createWriter('s', { runId: 'r', agentType: 'a', step: 1 })
+  await writer.write({ type: 'step-start' })
+  await writer.commit([
+    { type: 'tool-input-available', toolCallId: 'c', toolName: 't', input: {} },
+    { type: 'checkpoint-created', checkpointId: 'r/main/1+', stepCount: 1 },
+  ])
+  return { memory, manager, writer }
+}
+
+test('a session is read on from where it was, and its large values are in their places', async () => {
+  const { manager, writer } = await written()
+  const read: number[] = []
+  const session = await Session.open(manager, 's', head => read.push(head))
+  expect(await session.context('r')).toEqual({ secret: LARGE })
+  expect(session.hasCall('c')).toBe(true)
+  expect(session.hasCall('d')).toBe(false)
+  const done = await writer.lane({ lane: 'main/c' }).commit([
+    { type: 'tool-output-available', toolCallId: 'c', output: { text: LARGE } },
+    { type: 'checkpoint-created', checkpointId: 'r/main/c/1+', stepCount: 1 },
+  ])
+  const { sequence } = writer.cursor
+  await session.sync(sequence)
+  await session.sync(sequence)
+  expect(read).toEqual([sequence])
+  expect([session.head, done.outcome]).toEqual([sequence, 'appended'])
+  const [message] = await session.history()
+  expect(message?.parts.find(part => 'toolCallId' in part)).toMatchObject({ output: { text: LARGE } })
+  expect(session.message('r', 'r')?.parts.find(part => 'toolCallId' in part)).toMatchObject({ output: null })
+  // Checkpoints of calls are none of the agent's.
+  expect(await session.lastCheckpoint('r')).toBe('r/main/1+')
+  expect(await session.lastCheckpoint('other')).toBeUndefined()
+  await manager.close()
+})
+
+test('a large value that is gone is not taken for nothing', async () => {
+  const { memory, manager } = await written()
+  memory.logs.get('s')?.blobs.clear()
+  const session = await Session.open(manager, 's')
+  await expect(session.context('r')).rejects.toThrow('a large value of the session is gone')
+  await manager.close()
+})
