@@ -53,6 +53,7 @@ const FAULTS: readonly Fault[] = [
   ...(['request-lost', 'reply-lost', 'delivered-late', 'cut-off'] as const),
   ...(['freeze-before', 'freeze-after', 'rival', 'leave'] as const),
 ]
+const DEATHS = ['death-before', 'death-after', 'death-late'] as const
 /** One schedule in so many has a stop. */
 const STOPS = 5
 const PACES = [0, 0, 4, 20]
@@ -68,4 +69,12 @@ export function planOf(seed: number): Plan {
   const faults = Array.from({ length: random.between(1, 4) }, () => [at(), random.pick(FAULTS)] as const)
   if (random.below(STOPS) === 0) faults.push([at(), 'stop'])
   return { seed, faults: faults.sort(([one], [other]) => one - other), paceMs, isShuffled: true }
+}
+
+/** Two deaths, of a process and of who takes its place. */
+export function deathsOf(seed: number): Plan {
+  const random = new Random(seed)
+  const death = (from: number) => [random.between(from, POINTS.slow), random.pick(DEATHS)] as const
+  const first = death(1)
+  return { ...UNDISTURBED, seed, faults: [first, death(first[0] + 1)] }
 }

@@ -219,22 +219,20 @@ function notedModel(model: LanguageModelV4, note: Note): LanguageModelV4 {
       const { key, attempt } = (options.providerOptions?.['millrace'] ?? {}) as { key: string; attempt: number }
       const call = { kind: 'model', key, attempt, input: JSON.stringify(options.prompt) } as const
       note({ ...call, phase: 'start' })
-      const { stream } = await model.doStream(options)
-      const reader = stream.getReader()
-      return {
-        stream: new ReadableStream<LanguageModelV4StreamPart>(
-          {
-            async pull(controller) {
-              const { done, value } = await reader.read()
-              if (!done) return controller.enqueue(value)
-              note({ ...call, phase: 'end' })
-              controller.close()
-            },
-            cancel: reason => reader.cancel(reason),
-          },
-          { highWaterMark: 0 },
-        ),
-      }
+      const { stream, ...rest } = await model.doStream(options)
+      // Watched, not wrapped: there are thousands of runs of this.
+      const getReader = stream.getReader.bind(stream) as () => ReadableStreamDefaultReader<LanguageModelV4StreamPart>
+      stream.getReader = (() => {
+        const reader = getReader()
+        const read = reader.read.bind(reader)
+        reader.read = async () => {
+          const next = await read()
+          if (next.done) note({ ...call, phase: 'end' })
+          return next
+        }
+        return reader
+      }) as typeof stream.getReader
+      return { stream, ...rest }
     },
   }
 }

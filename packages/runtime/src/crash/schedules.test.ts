@@ -1,11 +1,12 @@
 import { beforeAll, describe, test } from 'vitest'
-import { planOf } from './plan.fixture.ts'
+import { deathsOf, planOf } from './plan.fixture.ts'
 import { KEPT } from './seeds.fixture.ts'
 import { pass, undisturbed } from './suite.fixture.ts'
 import type { Happened } from './verdict.fixture.ts'
 
 /** How many schedules: so many by default, more by `npm run chaos`, from this seed on. */
-const COUNT = Number(process.env['MILLRACE_SCHEDULES'] ?? Math.ceil(1000 * Number(process.env['MILLRACE_RUNS'] ?? 1)))
+const COUNT = Number(process.env['MILLRACE_SCHEDULES'] ?? Math.ceil(700 * Number(process.env['MILLRACE_RUNS'] ?? 1)))
+const PAIRS = Math.ceil(150 * Number(process.env['MILLRACE_RUNS'] ?? 1))
 const FIRST = Number(process.env['MILLRACE_SEED'] ?? 1)
 /** What a schedule may take at most, on a machine that has others to do. */
 const SCHEDULE_MS = 500
@@ -22,6 +23,15 @@ describe('the program, driven by processes that die, stand still, lose answers a
   for (const [seed, found] of KEPT) {
     test(`seed ${seed}: ${found}`, () => pass([planOf(seed)], { undisturbed: happened }, again))
   }
+
+  test(`two deaths, anywhere, ${PAIRS} times`, { timeout: 30_000 + PAIRS * SCHEDULE_MS }, () => {
+    const plans = Array.from({ length: PAIRS }, (_, index) => deathsOf(FIRST + index))
+    return pass(
+      plans,
+      { undisturbed: happened },
+      () => `npm run chaos -- --seed ${FIRST} packages/runtime/src/crash/schedules`,
+    )
+  })
 
   test(`seeds from ${FIRST}, ${COUNT} of them`, { timeout: 30_000 + COUNT * SCHEDULE_MS }, () => {
     const plans = Array.from({ length: COUNT }, (_, index) => planOf(FIRST + index))
