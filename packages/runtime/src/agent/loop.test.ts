@@ -49,17 +49,20 @@ test('model, instructions and tools may be computed, afresh in each step, from w
 })
 
 test('what an agent’s code does to the state that it is given changes nothing', async () => {
-  const { model } = heardModel([{ text: 'Done.' }])
+  const { model } = heardModel([{ calls: [{ name: 'see', input: {} }] }, { text: 'Done.' }])
+  const see = tool({ name: 'see', input, execute: (_input, { state }) => state })
   const writer = agent({
     name: 'writer',
     model,
+    tools: [see],
     initialState: { list: [] },
     instructions({ state }) {
       ;(state as { list: number[] }).list.push(1)
       return undefined
     },
   })
-  const { view } = await play(writer)
+  const { result, view } = await play(writer)
+  expect(callsOf(result.message)).toMatchObject([{ output: { list: [] } }])
   expect(view.state).toEqual({ list: [] })
 })
 

@@ -62,6 +62,25 @@ test('a call sees its own updates at once, nobody else before its outcome, and w
   expect(types.indexOf('state-patch')).toBe(types.lastIndexOf('tool-output-available') + 1)
 })
 
+test('an update may write into what it is given, and return nothing', async () => {
+  const push = tool({
+    name: 'push',
+    input: none,
+    execute(_input, { updateState }: ToolContext<{ list: number[] }>) {
+      updateState(state => {
+        state.list.push(1)
+        return undefined
+      })
+    },
+  })
+  const { log, view } = await play(caller([push], calls('push', 2), { initialState: { list: [] } }).agent)
+  expect(view.state).toEqual({ list: [1, 1] })
+  expect(chunksOf(log, 'state-patch')).toMatchObject([
+    { patches: [{ op: 'add', path: '/list/0', value: 1 }] },
+    { patches: [{ op: 'add', path: '/list/1', value: 1 }] },
+  ])
+})
+
 test('where there is no state yet, an update makes one', async () => {
   const set = tool({
     name: 'set',
