@@ -7,7 +7,9 @@ export const statementsOf = (schema: string) => ({
   append: `select ${schema}.append($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17)`,
   read: `select * from ${schema}.read($1, $2, $3, $4, $5, $6)`,
   find: `select k.first, k.last from ${schema}.streams s join ${schema}.keys k on k.stream = s.id where s.key = $1 and k.key = $2`,
-  look: `select key, concat_ws('.', id, incarnation, head, floor, epochs, epoch is null) from ${schema}.streams where key = any($1)`,
+  // With the start of the server: data that were put back may be what the last look saw, while readers have seen more.
+  look: `select asked, concat_ws('.', extract(epoch from pg_postmaster_start_time()), id, incarnation, head, floor, epochs, epoch is null)
+    from unnest($1::text[]) as asked left join ${schema}.streams on key = asked`,
   claim: `select * from ${schema}.claim($1, $2, $3, $4, $5)`,
   renew: `select * from ${schema}.renew($1, $2, $3)`,
   release: `update ${schema}.streams set epoch = null, lease_owner = null, lease_until = null where key = $1 and epoch = $2 returning 1`,

@@ -124,6 +124,29 @@ describe('watching a log in Postgres', () => {
     expect(quiet - before).toBeLessThanOrEqual(1)
   })
 
+  it('law 2: wakes for data that were put back to what the last look saw', async () => {
+    const [reader, writer] = [open({ listen: false }), open()]
+    await writer.create('back', null)
+    const copy = await running.copy()
+    vi.useFakeTimers({ toFake: ['setInterval'] })
+    try {
+      let woken = 0
+      reader.watch('back', () => woken++)
+      const look = async () => {
+        vi.advanceTimersByTime(1_000)
+        return woken > 0
+      }
+      await until(look)
+      // Who reads by itself sees this, and no look does.
+      await writer.append('back', batch, guest())
+      await running.restore(copy)
+      woken = 0
+      await until(look)
+    } finally {
+      vi.useRealTimers()
+    }
+  })
+
   it('tells of many logs in few messages, each small enough', async () => {
     const operator = await running.session()
     const payloads: string[] = []
