@@ -1,4 +1,4 @@
-// A process of its own: a runtime that has nothing to do, or a worker, on a SQLite file.
+// A process of its own, on a SQLite file: a runtime that has nothing to do, one that waits for what others do, or a worker.
 
 import { sqliteStore } from '@millrace/log/sqlite'
 import { z } from 'zod'
@@ -16,7 +16,10 @@ const clerk = agent({
 
 const options = { store: sqliteStore({ path }), agents: [clerk] }
 if (what === 'runtime') createRuntime(options)
-else {
+else if (what === 'waiter') {
+  const run = await createRuntime({ ...options, engine: false }).start({ session: 'w', agent: clerk, input: 'Hello' })
+  run.result().then(({ status }) => console.log(status))
+} else {
   const worker = createWorker(options)
   process.once('SIGTERM', async () => {
     await worker.stop()

@@ -21,7 +21,7 @@ afterAll(async () => {
 })
 
 /** Starts a process of its own, and waits until it is ready. */
-async function begun(what: 'runtime' | 'worker', path: string): Promise<ChildProcess> {
+async function begun(what: 'runtime' | 'waiter' | 'worker', path: string): Promise<ChildProcess> {
   const program = fileURLToPath(new URL('child.fixture.ts', import.meta.url))
   const child = spawn(process.execPath, ['--conditions=@millrace/source', program, what, path], {
     stdio: ['ignore', 'pipe', 'inherit'],
@@ -63,4 +63,16 @@ test('a worker stays alive, drives what a server that drives nothing asks for on
   other.kill('SIGTERM')
   await server.close()
   await store.close()
+})
+
+test('who waits for a run stays alive until it has ended, whoever drives it', async () => {
+  const path = join(folder, 'waited.db')
+  const waiter = await begun('waiter', path)
+  const said: string[] = []
+  waiter.stdout?.on('data', data => said.push(String(data).trim()))
+  const closed = once(waiter, 'close')
+  const worker = await begun('worker', path)
+  await closed
+  expect([waiter.exitCode, said]).toEqual([0, ['completed']])
+  worker.kill('SIGTERM')
 })

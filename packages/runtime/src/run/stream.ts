@@ -17,6 +17,9 @@ export interface Source {
   readonly whole?: boolean
 }
 
+/** Timers know no longer time. */
+const LONGEST_MS = 2 ** 31 - 1
+
 /** The entries of a run, to its end or pause. However it is left, everything is let go, also while it waits. */
 export class RunStream implements AsyncIterableIterator<ReadEntry> {
   readonly #left = new AbortController()
@@ -32,12 +35,16 @@ export class RunStream implements AsyncIterableIterator<ReadEntry> {
   }
 
   async next(): Promise<IteratorResult<ReadEntry, undefined>> {
+    // Whoever waits for a run lives to see it, though what drives it may be another process, or keep none alive.
+    const alive = setInterval(() => {}, LONGEST_MS)
     try {
       const { done, value } = await this.#entries.next()
       return done ? { done: true, value: undefined } : { done: false, value }
     } catch (error) {
       if (this.#left.signal.aborted) return { done: true, value: undefined }
       throw error
+    } finally {
+      clearInterval(alive)
     }
   }
 
