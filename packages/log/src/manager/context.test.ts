@@ -105,6 +105,21 @@ describe('a context', () => {
     expect(await read(world, { internal: true, onCut: 'throw' })).toEqual(left)
   })
 
+  test('is not among what a cut takes from who had read it', async () => {
+    const world = new World()
+    const writer = await world.writer()
+    const { sequence } = writer.cursor
+    await writer.decide(() => [{ type: 'run-finished', status: 'completed' }])
+    await writer.close()
+    await asked(world, CONTEXT, { cut: { toSequence: sequence, reason: 'retry' } }, 'r2')
+    const told = await world.manager.createResumableReader(ID, { internal: true, follow: true, onCut: 'throw' })
+    const seen: string[] = []
+    while (seen.at(-1) !== 'ada: run-context') seen.push(lineOf((await told.next()).value as Entry))
+    await begun(world, 'r2')
+    expect(lineOf((await told.next()).value as Entry)).toBe('run-started')
+    await told.return()
+  })
+
   test('of a run that is taken over is still the run’s', async () => {
     const world = new World()
     await asked(world)

@@ -127,6 +127,8 @@ describe('the ticket', () => {
       const next = advance(stopped, [by(R1, finished), by(writerOf('r2'), started)])
       expect([mustStop(next), stopStatus(next)]).toEqual([false, 'interrupted'])
       expect(next).not.toHaveProperty('abort')
+      // Law 9: nor does a start stop that no writer would be let through with.
+      expect(stopStatus(advance(stopped, [by(writerOf('r2'), started)]))).toBe('interrupted')
     }
     const waiting = advance(open, [by(ADA, request('r2', { whenBusy: 'queue' }))])
     const taken = advance(waiting, [by(ADA, { type: 'stop-requested', runId: 'r2', mode: 'abort' })])
