@@ -1,5 +1,6 @@
-import { beforeAll, describe, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 import { deathsOf, planOf } from './plan.fixture.ts'
+import { schedule } from './schedule.fixture.ts'
 import { KEPT } from './seeds.fixture.ts'
 import { pass, undisturbed } from './suite.fixture.ts'
 import type { Happened } from './verdict.fixture.ts'
@@ -23,6 +24,14 @@ describe('the program, driven by processes that die, stand still, lose answers a
   for (const [seed, found] of KEPT) {
     test(`seed ${seed}: ${found}`, () => pass([planOf(seed)], { undisturbed: happened }, again))
   }
+
+  test('a seed is the same schedule each time, to the millisecond', async () => {
+    for (let seed = FIRST; seed < FIRST + 5; seed++) {
+      const [once, again] = [await schedule(planOf(seed)), await schedule(planOf(seed))]
+      expect(again.happened.entries).toEqual(once.happened.entries)
+      expect(again.points).toBe(once.points)
+    }
+  })
 
   test(`two deaths, anywhere, ${PAIRS} times`, { timeout: 30_000 + PAIRS * SCHEDULE_MS }, () => {
     const plans = Array.from({ length: PAIRS }, (_, index) => deathsOf(FIRST + index))
