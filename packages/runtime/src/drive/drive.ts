@@ -61,8 +61,6 @@ export class Drive {
   readonly #runId: string
   readonly #controller = new AbortController()
   #work: Work | undefined
-  /** The latest checkpoint of whoever had the run before. */
-  #checkpointId: string | undefined
   /** How far the latest snapshot reaches, as far as this drive knows. */
   #kept = 0
 
@@ -109,7 +107,7 @@ export class Drive {
       if (ended.outcome === 'left') return false
       await this.#complete(ended.facts, ended.finishReason)
     } catch (error) {
-      await this.#fail(error)
+      await this.#fail(error, session)
     } finally {
       cancelTime()
     }
@@ -121,17 +119,18 @@ export class Drive {
     const { logger } = this.#settings
     const { agent } = this.#options
     const why = agent && this.#verdictOn(agent, session)
-    this.#checkpointId = await session.lastCheckpoint(this.#runId)
+    if (why === undefined && !mustStop(this.#writer.ticket)) return false
+    const checkpointId = await session.lastCheckpoint(this.#runId)
     let isFailed = false
     const done = await this.#writer.decide(ticket => {
       isFailed = false
       if (ticket.run?.runId !== this.#runId) return undefined
-      if (mustStop(ticket)) return stopped(ticket, this.#checkpointId)
+      if (mustStop(ticket)) return stopped(ticket, checkpointId)
       if (why === undefined) return undefined
       isFailed = true
       // Said here, because what a writer begins with by itself discards the drafts.
       const begins: Chunk[] = ticket.run.paused ? [] : [{ type: 'executor-superseded' }]
-      return [...begins, ...failed(why, this.#checkpointId)]
+      return [...begins, ...failed(why, checkpointId)]
     })
     if (isFailed) logger.error('a run failed', { sessionId: session.id, runId: this.#runId, cause: why })
     return done !== undefined
@@ -195,7 +194,7 @@ export class Drive {
       agentId: runId,
       signal: this.#controller.signal,
       leaving: this.#options.leaving,
-      checkpointId: this.#checkpointId,
+      checkpointId: undefined,
       context,
       data: session.view.requests.find(request => request.runId === runId)?.data,
       timers,
@@ -221,37 +220,35 @@ export class Drive {
 
   /** Ends the run as completed, or as it was asked to stop if somebody was faster. */
   async #complete(facts: BatchLike, finishReason: FinishReason): Promise<void> {
+    const checkpointId = this.#work?.checkpointId
     await this.#writer.decide(ticket => {
       if (ticket.run?.runId !== this.#runId) return undefined
-      const end = mustStop(ticket) ? stopped(ticket, this.#latest) : completed(finishReason, this.#latest)
+      const end = mustStop(ticket) ? stopped(ticket, checkpointId) : completed(finishReason, checkpointId)
       return [...facts, ...end]
     })
   }
 
   /** Ends the run as stopped or as failed; throws where it is not this process's to end. */
-  async #fail(error: unknown): Promise<void> {
+  async #fail(error: unknown, session: Session): Promise<void> {
     const { logger } = this.#settings
     const writer = this.#writer
     writer.signal.throwIfAborted()
     if (error instanceof LogError && NOT_THE_RUN.has(error.code)) throw error
     // Nothing new begins, and nothing that still goes on gets between here and the end.
     this.#controller.abort(error)
+    // Before the work has found out where it stands the log tells.
+    const checkpointId = this.#work?.checkpointId ?? (await session.lastCheckpoint(this.#runId))
     const failure = error === STOPPED ? undefined : failureOf(error)
     let isFailed = false
     await writer.decide(ticket => {
       isFailed = false
       if (ticket.run?.runId !== this.#runId) return undefined
-      if (mustStop(ticket)) return stopped(ticket, this.#latest)
+      if (mustStop(ticket)) return stopped(ticket, checkpointId)
       // Without a failure the stop was taken back, with the request that it made room for: whoever claims the run next goes on with it.
       isFailed = failure !== undefined
-      return failure && failed(failure, this.#latest)
+      return failure && failed(failure, checkpointId)
     })
     if (isFailed) logger.error('a run failed', { sessionId: writer.streamId, runId: this.#runId, cause: error })
-  }
-
-  /** The latest checkpoint of the run, once there is one. */
-  get #latest(): string | undefined {
-    return this.#work?.checkpointId ?? this.#checkpointId
   }
 }
 

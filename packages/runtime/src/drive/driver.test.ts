@@ -277,19 +277,29 @@ test('a shutdown between two attempts of a model call hands over at once: anothe
   expect(attempts).toBe(2)
 })
 
-test('the end of a run that is stopped as it is taken over names its latest checkpoint', async () => {
-  const stage = new Stage()
-  await asked(stage, 'helper')
-  const owner = stage.process(timers => [program(timers, new Calls())])
-  await stage.seen(SESSION, ({ chunk, origin }) => chunk.type === 'text-delta' && isStep(origin, 2))
-  owner.kill()
-  await stage.manager.append(SESSION, 'ann', { type: 'stop-requested', runId: RUN })
-  const heir = stage.process(timers => [program(timers, new Calls())])
-  expect(await stage.ended(SESSION, RUN)).toBe('interrupted')
-  expect((await stage.view(SESSION)).runs[0]?.checkpointId).toBe(`${RUN}/main/1`)
-  const resumed = await heir.runtime.resume(SESSION, RUN, { runId: 'r2' })
-  expect(await stage.clock.until(resumed.result())).toMatchObject({ status: 'completed' })
-})
+test.each(['before it is found', 'while its context is resolved'])(
+  'the end of a run that is stopped as it is taken over, %s, names its latest checkpoint',
+  async when => {
+    const stage = new Stage()
+    await asked(stage, 'helper')
+    const owner = stage.process(timers => [program(timers, new Calls())])
+    await stage.seen(SESSION, ({ chunk, origin }) => chunk.type === 'text-delta' && isStep(origin, 2))
+    owner.kill()
+    const stop = () => stage.manager.append(SESSION, 'ann', { type: 'stop-requested', runId: RUN })
+    if (when === 'before it is found') await stop()
+    const heir = stage.process(timers => [program(timers, new Calls())], {
+      async resolveContext(context, { runId }) {
+        if (runId !== RUN) return context
+        await stop()
+        return never
+      },
+    })
+    expect(await stage.ended(SESSION, RUN)).toBe('interrupted')
+    expect((await stage.view(SESSION)).runs[0]?.checkpointId).toBe(`${RUN}/main/1`)
+    const resumed = await heir.runtime.resume(SESSION, RUN, { runId: 'r2' })
+    expect(await stage.clock.until(resumed.result())).toMatchObject({ status: 'completed' })
+  },
+)
 
 test('what goes wrong beside a run is said to the logger, and the run is taken up again after a while', async () => {
   const stage = new Stage()
