@@ -7,7 +7,7 @@ import type { Actor } from './pool.fixture.ts'
 import { BLOCKED_AFTER_MS, type Place, type Stage } from './stage.fixture.ts'
 import { type Moment, POINTS, type Point, type StoreSpec } from './told.fixture.ts'
 
-/** About how many points a run has that nobody disturbs; more are never come to, which is a schedule without a death. */
+/** About how many points, and appends among them, both runs have if nobody disturbs them; who is to die later does not. */
 export const USUAL_POINTS = 60
 const USUAL_APPENDS = 50
 /** From token to token, so that there are more instants at which nothing is on its way to the store. */
@@ -35,7 +35,7 @@ export async function diesAt(stage: Stage, moment: Omit<Moment, 'does' | 'of'>):
 /** Processes die, one after another, just before and after what they do to the store. */
 export async function points(stage: Stage): Promise<void> {
   const { random } = stage
-  for (let deaths = random.between(1, 3), most = USUAL_POINTS; deaths > 0; deaths--, most = USUAL_POINTS / 3) {
+  for (let deaths = random.between(1, 3), most = USUAL_POINTS; deaths > 0; deaths--, most = USUAL_POINTS >> 1) {
     const moment: Moment = { of: POINTS, n: random.between(1, most), when: when(stage), does: 'halt' }
     const dying = await stage.worker({ moment })
     const reached = await stage.reached(dying)
@@ -49,12 +49,12 @@ export async function points(stage: Stage): Promise<void> {
 /** Processes die, one after another, at instants that nothing tells apart. */
 export async function instants(stage: Stage): Promise<void> {
   const { random } = stage
-  for (let deaths = random.between(1, 3), most = USUAL_POINTS; deaths > 0; deaths--, most = USUAL_POINTS / 3) {
+  for (let deaths = random.between(1, 3), most = USUAL_POINTS; deaths > 0; deaths--, most = USUAL_POINTS >> 1) {
     const n = random.between(1, most)
     const paceMs = random.pick([0, PACE_MS])
     const dying = await stage.worker({ paceMs, moment: { of: POINTS, n, when: when(stage), does: 'go on' } })
     await stage.reached(dying)
-    const after = random.next() * SOON_MS
+    const after = random.below(SOON_MS * 10) / 10
     stage.notes.push(`${dying.tag} died ${after.toFixed(1)} ms after point ${n}`)
     await pause(after)
     await dying.kill()
@@ -102,12 +102,12 @@ const TAKEN = new Set(['executor-superseded', 'run-started'])
 /** A process hands over what it drives, in good order, and another goes on. */
 export async function handsOver(stage: Stage): Promise<void> {
   const { random } = stage
-  for (let times = random.between(1, 3), most = USUAL_APPENDS; times > 0; times--, most = USUAL_APPENDS / 3) {
+  for (let times = random.between(1, 3), most = USUAL_APPENDS; times > 0; times--, most = USUAL_APPENDS >> 1) {
     const n = random.between(1, most)
     const leaving = await stage.worker({ paceMs: PACE_MS, moment: { of: ['append'], n, when: 'after', does: 'go on' } })
     await stage.reached(leaving)
     stage.notes.push(`${leaving.tag} left after append ${n}`)
-    if (random.chance(0.5)) await leaving.close()
+    if (random.pick([true, false])) await leaving.close()
     else void leaving.close()
   }
   await stage.worker()
@@ -128,7 +128,7 @@ export async function cutOff(stage: Stage): Promise<void> {
     gate.refuse(true)
     gate.reset()
   }
-  const isRival = random.chance(0.5)
+  const isRival = random.pick([true, false])
   stage.notes.push(`${cut.tag} cut off (${how}) at append ${n}, ${isRival ? 'until another went on' : 'alone'}`)
   const { length } = stage.seen
   if (reached && isRival) {

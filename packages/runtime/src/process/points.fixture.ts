@@ -1,17 +1,12 @@
-// A store that counts the calls which change something, and does at one of them what the moment says.
+// A store that counts the calls which change something, and at one of them does with its process what the moment says.
 
 import { LogError, type LogStore } from '@millrace/log'
 import { type Moment, POINTS, type Point, type Told } from './told.fixture.ts'
 
 const isPoint = (name: string): name is Point => (POINTS as readonly string[]).includes(name)
 
-/** Wraps a store; the counts grow as its points are come to. What `say` is given must be on its way when it returns: nothing may run after it. */
-export function pointed(
-  store: LogStore,
-  moment: Moment | undefined,
-  say: (told: Told) => void,
-  counts: Record<Point, number>,
-): LogStore {
+/** Wraps a store. What `say` is given must be on its way when it returns: nothing may run after it. */
+export function pointed(store: LogStore, moment: Moment | undefined, say: (told: Told) => void): LogStore {
   let n = 0
 
   function meet(point: Point, when: Moment['when'], at: number): void {
@@ -24,9 +19,7 @@ export function pointed(
 
   async function call(name: string, made: () => unknown): Promise<unknown> {
     try {
-      if (!isPoint(name)) return await made()
-      counts[name]++
-      if (!moment?.of.includes(name)) return await made()
+      if (!isPoint(name) || !moment?.of.includes(name)) return await made()
       const at = ++n
       meet(name, 'before', at)
       const result = await made()

@@ -78,7 +78,7 @@ export class Actor {
   readonly #does: Moment['does']
   readonly #reached = Promise.withResolvers<Point>()
   readonly #troubled = Promise.withResolvers<void>()
-  readonly #closed = Promise.withResolvers<Readonly<Record<Point, number>>>()
+  readonly #closed = Promise.withResolvers<void>()
   #isGone = false
 
   constructor(process: Process, { tag, moment }: Opening, pool: Pool, lose: (error: unknown) => void) {
@@ -90,12 +90,10 @@ export class Actor {
     process.hear = told => this.#hear(told)
     process.lose = error => {
       this.#closed.reject(error)
-      if (!this.#isGone) lose(error)
+      if (this.#isGone) return
+      this.#isGone = true
+      lose(error)
     }
-  }
-
-  get isGone(): boolean {
-    return this.#isGone
   }
 
   /** The moment that it was given, if it comes to it: at which point. */
@@ -120,26 +118,25 @@ export class Actor {
     process.kill(this.#process.child.pid, 'SIGCONT')
   }
 
-  /** Lets it hand over what it drives, and gives the process back; how many points it came to. */
-  async close(): Promise<Readonly<Record<Point, number>> | undefined> {
-    if (this.#isGone) return undefined
+  /** Lets it hand over what it drives, and gives the process back. */
+  async close(): Promise<void> {
+    if (this.#isGone) return
     await this.#process.child.send({ do: 'close' })
     // Its moment may have come just now, or be still to come.
     const moment = this.#reached.promise.then(() => (this.#does === 'halt' ? this.kill() : this.wake()))
     moment.catch(() => {})
-    const points = await Promise.race([this.#closed.promise, this.#process.child.exited.then(() => undefined)])
-    if (this.#isGone || points === undefined) return undefined
+    await Promise.race([this.#closed.promise, this.#process.child.exited])
+    if (this.#isGone) return
     this.#isGone = true
     this.#process.hear = () => {}
     this.#process.lose = () => {}
     this.#pool.giveBack(this.#process)
-    return points
   }
 
   #hear(told: Told): void {
     if (told.kind === 'reached') this.#reached.resolve(told.point)
     else if (told.kind === 'trouble') this.#troubled.resolve()
-    else if (told.kind === 'closed') this.#closed.resolve(told.points)
+    else if (told.kind === 'closed') this.#closed.resolve()
     else this.complaints.push(`${this.tag}: ${told.message}: ${told.cause}`)
   }
 }

@@ -10,9 +10,9 @@ const server = postgres({
 
 schedules({
   name: 'postgres',
-  count: 48,
+  count: 32,
   lanes: 3,
-  every: 5,
+  every: 7,
   dieAt: diesAt,
   spec: async lane => ({ kind: 'postgres', url: (await server).url, schema: `lane${lane}`, timeout: 5_000 }),
   close: async () => (await server).stop(),

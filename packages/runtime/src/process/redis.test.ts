@@ -7,9 +7,9 @@ const server = redis()
 
 schedules({
   name: 'redis',
-  count: 48,
+  count: 32,
   lanes: 3,
-  every: 5,
+  every: 7,
   dieAt: diesAt,
   spec: async lane => ({ kind: 'redis', url: (await server).url, prefix: `lane${lane}:`, timeout: 5_000 }),
   close: async () => (await server).stop(),

@@ -7,9 +7,9 @@ import { decodeCursor, isGuest } from '@millrace/protocol'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Line } from '../crash/ledger.fixture.ts'
 import { SESSION } from '../crash/program.fixture.ts'
+import { Random } from '../crash/random.fixture.ts'
 import { type Happened, verdict } from '../crash/verdict.fixture.ts'
 import { Pool } from './pool.fixture.ts'
-import { Random } from './random.fixture.ts'
 import { KEPT } from './seeds.fixture.ts'
 import { Place, Stage } from './stage.fixture.ts'
 import type { Moment, Point, StoreSpec } from './told.fixture.ts'
@@ -28,7 +28,7 @@ export interface Backend {
   /** How many play at a time, each on a place of its own. */
   readonly lanes: number
   readonly kinds: readonly Kind[]
-  /** Of the points of an undisturbed run, every how-manieth is died at. */
+  /** Before and after every how-manieth point a process is killed, beside the seeds. */
   readonly every: number
   /** Where a lane plays. */
   spec(lane: number, folder: string): Promise<StoreSpec>
@@ -38,7 +38,7 @@ export interface Backend {
 
 const FIRST = Number(process.env['MILLRACE_SEED'] ?? 1)
 /** What a schedule may take at most, on a machine that has others to do. */
-const SCHEDULE_MS = 10_000
+const SCHEDULE_MS = 20_000
 
 /** Declares the tests of a backend. */
 export function schedules(backend: Backend): void {
@@ -55,7 +55,10 @@ export function schedules(backend: Backend): void {
     const places: Place[] = []
     let pool: Pool
     let undisturbed: Happened
-    let points: number
+    let from = 0
+    let played = 0
+    /** How often a process was killed at each point when every one was gone through. */
+    const died: Record<string, number> = {}
     beforeAll(async () => {
       pool = new Pool(name, lanes + 1)
       for (let lane = 0; lane < lanes; lane++) places.push(await Place.open(await backend.spec(lane, folder), folder))
@@ -63,10 +66,14 @@ export function schedules(backend: Backend): void {
         await stage.worker()
         await stage.over()
       })
-      undisturbed = calm.happened
-      points = calm.points
+      undisturbed = calm
+      from = performance.now()
     }, 60_000)
     afterAll(async () => {
+      const seconds = ((performance.now() - from) / 1000).toFixed(1)
+      const at = Object.entries(died).map(([point, n]) => `${n} ${point}`)
+      const deaths = at.length > 0 ? ` (one by one ${at.join(', ')})` : ''
+      console.log(`${name}: ${played} schedules, ${pool.killed} deaths${deaths} in ${seconds} s, seeds from ${FIRST}`)
       for (const place of places) await place.close()
       await pool.stop()
       await backend.close?.()
@@ -74,14 +81,14 @@ export function schedules(backend: Backend): void {
     })
 
     /** Plays one after another in each lane; the first failure is thrown when all have stopped. */
-    async function each<T>(jobs: readonly T[], play: (job: T, place: Place) => Promise<void>): Promise<void> {
-      const waiting = [...jobs]
+    async function each<T>(jobs: Iterator<T>, play: (job: T, place: Place) => Promise<void>): Promise<void> {
+      let hasFailed = false
       const results = await Promise.allSettled(
         places.map(async place => {
-          for (let job = waiting.shift(); job !== undefined; job = waiting.shift()) {
-            await play(job, place).catch(error => {
+          for (let job = jobs.next(); !job.done && !hasFailed; job = jobs.next()) {
+            await play(job.value, place).catch(error => {
               // The others need not go on.
-              waiting.length = 0
+              hasFailed = true
               throw error
             })
           }
@@ -93,8 +100,9 @@ export function schedules(backend: Backend): void {
     async function run(id: string, seed: number, place: Place, play: (stage: Stage) => Promise<unknown>) {
       const stage = new Stage(place, pool, new Random(seed), id, undisturbed.view)
       try {
-        const { happened } = await perform(stage, play)
+        const happened = await perform(stage, play)
         expect([...verdict(happened, { undisturbed }), ...epochProblems(stage)]).toEqual([])
+        played++
       } catch (error) {
         // Whatever state it has failed in; what fails here only follows from that.
         await stage.abandon().catch(() => {})
@@ -119,54 +127,43 @@ export function schedules(backend: Backend): void {
     if (asked === undefined) {
       const which = backend.every === 1 ? 'every one' : `one in ${backend.every}`
       test(`kill -9 just before and after what changes the store, ${which}`, { timeout: 300_000 }, async () => {
-        const moments = Array.from(
-          { length: Math.floor((2 * points) / backend.every) },
-          (_, i): Omit<Moment, 'of' | 'does'> => {
-            const at = i * backend.every
-            return { n: 1 + (at >> 1), when: at % 2 === 0 ? 'before' : 'after' }
-          },
-        )
-        const died: Record<string, number> = {}
-        await each(moments, async (moment, place) => {
+        let missed = 0
+        function* moments(): Generator<Omit<Moment, 'of' | 'does'>> {
+          // How many there are depends on which words go out together: on, until nobody comes to them.
+          for (let at = 0; missed < lanes; at += backend.every) {
+            yield { n: 1 + (at >> 1), when: at % 2 === 0 ? 'before' : 'after' }
+          }
+        }
+        await each(moments(), async (moment, place) => {
           await run(`point-${moment.n}-${moment.when}`, moment.n, place, async stage => {
-            const point = (await backend.dieAt(stage, moment)) ?? 'not reached'
-            died[point] = (died[point] ?? 0) + 1
+            const point = await backend.dieAt(stage, moment)
+            if (point === undefined) missed++
+            else died[point] = (died[point] ?? 0) + 1
           })
         })
-        console.log(`${name}: ${moments.length} moments: ${JSON.stringify(died)}`)
       })
     }
 
     for (const kind of kinds) {
       const own = seeds.filter(seed => kindOf(seed) === kind)
       if (own.length === 0) continue
-      test(`${kind.title}: ${own.length} schedules`, { timeout: own.length * SCHEDULE_MS }, async () => {
-        const from = performance.now()
-        const { killed } = pool
-        await each(own, runSeed)
-        const ms = Math.round(performance.now() - from)
-        console.log(`${name}: ${own.length} schedules, ${pool.killed - killed} deaths in ${ms} ms: ${kind.title}`)
-      })
+      const timeout = 30_000 + own.length * SCHEDULE_MS
+      test(`${kind.title}: ${own.length} schedules`, { timeout }, () => each(own.values(), runSeed))
     }
   })
 }
 
-/** Plays a schedule to its end; what happened in it, and how many points the processes came to that were not killed. */
-async function perform(stage: Stage, play: (stage: Stage) => Promise<unknown>) {
+/** Plays a schedule to its end; what happened in it. */
+async function perform(stage: Stage, play: (stage: Stage) => Promise<unknown>): Promise<Happened> {
   await stage.begin()
   await play(stage)
-  const counts = await stage.leave()
+  await stage.leave()
   const { manager } = stage.place.runtime
   const { view, cursor } = await manager.view(SESSION)
   const entries = await manager.entries(SESSION, 0, cursor.sequence)
-  const lines = readFileSync(stage.ledger, 'utf8')
-    .split('\n')
-    .filter(line => line !== '')
-    .map(line => JSON.parse(line) as Line)
+  const lines = readFileSync(stage.ledger, 'utf8').split('\n')
   rmSync(stage.ledger)
-  const happened: Happened = { entries, view, lines }
-  const points = counts.reduce((sum, own) => sum + Object.values(own ?? {}).reduce((all, n) => all + n, 0), 0)
-  return { happened, points }
+  return { entries, view, lines: lines.filter(line => line !== '').map(line => JSON.parse(line) as Line) }
 }
 
 const BEGINS = new Set(['run-started', 'executor-superseded', 'run-resumed'])

@@ -5,7 +5,7 @@ import { stops, stopsAtDeath, stopsBlocked } from './stops.fixture.ts'
 
 schedules({
   name: 'sqlite',
-  count: 60,
+  count: 45,
   lanes: 3,
   every: 1,
   dieAt: diesAt,

@@ -6,10 +6,10 @@ import type { LogStore, ReadEntry } from '@millrace/log'
 import { isStopRequested, type View } from '@millrace/protocol'
 import { type FaultProxy, proxy } from '../../../../scripts/faults/proxy.ts'
 import { askForBoth, RUNS, SESSION } from '../crash/program.fixture.ts'
+import type { Random } from '../crash/random.fixture.ts'
 import { Story } from '../crash/story.fixture.ts'
 import { createRuntime, type Runtime } from '../index.ts'
 import type { Actor, Pool } from './pool.fixture.ts'
-import type { Random } from './random.fixture.ts'
 import { openSpec } from './spec.fixture.ts'
 import type { Opening, Point, StoreSpec } from './told.fixture.ts'
 
@@ -152,17 +152,16 @@ export class Stage {
     for (const waiting of [...this.#waiting]) if (waiting.holds()) waiting.resolve()
   }
 
-  /** Ends everything, and gives the processes back; how many points each came to. */
-  async leave(): Promise<(Readonly<Record<Point, number>> | undefined)[]> {
+  /** Ends everything, and gives the processes back. */
+  async leave(): Promise<void> {
     const late = Promise.withResolvers<never>()
     const timer = setTimeout(
       () => late.reject(new Error('gave up waiting until all processes have closed')),
       GIVE_UP_MS,
     )
-    const points = Promise.all(this.#actors.map(actor => actor.close()))
-    await Promise.race([points, late.promise]).finally(() => clearTimeout(timer))
+    const closed = Promise.all(this.#actors.map(actor => actor.close()))
+    await Promise.race([closed, late.promise]).finally(() => clearTimeout(timer))
     await this.#letGo()
-    return points
   }
 
   /** Ends everything, whatever state it is in. */

@@ -2,12 +2,10 @@
 
 import { setTimeout as pause } from 'node:timers/promises'
 import { RUNS, SESSION } from '../crash/program.fixture.ts'
-import { isBlocked } from './deaths.fixture.ts'
+import { isBlocked, USUAL_POINTS } from './deaths.fixture.ts'
 import type { Stage } from './stage.fixture.ts'
 import { type Moment, POINTS } from './told.fixture.ts'
 
-/** The moments are of the first run, mostly: it says more. */
-const POINTS_TO_STOP = 45
 const PACE_MS = 2
 const SOON_MS = 10
 
@@ -25,7 +23,7 @@ export async function stops(stage: Stage): Promise<void> {
   const moment: Moment = { ...drawn(stage), does: 'go on' }
   const driving = await stage.worker({ paceMs: random.pick([0, PACE_MS]), moment })
   await stage.reached(driving)
-  await pause(random.next() * SOON_MS)
+  await pause(random.below(SOON_MS))
   await stop(stage)
   await stage.over()
 }
@@ -64,5 +62,5 @@ export async function stopsBlocked(stage: Stage): Promise<void> {
 }
 
 function drawn({ random }: Stage): Omit<Moment, 'does'> {
-  return { of: POINTS, n: random.between(1, POINTS_TO_STOP), when: random.pick(['before', 'after']) }
+  return { of: POINTS, n: random.between(1, USUAL_POINTS), when: random.pick(['before', 'after']) }
 }

@@ -39,5 +39,4 @@ export type Told =
   /** The store did not answer. */
   | { readonly kind: 'trouble'; readonly call: string }
   | { readonly kind: 'logged'; readonly message: string; readonly cause: string }
-  /** How many points of each kind there were. */
-  | { readonly kind: 'closed'; readonly points: Readonly<Record<Point, number>> }
+  | { readonly kind: 'closed' }

@@ -11,7 +11,7 @@ import { createWorker, type Worker } from '../index.ts'
 import { scriptedModel } from '../model/scripted.ts'
 import { pointed } from './points.fixture.ts'
 import { load, openSpec } from './spec.fixture.ts'
-import type { Opening, Order, Point, StoreSpec, Told } from './told.fixture.ts'
+import type { Opening, Order, StoreSpec, Told } from './told.fixture.ts'
 
 /** How often a process looks for what is due. */
 const POLL_MS = 20
@@ -25,7 +25,6 @@ const say = (told: Told): void => void tell('told', told)
 class Work {
   readonly #store: LogStore
   readonly #worker: Worker
-  readonly #points: Record<Point, number> = { append: 0, claim: 0, release: 0, putSnapshot: 0, putBlob: 0 }
 
   constructor(store: LogStore, opening: Opening) {
     const { tag, ledger, leaseMs, paceMs, isAble, moment } = opening
@@ -33,7 +32,7 @@ class Work {
     // What was written survives the death of this process.
     const note: Note = line => appendFileSync(ledger, `${JSON.stringify({ ...line, process: tag })}\n`)
     this.#worker = createWorker({
-      store: noted(pointed(store, moment, say, this.#points), note),
+      store: noted(pointed(store, moment, say), note),
       agents: isAble ? agentsOf({ note, paceMs }) : [stranger],
       engine: { pollMs: POLL_MS },
       log: { leaseMs, owner: tag },
@@ -49,7 +48,7 @@ class Work {
   async close(): Promise<void> {
     await this.#worker.stop()
     await this.#store.close()
-    say({ kind: 'closed', points: this.#points })
+    say({ kind: 'closed' })
   }
 }
 
