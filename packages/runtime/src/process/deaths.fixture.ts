@@ -81,7 +81,7 @@ export async function fights(stage: Stage): Promise<void> {
     if (sleeper === undefined) break
     await sleepThrough(stage, () => asleep.size === both.length)
     asleep.delete(sleeper)
-    sleeper.wake()
+    await sleeper.wake()
   }
   await stage.over()
 }

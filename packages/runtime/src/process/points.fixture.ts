@@ -13,8 +13,10 @@ export function pointed(store: LogStore, moment: Moment | undefined, say: (told:
     if (moment === undefined || at !== moment.n || when !== moment.when) return
     say({ kind: 'reached', point, n: at })
     if (moment.does === 'halt') Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0)
+    if (moment.does !== 'sleep') return
     // It takes effect before the call returns: nothing of this process runs until it is woken.
-    else if (moment.does === 'sleep') process.kill(process.pid, 'SIGSTOP')
+    process.kill(process.pid, 'SIGSTOP')
+    say({ kind: 'awake' })
   }
 
   async function call(name: string, made: () => unknown): Promise<unknown> {

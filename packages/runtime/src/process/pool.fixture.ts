@@ -3,8 +3,12 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { setTimeout as pause } from 'node:timers/promises'
 import { type Child, child } from '../../../../scripts/faults/process.ts'
 import type { Moment, Opening, Point, StoreSpec, Told } from './told.fixture.ts'
+
+/** How often one is woken that may not sleep yet. */
+const WAKE_MS = 20
 
 /** A process, which may be of one schedule after another. */
 class Process {
@@ -77,6 +81,7 @@ export class Actor {
   readonly #pool: Pool
   readonly #does: Moment['does']
   readonly #reached = Promise.withResolvers<Point>()
+  readonly #awake = Promise.withResolvers<void>()
   readonly #troubled = Promise.withResolvers<void>()
   readonly #closed = Promise.withResolvers<void>()
   #isGone = false
@@ -113,9 +118,12 @@ export class Actor {
     await this.#process.child.kill9()
   }
 
-  /** Wakes it if it sleeps. */
-  wake(): void {
-    process.kill(this.#process.child.pid, 'SIGCONT')
+  /** Wakes it when it has come to the moment at which it sleeps: it may have told of it, and not sleep yet. */
+  async wake(): Promise<void> {
+    for (let isAwake = false; !isAwake && !this.#isGone; ) {
+      process.kill(this.#process.child.pid, 'SIGCONT')
+      isAwake = await Promise.race([this.#awake.promise.then(() => true), pause(WAKE_MS, false)])
+    }
   }
 
   /** Lets it hand over what it drives, and gives the process back. */
@@ -123,8 +131,10 @@ export class Actor {
     if (this.#isGone) return
     await this.#process.child.send({ do: 'close' })
     // Its moment may have come just now, or be still to come.
-    const moment = this.#reached.promise.then(() => (this.#does === 'halt' ? this.kill() : this.wake()))
-    moment.catch(() => {})
+    void this.#reached.promise.then(() => {
+      if (this.#does === 'halt') return this.kill()
+      return this.#does === 'sleep' ? this.wake() : undefined
+    })
     await Promise.race([this.#closed.promise, this.#process.child.exited])
     if (this.#isGone) return
     this.#isGone = true
@@ -135,6 +145,7 @@ export class Actor {
 
   #hear(told: Told): void {
     if (told.kind === 'reached') this.#reached.resolve(told.point)
+    else if (told.kind === 'awake') this.#awake.resolve()
     else if (told.kind === 'trouble') this.#troubled.resolve()
     else if (told.kind === 'closed') this.#closed.resolve()
     else this.complaints.push(`${this.tag}: ${told.message}: ${told.cause}`)

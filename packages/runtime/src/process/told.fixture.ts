@@ -36,6 +36,8 @@ export type Order = ({ readonly do: 'open' } & Opening) | { readonly do: 'close'
 
 export type Told =
   | { readonly kind: 'reached'; readonly point: Point; readonly n: number }
+  /** It has slept, and was woken. */
+  | { readonly kind: 'awake' }
   /** The store did not answer. */
   | { readonly kind: 'trouble'; readonly call: string }
   | { readonly kind: 'logged'; readonly message: string; readonly cause: string }
