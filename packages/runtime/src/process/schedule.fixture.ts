@@ -15,7 +15,7 @@ import { Place, Stage } from './stage.fixture.ts'
 import type { Moment, Point, StoreSpec } from './told.fixture.ts'
 
 /** One kind of schedule, by what it shows, and what share of the seeds is of it. */
-export interface Kind {
+interface Kind {
   readonly title: string
   readonly share: number
   play(stage: Stage): Promise<unknown>
