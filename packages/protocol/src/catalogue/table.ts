@@ -125,18 +125,24 @@ export const catalogue = {
   },
   /** A client takes a call upon itself until a stated time, so that two tabs do not both run it. */
   'tool-claimed': { group: 'tool', guest: true, fields: { toolCallId: 'string', until: 'number', by: 'string?' } },
-  /** The output of a call; a preliminary one is progress. */
+  /** The output of a call, and who executed it; a preliminary one is progress. */
   'tool-output-available': {
     group: 'tool',
     word: 'preliminary',
     guest: true,
-    fields: { toolCallId: 'string', output: 'json', preliminary: 'boolean?', providerMetadata: 'object?' },
+    fields: {
+      toolCallId: 'string',
+      output: 'json',
+      executor: 'executor?',
+      preliminary: 'boolean?',
+      providerMetadata: 'object?',
+    },
   },
   /** A call failed. */
   'tool-output-error': {
     group: 'tool',
     guest: true,
-    fields: { toolCallId: 'string', errorText: 'string', code: 'string?' },
+    fields: { toolCallId: 'string', errorText: 'string', code: 'string?', executor: 'executor?' },
   },
   /** A call was denied and will not run. */
   'tool-output-denied': { group: 'tool', fields: { toolCallId: 'string', reason: 'string?' } },

@@ -130,7 +130,7 @@ async function takenOver(tools: readonly AnyTool[]) {
 
 test('a call whose tool is gone when it is to run is an error for the model', async () => {
   const { keys, calls } = await takenOver([named('other')])
-  expect(keys).toEqual(['a'])
+  expect(keys).toEqual(['s/r/a'])
   expect(calls).toMatchObject([
     { state: 'output-error', code: 'tool_execution_failed', errorText: 'there is no tool pay any more' },
   ])

@@ -1,6 +1,7 @@
 // What a log says of its calls: where each was asked for, where its outcome lies, where its run ended. And what no log may say, whoever died.
 
 import { type Entry, isGuest, isWord, type WriterOrigin } from '@millrace/protocol'
+import { SESSION } from './program.fixture.ts'
 
 export interface Commits {
   /** Where the outcome of a call lies, by the call's key: tools' and models'. */
@@ -55,13 +56,13 @@ export function commitsOf(entries: readonly Entry[]): Commits {
         say('nobody asked for one')
         break
       case 'tool-input-available':
-        lane.asked.push(chunk.toolCallId)
+        lane.asked.push(keyOf(runId, chunk.toolCallId))
         break
       case 'tool-output-available':
-        if (!chunk.preliminary) settle(chunk.toolCallId, sequence)
+        if (!chunk.preliminary) settle(keyOf(runId, chunk.toolCallId), sequence)
         break
       case 'tool-output-error':
-        settle(chunk.toolCallId, sequence)
+        settle(keyOf(runId, chunk.toolCallId), sequence)
         break
       case 'step-discarded':
         if (lane.words === 0) say(`lane ${origin.lane} has no words to take back`)
@@ -84,6 +85,9 @@ export function commitsOf(entries: readonly Entry[]): Commits {
   for (const runId of starts.keys()) if (!ends.has(runId)) problems.push(`run ${runId} has no end`)
   return { outcomes, asked, ends, problems }
 }
+
+/** The key that a tool's call carries. */
+const keyOf = (runId: string, toolCallId: string): string => `${SESSION}/${runId}/${toolCallId}`
 
 const nameOf = ({ runId, lane }: WriterOrigin): string => `${runId} ${lane}`
 

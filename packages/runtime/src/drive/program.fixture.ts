@@ -33,9 +33,9 @@ export function program(timers: Timers, calls: Calls, name = 'helper'): Agent {
     name: 'look',
     input: z.object({ city: z.string() }),
     async *execute({ city }, context) {
-      const { abortSignal, idempotencyKey } = context
-      calls.tools.push(idempotencyKey)
-      abortSignal.addEventListener('abort', () => calls.aborted.push(idempotencyKey))
+      const { abortSignal, toolCallId } = context
+      calls.tools.push(toolCallId)
+      abortSignal.addEventListener('abort', () => calls.aborted.push(toolCallId))
       yield { city, degrees: 0 }
       await sleep(timers, 20, abortSignal)
       context.emit('seen', { city })

@@ -228,10 +228,17 @@ describe('tools that the provider runs', () => {
         executor: 'provider',
         ...signed('1'),
       },
-      { type: 'tool-output-available', toolCallId: 'c', output: ['half'], preliminary: true, ...signed('1') },
+      {
+        type: 'tool-output-available',
+        executor: 'provider',
+        toolCallId: 'c',
+        output: ['half'],
+        preliminary: true,
+        ...signed('1'),
+      },
     ])
     expect(answer.facts).toEqual([
-      { type: 'tool-output-available', toolCallId: 'c', output: ['whole'], providerMetadata },
+      { type: 'tool-output-available', executor: 'provider', toolCallId: 'c', output: ['whole'], providerMetadata },
     ])
     expect(answer).toMatchObject({ calls: 0, open: 0 })
   })
@@ -251,15 +258,17 @@ describe('tools that the provider runs', () => {
       result('c', 'x'.repeat(5000), { isError: true }),
     ])
     expect(answer.facts).toEqual([
-      { type: 'tool-output-error', toolCallId: 'a', errorText: 'no' },
-      { type: 'tool-output-error', toolCallId: 'b', errorText: '{"errorCode":"unavailable"}' },
-      { type: 'tool-output-error', toolCallId: 'c', errorText: 'x'.repeat(1000) },
+      { type: 'tool-output-error', executor: 'provider', toolCallId: 'a', errorText: 'no' },
+      { type: 'tool-output-error', executor: 'provider', toolCallId: 'b', errorText: '{"errorCode":"unavailable"}' },
+      { type: 'tool-output-error', executor: 'provider', toolCallId: 'c', errorText: 'x'.repeat(1000) },
     ])
   })
 
   test('the result of a call of an earlier answer, and of one that nobody made', async () => {
     const { answer } = await hear([result('old', 1), result('none', 2)], { isTaken: id => id === 'old' })
-    expect(answer.facts).toEqual([{ type: 'tool-output-available', toolCallId: 'old', output: 1 }])
+    expect(answer.facts).toEqual([
+      { type: 'tool-output-available', executor: 'provider', toolCallId: 'old', output: 1 },
+    ])
     expect(answer.warnings).toEqual([
       { type: 'other', message: 'a result came for a call of search that was not made' },
     ])
@@ -286,8 +295,8 @@ describe('tools that the provider runs', () => {
       { write },
     )
     expect(answer.facts).toMatchObject([
-      { type: 'tool-output-available', toolCallId: 'a' },
-      { type: 'tool-output-error', toolCallId: 'b', code: 'tool_output_too_large' },
+      { type: 'tool-output-available', executor: 'provider', toolCallId: 'a' },
+      { type: 'tool-output-error', executor: 'provider', toolCallId: 'b', code: 'tool_output_too_large' },
     ])
     expect(answer.warnings).toEqual([{ type: 'other', message: 'progress of search is larger than the log takes' }])
   })

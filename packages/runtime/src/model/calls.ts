@@ -135,11 +135,17 @@ export class Calls {
     const text = JSON.stringify(part.result) ?? 'null'
     if (part.isError) {
       const errorText = typeof part.result === 'string' ? part.result : text
-      this.facts.push({ type: 'tool-output-error', toolCallId, errorText: errorText.slice(0, EXCERPT) })
+      this.facts.push({
+        type: 'tool-output-error',
+        toolCallId,
+        errorText: errorText.slice(0, EXCERPT),
+        executor: 'provider',
+      })
       return
     }
     const output = {
       type: 'tool-output-available',
+      executor: 'provider',
       toolCallId,
       output: (part.result ?? null) as Json,
       ...mergedMetadata(call?.metadata, part.providerMetadata),
@@ -153,7 +159,13 @@ export class Calls {
     if (text.length <= LARGE || (await fits(() => write(preliminary)))) this.facts.push(output)
     else {
       const errorText = 'the output is larger than the log takes'
-      this.facts.push({ type: 'tool-output-error', toolCallId, errorText, code: 'tool_output_too_large' })
+      this.facts.push({
+        type: 'tool-output-error',
+        toolCallId,
+        errorText,
+        code: 'tool_output_too_large',
+        executor: 'provider',
+      })
     }
   }
 

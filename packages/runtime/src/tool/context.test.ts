@@ -24,7 +24,7 @@ test('a call runs with its input as the schema has it, and with what it needs to
   const ids = { sessionId: 's', runId: 'r', agentId: 'r', agentType: 'caller', step: 1, toolCallId: 'c1' }
   expect(seen).toEqual([
     { n: 21, often: 2 },
-    { ...ids, idempotencyKey: 'c1', context: { user: 'ann' }, state: undefined },
+    { ...ids, idempotencyKey: 's/r/c1', context: { user: 'ann' }, state: undefined },
     false,
     'function',
     'function',

@@ -48,7 +48,8 @@ export function callContext({ work, step, toolCallId, lane, abortSignal }: CallP
       agentType: agent.name,
       step,
       toolCallId,
-      idempotencyKey: toolCallId,
+      // Providers may number their calls: only with its session and run is one known from all others.
+      idempotencyKey: `${session.id}/${runId}/${toolCallId}`,
       abortSignal,
       context,
       get state() {

@@ -97,7 +97,7 @@ test('a call that takes too long fails, its signal is aborted, and it is not wai
   expect(aborted).toEqual(['tool_timeout'])
   const errorText = 'forever took longer than 5 ms'
   expect(chunksOf(log, 'tool-output-error')).toEqual([
-    { type: 'tool-output-error', toolCallId: 'c1', errorText, code: 'tool_timeout' },
+    { type: 'tool-output-error', toolCallId: 'c1', executor: 'server', errorText, code: 'tool_timeout' },
   ])
   expect(resultsIn(heard[1] as never)).toEqual({ c1: { type: 'error-text', value: errorText } })
 })

@@ -45,7 +45,11 @@ export async function outcomeOf(
   const own = callContext({ work, step, toolCallId, lane, abortSignal: controller.signal })
   try {
     const output = await unlessAborted(run(tool, call, own, lane), controller.signal)
-    return { chunk: { type: 'tool-output-available', toolCallId, output }, output, updates: own.updates }
+    return {
+      chunk: { type: 'tool-output-available', toolCallId, output, executor: 'server' },
+      output,
+      updates: own.updates,
+    }
   } catch (error) {
     signal.throwIfAborted()
     return failed(work, call, error)
@@ -62,7 +66,7 @@ export function failed(work: Work, { toolCallId, toolName }: ToolPart, error: un
   const { message, code } = isKnown ? error : new ToolError(`${toolName} failed`)
   const cause = isKnown ? error.cause : error
   if (cause !== undefined) work.logger.error('a call failed', { runId: work.runId, toolCallId, toolName, code, cause })
-  return { chunk: { type: 'tool-output-error', toolCallId, errorText: shortened(message), code } }
+  return { chunk: { type: 'tool-output-error', toolCallId, errorText: shortened(message), code, executor: 'server' } }
 }
 
 function shortened(text: string): string {
@@ -95,7 +99,7 @@ async function lastOf(execution: unknown, { toolCallId, toolName }: ToolPart, ow
     last = value
     const output = jsonOf(value, `what ${toolName} yielded`)
     await shown(`what ${toolName} yielded`, () =>
-      lane.write({ type: 'tool-output-available', toolCallId, output, preliminary: true }),
+      lane.write({ type: 'tool-output-available', toolCallId, output, preliminary: true, executor: 'server' }),
     )
   }
 }
