@@ -1,5 +1,5 @@
 // `npm run chaos -- [factor] [--seed n] [filters]`: the property suites with their counts multiplied, 50 times by default.
-// `npm run chaos -- --runs n [--seed n] [filters]`: so many schedules of faults on each store of the log, from this seed on; one seed replays one.
+// `npm run chaos -- --runs n [--seed n] [filters]`: so many schedules of faults on each store, of logs and of runs, from this seed on; one seed replays one.
 import { parseArgs } from 'node:util'
 import { command } from './command.ts'
 
@@ -12,7 +12,8 @@ const { runs } = values
 const MILLRACE_RUNS = factor ?? (runs === undefined ? '50' : '1')
 const MILLRACE_SEED = values.seed ?? String(Math.trunc(Math.random() * 2 ** 31))
 const count = runs === undefined ? MILLRACE_RUNS : `--runs ${runs}`
-if (runs !== undefined && positionals.length === 0) positionals.push('packages/log/src/chaos')
+if (runs !== undefined && positionals.length === 0)
+  positionals.push('packages/log/src/chaos', 'packages/runtime/src/crash/schedules', 'packages/runtime/src/process')
 
 const again = `npm run chaos -- ${count} --seed ${MILLRACE_SEED} ${positionals.join(' ')}`.trimEnd()
 const what = runs === undefined ? `counts times ${MILLRACE_RUNS}` : `${runs} schedules on each store`

@@ -4,7 +4,7 @@ import { unlessAborted } from './abort.ts'
 test('what comes of something is what it comes to, and nothing is left on the signal', async () => {
   const { signal } = new AbortController()
   const left: string[] = []
-  signal.removeEventListener = type => void left.push(type)
+  signal.removeEventListener = (type: string) => void left.push(type)
   expect(await unlessAborted(Promise.resolve(1), signal)).toBe(1)
   await expect(unlessAborted(Promise.reject(new Error('no')), signal)).rejects.toThrow('no')
   expect(left).toEqual(['abort', 'abort'])

@@ -13,7 +13,15 @@ export {
   type ToolNames,
 } from './agent/agent.ts'
 export { type Budget, DEFAULT_BUDGET } from './agent/budget.ts'
-export { type Driving, type Engine, type InProcessOptions, inProcessEngine } from './drive/engine.ts'
+export {
+  CONCURRENCY,
+  type Driving,
+  type Engine,
+  GRACE_MS,
+  type InProcessOptions,
+  inProcessEngine,
+  POLL_MS,
+} from './drive/engine.ts'
 export { categoryOf, type ErrorCode, errorCodes } from './error/code.ts'
 export * from './error/error.ts'
 export type { Logger } from './logger.ts'

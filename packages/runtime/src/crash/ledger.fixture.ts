@@ -16,7 +16,7 @@ export interface CallLine {
 }
 
 /** A process has taken the log, or knows that an append of its own is in it. */
-export type HoldLine =
+type HoldLine =
   | { readonly kind: 'claimed'; readonly epoch: string }
   | { readonly kind: 'acked'; readonly first: number; readonly last: number }
 

@@ -15,7 +15,7 @@ import {
   tool,
 } from '../index.ts'
 
-export interface EngineOptions {
+interface EngineOptions {
   readonly concurrency?: number
   readonly graceMs?: number
 }

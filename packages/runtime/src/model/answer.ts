@@ -10,7 +10,7 @@ import { fits } from './room.ts'
 import { finishReasonOf, startUsageOf, usageOf } from './usage.ts'
 
 /** What takes the text of an answer that is a JSON document. */
-export interface TextSink {
+interface TextSink {
   push(delta: string): Iterable<Chunk>
 }
 

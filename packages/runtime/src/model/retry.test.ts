@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { Clock } from '../../../log/src/manager/clock.fixture.ts'
+import { Clock } from '../drive/clock.fixture.ts'
 import { MillraceError, ProviderError } from '../error/error.ts'
 import { backoffOf, DEFAULT_BACKOFF, sleep } from './retry.ts'
 
@@ -22,15 +22,16 @@ test('a provider that asks to wait is waited for, but no longer than the longest
 
 test('waiting ends with its time, or with the signal, and leaves nothing behind', async () => {
   const clock = new Clock()
+  const timers = clock.timers()
   const controller = new AbortController()
-  const whole = sleep(clock, 50, controller.signal)
+  const whole = sleep(timers, 50, controller.signal)
   await clock.advance(50)
   await whole
-  const cut = sleep(clock, 50, controller.signal)
+  const cut = sleep(timers, 50, controller.signal)
   const reason = new Error('stopped')
   controller.abort(reason)
   await expect(cut).rejects.toBe(reason)
-  expect(clock.alarms).toBe(0)
-  await expect(sleep(clock, 50, controller.signal)).rejects.toBe(reason)
-  expect(clock.alarms).toBe(0)
+  expect(clock.alarms.size).toBe(0)
+  await expect(sleep(timers, 50, controller.signal)).rejects.toBe(reason)
+  expect(clock.alarms.size).toBe(0)
 })

@@ -1,6 +1,6 @@
 import type { LanguageModelV4, LanguageModelV4CallOptions, LanguageModelV4StreamPart } from '@ai-sdk/provider'
 import { describe, expect, test } from 'vitest'
-import { Clock, settled } from '../../../log/src/manager/clock.fixture.ts'
+import { Clock, settled } from '../drive/clock.fixture.ts'
 import { asV4 } from './model.ts'
 import { finish } from './run.fixture.ts'
 import { type ScriptedPrompt, scriptedModel } from './scripted.ts'
@@ -116,7 +116,8 @@ test('an error comes after what was said before it', async () => {
 
 describe('at a pace', () => {
   test('each token waits its time, and nothing else does', async () => {
-    const timers = new Clock()
+    const clock = new Clock()
+    const timers = clock.timers()
     const { stream } = await scriptedModel([{ text: 'one two' }], { paceMs: 100, timers }).doStream({ prompt: [] })
     const reader = stream.getReader()
     const got: string[] = []
@@ -125,36 +126,38 @@ describe('at a pace', () => {
     })()
     await settled()
     expect(got).toEqual(['stream-start', 'text-start'])
-    await timers.advance(99)
+    await clock.advance(99)
     expect(got).toHaveLength(2)
-    await timers.advance(1)
+    await clock.advance(1)
     expect(got).toHaveLength(3)
-    await timers.advance(100)
+    await clock.advance(100)
     await reading
     expect(got).toEqual(['stream-start', 'text-start', 'text-delta', 'text-delta', 'text-end', 'finish'])
-    expect(timers.alarms).toBe(0)
+    expect(clock.alarms.size).toBe(0)
   })
 
   test('an abort ends the wait at once, with its reason', async () => {
-    const timers = new Clock()
+    const clock = new Clock()
+    const timers = clock.timers()
     const controller = new AbortController()
     const model = scriptedModel([{ text: 'one two' }], { paceMs: 100, timers })
     const reading = heard(model, { abortSignal: controller.signal })
     await settled()
-    expect(timers.alarms).toBe(1)
+    expect(clock.alarms.size).toBe(1)
     const reason = new Error('stopped')
     controller.abort(reason)
     await expect(reading).rejects.toBe(reason)
-    expect(timers.alarms).toBe(0)
+    expect(clock.alarms.size).toBe(0)
     await expect(heard(scriptedModel([{ text: 'one' }]), { abortSignal: controller.signal })).rejects.toBe(reason)
   })
 
   test('nobody who does not read makes it go on', async () => {
-    const timers = new Clock()
+    const clock = new Clock()
+    const timers = clock.timers()
     const { stream } = await scriptedModel([{ text: 'one two' }], { paceMs: 100, timers }).doStream({ prompt: [] })
     const reader = stream.getReader()
     for (const type of ['stream-start', 'text-start']) expect((await reader.read()).value?.type).toBe(type)
     await settled()
-    expect(timers.alarms).toBe(0)
+    expect(clock.alarms.size).toBe(0)
   })
 })

@@ -10,7 +10,7 @@ export interface Provider {
   readonly model: (url: string) => LanguageModelV4
 }
 
-export const KEY = 'sk-key-of-a-test'
+const KEY = 'sk-key-of-a-test'
 
 export const anthropicProvider: Provider = {
   name: '@ai-sdk/anthropic',

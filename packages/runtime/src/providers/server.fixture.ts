@@ -11,7 +11,7 @@ export interface Reply {
   readonly cutAt?: number
 }
 
-export interface Asked {
+interface Asked {
   readonly path: string
   readonly headers: Readonly<Record<string, string | string[] | undefined>>
   readonly body: Readonly<Record<string, unknown>>

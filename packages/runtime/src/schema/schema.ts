@@ -14,7 +14,7 @@ export type JsonSchema = { readonly [key: string]: unknown }
 /** A value that fits; or what is wrong with it, and what a schema threw that could not tell. */
 export type Validated<T> = { readonly value: T } | Misfit
 
-export interface Misfit {
+interface Misfit {
   readonly problem: string
   readonly cause?: unknown
 }
