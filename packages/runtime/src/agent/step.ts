@@ -174,12 +174,11 @@ async function takeBack(lane: Lane, answer: Answer, attempt: number, failure: Mi
 
 /** What the model is told so that its next answer fits; it is no part of the conversation. */
 function correctionOf({ text }: Answer, { message }: MillraceError): LanguageModelV4Prompt {
-  const said: LanguageModelV4Prompt = text ? [{ role: 'assistant', content: [{ type: 'text', text }] }] : []
+  // Roles take turns, and some providers refuse a message that says nothing.
+  const said = text.trim() === '' ? '(nothing)' : text
+  const asked = `${message}. Answer again, with the whole JSON document and nothing else.`
   return [
-    ...said,
-    {
-      role: 'user',
-      content: [{ type: 'text', text: `${message}. Answer again, with the whole JSON document and nothing else.` }],
-    },
+    { role: 'assistant', content: [{ type: 'text', text: said }] },
+    { role: 'user', content: [{ type: 'text', text: asked }] },
   ]
 }
