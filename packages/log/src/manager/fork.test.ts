@@ -44,7 +44,8 @@ describe('a fork', () => {
     await world.manager.append(ID, 'ada', request('x1', { cut: { toSequence: 0, reason: 'edit' } }))
     const { head } = (await world.manager.getInfo(ID)) as { head: number }
     await world.manager.forkStream(ID, head, COPY)
-    expect((await world.lines(COPY)).slice(head)).toEqual(['stop-requested', 'stop-requested', 'abort', 'run-finished'])
+    const stops = ['fork: stop-requested', 'fork: stop-requested']
+    expect((await world.lines(COPY)).slice(head)).toEqual([...stops, 'abort', 'run-finished'])
     const info = await world.manager.getInfo(COPY)
     expect(info).toMatchObject({
       status: 'ended',
@@ -64,6 +65,25 @@ describe('a fork', () => {
     expect(await world.manager.append(ID, 'ada', approve('a'))).toMatchObject({ outcome: 'appended' })
     await world.clock.advance(60_000)
     expect(await world.manager.due(['agent:assistant@1'])).not.toContain(COPY)
+  })
+
+  test('of a request that waits has no run, tells who waits for that run, and is driven like any other', async () => {
+    const world = new World()
+    await world.manager.createStream(ID)
+    await world.manager.append(ID, 'ada', request('r1'))
+    await world.manager.forkStream(ID, 1, COPY)
+    const { view } = await world.manager.view(COPY)
+    expect(view).toMatchObject({ runs: [], requests: [{ runId: 'r1', status: 'removed' }] })
+    const reader = await world.manager.createResumableReader(COPY, { after: 1, runId: 'r1' })
+    expect((await reader.next()).value).toMatchObject({ chunk: { type: 'stop-requested', reason: 'forked' } })
+    await reader.return()
+    await world.manager.append(COPY, 'ada', request('r2'))
+    expect(await world.manager.due(['agent:assistant@1'])).toContain(COPY)
+    const writer = await world.manager.createWriter(COPY, { runId: 'r2', agentType: 'assistant' })
+    await writer.commit([])
+    await world.manager.endStream(COPY)
+    const { runs } = (await world.manager.view(COPY)).view
+    expect(runs.map(({ runId, status }) => `${runId} ${status}`)).toEqual(['r2 completed'])
   })
 
   test('at any place of its source, in the middle of a batch too', async () => {

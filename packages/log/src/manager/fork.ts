@@ -1,7 +1,7 @@
 // A branch: a log that starts as a copy of another's beginning. Its first batch of its own ends what was open there, in the same step that makes
 // the copy, so that nobody can take a copied run for one to go on with.
 
-import type { Chunk } from '@millrace/protocol'
+import type { Chunk, GuestOrigin, View } from '@millrace/protocol'
 import { encodeBatch, type NewEntry } from '../entry.ts'
 import { LogError } from '../error.ts'
 import { randomName } from '../names.ts'
@@ -20,8 +20,8 @@ export async function fork(
   target: string,
   principal: string | null,
 ): Promise<void> {
-  const { ticket } = await past.at(source, at)
-  const entries = closingOf(ticket)
+  const { ticket, fold } = await past.at(source, at)
+  const entries = closingOf(ticket, fold.view())
   const closing = entries.length > 0 ? { batch: encodeBatch(entries), nonce: randomName() } : null
   const next = recordOf(advance(ticket, entries))
   let tries = 0
@@ -59,17 +59,25 @@ async function isThere(
   return mark !== undefined && page?.mark === mark
 }
 
-/** What ends an open run and takes waiting requests back. */
-function closingOf({ run, requests }: Ticket): NewEntry[] {
-  const origin = rootOf(run)
-  const say = (chunk: Chunk): NewEntry => ({ origin, chunk })
-  return [
-    ...requests.map(request => say({ type: 'stop-requested', runId: request.runId, reason: 'forked' })),
-    ...(run
-      ? [
-          say({ type: 'abort', reason: 'forked' }),
-          say({ type: 'run-finished', status: 'interrupted', reason: 'forked' }),
-        ]
-      : []),
-  ]
+/** Who takes back in a copy what was asked for in its source. */
+const FORK = 'fork'
+
+/** What takes waiting requests back and ends open runs. */
+function closingOf({ run, requests }: Ticket, { runs }: View): NewEntry[] {
+  const closing: NewEntry[] = requests.map(({ runId }) => {
+    // Nobody writes that run, and a writer's word would open it.
+    const origin: GuestOrigin = { guest: FORK, runId }
+    return { origin, chunk: { type: 'stop-requested', runId, reason: 'forked' } }
+  })
+  // One may be cut off from its start, which follows its rewind: it is open in the view alone.
+  const open = runs.filter(({ status }) => status === 'running' || status === 'paused')
+  for (const { runId, program = '' } of open) {
+    const isBegun = run?.runId === runId
+    const origin = rootOf({ runId, program })
+    const say = (chunk: Chunk): NewEntry => ({ origin, chunk })
+    if (isBegun) closing.push(say({ type: 'abort', reason: 'forked' }))
+    // What did not begin cannot be resumed.
+    closing.push(say({ type: 'run-finished', status: isBegun ? 'interrupted' : 'aborted', reason: 'forked' }))
+  }
+  return closing
 }

@@ -111,7 +111,7 @@ export const keeping: Behaviour[] = [
     await there.append(id, 'ada', request('q', { whenBusy: 'queue' }))
     const head = await headOf(here, id)
     await there.forkStream(id, head, copy, 'ada')
-    expect((await stage.lines(there, copy)).slice(head)).toEqual(['stop-requested', 'abort', 'run-finished'])
+    expect((await stage.lines(there, copy)).slice(head)).toEqual(['fork: stop-requested', 'abort', 'run-finished'])
     await isTrue(there, copy)
     await here.endStream(id)
     await there.deleteStream(id)
@@ -123,6 +123,26 @@ export const keeping: Behaviour[] = [
     await run(here, copy, 'r2', 1)
     expect(textsOf(await readAll(there, copy))).toEqual(['shared', 'r2 step 1'])
     expect(await failure(here.forkStream(copy, 1, copy))).toBe('exists')
+  }),
+
+  define('law 7: no run is open in a fork, wherever it was made', async stage => {
+    const [id, manager] = [stage.id(), await stage.process()]
+    await manager.createStream(id)
+    for (const runId of ['r1', 'r2']) await manager.append(id, 'ada', request(runId, { whenBusy: 'queue' }))
+    for (const runId of ['r1', 'r2']) await run(manager, id, runId, 1)
+    await manager.append(id, 'ada', request('r3', { cut: { toSequence: 2, reason: 'edit' } }))
+    await run(manager, id, 'r3', 1)
+    const head = await headOf(manager, id)
+    for (let at = 0; at <= head; at++) {
+      const copy = stage.id(`copy${at}`)
+      await manager.forkStream(id, at, copy)
+      const { view, ticket } = await manager.view(copy)
+      expect(view.runs.filter(({ status }) => status === 'running' || status === 'paused')).toEqual([])
+      expect(view.requests.filter(({ status }) => status === 'waiting')).toEqual([])
+      expect(view.runs.map(({ runId }) => runId)).toEqual(['r1', 'r2', 'r3'].slice(0, view.runs.length))
+      expect(ticket).toMatchObject({ run: null, requests: [] })
+      await isTrue(manager, copy)
+    }
   }),
 
   define(
