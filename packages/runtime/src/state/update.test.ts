@@ -187,6 +187,7 @@ test.each<[string, (state: Json | undefined) => unknown]>([
   ['makes no JSON', () => ({ big: 1n })],
   ['makes a function', () => () => 1],
   ['waits', async () => ({})],
+  ['waits in its own way', () => Object.fromEntries([['then', () => {}]])],
 ])('an update that %s fails its call, not the run', async (_, update) => {
   const odd = tool({
     name: 'odd',
@@ -198,6 +199,28 @@ test.each<[string, (state: Json | undefined) => unknown]>([
   expect(callsOf(result.message)).toMatchObject([{ ...refused, errorText: 'the state could not be changed' }])
   expect(view.state).toEqual({ ok: true })
   expect(JSON.stringify(log)).not.toContain('hunter2')
+})
+
+test('an update that waits and then fails has been refused: nobody else is told of it', async () => {
+  const unhandled: unknown[] = []
+  const note = (reason: unknown) => unhandled.push(reason)
+  const odd = tool({
+    name: 'odd',
+    input: none,
+    execute: (_input, { updateState }) =>
+      updateState((async () => {
+        throw new Error('nobody hears this')
+      }) as never),
+  })
+  process.on('unhandledRejection', note)
+  try {
+    const { result } = await play(caller([odd], calls('odd', 1)).agent)
+    expect(callsOf(result.message)).toMatchObject([refused])
+    await new Promise(resolve => setImmediate(resolve))
+    expect(unhandled).toEqual([])
+  } finally {
+    process.off('unhandledRejection', note)
+  }
 })
 
 test('an update that can be done to the state as it was, but not as it then is, fails its call', async () => {

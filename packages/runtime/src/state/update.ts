@@ -65,7 +65,11 @@ function updated(state: Json | undefined, update: Update): Json | undefined {
   try {
     const own = structuredClone(state)
     const next = update(own)
-    if (next instanceof Promise) throw new TypeError('an update of the state cannot wait: compute first, then update')
+    if (isThenable(next)) {
+      // It may fail after it was refused, and nobody else would hear of that.
+      next.then(undefined, () => {})
+      throw new TypeError('an update of the state cannot wait: compute first, then update')
+    }
     const now = next === undefined ? own : next
     return now === undefined ? undefined : (JSON.parse(JSON.stringify(now)) as Json)
   } catch (cause) {
@@ -73,3 +77,6 @@ function updated(state: Json | undefined, update: Update): Json | undefined {
     throw new ToolError('the state could not be changed', { code: 'tool_state_refused', cause })
   }
 }
+
+const isThenable = (value: unknown): value is PromiseLike<unknown> =>
+  typeof (Object(value) as { then?: unknown }).then === 'function'
