@@ -1,7 +1,7 @@
 // A step's model call: attempt after attempt, each a draft that is either committed or taken back.
 
 import type { LanguageModelV4, LanguageModelV4CallOptions, LanguageModelV4Prompt } from '@ai-sdk/provider'
-import { type Lane, LogError } from '@millrace/log'
+import type { Lane } from '@millrace/log'
 import type { Chunk, FinishReason, Json } from '@millrace/protocol'
 import { classify } from '../error/classify.ts'
 import type { MillraceError } from '../error/error.ts'
@@ -9,6 +9,7 @@ import { Answer, cutOff } from '../model/answer.ts'
 import { asV4, modelName } from '../model/model.ts'
 import { promptOf } from '../model/prompt.ts'
 import { backoffOf, sleep } from '../model/retry.ts'
+import { refusalOf } from '../model/room.ts'
 import type { AnyTool } from '../tool/tool.ts'
 import { compute } from './agent.ts'
 import { misfit, OutputStream } from './output.ts'
@@ -67,8 +68,9 @@ export async function speak(
       return { facts: [...facts, finishOf(answer)], calls, open, finishReason: answer.finishReason ?? 'other', lane }
     } catch (error) {
       signal.throwIfAborted()
-      const isTooLarge = error instanceof LogError && error.code === 'too-large' && output !== undefined
-      if (error instanceof LogError && !isTooLarge) throw error
+      const refusal = refusalOf(error)
+      const isTooLarge = refusal === 'too-large' && output !== undefined
+      if (refusal !== undefined && !isTooLarge) throw error
       const failure = isTooLarge ? misfit('the answer is larger than the log takes', error) : classify(error)
       logger.warn('a model call failed', { runId, step, attempt, code: failure.code, cause: failure.cause ?? failure })
       // Where nothing was said there is nothing to take back (law 3): not what opened the message either.

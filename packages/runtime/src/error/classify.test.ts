@@ -186,6 +186,53 @@ describe('a provider’s failure', () => {
   })
 })
 
+describe('whatever is thrown is a provider’s failure', () => {
+  const MARK = Symbol.for('millrace.error')
+  const throwing = () => {
+    throw new Error(SECRET)
+  }
+  const cyclic: { message: string; error?: unknown } = { message: SECRET }
+  cyclic.error = cyclic
+  const caused = new Error(SECRET)
+  caused.cause = caused
+  const HOSTILE: Record<string, unknown> = {
+    'what holds itself': cyclic,
+    'what is its own cause': caused,
+    'a name of the prototype’s': Object.assign(new Error(SECRET), { name: 'constructor' }),
+    'a name that is no text': { name: Object.create(null) },
+    'a name that throws': Object.defineProperty({}, 'name', { get: throwing }),
+    'a message that throws': Object.defineProperty({}, 'message', { get: throwing }),
+    'a message of an error that throws': Object.defineProperty(new Error(), 'message', { get: throwing }),
+    'a proxy that refuses all': new Proxy({}, { get: throwing, has: throwing, getPrototypeOf: throwing }),
+    'a proxy that is over': (({ proxy, revoke }) => {
+      revoke()
+      return proxy
+    })(Proxy.revocable({}, {})),
+    'the mark and nothing else': { [MARK]: true },
+    'the mark on what throws': Object.defineProperty({ [MARK]: true }, 'code', { get: throwing }),
+    'a symbol': Symbol(SECRET),
+    'a function': throwing,
+    'a bigint': 1n,
+    null: null,
+  }
+  for (const [name, error] of Object.entries(HOSTILE)) {
+    test(name, () => {
+      const found = classify(error)
+      expect(found).toBeInstanceOf(ProviderError)
+      expect({ code: found.code, retryable: found.retryable }).toEqual({ code: 'provider_error', retryable: false })
+      expect(found.cause === error).toBe(true)
+      expect(found.message).not.toContain('sk-live')
+    })
+  }
+
+  test('an error in an error is looked for only so deep', () => {
+    const nested = (depth: number): unknown =>
+      depth === 0 ? { type: 'overloaded_error' } : { error: nested(depth - 1) }
+    expect(classify(nested(4)).code).toBe('provider_overloaded')
+    expect(classify(nested(1000)).code).toBe('provider_error')
+  })
+})
+
 describe('how long a provider asks to wait', () => {
   const asked = (headers: Record<string, string>) => (classify(reply(429, {}, headers)) as ProviderError).retryAfterMs
   const DAY = 86_400_000

@@ -66,18 +66,18 @@ const WORDS: readonly (readonly [RegExp, Kind])[] = [
 ]
 
 /** The errors of the AI SDK, by name, that say more than their text. */
-const NAMES: { readonly [name: string]: Kind } = {
-  AI_LoadAPIKeyError: NO_KEY,
-  AI_LoadSettingError: INVALID,
-  AI_NoSuchModelError: NOT_FOUND,
-  AI_UnsupportedFunctionalityError: INVALID,
-  AI_InvalidPromptError: INVALID,
-  AI_InvalidArgumentError: INVALID,
-  AI_EmptyResponseBodyError: CUT,
-}
+const NAMES: ReadonlyMap<unknown, Kind> = new Map([
+  ['AI_LoadAPIKeyError', NO_KEY],
+  ['AI_LoadSettingError', INVALID],
+  ['AI_NoSuchModelError', NOT_FOUND],
+  ['AI_UnsupportedFunctionalityError', INVALID],
+  ['AI_InvalidPromptError', INVALID],
+  ['AI_InvalidArgumentError', INVALID],
+  ['AI_EmptyResponseBodyError', CUT],
+])
 
 /** What is thrown where an answer is not as it should be; what the provider said in it may say why. */
-const UNREADABLE_NAMES: ReadonlySet<string> = new Set([
+const UNREADABLE_NAMES: ReadonlySet<unknown> = new Set([
   'AI_JSONParseError',
   'AI_TypeValidationError',
   'AI_InvalidResponseDataError',
@@ -92,14 +92,36 @@ const NETWORK_WORDS = /fetch failed|failed to fetch|socket hang up|network error
 /** The longest that a provider may ask to wait; who waits has a bound of its own. */
 const LONGEST_WAIT_MS = 24 * 60 * 60 * 1000
 
-/** A failure of a model call as a typed error. */
+/** As deep an error is looked into for what it says; some hold themselves. */
+const DEEPEST = 5
+
+/** A failure of a model call as a typed error, whatever was thrown. */
 export function classify(error: unknown): MillraceError {
-  if (MillraceError.isInstance(error)) return error
-  const statusCode = statusOf(error)
-  const { code, message, retryable } = kindOf(error, statusCode)
-  const retryAfterMs = APICallError.isInstance(error) ? retryAfterOf(error.responseHeaders) : undefined
-  return new ProviderError(code, message, { retryable, statusCode, retryAfterMs, cause: error })
+  try {
+    if (isTyped(error)) return error
+    const statusCode = statusOf(error)
+    const retryAfterMs = APICallError.isInstance(error) ? retryAfterOf(error.responseHeaders) : undefined
+    return errorOf(kindOf(error, statusCode), { statusCode, retryAfterMs, cause: error })
+  } catch {
+    // What cannot even be looked at says nothing of its kind.
+    return errorOf(OTHER, { cause: error })
+  }
 }
+
+/** Why an answer that is not as it should be is worth nothing; the next may be. */
+export const unreadable = (cause: unknown): ProviderError => errorOf(UNREADABLE, { cause })
+
+const errorOf = (
+  { code, message, retryable }: Kind,
+  about: { readonly statusCode?: number | undefined; readonly retryAfterMs?: number | undefined; cause: unknown },
+): ProviderError => new ProviderError(code, message, { retryable, ...about })
+
+/** Whether an error has a name already; anybody can make an object that only looks so. */
+const isTyped = (error: unknown): error is MillraceError =>
+  MillraceError.isInstance(error) &&
+  typeof error.code === 'string' &&
+  typeof error.message === 'string' &&
+  typeof error.retryable === 'boolean'
 
 /** The status of the reply, or the one that an error in the middle of a stream stands for. */
 function statusOf(error: unknown): number | undefined {
@@ -113,12 +135,12 @@ function kindOf(error: unknown, status: number | undefined): Kind {
   const text = textOf(error)
   if (status !== undefined) return ofStatus(status, text)
   const { name } = Object(error) as { name?: unknown }
-  const named = NAMES[String(name)] ?? networkOf(error)
+  const named = NAMES.get(name) ?? networkOf(error)
   if (named) return named
   if (/ended without a finish reason/i.test(text)) return CUT
   const said = saidIn(text)
   if (said) return said
-  if (UNREADABLE_NAMES.has(String(name))) return UNREADABLE
+  if (UNREADABLE_NAMES.has(name)) return UNREADABLE
   return (Object(error) as { isRetryable?: unknown }).isRetryable === true ? FAILED : OTHER
 }
 
@@ -138,7 +160,7 @@ function ofStatus(status: number, text: string): Kind {
 }
 
 function networkOf(error: unknown): Kind | undefined {
-  for (let at = error, depth = 0; at instanceof Error && depth < 5; at = at.cause, depth++) {
+  for (let at = error, depth = 0; at instanceof Error && depth < DEEPEST; at = at.cause, depth++) {
     const { code } = at as { code?: unknown }
     // So the fetch of Node says that a reply ended before its end.
     if (at.message === 'terminated') return CUT
@@ -149,11 +171,11 @@ function networkOf(error: unknown): Kind | undefined {
 }
 
 /** What an error says of itself, as far as it is of use to tell its kind. */
-function textOf(error: unknown): string {
+function textOf(error: unknown, depth = 1): string {
   if (typeof error === 'string') return error.slice(0, 4000)
   if (APICallError.isInstance(error)) return `${error.message} ${error.responseBody ?? ''}`.slice(0, 4000)
   const { message, type, code, error: nested } = Object(error) as Record<string, unknown>
-  return [message, type, code, nested ? textOf(nested) : '']
+  return [message, type, code, nested && depth < DEEPEST ? textOf(nested, depth + 1) : '']
     .filter(text => typeof text === 'string')
     .join(' ')
     .slice(0, 4000)

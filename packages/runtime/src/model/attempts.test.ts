@@ -129,6 +129,34 @@ describe('a model call that fails', () => {
     await stage.close()
   })
 
+  test('with what cannot even be looked at is one like any other: its words are taken back', async () => {
+    const throwing = () => {
+      throw new Error('sk-secret')
+    }
+    const failure = new Proxy({}, { get: throwing, has: throwing, getPrototypeOf: throwing })
+    const model: LanguageModelV4 = {
+      ...partsModel(),
+      async doStream() {
+        const parts = words('It is')
+        const pull = (controller: ReadableStreamDefaultController) => {
+          const part = parts.shift()
+          if (part) controller.enqueue(part)
+          else controller.error(failure)
+        }
+        return { stream: new ReadableStream({ pull }, { highWaterMark: 0 }) }
+      },
+    }
+    const stage = new Stage(model)
+    const outcome = await stage.run()
+    expect(outcome.result).toMatchObject({ status: 'failed', error: { code: 'provider_error' } })
+    expect(attemptsOf(outcome)).toEqual({
+      starts: [1],
+      discards: [{ reason: 'provider_error', attempt: 1, usage: undefined }],
+    })
+    expect(stage.logged.some(({ fields }) => fields['cause'] === failure)).toBe(true)
+    await stage.close()
+  })
+
   test('waits as long as the provider asks, up to a bound', async () => {
     const waits: number[] = []
     const timers: Timers = {
