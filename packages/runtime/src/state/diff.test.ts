@@ -75,3 +75,10 @@ test('a difference of lists in lists costs what they hold, however deep they nes
   const to = nested(2, 200)
   expect(diff(nested(1, 200), to)).toEqual([{ op: 'replace', path: '/0'.repeat(200), value: 2 }])
 })
+
+test('a difference may have more operations than a call takes arguments', () => {
+  const many = (value: number): Json => ({ list: Array.from({ length: 200_000 }, (_, i) => value + i) })
+  const operations = diff(many(0), many(1_000_000))
+  expect(operations).toHaveLength(200_000)
+  expect(operations.at(-1)).toEqual({ op: 'replace', path: '/list/199999', value: 1_199_999 })
+})

@@ -3,28 +3,33 @@
 import type { Json, JsonObject, Operation } from '@millrace/protocol'
 
 /** What turns one value into another, in order; nothing where they are equal. */
-export function diff(from: Json, to: Json, path = ''): Operation[] {
-  if (from === to) return []
-  if (isObject(from) && isObject(to)) return diffObjects(from, to, path)
-  if (Array.isArray(from) && Array.isArray(to)) return diffArrays(from, to, path)
-  return [{ op: 'replace', path, value: to }]
+export function diff(from: Json, to: Json): Operation[] {
+  const operations: Operation[] = []
+  addDiff(operations, from, to, '')
+  return operations
 }
 
-function diffObjects(from: JsonObject, to: JsonObject, path: string): Operation[] {
-  const operations: Operation[] = []
+/** All add to one list: there may be more operations than a call takes arguments. */
+function addDiff(operations: Operation[], from: Json, to: Json, path: string): void {
+  if (from === to) return
+  if (isObject(from) && isObject(to)) addObjects(operations, from, to, path)
+  else if (Array.isArray(from) && Array.isArray(to)) addArrays(operations, from, to, path)
+  else operations.push({ op: 'replace', path, value: to })
+}
+
+function addObjects(operations: Operation[], from: JsonObject, to: JsonObject, path: string): void {
   for (const key of Object.keys(from)) {
     if (!Object.hasOwn(to, key)) operations.push({ op: 'remove', path: `${path}/${escaped(key)}` })
   }
   for (const [key, value] of Object.entries(to)) {
     const place = `${path}/${escaped(key)}`
-    if (Object.hasOwn(from, key)) operations.push(...diff(from[key] as Json, value, place))
+    if (Object.hasOwn(from, key)) addDiff(operations, from[key] as Json, value, place)
     else operations.push({ op: 'add', path: place, value })
   }
-  return operations
 }
 
 /** What is alike at both ends stays; between them each item becomes the other, and what is left is added or taken away. */
-function diffArrays(from: readonly Json[], to: readonly Json[], path: string): Operation[] {
+function addArrays(operations: Operation[], from: readonly Json[], to: readonly Json[], path: string): void {
   let start = 0
   const most = Math.min(from.length, to.length)
   while (start < most && isSame(from[start] as Json, to[start] as Json)) start++
@@ -32,14 +37,12 @@ function diffArrays(from: readonly Json[], to: readonly Json[], path: string): O
   while (end < most - start && isSame(from[from.length - 1 - end] as Json, to[to.length - 1 - end] as Json)) end++
   const old = from.slice(start, from.length - end)
   const now = to.slice(start, to.length - end)
-  const operations: Operation[] = []
   const both = Math.min(old.length, now.length)
-  for (let i = 0; i < both; i++) operations.push(...diff(old[i] as Json, now[i] as Json, `${path}/${start + i}`))
+  for (let i = 0; i < both; i++) addDiff(operations, old[i] as Json, now[i] as Json, `${path}/${start + i}`)
   for (let i = old.length - 1; i >= both; i--) operations.push({ op: 'remove', path: `${path}/${start + i}` })
   for (let i = both; i < now.length; i++) {
     operations.push({ op: 'add', path: `${path}/${start + i}`, value: now[i] as Json })
   }
-  return operations
 }
 
 /** Equality that stops at the first difference: a list asks for it at both ends before it looks into what lies between. */

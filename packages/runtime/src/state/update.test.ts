@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { z } from 'zod'
 import { agent } from '../agent/agent.ts'
 import { caller, callsOf, chunksOf, play, resultsIn } from '../agent/play.fixture.ts'
-import { ToolError } from '../error/error.ts'
+import { RunError, ToolError } from '../error/error.ts'
 import { scriptedModel } from '../model/scripted.ts'
 import { gate } from '../run/stage.fixture.ts'
 import { type ToolContext, tool } from '../tool/tool.ts'
@@ -199,6 +199,42 @@ test.each<[string, (state: Json | undefined) => unknown]>([
   expect(callsOf(result.message)).toMatchObject([{ ...refused, errorText: 'the state could not be changed' }])
   expect(view.state).toEqual({ ok: true })
   expect(JSON.stringify(log)).not.toContain('hunter2')
+})
+
+test('a change of more places than a call takes arguments fails its call, not the run', async () => {
+  const turn = tool({
+    name: 'turn',
+    input: none,
+    execute: (_input, { updateState }: ToolContext<{ list: number[] }>) =>
+      updateState(({ list }) => ({ list: list.map(n => 1 - n) })),
+  })
+  const list = Array.from({ length: 150_000 }, () => 0)
+  const { result, view } = await play(caller([turn], calls('turn', 1), { initialState: { list } }).agent)
+  expect(result.status).toBe('completed')
+  expect(callsOf(result.message)).toMatchObject([
+    { ...refused, errorText: 'the change of the state is larger than the log takes' },
+  ])
+  expect(view.state).toEqual({ list })
+})
+
+test.each([
+  ['of ours', () => new RunError('run_busy', 'the shop is busy'), 'run_busy'],
+  ['of its own', () => new Error('password=hunter2'), 'tool_state_refused'],
+])('an update that throws an error %s only when it is committed fails its call, not the run', async (_, why, code) => {
+  const odd = tool({
+    name: 'odd',
+    input: none,
+    execute(_input, { updateState }) {
+      let count = 0
+      updateState(() => {
+        if (++count > 1) throw why()
+        return { count }
+      })
+    },
+  })
+  const { result } = await play(caller([odd], calls('odd', 1)).agent)
+  expect(result.status).toBe('completed')
+  expect(callsOf(result.message)).toMatchObject([{ state: 'output-error', code }])
 })
 
 test('an update that waits and then fails has been refused: nobody else is told of it', async () => {

@@ -41,9 +41,17 @@ export class Updates {
     this.#updates.push(update)
   }
 
-  /** What they make of the state as it is now; throws where it does not fit. */
+  /** What they make of the state as it is now; throws, and only what is fit to be the call's outcome, where that cannot be. */
   async patches(schema: Schema | undefined): Promise<Operation[]> {
     if (this.isEmpty) return []
+    try {
+      return await this.#patches(schema)
+    } catch (error) {
+      throw refusal(error)
+    }
+  }
+
+  async #patches(schema: Schema | undefined): Promise<Operation[]> {
     const before = this.#read()
     const after = this.#over(before)
     const checked = schema && (await validate(schema, after))
@@ -72,11 +80,16 @@ function updated(state: Json | undefined, update: Update): Json | undefined {
     }
     const now = next === undefined ? own : next
     return now === undefined ? undefined : (JSON.parse(JSON.stringify(now)) as Json)
-  } catch (cause) {
-    if (MillraceError.isInstance(cause)) throw cause
-    throw new ToolError('the state could not be changed', { code: 'tool_state_refused', cause })
+  } catch (error) {
+    throw refusal(error)
   }
 }
+
+/** Why the state was not changed: what an update says itself, or that it could not be. */
+const refusal = (error: unknown): MillraceError =>
+  MillraceError.isInstance(error)
+    ? error
+    : new ToolError('the state could not be changed', { code: 'tool_state_refused', cause: error })
 
 const isThenable = (value: unknown): value is PromiseLike<unknown> =>
   typeof (Object(value) as { then?: unknown }).then === 'function'

@@ -39,8 +39,13 @@ async function commit(settings: CallSettings, lane: Lane, main: Lane, outcome: O
   const { work, call } = settings
   const { session, writer, agent } = work
   await session.sync(writer.cursor.sequence)
+  let patches: readonly Operation[]
   try {
-    const patches = (await outcome.updates?.patches(agent.state)) ?? []
+    patches = (await outcome.updates?.patches(agent.state)) ?? []
+  } catch (error) {
+    return say(settings, lane, main, failed(work, call, error), [])
+  }
+  try {
     await say(settings, lane, main, outcome, patches)
   } catch (error) {
     const refusal = refusalOf(error)
@@ -74,9 +79,8 @@ function isFinal({ work: { session, runId, agentId }, call, tools }: CallSetting
   return finishingCalls(calls.slice(0, place), tools).length === 0
 }
 
-/** Why the log or the state's schema did not take an outcome; undefined where that is not about this call. */
+/** Why the log did not take an outcome; undefined where that is not about this call. */
 function refusalOf(error: unknown): ToolError | undefined {
-  if (error instanceof ToolError) return error
   if (!(error instanceof LogError) || (error.code !== 'too-large' && error.code !== 'invalid')) return undefined
   if (error.message.startsWith('chunk state-patch:')) {
     return new ToolError('the change of the state is larger than the log takes', {
