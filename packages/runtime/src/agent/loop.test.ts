@@ -2,6 +2,8 @@ import type { LanguageModelV4CallOptions } from '@ai-sdk/provider'
 import { expect, test } from 'vitest'
 import { z } from 'zod'
 import { Stage } from '../drive/stage.fixture.ts'
+import { ProviderError } from '../error/error.ts'
+import { scriptedModel } from '../model/scripted.ts'
 import { type AnyTool, type ToolContext, tool } from '../tool/tool.ts'
 import { type AgentContext, agent } from './agent.ts'
 import { callsOf, chunksOf, heardModel, play, resultsIn } from './play.fixture.ts'
@@ -210,6 +212,56 @@ test('stopWhen ends the run after a step that it names, as completed', async () 
   ])
   expect(heard).toHaveLength(3)
   expect(chunksOf(log, 'finish')).toEqual([{ type: 'finish', finishReason: 'tool-calls' }])
+})
+
+/** Writes into all of something that can be written into. */
+function spoil(value: unknown): void {
+  if (typeof value !== 'object' || value === null || value instanceof URL) return
+  for (const item of Object.values(value)) spoil(item)
+  if (Array.isArray(value)) value.push('spoiled')
+  else Object.assign(value, { spoiled: true })
+}
+
+test('what code is given it may write into: the session, and what the model is told of it, stay as they are', async () => {
+  const played = async (write: (value: unknown) => void) => {
+    const told: unknown[] = []
+    const take = tool({
+      name: 'take',
+      input: z.any(),
+      jsonSchema: { type: 'object' },
+      execute(input) {
+        write(input)
+        return { taken: [1] }
+      },
+    })
+    const taker = agent({
+      name: 'taker',
+      model: scriptedModel(({ options, answers }) => {
+        told.push(structuredClone(options.prompt))
+        write(options.prompt)
+        if (told.length === 2) throw new ProviderError('provider_overloaded', 'try again', { retryable: true })
+        return answers < 2 ? { calls: [{ name: 'take', input: { list: [{ n: 1 }] } }] } : { text: 'Done.' }
+      }),
+      tools: [take],
+      trimHistory(messages, { data }) {
+        const kept = structuredClone(messages)
+        told.push(structuredClone(data))
+        write(data)
+        write(messages)
+        return kept
+      },
+      stopWhen({ message }) {
+        told.push(structuredClone(message.parts))
+        write(message)
+        return false
+      },
+    })
+    const start = { runId: 'r', messageId: 'm', data: { list: [1] } }
+    const { result, view } = await play(taker, {}, start)
+    expect(result.status).toBe('completed')
+    return { told, parts: view.messages.map(({ parts }) => parts) }
+  }
+  expect(await played(spoil)).toEqual(await played(() => {}))
 })
 
 test('trimHistory decides what of the conversation the model is sent; the log keeps all of it', async () => {

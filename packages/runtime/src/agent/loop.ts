@@ -8,6 +8,7 @@ import type { AnyTool } from '../tool/tool.ts'
 import { compute } from './agent.ts'
 import { checkBudget } from './budget.ts'
 import { checkTools } from './check.ts'
+import { copyOf } from './copy.ts'
 import { finishingCalls, type Position, positionOf } from './position.ts'
 import { speak } from './step.ts'
 import { checkpointId, checkpointOf, contextOf, type Work } from './work.ts'
@@ -71,7 +72,7 @@ async function isAtEnd(work: Work, { steps, calls }: Position, tools: Tools): Pr
   const message = session.message(runId, agentId)
   if (!agent.stopWhen || !message) return false
   const toolNames = calls.map(({ toolName }) => toolName)
-  return agent.stopWhen({ ...contextOf(work, steps), message, toolNames })
+  return agent.stopWhen({ ...contextOf(work, steps), message: copyOf(message), toolNames })
 }
 
 /** Runs the open calls of a step, some at a time; each commits its own outcome, the last of them closes the step. */

@@ -12,6 +12,7 @@ import { backoffOf, sleep } from '../model/retry.ts'
 import { refusalOf } from '../model/room.ts'
 import type { AnyTool } from '../tool/tool.ts'
 import { compute } from './agent.ts'
+import { copyOf } from './copy.ts'
 import { misfit, OutputStream } from './output.ts'
 import { contextOf, type Work } from './work.ts'
 
@@ -36,7 +37,7 @@ export async function speak(
   const model = asV4(await compute(agent.model, context), `agent ${agent.name}: model`)
   const instructions = await compute(agent.instructions, context)
   const history = await session.history()
-  const messages = agent.trimHistory ? await agent.trimHistory(history, context) : history
+  const messages = agent.trimHistory ? await agent.trimHistory(copyOf(history), context) : history
   const prompt = promptOf(messages, instructions)
   const lane = work.lane(step, modelName(model))
   const corrections: LanguageModelV4Prompt = []
@@ -147,7 +148,8 @@ function optionsOf(
   )
   return {
     ...settings,
-    prompt,
+    // Some providers write into what they are given; the session and the next attempt are to say the same.
+    prompt: copyOf(prompt),
     abortSignal: signal,
     // The same whenever this call is made again, for models that can tell.
     providerOptions: { ...providerOptions, millrace: { key: `${runId}/${agentId}/${step}`, attempt } },

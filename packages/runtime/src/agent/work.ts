@@ -6,6 +6,7 @@ import type { Session } from '../drive/session.ts'
 import type { Logger } from '../logger.ts'
 import type { Backoff } from '../model/retry.ts'
 import type { Agent, AgentContext } from './agent.ts'
+import { copyOf } from './copy.ts'
 
 export interface Work {
   readonly agent: Agent
@@ -41,7 +42,9 @@ export function contextOf({ agent, session, runId, agentId, context, data, signa
     get state() {
       return structuredClone(session.state)
     },
-    data,
+    get data() {
+      return copyOf(data)
+    },
     abortSignal: signal,
   }
 }

@@ -3,6 +3,7 @@
 import type { Lane } from '@millrace/log'
 import type { Chunk, Json, ToolPart } from '@millrace/protocol'
 import { unlessAborted } from '../abort.ts'
+import { copyOf } from '../agent/copy.ts'
 import type { Work } from '../agent/work.ts'
 import { MillraceError, ToolError } from '../error/error.ts'
 import { validate } from '../schema/schema.ts'
@@ -78,7 +79,8 @@ function shortened(text: string): string {
 
 async function run(tool: Tool, call: ToolPart, own: CallContext, lane: Lane): Promise<Json> {
   const { name, input, output } = tool
-  const taken = await validate(input, call.input)
+  // Schemas may give what they are given, and code may write into it: the model is told what it said.
+  const taken = await validate(input, copyOf(call.input))
   if ('problem' in taken) throw new ToolError(`the input does not fit: ${taken.problem}`, { cause: taken.cause })
   const value = await lastOf(tool.execute(taken.value, own.context), call, own, lane)
   const what = `what ${name} returned`
