@@ -99,7 +99,7 @@ export class Driver implements Driving {
       })
       const isMore = await drive.run()
       const { run } = writer.ticket
-      if (run === null || run.paused) this.#snapshots.take(sessionId)
+      if (run === null || run.paused) this.#snapshots.offerAt(sessionId, writer.cursor.sequence)
       return isMore
     } finally {
       await writer.close()

@@ -1,8 +1,7 @@
 import { expect, test } from 'vitest'
 import { z } from 'zod'
 import { agent, scriptedModel, tool } from '../index.ts'
-import { Calls, program } from './program.fixture.ts'
-import { SNAPSHOT_EVERY } from './snapshots.ts'
+import { SNAPSHOT_AFTER, SNAPSHOT_EVERY } from './snapshots.ts'
 import { type Process, Stage } from './stage.fixture.ts'
 
 const SESSION = 's'
@@ -15,13 +14,51 @@ async function started(stage: Stage, of: string): Promise<void> {
 const snapshots = (stage: Stage): number[] =>
   (stage.memory.logs.get(SESSION)?.snapshots ?? []).map(({ sequence }) => sequence).sort((a, b) => a - b)
 
-test('a session gets a snapshot at the end of each run', async () => {
+/** Tells as many lines as it is asked for, in one step. */
+const teller = agent({
+  name: 'teller',
+  model: scriptedModel(({ options, lastText }) =>
+    options.prompt.at(-1)?.role === 'tool' ? { text: 'told' } : { calls: [{ name: 'tell', input: Number(lastText) }] },
+  ),
+  tools: [
+    tool({
+      name: 'tell',
+      input: z.number(),
+      execute(lines, context) {
+        for (let n = 0; n < lines; n++) context.emit('line', n)
+        return 'told'
+      },
+    }),
+  ],
+})
+
+const headOf = async (stage: Stage): Promise<number> => (await stage.manager.getInfo(SESSION))?.head ?? 0
+
+test('a session gets a snapshot at the end of a run once enough has come since the last, and so its first', async () => {
   const stage = new Stage()
-  await started(stage, 'helper')
-  const driver = stage.process(timers => [program(timers, new Calls())])
-  await stage.ended(SESSION, 'r1')
+  const driver = stage.process(() => [teller])
+  const ends: number[] = []
+  for (let turn = 1; turn <= 16; turn++) {
+    const run = await driver.runtime.start({ session: SESSION, agent: teller, input: '100' })
+    await stage.ended(SESSION, run.runId)
+    ends.push(await headOf(stage))
+  }
   await stage.clock.until(driver.runtime.close())
-  expect(snapshots(stage)).toEqual([(await stage.manager.getInfo(SESSION))?.head])
+  const wanted: number[] = []
+  for (const end of ends) if (end - (wanted.at(-1) ?? 0) >= SNAPSHOT_AFTER) wanted.push(end)
+  expect(wanted.length).toBeGreaterThan(2)
+  expect(wanted.length).toBeLessThan(5)
+  expect(snapshots(stage)).toEqual(wanted)
+  // Another process knows of none, and takes one at the first end that it sees; from there on it knows.
+  const other = stage.process(() => [teller])
+  const last: number[] = []
+  for (const runId of ['o1', 'o2']) {
+    await other.runtime.start({ session: SESSION, runId, agent: teller, input: '1' })
+    await stage.ended(SESSION, runId)
+    last.push(await headOf(stage))
+  }
+  await stage.clock.until(other.runtime.close())
+  expect(snapshots(stage)).toEqual([...wanted, last[0]])
 })
 
 /** Steps of some hundred entries each. */
@@ -52,19 +89,20 @@ test('a long run gets snapshots on the way, which bound what whoever takes over 
   const kept = snapshots(stage)
   expect(head).toBeGreaterThan(2 * SNAPSHOT_EVERY)
   expect(kept.length).toBeGreaterThanOrEqual(2)
-  expect(kept.at(-1)).toBe(head)
+  expect(head - (kept.at(-1) ?? 0)).toBeLessThan(SNAPSHOT_AFTER)
 })
 
 test('a snapshot that fails is said to the logger, and neither stops a run nor keeps the next one waiting', async () => {
   const stage = new Stage()
-  await started(stage, 'helper')
-  const driver: Process = stage.process(timers => [program(timers, new Calls())])
+  const driver: Process = stage.process(() => [teller])
   const cause = new Error('the disk is full')
   driver.wire.before = ({ method }) => {
     if (method === 'putSnapshot') throw cause
   }
-  const second = { session: SESSION, runId: 'r2', agent: 'helper', input: 'And?', whenBusy: 'queue' } as const
-  await driver.runtime.start(second)
+  for (const runId of ['r1', 'r2']) {
+    const whenBusy = 'queue'
+    await driver.runtime.start({ session: SESSION, runId, agent: teller, input: `${SNAPSHOT_AFTER}`, whenBusy })
+  }
   expect(await stage.ended(SESSION, 'r1')).toBe('completed')
   expect(await stage.ended(SESSION, 'r2')).toBe('completed')
   await stage.clock.until(driver.runtime.close())
@@ -77,11 +115,13 @@ test('a snapshot that fails is said to the logger, and neither stops a run nor k
 
 test('a snapshot that takes long is waited for by nobody but a shutdown', async () => {
   const stage = new Stage()
-  await started(stage, 'helper')
-  const driver = stage.process(timers => [program(timers, new Calls())])
+  const driver = stage.process(() => [teller])
   const slow = Promise.withResolvers<void>()
   driver.wire.before = ({ method }) => (method === 'putSnapshot' ? slow.promise : undefined)
-  await driver.runtime.start({ session: SESSION, runId: 'r2', agent: 'helper', input: 'And?', whenBusy: 'queue' })
+  for (const runId of ['r1', 'r2']) {
+    const whenBusy = 'queue'
+    await driver.runtime.start({ session: SESSION, runId, agent: teller, input: `${SNAPSHOT_AFTER}`, whenBusy })
+  }
   expect(await stage.ended(SESSION, 'r2')).toBe('completed')
   let isClosed = false
   const closed = driver.runtime.close().then(() => {
@@ -91,5 +131,5 @@ test('a snapshot that takes long is waited for by nobody but a shutdown', async 
   expect(isClosed).toBe(false)
   slow.resolve()
   await stage.clock.until(closed)
-  expect(snapshots(stage).at(-1)).toBe((await stage.manager.getInfo(SESSION))?.head)
+  expect(snapshots(stage).at(-1)).toBe(await headOf(stage))
 })
