@@ -1,5 +1,6 @@
 import { Memory, memoryStore, StreamManager } from '@millrace/log'
-import { expect, test } from 'vitest'
+import { Fold } from '@millrace/protocol'
+import { expect, test, vi } from 'vitest'
 import { Session } from './session.ts'
 
 const LARGE = 'x'.repeat(200)
@@ -42,6 +43,31 @@ test('a session is read on from where it was, and its large values are in their 
   // Checkpoints of calls are none of the agent's.
   expect(await session.lastCheckpoint('r')).toBe('r/main/1+')
   expect(await session.lastCheckpoint('other')).toBeUndefined()
+  await manager.close()
+})
+
+test('which calls a session has is kept up with what is read: nothing is looked through for it', async () => {
+  const { manager, writer } = await written()
+  const session = await Session.open(manager, 's')
+  const asked = async (...ids: string[]) => {
+    await session.sync(writer.cursor.sequence)
+    const views = vi.spyOn(Fold.prototype, 'view')
+    const has = ids.filter(id => session.hasCall(id))
+    expect(views).not.toHaveBeenCalled()
+    views.mockRestore()
+    return has
+  }
+  expect(await asked('c', 'd')).toEqual(['c'])
+  await writer.write({ type: 'tool-input-start', toolCallId: 'd', toolName: 't' }).appended
+  await writer.write({ type: 'tool-input-delta', toolCallId: 'd', delta: '{}' }).appended
+  expect(await asked('c', 'd')).toEqual(['c', 'd'])
+  // What was taken back is free again, and what comes under its id is there.
+  await writer.main.discard({ reason: 'cut off' })
+  expect(await asked('c', 'd')).toEqual(['c'])
+  await writer.write({ type: 'tool-input-start', toolCallId: 'd', toolName: 't' }).appended
+  expect(await asked('c', 'd')).toEqual(['c', 'd'])
+  const again = await Session.open(manager, 's')
+  expect(['c', 'd', 'e'].filter(id => again.hasCall(id))).toEqual(['c', 'd'])
   await manager.close()
 })
 

@@ -25,12 +25,16 @@ export class Session {
   #view: View | undefined
   /** Parts whose large values are back in their places. */
   readonly #whole = new WeakMap<Part, Part>()
+  /** The ids of all calls, and by the keys of their parts: a part that was taken back does not tell its call any more. */
+  readonly #calls = new Set<string>()
+  readonly #callOf = new Map<string, string>()
 
   private constructor(manager: StreamManager, id: string, view: View, onRead?: (head: number) => void) {
     this.#manager = manager
     this.id = id
     this.#fold = Fold.from(view)
     this.#onRead = onRead
+    for (const { parts } of view.messages) for (const part of parts) this.#noteCall(part.key, part)
   }
 
   /** Reads a session, from its latest snapshot on; calls back when it has read on, with how far. */
@@ -49,6 +53,9 @@ export class Session {
     if (to <= this.#fold.head) return
     this.#fold.apply(await this.#manager.entries(this.id, this.#fold.head, to))
     this.#view = undefined
+    for (const [messageId, keys] of this.#fold.takeChanges().messages) {
+      for (const key of keys) this.#noteCall(key, this.#fold.part(messageId, key))
+    }
     this.#onRead?.(this.#fold.head)
   }
 
@@ -91,9 +98,18 @@ export class Session {
 
   /** Whether a call of that id is in the session. */
   hasCall(toolCallId: string): boolean {
-    return this.view.messages.some(({ parts }) =>
-      parts.some(part => 'toolCallId' in part && part.toolCallId === toolCallId),
-    )
+    return this.#calls.has(toolCallId)
+  }
+
+  /** Notes that a part is there, or is not any more. */
+  #noteCall(key: string, part: Part | undefined): void {
+    if (part && 'toolCallId' in part) {
+      this.#calls.add(part.toolCallId)
+      this.#callOf.set(key, part.toolCallId)
+    } else if (part === undefined) {
+      this.#calls.delete(this.#callOf.get(key) ?? '')
+      this.#callOf.delete(key)
+    }
   }
 
   /** The conversation: messages of people and of root agents, with large values in their places and outputs as text. */
