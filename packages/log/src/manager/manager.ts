@@ -342,7 +342,8 @@ export class StreamManager {
     const from = placeOf(after ?? fromSequence)
     const { store, timers, patienceMs } = this.#settings
     const hasEnded = (runId: string, at: number) => this.#past.hasEnded(streamId, runId, at)
-    const source = { store, timers, patienceMs, streamId, tail: () => this.#tail(streamId), hasEnded }
+    const requestOf = (runId: string) => this.#find(streamId, runId)
+    const source = { store, timers, patienceMs, streamId, tail: () => this.#tail(streamId), hasEnded, requestOf }
     return new BatchReader(source, { ...rest, after: from })
   }
 

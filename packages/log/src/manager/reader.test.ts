@@ -196,6 +196,58 @@ describe('law 2: every entry once', () => {
   })
 })
 
+describe('a reader of one run in a log with a long past', () => {
+  const PAST = 4000
+  /** Room for the run's own entries, and for one page that proves the log. */
+  const FEW = 50
+
+  /** A run of very many entries, a discard among them if so asked, and a request that waits behind it. */
+  async function long(isCut: boolean): Promise<World> {
+    const world = new World({ coalesceMs: 0 })
+    const writer = await world.writer('r0')
+    for (let i = 0; i < PAST / 100; i++) {
+      await writer.commit(Array.from({ length: 100 }, (_, n) => ({ type: 'status', message: `${i} ${n}` })))
+    }
+    await writer.write(delta('draft')).appended
+    if (isCut) await writer.main.discard({ reason: 'test' })
+    await world.manager.endStream(ID)
+    await writer.close()
+    await world.manager.append(ID, 'ada', request('r1'))
+    return world
+  }
+
+  for (const isCut of [false, true]) {
+    const title = isCut ? ', also where something in it was taken back' : ''
+    test(`reads none of that, whether the run waits, is open or has ended${title}`, async () => {
+      const world = await long(isCut)
+      const { head } = (await world.manager.getInfo(ID)) as { head: number }
+      world.tap.reset()
+      const waiting = collect(await open(world, { after: head, runId: 'r1' }))
+      await settled()
+      expect(world.tap.entries).toBeLessThan(FEW)
+      const writer = await world.writer('r1')
+      await writer.write(delta('one')).appended
+      await writer.main.discard({ reason: 'again' })
+      await writer.write(delta('two')).appended
+      world.tap.reset()
+      const late = collect(await open(world, { after: head, runId: 'r1' }))
+      await settled()
+      expect(late.items.map(lineOf)).toEqual(['run-started', 'checkpoint-created', 'text-delta 1 two'])
+      expect(world.tap.entries).toBeLessThan(FEW)
+      await world.manager.endStream(ID)
+      await Promise.all([waiting.done, late.done])
+      expect(waiting.items.map(lineOf)).toContain('text-delta 1 one')
+      await writer.close()
+      await ended(world, 'r2')
+      const last = waiting.items.at(-1)?.sequence as number
+      world.tap.reset()
+      expect((await read(world, { after: head, runId: 'r1' })).at(-1)).toBe('run-finished')
+      expect(await read(world, { after: last, runId: 'r1' })).toEqual([])
+      expect(world.tap.entries).toBeLessThan(3 * FEW)
+    })
+  }
+})
+
 describe('law 8: readers of one log here', () => {
   test('share one watch and one read, however many there are', async () => {
     const world = new World()

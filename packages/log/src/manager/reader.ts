@@ -48,6 +48,8 @@ export interface ReaderSource {
   readonly tail: () => Tail
   /** Whether a run had ended at a place, as far as the log can tell. */
   readonly hasEnded: (runId: string, at: number) => Promise<boolean>
+  /** Where a run was asked for, if it was. */
+  readonly requestOf: (runId: string) => Promise<{ readonly last: number } | undefined>
 }
 
 /** Reads a log batch by batch, from a place on. One `next` at a time. */
@@ -268,18 +270,24 @@ export class BatchReader {
     return false
   }
 
-  /** Looks at the whole log, where something in it was taken back or may be taken from this reader, or where its run may have ended before its place. */
+  /** Looks at the log, where something in it was taken back or may be taken from this reader, or where its run may have ended before its place. */
   async #survey(floor: number): Promise<void> {
     const { whole, onCut, runId } = this.#options
     const { incarnation, ticket } = this.#known as Known
     const { cuts, run } = ticket
     const survival = whole || (onCut !== 'throw' && cuts === 0) ? undefined : new Survival(this.#isFor)
     const mayBeOver = runId !== undefined && run?.runId !== runId && this.#from >= floor
-    if (mayBeOver && floor > 0 && (await this.#ask(() => this.#source.hasEnded(runId, floor)))) this.#isOver = true
-    if (this.#isOver || (survival === undefined && !mayBeOver)) return
+    if (survival === undefined && !mayBeOver) return
+    // Nothing of a run lies before the request for it. Which step a cut goes back to may: who wants to be told that reads it all.
+    const isOfRun = runId !== undefined && onCut !== 'throw'
+    const asked = (isOfRun && (await this.#ask(() => this.#source.requestOf(runId)))?.last) || 0
+    const mayHaveEnded = mayBeOver && floor > asked
+    if (mayHaveEnded && (await this.#ask(() => this.#source.hasEnded(runId, floor)))) this.#isOver = true
     const { store, streamId } = this.#source
     const end = survival ? (this.#attachedAt as number) : this.#from
-    for (let at = floor; at < end; ) {
+    // Where there is something to tell, one page at least is read: it proves that the request was this log's.
+    const start = Math.max(floor, survival ? Math.min(asked, end - 1) : asked)
+    for (let at = start; at < end && !this.#isOver; ) {
       const page = await this.#ask(() => store.read(streamId, { sequence: at }, PAGE))
       if (page?.incarnation !== incarnation)
         throw new TruncatedError('incarnation', `the log ${streamId} is another`, page?.head ?? 0, page?.floor ?? 0)

@@ -1,5 +1,5 @@
 import { LogError } from '../error.ts'
-import type { LogStore } from '../store.ts'
+import type { LogStore, Page } from '../store.ts'
 
 type Asynchronous = {
   [K in keyof LogStore]: LogStore[K] extends (...args: never[]) => Promise<unknown> ? K : never
@@ -24,6 +24,8 @@ export class Tap {
   readonly #after = new Map<string, Step[]>()
   /** Watches that nobody has stopped yet. */
   watches = 0
+  /** How many entries were read. */
+  entries = 0
   /** What every call waits for before and after it reaches the store. */
   delay: (() => Promise<void>) | undefined
   #isDown = false
@@ -41,6 +43,7 @@ export class Tap {
   /** Forgets the counts. */
   reset(): void {
     this.#counts.clear()
+    this.entries = 0
   }
 
   /** The next call does not reach the store, and fails as one out of reach does. */
@@ -79,6 +82,8 @@ export class Tap {
       await this.delay?.()
       await this.#before.get(name)?.shift()?.()
       const answer = await call.apply(this.#inner, args)
+      if (name === 'read')
+        for (const { first, last } of (answer as Page | undefined)?.batches ?? []) this.entries += last - first + 1
       if (this.#isDown) unavailable()
       await this.#after.get(name)?.shift()?.()
       await this.delay?.()
