@@ -28,6 +28,21 @@ test('an error of another copy of the package is told as one', () => {
   for (const value of [new Error('x'), null, undefined, 'x', {}]) expect(MillraceError.isInstance(value)).toBe(false)
 })
 
+const MARK = Symbol.for('millrace.error')
+const refuse = () => {
+  throw new Error('no')
+}
+
+test.each<[string, object]>([
+  ['the mark alone', { [MARK]: true }],
+  ['a code that is no text', { [MARK]: true, code: 5, message: 'x' }],
+  ['no words', Object.assign(Object.create(null), { [MARK]: true, code: 'run_busy' })],
+  ['a code that cannot be read', Object.defineProperty({ [MARK]: true, message: 'x' }, 'code', { get: refuse })],
+  ['no answer to any question', new Proxy({}, { has: refuse, get: refuse, getPrototypeOf: refuse })],
+])('what has %s is no such error, and asking does not throw', (_, value) => {
+  expect(MillraceError.isInstance(value)).toBe(false)
+})
+
 test('codes are constants, each once, and name their category', () => {
   const codes = Object.values(errorCodes)
   expect(new Set(codes).size).toBe(codes.length)

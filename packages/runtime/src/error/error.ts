@@ -23,9 +23,16 @@ export class MillraceError extends Error {
     this.retryable = retryable
   }
 
-  /** Tells such an error, also one from another copy of this package. */
+  /** Tells such an error, also one from another copy of this package; never throws, whatever it is asked about. */
   static isInstance(error: unknown): error is MillraceError {
-    return typeof error === 'object' && error !== null && MARK in error
+    try {
+      if (typeof error !== 'object' || error === null || !(MARK in error)) return false
+      const { code, message } = error as Partial<MillraceError>
+      return typeof code === 'string' && typeof message === 'string'
+    } catch {
+      // What cannot be looked at is nobody's error of ours.
+      return false
+    }
   }
 }
 

@@ -141,6 +141,37 @@ test('the words of a ToolError are shown; those of any other error go to the log
   expect(told.map(({ cause }) => cause)).toEqual([secret, secret, 'a text'])
 })
 
+const MARK = Symbol.for('millrace.error')
+const refuse = () => {
+  throw new Error('no')
+}
+
+test.each<[string, unknown]>([
+  ['a marked object without words', { [MARK]: true }],
+  ['a marked object with a code that is too long', { [MARK]: true, code: 'x'.repeat(100_000), message: 'x' }],
+  ['an object that cannot be looked at', new Proxy({}, { has: refuse, get: refuse, getPrototypeOf: refuse })],
+  [
+    'an error that can be looked at once',
+    (() => {
+      let count = 0
+      const code = () => (++count > 1 ? refuse() : 'run_busy')
+      return Object.defineProperty(Object.assign(new Error('x'), { [MARK]: true }), 'code', { get: code })
+    })(),
+  ],
+  ['nothing', undefined],
+])('a tool that throws %s fails its call, not the run', async (_, thrown) => {
+  const odd = tool({ name: 'odd', input: none, execute: () => Promise.reject(thrown) })
+  const cannotTell = {
+    warn() {},
+    error: (_message: string, fields: object) => void ('cause' in fields && refuse()),
+  }
+  const { result } = await play(caller([odd], [{ name: 'odd' }]).agent, { logger: cannotTell })
+  expect(result.status).toBe('completed')
+  expect(callsOf(result.message)).toMatchObject([
+    { state: 'output-error', code: 'tool_execution_failed', errorText: 'odd failed' },
+  ])
+})
+
 test('an output is as its schema has it; one that does not fit is no output', async () => {
   const output = z.object({ n: z.string().transform(Number) })
   const good = tool({ name: 'good', input: none, output, execute: () => ({ n: '42' }) })

@@ -5,6 +5,7 @@ import type { Chunk, Json, ToolPart } from '@millrace/protocol'
 import { unlessAborted } from '../abort.ts'
 import { copyOf } from '../agent/copy.ts'
 import type { Work } from '../agent/work.ts'
+import type { ErrorCode } from '../error/code.ts'
 import { MillraceError, ToolError } from '../error/error.ts'
 import { validate } from '../schema/schema.ts'
 import type { Updates } from '../state/update.ts'
@@ -24,6 +25,7 @@ export interface Outcome {
 /** The longest text of an error that the model is told, and in what the smallest entry has room for: such an outcome is never refused. */
 const LONGEST_ERROR = 1000
 const LONGEST_ERROR_BYTES = 3000
+const LONGEST_CODE = 64
 
 /** Runs the code of a call; throws only where the run ends meanwhile. */
 export async function outcomeOf(
@@ -63,11 +65,37 @@ export async function outcomeOf(
 
 /** The outcome of a call that failed. Only what was meant to be shown is: any other error may hold what nobody should see. */
 export function failed(work: Work, { toolCallId, toolName }: ToolPart, error: unknown): Outcome {
-  const isKnown = MillraceError.isInstance(error)
-  const { message, code } = isKnown ? error : new ToolError(`${toolName} failed`)
-  const cause = isKnown ? error.cause : error
-  if (cause !== undefined) work.logger.error('a call failed', { runId: work.runId, toolCallId, toolName, code, cause })
+  const { message, code, cause } = read(error) ?? { ...wordsOf(new ToolError(`${toolName} failed`)), cause: error }
+  const fields = { runId: work.runId, toolCallId, toolName, code }
+  if (cause !== undefined) {
+    try {
+      work.logger.error('a call failed', { ...fields, cause })
+    } catch {
+      // Code may throw what nobody can look at.
+      work.logger.error('a call failed, and its cause cannot be told', fields)
+    }
+  }
   return { chunk: { type: 'tool-output-error', toolCallId, errorText: shortened(message), code, executor: 'server' } }
+}
+
+interface Words {
+  readonly message: string
+  readonly code: ErrorCode
+  readonly cause: unknown
+}
+
+const wordsOf = ({ message, code, cause }: MillraceError): Words => ({ message, code, cause })
+
+/** What an error of ours says; undefined of any other, and of one that only looks like ours. */
+function read(error: unknown): Words | undefined {
+  if (!MillraceError.isInstance(error)) return undefined
+  try {
+    const words = wordsOf(error)
+    const isText = typeof words.message === 'string' && typeof words.code === 'string'
+    return isText && words.code.length <= LONGEST_CODE ? words : undefined
+  } catch {
+    return undefined
+  }
 }
 
 function shortened(text: string): string {
