@@ -2,12 +2,14 @@
 
 import type { LanguageModelV4StreamPart, SharedV4Warning } from '@ai-sdk/provider'
 import type { Chunk, FinishReason, JsonObject, Usage } from '@millrace/protocol'
+import { unreadable } from '../error/classify.ts'
 import { ProviderError } from '../error/error.ts'
 import type { AnyTool } from '../tool/tool.ts'
 import { Calls } from './calls.ts'
-import { metadataOf } from './metadata.ts'
-import { fits } from './room.ts'
+import { keptMetadata, metadataOf, sayWord } from './metadata.ts'
+import { fits, refusalOf } from './room.ts'
 import { finishReasonOf, startUsageOf, usageOf } from './usage.ts'
+import { Warnings } from './warnings.ts'
 
 /** What takes the text of an answer that is a JSON document. */
 interface TextSink {
@@ -32,7 +34,6 @@ type Part<Type extends LanguageModelV4StreamPart['type']> = Extract<LanguageMode
 type Kind = 'text' | 'reasoning'
 
 export class Answer {
-  readonly warnings: SharedV4Warning[] = []
   usage: Usage | undefined
   finishReason: FinishReason | undefined
   providerMetadata: JsonObject | undefined
@@ -42,6 +43,7 @@ export class Answer {
   text = ''
   readonly #options: AnswerOptions
   readonly #calls: Calls
+  readonly #warnings = new Warnings()
   /** The parts of text and reasoning that are open, by what the provider calls them. */
   readonly #open = new Map<string, { readonly kind: Kind; readonly id: string }>()
   readonly #sources = new Set<string>()
@@ -49,10 +51,12 @@ export class Answer {
 
   constructor(options: AnswerOptions) {
     this.#options = options
-    this.#calls = new Calls({
-      ...options,
-      warn: message => void this.warnings.push({ type: 'other', message }),
-    })
+    this.#calls = new Calls({ ...options, write: this.#write, warn: this.#warn })
+  }
+
+  /** What people should know, and no part says. */
+  get warnings(): readonly SharedV4Warning[] {
+    return this.#warnings.list
   }
 
   /** What the commit says: the outcomes of tools that the provider ran. */
@@ -77,7 +81,15 @@ export class Answer {
 
   /** Goes on with the next part. After a failure only what was used is of interest. */
   async take(part: LanguageModelV4StreamPart): Promise<void> {
-    if (this.failure !== undefined && part.type !== 'finish') return
+    if (this.failure !== undefined && part?.type !== 'finish') return
+    try {
+      await this.#take(part)
+    } catch (error) {
+      throw isOdd(error) ? unreadable(error) : error
+    }
+  }
+
+  async #take(part: LanguageModelV4StreamPart): Promise<void> {
     switch (part.type) {
       case 'text-start':
       case 'text-delta':
@@ -107,7 +119,7 @@ export class Answer {
       case 'custom':
         return this.#custom(part)
       case 'stream-start':
-        this.warnings.push(...part.warnings)
+        for (const warning of part.warnings ?? []) this.#warnings.add(warning)
         return
       case 'response-metadata':
         return this.#response(part)
@@ -117,7 +129,7 @@ export class Answer {
         this.failure = part.error ?? new ProviderError('provider_error', 'the provider reported an error without words')
         return
       case 'tool-approval-request':
-        this.warnings.push({ type: 'unsupported', feature: 'approval of calls that the provider runs' })
+        this.#warnings.add({ type: 'unsupported', feature: 'approval of calls that the provider runs' })
         return
       default:
         return
@@ -125,15 +137,16 @@ export class Answer {
   }
 
   async #takeText(part: Part<'text-start'> | Part<'text-delta'> | Part<'text-end'>): Promise<void> {
-    const { sink, write } = this.#options
+    const { sink } = this.#options
     if (part.type === 'text-end') {
       for (const { source } of part.citations ?? []) await this.#source(source)
       return sink ? undefined : this.#end('text', part)
     }
     if (part.type === 'text-start') return sink ? undefined : this.#start('text', part)
+    if (typeof part.delta !== 'string') throw new TypeError('a piece of text is no text')
     this.text += part.delta
     if (!sink) return this.#delta('text', part)
-    for (const chunk of sink.push(part.delta)) await write(chunk)
+    for (const chunk of sink.push(part.delta)) await this.#write(chunk)
   }
 
   async #start(kind: Kind, part: { readonly id: string; readonly providerMetadata?: unknown }): Promise<void> {
@@ -141,14 +154,14 @@ export class Answer {
     await this.#end(kind, { id: part.id })
     const id = this.#nextId()
     this.#open.set(`${kind}:${part.id}`, { kind, id })
-    await this.#options.write({ type: `${kind}-start`, id, ...metadataOf(part) })
+    await this.#write({ type: `${kind}-start`, id, ...metadataOf(part) })
   }
 
   async #delta(kind: Kind, part: Part<'text-delta'> | Part<'reasoning-delta'>): Promise<void> {
     const given = `${kind}:${part.id}`
     if (!this.#open.has(given)) this.#open.set(given, { kind, id: this.#nextId() })
     const { id } = this.#open.get(given) as { id: string }
-    await this.#options.write({ type: `${kind}-delta`, id, delta: part.delta, ...metadataOf(part) })
+    await this.#write({ type: `${kind}-delta`, id, delta: part.delta, ...metadataOf(part) })
   }
 
   async #end(kind: Kind, part: { readonly id: string; readonly providerMetadata?: unknown }): Promise<void> {
@@ -156,7 +169,7 @@ export class Answer {
     const open = this.#open.get(given)
     if (!open) return
     this.#open.delete(given)
-    await this.#options.write({ type: `${kind}-end`, id: open.id, ...metadataOf(part) })
+    await this.#write({ type: `${kind}-end`, id: open.id, ...metadataOf(part) })
   }
 
   /** Ids of parts are unique in their message, and the same when the step is tried again. */
@@ -193,13 +206,17 @@ export class Answer {
 
   /** Says what an answer can do without; where it is too large, that is what is said. */
   async #offer(chunk: Chunk, what: string): Promise<void> {
-    if (await fits(() => this.#options.write(chunk))) return
-    this.warnings.push({ type: 'other', message: `${what} was left out: it is larger than the log takes` })
+    if (await fits(() => this.#write(chunk))) return
+    this.#warn(`${what} was left out: it is larger than the log takes`)
   }
+
+  readonly #write = (chunk: Chunk): PromiseLike<void> => sayWord(chunk, this.#options.write, this.#warn)
+
+  readonly #warn = (message: string): void => this.#warnings.add({ type: 'other', message })
 
   async #finish({ usage, finishReason, providerMetadata }: Part<'finish'>): Promise<void> {
     this.usage = usageOf(usage) ?? this.usage
-    this.providerMetadata = providerMetadata as JsonObject | undefined
+    this.providerMetadata = keptMetadata(providerMetadata, this.#warn).providerMetadata
     if (this.failure !== undefined) return
     const { unified } = finishReason
     // What is no end must not look like one (law 7).
@@ -211,6 +228,11 @@ export class Answer {
       this.finishReason = finishReasonOf(unified)
     }
   }
+}
+
+/** Whether an error says that a part is not what it should be: the log refuses it, or it has not what it must have. */
+function isOdd(error: unknown): boolean {
+  return refusalOf(error) === 'invalid' || error instanceof TypeError || error instanceof RangeError
 }
 
 /** The provider's stream ended before its end was said. */

@@ -176,62 +176,6 @@ describe('a model call that fails', () => {
   })
 })
 
-describe('law 6: what is too large for the log is no end of the run', () => {
-  const look = tool({ name: 'look', input: z.object({ city: z.string() }), execute: ({ city }) => city.length })
-
-  test('an input becomes a failure that the model is told', async () => {
-    const large = JSON.stringify({ city: 'x'.repeat(10_000) })
-    const model = partsModel(
-      [
-        { type: 'tool-input-start', id: 'a', toolName: 'look' },
-        { type: 'tool-input-delta', id: 'a', delta: large },
-        { type: 'tool-call', toolCallId: 'a', toolName: 'look', input: large },
-        { type: 'tool-call', toolCallId: 'b', toolName: 'look', input: '{"city":"Ulm"}' },
-        finish('tool-calls'),
-      ],
-      whole,
-    )
-    const stage = new Stage(model, { tools: [look] }, { log: { maxEntryBytes: 4096 } })
-    const { result, entries } = await stage.run()
-    expect(result).toMatchObject({ status: 'completed', text: 'It is warm.' })
-    expect(chunksOf(entries, 'tool-input-error')).toMatchObject([{ toolCallId: 'a' }])
-    expect(chunksOf(entries, 'tool-output-available')).toMatchObject([{ toolCallId: 'b', output: 3 }])
-    const [called, told] = model.calls[1]?.prompt.slice(1) ?? []
-    // What the model said is not repeated to it in full length.
-    expect(JSON.stringify(called).length).toBeLessThan(2000)
-    expect(told?.content).toMatchObject([
-      { toolCallId: 'a', output: { type: 'error-text', value: expect.stringContaining('larger than the log takes') } },
-      { toolCallId: 'b', output: { type: 'json', value: 3 } },
-    ])
-    await stage.close()
-  })
-
-  test('a result of the provider’s becomes a failure of its call, a file is left out', async () => {
-    const search = providerTool({ name: 'search', id: 'maker.search' })
-    const model = partsModel([
-      { type: 'tool-call', toolCallId: 'a', toolName: 'search', input: '{}', providerExecuted: true },
-      { type: 'tool-result', toolCallId: 'a', toolName: 'search', result: 'x'.repeat(300_000) },
-      { type: 'file', mediaType: 'image/png', data: { type: 'data', data: 'A'.repeat(300_000) } },
-      ...whole,
-    ])
-    const stage = new Stage(model, { tools: [search] }, { log: { maxBlobBytes: 200_000 } })
-    const { result, entries } = await stage.run()
-    expect(result.status).toBe('completed')
-    expect(chunksOf(entries, 'tool-output-error')).toMatchObject([{ code: 'tool_output_too_large' }])
-    expect(chunksOf(entries, 'step-finish')[0]?.warnings).toMatchObject([{ type: 'other' }])
-    await stage.close()
-  })
-
-  test('what an answer cannot do without ends the run, typed', async () => {
-    const providerMetadata = { maker: { signature: 'x'.repeat(10_000) } }
-    const model = partsModel([{ type: 'reasoning-start', id: 'r', providerMetadata }, ...whole])
-    const stage = new Stage(model, {}, { log: { maxEntryBytes: 4096 } })
-    expect((await stage.run()).result).toMatchObject({ status: 'failed', error: { code: 'internal_error' } })
-    expect(model.calls).toHaveLength(1)
-    await stage.close()
-  })
-})
-
 test('results of tools that the provider ran are committed when the call ends; a discard takes back words alone', async () => {
   const search = providerTool({ name: 'search', id: 'maker.search' })
   const found: LanguageModelV4StreamPart[] = [

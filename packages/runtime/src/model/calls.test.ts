@@ -260,7 +260,7 @@ describe('tools that the provider runs', () => {
     expect(answer.facts).toEqual([
       { type: 'tool-output-error', executor: 'provider', toolCallId: 'a', errorText: 'no' },
       { type: 'tool-output-error', executor: 'provider', toolCallId: 'b', errorText: '{"errorCode":"unavailable"}' },
-      { type: 'tool-output-error', executor: 'provider', toolCallId: 'c', errorText: 'x'.repeat(1000) },
+      { type: 'tool-output-error', executor: 'provider', toolCallId: 'c', errorText: `${'x'.repeat(999)}…` },
     ])
   })
 

@@ -4,8 +4,8 @@ import type { LanguageModelV4StreamPart } from '@ai-sdk/provider'
 import type { Chunk, Json, JsonObject } from '@millrace/protocol'
 import { validate } from '../schema/schema.ts'
 import type { AnyTool } from '../tool/tool.ts'
-import { mergedMetadata, metadataOf } from './metadata.ts'
-import { fits } from './room.ts'
+import { keptMetadata, mergedMetadata, metadataOf } from './metadata.ts'
+import { excerpt, fits } from './room.ts'
 
 type Part<Type extends LanguageModelV4StreamPart['type']> = Extract<LanguageModelV4StreamPart, { type: Type }>
 
@@ -20,12 +20,10 @@ export interface CallsOptions {
   warn(message: string): void
 }
 
-/** The longest id of a call that is taken from a provider as it is. */
+/** The longest id of a call that is taken from a provider as it is, and as much of a tool's name; no tool has one as long. */
 const LONGEST_ID = 256
 /** From so many characters on a result may be larger than the log takes. */
 const LARGE = 64 * 1024
-/** As much is kept of an input that is larger than the log takes, and of what a provider says of a failure. */
-const EXCERPT = 1000
 
 /** A call, from the first word of it. */
 interface Call {
@@ -57,11 +55,11 @@ export class Calls {
   }
 
   /** A call begins, its input streams. */
-  start(part: Part<'tool-input-start'>): PromiseLike<void> {
+  async start(part: Part<'tool-input-start'>): Promise<void> {
     const call = this.#add(part.id, part.toolName, part.providerExecuted, part.inputEncoding === 'text')
     call.metadata = metadataOf(part).providerMetadata
-    return this.#sayStart(call, {
-      ...(part.title !== undefined && { title: part.title }),
+    await this.#sayStart(call, {
+      ...(part.title !== undefined && { title: excerpt(part.title, LONGEST_ID) }),
       ...(part.dynamic && { dynamic: true }),
       ...metadataOf(part),
     })
@@ -86,7 +84,7 @@ export class Calls {
   /** A call is made, with its whole input. What is wrong with it is an outcome that the model is told. */
   async make(part: Part<'tool-call'>): Promise<void> {
     const { tools, write } = this.#options
-    const { toolName } = part
+    const toolName = nameOf(part.toolName)
     const known = this.#calls.get(part.toolCallId)
     // A provider that makes two calls under one id means two calls.
     const call = known && !known.isMade ? known : this.#add(part.toolCallId, toolName, part.providerExecuted, false)
@@ -100,7 +98,7 @@ export class Calls {
     const tool = tools.get(toolName)
     if (!isProviders && tool?.executor !== 'server') {
       const names = [...tools.keys()].join(', ')
-      return this.#refuse(call, `there is no tool ${nameOf(toolName)}${names && `, only ${names}`}`, read.value)
+      return this.#refuse(call, `there is no tool ${toolName}${names && `, only ${names}`}`, read.value)
     }
     if (tool?.executor === 'server') {
       const checked = await validate(tool.input, read.value)
@@ -138,7 +136,7 @@ export class Calls {
       this.facts.push({
         type: 'tool-output-error',
         toolCallId,
-        errorText: errorText.slice(0, EXCERPT),
+        errorText: excerpt(errorText),
         executor: 'provider',
       })
       return
@@ -148,7 +146,7 @@ export class Calls {
       executor: 'provider',
       toolCallId,
       output: (part.result ?? null) as Json,
-      ...mergedMetadata(call?.metadata, part.providerMetadata),
+      ...keptMetadata(mergedMetadata(call?.metadata, part.providerMetadata).providerMetadata, warn),
     } as const
     const preliminary = { ...output, preliminary: true }
     if (part.preliminary) {
@@ -180,8 +178,9 @@ export class Calls {
   }
 
   /** Calls are known by their ids in the whole session: one that was used before gets another. */
-  #add(given: string, toolName: string, providerExecuted: boolean | undefined, isRaw: boolean): Call {
+  #add(given: string, name: string, providerExecuted: boolean | undefined, isRaw: boolean): Call {
     const { step, isTaken } = this.#options
+    const toolName = nameOf(name)
     const base = given && given.length <= LONGEST_ID ? given : `call-${step}-${this.#ids.size + 1}`
     let id = base
     for (let n = 2; this.#ids.has(id) || isTaken(id); n++) id = `${base}-${n}`
@@ -207,19 +206,21 @@ export class Calls {
   }
 
   /** A call that cannot run; what had arrived of its input is kept, as far as the log takes it. */
-  async #refuse(call: Call, errorText: string, partialInput?: Json): Promise<void> {
+  async #refuse(call: Call, why: string, partialInput?: Json): Promise<void> {
     const { write } = this.#options
+    // It may hold what the model wrote.
+    const errorText = excerpt(why)
     const { id: toolCallId, toolName } = call
     if (!call.isStarted) await this.#sayStart(call)
     const error = { type: 'tool-input-error', toolCallId, toolName, errorText } as const
     if (partialInput === undefined) return write(error)
     if (await fits(() => write({ ...error, partialInput }))) return
     const text = typeof partialInput === 'string' ? partialInput : JSON.stringify(partialInput)
-    return write({ ...error, partialInput: text.slice(0, EXCERPT) })
+    return write({ ...error, partialInput: excerpt(text) })
   }
 }
 
-const nameOf = (toolName: string): string => toolName.slice(0, LONGEST_ID)
+const nameOf = (toolName: string): string => excerpt(toolName, LONGEST_ID)
 
 /** A call without arguments may come with no text at all. */
 function inputOf(text: string): { readonly value: Json } | { readonly problem: string } {

@@ -1,3 +1,5 @@
+// How much the log takes of what a model says.
+
 import { LogError } from '@millrace/log'
 
 /** Why the log did not take something; nothing for any other error, whatever was thrown. */
@@ -19,4 +21,23 @@ export async function fits(say: () => PromiseLike<void>): Promise<boolean> {
     if (refusal === 'too-large' || refusal === 'invalid') return false
     throw error
   }
+}
+
+/** How many characters a value takes as JSON; infinitely many where it is none. */
+export function lengthOf(value: unknown): number {
+  try {
+    return JSON.stringify(value)?.length ?? 0
+  } catch {
+    return Number.POSITIVE_INFINITY
+  }
+}
+
+/** As much is kept of what is too long to be kept whole. */
+const EXCERPT = 1000
+
+/** The beginning of a text that may be too long to be kept. */
+export function excerpt(text: string, length = EXCERPT): string {
+  if (text.length <= length) return text
+  // Half a character at the end is none.
+  return `${text.slice(0, length - 1).replace(/[\ud800-\udbff]$/, '')}…`
 }
