@@ -12,7 +12,8 @@ import {
   type View,
 } from '@millrace/protocol'
 import { outputStreamId } from '../agent/output.ts'
-import { MillraceError } from '../error/error.ts'
+import { contextOf } from '../run/context.ts'
+import { largeValue } from '../run/large.ts'
 
 /** The lane on which the root agent of a run works. */
 const ROOT_LANE = 'main'
@@ -84,11 +85,8 @@ export class Session {
   }
 
   /** What the server's own code gave a run. */
-  async context(runId: string): Promise<Json | undefined> {
-    const run = this.view.internal?.runs.find(other => other.runId === runId)
-    const blob = run?.blobs?.['/context']
-    if (!blob) return run?.context
-    return this.#blob(blob.hash)
+  context(runId: string): Promise<Json | undefined> {
+    return contextOf(this.#manager, this.id, this.view, runId)
   }
 
   /** The message of an agent in a run, once it has one. */
@@ -137,18 +135,14 @@ export class Session {
     let whole = this.#whole.get(part)
     if (whole === undefined) {
       const values = await Promise.all(
-        Object.entries(part.blobs).map(async ([pointer, { hash }]) => [pointer.slice(1), await this.#blob(hash)]),
+        Object.entries(part.blobs).map(async ([pointer, { hash }]) => [
+          pointer.slice(1),
+          await largeValue(this.#manager, this.id, hash),
+        ]),
       )
       whole = { ...part, ...Object.fromEntries(values) } as Part
       this.#whole.set(part, whole)
     }
     return whole
-  }
-
-  async #blob(hash: string): Promise<Json> {
-    const bytes = await this.#manager.blob(this.id, hash)
-    // Nothing in its place would be taken for what was said there.
-    if (bytes === undefined) throw new MillraceError('internal_error', 'a large value of the session is gone')
-    return JSON.parse(Buffer.from(bytes).toString()) as Json
   }
 }

@@ -1,9 +1,10 @@
+import { Memory, memoryStore } from '@millrace/log'
 import type { Json } from '@millrace/protocol'
 import { expect, test } from 'vitest'
 import { agent } from '../agent/agent.ts'
 import { scriptedModel } from '../model/scripted.ts'
 import type { Runtime } from '../runtime.ts'
-import { gate, patient, stage, until } from './stage.fixture.ts'
+import { codeOf, gate, patient, stage, until } from './stage.fixture.ts'
 
 const SECRET = 'tenant-47'
 
@@ -101,4 +102,22 @@ test('the context of an interrupted run goes along with what resumes it', async 
   held.open()
   await (await runtime.resume('s', run.runId)).result()
   expect(seen).toEqual([{ tenant: SECRET }, { tenant: SECRET }])
+})
+
+test('a context that is gone is told: nothing is done again without it', async () => {
+  const { own, seen } = watched()
+  const memory = new Memory()
+  const runtime = stage({ agents: [own], store: memoryStore(undefined, memory) })
+  const context = { tenant: SECRET, large: 'x'.repeat(100_000) }
+  const asked = { agent: own, input: 'a', session: 's', runId: 'r1', messageId: 'm1', context }
+  await (await runtime.start(asked)).result()
+  memory.logs.get('s')?.blobs.clear()
+  expect(await codeOf(runtime.retry('s', 'r1'))).toBe('internal_error')
+  expect(await codeOf(runtime.edit('s', 'm1', 'b'))).toBe('internal_error')
+  // Who says what it is to be needs no other.
+  await (await runtime.retry('s', 'r1', { runId: 'r2', context: { tenant: 'other' } })).result()
+  expect(seen).toEqual([
+    ['r1', context, undefined],
+    ['r2', { tenant: 'other' }, undefined],
+  ])
 })

@@ -1,5 +1,6 @@
 import type { StreamManager } from '@millrace/log'
 import type { Json, View } from '@millrace/protocol'
+import { largeValue } from './large.ts'
 
 /** What the server's own code gave a run, told from the session; it must not leave the server (law 10). */
 export async function contextOf(
@@ -11,6 +12,5 @@ export async function contextOf(
   const run = internal?.runs.find(other => other.runId === runId)
   const blob = run?.blobs?.['/context']
   if (blob === undefined) return run?.context
-  const bytes = await manager.blob(sessionId, blob.hash)
-  return bytes === undefined ? undefined : (JSON.parse(Buffer.from(bytes).toString()) as Json)
+  return largeValue(manager, sessionId, blob.hash)
 }
