@@ -80,6 +80,60 @@ test.each<[string, Parameters<typeof tool>[0]['execute'], Json]>([
   expect(callsOf(result.message)).toMatchObject([{ state: 'output-available', output }])
 })
 
+test.each<[string, (onLeft: () => void) => AsyncGenerator | Generator]>([
+  [
+    'one that waits',
+    async function* (onLeft) {
+      try {
+        yield 1n
+      } finally {
+        onLeft()
+      }
+    },
+  ],
+  [
+    'one that does not wait',
+    function* (onLeft) {
+      try {
+        yield 1n
+      } finally {
+        onLeft()
+      }
+    },
+  ],
+  [
+    'one that fails at it',
+    function* (onLeft) {
+      try {
+        yield 1n
+      } finally {
+        onLeft()
+        // biome-ignore lint/correctness/noUnsafeFinally: that is what such code does
+        throw new Error('password=hunter2')
+      }
+    },
+  ],
+  [
+    'one that never comes to its end',
+    async function* (onLeft) {
+      try {
+        yield 1n
+      } finally {
+        onLeft()
+        await new Promise(() => {})
+      }
+    },
+  ],
+])('a generator whose progress is refused is closed: %s', async (_, execute) => {
+  let count = 0
+  const odd = tool({ name: 'odd', input: none, execute: () => execute(() => count++) as AsyncGenerator<unknown, null> })
+  const { result } = await play(caller([odd], [{ name: 'odd' }]).agent)
+  expect(count).toBe(1)
+  expect(callsOf(result.message)).toMatchObject([
+    { code: 'tool_output_invalid', errorText: 'what odd yielded is no JSON' },
+  ])
+})
+
 test('a call that takes too long fails, its signal is aborted, and it is not waited for', async () => {
   const aborted: unknown[] = []
   const forever = tool({

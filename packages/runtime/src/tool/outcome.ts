@@ -127,11 +127,22 @@ async function lastOf(execution: unknown, { toolCallId, toolName }: ToolPart, ow
     if (done) return value === undefined ? last : value
     if (!own.isOpen()) return execution.return(undefined)
     last = value
-    const output = jsonOf(value, `what ${toolName} yielded`)
-    await shown(`what ${toolName} yielded`, () =>
-      lane.write({ type: 'tool-output-available', toolCallId, output, preliminary: true, executor: 'server' }),
-    )
+    try {
+      const output = jsonOf(value, `what ${toolName} yielded`)
+      await shown(`what ${toolName} yielded`, () =>
+        lane.write({ type: 'tool-output-available', toolCallId, output, preliminary: true, executor: 'server' }),
+      )
+    } catch (error) {
+      leave(execution)
+      throw error
+    }
   }
+}
+
+/** Lets a generator put its things in order. Nobody waits for it: it may take for ever, and what it says is of no interest. */
+function leave(execution: AsyncGenerator): void {
+  const left = async () => execution.return(undefined)
+  left().catch(() => {})
 }
 
 const isGenerator = (execution: unknown): execution is AsyncGenerator =>
