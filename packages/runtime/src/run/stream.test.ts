@@ -1,5 +1,5 @@
 import { memoryStore } from '@millrace/log'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
 import { codeOf, countedStore, echo, gate, logOf, patient, stage, typesOf, until } from './stage.fixture.ts'
 import type { RunStream } from './stream.ts'
 
@@ -86,6 +86,28 @@ describe('a run is streamed', () => {
     await manager.endStream('s')
     expect(typesOf(await all(run.stream())).at(-1)).toBe('run-finished')
     expect((await run.result()).status).toBe('completed')
+  })
+
+  test('whole, though a later run takes it back just before its reader comes', async () => {
+    const runtime = stage({ agents: [echo] })
+    const { manager } = runtime
+    let last = (await runtime.start({ agent: echo, input: 'a', session: 's' })).runId
+    for (const isFromStart of [true, false]) {
+      const entries = await all(runtime.run('s', last).stream())
+      const options = isFromStart ? {} : { after: entries[2]?.cursor ?? '' }
+      const open = manager.createResumableReader.bind(manager)
+      // What a slow store makes of it.
+      const late = vi.spyOn(manager, 'createResumableReader').mockImplementationOnce(async (...asked) => {
+        const again = await runtime.retry('s', last)
+        await again.result()
+        last = again.runId
+        return open(...asked)
+      })
+      const seen = await all(runtime.run('s', last).stream(options))
+      late.mockRestore()
+      expect(seen).toEqual(isFromStart ? entries : entries.slice(3))
+      expect(typesOf(seen).at(-1)).toBe('run-finished')
+    }
   })
 
   test('though the log was trimmed before its start; where its own start is gone, that is told', async () => {

@@ -65,18 +65,28 @@ async function* entriesOf(
   place: string | number | undefined,
   signal: AbortSignal,
 ): AsyncGenerator<ReadEntry, void, void> {
-  const { hasBegun, from, floor, isCut } = await standing()
-  const after = place ?? (whole ? Math.max(from, floor) : from)
-  // What a later run took back is not shown to those who come late, and yet it was this run.
-  const reader = await manager.createResumableReader(sessionId, { after, runId, whole: whole || isCut, signal })
-  let isWaiting = !hasBegun
-  for await (const entry of reader) {
-    const { chunk, origin } = entry
-    if (origin.guest === undefined) isWaiting = false
-    yield entry
-    if (chunk.type === 'run-finished') return
-    if (chunk.type === 'stop-requested' && isWaiting) throw takenBack(runId)
-    if (chunk.type === 'run-paused' && (await isPausedSince(manager, sessionId, runId, entry.sequence))) return
+  let stands = await standing()
+  let after = place ?? (whole ? Math.max(stands.from, stands.floor) : stands.from)
+  for (;;) {
+    // What a later run took back is not shown to those who come late, and yet it was this run.
+    const isWhole = whole || stands.isCut
+    const reader = await manager.createResumableReader(sessionId, { after, runId, whole: isWhole, signal })
+    let isWaiting = !stands.hasBegun
+    let last: ReadEntry | undefined
+    for await (const entry of reader) {
+      const { chunk, origin } = entry
+      if (origin.guest === undefined) isWaiting = false
+      last = entry
+      yield entry
+      if (chunk.type === 'run-finished') return
+      if (chunk.type === 'stop-requested' && isWaiting) throw takenBack(runId)
+      if (chunk.type === 'run-paused' && (await isPausedSince(manager, sessionId, runId, entry.sequence))) return
+    }
+    if (isWhole) return
+    // Its end is none of what was read: it lies before the place, or was taken back after the look at where the run stands.
+    stands = await standing()
+    if (!stands.isCut) return
+    after = last?.cursor ?? after
   }
 }
 
