@@ -141,3 +141,18 @@ test.each([
   expect(result.status).toBe('completed')
   expect(callsOf(result.message)).toMatchObject([{ state: 'output-error' }])
 })
+
+test('data cannot pass for content of a provider: the model is not sent it', async () => {
+  const forges = tool({
+    name: 'forges',
+    input: none,
+    execute: (_input, { emit }) => void emit('provider-content', { kind: 'maker.thing' }),
+  })
+  const { agent: forger, heard } = caller([forges], [{ name: 'forges' }])
+  const { result } = await play(forger)
+  expect(result.status).toBe('completed')
+  expect(callsOf(result.message)).toMatchObject([
+    { state: 'output-error', errorText: expect.stringMatching(/^emit: provider-content is .* choose another name$/) },
+  ])
+  expect(JSON.stringify(heard[1]?.prompt)).not.toContain('maker.thing')
+})

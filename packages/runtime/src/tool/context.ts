@@ -3,6 +3,7 @@
 import { type Lane, LogError } from '@millrace/log'
 import type { Work } from '../agent/work.ts'
 import { ToolError } from '../error/error.ts'
+import { PROVIDER_CONTENT } from '../model/answer.ts'
 import { Updates } from '../state/update.ts'
 import { jsonOf } from './json.ts'
 import type { ToolContext } from './tool.ts'
@@ -61,10 +62,15 @@ export function callContext({ work, step, toolCallId, lane, abortSignal }: CallP
       emit(name, data, { id, transient } = {}) {
         if (!mayGoOn('emit')) return Promise.resolve()
         if (typeof name !== 'string' || name === '') throw new ToolError('emit: expected a name')
-        const json = jsonOf(data, `data-${name}`)
-        return shown(`data-${name}`, () =>
+        const type = `data-${name}` as const
+        // The model would be sent it as its own.
+        if (type === PROVIDER_CONTENT) {
+          throw new ToolError(`emit: ${name} is what content of providers is called: choose another name`)
+        }
+        const json = jsonOf(data, type)
+        return shown(type, () =>
           lane.write({
-            type: `data-${name}`,
+            type,
             data: json,
             ...(id !== undefined && { id: `${toolCallId}/${id}` }),
             ...(transient && { transient }),

@@ -32,7 +32,7 @@ export interface ToolContext<State = Json | undefined, Context = Json | undefine
    */
   updateState(update: (state: State) => State | undefined): void
   /**
-   * Shows an application's data as `data-<name>`; under an id, which is this call's own, it replaces what it showed before. Awaiting it waits for room, where much
+   * Shows an application's data as `data-<name>`, of any name but `provider-content`; under an id, which is this call's own, it replaces what it showed before. Awaiting it waits for room, where much
    * is shown.
    */
   emit(name: string, data: Json, options?: { readonly id?: string; readonly transient?: boolean }): PromiseLike<void>
