@@ -81,7 +81,7 @@ export function heardModel(answers: readonly ScriptedAnswer[] | ((prompt: Script
   const heard: LanguageModelV4CallOptions[] = []
   const model = scriptedModel(prompt => {
     heard.push(prompt.options)
-    return typeof answers === 'function' ? answers(prompt) : (answers[prompt.answers] as ScriptedAnswer)
+    return typeof answers === 'function' ? answers(prompt) : (answers[prompt.turnAnswers] as ScriptedAnswer)
   })
   return { model, heard }
 }

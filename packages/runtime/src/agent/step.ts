@@ -7,11 +7,12 @@ import { classify } from '../error/classify.ts'
 import type { MillraceError } from '../error/error.ts'
 import { Answer, cutOff } from '../model/answer.ts'
 import { asV4, modelName } from '../model/model.ts'
-import { promptOf } from '../model/prompt.ts'
+import { added, promptOf } from '../model/prompt.ts'
 import { backoffOf, sleep } from '../model/retry.ts'
-import { refusalOf } from '../model/room.ts'
+import { excerpt, refusalOf } from '../model/room.ts'
 import type { AnyTool } from '../tool/tool.ts'
 import { compute } from './agent.ts'
+import { breath } from './breath.ts'
 import { copyOf } from './copy.ts'
 import { misfit, OutputStream } from './output.ts'
 import { contextOf, type Work } from './work.ts'
@@ -113,6 +114,7 @@ async function hear(
       signal.throwIfAborted()
       if (done) break
       await answer.take(value)
+      await breath()
       if (answer.failure !== undefined) cancelWait ??= timers.after(LAST_WORDS_MS, cancel)
     }
   } catch (error) {
@@ -180,9 +182,6 @@ async function takeBack(lane: Lane, answer: Answer, attempt: number, failure: Mi
 function correctionOf({ text }: Answer, { message }: MillraceError): LanguageModelV4Prompt {
   // Roles take turns, and some providers refuse a message that says nothing.
   const said = text.trim() === '' ? '(nothing)' : text
-  const asked = `${message}. Answer again, with the whole JSON document and nothing else.`
-  return [
-    { role: 'assistant', content: [{ type: 'text', text: said }] },
-    { role: 'user', content: [{ type: 'text', text: asked }] },
-  ]
+  const asked = `${excerpt(message)}. Answer again, with the whole JSON document and nothing else.`
+  return [{ role: 'assistant', content: [{ type: 'text', text: said }] }, added(asked)]
 }

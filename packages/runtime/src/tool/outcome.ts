@@ -3,6 +3,7 @@
 import type { Lane } from '@millrace/log'
 import type { Chunk, Json, ToolPart } from '@millrace/protocol'
 import { unlessAborted } from '../abort.ts'
+import { breath } from '../agent/breath.ts'
 import { copyOf } from '../agent/copy.ts'
 import type { Work } from '../agent/work.ts'
 import type { ErrorCode } from '../error/code.ts'
@@ -136,6 +137,7 @@ async function lastOf(execution: unknown, { toolCallId, toolName }: ToolPart, ow
       leave(execution)
       throw error
     }
+    await breath()
   }
 }
 
