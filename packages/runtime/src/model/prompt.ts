@@ -16,12 +16,15 @@ import { PROVIDER_CONTENT } from './answer.ts'
 type AssistantContent = Extract<LanguageModelV4Message, { role: 'assistant' }>['content']
 type UserContent = Extract<LanguageModelV4Message, { role: 'user' }>['content']
 
-/** Stands where a model must be asked and nobody has said anything, such as after an answer that was cut off. */
-const GO_ON: LanguageModelV4Message = {
+/** What a model is told by nobody: it stands where a person's words would. */
+export const added = (text: string): LanguageModelV4Message => ({
   role: 'user',
-  content: [{ type: 'text', text: 'Go on.' }],
+  content: [{ type: 'text', text }],
   providerOptions: { millrace: { isAdded: true } },
-}
+})
+
+/** Stands where a model must be asked and nobody has said anything, such as after an answer that was cut off. */
+const GO_ON = added('Go on.')
 
 /** Whether no person said this. */
 export const isAdded = ({ providerOptions }: LanguageModelV4Message): boolean =>

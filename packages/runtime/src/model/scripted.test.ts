@@ -1,8 +1,11 @@
 import type { LanguageModelV4, LanguageModelV4CallOptions, LanguageModelV4StreamPart } from '@ai-sdk/provider'
 import { describe, expect, test } from 'vitest'
+import { z } from 'zod'
 import { Clock, settled } from '../drive/clock.fixture.ts'
+import { tool } from '../tool/tool.ts'
 import { asV4 } from './model.ts'
-import { finish } from './run.fixture.ts'
+import { added, promptOf } from './prompt.ts'
+import { finish, Stage } from './run.fixture.ts'
 import { type ScriptedPrompt, scriptedModel } from './scripted.ts'
 
 const user = (text: string): LanguageModelV4CallOptions['prompt'][number] => ({
@@ -55,12 +58,55 @@ test('says what it thinks, says and calls, token by token', async () => {
   ])
 })
 
-test('says the same twice, whatever comes between', async () => {
-  const model = scriptedModel([{ text: 'One.' }, { text: 'Two.' }])
-  const first = await heard(model)
-  const second = await heard(model, { prompt: [user('a'), reply, user('b')] })
-  expect(second).not.toEqual(first)
-  expect(await heard(model)).toEqual(first)
+describe('an array is the answers of one turn', () => {
+  const model = scriptedModel([{ text: 'One.' }, { text: 'Two.' }, { text: 'Three.' }])
+  const said = async (...prompt: LanguageModelV4CallOptions['prompt']) => {
+    const parts = await heard(model, { prompt })
+    return parts.flatMap(part => (part.type === 'text-delta' ? part.delta : '')).join('')
+  }
+
+  test('a call that is made again gets the same answer, whatever comes between', async () => {
+    expect(await said(user('a'))).toBe('One.')
+    expect(await said(user('a'), reply, user('b'))).toBe('One.')
+    expect(await said(user('a'), reply)).toBe('Two.')
+    expect(await said(user('a'))).toBe('One.')
+  })
+
+  test('a turn begins where a person speaks, not where a model is told something', async () => {
+    expect(await said(user('a'), reply, reply, user('b'), reply)).toBe('Two.')
+    expect(await said(user('a'), reply, added('Go on.'))).toBe('Two.')
+    expect(await said(user('a'), reply, added('Go on.'), reply, added('It does not fit.'))).toBe('Three.')
+    const parts = [{ type: 'text' as const, text: 'Half a', state: 'done' as const }]
+    expect(await said(...promptOf([{ id: 'm', role: 'assistant', parts }]))).toBe('Two.')
+  })
+
+  test('says the same in every turn of a session', async () => {
+    const look = tool({ name: 'look', input: z.object({}), execute: () => 'seen' })
+    const script = [{ text: 'Let me see. ', calls: [{ name: 'look', input: {} }] }, { text: 'I saw it.' }]
+    const stage = new Stage(scriptedModel(script), { tools: [look], maxRetries: 0 })
+    for (const input of ['Look.', 'Look again.', 'And again.']) {
+      const { result } = await stage.run(input)
+      expect(result).toMatchObject({ status: 'completed', text: 'Let me see. I saw it.' })
+    }
+    await stage.close()
+  })
+
+  test('after an answer that does not fit an output comes the next, in every turn', async () => {
+    const script = scriptedModel([{ text: '{"city":1}' }, { text: '{"city":"Ulm"}' }])
+    const seen: string[] = []
+    const watched = scriptedModel(async prompt => {
+      seen.push(`${prompt.answers} ${prompt.turnAnswers} ${prompt.lastText}`)
+      return [{ text: '{"city":1}' }, { text: '{"city":"Ulm"}' }][prompt.turnAnswers] ?? {}
+    })
+    for (const model of [script, watched]) {
+      const stage = new Stage(model, { output: z.object({ city: z.string() }) })
+      for (const input of ['Where?', 'Where now?']) {
+        expect((await stage.run(input)).result).toMatchObject({ status: 'completed', output: { city: 'Ulm' } })
+      }
+      await stage.close()
+    }
+    expect(seen).toEqual(['0 0 Where?', '1 1 Where?', '1 0 Where now?', '2 1 Where now?'])
+  })
 })
 
 test('what is used and why it stops are as the script has them', async () => {
@@ -91,7 +137,7 @@ test('a script that is a function looks at what it is asked', async () => {
   })
   const prompt = [user('a'), reply, user('b')]
   const parts = await heard(model, { prompt, providerOptions: { millrace: { key: 'r/a/1' } } })
-  expect(seen).toMatchObject([{ answers: 1, lastText: 'b', key: 'r/a/1', options: { prompt } }])
+  expect(seen).toMatchObject([{ answers: 1, turnAnswers: 0, lastText: 'b', key: 'r/a/1', options: { prompt } }])
   expect(parts.flatMap(part => (part.type === 'text-delta' ? part.delta : '')).join('')).toBe('You said b')
   await heard(model, { prompt: [reply] })
   expect(seen[1]).toMatchObject({ lastText: '', key: '' })
@@ -99,7 +145,9 @@ test('a script that is a function looks at what it is asked', async () => {
 
 test('a script without an answer says how many it has', async () => {
   const model = scriptedModel([{ text: 'One.' }])
-  await expect(heard(model, { prompt: [reply] })).rejects.toThrow('the script has 1 answers, and none after 1')
+  await expect(heard(model, { prompt: [reply] })).rejects.toThrow(
+    'the script has 1 answers for a turn, and none after 1',
+  )
 })
 
 test('an error comes after what was said before it', async () => {

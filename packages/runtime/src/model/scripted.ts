@@ -40,13 +40,15 @@ export interface ScriptedPrompt {
   readonly options: LanguageModelV4CallOptions
   /** How many answers of a model the prompt holds. */
   readonly answers: number
+  /** How many of them are of this turn: those since a person spoke. */
+  readonly turnAnswers: number
   /** The latest words of a person. */
   readonly lastText: string
   /** The same whenever the same call is made again. */
   readonly key: string
 }
 
-/** Answers in turn, told apart by how many the prompt holds already; or what answers. */
+/** The answers of one turn, the same in every turn: each follows those that the prompt holds, also one that did not fit an output. Or a function that answers. */
 export type Script =
   | readonly ScriptedAnswer[]
   | ((prompt: ScriptedPrompt) => ScriptedAnswer | PromiseLike<ScriptedAnswer>)
@@ -64,9 +66,9 @@ export function scriptedModel(script: Script, options: ScriptedOptions = {}): La
   const answerOf = async (call: LanguageModelV4CallOptions): Promise<ScriptedAnswer> => {
     const prompt = promptOf(call)
     if (typeof script === 'function') return script(prompt)
-    const answer = script[prompt.answers]
+    const answer = script[prompt.turnAnswers]
     if (answer) return answer
-    throw new Error(`the script has ${script.length} answers, and none after ${prompt.answers}`)
+    throw new Error(`the script has ${script.length} answers for a turn, and none after ${prompt.turnAnswers}`)
   }
   return {
     specificationVersion: 'v4',
@@ -99,12 +101,14 @@ export function scriptedModel(script: Script, options: ScriptedOptions = {}): La
 
 function promptOf(options: LanguageModelV4CallOptions): ScriptedPrompt {
   const { prompt, providerOptions } = options
-  const answers = prompt.filter(({ role }) => role === 'assistant').length
-  const last = prompt.findLast(message => message.role === 'user' && !isAdded(message))
+  const countFrom = (start: number) => prompt.slice(start).filter(({ role }) => role === 'assistant').length
+  const turn = prompt.findLastIndex(message => message.role === 'user' && !isAdded(message))
+  const last = prompt[turn]
   const parts = last?.role === 'user' ? last.content : []
   const text = parts.findLast(part => part.type === 'text')
   const lastText = text?.type === 'text' ? text.text : ''
-  return { options, answers, lastText, key: String(providerOptions?.['millrace']?.['key'] ?? '') }
+  const key = String(providerOptions?.['millrace']?.['key'] ?? '')
+  return { options, answers: countFrom(0), turnAnswers: countFrom(turn + 1), lastText, key }
 }
 
 function* partsOf(answer: ScriptedAnswer): Generator<LanguageModelV4StreamPart, void, void> {
