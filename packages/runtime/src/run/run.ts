@@ -1,8 +1,8 @@
 import { LogError, type StreamManager } from '@millrace/log'
-import type { Json } from '@millrace/protocol'
 import { type RunResult, resultOf } from './result.ts'
-import { type Standing, standingOf } from './standing.ts'
+import { isLive, type Standing, standingOf } from './standing.ts'
 import { RunStream, type StreamOptions } from './stream.ts'
+import { entriesUpTo, Tally } from './tally.ts'
 
 export interface StopOptions {
   /** `interrupt` keeps the run so that it can be resumed; `abort` ends it for good. */
@@ -40,6 +40,8 @@ export class Run<Output = unknown> {
 
   /** How the run ends, or what it waits for when it pauses; throws where its request is taken back while it waits. */
   async result(options: { readonly signal?: AbortSignal } = {}): Promise<RunResult<Output>> {
+    const ended = await this.#endedResult(options)
+    if (ended) return ended
     for (let standing = await this.#standing(); ; ) {
       try {
         return await this.#result(standing, options)
@@ -57,19 +59,38 @@ export class Run<Output = unknown> {
     return this.#host.stop(this.sessionId, this.runId, options)
   }
 
+  /** The result of a run that has ended, for the one who asked for it: the session need not be read to find it. */
+  async #endedResult({ signal }: StreamOptions): Promise<RunResult<Output> | undefined> {
+    const { sessionId, runId } = this
+    const { manager } = this.#host
+    const info = await manager.getInfo(sessionId)
+    const after = this.#requestedAt
+    if (info === null || after === undefined || after < info.floor || isLive(info.ticket, runId)) return undefined
+    signal?.throwIfAborted()
+    const tally = new Tally(runId)
+    try {
+      for await (const entry of entriesUpTo(manager, sessionId, runId, after, info.head)) tally.add(entry)
+    } catch (error) {
+      if (error instanceof LogError && error.code === 'truncated') return undefined
+      throw error
+    }
+    // Where its end is not there it never began, or the log is another by now.
+    return tally.isEnded ? resultOf<Output>(sessionId, tally.view, runId, tally.said) : undefined
+  }
+
   async #result(standing: Standing, options: StreamOptions): Promise<RunResult<Output>> {
     const { sessionId, runId } = this
     const { manager } = this.#host
+    const { from, floor, head, isEnded } = standing
     const source = { manager, sessionId, runId, standing: async () => standing, whole: true }
-    let last: number | undefined
-    let output: Json | undefined
-    for await (const { sequence, chunk, origin } of new RunStream(source, options)) {
-      last = sequence
-      if (chunk.type === 'output' && origin.guest === undefined && origin.agentId === runId) output = chunk.output
-    }
-    // Of a run whose end is trimmed the first view that is left tells.
-    const { view } = await manager.view(sessionId, last ?? standing.floor)
-    return resultOf<Output>(sessionId, view, runId, output)
+    const after = Math.max(from, floor)
+    const own = isEnded ? entriesUpTo(manager, sessionId, runId, after, head) : new RunStream(source, options)
+    const tally = new Tally(runId)
+    for await (const entry of own) tally.add(entry)
+    if (from >= floor) return resultOf<Output>(sessionId, tally.view, runId, tally.said)
+    // Of a run whose start is trimmed the view at its end tells; where that is trimmed too, the first view that is left.
+    const { view } = await manager.view(sessionId, tally.last || floor)
+    return resultOf<Output>(sessionId, view, runId, tally.said)
   }
 
   #standing(): Promise<Standing> {

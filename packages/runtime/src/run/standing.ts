@@ -1,11 +1,15 @@
 // Where a run stands, told from its session: so it does not matter who asked for it, or in which process.
 
-import type { StreamManager } from '@millrace/log'
+import type { StreamManager, Ticket } from '@millrace/log'
 import { RunError } from '../error/error.ts'
 import { sessionUnknown } from './refusal.ts'
 import { cutterOf, requestFor } from './request.ts'
 
 export interface Standing {
+  /** Whether it has ended, so that all of it lies in what was looked at. */
+  readonly isEnded: boolean
+  /** How far was looked. */
+  readonly head: number
   /** Whether it has begun; otherwise it waits for its turn. */
   readonly hasBegun: boolean
   /** All entries of the run lie after this place. */
@@ -25,23 +29,28 @@ export async function standingOf(
 ): Promise<Standing> {
   const info = await manager.getInfo(sessionId)
   if (info === null) throw sessionUnknown(sessionId)
-  const { ticket, floor } = info
-  const hasBegun = ticket.run?.runId === runId
-  const isLive = hasBegun || ticket.requests.some(request => request.runId === runId)
+  const { ticket, floor, head } = info
   // The one who asked knows where: the whole session need not be read for that.
-  if (isLive && requestedAt !== undefined && requestedAt >= floor) {
-    return { hasBegun, from: requestedAt, floor, isCut: false }
+  if (requestedAt !== undefined && requestedAt >= floor && isLive(ticket, runId)) {
+    return { hasBegun: ticket.run?.runId === runId, isEnded: false, from: requestedAt, floor, head, isCut: false }
   }
   const { view } = await manager.view(sessionId)
   const request = requestFor(view, runId)
   const run = view.runs.find(other => other.runId === runId)
   if (run) {
     const from = request && request.at >= floor ? request.at : run.at - 1
-    return { hasBegun: true, from, floor, isCut: cutterOf(view, run) !== undefined }
+    const isEnded = run.status !== 'running' && run.status !== 'paused'
+    return { hasBegun: true, isEnded, from, floor, head: view.head, isCut: cutterOf(view, run) !== undefined }
   }
-  if (request?.status === 'waiting') return { hasBegun: false, from: request.at, floor, isCut: false }
+  if (request?.status === 'waiting') {
+    return { hasBegun: false, isEnded: false, from: request.at, floor, head: view.head, isCut: false }
+  }
   throw request ? takenBack(runId) : new RunError('run_unknown', `there is no run ${runId} in session ${sessionId}`)
 }
+
+/** Whether a run is open or waits for its turn. */
+export const isLive = ({ run, requests }: Ticket, runId: string): boolean =>
+  run?.runId === runId || requests.some(request => request.runId === runId)
 
 /** A request that was taken back is no run, and never will be. */
 export const takenBack = (runId: string): RunError =>

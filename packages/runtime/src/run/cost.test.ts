@@ -1,0 +1,77 @@
+import { type LogStore, Memory, memoryStore } from '@millrace/log'
+import { expect, test } from 'vitest'
+import { agent } from '../agent/agent.ts'
+import { SNAPSHOT_AFTER } from '../drive/snapshots.ts'
+import { scriptedModel } from '../model/scripted.ts'
+import { stage } from './stage.fixture.ts'
+
+/** What was read through a store. */
+interface Reads {
+  entries: number
+  snapshots: number
+}
+
+/** A store that counts what is read through it. */
+function readStore(store: LogStore): { store: LogStore; taken: () => Reads } {
+  let reads: Reads = { entries: 0, snapshots: 0 }
+  const counting: Partial<LogStore> = {
+    async read(...asked) {
+      const page = await store.read(...asked)
+      for (const { first, last } of page?.batches ?? []) reads.entries += last - first + 1
+      return page
+    },
+    async getSnapshot(...asked) {
+      const found = await store.getSnapshot(...asked)
+      if (found) reads.snapshots++
+      return found
+    },
+  }
+  const counted = new Proxy(store, {
+    get(target, key) {
+      const value = Reflect.get(counting, key) ?? Reflect.get(target, key)
+      return typeof value === 'function' ? value.bind(target) : value
+    },
+  })
+  const taken = () => {
+    const before = reads
+    reads = { entries: 0, snapshots: 0 }
+    return before
+  }
+  return { store: counted, taken }
+}
+
+const brief = agent({
+  name: 'brief',
+  trimHistory: messages => messages.slice(-1),
+  model: scriptedModel(({ lastText }) => ({ text: `you said ${lastText}` })),
+})
+
+test('what a turn reads does not grow with the turns before it', async () => {
+  const memory = new Memory()
+  const asking = readStore(memoryStore(undefined, memory))
+  const driving = readStore(memoryStore(undefined, memory))
+  const server = stage({ store: asking.store, engine: false })
+  stage({ store: driving.store, agents: [brief], engine: { pollMs: 1, graceMs: 0 } })
+  const turns: { readonly asked: Reads; readonly drove: Reads; readonly own: number }[] = []
+  for (let turn = 1; turn <= 500; turn++) {
+    const run = await server.start({ session: 's', agent: brief, input: 'hello' })
+    let own = 0
+    for await (const _ of run.stream()) own++
+    expect((await run.result()).text).toBe('you said hello')
+    turns.push({ asked: asking.taken(), drove: driving.taken(), own })
+  }
+  for (const turn of [50, 500]) {
+    const { asked, own } = turns[turn - 1] as (typeof turns)[number]
+    expect(asked.snapshots).toBe(0)
+    expect(asked.entries).toBeLessThanOrEqual(3 * own)
+  }
+  // The drive opens the session by a snapshot and what follows it; the few turns whose end makes another read that much twice.
+  const isLarge = ({ drove, own }: (typeof turns)[number]) =>
+    drove.snapshots > 1 || drove.entries > SNAPSHOT_AFTER + 4 * own
+  const { head = 0 } = (await server.manager.getInfo('s')) ?? {}
+  expect(turns.filter(isLarge).length).toBeLessThanOrEqual(Math.ceil((2 * head) / SNAPSHOT_AFTER))
+  for (const { drove, own } of turns) {
+    expect(drove.snapshots).toBeLessThanOrEqual(2)
+    expect(drove.entries).toBeLessThanOrEqual(2 * (SNAPSHOT_AFTER + 4 * own))
+  }
+}, 60_000)
