@@ -14,6 +14,7 @@ import type { AnyTool } from '../tool/tool.ts'
 import { compute } from './agent.ts'
 import { breath } from './breath.ts'
 import { copyOf } from './copy.ts'
+import { keyOf } from './key.ts'
 import { misfit, OutputStream } from './output.ts'
 import { contextOf, type Work } from './work.ts'
 
@@ -129,7 +130,7 @@ async function hear(
 }
 
 function optionsOf(
-  { agent, runId, agentId, signal }: Work,
+  { agent, session, runId, agentId, signal }: Work,
   step: number,
   attempt: number,
   prompt: LanguageModelV4Prompt,
@@ -154,7 +155,7 @@ function optionsOf(
     prompt: copyOf(prompt),
     abortSignal: signal,
     // The same whenever this call is made again, for models that can tell.
-    providerOptions: { ...providerOptions, millrace: { key: `${runId}/${agentId}/${step}`, attempt } },
+    providerOptions: { ...providerOptions, millrace: { key: keyOf(session.id, runId, agentId, step), attempt } },
     ...(known.length > 0 && { tools: known }),
     ...(agent.output && { responseFormat: { type: 'json', schema: agent.output.jsonSchema, name: agent.name } }),
   } as LanguageModelV4CallOptions

@@ -1,6 +1,7 @@
 // What a log says of its calls: where each was asked for, where its outcome lies, where its run ended. And what no log may say, whoever died.
 
 import { type Entry, isGuest, isWord, type WriterOrigin } from '@millrace/protocol'
+import { keyOf } from '../agent/key.ts'
 import { SESSION } from './program.fixture.ts'
 
 export interface Commits {
@@ -56,13 +57,13 @@ export function commitsOf(entries: readonly Entry[]): Commits {
         say('nobody asked for one')
         break
       case 'tool-input-available':
-        lane.asked.push(keyOf(runId, chunk.toolCallId))
+        lane.asked.push(keyOf(SESSION, runId, chunk.toolCallId))
         break
       case 'tool-output-available':
-        if (!chunk.preliminary) settle(keyOf(runId, chunk.toolCallId), sequence)
+        if (!chunk.preliminary) settle(keyOf(SESSION, runId, chunk.toolCallId), sequence)
         break
       case 'tool-output-error':
-        settle(keyOf(runId, chunk.toolCallId), sequence)
+        settle(keyOf(SESSION, runId, chunk.toolCallId), sequence)
         break
       case 'step-discarded':
         if (lane.words === 0) say(`lane ${origin.lane} has no words to take back`)
@@ -73,9 +74,10 @@ export function commitsOf(entries: readonly Entry[]): Commits {
         if (checkpoints.has(chunk.checkpointId)) say(`${chunk.checkpointId} was committed before`)
         checkpoints.add(chunk.checkpointId)
         for (const id of lane.asked) asked.set(id, { at: sequence, runId })
-        const key = `${runId}/${agentId}/${chunk.stepCount}`
+        const { stepCount = 0 } = chunk
+        const key = keyOf(SESSION, runId, agentId, stepCount)
         // The first commit of a step is its model call's; what comes after that closes it.
-        if (origin.lane === 'main' && chunk.stepCount !== 0 && !outcomes.has(key)) settle(key, sequence)
+        if (origin.lane === 'main' && stepCount !== 0 && !outcomes.has(key)) settle(key, sequence)
         lanes.delete(nameOf(origin))
         break
       }
@@ -85,9 +87,6 @@ export function commitsOf(entries: readonly Entry[]): Commits {
   for (const runId of starts.keys()) if (!ends.has(runId)) problems.push(`run ${runId} has no end`)
   return { outcomes, asked, ends, problems }
 }
-
-/** The key that a tool's call carries. */
-const keyOf = (runId: string, toolCallId: string): string => `${SESSION}/${runId}/${toolCallId}`
 
 const nameOf = ({ runId, lane }: WriterOrigin): string => `${runId} ${lane}`
 

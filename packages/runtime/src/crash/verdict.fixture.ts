@@ -53,6 +53,9 @@ interface Era {
 
 const nameOf = ({ kind, key, attempt }: CallLine): string => `${kind} ${key} attempt ${attempt}`
 
+/** The run of a model's call, which its key names after the session. */
+const runOf = (key: string): string => decodeURIComponent(key.split('/')[1] as string)
+
 /** That nothing was called which the log had the outcome of, or which nobody had asked for, or twice by one process. */
 function startProblems({ outcomes, asked, ends }: Commits, lines: readonly Line[], isExact: boolean): string[] {
   const problems: string[] = []
@@ -78,7 +81,7 @@ function startProblems({ outcomes, asked, ends }: Commits, lines: readonly Line[
         continue
       }
       const ask = asked.get(line.key)
-      const runId = line.kind === 'model' ? (line.key.split('/')[0] as string) : ask?.runId
+      const runId = line.kind === 'model' ? runOf(line.key) : ask?.runId
       const sealed = Math.min(outcomes.get(line.key) ?? Infinity, ends.get(runId ?? '') ?? Infinity)
       if (sealed < era.first) say(`the log had the outcome at ${sealed}, before it took over at ${era.first}`)
       else if (sealed <= era.known) say(`it had committed the outcome at ${sealed} itself`)

@@ -35,7 +35,11 @@ test('law 4: a dead owner’s run is taken over when its lease has run out, its 
   expect(stage.clock.now() - from).toBeLessThan(2 * LEASE_MS + 500)
   expect(textOf(await stage.view(SESSION), RUN)).toBe(WHOLE)
   expect(calls.tools.sort()).toEqual(['c1', 'c2'])
-  expect(calls.models).toEqual([`${RUN}/${RUN}/1`, `${RUN}/${RUN}/2`, `${RUN}/${RUN}/2`])
+  expect(calls.models).toEqual([
+    `${SESSION}/${RUN}/${RUN}/1`,
+    `${SESSION}/${RUN}/${RUN}/2`,
+    `${SESSION}/${RUN}/${RUN}/2`,
+  ])
   const types = await typesOf(stage)
   expect(types.filter(type => type === 'executor-superseded')).toHaveLength(1)
   expect(types.filter(type => type === 'step-discarded')).toHaveLength(1)
@@ -103,7 +107,7 @@ test('on shutdown the model call and the tools under way are committed, no other
   const owner = stage.process(timers => [program(timers, calls)])
   await stage.seen(SESSION, ({ chunk }) => chunk.type === 'text-delta')
   await stage.clock.until(owner.runtime.close())
-  expect(calls).toEqual({ models: [`${RUN}/${RUN}/1`], tools: [], aborted: expect.any(Array) })
+  expect(calls).toEqual({ models: [`${SESSION}/${RUN}/${RUN}/1`], tools: [], aborted: expect.any(Array) })
   expect((await typesOf(stage)).at(-1)).toBe('checkpoint-created')
   expect((await stage.manager.getInfo(SESSION))?.lease).toBeNull()
 
@@ -118,7 +122,7 @@ test('on shutdown the model call and the tools under way are committed, no other
   expect(await stage.ended(SESSION, RUN)).toBe('completed')
   expect(stage.clock.now() - from).toBeLessThan(LEASE_MS)
   expect(textOf(await stage.view(SESSION), RUN)).toBe(WHOLE)
-  expect(calls.models).toEqual([`${RUN}/${RUN}/1`, `${RUN}/${RUN}/2`])
+  expect(calls.models).toEqual([`${SESSION}/${RUN}/${RUN}/1`, `${SESSION}/${RUN}/${RUN}/2`])
   expect(calls.tools.sort()).toEqual(['c1', 'c2'])
   expect(await typesOf(stage)).not.toContain('step-discarded')
   for (const { timers, wire } of [owner, second]) {

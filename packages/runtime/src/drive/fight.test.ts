@@ -54,9 +54,9 @@ test('a driver that was frozen past its lease is fenced: its calls are aborted, 
   await ring.expectWhole()
   // The first of its calls came to its end before it could know; what it came to is not in the log.
   expect(ring.of(owner).aborted).toContain('c2')
-  expect(ring.of(owner).models).toEqual([`${RUN}/${RUN}/1`])
+  expect(ring.of(owner).models).toEqual([`${SESSION}/${RUN}/${RUN}/1`])
   expect(ring.of(heir).tools.sort()).toEqual(['c1', 'c2'])
-  expect(ring.of(heir).models).toEqual([`${RUN}/${RUN}/2`])
+  expect(ring.of(heir).models).toEqual([`${SESSION}/${RUN}/${RUN}/2`])
   expect(owner.said).toMatchObject([{ level: 'warn', cause: { code: 'fenced' } }])
   // Whoever thawed wrote nothing: the log goes on as its heir says it, call by call.
   const after = (await stage.entries(SESSION)).filter(entry => entry.sequence > sequence)
@@ -77,7 +77,11 @@ test('a driver that was frozen in a model call begins nothing when it comes back
   owner.thaw()
   await stage.clock.advance(10 * LEASE_MS)
   expect((await stage.manager.getInfo(SESSION))?.head).toBe(head)
-  expect(ring.of(owner)).toMatchObject({ models: [`${RUN}/${RUN}/1`], tools: [], aborted: [`${RUN}/${RUN}/1`] })
+  expect(ring.of(owner)).toMatchObject({
+    models: [`${SESSION}/${RUN}/${RUN}/1`],
+    tools: [],
+    aborted: [`${SESSION}/${RUN}/${RUN}/1`],
+  })
 })
 
 test('many processes that want one run call nothing twice', async () => {
@@ -85,7 +89,7 @@ test('many processes that want one run call nothing twice', async () => {
   const all = Array.from({ length: 5 }, () => ring.process())
   await ring.expectWhole()
   const models = all.flatMap(process => ring.of(process).models)
-  expect(models).toEqual([`${RUN}/${RUN}/1`, `${RUN}/${RUN}/2`])
+  expect(models).toEqual([`${SESSION}/${RUN}/${RUN}/1`, `${SESSION}/${RUN}/${RUN}/2`])
   expect(all.flatMap(process => ring.of(process).tools).sort()).toEqual(['c1', 'c2'])
   expect((await ring.stage.entries(SESSION)).map(({ chunk }) => chunk.type)).not.toContain('executor-superseded')
   expect(all.flatMap(({ said }) => said)).toEqual([])
@@ -105,7 +109,7 @@ test.each(MOMENTS)(
     await stage.clock.advance(3 * LEASE_MS)
     owner.wire.isCut = false
     await ring.expectWhole()
-    expect(ring.of(owner).models).toEqual([`${RUN}/${RUN}/1`, `${RUN}/${RUN}/2`])
+    expect(ring.of(owner).models).toEqual([`${SESSION}/${RUN}/${RUN}/1`, `${SESSION}/${RUN}/${RUN}/2`])
     expect(ring.of(owner).tools.sort()).toEqual(['c1', 'c2'])
     expect((await stage.entries(SESSION)).map(({ chunk }) => chunk.type)).not.toContain('executor-superseded')
   },
@@ -126,7 +130,9 @@ test.each(MOMENTS)(
     const types = (await stage.entries(SESSION)).map(({ chunk }) => chunk.type)
     expect(types).not.toContain('error')
     // What was committed is not called again; the rest is, under the same key.
-    expect(new Set(ring.of(owner).models)).toEqual(new Set([`${RUN}/${RUN}/1`, `${RUN}/${RUN}/2`]))
+    expect(new Set(ring.of(owner).models)).toEqual(
+      new Set([`${SESSION}/${RUN}/${RUN}/1`, `${SESSION}/${RUN}/${RUN}/2`]),
+    )
     expect(owner.said.filter(({ level }) => level === 'error')).toEqual([])
   },
 )

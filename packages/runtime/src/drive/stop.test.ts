@@ -196,7 +196,7 @@ async function expectWholeOrStopped({ stage, calls }: Scene, where: string): Pro
     expect(outputs.length, where).toBeLessThanOrEqual(1)
   }
   const keys = new Set(calls.models.filter(key => key.startsWith(`${RUN}/`)))
-  expect([...keys]).toEqual([`${RUN}/${RUN}/1`, `${RUN}/${RUN}/2`].slice(0, keys.size))
+  expect([...keys]).toEqual([`${SESSION}/${RUN}/${RUN}/1`, `${SESSION}/${RUN}/${RUN}/2`].slice(0, keys.size))
   return status
 }
 

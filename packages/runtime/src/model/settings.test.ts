@@ -98,7 +98,7 @@ test('the call has the tools, the output, the key and the signal', async () => {
       { type: 'provider', id: 'maker.search', name: 'search', args: { max: 3 } },
     ],
     responseFormat: { type: 'json', name: 'helper', schema: { type: 'object' } },
-    providerOptions: { millrace: { key: `${run.runId}/${run.runId}/1`, attempt: 1 } },
+    providerOptions: { millrace: { key: `${run.sessionId}/${run.runId}/${run.runId}/1`, attempt: 1 } },
   })
   expect(calls[0]?.abortSignal).toBeInstanceOf(AbortSignal)
   await stage.close()

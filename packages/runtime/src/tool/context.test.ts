@@ -128,6 +128,38 @@ test('data that a tool shows stands under ids of its call; what is transient is 
   expect(chunksOf(log, 'data-flash')).toEqual(Array(2).fill({ type: 'data-flash', data: 1, transient: true }))
 })
 
+test('ids and keys of one call are never those of another, whatever they are made of', async () => {
+  const keys: string[] = []
+  const shows = tool({
+    name: 'shows',
+    input: z.object({ id: z.string() }),
+    execute({ id }, { emit, idempotencyKey }) {
+      keys.push(idempotencyKey)
+      emit('bar', id, { id })
+      return null
+    },
+  })
+  const { agent: shower, heard } = caller(
+    [shows],
+    [
+      { name: 'shows', id: 'a', input: { id: 'b/x' } },
+      { name: 'shows', id: 'a/b', input: { id: 'x' } },
+    ],
+  )
+  const { result } = await play(shower, {}, { session: 's/1', runId: 'r' })
+  const data = result.message?.parts.filter(({ type }) => type === 'data-bar')
+  expect(data).toMatchObject([
+    { id: 'a/b%2Fx', data: 'b/x' },
+    { id: 'a%2Fb/x', data: 'x' },
+  ])
+  expect(keys).toEqual(['s%2F1/r/a', 's%2F1/r/a%2Fb'])
+  // The model's own key names the session too: runs of two sessions may have one id.
+  expect(heard.map(({ providerOptions }) => providerOptions?.['millrace']?.['key'])).toEqual([
+    's%2F1/r/r/1',
+    's%2F1/r/r/2',
+  ])
+})
+
 test.each([
   ['no name', ''],
   ['no JSON', 'big'],

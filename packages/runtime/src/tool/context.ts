@@ -1,6 +1,7 @@
 // What a tool's code is given, for as long as its call lasts.
 
 import { type Lane, LogError } from '@millrace/log'
+import { keyOf } from '../agent/key.ts'
 import type { Work } from '../agent/work.ts'
 import { ToolError } from '../error/error.ts'
 import { PROVIDER_CONTENT } from '../model/answer.ts'
@@ -50,7 +51,7 @@ export function callContext({ work, step, toolCallId, lane, abortSignal }: CallP
       step,
       toolCallId,
       // Providers may number their calls: only with its session and run is one known from all others.
-      idempotencyKey: `${session.id}/${runId}/${toolCallId}`,
+      idempotencyKey: keyOf(session.id, runId, toolCallId),
       abortSignal,
       context,
       get state() {
@@ -72,7 +73,7 @@ export function callContext({ work, step, toolCallId, lane, abortSignal }: CallP
           lane.write({
             type,
             data: json,
-            ...(id !== undefined && { id: `${toolCallId}/${id}` }),
+            ...(id !== undefined && { id: keyOf(toolCallId, id) }),
             ...(transient && { transient }),
           }),
         )

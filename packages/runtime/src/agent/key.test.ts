@@ -1,0 +1,29 @@
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { keyOf } from './key.ts'
+
+const RUNS = Math.ceil(500 * Number(process.env['MILLRACE_RUNS'] ?? 1))
+
+test('plain pieces stay readable, and what would join them is escaped', () => {
+  expect(keyOf('s', 'r-1', 'call_1', 2)).toBe('s/r-1/call_1/2')
+  expect(keyOf('a/b', 'c')).toBe('a%2Fb/c')
+  expect(keyOf('a', 'b/c')).toBe('a/b%2Fc')
+  expect(keyOf('größe 😀')).toBe(encodeURIComponent('größe 😀'))
+})
+
+test('other pieces make another key, in letters that any header takes', () => {
+  const piece = fc.array(fc.constantFrom('a', '/', '%', '%2F', '%ud800', 'u', '\ud800', '\udc00', 'ß', ''), {
+    maxLength: 4,
+  })
+  const pieces = fc.array(
+    piece.map(letters => letters.join('')),
+    { minLength: 1, maxLength: 3 },
+  )
+  fc.assert(
+    fc.property(pieces, pieces, (one, other) => {
+      expect(keyOf(...one) === keyOf(...other)).toBe(JSON.stringify(one) === JSON.stringify(other))
+      expect(keyOf(...one)).toMatch(/^[\x21-\x7e]*$/)
+    }),
+    { numRuns: RUNS },
+  )
+})
