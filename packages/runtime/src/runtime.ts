@@ -10,7 +10,16 @@ import { DEFAULT_BACKOFF } from './model/retry.ts'
 import { BLOCKED_AFTER_MS, checkOptions, MAX_TAKEOVERS, type RuntimeOptions } from './options.ts'
 import { contextOf } from './run/context.ts'
 import { isSessionUnknown, overtaken, refusalOf, sessionUnknown, withLog } from './run/refusal.ts'
-import { type Asked, type AskOptions, messageOf, requestFor, requestOf, runOf, type UserInput } from './run/request.ts'
+import {
+  type Asked,
+  type AskOptions,
+  messageOf,
+  mustBeNew,
+  requestFor,
+  requestOf,
+  runOf,
+  type UserInput,
+} from './run/request.ts'
 import { type ResumeOptions, resumption, type Seen } from './run/resumption.ts'
 import { repetition, revision, runOfMessage } from './run/revision.ts'
 import { Run, type RunHost, type StopOptions } from './run/run.ts'
@@ -72,15 +81,18 @@ export class Runtime implements RunHost {
     const { runId = randomUUID(), session = options.runId ?? randomUUID(), input, messageId, principal } = options
     const program = this.#programOf(options.agent)
     const message = input === undefined ? undefined : messageOf(input, messageId)
-    const ask = () => this.#ask<OutputOfAgent<A>>(session, { program, ...(message && { message }) }, runId, options)
+    const asked = { program, ...(message && { message }) }
+    // An id that was made just now is nobody else's, and the session need not be read for it.
+    const isNamed = message !== undefined && messageId !== undefined
+    const ask = () => this.#askNew<OutputOfAgent<A>>(session, asked, runId, options, isNamed)
     try {
-      return (await ask()) as Run<OutputOfAgent<A>>
+      return await ask()
     } catch (error) {
       if (!isSessionUnknown(error)) throw error
     }
     // Only now: what can never be asked for makes no session.
     await withLog(session, () => this.manager.createStream(session, principal))
-    return (await ask()) as Run<OutputOfAgent<A>>
+    return ask()
   }
 
   /** A run that was asked for, here or elsewhere. */
@@ -173,6 +185,29 @@ export class Runtime implements RunHost {
     const info = await withLog(sessionId, () => this.manager.getInfo(sessionId))
     if (info) return info
     throw sessionUnknown(sessionId)
+  }
+
+  /** Asks for a run of its own; where its message was given an id, on a session in which that is new. */
+  async #askNew<Output>(
+    sessionId: string,
+    asked: Asked,
+    runId: string,
+    options: AskOptions,
+    isNamed: boolean,
+  ): Promise<Run<Output>> {
+    for (;;) {
+      let version: string | undefined
+      if (isNamed && asked.message) {
+        const info = await withLog(sessionId, () => this.manager.getInfo(sessionId))
+        const { view } = info ? await this.#view(sessionId) : {}
+        // Who asks again means the same message.
+        if (view && requestFor(view, runId) === undefined) mustBeNew(view, asked.message.messageId)
+        // No session is at no version: one that somebody makes meanwhile is looked at.
+        version = info?.version ?? ''
+      }
+      const run = await this.#ask<Output>(sessionId, asked, runId, options, version)
+      if (run) return run
+    }
   }
 
   /** Asks for something that was decided on what the session shows; where that has moved meanwhile, it is decided again (law 5). */

@@ -51,6 +51,17 @@ export function requestOf(asked: Asked, runId: string, { whenBusy, data = asked.
 export const requestFor = ({ requests }: View, runId: string): RunRequest | undefined =>
   requests.find(request => request.runId === runId)
 
+/**
+ * Throws where a message of that id is in the session, apart from what is taken back after `upTo`, or is going to be: a second would be lost, because a session holds
+ * one of each id.
+ */
+export function mustBeNew(view: View, messageId: string, upTo: number = view.head): void {
+  const isShown = view.messages.some(({ id, at }) => id === messageId && at <= upTo)
+  const waits = view.requests.some(({ message, status }) => status === 'waiting' && message?.messageId === messageId)
+  if (!isShown && !waits) return
+  throw new ValidationError(`messageId ${messageId}: the session has a message of that id, choose another`)
+}
+
 /** The run of that id, which must be there. */
 export function runOf(view: View, runId: string): Run {
   const run = view.runs.find(other => other.runId === runId)

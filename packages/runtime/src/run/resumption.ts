@@ -3,7 +3,7 @@
 import type { StreamManager, Ticket } from '@millrace/log'
 import { type Input, isCheckpointCreated, isGuest, type Run, type View } from '@millrace/protocol'
 import { RunError } from '../error/error.ts'
-import { type Asked, messageOf, mustBeShown, requestFor, type UserInput } from './request.ts'
+import { type Asked, messageOf, mustBeNew, mustBeShown, requestFor, type UserInput } from './request.ts'
 
 /** How an interrupted run goes on. */
 export type ResumeOptions =
@@ -60,8 +60,11 @@ export async function resumption(
       const isLast = !from.isFollowed && view.runs.at(-1)?.runId === runId
       return { ...asked, ...(!isLast && { cut: { toSequence: from.sequence, reason: 'from-checkpoint' } }) }
     }
-    case 'with-message':
-      return { ...asked, message: messageOf(options.input, options.messageId) }
+    case 'with-message': {
+      const message = messageOf(options.input, options.messageId)
+      mustBeNew(view, message.messageId)
+      return { ...asked, message }
+    }
     case 'with-confirmation':
       return { ...asked, message: confirmation(options.approved, options.reason) }
     default:

@@ -2,7 +2,7 @@
 
 import type { Run, View } from '@millrace/protocol'
 import { RunError } from '../error/error.ts'
-import { type Asked, messageOf, mustBeShown, requestFor, runOf, type UserInput } from './request.ts'
+import { type Asked, messageOf, mustBeNew, mustBeShown, requestFor, runOf, type UserInput } from './request.ts'
 
 /** The request that does a turn again, with the same message under the same id. */
 export function repetition(view: View, run: Run): Asked {
@@ -33,5 +33,8 @@ export function runOfMessage(view: View, messageId: string): Run {
 /** The request that replaces the message of a turn, and all that came of it. */
 export function revision(view: View, run: Run, input: UserInput, newId?: string): Asked {
   const asked = repetition(view, run)
-  return { ...asked, cut: { toSequence: run.at - 1, reason: 'edit' }, message: messageOf(input, newId) }
+  const toSequence = run.at - 1
+  const message = messageOf(input, newId)
+  mustBeNew(view, message.messageId, toSequence)
+  return { ...asked, cut: { toSequence, reason: 'edit' }, message }
 }
