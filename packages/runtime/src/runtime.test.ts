@@ -175,12 +175,19 @@ describe('a runtime is closed', () => {
     expect(typesOf(await logOf(runtime, 's')).filter(type => type === 'run-finished')).toHaveLength(1)
   })
 
-  test('and what is asked for after that waits for another', async () => {
-    const store = memoryStore()
-    const runtime = stage({ store, agents: [echo] })
-    await runtime.close()
-    const run = await runtime.start({ agent: echo, input: 'a', session: 's' })
-    stage({ store, agents: [echo] })
-    expect((await run.result()).text).toBe('0: a')
+  test('and asks for nothing more: nobody here would drive it; what was asked for can be read and stopped', async () => {
+    for (const engine of [{ pollMs: 10 }, false] as const) {
+      const runtime = stage({ store: memoryStore(), agents: [echo], engine })
+      const waits = await runtime.start({ agent: 'agent:elsewhere@1', input: 'a', session: 's', messageId: 'm' })
+      await runtime.close()
+      const asked = { agent: echo, input: 'a', whenBusy: 'queue' } as const
+      for (const more of [{}, { session: 's' }, { session: 'new', messageId: 'n' }]) {
+        const error = await runtime.start({ ...asked, ...more }).catch(error => error)
+        expect(error).toMatchObject({ code: 'validation_failed', message: expect.stringContaining('closed') })
+      }
+      expect(await codeOf(runtime.view('new'))).toBe('session_unknown')
+      expect((await runtime.view('s')).view.requests).toHaveLength(1)
+      expect(await waits.stop()).toBe(true)
+    }
   })
 })

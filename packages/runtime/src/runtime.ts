@@ -4,7 +4,7 @@ import type { Run as Begun, RunRequest, View } from '@millrace/protocol'
 import type { Agent, OutputOfAgent } from './agent/agent.ts'
 import { Driver } from './drive/driver.ts'
 import { type Engine, type InProcessOptions, inProcessEngine } from './drive/engine.ts'
-import { RunError } from './error/error.ts'
+import { RunError, ValidationError } from './error/error.ts'
 import { consoleLogger } from './logger.ts'
 import { DEFAULT_BACKOFF } from './model/retry.ts'
 import { BLOCKED_AFTER_MS, checkOptions, MAX_TAKEOVERS, type RuntimeOptions } from './options.ts'
@@ -56,6 +56,7 @@ export class Runtime implements RunHost {
   readonly #agents: ReadonlyMap<string, Agent>
   readonly #engine: Engine | undefined
   readonly #blockedAfterMs: number
+  #isClosed = false
 
   constructor(options: RuntimeOptions) {
     this.#agents = checkOptions(options)
@@ -171,8 +172,9 @@ export class Runtime implements RunHost {
     return statusOf(await this.#info(sessionId), this.#blockedAfterMs)
   }
 
-  /** Hands over what is driven here, and lets everything go; whoever reads reads on. The store stays open. */
+  /** Hands over what is driven here, and lets everything go; whoever reads reads on, and nothing is asked for any more. The store stays open. */
   async close(): Promise<void> {
+    this.#isClosed = true
     await this.#engine?.stop()
     await this.manager.close()
   }
@@ -251,6 +253,8 @@ export class Runtime implements RunHost {
     options: AskOptions,
     ifVersion?: string,
   ): Promise<Run<Output> | undefined> {
+    // Nobody here would drive it, and who asks would wait for ever.
+    if (this.#isClosed) throw new ValidationError(`run ${runId}: the runtime was closed, make another`)
     const { guest = 'runtime', context } = options
     const beside = { ...(context !== undefined && { context }), ...(ifVersion !== undefined && { ifVersion }) }
     const request = requestOf(asked, runId, options)
