@@ -5,24 +5,10 @@ import { LogError } from '../error.ts'
 import type { Page } from '../store.ts'
 import { mustStop, ticketOf } from '../ticket/ticket.ts'
 import type { PastReader } from './past.ts'
-import { Survival } from './survival.ts'
 import type { Writer } from './writer.ts'
 
 /** How often a log is looked at that is written to meanwhile. */
 const MOST_TRIES = 16
-
-/** What was taken back so far in a log, and what may still be. */
-export function survivalOf(past: PastReader, streamId: string, head?: number): Promise<Survival> {
-  return past.steadily(streamId, async page => {
-    const survival = new Survival()
-    if (page) {
-      await past.each(streamId, page.floor, head ?? page.head, entries => {
-        for (const entry of entries) survival.add(entry)
-      })
-    }
-    return survival
-  })
-}
 
 /** Discards the open run's drafts after a place, and of the root agent after a step; tells how many. */
 export async function discardDrafts(
@@ -36,7 +22,7 @@ export async function discardDrafts(
   for (let tries = 0; tries < MOST_TRIES; tries++) {
     await writer.flush()
     const { sequence } = writer.cursor
-    const survival = await survivalOf(past, writer.streamId)
+    const unsealed = await past.unsealed(writer.streamId)
     let count: number | undefined
     await writer.decide(ticket => {
       count = undefined
@@ -44,7 +30,7 @@ export async function discardDrafts(
       if (writer.cursor.sequence !== sequence) return undefined
       const { run } = ticket
       // Where the run is to stop, what was shown is kept.
-      const open = run && !mustStop(ticket) ? survival.openDrafts(run.runId) : []
+      const open = run && !mustStop(ticket) ? unsealed.of(run.runId) : []
       const cut = open.filter(({ origin, from }) => isLater(origin) && from > minSequence)
       count = cut.length
       return cut.map(({ origin, usage }) => {

@@ -6,7 +6,7 @@ import { pendingKey, type StreamStatus, statusOf, type Ticket, ticketOf } from '
 import { patiently } from './appender.ts'
 import { resolve } from './blobs.ts'
 import { Claims } from './claims.ts'
-import { discardDrafts, endOfStep, survivalOf } from './cleanup.ts'
+import { discardDrafts, endOfStep } from './cleanup.ts'
 import { isCut } from './cut.ts'
 import { type EndStatus, endOf, endStatus, type Failure, failureOf } from './ending.ts'
 import { fork } from './fork.ts'
@@ -104,7 +104,7 @@ export class StreamManager {
     await this.createStream(streamId, options.principal)
     return this.#claims.claim(streamId, options.takeover ?? false, async (ticket, cursor) => {
       const isOpen = ticket.run?.runId === runId
-      const drafts = isOpen ? (await survivalOf(this.#past, streamId, cursor.sequence)).openDrafts(runId) : []
+      const drafts = isOpen ? (await this.#past.unsealed(streamId, cursor.sequence)).of(runId) : []
       const wasRequested = ticket.requests.some(request => request.runId === runId)
       if (!isOpen && !wasRequested && (await this.#find(streamId, runId))) {
         throw new LogError('refused', `run ${runId} was asked for once, and has ended or was taken back: start another`)

@@ -15,12 +15,14 @@ import { LogError } from '../error.ts'
 import type { LogStore, Page } from '../store.ts'
 import { advance, EMPTY_TICKET, type Ticket, ticketOf } from '../ticket/ticket.ts'
 import { PAGE } from './tail.ts'
+import { Unsealed, type UnsealedDraft } from './unsealed.ts'
 
 /** A log at one place. */
 export interface Past {
   readonly fold: Fold
   readonly ticket: Ticket
   readonly cursor: Cursor
+  readonly unsealed: Unsealed
 }
 
 interface Snapshot {
@@ -28,6 +30,8 @@ interface Snapshot {
   readonly mark: string
   readonly view: View
   readonly ticket: Ticket
+  /** Those that do not say are from before it was kept. */
+  readonly drafts?: readonly UnsealedDraft[]
 }
 
 /** How many snapshots a log keeps: a rewind goes back to before some of them. */
@@ -109,10 +113,14 @@ export class PastReader {
         )
       }
       const entries: Entry[] = []
+      const unsealed = await this.#unsealedAt(streamId, page, from)
       let ticket = from?.ticket ?? EMPTY_TICKET
       let epoch = page.head === at ? page.mark : (from?.mark ?? '0')
       await this.each(streamId, from?.sequence ?? 0, at, (batch, mark) => {
-        for (const entry of batch) entries.push(entry)
+        for (const entry of batch) {
+          entries.push(entry)
+          unsealed.add(entry)
+        }
         ticket = advance(ticket, batch)
         epoch = mark
       })
@@ -120,10 +128,36 @@ export class PastReader {
       const lowest = entries.reduce((low, { chunk }) => (isRewind(chunk) ? Math.min(low, chunk.toSequence) : low), at)
       if (from === undefined || lowest >= from.sequence) {
         const fold = foldLog(entries, {}, from?.view)
-        return { fold, ticket, cursor: { sequence: at, incarnation: page.incarnation, epoch } }
+        return { fold, ticket, cursor: { sequence: at, incarnation: page.incarnation, epoch }, unsealed }
       }
       bound = lowest
     }
+  }
+
+  /** The drafts of a log as it stood at a place, which is its head if none is named: at the cost of what lies after the nearest snapshot. */
+  unsealed(streamId: string, sequence?: number): Promise<Unsealed> {
+    return this.steadily(streamId, async page => {
+      if (page === undefined) return new Unsealed()
+      const at = sequence ?? page.head
+      const from = await this.#snapshot(streamId, at)
+      const unsealed = await this.#unsealedAt(streamId, page, from)
+      // No draft is older than what an open run still needs (law 12).
+      await this.each(streamId, from?.sequence ?? page.floor, at, entries => {
+        for (const entry of entries) unsealed.add(entry)
+      })
+      return unsealed
+    })
+  }
+
+  /** The drafts at a snapshot. */
+  async #unsealedAt(streamId: string, { floor }: Page, from: Snapshot | undefined): Promise<Unsealed> {
+    const unsealed = new Unsealed(from?.drafts)
+    if (from && from.drafts === undefined) {
+      await this.each(streamId, floor, from.sequence, entries => {
+        for (const entry of entries) unsealed.add(entry)
+      })
+    }
+    return unsealed
   }
 
   /** Whether a run had ended at a place; false where no snapshot tells. */
@@ -139,8 +173,8 @@ export class PastReader {
 
   /** Stores a snapshot of the log at a place, its head if none is named; tells where that is. */
   async keep(streamId: string, sequence?: number): Promise<string> {
-    const { fold, ticket, cursor } = await this.at(streamId, sequence)
-    const body = JSON.stringify({ view: fold.view(), ticket })
+    const { fold, ticket, cursor, unsealed } = await this.at(streamId, sequence)
+    const body = JSON.stringify({ view: fold.view(), ticket, drafts: unsealed.drafts })
     const snapshot = { sequence: cursor.sequence, mark: cursor.epoch, version: FOLD_VERSION, body }
     // A cut that waits was admitted because there is a snapshot below it: none goes before it is made.
     const now = await this.head(streamId)
@@ -158,8 +192,7 @@ export class PastReader {
       if (found === undefined) return undefined
       const { sequence, mark, version, body } = found
       if (version === FOLD_VERSION && (await this.#isProven(streamId, sequence, mark))) {
-        const { view, ticket } = JSON.parse(body) as { view: View; ticket: Ticket }
-        return { sequence, mark, view, ticket }
+        return { ...(JSON.parse(body) as Pick<Snapshot, 'view' | 'ticket' | 'drafts'>), sequence, mark }
       }
       bound = sequence - 1
     }

@@ -1,7 +1,8 @@
 // What of a log survives its discards and rewinds. A reader that comes late is shown just that; one that had read what was taken back is
 // told (the guarantee G4 of the Helix pages, here on every store alike).
 
-import { type Entry, isGuest, isWord, type Usage, type WriterOrigin } from '@millrace/protocol'
+import { type Entry, isGuest, isWord, type WriterOrigin } from '@millrace/protocol'
+import { Unsealed, type UnsealedDraft } from './unsealed.ts'
 
 type Range = [first: number, last: number]
 
@@ -17,21 +18,12 @@ export interface Cut {
   readonly seen: number | undefined
 }
 
-interface OpenDraft {
-  readonly origin: WriterOrigin
-  readonly words: Range[]
-  /** What its model call used, where that is known already: a draft holds one attempt. */
-  usage?: Usage | undefined
-}
-
 /** What no cut takes from anybody by itself: what people asked for, and how a run ended, which goes with the run's start. */
 const STAYS = new Set(['run-requested', 'stop-requested', 'run-finished', 'error'])
 
 /** What people asked for, with what the server keeps beside it. */
 const ASKED = new Set(['run-requested', 'run-context', 'stop-requested'])
 const isAsked = ({ origin, chunk }: Entry): boolean => isGuest(origin) && ASKED.has(chunk.type)
-
-const nameOf = ({ runId, lane, agentId }: WriterOrigin): string => JSON.stringify([runId, lane, agentId])
 
 /** Adds a sequence to ranges that lie before it. */
 function extend(ranges: Range[], sequence: number): void {
@@ -41,7 +33,9 @@ function extend(ranges: Range[], sequence: number): void {
 }
 
 export class Survival {
-  readonly #drafts = new Map<string, OpenDraft>()
+  readonly #unsealed = new Unsealed()
+  /** The words of each draft. */
+  readonly #drafts = new WeakMap<UnsealedDraft, Range[]>()
   readonly #cuts = new Map<number, Cut>()
   /** What discards took back, one entry after the other. */
   readonly #words = new Set<number>()
@@ -53,8 +47,8 @@ export class Survival {
   /** What is for whoever asks, and can be taken back. */
   readonly #seen: Range[] = []
 
-  /** Of what is for somebody; of everything if nothing is said. */
-  constructor(isFor: (entry: Entry) => boolean = () => true) {
+  /** For somebody, whom not all entries are for. */
+  constructor(isFor: (entry: Entry) => boolean) {
     this.#isFor = isFor
   }
 
@@ -63,8 +57,11 @@ export class Survival {
     const { origin, chunk, sequence } = entry
     if (!STAYS.has(chunk.type) && !isAsked(entry) && this.#isFor(entry)) extend(this.#seen, sequence)
     if (isGuest(origin)) return
-    if (isWord(chunk)) {
-      this.#word(origin, sequence)
+    const draft = this.#unsealed.add(entry)
+    if (draft && isWord(chunk)) {
+      const words = this.#drafts.get(draft) ?? []
+      this.#drafts.set(draft, words)
+      extend(words, sequence)
       return
     }
     switch (chunk.type) {
@@ -72,22 +69,10 @@ export class Survival {
         this.#starts.set(origin.runId, sequence)
         break
       case 'checkpoint-created':
-        this.#drafts.delete(nameOf(origin))
         if (origin.agentId === origin.runId) this.#steps.push({ at: sequence, step: chunk.stepCount ?? origin.step })
         break
-      case 'step-finish': {
-        const draft = this.#drafts.get(nameOf(origin))
-        if (draft) draft.usage = chunk.usage
-        break
-      }
-      case 'subagent-end':
-        this.#seal(({ runId, agentId }) => runId === origin.runId && agentId === chunk.agentId)
-        break
-      case 'run-finished':
-        this.#seal(({ runId }) => runId === origin.runId)
-        break
       case 'step-discarded':
-        this.#discard(origin, sequence)
+        this.#discard(draft, origin, sequence)
         break
       case 'rewind': {
         const { toSequence } = chunk
@@ -108,13 +93,6 @@ export class Survival {
     return this.#steps.findLast(({ at }) => at <= place)?.step ?? 0
   }
 
-  #word(origin: WriterOrigin, sequence: number): void {
-    const name = nameOf(origin)
-    const draft = this.#drafts.get(name) ?? { origin, words: [] }
-    this.#drafts.set(name, draft)
-    extend(draft.words, sequence)
-  }
-
   /** The first entry of some ranges that is for whoever asks and was there until now. */
   #firstSeen(ranges: readonly Range[]): number | undefined {
     for (const [from, to] of ranges) {
@@ -127,31 +105,14 @@ export class Survival {
     return undefined
   }
 
-  #seal(isOf: (origin: WriterOrigin) => boolean): void {
-    for (const [name, { origin }] of this.#drafts) if (isOf(origin)) this.#drafts.delete(name)
-  }
-
-  #discard(origin: WriterOrigin, at: number): void {
-    const name = nameOf(origin)
-    const draft = this.#drafts.get(name)
-    const words = draft?.words ?? []
+  #discard(draft: UnsealedDraft | undefined, origin: WriterOrigin, at: number): void {
+    const words = (draft && this.#drafts.get(draft)) ?? []
     const seen = this.#firstSeen(words)
-    this.#drafts.delete(name)
     for (const [first, last] of words)
       for (let sequence = first; sequence <= last; sequence++) this.#words.add(sequence)
     // A discard of nothing takes nothing from anybody.
     const step = Math.max(0, (draft?.origin ?? origin).step - 1)
     this.#cuts.set(at, { at, from: words[0]?.[0] ?? at, step, seen })
-  }
-
-  /** A run's open drafts: who wrote their first word, and where; and what a discard takes back of what was used. */
-  openDrafts(runId: string): { readonly origin: WriterOrigin; readonly from: number; readonly usage?: Usage }[] {
-    const open = [...this.#drafts.values()].filter(({ origin }) => origin.runId === runId)
-    return open.map(({ origin, words, usage }) => ({
-      origin,
-      from: (words[0] as Range)[0],
-      ...(usage && { usage }),
-    }))
   }
 
   /** The cut that an entry makes, if it makes one. */
