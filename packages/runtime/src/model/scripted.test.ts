@@ -76,8 +76,8 @@ describe('an array is the answers of one turn', () => {
     expect(await said(user('a'), reply, reply, user('b'), reply)).toBe('Two.')
     expect(await said(user('a'), reply, added('Go on.'))).toBe('Two.')
     expect(await said(user('a'), reply, added('Go on.'), reply, added('It does not fit.'))).toBe('Three.')
-    const parts = [{ type: 'text' as const, text: 'Half a', state: 'done' as const }]
-    expect(await said(...promptOf([{ id: 'm', role: 'assistant', parts }]))).toBe('Two.')
+    // Nobody has spoken yet.
+    expect(await said(...promptOf([]))).toBe('One.')
   })
 
   test('says the same in every turn of a session', async () => {
