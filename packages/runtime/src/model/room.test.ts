@@ -95,6 +95,15 @@ describe('law 6: what is too large for the log is no end of the run', () => {
     })
   }
 
+  test('a name of a field that an output does not have: the model is told, in bounded words', async () => {
+    const odd = words(JSON.stringify({ city: 'Ulm', [HUGE.slice(0, 100_000)]: 1 }))
+    const model = partsModel([...odd, finish()], [...words('{"city":"Ulm"}'), finish()])
+    const stage = new Stage(model, { output: z.strictObject({ city: z.string() }) })
+    expect((await stage.run()).result).toMatchObject({ status: 'completed', output: { city: 'Ulm' } })
+    expect(JSON.stringify(model.calls[1]?.prompt.at(-1)).length).toBeLessThan(2000)
+    await stage.close()
+  })
+
   const huge = { providerMetadata: { maker: { huge: HUGE } } }
   const search = providerTool({ name: 'search', id: 'maker.search' })
   const BESIDE: Record<string, LanguageModelV4StreamPart[]> = {
