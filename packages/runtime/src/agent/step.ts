@@ -115,7 +115,7 @@ async function hear(
       signal.throwIfAborted()
       if (done) break
       await answer.take(value)
-      await breath()
+      await breath(timers)
       if (answer.failure !== undefined) cancelWait ??= timers.after(LAST_WORDS_MS, cancel)
     }
   } catch (error) {

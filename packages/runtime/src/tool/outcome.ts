@@ -1,6 +1,6 @@
 // What comes of a call: its code runs, in bounds of time and of what it may say. Whatever goes wrong in it is an outcome, of which the model is told.
 
-import type { Lane } from '@millrace/log'
+import type { Lane, Timers } from '@millrace/log'
 import type { Chunk, Json, ToolPart } from '@millrace/protocol'
 import { unlessAborted } from '../abort.ts'
 import { breath } from '../agent/breath.ts'
@@ -48,7 +48,7 @@ export async function outcomeOf(
   const cancel = Number.isFinite(timeout) ? timers.after(timeout, late) : undefined
   const own = callContext({ work, step, toolCallId, lane, abortSignal: controller.signal })
   try {
-    const output = await unlessAborted(run(tool, call, own, lane), controller.signal)
+    const output = await unlessAborted(run(tool, call, own, lane, timers), controller.signal)
     return {
       chunk: { type: 'tool-output-available', toolCallId, output, executor: 'server' },
       output,
@@ -106,12 +106,12 @@ function shortened(text: string): string {
   return kept === text ? text : `${kept.toWellFormed()}…`
 }
 
-async function run(tool: Tool, call: ToolPart, own: CallContext, lane: Lane): Promise<Json> {
+async function run(tool: Tool, call: ToolPart, own: CallContext, lane: Lane, timers: Timers): Promise<Json> {
   const { name, input, output } = tool
   // Schemas may give what they are given, and code may write into it: the model is told what it said.
   const taken = await validate(input, copyOf(call.input))
   if ('problem' in taken) throw new ToolError(`the input does not fit: ${taken.problem}`, { cause: taken.cause })
-  const value = await lastOf(tool.execute(taken.value, own.context), call, own, lane)
+  const value = await lastOf(tool.execute(taken.value, own.context), call, own, lane, timers)
   const what = `what ${name} returned`
   if (output === undefined) return jsonOf(value, what)
   const checked = await validate(output, value)
@@ -120,7 +120,13 @@ async function run(tool: Tool, call: ToolPart, own: CallContext, lane: Lane): Pr
 }
 
 /** The output of an execution; what a generator yields before it is progress. */
-async function lastOf(execution: unknown, { toolCallId, toolName }: ToolPart, own: CallContext, lane: Lane) {
+async function lastOf(
+  execution: unknown,
+  { toolCallId, toolName }: ToolPart,
+  own: CallContext,
+  lane: Lane,
+  timers: Timers,
+): Promise<unknown> {
   if (!isGenerator(execution)) return execution
   let last: unknown
   for (;;) {
@@ -137,7 +143,7 @@ async function lastOf(execution: unknown, { toolCallId, toolName }: ToolPart, ow
       leave(execution)
       throw error
     }
-    await breath()
+    await breath(timers)
   }
 }
 
