@@ -126,7 +126,7 @@ export class Laws {
     if (!this.#isPlace(toSequence)) this.#violate('law 3', `a rewind to ${toSequence}, which is no place for one`)
   }
 
-  /** Whether the session may be cut there: before a turn, or at a checkpoint of the root agent where nothing was open. */
+  /** Whether the session may be cut there: before a turn, or at a checkpoint of the lane that the run began on, where nothing was open. */
   #isPlace(sequence: number): boolean {
     const { entries } = this.#log
     const isGone = entries.some(({ chunk, sequence: at }) => {
@@ -136,9 +136,11 @@ export class Laws {
     if (entries[sequence]?.chunk.type === 'run-started') return true
     const at = entries[sequence - 1]
     if (at?.chunk.type !== 'checkpoint-created' || isGuest(at.origin)) return false
-    const { runId, agentId } = at.origin
+    const { runId, agentId, lane } = at.origin
     const before = entries.slice(0, sequence)
-    return agentId === runId && openDrafts(before).length === 0 && !hasOpen(before)
+    const start = before.find(({ chunk, origin }) => chunk.type === 'run-started' && origin.runId === runId)
+    const isMain = agentId === runId && start?.origin.lane === lane
+    return isMain && openDrafts(before).length === 0 && !hasOpen(before)
   }
 
   #take(entry: Entry, ticket: Ticket): void {

@@ -175,6 +175,40 @@ describe('cleanupToStep without a floor', () => {
     expect(await failure(world.manager.cleanupToStep(ID, 2))).toBe('refused')
   })
 
+  test('law 3: goes back to a commit of the lane that the run began on, whatever that is called, and of no other', async () => {
+    for (const lane of ['main', 'root']) {
+      const world = new World()
+      const writer = await world.manager.createWriter(ID, { runId: 'r1', agentType: 'assistant', lane })
+      await writer.commit([], { step: 1, closesStep: true })
+      const own = writer.cursor.sequence
+      await writer.lane({ lane: 'tool', step: 1 }).commit([], { step: 1, closesStep: true })
+      if (lane !== 'main') await writer.lane({ lane: 'main', step: 1 }).commit([], { step: 1, closesStep: true })
+      await world.manager.endStream(ID)
+      await writer.close()
+      for (let to = own + 1; to <= writer.cursor.sequence; to++) {
+        const cut = { toSequence: to, reason: 'other' }
+        expect(await world.manager.append(ID, 'ada', request(`x${to}`, { cut }))).toMatchObject({ reason: 'gone' })
+      }
+      expect(await world.manager.cleanupToStep(ID, 1)).toMatchObject({ toSequence: own })
+    }
+  })
+
+  test('law 3: where the start of the run is trimmed, the main lane is the one called so', async () => {
+    const world = new World()
+    await run(world, 'r1', 2)
+    const writer = await world.writer('r2')
+    await writer.commit([], { step: 1, closesStep: true })
+    const own = writer.cursor.sequence
+    await writer.lane({ lane: 'tool', step: 1 }).commit([], { step: 1 })
+    await world.manager.endStream(ID)
+    const { head } = (await world.manager.getInfo(ID)) as { head: number }
+    expect(await world.manager.trimStream(ID, { maxEntries: head - own + 1 })).toBe(own - 1)
+    const cut = (to: number) =>
+      world.manager.append(ID, 'ada', request(`x${to}`, { cut: { toSequence: to, reason: 'x' } }))
+    expect(await cut(own + 1)).toMatchObject({ reason: 'gone' })
+    expect(await cut(own)).toMatchObject({ outcome: 'appended' })
+  })
+
   test('is refused while another cut waits', async () => {
     const world = new World()
     await run(world, 'r1', 3)

@@ -74,13 +74,17 @@ async function find(
   const runId = ofRun ?? ticket.run?.runId ?? ticket.last?.runId
   let toSequence: number | undefined
   let program: string | undefined
+  let lane: string | undefined
   await past.each(streamId, page.floor, page.head, entries => {
     for (const { sequence, origin, chunk } of entries) {
       if (isGuest(origin) || origin.runId !== runId || origin.agentId !== runId) continue
       if (chunk.type === 'run-started') {
         program = chunk.program
+        lane = origin.lane
         if (step === 0) toSequence = sequence - 1
-      } else if (step > 0 && chunk.type === 'checkpoint-created' && isEnd(chunk, origin, step)) toSequence = sequence
+      } else if (step > 0 && origin.lane === lane && chunk.type === 'checkpoint-created') {
+        if (isEnd(chunk, origin, step)) toSequence = sequence
+      }
     }
   })
   if (toSequence === undefined || program === undefined) {

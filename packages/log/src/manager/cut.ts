@@ -5,6 +5,7 @@ import { type Entry, type Fold, isGuest, isRewind, isRunStarted, type View } fro
 import { LogError, type LogErrorCode } from '../error.ts'
 import type { Page } from '../store.ts'
 import type { PastReader } from './past.ts'
+import { MAIN } from './root.ts'
 
 const SETTLED = new Set(['output-available', 'output-error', 'output-denied'])
 
@@ -31,9 +32,22 @@ async function isCutOf(past: PastReader, streamId: string, page: Page | undefine
   const fold = await foldAt(past, streamId, toSequence)
   if (fold === undefined) return false
   if (next && isRunStarted(next.chunk) && !isGuest(next.origin)) return true
-  if (at?.chunk.type !== 'checkpoint-created' || isGuest(at.origin) || at.origin.agentId !== at.origin.runId)
-    return false
-  return isQuiet(fold, at.origin.runId)
+  if (at?.chunk.type !== 'checkpoint-created' || isGuest(at.origin)) return false
+  const { runId, agentId, lane } = at.origin
+  const view = fold.view()
+  return agentId === runId && isQuiet(view, runId) && lane === (await mainLane(past, streamId, page, view, runId))
+}
+
+/** The lane on which a run was started; where that is trimmed, the one that most are. */
+async function mainLane(past: PastReader, streamId: string, { floor }: Page, { runs }: View, runId: string) {
+  const start = runs.find(run => run.runId === runId)?.at ?? 0
+  let lane: string = MAIN
+  if (start > floor) {
+    await past.each(streamId, start - 1, start, ([entry]) => {
+      lane = entry?.origin.lane ?? MAIN
+    })
+  }
+  return lane
 }
 
 /** What a session would be taken back to; undefined where the log is trimmed and no snapshot reaches that far down, or is another by now. */
@@ -47,8 +61,7 @@ async function foldAt(past: PastReader, streamId: string, sequence: number): Pro
 }
 
 /** Whether nothing of a run is open but its main lane. */
-function isQuiet(fold: Fold, runId: string): boolean {
-  const view: View = fold.view()
+function isQuiet(view: View, runId: string): boolean {
   if (view.pendings.length > 0 || view.drafts.length > 0) return false
   if (view.agents.some(agent => agent.runId === runId && agent.status === undefined)) return false
   const own = view.messages.filter(message => message.runId === runId)

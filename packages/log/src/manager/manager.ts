@@ -17,6 +17,7 @@ import { preambleOf } from './preamble.ts'
 import { BatchReader, type ReaderOptions } from './reader.ts'
 import { placeOf, type ReadEntry, type ReadFrom, Reading, shown } from './reading.ts'
 import { type Retention, trim } from './retention.ts'
+import { MAIN } from './root.ts'
 import {
   checkId,
   checkNames,
@@ -93,7 +94,7 @@ export class StreamManager {
    * run goes on, unless the caller's own does.
    */
   async createWriter(streamId: string, options: CreateWriterOptions): Promise<Writer> {
-    const { runId, agentId = runId, agentType, program = `agent:${agentType}@1`, lane = 'main', step = 0 } = options
+    const { runId, agentId = runId, agentType, program = `agent:${agentType}@1`, lane = MAIN, step = 0 } = options
     checkNames({ runId: runId ?? null, agentId, agentType: agentType ?? null, program, lane })
     checkWhole('step', step)
     if (agentId !== runId) {
