@@ -55,6 +55,16 @@ export function checkOptions(options: RuntimeOptions): ReadonlyMap<string, Agent
   return new Map(agents.map(agent => [agent.program, agent]))
 }
 
+/** Throws where something that was given is no object. */
+export function checkGiven(what: string, given: unknown): void {
+  if (typeof given === 'object' && given !== null) return
+  throw new ValidationError(`${what}: expected an object, found ${foundOf(given)}`)
+}
+
+/** What a value is, in words for who gave it; never the value itself, which may be anything. */
+export const foundOf = (value: unknown): string =>
+  value === null || value === undefined ? String(value) : Array.isArray(value) ? 'an array' : `a ${typeof value}`
+
 function checkWhole(what: string, value: number, least = 0): void {
   if (Number.isSafeInteger(value) && value >= least) return
   throw new ValidationError(`${what}: expected a whole number from ${least} on, found ${value}`)

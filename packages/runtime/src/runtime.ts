@@ -7,7 +7,7 @@ import { type Engine, type InProcessOptions, inProcessEngine } from './drive/eng
 import { RunError, ValidationError } from './error/error.ts'
 import { consoleLogger } from './logger.ts'
 import { DEFAULT_BACKOFF } from './model/retry.ts'
-import { BLOCKED_AFTER_MS, checkOptions, MAX_TAKEOVERS, type RuntimeOptions } from './options.ts'
+import { BLOCKED_AFTER_MS, checkGiven, checkOptions, foundOf, MAX_TAKEOVERS, type RuntimeOptions } from './options.ts'
 import { contextOf } from './run/context.ts'
 import { isSessionUnknown, overtaken, refusalOf, sessionUnknown, withLog } from './run/refusal.ts'
 import {
@@ -79,6 +79,7 @@ export class Runtime implements RunHost {
 
   /** Asks for a run; who asks again under the same `runId` gets the same run. */
   async start<A extends Agent | string>(options: StartOptions<A>): Promise<Run<OutputOfAgent<A>>> {
+    checkGiven('start', options)
     const { runId = randomUUID(), session = options.runId ?? randomUUID(), input, messageId, principal } = options
     const program = this.#programOf(options.agent)
     const message = input === undefined ? undefined : messageOf(input, messageId)
@@ -137,6 +138,7 @@ export class Runtime implements RunHost {
 
   /** Makes another session from the beginning of one; tells its id. What was open there is ended in it. */
   async fork(sessionId: string, options: ForkOptions = {}): Promise<string> {
+    checkGiven('options', options)
     const { session = randomUUID(), principal } = options
     const at = options.at ?? (await this.#info(sessionId)).head
     await withLog(sessionId, () => this.manager.forkStream(sessionId, at, session, principal))
@@ -147,8 +149,10 @@ export class Runtime implements RunHost {
   async stop(
     sessionId: string,
     runId: string,
-    { mode = 'interrupt', reason, guest = 'runtime' }: StopOptions & { readonly guest?: string } = {},
+    options: StopOptions & { readonly guest?: string } = {},
   ): Promise<boolean> {
+    checkGiven('options', options)
+    const { mode = 'interrupt', reason, guest = 'runtime' } = options
     const chunk = { type: 'stop-requested', runId, mode, ...(reason !== undefined && { reason }) } as const
     const done = await withLog(sessionId, () => this.manager.append(sessionId, guest, chunk))
     if (done.outcome !== 'refused') {
@@ -219,6 +223,7 @@ export class Runtime implements RunHost {
     repeats: (request: RunRequest) => boolean,
     decide: (seen: Seen) => AskedAgain | Promise<AskedAgain>,
   ): Promise<Run> {
+    checkGiven('options', options)
     const runId = options.runId ?? randomUUID()
     for (let latest: string | undefined, tries = 1; ; tries++) {
       const { version, floor } = await this.#info(sessionId)
@@ -228,12 +233,13 @@ export class Runtime implements RunHost {
         if (repeats(known)) return new Run(this, sessionId, runId, known.at)
         throw refusalOf('already-settled', runId)
       }
-      const { of, asked } = await decide({ view, ticket, floor })
+      const { of, asked } = await withLog(sessionId, async () => decide({ view, ticket, floor }))
       const now = view.runs.at(-1)?.runId
       // Who asked did not see it, and might take it back, or go on from what is not the end any more.
       if (tries > 1 && now !== latest) throw overtaken(runId, now)
       latest = now
-      const context = options.context ?? (await contextOf(this.manager, sessionId, view, of.runId))
+      const context =
+        options.context ?? (await withLog(sessionId, () => contextOf(this.manager, sessionId, view, of.runId)))
       const run = await this.#ask(
         sessionId,
         asked,
@@ -268,7 +274,10 @@ export class Runtime implements RunHost {
   }
 
   #programOf(agent: Agent | string): string {
-    if (typeof agent !== 'string') return agent.program
+    if (typeof agent !== 'string') {
+      if (agent?.kind === 'agent') return agent.program
+      throw new ValidationError(`agent: expected what agent() gives or a name, found ${foundOf(agent)}`)
+    }
     for (const { name, program } of this.#agents.values()) if (name === agent) return program
     if (/^agent:.+@.+$/.test(agent)) return agent
     const known = [...this.#agents.values()].map(({ name }) => name).join(', ')

@@ -2,7 +2,7 @@
 
 import { LogError, type Refusal } from '@millrace/log'
 import type { ErrorCode } from '../error/code.ts'
-import { RunError, ValidationError } from '../error/error.ts'
+import { MillraceError, RunError, ValidationError } from '../error/error.ts'
 
 const WHY: Partial<Record<Refusal, readonly [ErrorCode, string]>> = {
   busy: ['run_busy', 'another run is open or asked for: wait, or say whenBusy'],
@@ -30,16 +30,42 @@ export const sessionUnknown = (sessionId: string): RunError =>
 export const isSessionUnknown = (error: unknown): boolean =>
   error instanceof RunError && error.code === 'session_unknown'
 
+/** What a log has no answer to, in the runtime's own words; whatever else went wrong is as it is. */
+function told(sessionId: string, error: unknown): unknown {
+  if (!(error instanceof LogError)) return error
+  const { code, message } = error
+  switch (code) {
+    case 'absent':
+      return sessionUnknown(sessionId)
+    case 'exists':
+      return new RunError('session_exists', message, { cause: error })
+    case 'invalid':
+    case 'too-large':
+    case 'truncated':
+      return new ValidationError(message, { cause: error })
+    case 'unavailable':
+      return new MillraceError('internal_error', `the store of session ${sessionId} is out of reach: try again later`, {
+        retryable: true,
+        cause: error,
+      })
+    default:
+      return new MillraceError('internal_error', `the log of session ${sessionId} did not do it: ${code}`, {
+        cause: error,
+      })
+  }
+}
+
 /** Does something with the log of a session: what it has no answer to is told in the runtime's own words. */
 export async function withLog<T>(sessionId: string, work: () => Promise<T>): Promise<T> {
   try {
     return await work()
   } catch (error) {
-    if (!(error instanceof LogError)) throw error
-    if (error.code === 'absent') throw sessionUnknown(sessionId)
-    if (error.code === 'invalid' || error.code === 'too-large')
-      throw new ValidationError(error.message, { cause: error })
-    if (error.code === 'exists') throw new RunError('session_exists', error.message, { cause: error })
-    throw error
+    throw told(sessionId, error)
   }
+}
+
+/** Whether something failed because what was to be read is not in the log any more. */
+export function isTruncated(error: unknown): boolean {
+  const cause = error instanceof ValidationError ? error.cause : error
+  return cause instanceof LogError && cause.code === 'truncated'
 }

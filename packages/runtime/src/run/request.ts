@@ -3,6 +3,7 @@
 import { randomUUID } from 'node:crypto'
 import type { Chunk, Content, Input, Run, RunRequest, View } from '@millrace/protocol'
 import { RunError, ValidationError } from '../error/error.ts'
+import { foundOf } from '../options.ts'
 
 type RequestChunk = Extract<Chunk, { type: 'run-requested' }>
 
@@ -28,12 +29,18 @@ export interface AskOptions {
 
 /** The message that a person's input becomes. */
 export function messageOf(input: UserInput, messageId: string = randomUUID()): Input {
+  if (typeof messageId !== 'string') {
+    throw new ValidationError(`messageId: expected a string, found ${foundOf(messageId)}`)
+  }
   if (messageId.includes('::')) {
     throw new ValidationError(`messageId ${messageId}: \`::\` marks the messages of agents, choose another`)
   }
   if (typeof input === 'string') return { messageId, role: 'user', parts: [{ type: 'text', text: input }] }
+  if (!Array.isArray(input?.parts)) {
+    throw new ValidationError(`input: expected text or an object with parts, found ${foundOf(input)}`)
+  }
   const { parts, metadata } = input
-  return { messageId, role: 'user', parts: [...parts], ...(metadata && { metadata }) }
+  return { messageId, role: 'user', parts: [...parts], ...(metadata !== undefined && { metadata }) }
 }
 
 /** The entry that asks for a run. */

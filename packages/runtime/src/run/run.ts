@@ -1,4 +1,6 @@
-import { LogError, type StreamManager } from '@millrace/log'
+import type { StreamManager } from '@millrace/log'
+import { checkGiven } from '../options.ts'
+import { isTruncated, withLog } from './refusal.ts'
 import { type RunResult, resultOf } from './result.ts'
 import { isLive, type Standing, standingOf } from './standing.ts'
 import { RunStream, type StreamOptions } from './stream.ts'
@@ -40,18 +42,8 @@ export class Run<Output = unknown> {
 
   /** How the run ends, or what it waits for when it pauses; throws where its request is taken back while it waits. */
   async result(options: { readonly signal?: AbortSignal } = {}): Promise<RunResult<Output>> {
-    const ended = await this.#endedResult(options)
-    if (ended) return ended
-    for (let standing = await this.#standing(); ; ) {
-      try {
-        return await this.#result(standing, options)
-      } catch (error) {
-        const now = error instanceof LogError && error.code === 'truncated' ? await this.#standing() : undefined
-        // What was trimmed meanwhile is told from what is left.
-        if (now === undefined || now.floor <= standing.floor) throw error
-        standing = now
-      }
-    }
+    checkGiven('options', options)
+    return withLog(this.sessionId, async () => (await this.#endedResult(options)) ?? this.#awaitedResult(options))
   }
 
   /** Asks the run to stop, or takes its request back; false where it has ended or somebody else was first. */
@@ -71,11 +63,24 @@ export class Run<Output = unknown> {
     try {
       for await (const entry of entriesUpTo(manager, sessionId, runId, after, info.head)) tally.add(entry)
     } catch (error) {
-      if (error instanceof LogError && error.code === 'truncated') return undefined
+      if (isTruncated(error)) return undefined
       throw error
     }
     // Where its end is not there it never began, or the log is another by now.
     return tally.isEnded ? resultOf<Output>(sessionId, tally.view, runId, tally.said) : undefined
+  }
+
+  async #awaitedResult(options: StreamOptions): Promise<RunResult<Output>> {
+    for (let standing = await this.#standing(); ; ) {
+      try {
+        return await this.#result(standing, options)
+      } catch (error) {
+        const now = isTruncated(error) ? await this.#standing() : undefined
+        // What was trimmed meanwhile is told from what is left.
+        if (now === undefined || now.floor <= standing.floor) throw error
+        standing = now
+      }
+    }
   }
 
   async #result(standing: Standing, options: StreamOptions): Promise<RunResult<Output>> {

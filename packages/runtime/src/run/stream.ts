@@ -1,4 +1,6 @@
 import type { ReadEntry, StreamManager } from '@millrace/log'
+import { checkGiven } from '../options.ts'
+import { withLog } from './refusal.ts'
 import { type Standing, takenBack } from './standing.ts'
 
 export interface StreamOptions {
@@ -24,8 +26,11 @@ const LONGEST_MS = 2 ** 31 - 1
 export class RunStream implements AsyncIterableIterator<ReadEntry> {
   readonly #left = new AbortController()
   readonly #entries: AsyncGenerator<ReadEntry, void, void>
+  readonly #sessionId: string
 
   constructor(source: Source, options: StreamOptions = {}) {
+    checkGiven('options', options)
+    this.#sessionId = source.sessionId
     const signals = [this.#left.signal, ...(options.signal ? [options.signal] : [])]
     this.#entries = entriesOf(source, options.after, AbortSignal.any(signals))
   }
@@ -38,7 +43,7 @@ export class RunStream implements AsyncIterableIterator<ReadEntry> {
     // Whoever waits for a run lives to see it, though what drives it may be another process, or keep none alive.
     const alive = setInterval(() => {}, LONGEST_MS)
     try {
-      const { done, value } = await this.#entries.next()
+      const { done, value } = await withLog(this.#sessionId, () => this.#entries.next())
       return done ? { done: true, value: undefined } : { done: false, value }
     } catch (error) {
       if (this.#left.signal.aborted) return { done: true, value: undefined }
