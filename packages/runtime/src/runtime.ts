@@ -5,7 +5,7 @@ import type { Agent, OutputOfAgent } from './agent/agent.ts'
 import { Driver } from './drive/driver.ts'
 import { type Engine, type InProcessOptions, inProcessEngine } from './drive/engine.ts'
 import { RunError, ValidationError } from './error/error.ts'
-import { consoleLogger } from './logger.ts'
+import { consoleLogger, guarded } from './logger.ts'
 import { DEFAULT_BACKOFF } from './model/retry.ts'
 import { BLOCKED_AFTER_MS, checkGiven, checkOptions, foundOf, MAX_TAKEOVERS, type RuntimeOptions } from './options.ts'
 import { contextOf } from './run/context.ts'
@@ -68,7 +68,7 @@ export class Runtime implements RunHost {
       manager: this.manager,
       agents: this.#agents,
       timers,
-      logger,
+      logger: guarded(logger),
       backoff: { ...DEFAULT_BACKOFF, ...options.backoff },
       maxTakeovers: options.maxTakeovers ?? MAX_TAKEOVERS,
       resolveContext: options.resolveContext,

@@ -12,6 +12,7 @@ import {
 import type { Chunk, FinishReason, Json } from '@millrace/protocol'
 import { unlessAborted } from '../abort.ts'
 import type { Agent } from '../agent/agent.ts'
+import { copyOf } from '../agent/copy.ts'
 import { workOn } from '../agent/loop.ts'
 import { checkpointOf, type Work } from '../agent/work.ts'
 import { BudgetError, MillraceError } from '../error/error.ts'
@@ -208,7 +209,8 @@ export class Drive {
 
   async #context(session: Session): Promise<Json | undefined> {
     const { resolveContext } = this.#settings
-    const kept = await session.context(this.#runId)
+    // A copy, so that nothing that code does to it changes the session.
+    const kept = copyOf(await session.context(this.#runId))
     if (resolveContext === undefined) return kept
     try {
       return (await resolveContext(kept, { sessionId: session.id, runId: this.#runId })) as Json

@@ -67,15 +67,7 @@ export async function outcomeOf(
 /** The outcome of a call that failed. Only what was meant to be shown is: any other error may hold what nobody should see. */
 export function failed(work: Work, { toolCallId, toolName }: ToolPart, error: unknown): Outcome {
   const { message, code, cause } = read(error) ?? { ...wordsOf(new ToolError(`${toolName} failed`)), cause: error }
-  const fields = { runId: work.runId, toolCallId, toolName, code }
-  if (cause !== undefined) {
-    try {
-      work.logger.error('a call failed', { ...fields, cause })
-    } catch {
-      // Code may throw what nobody can look at.
-      work.logger.error('a call failed, and its cause cannot be told', fields)
-    }
-  }
+  if (cause !== undefined) work.logger.error('a call failed', { runId: work.runId, toolCallId, toolName, code, cause })
   return { chunk: { type: 'tool-output-error', toolCallId, errorText: shortened(message), code, executor: 'server' } }
 }
 
