@@ -260,7 +260,7 @@ export class Runtime implements RunHost {
     ifVersion?: string,
   ): Promise<Run<Output> | undefined> {
     // Nobody here would drive it, and who asks would wait for ever.
-    if (this.#isClosed) throw new ValidationError(`run ${runId}: the runtime was closed, make another`)
+    if (this.#isClosed) throw new RunError('runtime_closed', `run ${runId}: the runtime was closed, make another`)
     const { guest = 'runtime', context } = options
     const beside = { ...(context !== undefined && { context }), ...(ifVersion !== undefined && { ifVersion }) }
     const request = requestOf(asked, runId, options)

@@ -61,6 +61,12 @@ export const errorCodes = {
   sessionUnknown: 'session_unknown',
   /** There is a session of that id already. */
   sessionExists: 'session_exists',
+  /** The session does not hold that place any more: take a snapshot, and read on from there. */
+  sessionTrimmed: 'session_trimmed',
+  /** The store is out of reach; later it may not be. */
+  storeUnavailable: 'store_unavailable',
+  /** The runtime was closed. */
+  runtimeClosed: 'runtime_closed',
   /** Nobody here knows the program. */
   programUnknown: 'program_unknown',
   /** What was asked for or defined is not valid. */

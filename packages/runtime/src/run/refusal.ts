@@ -41,13 +41,18 @@ function told(sessionId: string, error: unknown): unknown {
       return new RunError('session_exists', message, { cause: error })
     case 'invalid':
     case 'too-large':
-    case 'truncated':
       return new ValidationError(message, { cause: error })
+    case 'truncated':
+      return new RunError('session_trimmed', message, { cause: error })
     case 'unavailable':
-      return new MillraceError('internal_error', `the store of session ${sessionId} is out of reach: try again later`, {
-        retryable: true,
-        cause: error,
-      })
+      return new MillraceError(
+        'store_unavailable',
+        `the store of session ${sessionId} is out of reach: try again later`,
+        {
+          retryable: true,
+          cause: error,
+        },
+      )
     default:
       return new MillraceError('internal_error', `the log of session ${sessionId} did not do it: ${code}`, {
         cause: error,
@@ -66,6 +71,6 @@ export async function withLog<T>(sessionId: string, work: () => Promise<T>): Pro
 
 /** Whether something failed because what was to be read is not in the log any more. */
 export function isTruncated(error: unknown): boolean {
-  const cause = error instanceof ValidationError ? error.cause : error
+  const cause = error instanceof RunError ? error.cause : error
   return cause instanceof LogError && cause.code === 'truncated'
 }

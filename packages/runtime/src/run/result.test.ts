@@ -44,7 +44,7 @@ const trouble = agent({
   name: 'trouble',
   // A first attempt that is taken back, a call with progress, and another answer.
   model: scriptedModel(({ options, lastText }) => {
-    const { attempt } = options.providerOptions?.['millrace'] as { attempt: number }
+    const attempt = options.providerOptions?.['millrace']?.['attempt']
     if (attempt === 1) return { text: 'Well', error: Object.assign(new Error('busy'), { statusCode: 503 }) }
     if (options.prompt.at(-1)?.role === 'tool') return { text: ' done', usage: { input: 2 } }
     return { text: `I look at ${lastText}.`, calls: [{ name: 'look', input: {} }], usage: { output: 3 } }

@@ -81,7 +81,10 @@ describe('what is thrown at who asks is typed', () => {
     const run = runtime.run('s', 'r')
     for (const after of ['zzz', '', 1e9, -1, 1.5, Number.NaN, {}, true]) {
       const options = { after } as StreamOptions
-      expect([after, await codeOf(all(run.stream(options)))]).toEqual([after, 'validation_failed'])
+      expect([after, await codeOf(all(run.stream(options)))]).toEqual([
+        after,
+        after === 1e9 ? 'session_trimmed' : 'validation_failed',
+      ])
     }
     expect(() => run.stream(null as never)).toThrow(expect.objectContaining({ code: 'validation_failed' }))
     expect(await codeOf(run.result(null as never))).toBe('validation_failed')
@@ -112,7 +115,7 @@ describe('what is thrown at who asks is typed', () => {
     for (const ask of asks) {
       const error = await ask().catch(error => error)
       expect(MillraceError.isInstance(error)).toBe(true)
-      expect(error).toMatchObject({ code: 'internal_error', retryable: true, cause: expect.any(LogError) })
+      expect(error).toMatchObject({ code: 'store_unavailable', retryable: true, cause: expect.any(LogError) })
       expect(String(error)).not.toContain('secret')
     }
   })
