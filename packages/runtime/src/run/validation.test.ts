@@ -92,7 +92,7 @@ describe('what is thrown at who asks is typed', () => {
     expect(await codeOf(nowhere.result())).toBe('validation_failed')
     expect(await codeOf(all(nowhere.stream()))).toBe('validation_failed')
     await runtime.manager.trimStream('s', { maxEntries: 0 })
-    expect(await codeOf(all(run.stream()))).toBe('validation_failed')
+    expect(await codeOf(all(run.stream()))).toBe('session_trimmed')
     expect(await codeOf(run.result())).toBe('none')
   })
 
