@@ -1,8 +1,8 @@
-import type { Chunk, Cursor, Entry, Json, View, WriterOrigin } from '@millrace/protocol'
+import type { Chunk, Cursor, Entry, Fold, Json, View, WriterOrigin } from '@millrace/protocol'
 import { LogError } from '../error.ts'
 import { randomName } from '../names.ts'
 import type { Accepted, LogHead, LogStore } from '../store.ts'
-import { pendingKey, type StreamStatus, statusOf, type Ticket, ticketOf } from '../ticket/ticket.ts'
+import { pauseOf, pendingKey, type StreamStatus, statusOf, type Ticket, ticketOf } from '../ticket/ticket.ts'
 import { patiently } from './appender.ts'
 import { resolve } from './blobs.ts'
 import { Claims } from './claims.ts'
@@ -186,11 +186,7 @@ export class StreamManager {
       if (run === null) throw new LogError('refused', `no run of ${streamId} is open: there is nothing to pause`)
       const open = new Set(pendings.map(pendingKey))
       if (!awaited.every(key => open.has(key))) return undefined
-      const awaits = pendings.map(({ lane, agentId, claim, ...awaited }) => awaited) as Extract<
-        Chunk,
-        { type: 'run-paused' }
-      >['awaits']
-      return run.paused ? undefined : [{ type: 'run-paused', ...(reason !== undefined && { reason }), awaits }]
+      return run.paused ? undefined : [pauseOf(pendings, reason)]
     })
     return done !== undefined
   }
@@ -270,10 +266,16 @@ export class StreamManager {
 
   /** The view and the ticket of a log, read at one position: its head, or a sequence. */
   async view(streamId: string, at?: number): Promise<{ view: View; ticket: Ticket; cursor: Cursor }> {
+    const { fold, ticket, cursor } = await this.fold(streamId, at)
+    return { view: fold.view(), ticket, cursor }
+  }
+
+  /** The same as a fold that is the caller's own, to go on with. */
+  async fold(streamId: string, at?: number): Promise<{ fold: Fold; ticket: Ticket; cursor: Cursor }> {
     checkId(streamId)
     checkWhole('at', at ?? 0)
     const { fold, ticket, cursor } = await this.#past.at(streamId, at)
-    return { view: fold.view(), ticket, cursor }
+    return { fold, ticket, cursor }
   }
 
   /** The entries of `(after, to]` as the log has them, internal and discarded ones too: for folds on the server. Throws where they are not all there. */

@@ -1,7 +1,7 @@
 // The ticket: what should happen next with a log. It is derived from the entries and stored with them; rebuilding it from them gives the
 // same (law 5). Nothing in it comes from a sequence or a timestamp, so that the next ticket is known before the append.
 
-import { type Chunk, isGuest, type RunStatus } from '@millrace/protocol'
+import { type Chunk, isGuest, type PendingRef, type RunStatus } from '@millrace/protocol'
 import type { NewEntry } from '../entry.ts'
 import type { Due, TicketRecord } from '../store.ts'
 
@@ -207,6 +207,12 @@ function remember(settled: readonly string[], done: readonly TicketPending[]): r
 /** Whether the open run must end: it was asked to stop, or a request that stops it waits. */
 export const mustStop = ({ run, stop, requests }: Ticket): boolean =>
   run !== null && (stop || (requests[0] !== undefined && isUrgent(requests[0])))
+
+/** Says that a run waits for its pendings. */
+export function pauseOf(pendings: readonly TicketPending[], reason?: string): Chunk {
+  const awaits = pendings.map(({ lane, agentId, claim, ...awaited }) => awaited) as PendingRef[]
+  return { type: 'run-paused', ...(reason !== undefined && { reason }), awaits }
+}
 
 /** How a run ends that must stop: so that it can be resumed, unless somebody asked for more. */
 export const stopStatus = ({ abort }: Ticket): 'interrupted' | 'aborted' => (abort ? 'aborted' : 'interrupted')

@@ -9,6 +9,20 @@ import type { View } from './view.ts'
  * from there, with the entries after it; a rewind to before it is refused, because its content is not at hand.
  */
 export function foldLog(entries: readonly Entry[], options?: FoldOptions, from?: View): Fold {
+  const cuts = entries.some(entry => rewindOf(entry) !== undefined) ? cutsOf(entries, from) : []
+  const fold = from ? Fold.from(from, options) : new Fold(options)
+  let at = 0
+  for (const [start, end] of cuts) {
+    fold.apply(entries.slice(at, start))
+    fold.skip(entries.slice(start, end))
+    at = end
+  }
+  fold.apply(entries.slice(at))
+  return fold
+}
+
+/** What rewinds cut, first to last, as places among the entries. */
+function cutsOf(entries: readonly Entry[], from?: View): [from: number, to: number][] {
   const head = from?.head ?? 0
   // Which rewinds count is known only on the way forward: not those of a run that has ended.
   const ledger = new Ledger(from)
@@ -31,13 +45,5 @@ export function foldLog(entries: readonly Entry[], options?: FoldOptions, from?:
     while (i > 0 && (entries[i - 1] as Entry).sequence > target) i--
     cuts.push([i, to])
   }
-  const fold = from ? Fold.from(from, options) : new Fold(options)
-  let at = 0
-  for (const [start, end] of cuts.reverse()) {
-    fold.apply(entries.slice(at, start))
-    fold.skip(entries.slice(start, end))
-    at = end
-  }
-  fold.apply(entries.slice(at))
-  return fold
+  return cuts.reverse()
 }

@@ -2,7 +2,7 @@
 
 import type { StreamManager } from '@millrace/log'
 import {
-  Fold,
+  type Fold,
   isCheckpointCreated,
   type Json,
   type Message,
@@ -30,18 +30,20 @@ export class Session {
   readonly #calls = new Set<string>()
   readonly #callOf = new Map<string, string>()
 
-  private constructor(manager: StreamManager, id: string, view: View, onRead?: (head: number) => void) {
+  private constructor(manager: StreamManager, id: string, fold: Fold, onRead?: (head: number) => void) {
     this.#manager = manager
     this.id = id
-    this.#fold = Fold.from(view)
+    this.#fold = fold
     this.#onRead = onRead
-    for (const { parts } of view.messages) for (const part of parts) this.#noteCall(part.key, part)
+    for (const { parts } of this.view.messages) for (const part of parts) this.#noteCall(part.key, part)
   }
 
   /** Reads a session, from its latest snapshot on; calls back when it has read on, with how far. */
   static async open(manager: StreamManager, id: string, onRead?: (head: number) => void): Promise<Session> {
-    const { view } = await manager.view(id)
-    return new Session(manager, id, view, onRead)
+    const { fold } = await manager.fold(id)
+    // What is told of it from here on is what is new.
+    fold.takeChanges()
+    return new Session(manager, id, fold, onRead)
   }
 
   /** How far it has read. */
