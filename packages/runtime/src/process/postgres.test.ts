@@ -10,7 +10,7 @@ const server = postgres({
 
 schedules({
   name: 'postgres',
-  count: 32,
+  count: 80,
   lanes: 3,
   every: 7,
   dieAt: diesAt,

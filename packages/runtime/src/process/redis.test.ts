@@ -7,7 +7,7 @@ const server = redis()
 
 schedules({
   name: 'redis',
-  count: 32,
+  count: 80,
   lanes: 3,
   every: 7,
   dieAt: diesAt,

@@ -5,7 +5,7 @@ import { stops, stopsAtDeath, stopsBlocked } from './stops.fixture.ts'
 
 schedules({
   name: 'sqlite',
-  count: 45,
+  count: 112,
   lanes: 3,
   every: 1,
   dieAt: diesAt,
