@@ -2,28 +2,12 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { checkEntry, isGuestChunk } from '../catalogue/validate.ts'
 import { coalesce } from '../coalesce.ts'
-import type { Entry, WriterOrigin } from '../entry.ts'
-import { runs } from '../runs.fixture.ts'
+import type { Entry } from '../entry.ts'
 import { Fold } from './fold.ts'
 import type { Mark } from './growth.ts'
 import { anyLog, clone, folded, GUEST, WRITERS, withoutDiscarded, writtenLog } from './log.fixture.ts'
-import { foldLog } from './log.ts'
+import { check, content } from './property.fixture.ts'
 import type { TextPart, View } from './view.ts'
-
-const check = <Ts extends [unknown, ...unknown[]]>(property: fc.IPropertyWithHooks<Ts>, n = 3000) =>
-  fc.assert(property, { numRuns: runs(n) })
-
-/** What people see: without the inverses. */
-function seen(view: View) {
-  const { drafts, head, ...rest } = clone(view)
-  return rest
-}
-
-/** Without what a discard leaves as it is. */
-function content(view: View) {
-  const { usage, runs: _, ...rest } = seen(view)
-  return rest
-}
 
 const batches = fc.array(fc.nat(6), { maxLength: 30 })
 
@@ -255,120 +239,6 @@ describe('the fold', () => {
         const open = hidden.filter(entry => !entry.internal)
         expect({ ...view, head: 0 }).toEqual({ ...folded(open), head: 0 })
         expect(JSON.stringify(view)).not.toContain('internal')
-      }),
-      1500,
-    )
-  })
-})
-
-describe('rewinds', () => {
-  const end = (runId: string, sequence: number): Entry => ({
-    sequence,
-    timestamp: 5000,
-    origin: { ...WRITERS[0], runId, agentId: runId },
-    chunk: { type: 'run-finished', status: 'aborted' },
-  })
-  const renamed = (entry: Entry, sequence: number, n: number): Entry => {
-    const runId = (id: string) => `${id}-${n}`
-    const { origin } = entry
-    const moved =
-      'guest' in origin
-        ? GUEST
-        : { ...origin, runId: runId(origin.runId), agentId: origin.agentId.replace(/^r\d/, runId) }
-    return { ...entry, sequence, origin: moved as WriterOrigin }
-  }
-  /** Several turns of two runs each; each but the first begins with a rewind to somewhere before it. */
-  const turns = fc.array(fc.tuple(writtenLog, fc.nat(200)), { minLength: 2, maxLength: 4 }).map(list => {
-    const log: Entry[] = []
-    list.forEach(([turn, to], n) => {
-      if (n > 0) {
-        const sequence = log.length + 1
-        const origin = { ...WRITERS[0], runId: `r1-${n}`, agentId: `r1-${n}` }
-        log.push({
-          sequence,
-          timestamp: 5000,
-          origin,
-          chunk: { type: 'rewind', toSequence: to % sequence, reason: 'edit' },
-        })
-      }
-      for (const entry of turn) log.push(renamed(entry, log.length + 1, n))
-      log.push(end(`r1-${n}`, log.length + 1))
-      log.push(end(`r2-${n}`, log.length + 1))
-    })
-    return log
-  })
-
-  /** As a server does it: at each rewind it folds the prefix again and goes on from there. */
-  function step(log: readonly Entry[]): Fold {
-    const fold = new Fold()
-    for (let refold = fold.apply(log); refold; ) {
-      const { toSequence, rest } = refold
-      fold.adopt(foldLog(log.filter(entry => entry.sequence <= toSequence)))
-      refold = fold.apply(rest)
-    }
-    return fold
-  }
-
-  /** The log as if what its rewinds cut had never been written: at a cut, drafts are gone and nothing goes on streaming. */
-  function uncut(log: readonly Entry[]): Entry[] {
-    const at = log.findLastIndex(entry => entry.chunk.type === 'rewind')
-    if (at < 0) return [...log]
-    const entry = log[at] as Entry
-    const { toSequence } = entry.chunk as { toSequence: number }
-    const kept = uncut(log.filter(({ sequence }) => sequence <= toSequence))
-    const { drafts, runs: known } = folded(kept)
-    const discards = drafts.map(({ runId, lane, agentId }) => ({
-      ...entry,
-      origin: { ...WRITERS[0], runId, lane, agentId },
-      chunk: { type: 'step-discarded' as const, reason: 'rewind' },
-    }))
-    const ends = known.filter(run => run.finishedAt === undefined).map(run => end(run.runId, 0))
-    const last = kept.at(-1)?.sequence ?? 0
-    const closing = [...discards, ...ends].map((closed, i, all) => ({
-      ...closed,
-      sequence: last + (i + 1) / (all.length + 1) / 2,
-    }))
-    return [...kept, ...closing, ...log.slice(at + 1)]
-  }
-
-  test('folding again at each rewind equals folding the whole log in one pass', () => {
-    check(
-      fc.property(turns, log => {
-        expect(step(log).view()).toEqual(foldLog(log).view())
-      }),
-      1500,
-    )
-  })
-
-  test('law 3: a rewind equals never having written what it cuts, but for runs, requests, interrupts and usage', () => {
-    check(
-      fc.property(turns, log => {
-        const pick = (view: View) => {
-          const { messages, state, output, structured } = seen(view)
-          return {
-            messages: messages.map(({ status, error, parent, createdAt, ...message }) => message),
-            state,
-            output,
-            structured,
-          }
-        }
-        expect(pick(foldLog(log).view())).toEqual(pick(folded(uncut(log))))
-      }),
-      1500,
-    )
-  })
-
-  test('law 3: what was asked, answered and used only goes forward', () => {
-    check(
-      fc.property(turns, log => {
-        const { runs: all, requests, interrupts, usage } = foldLog(log).view()
-        const flat = folded(log.filter(entry => entry.chunk.type !== 'rewind'))
-        expect({ requests, interrupts, usage }).toEqual({
-          requests: flat.requests,
-          interrupts: flat.interrupts,
-          usage: flat.usage,
-        })
-        expect(all.map(run => [run.runId, run.status])).toEqual(flat.runs.map(run => [run.runId, run.status]))
       }),
       1500,
     )

@@ -1,0 +1,20 @@
+import fc from 'fast-check'
+import { runs } from '../runs.fixture.ts'
+import { clone } from './log.fixture.ts'
+import type { View } from './view.ts'
+
+/** Checks a property, so many times as the runs are multiplied. */
+export const check = <Ts extends [unknown, ...unknown[]]>(property: fc.IPropertyWithHooks<Ts>, n = 3000) =>
+  fc.assert(property, { numRuns: runs(n) })
+
+/** What people see: without the inverses. */
+export function seen(view: View) {
+  const { drafts, head, ...rest } = clone(view)
+  return rest
+}
+
+/** Without what a discard leaves as it is. */
+export function content(view: View) {
+  const { usage, runs: _, ...rest } = seen(view)
+  return rest
+}
