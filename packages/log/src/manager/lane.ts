@@ -43,6 +43,7 @@ export type Discard = Omit<Extract<Chunk, { type: 'step-discarded' }>, 'type'>
 export interface LaneWriter {
   write(origin: WriterOrigin, chunk: Chunk, options?: WriteOptions): Write
   commit(origin: WriterOrigin, batch: BatchLike, options?: CommitOptions): Promise<Committed>
+  fits(origin: WriterOrigin, batch: BatchLike): boolean
   discard(origin: WriterOrigin, discard: Discard): Promise<boolean>
 }
 
@@ -64,6 +65,11 @@ export class Lane {
   /** Appends a batch whole, ended by a `checkpoint-created`: it seals this lane's draft. */
   commit(batch: BatchLike, options?: CommitOptions): Promise<Committed> {
     return this.#writer.commit(this.origin, batch, options)
+  }
+
+  /** Whether a commit of that batch would be taken, by its size alone (law 6); throws where it is no batch. */
+  fits(batch: BatchLike): boolean {
+    return this.#writer.fits(this.origin, batch)
   }
 
   /** Takes this lane's draft back, where the log holds some of it and the run is not to stop; tells whether it did. */

@@ -1,5 +1,6 @@
 // When what waits goes out: at once, or for deltas that come close to others after a while; one thing at a time, in the order in which it was asked for.
 
+import { LogError } from '../error.ts'
 import type { Draft } from './drafts.ts'
 import { Queue } from './queue.ts'
 import type { Slot } from './slot.ts'
@@ -7,6 +8,8 @@ import type { Timers } from './timers.ts'
 
 /** The most of the queue that goes out in one append. */
 const LOAD_BYTES = 1024 * 1024
+/** Writes that nobody waits for may exceed the queue's bound by this factor before they are refused (law 8). */
+const HARD = 16
 
 export interface OutboxSettings {
   readonly timers: Timers
@@ -48,9 +51,11 @@ export class Outbox {
     this.#sentAt = this.#settings.timers.now()
   }
 
-  /** How much waits. */
-  get bytes(): number {
-    return this.#queue.bytes
+  /** Throws where so much waits that nothing more may. */
+  mustHaveRoom(): void {
+    const { bytes } = this.#queue
+    if (bytes <= this.#settings.queueBytes * HARD) return
+    throw new LogError('queue-full', `${bytes} bytes wait to be appended: await each write`)
   }
 
   /** Lets a slot wait for its time. */

@@ -65,6 +65,44 @@ describe('a writer refuses what is too large before it takes a sequence (law 6)'
     expect(thrown(() => writer.write(own))).toBe('too-large')
   })
 
+  test('a lane tells beforehand whether a commit would be taken by its size, and appends nothing', async () => {
+    const bounds = { maxEntryBytes: 4096, blobBytes: 1000, maxBlobBytes: 5000 }
+    const world = new World(bounds)
+    const writer = await world.writer()
+    const tool = writer.lane({ lane: 'tool' })
+    const status = (length: number): Chunk => ({ type: 'status', message: 'x'.repeat(length) })
+    const output = (length: number): Chunk => {
+      return { type: 'tool-output-available', toolCallId: 'c', output: 'x'.repeat(length) }
+    }
+    const batches: Chunk[][] = [
+      [],
+      [status(2000)],
+      [status(5000)],
+      [output(4900)],
+      [output(5100)],
+      [status(1), output(5100)],
+      Array(2500).fill(status(2700)),
+      Array(4000).fill(status(2700)),
+    ]
+    // Around the very bound, to the byte.
+    for (let length = 3700; length < 4096; length++) batches.push([status(length)])
+    const told = batches.map(batch => tool.fits(batch))
+    expect(await world.lines()).toEqual(['run-started', 'checkpoint-created'])
+    const taken: boolean[] = []
+    for (const batch of batches) taken.push((await failure(tool.commit(batch))) !== 'too-large')
+    expect(told).toEqual(taken)
+    expect(told.slice(0, 8)).toEqual([true, true, false, true, false, false, true, false])
+    expect(told.at(8)).toBe(true)
+    expect(told.at(-1)).toBe(false)
+  })
+
+  test('what is no batch does not fit either, and is told as a commit tells it', async () => {
+    const writer = await new World().writer()
+    expect(thrown(() => writer.main.fits([{ type: 'text-delta' } as Chunk]))).toBe('invalid')
+    await writer.close()
+    expect(writer.main.fits([{ type: 'status', message: 'x' }])).toBe(true)
+  })
+
   test('a bound under which nothing could be said is refused when the manager is made', () => {
     for (const maxEntryBytes of [0, 600, Number.NaN]) {
       expect(thrown(() => new World({ maxEntryBytes }))).toBe('invalid')

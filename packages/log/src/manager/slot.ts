@@ -152,6 +152,21 @@ export function batchSlot(entries: readonly NewEntry[], bounds: Bounds): BatchSl
   return { ...load(entries, bounds), isDelta: false, isBatch: true, flight: new Flight() }
 }
 
+/** Whether a commit of that batch is none too large. */
+export function fits(from: WriterOrigin, batch: BatchLike, bounds: Bounds, epoch: string): boolean {
+  try {
+    // Under the longest of all names that its checkpoint could have.
+    load(
+      commitOf(from, batch, {}, () => `${epoch}-${Number.MAX_SAFE_INTEGER}`),
+      bounds,
+    )
+    return true
+  } catch (error) {
+    if (error instanceof LogError && error.code === 'too-large') return false
+    throw error
+  }
+}
+
 function load(entries: readonly NewEntry[], { maxEntryBytes, maxBatchBytes, blobBytes, maxBlobBytes }: Bounds): Load {
   const slim = entries.map(entry => extract(entry, blobBytes))
   let bytes = 0

@@ -26,14 +26,12 @@ import {
   commitOf,
   entriesOf,
   entryOf,
+  fits,
   originOf,
   type Slot,
   type WriteSlot,
   writeSlots,
 } from './slot.ts'
-
-/** Writes that nobody waits for may exceed the queue's bound by this factor before they are refused (law 8). */
-const HARD = 16
 
 export class Writer {
   readonly streamId: string
@@ -84,6 +82,7 @@ export class Writer {
     this.#lanes = {
       write: (from, chunk, options) => this.#write(from, chunk, options),
       commit: (from, batch, options) => this.#commit(from, batch, options),
+      fits: (from, batch) => fits(from, batch, this.#bounds, epoch),
       discard: (from, discard) => this.#discard(from, discard),
     }
     this.main = new Lane(this.#lanes, originOf(origin))
@@ -191,10 +190,7 @@ export class Writer {
   #mustBeOpen(): void {
     this.signal.throwIfAborted()
     if (this.#closing) throw closed()
-    const { bytes } = this.#outbox
-    if (bytes > this.#settings.queueBytes * HARD) {
-      throw new LogError('queue-full', `${bytes} bytes wait to be appended: await each write`)
-    }
+    this.#outbox.mustHaveRoom()
   }
 
   #write(from: WriterOrigin, chunk: Chunk, options?: WriteOptions): Write {
