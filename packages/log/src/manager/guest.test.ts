@@ -61,6 +61,7 @@ describe('a guest', () => {
     expect(await refusal(world, stop('r9'))).toBe('ended')
     await world.clock.advance(10_000)
     expect(await refusal(world, approve('a'))).toBe('late')
+    expect(await refusal(world, claim(world, 'tab1'))).toBe('late')
     expect(await world.lines()).toEqual(before)
     await say(world, request('r2', { cut: { toSequence: 0, reason: 'x' } }))
     expect(await refusal(world, request('r3', { cut: { toSequence: 0, reason: 'x' } }))).toBe('cut-waiting')
@@ -68,6 +69,24 @@ describe('a guest', () => {
     expect(await refusal(world, request('q31', { whenBusy: 'queue' }))).toBe('full')
     await say(world, stop('r1'))
     expect(await refusal(world, stop('r1'), 'bob')).toBe('already-settled')
+  })
+
+  test('law 5: of a client’s result after its deadline and the writer’s settling of that, the first wins', async () => {
+    for (const isFirst of [true, false]) {
+      const world = new World()
+      const writer = await world.writer()
+      await writer.commit([clientCall('c1', { deadline: world.clock.now() + 10 })])
+      await world.clock.advance(1000)
+      const settle = () =>
+        writer.decide(({ pendings }) => {
+          if (pendings.length === 0) return undefined
+          return [{ type: 'tool-output-error', toolCallId: 'c1', errorText: 'nobody answered', code: 'late' }]
+        })
+      if (isFirst) expect(await refusal(world, output('c1'))).toBe('appended')
+      const settled = await settle()
+      expect(settled === undefined).toBe(isFirst)
+      expect(await refusal(world, output('c1'))).toBe(isFirst ? 'duplicate' : 'already-settled')
+    }
   })
 
   test('law 5: a client’s result never stands for an approval', async () => {

@@ -81,17 +81,27 @@ describe('what a guest may append, by the ticket', () => {
     expect(refused(then(open(calls('c3')), by(R1, finished)), result('c3'))).toBe('already-settled')
   })
 
-  test('an answer at its deadline is late', () => {
+  test('law 5: a person’s answer and a claim are late at their deadline; a client’s result is not, until something has settled its call', () => {
     const ticket = open(asks('a', 'c1', NOW), calls('c2', NOW), {
       type: 'interrupt',
       interruptId: 'i',
       input: { kind: 'text' },
       deadline: NOW,
     })
-    for (const chunk of [approves('a', 'c1'), result('c2'), answers('i'), claims('c2', NOW + 1)]) {
+    for (const chunk of [approves('a', 'c1'), answers('i'), claims('c2', NOW + 1)]) {
       expect(refused(ticket, chunk, 'ada', NOW - 1)).toBeUndefined()
       expect(refused(ticket, chunk, 'ada', NOW)).toBe('late')
     }
+    const failed: Chunk = { type: 'tool-output-error', toolCallId: 'c2', errorText: 'no' }
+    for (const chunk of [result('c2'), failed]) {
+      expect(refused(ticket, chunk, 'ada', NOW + 1_000_000)).toBeUndefined()
+      // Whether its deadline, another's result or the end of the run: who comes second is told so.
+      for (const first of [by(R1, failed), by({ guest: 'bob' }, result('c2')), by(R1, finished)]) {
+        expect(refused(then(ticket, first), chunk, 'ada', NOW)).toBe('already-settled')
+      }
+    }
+    const unapproved = then(ticket, by(R1, asks('b', 'c2', NOW)))
+    expect(refused(unapproved, result('c2'), 'ada', NOW)).toBe('unapproved')
   })
 
   test('a claim holds others off for its time, its own holder may prolong it, and any result still wins', () => {

@@ -8,7 +8,7 @@ import { chunkNameProblem } from './name.ts'
 import { claimant, pendingKey, type Ticket, type TicketPending } from './ticket.ts'
 
 /**
- * Why a guest's entry does not fit. `already-settled`: somebody was first; `late`: its deadline has passed; `unknown`: there is no such pending;
+ * Why a guest's entry does not fit. `already-settled`: somebody was first; `late`: its deadline has passed (the result of a client's tool is not late for as long as nothing else has settled it); `unknown`: there is no such pending;
  * `unapproved`: the call still waits for its approval; `claimed`: another has taken the call upon itself; `ended`: there is no such run or request to stop;
  * `busy`: a run is open or asked for; `cut-waiting`: another cut waits already; `gone`: nothing can be cut there; `full`: too many requests wait; `moved`: the
  * ticket is another than the one on which it was decided.
@@ -61,7 +61,8 @@ export function refusalOf(ticket: Ticket, { origin, chunk }: NewEntry, clock: nu
       return missing(ticket, 'interrupt', chunk.interruptId, find(ticket, 'interrupt', chunk.interruptId), clock)
     case 'tool-output-available':
     case 'tool-output-error':
-      return ofCall(ticket, chunk.toolCallId, clock)
+      // The work is done: it counts until the deadline was settled, by whoever is first.
+      return ofCall(ticket, chunk.toolCallId, Number.NEGATIVE_INFINITY)
     case 'tool-claimed': {
       const refusal = ofCall(ticket, chunk.toolCallId, clock)
       if (refusal) return refusal
