@@ -151,6 +151,9 @@ export const isStopRequested = /* @__PURE__ */ guard('stop-requested')
 export type RunFinishedChunk = ChunkOf<'run-finished'>
 export const isRunFinished = /* @__PURE__ */ guard('run-finished')
 
+export type RunNotifiedChunk = ChunkOf<'run-notified'>
+export const isRunNotified = /* @__PURE__ */ guard('run-notified')
+
 export type ExecutorSupersededChunk = ChunkOf<'executor-superseded'>
 export const isExecutorSuperseded = /* @__PURE__ */ guard('executor-superseded')
 

@@ -89,7 +89,7 @@ describe('the table', () => {
       ],
       run: [
         ...['run-requested', 'run-started', 'run-paused', 'run-resumed', 'stop-requested', 'run-finished'],
-        ...['executor-superseded', 'rewind'],
+        ...['run-notified', 'executor-superseded', 'rewind'],
       ],
       error: ['error'],
     })
@@ -99,10 +99,10 @@ describe('the table', () => {
 describe('a guest', () => {
   const allowed = [
     ...['tool-approval-response', 'tool-output-available', 'tool-output-error', 'interrupt-response'],
-    ...['tool-claimed', 'stop-requested', 'run-requested'],
+    ...['tool-claimed', 'stop-requested', 'run-requested', 'run-notified'],
   ]
 
-  it('may append answers, claims and requests to stop or to run, and nothing else', () => {
+  it('may append answers, claims, requests to stop or to run and that somebody was told, and nothing else', () => {
     expect(typesWhere(row => row.guest === true).sort()).toEqual(allowed.sort())
     for (const [type] of rows) expect(isGuestChunk(type), type).toBe(allowed.includes(type))
   })

@@ -298,8 +298,8 @@ export const catalogue = {
   },
   /** A run begins; `resumes` names an interrupted run that it goes on from. */
   'run-started': { group: 'run', fields: { program: 'string', resumes: 'string?' } },
-  /** No lane of the run can go on; says what each waits for. */
-  'run-paused': { group: 'run', fields: { reason: 'string?', awaits: 'awaited[]' } },
+  /** No lane of the run can go on; says what each waits for, and from when on others than the writer are to tell the observers. */
+  'run-paused': { group: 'run', fields: { reason: 'string?', awaits: 'awaited[]', notifyBy: 'number?' } },
   /** A paused run goes on; or, next to its `run-started`, a run goes on from an interrupted one. */
   'run-resumed': {
     group: 'run',
@@ -311,11 +311,13 @@ export const catalogue = {
     guest: true,
     fields: { runId: 'string', mode: 'stopMode?', reason: 'string?' },
   },
-  /** The one end of a run; seals every draft of it. */
+  /** The one end of a run; seals every draft of it. Says from when on others than the writer are to tell the observers. */
   'run-finished': {
     group: 'run',
-    fields: { status: 'runStatus', checkpointId: 'string?', reason: 'string?' },
+    fields: { status: 'runStatus', checkpointId: 'string?', reason: 'string?', notifyBy: 'number?' },
   },
+  /** The observers were told of that pause or end; with `until`, somebody takes that upon itself, and others are to from then on. Internal. */
+  'run-notified': { group: 'run', guest: true, fields: { runId: 'string', notifyBy: 'number', until: 'number?' } },
   /** Another writer took the run over. */
   'executor-superseded': { group: 'run', fields: { reason: 'string?' } },
   /** Takes the session back to an earlier place; only what it shows, never what was asked, answered or used. */

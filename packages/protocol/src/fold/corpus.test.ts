@@ -9,7 +9,9 @@ import { foldLog } from './log.ts'
 import type { View } from './view.ts'
 
 const folder = join(import.meta.dirname, '../../corpus')
-const versions = readdirSync(folder).flatMap(name => /^v\d+(?=\.log)/.exec(name) ?? [])
+const versions = readdirSync(folder)
+  .flatMap(name => /^v[\d.]+(?=\.log)/.exec(name) ?? [])
+  .sort()
 const read = (name: string) => readFileSync(join(folder, name), 'utf8')
 const logOf = (version: string): Entry[] =>
   read(`${version}.log.ndjson`)

@@ -235,6 +235,24 @@ describe('views', () => {
     expect(JSON.stringify(fold.view())).not.toContain('mallory')
   })
 
+  test('who was told of a pause or an end shows nowhere, and is no mistake', () => {
+    const notified = { type: 'run-notified', runId: 'r1', notifyBy: 9 } as const
+    const shown = [true, false].map(isTold => {
+      const { say, fold, reports } = writing()
+      say({ type: 'run-started', program: 'agent:a@1' })
+      say({ type: 'run-paused', awaits: [], notifyBy: 9 })
+      if (isTold) for (const internal of [true, undefined] as const) say(notified, ADA, internal)
+      expect(fold.view()).not.toHaveProperty('internal')
+      fold.takeChanges()
+      say({ type: 'run-finished', status: 'completed', notifyBy: 19 })
+      if (isTold) say({ ...notified, notifyBy: 19, until: 29 }, ADA, true)
+      expect(reports).toEqual([])
+      const { head, runs, ...rest } = fold.view()
+      return { ...rest, runs: runs.map(({ finishedAt, ...run }) => run) }
+    })
+    expect(shown[0]).toEqual(shown[1])
+  })
+
   test('a run counts how often it was taken over since its last commit, of whichever lane, and who follows is told', () => {
     const { say, fold } = writing()
     const takeovers = () => {

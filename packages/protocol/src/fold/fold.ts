@@ -176,9 +176,10 @@ export class Fold {
     const { origin, internal, ...rest } = entry
     let writer: Writer | undefined
     if (isGuest(origin)) {
+      // What the server keeps beside guests' words says nothing by itself.
+      if (internal) return undefined
       const isKnown = Object.hasOwn(catalogue, chunk.type) || isData(chunk)
-      // What the server keeps beside a guest's words says nothing by itself.
-      if (isKnown && !isGuestChunk(chunk.type)) return internal ? undefined : this.#report(entry, 'refused')
+      if (isKnown && !isGuestChunk(chunk.type)) return this.#report(entry, 'refused')
     } else {
       const same = this.#isWriter(origin)
       const id = same ? (this.#writer as Writer).id : idOf(origin)

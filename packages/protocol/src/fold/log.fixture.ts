@@ -165,7 +165,7 @@ const rare = fc.oneof(
     toolCallId,
     status: is('completed', 'failed'),
   }),
-  row({ type: is('run-paused'), awaits: fc.constant([]) }),
+  row({ type: is('run-paused'), awaits: fc.constant([]), notifyBy: fc.constant(9) }, ['notifyBy']),
   row({ type: is('run-resumed'), mode, fromCheckpointId: id, fromStepCount: fc.nat(2) }, [
     'fromCheckpointId',
     'fromStepCount',
@@ -187,6 +187,7 @@ const guests = fc.oneof(
     ['resume'],
   ),
   row({ type: is('stop-requested'), runId: is('r1', 'r3'), mode: is('interrupt', 'abort') }, ['mode']),
+  row({ type: is('run-notified'), runId: is('r1', 'r3'), notifyBy: fc.constant(9), until: fc.constant(19) }, ['until']),
   row({ type: is('run-context'), context: value }),
 )
 
