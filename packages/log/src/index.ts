@@ -31,11 +31,16 @@ export { Memory, type MemoryOptions, memoryStore } from './memory/store.ts'
 export { openStore } from './open.ts'
 export type * from './store.ts'
 export type { Refusal } from './ticket/admission.ts'
+export { MAX_PENDINGS } from './ticket/legality.ts'
+export { noticeProgram, type TicketNotice } from './ticket/notice.ts'
 export {
   advance,
   dueOf,
   EMPTY_TICKET,
   mustStop,
+  pauseOf,
+  pendingKey,
+  runDueOf,
   type StreamStatus,
   stopStatus,
   type Ticket,

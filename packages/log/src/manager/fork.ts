@@ -62,8 +62,8 @@ async function isThere(
 /** Who takes back in a copy what was asked for in its source. */
 const FORK = 'fork'
 
-/** What takes waiting requests back and ends open runs. */
-function closingOf({ run, requests }: Ticket, { runs }: View): NewEntry[] {
+/** What takes waiting requests back, ends open runs, and leaves nothing of theirs to be told. */
+function closingOf({ run, requests, notices = [] }: Ticket, { runs }: View): NewEntry[] {
   const closing: NewEntry[] = requests.map(({ runId }) => {
     // Nobody writes that run, and a writer's word would open it.
     const origin: GuestOrigin = { guest: FORK, runId }
@@ -78,6 +78,9 @@ function closingOf({ run, requests }: Ticket, { runs }: View): NewEntry[] {
     if (isBegun) closing.push(say({ type: 'abort', reason: 'forked' }))
     // What did not begin cannot be resumed.
     closing.push(say({ type: 'run-finished', status: isBegun ? 'interrupted' : 'aborted', reason: 'forked' }))
+  }
+  for (const { runId, notifyBy } of notices) {
+    closing.push({ origin: { guest: FORK }, chunk: { type: 'run-notified', runId, notifyBy }, internal: true })
   }
   return closing
 }

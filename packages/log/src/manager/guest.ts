@@ -73,7 +73,8 @@ export async function appendAsGuest(
       if (known) return { outcome: 'duplicate', ...known, clock: page.clock }
       return { outcome: 'refused', reason: refusal }
     }
-    const said: NewEntry[] = [{ origin, chunk }]
+    // Whom the server told is nobody's business.
+    const said: NewEntry[] = [{ origin, chunk, ...(chunk.type === 'run-notified' && { internal: true }) }]
     // Not the guest's own words, and so not for anybody's eyes.
     if (beside) said.push({ origin, chunk: beside, internal: true })
     const extracted = said.map(entry => extract(entry, blobBytes))

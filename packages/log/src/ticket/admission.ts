@@ -5,11 +5,12 @@ import { type Chunk, checkChunk, isGuestChunk } from '@millrace/protocol'
 import type { NewEntry } from '../entry.ts'
 import { LogError } from '../error.ts'
 import { chunkNameProblem } from './name.ts'
+import { noticeOf } from './notice.ts'
 import { claimant, pendingKey, type Ticket, type TicketPending } from './ticket.ts'
 
 /**
  * Why a guest's entry does not fit. `already-settled`: somebody was first; `late`: its deadline has passed (the result of a client's tool is not late for as long as nothing else has settled it); `unknown`: there is no such pending;
- * `unapproved`: the call still waits for its approval; `claimed`: another has taken the call upon itself; `ended`: there is no such run or request to stop;
+ * `unapproved`: the call still waits for its approval; `claimed`: another has taken the call, or the telling of observers, upon itself; `ended`: there is no such run or request to stop;
  * `busy`: a run is open or asked for; `cut-waiting`: another cut waits already; `gone`: nothing can be cut there; `full`: too many requests wait; `moved`: the
  * ticket is another than the one on which it was decided.
  */
@@ -30,6 +31,8 @@ export type Refusal =
 const MAX_REQUESTS = 32
 /** The longest time for which a client may take a call upon itself, in milliseconds. */
 const MAX_CLAIM = 3_600_000
+/** The longest time for which somebody may take it upon itself to tell observers, in milliseconds. */
+const MAX_TELLING = 86_400_000
 
 /** Throws where a guest could never append this chunk, whatever the ticket says. */
 export function checkGuestChunk(chunk: Chunk): void {
@@ -41,6 +44,9 @@ export function checkGuestChunk(chunk: Chunk): void {
       'invalid',
       'chunk tool-output-available.preliminary: a guest settles a call, progress is its writer’s',
     )
+  }
+  if (chunk.type === 'run-notified' && !Number.isSafeInteger(chunk.until ?? 0)) {
+    throw new LogError('invalid', `chunk run-notified.until: expected whole milliseconds, found ${chunk.until}`)
   }
   const wrong = chunkNameProblem(chunk)
   if (wrong !== undefined) throw new LogError('invalid', `chunk ${wrong}`)
@@ -84,6 +90,14 @@ export function refusalOf(ticket: Ticket, { origin, chunk }: NewEntry, clock: nu
       if (chunk.cut && ticket.requests.some(({ cut }) => cut !== undefined)) return 'cut-waiting'
       if (isBusy && !chunk.cut && (chunk.whenBusy ?? 'reject') === 'reject') return 'busy'
       return ticket.requests.length >= MAX_REQUESTS ? 'full' : undefined
+    }
+    case 'run-notified': {
+      const notice = noticeOf(ticket, chunk)
+      if (notice === undefined) return 'already-settled'
+      const { until } = chunk
+      if (until === undefined) return undefined
+      if (notice.notifyBy > clock) return 'claimed'
+      return until <= clock || until > clock + MAX_TELLING ? 'late' : undefined
     }
     default:
       return 'unknown'

@@ -49,12 +49,13 @@ const GUESTS = [
   row('tool-output-available', { toolCallId, output: fc.constant(1) }),
   row('tool-output-error', { toolCallId, errorText: reason }),
   row('tool-claimed', { toolCallId, until: fc.constantFrom(20, 200), by: fc.constantFrom('tab1', 'tab2') }, ['by']),
+  row('run-notified', { runId, notifyBy: deadline, until: fc.constantFrom(30, 80, 800) }, ['until']),
 ]
 
 const WRITERS = [
   row('run-started', { program, resumes: runId }, ['resumes']),
-  row('run-finished', { status }),
-  row('run-paused', { awaits: fc.constant([]) }),
+  row('run-finished', { status, notifyBy: deadline }, ['notifyBy']),
+  row('run-paused', { awaits: fc.constant([]), notifyBy: deadline }, ['notifyBy']),
   row('run-resumed', { mode }),
   row('run-context', { context }),
   row('executor-superseded'),
@@ -150,8 +151,12 @@ function forOpenRun({ run }: Ticket, { origin, chunk }: NewEntry): NewEntry {
   return { origin: writerOf(run.runId, lane, agentId === runId ? run.runId : agentId), chunk }
 }
 
-/** Some stops are for the run that is open, so that not all of them miss. */
-function aimed({ run }: Ticket, { origin, chunk }: NewEntry, at: number): NewEntry {
+/** Some stops are for the run that is open, and some who tell for what is owed, so that not all of them miss. */
+function aimed({ run, notices = [] }: Ticket, { origin, chunk }: NewEntry, at: number): NewEntry {
+  const notice = notices[at % notices.length]
+  if (notice && chunk.type === 'run-notified' && at % 8 > 1) {
+    return { origin, chunk: { ...chunk, runId: notice.runId, notifyBy: notice.notifyBy } }
+  }
   const isAimed = run !== null && chunk.type === 'stop-requested' && at % 8 > 1
   return { origin, chunk: isAimed ? { ...chunk, runId: run.runId } : chunk }
 }

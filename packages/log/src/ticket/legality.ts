@@ -5,8 +5,8 @@ import type { NewEntry } from '../entry.ts'
 import { chunkNameProblem, nameProblem } from './name.ts'
 import { advance, openedBy, pendingKey, type Ticket } from './ticket.ts'
 
-/** What a ticket may hold of pendings. */
-const MAX_PENDINGS = 256
+/** The most pendings that a ticket holds. */
+export const MAX_PENDINGS = 256
 
 /** Says what is wrong with a writer's batch on this ticket, or nothing. */
 export function problemOf(ticket: Ticket, batch: readonly NewEntry[]): string | undefined {
@@ -40,6 +40,9 @@ export function problemOf(ticket: Ticket, batch: readonly NewEntry[]): string | 
     // What a ticket may hold is bounded where it is opened (law 6).
     const wrong = next === now ? undefined : (originProblem(origin) ?? chunkNameProblem(chunk))
     if (wrong !== undefined) return wrong
+    if ((chunk.type === 'run-paused' || chunk.type === 'run-finished') && !Number.isSafeInteger(chunk.notifyBy ?? 0)) {
+      return `${chunk.type}.notifyBy: expected whole milliseconds, found ${chunk.notifyBy}`
+    }
     const opened = openedBy(chunk)
     if (opened) {
       if (now.pendings.length >= MAX_PENDINGS) return `${chunk.type}: a run may wait for ${MAX_PENDINGS} things at most`

@@ -9,6 +9,7 @@ import {
   EMPTY_TICKET,
   mustStop,
   recordOf,
+  runDueOf,
   statusOf,
   stopStatus,
   type Ticket,
@@ -238,14 +239,14 @@ describe('the ticket', () => {
     )
   })
 
-  test('is due when a plain reading of the entries says so', () => {
+  test('has a run that is due when a plain reading of the entries says so', () => {
     let due = 0
     fc.assert(
       fc.property(wishes, wished => {
         const { entries, tickets } = admitted(wished)
         for (const [i, ticket] of tickets.entries()) {
-          expect({ i, ...dueOf(ticket) }).toEqual({ i, ...plainDue(entries.slice(0, i + 1)) })
-          if (dueOf(ticket).at !== null) due++
+          expect({ i, ...runDueOf(ticket) }).toEqual({ i, ...plainDue(entries.slice(0, i + 1)) })
+          if (runDueOf(ticket).at !== null) due++
         }
       }),
       { numRuns: runs(150) },
@@ -281,7 +282,7 @@ function plainStop(entries: readonly NewEntry[]): string {
   return since.some(isAbort) ? 'aborted' : 'interrupted'
 }
 
-/** When a log is due, read off its entries from the end, without a ticket. */
+/** When a run of a log is due, read off its entries from the end, without a ticket. */
 function plainDue(entries: readonly NewEntry[]): { at: number | 'now' | null; program: string | null } {
   const start = entries.findLastIndex(({ chunk }) => chunk.type === 'run-started')
   const own = entries[start]

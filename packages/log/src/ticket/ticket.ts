@@ -4,6 +4,7 @@
 import { type Chunk, isGuest, type PendingRef, type RunStatus } from '@millrace/protocol'
 import type { NewEntry } from '../entry.ts'
 import type { Due, TicketRecord } from '../store.ts'
+import { firstNotice, noticeProgram, notified, type TicketNotice, withNotice } from './notice.ts'
 
 /** Something that a lane waits for. */
 export interface TicketPending {
@@ -47,6 +48,8 @@ export interface Ticket {
   readonly ended: readonly string[]
   /** How many discards and rewinds the log holds. */
   readonly cuts: number
+  /** What the observers are still to be told of, if there is anything. */
+  readonly notices?: readonly TicketNotice[]
 }
 
 /** What the most tickets say: nothing. */
@@ -96,8 +99,13 @@ function advanceBy(ticket: Ticket, { origin, chunk }: NewEntry): Ticket {
         return { ...ticket, stop: true, ...(chunk.mode === 'abort' && { abort: true }) }
       }
       return { ...ticket, requests: ticket.requests.filter(({ runId }) => runId !== chunk.runId) }
-    case 'run-paused':
-      return ticket.run ? { ...ticket, run: { ...ticket.run, paused: true }, ready: false } : ticket
+    case 'run-paused': {
+      const { run } = ticket
+      if (run === null) return ticket
+      const { runId, program } = run
+      const notice = { runId, program, status: 'paused', notifyBy: chunk.notifyBy } as const
+      return withNotice({ ...ticket, run: { ...run, paused: true }, ready: false }, notice)
+    }
     case 'run-resumed':
       return ticket.run ? { ...ticket, run: { ...ticket.run, paused: false }, ready: true } : ticket
     case 'executor-superseded':
@@ -106,11 +114,15 @@ function advanceBy(ticket: Ticket, { origin, chunk }: NewEntry): Ticket {
     case 'run-finished': {
       const { runId } = origin
       if (runId === undefined || ticket.run?.runId !== runId) return ticket
+      const { status, notifyBy } = chunk
       const settled = remember(ticket.settled, ticket.pendings)
-      const last = { runId, status: chunk.status }
+      const last = { runId, status }
       const ended = [...ticket.ended, runId].slice(-MAX_ENDED)
-      return { ...unaborted(ticket), run: null, ready: false, stop: false, pendings: [], settled, last, ended }
+      const next = { ...unaborted(ticket), run: null, ready: false, stop: false, pendings: [], settled, last, ended }
+      return withNotice(next, { runId, program: ticket.run.program, status, notifyBy })
     }
+    case 'run-notified':
+      return notified(ticket, chunk)
     case 'step-discarded':
     case 'rewind':
       return { ...ticket, cuts: ticket.cuts + 1 }
@@ -217,8 +229,17 @@ export function pauseOf(pendings: readonly TicketPending[], reason?: string): Ch
 /** How a run ends that must stop: so that it can be resumed, unless somebody asked for more. */
 export const stopStatus = ({ abort }: Ticket): 'interrupted' | 'aborted' => (abort ? 'aborted' : 'interrupted')
 
-/** When somebody should drive the log, and who may. */
+/** When somebody should drive the log, or tell the observers of what happened there, and who may. */
 export function dueOf(ticket: Ticket): Due {
+  const due = runDueOf(ticket)
+  const notice = firstNotice(ticket)
+  if (!notice || due.at === 'now' || (due.at !== null && due.at <= notice.notifyBy)) return due
+  // A notice that nobody is there to tell must not hide a deadline from who drives the run.
+  return { at: notice.notifyBy, program: due.at === null ? noticeProgram(notice.program) : due.program }
+}
+
+/** When somebody should drive a run of the log, and who may. */
+export function runDueOf(ticket: Ticket): Due {
   const { run, ready, pendings, requests } = ticket
   if (run === null) return requests[0] ? { at: 'now', program: requests[0].program } : { at: null, program: null }
   // A run that nobody here can drive can still be ended by anyone.

@@ -42,6 +42,7 @@ describe('the types that the table stands for', () => {
       status: 'completed' | 'failed' | 'interrupted' | 'aborted'
       checkpointId?: string
       reason?: string
+      notifyBy?: number
     }>()
     expectTypeOf<ChunkOf<'state-patch'>>().toEqualTypeOf<{ type: 'state-patch'; patches: Operation[] }>()
     expectTypeOf<ChunkOf<'step-finish'>['warnings']>().toEqualTypeOf<Json[] | undefined>()
