@@ -1,0 +1,123 @@
+// An agent at work: `invoke_agent {name}`, with its steps, model calls and tools below it.
+
+import type { Usage } from '@millrace/protocol'
+import { type Attributes, type Context, type Link, type SpanContext, SpanKind } from '@opentelemetry/api'
+import type { Agent } from '../agent/agent.ts'
+import { failureOf } from './failure.ts'
+import { type Heard, ModelCall, type ModelCallAbout, usageAttributes } from './model.ts'
+import { attribute, finishReasonName, providerName } from './names.ts'
+import type { Place, Scope } from './scope.ts'
+import type { GuardedSpan } from './span.ts'
+import { ToolCall, type ToolCallAbout } from './tool.ts'
+
+/** How the work of an agent ended here. */
+export type AgentStatus = 'completed' | 'failed' | 'interrupted' | 'aborted' | 'paused' | 'left' | 'lost'
+
+export interface AgentWorkAbout {
+  /** `agent:name@version`. */
+  readonly program: string
+  /** None where the run is taken only to be ended. */
+  readonly agent: Agent | undefined
+  readonly attributes?: Attributes
+  readonly links?: Link[]
+}
+
+export class AgentWork {
+  readonly #scope: Scope
+  readonly #place: Place
+  readonly #span: GuardedSpan
+  #step: { readonly number: number; readonly span: GuardedSpan } | undefined
+  #isModelTold = false
+  #usage: Usage = {}
+  #finishReason: string | undefined
+
+  constructor(scope: Scope, place: Place, { program, agent, attributes, links }: AgentWorkAbout) {
+    this.#scope = scope
+    this.#span = scope.begin(`invoke_agent ${place.agentType}`, SpanKind.INTERNAL, place, {
+      operation: 'invoke_agent',
+      attributes: {
+        [attribute.operation]: 'invoke_agent',
+        ...modelOf(agent),
+        [attribute.agentVersion]: program.slice(program.lastIndexOf('@') + 1),
+        [attribute.program]: program,
+        ...attributes,
+      },
+      about: {},
+      ...(links && { links }),
+    })
+    this.#isModelTold = typeof agent?.model === 'object'
+    this.#place = { ...place, context: this.#span.context }
+  }
+
+  get spanContext(): SpanContext | undefined {
+    return this.#span.spanContext
+  }
+
+  /** Runs code so that the spans that it begins are under the agent's. */
+  within<T>(code: () => T): T {
+    return this.#span.within(code)
+  }
+
+  /** A model call begins: one attempt of it. */
+  modelCall(about: ModelCallAbout): ModelCall {
+    if (!this.#isModelTold) {
+      this.#isModelTold = true
+      this.#span.set(modelAttributes(about.model))
+    }
+    return new ModelCall(this.#scope, this.#placeIn(about.step), about, heard => this.#note(heard))
+  }
+
+  /** A tool begins to be executed. */
+  toolCall(about: ToolCallAbout): ToolCall {
+    return new ToolCall(this.#scope, this.#placeIn(about.step), about)
+  }
+
+  /** An agent that this one has called begins, or goes on, under the call. */
+  agent(agent: Agent, agentId: string, call: { readonly context: Context }): AgentWork {
+    const place = { ...this.#place, context: call.context, agentId, agentType: agent.name }
+    return new AgentWork(this.#scope, place, { program: agent.program, agent })
+  }
+
+  /** Says how the work ended here. */
+  end(status: AgentStatus, failure?: unknown): void {
+    this.#step?.span.end()
+    const reason = this.#finishReason
+    this.#span.set({
+      ...usageAttributes(this.#usage),
+      ...(reason !== undefined && { [attribute.finishReasons]: [finishReasonName(reason)] }),
+      [attribute.status]: status,
+    })
+    const failed = failureOf(failure)
+    this.#span.end(failed?.name, this.#scope.content ? failed?.words : undefined)
+  }
+
+  /** The place of a step, which begins when something in it does, and ends when another begins. */
+  #placeIn(step: number): Place {
+    if (this.#step?.number !== step) {
+      this.#step?.span.end()
+      const span = this.#scope.begin(`step ${step}`, SpanKind.INTERNAL, this.#place, {
+        operation: 'step',
+        attributes: { [attribute.step]: step },
+        about: { step },
+      })
+      this.#step = { number: step, span }
+    }
+    return { ...this.#place, context: this.#step.span.context }
+  }
+
+  #note({ usage, finishReason }: Heard): void {
+    this.#finishReason = finishReason
+    const sum: Record<string, number> = { ...this.#usage }
+    for (const [name, count] of Object.entries(usage ?? {})) sum[name] = (sum[name] ?? 0) + count
+    this.#usage = sum
+  }
+}
+
+/** The model of an agent, where it is always the same. */
+const modelOf = (agent: Agent | undefined): Attributes =>
+  typeof agent?.model === 'object' ? modelAttributes(agent.model) : {}
+
+const modelAttributes = ({ provider, modelId }: { provider: string; modelId: string }): Attributes => ({
+  [attribute.provider]: providerName(provider),
+  [attribute.requestModel]: modelId,
+})

@@ -1,0 +1,144 @@
+// The real SDK of OpenTelemetry, with exporters that keep what they are given.
+
+import { type Attributes, context, metrics, trace } from '@opentelemetry/api'
+import { AsyncLocalStorageContextManager } from '@opentelemetry/context-async-hooks'
+import {
+  AggregationTemporality,
+  DataPointType,
+  InMemoryMetricExporter,
+  MeterProvider,
+  PeriodicExportingMetricReader,
+} from '@opentelemetry/sdk-metrics'
+import {
+  BasicTracerProvider,
+  InMemorySpanExporter,
+  type ReadableSpan,
+  SimpleSpanProcessor,
+  type Span,
+} from '@opentelemetry/sdk-trace-base'
+import { onTestFinished } from 'vitest'
+
+export interface Point {
+  readonly attributes: Attributes
+  /** The value of a counter, or how many values a histogram has. */
+  readonly count: number
+  readonly sum: number | undefined
+  readonly buckets: readonly number[] | undefined
+}
+
+export interface Measured {
+  readonly unit: string
+  readonly points: readonly Point[]
+}
+
+export interface Collector {
+  readonly tracerProvider: BasicTracerProvider
+  readonly meterProvider: MeterProvider
+  /** The spans that have ended, by when they began. */
+  spans(): ReadableSpan[]
+  /** What was measured, by its name. */
+  measures(): Promise<Record<string, Measured>>
+}
+
+/** Collects spans and measures. */
+export function collector(): Collector {
+  const exporter = new InMemorySpanExporter()
+  // Clocks are too coarse to tell by the times.
+  const begun: string[] = []
+  class InOrder extends SimpleSpanProcessor {
+    override onStart(span: Span): void {
+      begun.push(span.spanContext().spanId)
+    }
+  }
+  const tracerProvider = new BasicTracerProvider({ spanProcessors: [new InOrder(exporter)] })
+  const placeOf = (span: ReadableSpan) => begun.indexOf(span.spanContext().spanId)
+  const reader = new PeriodicExportingMetricReader({
+    exporter: new InMemoryMetricExporter(AggregationTemporality.CUMULATIVE),
+    exportIntervalMillis: 2 ** 30,
+    exportTimeoutMillis: 2 ** 30,
+  })
+  const meterProvider = new MeterProvider({ readers: [reader] })
+  onTestFinished(async () => {
+    await meterProvider.shutdown()
+    await tracerProvider.shutdown()
+  })
+  return {
+    tracerProvider,
+    meterProvider,
+    spans: () => exporter.getFinishedSpans().toSorted((a, b) => placeOf(a) - placeOf(b)),
+    async measures() {
+      const { resourceMetrics } = await reader.collect()
+      const measured: Record<string, Measured> = {}
+      for (const { metrics: all } of resourceMetrics.scopeMetrics) {
+        for (const metric of all) {
+          const points =
+            metric.dataPointType === DataPointType.HISTOGRAM
+              ? metric.dataPoints.map(({ attributes, value }) => ({
+                  attributes,
+                  count: value.count,
+                  sum: value.sum,
+                  buckets: value.buckets.boundaries,
+                }))
+              : metric.dataPoints.map(({ attributes, value }) => ({
+                  attributes,
+                  count: value as number,
+                  sum: undefined,
+                  buckets: undefined,
+                }))
+          measured[metric.descriptor.name] = { unit: metric.descriptor.unit, points }
+        }
+      }
+      return measured
+    },
+  }
+}
+
+/** Contexts that follow what is awaited, for one test. */
+export function followContexts(): void {
+  context.setGlobalContextManager(new AsyncLocalStorageContextManager().enable())
+  onTestFinished(() => context.disable())
+}
+
+/** A span and those below it, by name. */
+export interface Tree {
+  readonly [name: string]: Tree
+}
+
+/** The names of spans as a tree: each under its parent, in the order in which they began. Those of one name below one parent are numbered from the second on. */
+export function treeOf(spans: readonly ReadableSpan[], parentId?: string): Tree {
+  const tree: Record<string, Tree> = {}
+  const ids = new Set(spans.map(span => span.spanContext().spanId))
+  const isHere = ({ parentSpanContext }: ReadableSpan) => {
+    const id = parentSpanContext?.spanId
+    return parentId === undefined ? id === undefined || !ids.has(id) : id === parentId
+  }
+  for (const span of spans.filter(isHere)) {
+    let name = span.name
+    for (let count = 2; name in tree; count++) name = `${span.name} (${count})`
+    tree[name] = treeOf(spans, span.spanContext().spanId)
+  }
+  return tree
+}
+
+/** The span of a name; there must be exactly one. */
+export function spanOf(spans: readonly ReadableSpan[], name: string): ReadableSpan {
+  const [span, ...more] = spans.filter(span => span.name === name)
+  if (span && more.length === 0) return span
+  throw new Error(`expected one span ${name}, found ${spans.map(span => span.name).join(', ')}`)
+}
+
+/** All that spans and measures hold, as text. */
+export const textOf = (spans: readonly ReadableSpan[]): string =>
+  JSON.stringify(
+    spans.map(({ name, attributes, events, links, status }) => ({ name, attributes, events, links, status })),
+  )
+
+/** Registers a collector for the whole process, for one test. */
+export function register({ tracerProvider, meterProvider }: Collector): void {
+  trace.setGlobalTracerProvider(tracerProvider)
+  metrics.setGlobalMeterProvider(meterProvider)
+  onTestFinished(() => {
+    trace.disable()
+    metrics.disable()
+  })
+}

@@ -1,0 +1,77 @@
+import { type Attributes, type Context, type Link, type SpanKind, type TracerProvider, trace } from '@opentelemetry/api'
+import type { Logger } from '../logger.ts'
+import { Guard } from './guard.ts'
+import { Instruments } from './instruments.ts'
+import { attribute, type Operation, SCHEMA_URL, SCOPE } from './names.ts'
+import type { SpanAbout, TelemetryOptions } from './options.ts'
+import { GuardedSpan } from './span.ts'
+
+/** Where something happens: what it is told under, and whose it is. */
+export interface Place {
+  readonly context: Context
+  readonly sessionId: string
+  readonly runId: string
+  readonly agentId: string
+  readonly agentType: string
+}
+
+/** What a span begins with. */
+export interface Beginning {
+  readonly operation: Operation
+  readonly attributes: Attributes
+  readonly about: Partial<SpanAbout>
+  readonly links?: Link[]
+}
+
+/** What everything that is told of needs: who is told, and of how much. */
+export class Scope {
+  readonly guard: Guard
+  readonly instruments: Instruments
+  /** Whether what was said is told too. */
+  readonly content: boolean
+  readonly #provider: TracerProvider | undefined
+  readonly #attributes: TelemetryOptions['attributes']
+
+  constructor({ tracerProvider, meterProvider, content = false, attributes }: TelemetryOptions, logger: Logger) {
+    this.guard = new Guard(logger)
+    this.instruments = new Instruments(this.guard, meterProvider)
+    this.content = content
+    this.#provider = tracerProvider
+    this.#attributes = attributes
+  }
+
+  begin(name: string, kind: SpanKind, place: Place, { operation, attributes, about, links }: Beginning): GuardedSpan {
+    const { context, ...whose } = place
+    const provider = this.#provider ?? trace
+    const tracer = this.guard.attempt('getTracer', () =>
+      provider.getTracer(SCOPE, undefined, { schemaUrl: SCHEMA_URL }),
+    )
+    const named = {
+      ...attributes,
+      [attribute.conversation]: place.sessionId,
+      [attribute.sessionId]: place.sessionId,
+      [attribute.runId]: place.runId,
+      [attribute.agentId]: place.agentId,
+      [attribute.agentName]: place.agentType,
+    }
+    const span = new GuardedSpan(
+      this.guard,
+      tracer,
+      name,
+      { kind, attributes: named, ...(links && { links }) },
+      context,
+    )
+    if (span.isRecording) span.set(this.#own({ ...whose, ...about, operation }))
+    return span
+  }
+
+  /** The attributes that the application adds. */
+  #own(about: SpanAbout): Attributes {
+    const own: unknown = this.guard.attempt('attributes', () => this.#attributes?.(about))
+    if (typeof own !== 'object' || own === null) return {}
+    if (!(own instanceof Promise)) return own as Attributes
+    this.guard.tell('attributes', new TypeError('telemetry.attributes: expected attributes, found a promise of them'))
+    own.catch(error => this.guard.tell('attributes', error))
+    return {}
+  }
+}

@@ -1,0 +1,313 @@
+import type { LanguageModelV4CallOptions, LanguageModelV4StreamPart } from '@ai-sdk/provider'
+import type { ToolPart } from '@millrace/protocol'
+import { SpanKind, SpanStatusCode, trace } from '@opentelemetry/api'
+import { expect, test } from 'vitest'
+import { agent } from '../agent/agent.ts'
+import { ProviderError } from '../error/error.ts'
+import { scriptedModel } from '../model/scripted.ts'
+import { quiet } from '../run/stage.fixture.ts'
+import type { AgentWork } from './agent.ts'
+import { collector, followContexts, register, spanOf, textOf, treeOf } from './collector.fixture.ts'
+import { Telemetry } from './telemetry.ts'
+
+const model = scriptedModel([])
+const helper = agent({ name: 'helper', version: '7', model })
+const child = agent({ name: 'child', model: () => model })
+const about = { sessionId: 's', runId: 'r', program: helper.program, agent: helper, isTakeover: false }
+const call: ToolPart = {
+  type: 'tool',
+  toolCallId: 'c1',
+  toolName: 'look',
+  state: 'input-available',
+  input: { where: 'secret place' },
+} as unknown as ToolPart
+
+const parts: LanguageModelV4StreamPart[] = [
+  { type: 'stream-start', warnings: [] },
+  { type: 'response-metadata', id: 'resp-1', modelId: 'scripted-2' },
+  { type: 'text-delta', id: 't', delta: 'secret ' },
+  { type: 'text-delta', id: 't', delta: 'answer' },
+  {
+    type: 'finish',
+    usage: {
+      inputTokens: { total: 10, noCache: 6, cacheRead: 4, cacheWrite: 0 },
+      outputTokens: { total: 5, text: 3, reasoning: 2 },
+    },
+    finishReason: { unified: 'tool-calls', raw: 'tool_use' },
+  },
+]
+
+const options: LanguageModelV4CallOptions = {
+  prompt: [
+    { role: 'system', content: 'secret instructions' },
+    { role: 'user', content: [{ type: 'text', text: 'secret question' }] },
+  ],
+  maxOutputTokens: 100,
+  temperature: 0.5,
+  topK: 3,
+  seed: 42,
+  stopSequences: ['END'],
+  responseFormat: { type: 'json' },
+}
+
+/** A model call that is heard to its end. */
+function speak(work: AgentWork, step = 1): void {
+  const call = work.modelCall({ model, options, step, attempt: 1 })
+  for (const part of parts) call.heard(part)
+  call.end()
+}
+
+test('a model call is told with what was asked for, what it used and how it ended', async () => {
+  const told = collector()
+  const drive = new Telemetry(told, quiet).drive(about)
+  speak(drive.work)
+  drive.end({ status: 'completed', ms: 1500 })
+  const chat = spanOf(told.spans(), 'chat scripted')
+  expect(chat.kind).toBe(SpanKind.CLIENT)
+  expect(chat.status.code).toBe(SpanStatusCode.UNSET)
+  expect(chat.attributes).toEqual({
+    'gen_ai.operation.name': 'chat',
+    'gen_ai.provider.name': 'millrace',
+    'gen_ai.request.model': 'scripted',
+    'gen_ai.request.stream': true,
+    'gen_ai.request.max_tokens': 100,
+    'gen_ai.request.temperature': 0.5,
+    'gen_ai.request.top_k': 3,
+    'gen_ai.request.seed': 42,
+    'gen_ai.request.stop_sequences': ['END'],
+    'gen_ai.output.type': 'json',
+    'gen_ai.conversation.id': 's',
+    'gen_ai.agent.name': 'helper',
+    'gen_ai.response.id': 'resp-1',
+    'gen_ai.response.model': 'scripted-2',
+    'gen_ai.response.time_to_first_chunk': expect.any(Number),
+    'gen_ai.response.finish_reasons': ['tool_call'],
+    'gen_ai.usage.input_tokens': 10,
+    'gen_ai.usage.output_tokens': 5,
+    'gen_ai.usage.cache_read.input_tokens': 4,
+    'gen_ai.usage.cache_creation.input_tokens': 0,
+    'gen_ai.usage.reasoning.output_tokens': 2,
+    'millrace.session.id': 's',
+    'millrace.run.id': 'r',
+    'millrace.agent.id': 'r',
+    'millrace.step': 1,
+    'millrace.attempt': 1,
+  })
+  expect(spanOf(told.spans(), 'invoke_agent helper').attributes).toEqual({
+    'gen_ai.operation.name': 'invoke_agent',
+    'gen_ai.provider.name': 'millrace',
+    'gen_ai.request.model': 'scripted',
+    'gen_ai.agent.name': 'helper',
+    'gen_ai.agent.version': '7',
+    'gen_ai.conversation.id': 's',
+    'gen_ai.response.finish_reasons': ['tool_call'],
+    'gen_ai.usage.input_tokens': 10,
+    'gen_ai.usage.output_tokens': 5,
+    'gen_ai.usage.cache_read.input_tokens': 4,
+    'gen_ai.usage.cache_creation.input_tokens': 0,
+    'gen_ai.usage.reasoning.output_tokens': 2,
+    'millrace.program': 'agent:helper@7',
+    'millrace.session.id': 's',
+    'millrace.run.id': 'r',
+    'millrace.agent.id': 'r',
+    'millrace.status': 'completed',
+  })
+  expect(chat.instrumentationScope).toMatchObject({
+    name: '@millrace/runtime',
+    schemaUrl: 'https://opentelemetry.io/schemas/1.41.0',
+  })
+})
+
+test('what is measured has the names, units and buckets of the conventions', async () => {
+  const told = collector()
+  const drive = new Telemetry(told, quiet).drive({ ...about, isTakeover: true })
+  speak(drive.work)
+  drive.work.modelCall({ model, options, step: 2, attempt: 1 }).end(new ProviderError('provider_overloaded', 'no'))
+  drive.work.toolCall({ call, step: 2 }).end({ output: 1 })
+  drive.work.toolCall({ call, step: 2 }).end({ code: 'tool_timeout', errorText: 'late' })
+  drive.end({ status: 'failed', failure: 'provider_overloaded', ms: 1500 })
+  new Telemetry(told, quiet).drive(about).end({ status: 'paused' })
+  const measures = await told.measures()
+  const asked = {
+    'gen_ai.operation.name': 'chat',
+    'gen_ai.provider.name': 'millrace',
+    'gen_ai.request.model': 'scripted',
+  }
+  const labels = { ...asked, 'gen_ai.response.model': 'scripted-2' }
+  expect(measures['gen_ai.client.token.usage']).toMatchObject({
+    unit: '{token}',
+    points: [
+      { attributes: { ...labels, 'gen_ai.token.type': 'input' }, count: 1, sum: 10 },
+      { attributes: { ...labels, 'gen_ai.token.type': 'output' }, count: 1, sum: 5 },
+    ],
+  })
+  expect(measures['gen_ai.client.operation.duration']).toMatchObject({
+    unit: 's',
+    points: [
+      { attributes: labels, count: 1 },
+      { attributes: { ...asked, 'error.type': 'provider_overloaded' }, count: 1 },
+    ],
+  })
+  const seconds = [0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 5.12, 10.24, 20.48, 40.96, 81.92]
+  expect(measures['gen_ai.client.operation.duration']?.points[0]?.buckets).toEqual(seconds)
+  // The model that answered is known only once it has begun to.
+  expect(measures['gen_ai.client.operation.time_to_first_chunk']).toMatchObject({
+    unit: 's',
+    points: [{ attributes: asked, count: 1, buckets: seconds }],
+  })
+  expect(measures['gen_ai.client.operation.time_per_output_chunk']).toMatchObject({
+    unit: 's',
+    points: [{ attributes: labels, count: 2, buckets: seconds }],
+  })
+  const tool = { 'gen_ai.tool.name': 'look', 'gen_ai.tool.type': 'function', 'gen_ai.agent.name': 'helper' }
+  expect(measures['gen_ai.execute_tool.duration']).toMatchObject({
+    unit: 's',
+    points: [
+      { attributes: tool, count: 1 },
+      { attributes: { ...tool, 'error.type': 'tool_timeout' }, count: 1 },
+    ],
+  })
+  const ended = { 'gen_ai.agent.name': 'helper', 'millrace.status': 'failed' }
+  expect(measures['millrace.run.duration']).toMatchObject({ unit: 's', points: [{ attributes: ended, sum: 1.5 }] })
+  expect(measures['millrace.runs']).toMatchObject({ unit: '{run}', points: [{ attributes: ended, count: 1 }] })
+  const labelled = { attributes: { 'gen_ai.agent.name': 'helper' }, count: 1 }
+  expect(measures['millrace.takeovers']).toMatchObject({ unit: '{takeover}', points: [labelled] })
+  expect(measures['millrace.pauses']).toMatchObject({ unit: '{pause}', points: [labelled] })
+})
+
+test('steps, calls, tools and agents stand under what they belong to', () => {
+  const told = collector()
+  const drive = new Telemetry(told, quiet).drive(about)
+  speak(drive.work)
+  const tool = drive.work.toolCall({ call, description: 'Looks', step: 1 })
+  const own = drive.work.agent(child, 'child:c1', tool)
+  speak(own)
+  own.end('completed')
+  tool.end({ output: 'seen' })
+  speak(drive.work, 2)
+  drive.end({ status: 'completed' })
+  expect(treeOf(told.spans())).toEqual({
+    'invoke_agent helper': {
+      'step 1': {
+        'chat scripted': {},
+        'execute_tool look': { 'invoke_agent child': { 'step 1': { 'chat scripted': {} } } },
+      },
+      'step 2': { 'chat scripted': {} },
+    },
+  })
+  const spans = told.spans()
+  expect(spanOf(spans, 'execute_tool look')).toMatchObject({
+    kind: SpanKind.INTERNAL,
+    attributes: {
+      'gen_ai.operation.name': 'execute_tool',
+      'gen_ai.tool.name': 'look',
+      'gen_ai.tool.type': 'function',
+      'gen_ai.tool.description': 'Looks',
+      'gen_ai.tool.call.id': 'c1',
+      'millrace.step': 1,
+    },
+  })
+  // Its model is another each time, for all that is known: it is told when it is called.
+  expect(spanOf(spans, 'invoke_agent child').attributes).toMatchObject({
+    'gen_ai.request.model': 'scripted',
+    'millrace.agent.id': 'child:c1',
+    'millrace.run.id': 'r',
+  })
+  expect(spanOf(spans, 'invoke_agent helper').attributes['gen_ai.usage.input_tokens']).toBe(20)
+})
+
+test('a failure is told by its code, never by its words', () => {
+  const told = collector()
+  const drive = new Telemetry(told, quiet).drive(about)
+  drive.work.modelCall({ model, options, step: 1, attempt: 1 }).end(new ProviderError('provider_overloaded', 'secret'))
+  drive.work.toolCall({ call, step: 1 }).end({ code: 'tool_execution_failed', errorText: 'secret' })
+  drive.end({ status: 'failed', failure: new Error('secret') })
+  const types = told.spans().map(({ name, status, attributes }) => [name, status, attributes['error.type']])
+  expect(types).toEqual([
+    ['invoke_agent helper', { code: SpanStatusCode.ERROR }, '_OTHER'],
+    ['step 1', { code: SpanStatusCode.UNSET }, undefined],
+    ['chat scripted', { code: SpanStatusCode.ERROR }, 'provider_overloaded'],
+    ['execute_tool look', { code: SpanStatusCode.ERROR }, 'tool_execution_failed'],
+  ])
+  expect(textOf(told.spans())).not.toContain('secret')
+})
+
+test('nothing of what was said is told, unless it is asked for', () => {
+  for (const content of [false, true]) {
+    const told = collector()
+    const drive = new Telemetry({ ...told, content }, quiet).drive(about)
+    speak(drive.work)
+    drive.work.toolCall({ call, step: 1 }).end({ output: 'secret output' })
+    drive.work.toolCall({ call, step: 1 }).end({ code: 'tool_execution_failed', errorText: 'secret error' })
+    drive.end({ status: 'completed' })
+    const text = textOf(told.spans())
+    if (!content) {
+      expect(text).not.toContain('secret')
+      continue
+    }
+    const spans = told.spans()
+    const chat = spanOf(spans, 'chat scripted').attributes
+    expect(JSON.parse(String(chat['gen_ai.system_instructions']))).toEqual([
+      { type: 'text', content: 'secret instructions' },
+    ])
+    expect(JSON.parse(String(chat['gen_ai.input.messages']))).toEqual([
+      { role: 'user', parts: [{ type: 'text', content: 'secret question' }] },
+    ])
+    expect(JSON.parse(String(chat['gen_ai.output.messages']))).toEqual([
+      { role: 'assistant', parts: [{ type: 'text', content: 'secret answer' }], finish_reason: 'tool_call' },
+    ])
+    const [good, bad] = spans.filter(({ name }) => name === 'execute_tool look')
+    expect(good?.attributes).toMatchObject({
+      'gen_ai.tool.call.arguments': '{"where":"secret place"}',
+      'gen_ai.tool.call.result': '"secret output"',
+    })
+    expect(bad?.status).toEqual({ code: SpanStatusCode.ERROR, message: 'secret error' })
+  }
+})
+
+test('a drive that goes on names the one before it, and stands under who asked for it', () => {
+  followContexts()
+  const told = collector()
+  register(told)
+  const telemetry = new Telemetry({}, quiet)
+  trace.getTracer('app').startActiveSpan('POST /runs', request => {
+    telemetry.asked('r')
+    request.end()
+  })
+  telemetry.drive(about).end({ status: 'paused' })
+  telemetry.drive(about).end({ status: 'completed' })
+  telemetry.drive({ ...about, runId: 'other' }).end({ status: 'completed' })
+  telemetry.drive(about).end({ status: 'completed' })
+  const [request, first, second, other, again] = told.spans()
+  expect(first?.parentSpanContext?.spanId).toBe(request?.spanContext().spanId)
+  expect(first?.links).toEqual([])
+  expect(second?.parentSpanContext).toBe(undefined)
+  expect(second?.links.map(({ context }) => context.spanId)).toEqual([first?.spanContext().spanId])
+  for (const span of [other, again]) expect(span?.links).toEqual([])
+})
+
+test('an application adds attributes of its own', () => {
+  const told = collector()
+  const telemetry = new Telemetry({ ...told, attributes: about => ({ 'app.about': JSON.stringify(about) }) }, quiet)
+  const drive = telemetry.drive(about)
+  speak(drive.work)
+  drive.work.toolCall({ call, step: 1 }).end({ output: 1 })
+  drive.end({ status: 'completed' })
+  const whose = { sessionId: 's', runId: 'r', agentId: 'r', agentType: 'helper' }
+  expect(told.spans().map(({ attributes }) => JSON.parse(String(attributes['app.about'])))).toEqual([
+    { ...whose, operation: 'invoke_agent' },
+    { ...whose, operation: 'step', step: 1 },
+    { ...whose, operation: 'chat', step: 1, attempt: 1, model: 'scripted' },
+    { ...whose, operation: 'execute_tool', step: 1, toolName: 'look', toolCallId: 'c1' },
+  ])
+})
+
+test('a provider that is registered later is told from then on', async () => {
+  const told = collector()
+  const telemetry = new Telemetry({}, quiet)
+  telemetry.drive(about).end({ status: 'completed' })
+  register(told)
+  telemetry.drive(about).end({ status: 'completed' })
+  expect(told.spans()).toHaveLength(1)
+  expect((await told.measures())['millrace.runs']?.points[0]?.count).toBe(1)
+})

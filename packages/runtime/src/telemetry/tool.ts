@@ -1,0 +1,79 @@
+// One execution of a tool: `execute_tool {name}`.
+
+import type { ToolPart } from '@millrace/protocol'
+import { type Attributes, type Context, SpanKind } from '@opentelemetry/api'
+import { attribute } from './names.ts'
+import type { Place, Scope } from './scope.ts'
+import { shortened } from './shorten.ts'
+import type { GuardedSpan } from './span.ts'
+
+export interface ToolCallAbout {
+  readonly call: ToolPart
+  readonly description?: string | undefined
+  readonly step: number
+}
+
+/** What came of a call: an output, or an error by its code. */
+export interface ToolCallEnd {
+  readonly output?: unknown
+  readonly code?: string | undefined
+  readonly errorText?: string | undefined
+}
+
+export class ToolCall {
+  readonly #scope: Scope
+  readonly #span: GuardedSpan
+  readonly #labels: Attributes
+  readonly #startedAt = performance.now()
+  #isEnded = false
+
+  constructor(scope: Scope, place: Place, { call, description, step }: ToolCallAbout) {
+    const { toolName, toolCallId } = call
+    this.#scope = scope
+    this.#labels = { [attribute.toolName]: toolName, [attribute.toolType]: 'function' }
+    this.#span = scope.begin(`execute_tool ${toolName}`, SpanKind.INTERNAL, place, {
+      operation: 'execute_tool',
+      attributes: {
+        [attribute.operation]: 'execute_tool',
+        ...this.#labels,
+        [attribute.toolCallId]: toolCallId,
+        ...(description !== undefined && { [attribute.toolDescription]: description }),
+        [attribute.step]: step,
+      },
+      about: { step, toolName, toolCallId },
+    })
+    this.#labels[attribute.agentName] = place.agentType
+    this.#tell(attribute.toolArguments, call.input)
+  }
+
+  /** What is told under the call. */
+  get context(): Context {
+    return this.#span.context
+  }
+
+  /** Runs the tool's code so that the spans that it begins are under its own. */
+  within<T>(code: () => T): T {
+    return this.#span.within(code)
+  }
+
+  /** Says what came of it. */
+  end({ output, code, errorText }: ToolCallEnd): void {
+    if (this.#isEnded) return
+    this.#isEnded = true
+    const { content, instruments } = this.#scope
+    if (code === undefined) this.#tell(attribute.toolResult, output)
+    this.#span.end(code, content ? errorText : undefined)
+    instruments.record('tool', (performance.now() - this.#startedAt) / 1000, {
+      ...this.#labels,
+      ...(code !== undefined && { [attribute.errorType]: code }),
+    })
+  }
+
+  #tell(name: string, value: unknown): void {
+    if (!this.#scope.content || !this.#span.isRecording || value === undefined) return
+    this.#scope.guard.attempt('content', () => {
+      const { json, isShortened } = shortened(value)
+      this.#span.set({ [name]: json, ...(isShortened && { [attribute.isShortened]: true }) })
+    })
+  }
+}
