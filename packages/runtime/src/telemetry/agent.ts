@@ -3,7 +3,7 @@
 import type { Usage } from '@millrace/protocol'
 import { type Attributes, type Context, type Link, type SpanContext, SpanKind } from '@opentelemetry/api'
 import type { Agent } from '../agent/agent.ts'
-import { failureOf } from './failure.ts'
+import { CUT_OFF, failureOf } from './failure.ts'
 import { type Heard, ModelCall, type ModelCallAbout, usageAttributes } from './model.ts'
 import { attribute, finishReasonName, providerName } from './names.ts'
 import type { Place, Scope } from './scope.ts'
@@ -20,6 +20,7 @@ export interface AgentWorkAbout {
   readonly agent: Agent | undefined
   readonly attributes?: Attributes
   readonly links?: Link[]
+  readonly onEnd?: () => void
 }
 
 export class AgentWork {
@@ -27,12 +28,17 @@ export class AgentWork {
   readonly #place: Place
   readonly #span: GuardedSpan
   #step: { readonly number: number; readonly span: GuardedSpan } | undefined
+  /** What has begun and not ended: it ends with the agent. */
+  readonly #open = new Set<{ cut(): void }>()
+  readonly #onEnd: (() => void) | undefined
   #isModelTold = false
+  #isEnded = false
   #usage: Usage = {}
   #finishReason: string | undefined
 
-  constructor(scope: Scope, place: Place, { program, agent, attributes, links }: AgentWorkAbout) {
+  constructor(scope: Scope, place: Place, { program, agent, attributes, links, onEnd }: AgentWorkAbout) {
     this.#scope = scope
+    this.#onEnd = onEnd
     this.#span = scope.begin(`invoke_agent ${place.agentType}`, SpanKind.INTERNAL, place, {
       operation: 'invoke_agent',
       attributes: {
@@ -64,22 +70,36 @@ export class AgentWork {
       this.#isModelTold = true
       this.#span.set(modelAttributes(about.model))
     }
-    return new ModelCall(this.#scope, this.#placeIn(about.step), about, heard => this.#note(heard))
+    const call = new ModelCall(this.#scope, this.#placeIn(about.step), about, heard => {
+      this.#open.delete(call)
+      this.#note(heard)
+    })
+    this.#open.add(call)
+    return call
   }
 
   /** A tool begins to be executed. */
   toolCall(about: ToolCallAbout): ToolCall {
-    return new ToolCall(this.#scope, this.#placeIn(about.step), about)
+    const call = new ToolCall(this.#scope, this.#placeIn(about.step), about, () => this.#open.delete(call))
+    this.#open.add(call)
+    return call
   }
 
   /** An agent that this one has called begins, or goes on, under the call. */
   agent(agent: Agent, agentId: string, call: { readonly context: Context }): AgentWork {
     const place = { ...this.#place, context: call.context, agentId, agentType: agent.name }
-    return new AgentWork(this.#scope, place, { program: agent.program, agent })
+    const onEnd = () => this.#open.delete(work)
+    const work = new AgentWork(this.#scope, place, { program: agent.program, agent, onEnd })
+    this.#open.add(work)
+    return work
   }
 
-  /** Says how the work ended here. */
+  /** Says how the work ended here; whatever is still open in it was cut off. */
   end(status: AgentStatus, failure?: unknown): void {
+    if (this.#isEnded) return
+    this.#isEnded = true
+    // The latest first: an agent before the call that it works for.
+    for (const open of [...this.#open].reverse()) open.cut()
     this.#step?.span.end()
     const reason = this.#finishReason
     this.#span.set({
@@ -89,6 +109,12 @@ export class AgentWork {
     })
     const failed = failureOf(failure)
     this.#span.end(failed?.name, this.#scope.content ? failed?.words : undefined)
+    this.#onEnd?.()
+  }
+
+  /** Ends it because what it belongs to has ended. */
+  cut(): void {
+    this.end('interrupted', CUT_OFF)
   }
 
   /** The place of a step, which begins when something in it does, and ends when another begins. */

@@ -36,6 +36,8 @@ export interface Collector {
   readonly meterProvider: MeterProvider
   /** The spans that have ended, by when they began. */
   spans(): ReadableSpan[]
+  /** The same, by when they ended. */
+  ended(): ReadableSpan[]
   /** What was measured, by its name. */
   measures(): Promise<Record<string, Measured>>
 }
@@ -66,6 +68,7 @@ export function collector(): Collector {
     tracerProvider,
     meterProvider,
     spans: () => exporter.getFinishedSpans().toSorted((a, b) => placeOf(a) - placeOf(b)),
+    ended: () => exporter.getFinishedSpans(),
     async measures() {
       const { resourceMetrics } = await reader.collect()
       const measured: Record<string, Measured> = {}

@@ -2,6 +2,9 @@ import { LogError } from '@millrace/log'
 import { MillraceError } from '../error/error.ts'
 import { OTHER_ERROR } from './names.ts'
 
+/** Why something ended that was not at its end: what it belongs to has. */
+export const CUT_OFF = 'interrupted'
+
 export interface Failure {
   /** A code, as it is or as the error has it. */
   readonly name: string

@@ -5,7 +5,7 @@ import type { Usage } from '@millrace/protocol'
 import { type Attributes, SpanKind } from '@opentelemetry/api'
 import { usageOf } from '../model/usage.ts'
 import { Gathered, inputOf } from './content.ts'
-import { failureOf } from './failure.ts'
+import { CUT_OFF, failureOf } from './failure.ts'
 import { attribute, finishReasonName, providerName } from './names.ts'
 import type { Place, Scope } from './scope.ts'
 import type { Shortened } from './shorten.ts'
@@ -88,6 +88,11 @@ export class ModelCall {
     if (gathered) guard.attempt('content', () => this.#tellOutput(gathered, failed ? 'error' : (reason ?? 'other')))
     this.#span.end(failed?.name, content ? failed?.words : undefined)
     this.#measure(failed?.name)
+  }
+
+  /** Ends it because what it belongs to has ended. */
+  cut(): void {
+    this.end(CUT_OFF)
   }
 
   #measure(errorType: string | undefined): void {

@@ -216,6 +216,30 @@ test('steps, calls, tools and agents stand under what they belong to', () => {
   expect(spanOf(spans, 'invoke_agent helper').attributes['gen_ai.usage.input_tokens']).toBe(20)
 })
 
+test('what is cut off by the end of its agent ends with it, and within it', () => {
+  const told = collector()
+  const drive = new Telemetry(told, quiet).drive(about)
+  const tool = drive.work.toolCall({ call, step: 1 })
+  const own = drive.work.agent(child, 'child:c1', tool)
+  const spoken = own.modelCall({ model, options, step: 1, attempt: 1 })
+  drive.end({ status: 'interrupted' })
+  // Whoever is still at it says so too late.
+  spoken.end()
+  own.end('completed')
+  tool.end({ output: 1 })
+  const types = told
+    .ended()
+    .map(({ name, attributes }) => [name, attributes['error.type'], attributes['millrace.status']])
+  expect(types).toEqual([
+    ['chat scripted', 'interrupted', undefined],
+    ['step 1', undefined, undefined],
+    ['invoke_agent child', 'interrupted', 'interrupted'],
+    ['execute_tool look', 'interrupted', undefined],
+    ['step 1', undefined, undefined],
+    ['invoke_agent helper', undefined, 'interrupted'],
+  ])
+})
+
 test('a failure is told by its code, never by its words', () => {
   const told = collector()
   const drive = new Telemetry(told, quiet).drive(about)

@@ -2,6 +2,7 @@
 
 import type { ToolPart } from '@millrace/protocol'
 import { type Attributes, type Context, SpanKind } from '@opentelemetry/api'
+import { CUT_OFF } from './failure.ts'
 import { attribute } from './names.ts'
 import type { Place, Scope } from './scope.ts'
 import { shortened } from './shorten.ts'
@@ -25,11 +26,13 @@ export class ToolCall {
   readonly #span: GuardedSpan
   readonly #labels: Attributes
   readonly #startedAt = performance.now()
+  readonly #onEnd: () => void
   #isEnded = false
 
-  constructor(scope: Scope, place: Place, { call, description, step }: ToolCallAbout) {
+  constructor(scope: Scope, place: Place, { call, description, step }: ToolCallAbout, onEnd: () => void) {
     const { toolName, toolCallId } = call
     this.#scope = scope
+    this.#onEnd = onEnd
     this.#labels = { [attribute.toolName]: toolName, [attribute.toolType]: 'function' }
     this.#span = scope.begin(`execute_tool ${toolName}`, SpanKind.INTERNAL, place, {
       operation: 'execute_tool',
@@ -60,6 +63,7 @@ export class ToolCall {
   end({ output, code, errorText }: ToolCallEnd): void {
     if (this.#isEnded) return
     this.#isEnded = true
+    this.#onEnd()
     const { content, instruments } = this.#scope
     if (code === undefined) this.#tell(attribute.toolResult, output)
     this.#span.end(code, content ? errorText : undefined)
@@ -67,6 +71,11 @@ export class ToolCall {
       ...this.#labels,
       ...(code !== undefined && { [attribute.errorType]: code }),
     })
+  }
+
+  /** Ends it because what it belongs to has ended. */
+  cut(): void {
+    this.end({ code: CUT_OFF })
   }
 
   #tell(name: string, value: unknown): void {
