@@ -32,8 +32,30 @@ export const errorCodes = {
   toolOutputTooLarge: 'tool_output_too_large',
   /** What a tool made of the state does not fit its schema, or is larger than the log takes. */
   toolStateRefused: 'tool_state_refused',
+  /** The input of a call is larger than can be shown for approval. */
+  toolInputTooLarge: 'tool_input_too_large',
+  /** More calls would wait for somebody than a run may wait for. */
+  toolTooManyPendings: 'tool_too_many_pendings',
   /** The call was cut off by the end of its run. */
   toolInterrupted: 'interrupted',
+  /** No client gave the result of a call in time. */
+  clientToolTimeout: 'client_tool_timeout',
+  /** A client failed to run a call. */
+  clientToolFailed: 'client_tool_failed',
+  /** A client ran a call, and was told to stop. */
+  clientToolAborted: 'aborted',
+  /** A sub-agent failed; the reason of its end says why. */
+  subAgentFailed: 'subagent_failed',
+  /** An MCP server could not be started or reached, or does not answer. */
+  mcpUnreachable: 'mcp_unreachable',
+  /** An MCP server went away in the middle of a call, which may have been done or not. */
+  mcpConnectionLost: 'mcp_connection_lost',
+  /** An MCP server wants other credentials. */
+  mcpUnauthorized: 'mcp_unauthorized',
+  /** An MCP server refused a call, or answered as the protocol does not allow. */
+  mcpProtocolError: 'mcp_protocol_error',
+  /** The connection to an MCP server was closed by who opened it. */
+  mcpClosed: 'mcp_closed',
   /** The model's answer does not fit the agent's output. */
   outputInvalid: 'output_invalid',
   budgetSteps: 'budget_steps',
@@ -57,6 +79,22 @@ export const errorCodes = {
   runNotResumable: 'run_not_resumable',
   /** The session cannot be taken back to there. */
   runCutRefused: 'run_cut_refused',
+  /** Somebody was first with an answer, or the run has ended. */
+  answerAlreadySettled: 'answer_already_settled',
+  /** The time for an answer is over. */
+  answerLate: 'answer_late',
+  /** Nobody waits for that in the session. */
+  answerUnknown: 'answer_unknown',
+  /** What waits there wants another kind of answer. */
+  answerWrongKind: 'answer_wrong_kind',
+  /** The call still waits for its approval. */
+  answerUnapproved: 'answer_unapproved',
+  /** Another client has taken the call upon itself. */
+  answerClaimed: 'answer_claimed',
+  /** The answer is none that was offered, does not fit, or is to another input than the one that would run. */
+  answerInvalid: 'answer_invalid',
+  /** The session is somebody else's. */
+  answerForbidden: 'answer_forbidden',
   /** There is no such session. */
   sessionUnknown: 'session_unknown',
   /** There is a session of that id already. */
@@ -78,6 +116,14 @@ export const errorCodes = {
 } as const
 
 export type ErrorCode = (typeof errorCodes)[keyof typeof errorCodes]
+
+/** The codes with which the call of a client's tool fails, for those who look for them. */
+export const CLIENT_TOOL_ERROR_CODES = [
+  errorCodes.clientToolTimeout,
+  errorCodes.clientToolFailed,
+  errorCodes.clientToolAborted,
+  errorCodes.toolInterrupted,
+] as const
 
 /** The category of a code: what stands before its first underscore. */
 export const categoryOf = (code: string): string => code.split('_', 1)[0] as string

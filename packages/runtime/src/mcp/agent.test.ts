@@ -1,0 +1,143 @@
+// An agent that calls tools of a server in a process of its own.
+
+import { expect, test } from 'vitest'
+import { agent } from '../agent/agent.ts'
+import { caller, callsOf, chunksOf, heardModel, play, resultsIn } from '../agent/play.fixture.ts'
+import { logOf, stage, until } from '../run/stage.fixture.ts'
+import { bad, call, connect, good, overHttp } from './stage.fixture.ts'
+
+test('an agent calls tools of two servers, is told outputs and errors, and others see the progress', async () => {
+  const near = await connect({ ...good, prefix: 'near_' })
+  const far = await connect({ url: (await overHttp()).url, prefix: 'far_' })
+  const { agent: asking, heard } = caller(
+    [...near.tools, ...far.tools],
+    [
+      { id: '1', name: 'near_add', input: { a: 1, b: 2 } },
+      { id: '2', name: 'far_add', input: { a: 3, b: 4 } },
+      { id: '3', name: 'far_fail', input: { text: 'no such city' } },
+      { id: '4', name: 'near_add', input: { a: 'one' } },
+      { id: '5', name: 'near_meta' },
+    ],
+  )
+  const { result } = await play(asking, {}, { runId: 'r' })
+  expect(result).toMatchObject({ status: 'completed', text: 'Done.' })
+  expect(callsOf(result.message)).toMatchObject([
+    { state: 'output-available', output: { sum: 3 }, executor: 'server' },
+    { state: 'output-available', output: { sum: 7 } },
+    { state: 'output-error', errorText: 'no such city', code: 'tool_execution_failed' },
+    { state: 'output-error', errorText: expect.stringMatching(/^the input does not fit: .*data\/a must be number/) },
+    { state: 'output-available', output: expect.stringContaining('s/r/5') },
+  ])
+  expect(resultsIn(heard[1] as never)).toMatchObject({
+    1: { type: 'json', value: { sum: 3 } },
+    3: { type: 'error-text', value: 'no such city' },
+  })
+  // What the model is told of a tool is what the server says.
+  expect(heard[0]?.tools).toContainEqual(
+    expect.objectContaining({
+      name: 'near_add',
+      description: 'Adds two numbers',
+      inputSchema: expect.objectContaining({ required: ['a', 'b'] }),
+    }),
+  )
+})
+
+test('progress stands in the log as preliminary outputs, before the output', async () => {
+  const mcp = await connect(good)
+  const { agent: holder } = caller(mcp.tools, [{ id: '1', name: 'hold', input: { id: 'x' } }])
+  const runtime = stage({ agents: [holder] })
+  const run = await runtime.start({ session: 's', agent: holder, input: 'Go.' })
+  const { chunk } = await until(run, 'tool-output-available')
+  expect(chunk).toMatchObject({ preliminary: true, output: { progress: 1, total: 2, message: 'half of it' } })
+  await call(mcp, 'release', { id: 'x' }).output
+  const { message } = await run.result()
+  expect(callsOf(message)).toMatchObject([{ state: 'output-available', output: 'x was let go' }])
+  const outputs = chunksOf(await logOf(runtime, 's'), 'tool-output-available')
+  expect(outputs.map(({ preliminary = false }) => preliminary)).toEqual([true, false])
+})
+
+test('stopping the run cancels the call at the server', async () => {
+  const mcp = await connect(good)
+  const { agent: holder } = caller(mcp.tools, [{ id: '1', name: 'hold', input: { id: 'x' } }])
+  const runtime = stage({ agents: [holder] })
+  const run = await runtime.start({ session: 's', agent: holder, input: 'Go.' })
+  await until(run, 'tool-output-available')
+  await run.stop()
+  const { status, message } = await run.result()
+  expect(status).toBe('interrupted')
+  expect(callsOf(message)).toMatchObject([{ state: 'output-error', code: 'interrupted' }])
+  expect(await call(mcp, 'cancelled', { id: 'x' }).output).toBe('yes')
+})
+
+test('a call that takes longer than it may is cancelled at the server, and the run goes on', async () => {
+  const mcp = await connect({ ...good, timeoutMs: 300 })
+  const { agent: holder } = caller(mcp.tools, [{ id: '1', name: 'hold', input: { id: 'x' } }])
+  const { result } = await play(holder)
+  expect(result.status).toBe('completed')
+  expect(callsOf(result.message)).toMatchObject([
+    { state: 'output-error', code: 'tool_timeout', errorText: 'hold took longer than 300 ms' },
+  ])
+  expect(await call(mcp, 'cancelled', { id: 'x' }).output).toBe('yes')
+})
+
+test('a server that is killed with -9 in the middle of a call: the model is told, and its next call works', async () => {
+  const mcp = await connect(good)
+  const pid = Number(await call(mcp, 'pid').output)
+  const { model, heard } = heardModel([
+    { calls: [{ id: '1', name: 'hold', input: { id: 'x' } }] },
+    { calls: [{ id: '2', name: 'add', input: { a: 20, b: 1 } }] },
+    { text: 'Done.' },
+  ])
+  const caring = agent({ name: 'caring', model, tools: mcp.tools })
+  const runtime = stage({ agents: [caring] })
+  const run = await runtime.start({ session: 's', agent: caring, input: 'Go.' })
+  await until(run, 'tool-output-available')
+  process.kill(pid, 'SIGKILL')
+  const { status, message } = await run.result()
+  expect(status).toBe('completed')
+  expect(callsOf(message)).toMatchObject([
+    { state: 'output-error', code: 'mcp_connection_lost' },
+    { state: 'output-available', output: { sum: 21 } },
+  ])
+  expect(resultsIn(heard[1] as never)).toMatchObject({
+    1: { type: 'error-text', value: expect.stringMatching(/it may have done the call/) },
+  })
+})
+
+test('tools that are named like what every object has are called like others; what is too large is an error', async () => {
+  const mcp = await connect(bad())
+  const names = ['__proto__', 'constructor', 'twice', 'huge', 'refuse']
+  const { result } = await play(
+    caller(
+      mcp.tools,
+      names.map(name => ({ id: name, name, input: { a: 1 } })),
+      { parallelCalls: 1 },
+    ).agent,
+  )
+  expect(result.status).toBe('completed')
+  expect(callsOf(result.message)).toMatchObject([
+    { toolName: '__proto__', output: '__proto__ {"a":1}' },
+    { toolName: 'constructor', output: 'constructor {"a":1}' },
+    { toolName: 'twice', output: 'first' },
+    { toolName: 'huge', code: 'tool_output_too_large' },
+    { toolName: 'refuse', code: 'mcp_protocol_error' },
+  ])
+})
+
+test('tools may be computed: a run takes those of the last look', async () => {
+  const mcp = await connect(good)
+  const { model } = heardModel([
+    { calls: [{ id: '1', name: 'grow', input: {} }] },
+    { calls: [{ id: '2', name: 'late', input: {} }] },
+    { text: 'Done.' },
+  ])
+  const growing = agent({
+    name: 'growing',
+    model,
+    async tools() {
+      return mcp.refresh()
+    },
+  })
+  const { result } = await play(growing)
+  expect(callsOf(result.message)).toMatchObject([{ output: 'grown' }, { output: 'late' }])
+})

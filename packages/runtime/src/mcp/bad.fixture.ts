@@ -1,0 +1,96 @@
+// A server of MCP that does everything wrong, in a process of its own: `node bad.fixture.ts <how>`. It is no SDK's, which would not let it.
+
+import { createInterface } from 'node:readline'
+
+const [, , how] = process.argv
+const say = (message: unknown): void => void process.stdout.write(`${JSON.stringify(message)}\n`)
+const answer = (id: unknown, result: unknown) => say({ jsonrpc: '2.0', id, result })
+const words = (text: string) => ({ content: [{ type: 'text', text }] })
+const anything = { type: 'object' }
+
+const TOOLS = [
+  { name: 'bare' },
+  { name: 'twice', inputSchema: anything },
+  { name: 'twice', inputSchema: anything, description: 'another' },
+  { name: '__proto__', inputSchema: anything },
+  { name: 'constructor', inputSchema: anything },
+  { name: 'read file', inputSchema: anything },
+  { name: 'read.file', inputSchema: anything },
+  { name: 'über', inputSchema: anything },
+  { inputSchema: anything },
+  null,
+  { name: 'unresolved', inputSchema: { type: 'object', properties: { a: { $ref: '#/nowhere' } } } },
+  { name: 'mistyped', inputSchema: { type: 'objekt' } },
+  { name: 'listed', inputSchema: { type: 'array' } },
+  { name: 'later', inputSchema: { $async: true, type: 'object', required: ['x'] } },
+  { name: 'vast', inputSchema: { type: 'object', description: 'x'.repeat(200_000) } },
+  { name: 'same', inputSchema: { $id: 'https://example.com/same', type: 'object', required: ['a'] } },
+  { name: 'other', inputSchema: { $id: 'https://example.com/same', type: 'object', required: ['b'] } },
+  { name: 'liar', inputSchema: anything, outputSchema: { type: 'object', properties: { n: { type: 'number' } } } },
+  { name: 'silent', inputSchema: anything },
+  { name: 'refuse', inputSchema: anything },
+  { name: 'odd', inputSchema: anything },
+  { name: 'chatty', inputSchema: anything },
+  { name: 'huge', inputSchema: anything },
+  { name: 'die', inputSchema: anything },
+  { name: 'pid', inputSchema: anything },
+]
+
+function list(id: unknown, cursor: string | undefined): void {
+  const from = Number(cursor ?? 0)
+  const next = from + 5
+  if (how === 'endless') answer(id, { tools: [], nextCursor: `${next}` })
+  else if (how === 'listless') answer(id, { tools: 'none' })
+  else answer(id, { tools: TOOLS.slice(from, next), ...(next < TOOLS.length && { nextCursor: `${next}` }) })
+}
+
+type Call = (id: unknown) => void
+
+const CALLS: ReadonlyMap<string, Call> = new Map<string, Call>([
+  [
+    'twice',
+    id => {
+      answer(id, words('first'))
+      answer(id, words('second'))
+    },
+  ],
+  ['liar', id => answer(id, { content: [], structuredContent: { n: 'many' } })],
+  ['silent', () => {}],
+  ['refuse', id => say({ jsonrpc: '2.0', id, error: { code: -32000, message: `no ${'!'.repeat(5000)}` } })],
+  ['odd', id => answer(id, { content: 'odd' })],
+  [
+    'chatty',
+    id => {
+      process.stdout.write('this is no JSON\n{"neither": "is this"}\n')
+      say({ jsonrpc: '2.0', method: 'notifications/unheard', params: {} })
+      answer(4711, {})
+      answer(id, words('chatted'))
+    },
+  ],
+  ['huge', id => answer(id, words('x'.repeat(11 * 1024 * 1024)))],
+  ['die', () => process.exit(1)],
+  ['pid', id => answer(id, words(`${process.pid}`))],
+])
+
+function call(id: unknown, name: string, input: unknown): void {
+  const own = CALLS.get(name)
+  if (own === undefined) answer(id, words(`${name} ${JSON.stringify(input)}`))
+  else own(id)
+}
+
+createInterface({ input: process.stdin }).on('line', line => {
+  const { id, method, params } = JSON.parse(line)
+  if (how === 'mute') return
+  if (method === 'initialize') {
+    const { protocolVersion } = params
+    answer(id, { protocolVersion, capabilities: { tools: {} }, serverInfo: { name: 'bad', version: '1' } })
+  }
+  if (method === 'tools/list') list(id, params?.cursor)
+  if (method === 'tools/call') call(id, params.name, params.arguments)
+})
+
+if (how === 'stubborn' || how === 'mute') {
+  // It does not go when it is asked to.
+  process.on('SIGTERM', () => {})
+  setInterval(() => {}, 1000)
+}

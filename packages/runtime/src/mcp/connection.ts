@@ -1,0 +1,176 @@
+// One server, as long as it is wanted. A connection that was lost is opened again by the next call that needs it; no call waits for a server for ever.
+
+import { Client, type Transport, type VersionNegotiationOptions } from '@modelcontextprotocol/client'
+import { unlessAborted } from '../abort.ts'
+import { MillraceError, ToolError } from '../error/error.ts'
+import { failureOf, isUnsent } from './failure.ts'
+import type { Server } from './server.ts'
+
+/** The SDK's timers know no times beyond this; its requests are bounded by who makes them. */
+const LONGEST_MS = 2 ** 31 - 1
+/** How long a server may take to let go of its connection. */
+const CLOSE_MS = 6000
+/** What servers are told of a call that is given up: why is nobody's business but ours. */
+const GIVEN_UP = 'the caller has given it up'
+
+const INFO = { name: 'millrace', version: '0.1.0' }
+
+interface Session {
+  readonly client: Client
+  readonly transport: Transport
+  /** What the connection last complained of. */
+  readonly complaint: { last: Error | undefined }
+}
+
+export interface ConnectionSettings {
+  readonly server: Server
+  readonly connectTimeoutMs: number
+  readonly versionNegotiation: VersionNegotiationOptions | undefined
+}
+
+export class Connection {
+  readonly #settings: ConnectionSettings
+  readonly #closed = new AbortController()
+  /** The connection, from when it is opened. */
+  #opening: Promise<Session> | undefined
+  /** The same, from when it is open. */
+  #session: Session | undefined
+  #closing: Promise<void> | undefined
+
+  constructor(settings: ConnectionSettings) {
+    this.#settings = settings
+  }
+
+  /** Asks the server something, over another connection where that of before is gone and surely took nothing; what goes wrong is typed. */
+  async ask<T>(request: (client: Client, signal: AbortSignal) => Promise<T>, signal?: AbortSignal): Promise<T> {
+    const controller = new AbortController()
+    const giveUp = () => controller.abort(GIVEN_UP)
+    const signals = signal === undefined ? [this.#closed.signal] : [this.#closed.signal, signal]
+    for (const each of signals) each.addEventListener('abort', giveUp, { once: true })
+    if (signals.some(({ aborted }) => aborted)) giveUp()
+    try {
+      return await this.#ask(request, controller.signal)
+    } catch (error) {
+      if (this.#closed.signal.aborted) throw this.#closed.signal.reason
+      signal?.throwIfAborted()
+      throw error
+    } finally {
+      for (const each of signals) each.removeEventListener('abort', giveUp)
+    }
+  }
+
+  /** Ends the connection, and every call under way with it. */
+  close(): Promise<void> {
+    this.#closing ??= this.#close()
+    return this.#closing
+  }
+
+  async #ask<T>(request: (client: Client, signal: AbortSignal) => Promise<T>, signal: AbortSignal): Promise<T> {
+    const { label } = this.#settings.server
+    for (let attempt = 1; ; attempt++) {
+      const session = await unlessAborted(this.#open(), signal)
+      const { client, transport, complaint } = session
+      try {
+        return await unlessAborted(request(client, signal), signal)
+      } catch (error) {
+        if (signal.aborted) throw error
+        const isGone = isUnsent(error, transport.sessionId)
+        if (isGone && this.#lose(session)) void ended(session)
+        if (!isGone || attempt > 1) throw failureOf(error, label, complaint.last)
+      }
+    }
+  }
+
+  #open(): Promise<Session> {
+    if (this.#opening === undefined) {
+      const opening = this.#connect()
+      this.#opening = opening
+      opening.catch(() => {
+        if (this.#opening === opening) this.#opening = undefined
+      })
+    }
+    return this.#opening
+  }
+
+  /** Whether a session that is gone was the one in use: then the next call opens another. */
+  #lose(session: Session): boolean {
+    if (this.#session !== session) return false
+    this.#session = undefined
+    this.#opening = undefined
+    return true
+  }
+
+  async #connect(): Promise<Session> {
+    const { server, connectTimeoutMs } = this.#settings
+    const late = new AbortController()
+    const giveUp = () => late.abort(GIVEN_UP)
+    const timer = setTimeout(giveUp, connectTimeoutMs)
+    this.#closed.signal.addEventListener('abort', giveUp, { once: true })
+    if (this.#closed.signal.aborted) giveUp()
+    const client = this.#client()
+    const complaint: Session['complaint'] = { last: undefined }
+    client.onerror = error => {
+      complaint.last = error
+    }
+    let session: Session | undefined
+    try {
+      const opened: Session = { client, complaint, transport: await unlessAborted(transportOf(server), late.signal) }
+      session = opened
+      const connecting = client.connect(opened.transport, { timeout: LONGEST_MS, signal: late.signal })
+      await unlessAborted(connecting, late.signal)
+      client.onclose = () => void this.#lose(opened)
+      this.#session = opened
+      return opened
+    } catch (error) {
+      if (session !== undefined) await ended(session)
+      if (this.#closed.signal.aborted) throw this.#closed.signal.reason
+      if (!late.signal.aborted) throw unreached(error, server.label, complaint.last)
+      throw new ToolError(`${server.label} did not answer within ${connectTimeoutMs} ms`, {
+        code: 'mcp_unreachable',
+        cause: complaint.last,
+      })
+    } finally {
+      clearTimeout(timer)
+      this.#closed.signal.removeEventListener('abort', giveUp)
+    }
+  }
+
+  #client(): Client {
+    const { connectTimeoutMs, versionNegotiation } = this.#settings
+    if (versionNegotiation === undefined) return new Client(INFO)
+    // A server that does not know the question is asked the older one while there is time.
+    const probe = { timeoutMs: Math.ceil(connectTimeoutMs / 3), ...versionNegotiation.probe }
+    return new Client(INFO, { versionNegotiation: { ...versionNegotiation, probe } })
+  }
+
+  async #close(): Promise<void> {
+    const { label } = this.#settings.server
+    this.#closed.abort(new ToolError(`the connection to ${label} was closed`, { code: 'mcp_closed' }))
+    const session = await this.#opening?.catch(() => undefined)
+    if (session !== undefined) await ended(session)
+  }
+}
+
+async function transportOf(server: Server): Promise<Transport> {
+  return server.open()
+}
+
+/** Nothing was asked of a server that was never reached: a connection that it lost there is one that it did not take. */
+function unreached(error: unknown, label: string, trouble: Error | undefined): MillraceError {
+  const failure = failureOf(error, label, trouble)
+  if (MillraceError.isInstance(error) || failure.code !== 'mcp_connection_lost') return failure
+  return new ToolError(`${label} could not be started or reached`, { code: 'mcp_unreachable', cause: failure.cause })
+}
+
+/** Lets go of a connection, and of the process behind it; never fails, and never waits for long. */
+async function ended({ client, transport }: Session): Promise<void> {
+  const late = new AbortController()
+  const timer = setTimeout(() => late.abort(), CLOSE_MS)
+  const quietly = (going: Promise<unknown>) => unlessAborted(going, late.signal).catch(() => {})
+  if ('terminateSession' in transport && typeof transport.terminateSession === 'function') {
+    await quietly(transport.terminateSession())
+  }
+  // The client lets go of its transport only once it has taken hold of it.
+  await Promise.all([quietly(client.close()), quietly(transport.close())])
+  clearTimeout(timer)
+}

@@ -1,0 +1,112 @@
+import type { VersionNegotiationOptions } from '@modelcontextprotocol/client'
+import { ValidationError } from '../error/error.ts'
+import { consoleLogger, guarded, type Logger } from '../logger.ts'
+import { foundOf } from '../options.ts'
+import type { Tool } from '../tool/tool.ts'
+import { toolOf } from './call.ts'
+import { Connection } from './connection.ts'
+import { type Listing, listingOf, type McpSkipped, type McpToolInfo } from './listing.ts'
+import { legalNames } from './names.ts'
+import { type McpServer, serverOf } from './server.ts'
+
+export type McpOptions = McpServer & {
+  /** Which tools are wanted, by their names at the server or by a rule; all, if nothing is said. */
+  readonly include?: readonly string[] | ((tool: McpToolInfo) => boolean)
+  /** Stands before each name that the model is told, so that two servers may have a tool of one name. */
+  readonly prefix?: string
+  /** The longest time that a call may take, in milliseconds. */
+  readonly timeoutMs?: number
+  /** The longest time that opening a connection may take, in milliseconds. */
+  readonly connectTimeoutMs?: number
+  /** How the version of the protocol is agreed on, as the SDK has it. */
+  readonly versionNegotiation?: VersionNegotiationOptions
+  readonly logger?: Logger
+}
+
+/** A server's tools, and the connection behind them. */
+export interface Mcp extends AsyncDisposable {
+  /** The tools, as they were when they were last asked for: an agent's as they are, or beside others. */
+  readonly tools: readonly Tool[]
+  /** What the server told and cannot be used, and what was wanted and is not there. */
+  readonly skipped: readonly McpSkipped[]
+  /** Asks for the tools again; where that fails, those of before stay. */
+  refresh(): Promise<readonly Tool[]>
+  /** Ends the connection and the process behind it; calls under way fail as `mcp_closed`, and so do later ones. */
+  close(): Promise<void>
+}
+
+/** How long a call may take, if nothing is said. */
+export const CALL_TIMEOUT_MS = 60_000
+/** How long opening a connection may take, if nothing is said. */
+export const CONNECT_TIMEOUT_MS = 30_000
+const LONGEST_MS = 2 ** 31 - 1
+const PREFIX = /^[A-Za-z0-9_-]{0,32}$/
+
+/** Connects to an MCP server and gives its tools; fails typed where the server cannot be reached or does not answer. */
+export async function connectMcp(options: McpOptions): Promise<Mcp> {
+  const server = serverOf(options)
+  const { include, prefix = '', timeoutMs = CALL_TIMEOUT_MS, connectTimeoutMs = CONNECT_TIMEOUT_MS } = options
+  const { logger: given = consoleLogger } = options
+  checkTime('timeoutMs', timeoutMs)
+  checkTime('connectTimeoutMs', connectTimeoutMs)
+  if (typeof prefix !== 'string' || !PREFIX.test(prefix)) {
+    throw new ValidationError('connectMcp: prefix: expected up to 32 letters, digits, _ and -')
+  }
+  if (include !== undefined && typeof include !== 'function' && !Array.isArray(include)) {
+    throw new ValidationError(`connectMcp: include: expected names or a function, found ${foundOf(include)}`)
+  }
+  const logger = guarded(given)
+  const connection = new Connection({ server, connectTimeoutMs, versionNegotiation: options.versionNegotiation })
+  const list = async () => {
+    const listing = await connection.ask((client, signal) => listingOf(client, signal, connectTimeoutMs))
+    const names = legalNames(
+      listing.listed.map(({ info }) => info.name),
+      prefix,
+    )
+    const { listed, skipped } = wanted(listing, include)
+    for (const { name, reason } of skipped) logger.warn('a tool of an MCP server is left out', { name, reason })
+    const tools = listed.map(tool => toolOf(connection, names.get(tool.info.name) as string, timeoutMs, tool))
+    return { tools, skipped }
+  }
+  let current: Awaited<ReturnType<typeof list>>
+  try {
+    current = await list()
+  } catch (error) {
+    await connection.close()
+    throw error
+  }
+  return {
+    get tools() {
+      return current.tools
+    },
+    get skipped() {
+      return current.skipped
+    },
+    async refresh() {
+      current = await list()
+      return current.tools
+    },
+    close: () => connection.close(),
+    [Symbol.asyncDispose]: () => connection.close(),
+  }
+}
+
+function wanted({ listed, skipped }: Listing, include: McpOptions['include']): Listing {
+  if (include === undefined) return { listed, skipped }
+  if (typeof include === 'function') return { listed: listed.filter(({ info }) => include(info)), skipped }
+  const names = new Set(include)
+  const there = new Set([...listed.map(({ info }) => info.name), ...skipped.map(({ name }) => name)])
+  const missing = [...names].filter(name => !there.has(name))
+  return {
+    listed: listed.filter(({ info }) => names.has(info.name)),
+    skipped: [
+      ...skipped.filter(({ name }) => names.has(name)),
+      ...missing.map(name => ({ name, reason: 'the server has no such tool' })),
+    ],
+  }
+}
+
+function checkTime(what: string, value: unknown): void {
+  if (typeof value === 'number' && value > 0 && value <= LONGEST_MS) return
+  throw new ValidationError(`connectMcp: ${what}: expected milliseconds from above 0 to ${LONGEST_MS}`)
+}

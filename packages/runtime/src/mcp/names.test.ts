@@ -1,0 +1,34 @@
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { legalNames } from './names.ts'
+
+test('names that are legal stay, others become so', () => {
+  expect([...legalNames(['add', 'a.b', 'x'.repeat(70)], '')]).toEqual([
+    ['add', 'add'],
+    ['a.b', 'a_b'],
+    ['x'.repeat(70), 'x'.repeat(64)],
+  ])
+  expect(legalNames(['a/b'], 'git-').get('a/b')).toBe('git-a_b')
+})
+
+test('a name that is legal is not taken by one that is made so', () => {
+  const names = legalNames(['a.b', 'a_b', 'a/b'], '')
+  expect(names.get('a_b')).toBe('a_b')
+  expect(new Set(names.values()).size).toBe(3)
+})
+
+test('whatever they are called and in whatever order they come, no two become one, and each becomes the same', () => {
+  const name = fc.oneof(
+    fc.string({ minLength: 1, maxLength: 4, unit: fc.constantFrom('a', '_', '.', '/') }),
+    fc.string(),
+  )
+  fc.assert(
+    fc.property(fc.uniqueArray(name, { maxLength: 12 }), given => {
+      const names = legalNames(given, 'p_')
+      expect(new Set(names.values()).size).toBe(given.length)
+      for (const legal of names.values()) expect(legal).toMatch(/^[A-Za-z0-9_-]{1,64}$/)
+      expect(new Map(legalNames(given.toReversed(), 'p_'))).toEqual(new Map(names))
+    }),
+    { numRuns: Math.ceil(300 * Number(process.env['MILLRACE_RUNS'] ?? 1)) },
+  )
+})

@@ -1,0 +1,92 @@
+// Servers in processes of their own, and calls of their tools without an agent.
+
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { createInterface } from 'node:readline'
+import { onTestFinished } from 'vitest'
+import { quiet } from '../run/stage.fixture.ts'
+import type { ToolContext } from '../tool/tool.ts'
+import { connectMcp, type Mcp, type McpOptions } from './mcp.ts'
+import type { McpStdio } from './server.ts'
+
+const fileOf = (name: string) => new URL(`${name}.fixture.ts`, import.meta.url).pathname
+
+/** The server made with the SDK, over stdio. */
+export const good: McpStdio = { command: process.execPath, args: [fileOf('server'), 'stdio'] }
+
+/** The server that does everything wrong. */
+export const bad = (how = 'plain'): McpStdio => ({
+  command: process.execPath,
+  args: [fileOf('bad'), how],
+  stderr: 'ignore',
+})
+
+/** A connection that is closed when the test is over. */
+export async function connect(options: McpOptions): Promise<Mcp> {
+  const mcp = await connectMcp({ logger: quiet, ...options })
+  onTestFinished(() => mcp.close())
+  return mcp
+}
+
+export interface HttpServer {
+  readonly url: string
+  /** The same under the newer protocol, which has no sessions. */
+  readonly modern: string
+  /** Kills it with -9, and waits until it is gone. */
+  kill(): Promise<void>
+  /** Starts it again where it was. */
+  restart(): Promise<void>
+}
+
+/** The server made with the SDK, over streamable HTTP on loopback. */
+export async function overHttp(): Promise<HttpServer> {
+  let child: ChildProcess | undefined
+  let port = 0
+  const kill = async () => {
+    const dying = child
+    child = undefined
+    if (dying === undefined) return
+    dying.kill('SIGKILL')
+    if (dying.exitCode === null && dying.signalCode === null) await once(dying, 'exit')
+  }
+  const restart = async () => {
+    const args = [fileOf('server'), 'http', `${port}`]
+    const started = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] })
+    child = started
+    const [line] = await once(createInterface({ input: started.stdout }), 'line')
+    port = Number(line)
+  }
+  onTestFinished(kill)
+  await restart()
+  return { url: `http://127.0.0.1:${port}/mcp`, modern: `http://127.0.0.1:${port}/modern`, kill, restart }
+}
+
+export interface Called {
+  /** What it gave; a rejection is what it failed with. */
+  readonly output: Promise<unknown>
+  /** What it yielded before, so far. */
+  readonly progress: readonly unknown[]
+  /** Settles when it has yielded for the first time. */
+  readonly begun: Promise<void>
+}
+
+/** Calls a tool by its name, as the runtime would. */
+export function call(mcp: Mcp, name: string, input: unknown = {}, context: Partial<ToolContext> = {}): Called {
+  const tool = mcp.tools.find(each => each.name === name)
+  if (tool === undefined) throw new Error(`there is no tool ${name}`)
+  const { promise: begun, resolve } = Promise.withResolvers<void>()
+  const progress: unknown[] = []
+  const run = async () => {
+    const given = { abortSignal: new AbortController().signal, idempotencyKey: 'key', ...context } as ToolContext
+    const execution = tool.execute(input, given) as AsyncGenerator
+    for (;;) {
+      const { done, value } = await execution.next()
+      if (done) return value
+      progress.push(value)
+      resolve()
+    }
+  }
+  const output = run()
+  output.catch(() => {})
+  return { output, progress, begun }
+}
