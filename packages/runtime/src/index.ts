@@ -13,6 +13,7 @@ export {
   type ToolNames,
 } from './agent/agent.ts'
 export { type Budget, DEFAULT_BUDGET } from './agent/budget.ts'
+export { type SubAgent, type SubAgentOptions, subAgent } from './agent/sub-agent.ts'
 export {
   CONCURRENCY,
   type Driving,
@@ -22,7 +23,7 @@ export {
   inProcessEngine,
   POLL_MS,
 } from './drive/engine.ts'
-export { categoryOf, type ErrorCode, errorCodes } from './error/code.ts'
+export { CLIENT_TOOL_ERROR_CODES, categoryOf, type ErrorCode, errorCodes } from './error/code.ts'
 export * from './error/error.ts'
 export type { Logger } from './logger.ts'
 export type { Model, ModelSettings } from './model/model.ts'
@@ -36,18 +37,25 @@ export {
   scriptedModel,
 } from './model/scripted.ts'
 export { BLOCKED_AFTER_MS, MAX_TAKEOVERS, type RuntimeOptions } from './options.ts'
+export type { Answer, AnswerOptions } from './run/answer.ts'
+export type { Answered, ClaimOptions } from './run/answering.ts'
 export type { AskOptions, UserInput } from './run/request.ts'
 export type { RunResult } from './run/result.ts'
 export type { ResumeOptions } from './run/resumption.ts'
 export { Run, type StopOptions } from './run/run.ts'
 export type { SessionStatus } from './run/status.ts'
 export { RunStream, type StreamOptions } from './run/stream.ts'
+export type { Suspended, WaitingChild } from './run/suspension.ts'
 export { createRuntime, createWorker, type ForkOptions, Runtime, type StartOptions, type Worker } from './runtime.ts'
 export type { Jsonified } from './schema/json.ts'
 export type { InputOf, JsonSchema, OutputOf, Schema } from './schema/schema.ts'
+export type { Approval, ApprovalContext, ApprovalRule, Verdict } from './tool/approval.ts'
 export {
   type AnyTool,
+  type Callable,
   type CheckedToolDefinition,
+  type ClientTool,
+  type ClientToolDefinition,
   type Executed,
   type Execution,
   type ProviderTool,

@@ -8,6 +8,8 @@ import { RunError, ValidationError } from './error/error.ts'
 import { consoleLogger, guarded } from './logger.ts'
 import { DEFAULT_BACKOFF } from './model/retry.ts'
 import { BLOCKED_AFTER_MS, checkGiven, checkOptions, foundOf, MAX_TAKEOVERS, type RuntimeOptions } from './options.ts'
+import type { Answer, AnswerOptions } from './run/answer.ts'
+import { type Answered, type ClaimOptions, giveAnswer, giveClaim } from './run/answering.ts'
 import { contextOf } from './run/context.ts'
 import { isSessionUnknown, overtaken, refusalOf, sessionUnknown, withLog } from './run/refusal.ts'
 import {
@@ -103,12 +105,30 @@ export class Runtime implements RunHost {
   }
 
   /** Goes on from an interrupted run, or from a checkpoint of one that has ended, by another that names it. */
-  resume(sessionId: string, runId: string, options: ResumeOptions & AskOptions = {}): Promise<Run> {
+  async resume(sessionId: string, runId: string, options: ResumeOptions & AskOptions = {}): Promise<Run> {
+    if (options?.mode === 'with-confirmation' && (await this.#confirm(sessionId, runId, options))) {
+      return new Run(this, sessionId, runId)
+    }
     const repeats = ({ resume }: RunRequest) => resume?.runId === runId
     return this.#askAgain(sessionId, options, repeats, async seen => {
       const of = runOf(seen.view, runId)
       return { of, asked: await resumption(this.manager, sessionId, of, seen, options) }
     })
+  }
+
+  /** Answers all that a paused run wants to have approved; tells whether there was something. */
+  async #confirm(
+    sessionId: string,
+    runId: string,
+    { approved, reason, guest }: Extract<ResumeOptions, { mode: 'with-confirmation' }> & AskOptions,
+  ): Promise<boolean> {
+    const { run, pendings } = (await this.#info(sessionId)).ticket
+    const asked = run?.runId === runId && run.paused ? pendings.filter(({ kind }) => kind === 'approval') : []
+    for (const { id } of asked) {
+      const answer = { kind: 'approval', id, approved, ...(reason !== undefined && { reason }) } as const
+      await this.answer(sessionId, answer, guest === undefined ? {} : { guest })
+    }
+    return asked.length > 0
   }
 
   /** Does a turn again, with the same message, in place of all that came of it; the latest, if none is named. */
@@ -162,6 +182,22 @@ export class Runtime implements RunHost {
     const { view } = await this.#view(sessionId)
     if (!requestFor(view, runId)) runOf(view, runId)
     return false
+  }
+
+  /** Answers what a run waits for: an approval, a client's tool, a question. The first answer counts; throws why another does not. */
+  async answer(sessionId: string, answer: Answer, options: AnswerOptions = {}): Promise<Answered> {
+    const done = await withLog(sessionId, () => giveAnswer(this.#answering, sessionId, answer, options))
+    this.#engine?.wake(sessionId)
+    return done
+  }
+
+  /** Takes the call of a client's tool upon oneself for a while, so that nobody else runs it meanwhile; tells until when. */
+  claim(sessionId: string, toolCallId: string, options: ClaimOptions): Promise<{ readonly until: number }> {
+    return withLog(sessionId, () => giveClaim(this.#answering, sessionId, toolCallId, options))
+  }
+
+  get #answering(): { manager: StreamManager; agents: ReadonlyMap<string, Agent> } {
+    return { manager: this.manager, agents: this.#agents }
   }
 
   /** What a session shows, and its ticket. */

@@ -23,6 +23,7 @@ test('an agent has defaults for what is not said, and they are exported', () => 
     model,
     settings: {},
     tools: [],
+    subAgents: [],
     budget: DEFAULT_BUDGET,
     parallelCalls: PARALLEL_CALLS,
     maxRetries: MAX_RETRIES,
@@ -92,7 +93,11 @@ test('an output whose schema cannot say its JSON Schema has one beside it', () =
 test.each<[string, () => unknown, RegExp]>([
   ['no name', () => tool({ input: z.object({}), execute: () => 1 } as never), /^tool undefined: name: /],
   ['a name with a dot', () => tool({ name: 'a.b', input: z.object({}), execute: () => 1 }), /^tool "a\.b": name: /],
-  ['no code', () => tool({ name: 'a', input: z.object({}) } as never), /^tool a: execute: expected a function$/],
+  [
+    'no code',
+    () => tool({ name: 'a', input: z.object({}) } as never),
+    /^tool a: execute: expected a function, or client: true$/,
+  ],
   ['no schema', () => tool({ name: 'a', execute: () => 1 } as never), /^tool a: input: expected a Standard Schema/],
   [
     'an output that is no schema',

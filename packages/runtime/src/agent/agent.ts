@@ -1,10 +1,12 @@
 import type { Json, JsonObject, Message } from '@millrace/protocol'
+import { ValidationError } from '../error/error.ts'
 import { asV4, type Model, type ModelSettings } from '../model/model.ts'
 import type { Jsonified } from '../schema/json.ts'
 import { type InputOf, type JsonSchema, jsonSchemaOf, type OutputOf, type Schema } from '../schema/schema.ts'
-import type { AnyTool, Tool } from '../tool/tool.ts'
+import type { AnyTool, Callable, Tool } from '../tool/tool.ts'
 import { type Budget, budgetOf } from './budget.ts'
-import { checkCount, checkFunctions, checkName, checkOutput, checkState, checkTools } from './check.ts'
+import { checkCount, checkFunctions, checkName, checkOutput, checkState, checkTools, listOf } from './check.ts'
+import { type SubAgent, subAgent } from './sub-agent.ts'
 
 /** What an agent's own code is given: where it stands. */
 export interface AgentContext<State = Json | undefined, Context = Json | undefined> {
@@ -55,6 +57,8 @@ export interface AgentDefinition<
   readonly settings?: ModelSettings
   readonly instructions?: Computed<string | undefined, State, Context>
   readonly tools?: Computed<Tools, State, Context>
+  /** Agents that it may call like tools, each as it is or as `subAgent()` describes it. */
+  readonly subAgents?: readonly (Agent | SubAgent)[]
   /** What the run's output must be; then the model answers in JSON. */
   readonly output?: O
   /** The JSON Schema of the output, where `output` cannot say it by itself. */
@@ -91,6 +95,7 @@ export interface Agent<
   readonly settings: ModelSettings
   readonly instructions: Computed<string | undefined>
   readonly tools: Computed<Tools>
+  readonly subAgents: readonly SubAgent[]
   readonly output: { readonly schema: Schema; readonly jsonSchema: JsonSchema } | undefined
   readonly state: Schema | undefined
   readonly initialState: JsonObject | undefined
@@ -140,7 +145,8 @@ export function agent<
   checkName(name, 'name', name)
   checkName(name, 'version', version)
   if (typeof model !== 'function') asV4(model, `agent ${name}: model`)
-  if (typeof tools !== 'function') checkTools(name, tools)
+  const subAgents = subAgentsOf(name, definition.subAgents)
+  checkTools(name, typeof tools === 'function' ? subAgents : [...listOf(name, tools), ...subAgents])
   checkFunctions(name, { stopWhen, trimHistory })
   checkCount(name, 'parallelCalls', parallelCalls, 1)
   checkCount(name, 'maxRetries', maxRetries, 0)
@@ -153,6 +159,7 @@ export function agent<
     settings: definition.settings ?? {},
     instructions,
     tools: tools as Computed<Tools>,
+    subAgents,
     output: output && checkOutput(name, output, jsonSchemaOf(output, `agent ${name}: output`, definition.jsonSchema)),
     state,
     initialState,
@@ -165,6 +172,22 @@ export function agent<
     parallelCalls,
     maxRetries,
   }
+}
+
+function subAgentsOf(name: string, given: readonly (Agent | SubAgent)[] = []): readonly SubAgent[] {
+  if (!Array.isArray(given)) throw new ValidationError(`agent ${name}: subAgents: expected an array`)
+  return (given as readonly (Agent | SubAgent)[]).map((one, index) => {
+    if (one && 'executor' in one && one.executor === 'agent') return one
+    if (one && 'kind' in one && one.kind === 'agent') return subAgent(one)
+    throw new ValidationError(`agent ${name}: subAgents.${index}: expected what agent() or subAgent() gives`)
+  })
+}
+
+/** All that the model of an agent may call in a step, by its name. */
+export async function callablesOf(agent: Agent, context: AgentContext): Promise<ReadonlyMap<string, Callable>> {
+  const tools = [...listOf(agent.name, await compute(agent.tools, context)), ...agent.subAgents]
+  checkTools(agent.name, tools)
+  return new Map(tools.map(tool => [tool.name, tool]))
 }
 
 /** What something is here and now. */

@@ -1,5 +1,6 @@
 import type { Usage } from '@millrace/protocol'
 import { BudgetError, ValidationError } from '../error/error.ts'
+import type { Work } from './work.ts'
 
 /** How far a run may go. */
 export interface Budget {
@@ -26,17 +27,26 @@ export function budgetOf(name: string, given: Partial<Budget>): Budget {
   return { ...DEFAULT_BUDGET, ...given }
 }
 
-/** Throws where the next step would go beyond a budget. */
-export function checkBudget(
-  { steps, tokens }: Budget,
-  taken: number,
-  { inputTokens = 0, outputTokens = 0 }: Usage,
-): void {
+/** Throws where the next step of an agent would go beyond its budget, or beyond that of an agent that it works for. */
+export async function checkBudgets(work: Work, taken: number): Promise<void> {
+  const { steps } = work.agent.budget
   if (taken >= steps) {
-    throw new BudgetError('budget_steps', `the run has taken ${taken} steps, and may take ${steps}`)
+    throw new BudgetError('budget_steps', `${nameOf(work)} has taken ${taken} steps, and may take ${steps}`)
   }
-  const used = inputTokens + outputTokens
-  if (used >= tokens) {
-    throw new BudgetError('budget_tokens', `the run has used ${used} tokens, and may use ${tokens}`)
+  for (let own: Work | undefined = work; own; own = own.parent) {
+    const { tokens } = own.agent.budget
+    const { inputTokens = 0, outputTokens = 0 } = await usageOf(own)
+    const used = inputTokens + outputTokens
+    if (used >= tokens) {
+      throw new BudgetError('budget_tokens', `${nameOf(own)} has used ${used} tokens, and may use ${tokens}`)
+    }
   }
+}
+
+const nameOf = ({ agent, parent }: Work): string => (parent ? `agent ${agent.name}` : 'the run')
+
+/** What an agent has used: the root agent with all that works for it, a sub-agent by itself. */
+async function usageOf({ parent, session, runId, agentId, agent }: Work): Promise<Usage> {
+  if (parent === undefined) return session.run(runId)?.usage ?? {}
+  return agent.budget.tokens === Number.POSITIVE_INFINITY ? {} : session.usageOf(runId, agentId)
 }

@@ -3,7 +3,7 @@
 import type { JsonObject } from '@millrace/protocol'
 import { ValidationError } from '../error/error.ts'
 import { checkSchema, type JsonSchema, type Schema, validateNow } from '../schema/schema.ts'
-import type { AnyTool } from '../tool/tool.ts'
+import type { Callable } from '../tool/tool.ts'
 
 const NAME = /^[A-Za-z0-9_.-]{1,64}$/
 
@@ -16,12 +16,19 @@ export function checkName(name: unknown, what: string, value: unknown): void {
   )
 }
 
-/** Throws where something is no list of tools, or two have one name. */
-export function checkTools(name: string, tools: readonly AnyTool[]): void {
-  if (!Array.isArray(tools)) throw new ValidationError(`agent ${name}: tools: expected an array, found ${typeof tools}`)
+/** A list of tools; throws where it is none. */
+export function listOf<T extends Callable>(name: string, tools: readonly T[]): readonly T[] {
+  if (Array.isArray(tools)) return tools
+  throw new ValidationError(`agent ${name}: tools: expected an array, found ${typeof tools}`)
+}
+
+const EXECUTORS = new Set<unknown>(['server', 'client', 'provider', 'agent'])
+
+/** Throws where something is no tool, or two have one name. */
+export function checkTools(name: string, tools: readonly Callable[]): void {
   const names = new Set<string>()
   for (const [index, tool] of tools.entries()) {
-    if (tool?.executor !== 'server' && tool?.executor !== 'provider') {
+    if (!EXECUTORS.has(tool?.executor)) {
       throw new ValidationError(`agent ${name}: tools.${index}: expected what tool() or providerTool() gives`)
     }
     if (names.has(tool.name)) throw new ValidationError(`agent ${name}: tools: there are two by the name ${tool.name}`)

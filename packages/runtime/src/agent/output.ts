@@ -6,7 +6,7 @@ import { type JsonSchema, type Schema, validate } from '../schema/schema.ts'
 import { fieldsOf } from './fields.ts'
 
 export interface OutputSettings {
-  readonly runId: string
+  readonly streamId: string
   readonly step: number
   /** Of the agent. */
   readonly name: string
@@ -14,8 +14,8 @@ export interface OutputSettings {
   readonly jsonSchema: JsonSchema
 }
 
-/** The structured object of a run's output. */
-export const outputStreamId = (runId: string): string => `output:${runId}`
+/** The structured object of an agent's output: of the run, or of a sub-agent in it. */
+export const outputStreamId = (runId: string, agentId: string = runId): string => `output:${agentId}`
 
 /** The text of one answer, which is the output if the answer calls nobody; then it is told what a call needs first, and is text like any other. */
 export class OutputStream {
@@ -30,9 +30,9 @@ export class OutputStream {
   #isAside = false
   #isTextOpen = false
 
-  constructor({ runId, step, name, schema, jsonSchema }: OutputSettings) {
+  constructor({ streamId, step, name, schema, jsonSchema }: OutputSettings) {
     this.#schema = schema
-    this.#identity = { streamId: outputStreamId(runId), dataType: name }
+    this.#identity = { streamId, dataType: name }
     this.#textId = `${step}.aside`
     this.#watcher = new FieldWatcher(Object.fromEntries(fieldsOf(jsonSchema)))
   }
@@ -64,14 +64,14 @@ export class OutputStream {
     return this.#isTextOpen ? [{ type: 'text-end', id: this.#textId }] : []
   }
 
-  /** Says the whole object, at the end of an answer that calls nobody; gives the fact that it is the run's output. Throws where it does not fit. */
-  async settle(write: (chunk: Chunk) => PromiseLike<void>): Promise<Chunk> {
+  /** Says the whole object, at the end of an answer that calls nobody; gives it. Throws where it does not fit. */
+  async settle(write: (chunk: Chunk) => PromiseLike<void>): Promise<Json> {
     const document = this.#document()
     const checked = 'problem' in document ? document : await validate(this.#schema, document.value)
     if ('problem' in checked) throw misfit(`the answer does not fit the output: ${checked.problem}`, checked.cause)
     const output = jsonOf(checked.value)
     await write({ type: 'structured-data', ...this.#identity, kind: 'final', data: output })
-    return { type: 'output', output }
+    return output
   }
 
   #document(): { readonly value: Json } | { readonly problem: string; readonly cause?: unknown } {

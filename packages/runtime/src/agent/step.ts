@@ -6,39 +6,43 @@ import type { Chunk, FinishReason, Json } from '@millrace/protocol'
 import { classify } from '../error/classify.ts'
 import type { MillraceError } from '../error/error.ts'
 import { Answer, cutOff } from '../model/answer.ts'
+import type { Made } from '../model/calls.ts'
 import { asV4, modelName } from '../model/model.ts'
 import { added, promptOf } from '../model/prompt.ts'
 import { backoffOf, sleep } from '../model/retry.ts'
 import { excerpt, refusalOf } from '../model/room.ts'
-import type { AnyTool } from '../tool/tool.ts'
+import type { Callable } from '../tool/tool.ts'
 import { compute } from './agent.ts'
 import { breath } from './breath.ts'
 import { copyOf } from './copy.ts'
 import { keyOf } from './key.ts'
-import { misfit, OutputStream } from './output.ts'
+import { misfit, OutputStream, outputStreamId } from './output.ts'
 import { contextOf, type Work } from './work.ts'
 
 /** A model call that came to its end, and is to be committed with these facts. */
 export interface Spoken {
   readonly facts: readonly Chunk[]
-  /** The calls of which the model is to be told the outcome, and how many of them have to run for that. */
+  /** How many calls the model is to be told the outcome of, and those of them that have to run for that. */
   readonly calls: number
-  readonly open: number
+  readonly made: readonly Made[]
   readonly finishReason: FinishReason
   readonly lane: Lane
+  /** The agent's output, where the answer is that. */
+  readonly output: Json | undefined
+  readonly text: string
 }
 
 /** Calls the model until an answer is whole and fits; undefined where another process is to make the next attempt; throws where it cannot be had. */
 export async function speak(
   work: Work,
   step: number,
-  tools: ReadonlyMap<string, AnyTool>,
+  tools: ReadonlyMap<string, Callable>,
 ): Promise<Spoken | undefined> {
-  const { agent, session, runId, timers, backoff, signal, leaving, logger } = work
+  const { agent, session, runId, agentId, timers, backoff, signal, leaving, logger } = work
   const context = contextOf(work, step)
   const model = asV4(await compute(agent.model, context), `agent ${agent.name}: model`)
   const instructions = await compute(agent.instructions, context)
-  const history = await session.history()
+  const history = await work.history()
   const messages = agent.trimHistory ? await agent.trimHistory(copyOf(history), context) : history
   const prompt = promptOf(messages, instructions)
   const lane = work.lane(step, modelName(model))
@@ -46,7 +50,9 @@ export async function speak(
   for (let attempt = 1; ; attempt++) {
     // Between attempts nothing is under way that could be finished.
     if (attempt > 1 && leaving.aborted) return undefined
-    const output = agent.output && new OutputStream({ runId, step, name: agent.name, ...agent.output })
+    const output =
+      agent.output &&
+      new OutputStream({ streamId: outputStreamId(runId, agentId), step, name: agent.name, ...agent.output })
     const answer = new Answer({
       step,
       tools,
@@ -55,6 +61,7 @@ export async function speak(
         for (const said of output?.before(chunk) ?? []) lane.write(said)
         return lane.write(chunk)
       },
+      fits: said => lane.fits(said),
       sink: output,
     })
     let isBegun = false
@@ -64,11 +71,14 @@ export async function speak(
         isBegun = true
         return lane.write({ type: 'step-start', ...(attempt > 1 && { attempt }) })
       })
-      const facts = [...answer.facts]
-      if (output && answer.calls === 0) facts.push(await output.settle(chunk => lane.write(chunk)))
-      else for (const said of output?.leave() ?? []) await lane.write(said)
-      const { calls, open } = answer
-      return { facts: [...facts, finishOf(answer)], calls, open, finishReason: answer.finishReason ?? 'other', lane }
+      const { facts, calls, made, text } = answer
+      const isOutput = output !== undefined && calls === 0
+      const given = isOutput ? await output.settle(chunk => lane.write(chunk)) : undefined
+      if (!isOutput) for (const said of output?.leave() ?? []) await lane.write(said)
+      // That of a sub-agent is for its parent.
+      const said: Chunk[] = given === undefined || work.parent ? [] : [{ type: 'output', output: given }]
+      const finishReason = answer.finishReason ?? 'other'
+      return { facts: [...facts, ...said, finishOf(answer)], calls, made, finishReason, lane, output: given, text }
     } catch (error) {
       signal.throwIfAborted()
       const refusal = refusalOf(error)
@@ -134,21 +144,22 @@ function optionsOf(
   step: number,
   attempt: number,
   prompt: LanguageModelV4Prompt,
-  tools: ReadonlyMap<string, AnyTool>,
+  tools: ReadonlyMap<string, Callable>,
 ): LanguageModelV4CallOptions {
   const { providerOptions, ...settings } = agent.settings
-  const known = [...tools.values()].map(tool =>
-    tool.executor === 'provider'
-      ? { type: 'provider' as const, id: tool.id, name: tool.name, args: { ...tool.args } }
-      : {
-          type: 'function' as const,
-          name: tool.name,
-          inputSchema: tool.jsonSchema,
-          ...(tool.description !== undefined && { description: tool.description }),
-          ...(tool.strict !== undefined && { strict: tool.strict }),
-          ...(tool.providerOptions !== undefined && { providerOptions: tool.providerOptions }),
-        },
-  )
+  const known = [...tools.values()].map(tool => {
+    if (tool.executor === 'provider') return { type: 'provider', id: tool.id, name: tool.name, args: { ...tool.args } }
+    const { name, jsonSchema: inputSchema, description } = tool
+    const { strict, providerOptions } = tool.executor === 'agent' ? {} : tool
+    return {
+      type: 'function',
+      name,
+      inputSchema,
+      ...(description !== undefined && { description }),
+      ...(strict !== undefined && { strict }),
+      ...(providerOptions !== undefined && { providerOptions }),
+    }
+  })
   return {
     ...settings,
     // Some providers write into what they are given; the session and the next attempt are to say the same.

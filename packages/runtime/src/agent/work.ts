@@ -1,11 +1,12 @@
 // What an agent works with: its writer and lane, its session, and the signals that tell it to end.
 
 import type { Lane, Timers, Writer } from '@millrace/log'
-import type { Chunk, Json } from '@millrace/protocol'
+import type { Chunk, Json, Message } from '@millrace/protocol'
 import type { Session } from '../drive/session.ts'
 import type { Logger } from '../logger.ts'
 import type { Backoff } from '../model/retry.ts'
 import type { Agent, AgentContext } from './agent.ts'
+import type { Bell } from './bell.ts'
 import { copyOf } from './copy.ts'
 
 export interface Work {
@@ -14,6 +15,8 @@ export interface Work {
   readonly writer: Writer
   readonly runId: string
   readonly agentId: string
+  /** Whose call it works for; none, of the root agent of the run. */
+  readonly parent: Work | undefined
   /** Aborted when the run is to stop, its time is over, or another process has it. */
   readonly signal: AbortSignal
   /** Aborted when the next commit is to be the last here, because another process is to go on. */
@@ -25,8 +28,22 @@ export interface Work {
   readonly timers: Timers
   readonly backoff: Backoff
   readonly logger: Logger
+  /** Rings when somebody else has moved the ticket: an answer may have come. */
+  readonly moved: Bell
+  /** The store's clock now. */
+  clock(): number
+  /** Commits of the run one at a time, so that each state is made of the one before. */
+  turn<T>(commit: () => Promise<T>): Promise<T>
   /** The lane of the agent, in a step. */
   lane(step: number, model?: string): Lane
+  /** What the model is sent: the conversation, or what a sub-agent was told and has said. */
+  history(): Promise<Message[]>
+}
+
+/** The lane of a call of an agent. */
+export function callLane(work: Work, step: number, toolCallId: string): Lane {
+  const { origin } = work.lane(step)
+  return work.writer.lane({ ...origin, lane: `${origin.lane}/${toolCallId}` })
 }
 
 /** Where an agent stands, for its own code. */

@@ -1,24 +1,26 @@
 // One run in the hands of one writer: begun or taken over, worked on, ended or handed over.
 
 import {
-  type BatchLike,
   LogError,
   mustStop,
   type StreamManager,
+  stopStatus,
   type Ticket,
   type Timers,
   type Writer,
 } from '@millrace/log'
-import type { Chunk, FinishReason, Json } from '@millrace/protocol'
+import type { Chunk, Json } from '@millrace/protocol'
 import { unlessAborted } from '../abort.ts'
 import type { Agent } from '../agent/agent.ts'
+import { Bell } from '../agent/bell.ts'
 import { copyOf } from '../agent/copy.ts'
-import { workOn } from '../agent/loop.ts'
+import { type Ended, workOn } from '../agent/loop.ts'
 import { checkpointOf, type Work } from '../agent/work.ts'
 import { BudgetError, MillraceError } from '../error/error.ts'
 import type { Logger } from '../logger.ts'
 import type { Backoff } from '../model/retry.ts'
-import { completed, failed, failureOf, stopped } from './ending.ts'
+import { childrenEnded, completed, failed, failureOf, stopped } from './ending.ts'
+import { canPause, pauseOf } from './pause.ts'
 import { Session } from './session.ts'
 import { SNAPSHOT_EVERY, type Snapshots } from './snapshots.ts'
 
@@ -61,6 +63,7 @@ export class Drive {
   readonly #writer: Writer
   readonly #runId: string
   readonly #controller = new AbortController()
+  readonly #moved = new Bell()
   #work: Work | undefined
   /** How far the latest snapshot reaches, as far as this drive knows. */
   #kept = 0
@@ -101,12 +104,17 @@ export class Drive {
     writer.watch(ticket => this.#look(ticket))
     const session = before ?? (await this.#open())
     if (before === undefined) this.#kept = session.head
-    const cancelTime = this.#limitTime(agent, session)
+    const left = before ? await this.#timeLeft(agent, session) : agent.budget.time
+    const cancelTime = this.#limitTime(agent, left)
     try {
-      const work = this.#prepare(agent, session).then(workOn)
-      const ended = await unlessAborted(work, this.#controller.signal)
-      if (ended.outcome === 'left') return false
-      await this.#complete(ended.facts, ended.finishReason)
+      const work = this.#prepare(agent, session)
+      for (;;) {
+        const ended = await unlessAborted(work.then(workOn), this.#controller.signal)
+        if (ended.outcome === 'left') return false
+        if (ended.outcome === 'waiting' ? await this.#pause(ended, session) : await this.#complete(ended)) return true
+        // Somebody has answered meanwhile.
+        await session.catchUp()
+      }
     } catch (error) {
       await this.#fail(error, session)
     } finally {
@@ -119,32 +127,33 @@ export class Drive {
   async #endAtOnce(session: Session): Promise<boolean> {
     const { logger } = this.#settings
     const { agent } = this.#options
-    const why = agent && this.#verdictOn(agent, session)
+    const why = agent && (await this.#verdictOn(agent, session))
     if (why === undefined && !mustStop(this.#writer.ticket)) return false
     const checkpointId = await session.lastCheckpoint(this.#runId)
     let isFailed = false
     const done = await this.#writer.decide(ticket => {
       isFailed = false
       if (ticket.run?.runId !== this.#runId) return undefined
-      if (mustStop(ticket)) return stopped(ticket, checkpointId)
+      if (mustStop(ticket))
+        return [...childrenEnded(session, this.#writer, stopStatus(ticket)), ...stopped(ticket, checkpointId)]
       if (why === undefined) return undefined
       isFailed = true
       // Said here, because what a writer begins with by itself discards the drafts.
       const begins: Chunk[] = ticket.run.paused ? [] : [{ type: 'executor-superseded' }]
-      return [...begins, ...failed(why, checkpointId)]
+      return [...begins, ...childrenEnded(session, this.#writer, 'interrupted'), ...failed(why, checkpointId)]
     })
     if (isFailed) logger.error('a run failed', { sessionId: session.id, runId: this.#runId, cause: why })
     return done !== undefined
   }
 
   /** Why a run that was driven before cannot go on, if it cannot. */
-  #verdictOn(agent: Agent, session: Session): MillraceError | undefined {
+  async #verdictOn(agent: Agent, session: Session): Promise<MillraceError | undefined> {
     const { maxTakeovers } = this.#settings
     const { takeovers = 0 } = session.run(this.#runId) ?? {}
     if (takeovers >= maxTakeovers) {
       return new MillraceError('run_crashed', `the run was taken over ${maxTakeovers} times and got no further`)
     }
-    return this.#timeLeft(agent, session) > 0 ? undefined : overtime(agent)
+    return (await this.#timeLeft(agent, session)) > 0 ? undefined : overtime(agent)
   }
 
   #open(): Promise<Session> {
@@ -159,16 +168,16 @@ export class Drive {
 
   #look(ticket: Ticket): void {
     if (mustStop(ticket) || ticket.run?.runId !== this.#runId) this.#controller.abort(STOPPED)
+    else this.#moved.ring()
   }
 
-  /** How long the run may still take, by the store's clock. */
-  #timeLeft({ budget }: Agent, session: Session): number {
-    const now = this.#options.clock()
-    return budget.time - Math.max(0, now - (session.run(this.#runId)?.startedAt ?? now))
+  /** How long the run may still take, by the store's clock: not counted is when it waited for somebody. */
+  async #timeLeft({ budget }: Agent, session: Session): Promise<number> {
+    if (budget.time === Number.POSITIVE_INFINITY) return budget.time
+    return budget.time - (await session.timeOf(this.#runId, this.#runId, this.#options.clock()))
   }
 
-  #limitTime(agent: Agent, session: Session): () => void {
-    const left = this.#timeLeft(agent, session)
+  #limitTime(agent: Agent, left: number): () => void {
     // Timers know no times beyond this; nobody waits for so long in one process.
     if (left > 2 ** 31 - 1) return () => {}
     return this.#settings.timers.after(Math.max(0, left), () => this.#controller.abort(overtime(agent)), true)
@@ -193,6 +202,7 @@ export class Drive {
       writer,
       runId,
       agentId: runId,
+      parent: undefined,
       signal: this.#controller.signal,
       leaving: this.#options.leaving,
       checkpointId: undefined,
@@ -201,6 +211,10 @@ export class Drive {
       timers,
       backoff,
       logger,
+      moved: this.#moved,
+      clock: this.#options.clock,
+      turn: inTurn(),
+      history: () => session.history(),
       lane: (step, model) =>
         writer.lane({ lane: writer.main.origin.lane, step, ...(model !== undefined && { model }) }),
     }
@@ -221,13 +235,27 @@ export class Drive {
   }
 
   /** Ends the run as completed, or as it was asked to stop if somebody was faster. */
-  async #complete(facts: BatchLike, finishReason: FinishReason): Promise<void> {
+  async #complete({ facts, finishReason }: Extract<Ended, { outcome: 'done' }>): Promise<true> {
     const checkpointId = this.#work?.checkpointId
     await this.#writer.decide(ticket => {
       if (ticket.run?.runId !== this.#runId) return undefined
       const end = mustStop(ticket) ? stopped(ticket, checkpointId) : completed(finishReason, checkpointId)
       return [...facts, ...end]
     })
+    return true
+  }
+
+  /** Says that the run waits, where it still does; tells false where it can go on. Then nothing of it is held here. */
+  async #pause({ on }: Extract<Ended, { outcome: 'waiting' }>, session: Session): Promise<boolean> {
+    const now = await session.clock()
+    let isStopped = false
+    const done = await this.#writer.decide(ticket => {
+      isStopped = ticket.run?.runId !== this.#runId || mustStop(ticket)
+      if (isStopped || !canPause(ticket, on, now)) return undefined
+      return [pauseOf(ticket, session)]
+    })
+    if (isStopped) throw STOPPED
+    return done !== undefined
   }
 
   /** Ends the run as stopped or as failed; throws where it is not this process's to end. */
@@ -241,14 +269,18 @@ export class Drive {
     // Before the work has found out where it stands the log tells.
     const checkpointId = this.#work?.checkpointId ?? (await session.lastCheckpoint(this.#runId))
     const failure = error === STOPPED ? undefined : failureOf(error)
+    // Also a sub-agent that began just now ends with it.
+    await writer.flush().catch(() => {})
+    await session.sync(writer.cursor.sequence)
     let isFailed = false
     await writer.decide(ticket => {
       isFailed = false
       if (ticket.run?.runId !== this.#runId) return undefined
-      if (mustStop(ticket)) return stopped(ticket, checkpointId)
+      if (mustStop(ticket))
+        return [...childrenEnded(session, writer, stopStatus(ticket)), ...stopped(ticket, checkpointId)]
       // Without a failure the stop was taken back, with the request that it made room for: whoever claims the run next goes on with it.
       isFailed = failure !== undefined
-      return failure && failed(failure, checkpointId)
+      return failure && [...childrenEnded(session, writer, 'interrupted'), ...failed(failure, checkpointId)]
     })
     if (isFailed) logger.error('a run failed', { sessionId: writer.streamId, runId: this.#runId, cause: error })
   }
@@ -256,3 +288,13 @@ export class Drive {
 
 const overtime = ({ budget: { time } }: Agent): BudgetError =>
   new BudgetError('budget_time', `the run has taken longer than ${time} ms`)
+
+/** Does one thing after the other, whatever becomes of them. */
+function inTurn(): Work['turn'] {
+  let last: Promise<unknown> = Promise.resolve()
+  return work => {
+    const done = last.then(work)
+    last = done.catch(() => {})
+    return done
+  }
+}

@@ -79,7 +79,7 @@ export class Driver implements Driving {
     const { manager, agents, timers } = this.#settings
     const info = await manager.getInfo(sessionId)
     const lookedAt = timers.now()
-    const next = info && nextOf(info.ticket)
+    const next = info && nextOf(info.ticket, info.clock)
     if (!next || isHeld(info)) return false
     const { runId, program } = next
     const agent = agents.get(program)
@@ -87,7 +87,7 @@ export class Driver implements Driving {
     const writer = await manager.createWriter(sessionId, { runId, program, agentType: agentTypeOf(program) })
     try {
       // What was read before the claim may be old by now (law 4).
-      const isNext = nextOf(writer.ticket)?.runId === runId
+      const isNext = nextOf(writer.ticket, info.clock)?.runId === runId
       if (this.#isLeaving || !isNext) return !isNext
       const drive = new Drive(this.#settings, {
         writer,
@@ -111,10 +111,12 @@ export class Driver implements Driving {
 const isHeld = ({ lease, clock }: StreamInfo): boolean => lease !== null && lease.until > clock
 
 /** The run to go on with, or to start. */
-function nextOf(ticket: Ticket): { runId: string; program: string; mustStop: boolean } | undefined {
-  const { run, requests } = ticket
-  if (run) return run.paused && !ticket.ready && !mustStop(ticket) ? undefined : { ...run, mustStop: mustStop(ticket) }
-  return requests[0] && { ...requests[0], mustStop: false }
+function nextOf(ticket: Ticket, clock: number): { runId: string; program: string; mustStop: boolean } | undefined {
+  const { run, requests, ready, pendings } = ticket
+  if (run === null) return requests[0] && { ...requests[0], mustStop: false }
+  const isLate = pendings.some(({ deadline }) => deadline !== undefined && deadline <= clock)
+  const waits = run.paused && !ready && !isLate && !mustStop(ticket)
+  return waits ? undefined : { ...run, mustStop: mustStop(ticket) }
 }
 
 const agentTypeOf = (program: string): string => /^\w+:(.*)@/.exec(program)?.[1] ?? program

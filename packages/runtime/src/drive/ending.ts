@@ -1,8 +1,9 @@
 // How a run ends, as the batch that says so. An end is never refused (law 6), and says no more than what may be shown.
 
-import { LogError, stopStatus, type Ticket } from '@millrace/log'
+import { LogError, type Said, stopStatus, type Ticket, type Writer } from '@millrace/log'
 import type { Chunk, FinishReason, RunStatus } from '@millrace/protocol'
 import { MillraceError } from '../error/error.ts'
+import type { Session } from './session.ts'
 
 /** The longest reason that an end gives: the smallest entry that a log can be told to take holds it. */
 const LONGEST_REASON = 500
@@ -28,6 +29,15 @@ export function failed(failure: MillraceError, checkpointId?: string): Chunk[] {
     { type: 'finish', finishReason: 'error' },
     ended('failed', checkpointId, message),
   ]
+}
+
+/** The ends of the sub-agents that the end of their run leaves open: who works for nobody stops. */
+export function childrenEnded(session: Session, writer: Writer, status: RunStatus): Said[] {
+  const { runId } = writer.main.origin
+  return session.openAgents(runId).map(({ agentId, agentType, toolCallId, parentId }) => ({
+    chunk: { type: 'subagent-end', agentId, agentType, toolCallId, status },
+    lane: writer.lane({ lane: writer.main.origin.lane, agentId: parentId }),
+  }))
 }
 
 function ended(status: RunStatus, checkpointId?: string, reason?: string): Chunk {

@@ -1,19 +1,21 @@
 // A session as its driver knows it: the fold of its log, kept up step by step at the cost of what is new.
 
-import type { StreamManager } from '@millrace/log'
+import { LogError, type StreamInfo, type StreamManager } from '@millrace/log'
 import {
+  type Agent,
   type Fold,
-  isCheckpointCreated,
   type Json,
   type Message,
   messageIdOf,
   type Part,
   type Run,
+  type Usage,
   type View,
 } from '@millrace/protocol'
 import { outputStreamId } from '../agent/output.ts'
 import { contextOf } from '../run/context.ts'
 import { largeValue } from '../run/large.ts'
+import { Trail } from './trail.ts'
 
 /** The lane on which the root agent of a run works. */
 const ROOT_LANE = 'main'
@@ -23,6 +25,9 @@ export class Session {
   readonly #manager: StreamManager
   readonly #fold: Fold
   readonly #onRead: ((head: number) => void) | undefined
+  /** The reading that is under way. */
+  #reading: Promise<unknown> = Promise.resolve()
+  #trail: Trail | undefined
   #view: View | undefined
   /** Parts whose large values are back in their places. */
   readonly #whole = new WeakMap<Part, Part>()
@@ -52,9 +57,34 @@ export class Session {
   }
 
   /** Reads on, at least to a sequence. */
-  async sync(to: number): Promise<void> {
+  sync(to: number): Promise<void> {
+    // Several lanes ask for it, and each entry counts once.
+    const done = this.#reading.then(() => this.#sync(to))
+    this.#reading = done.catch(() => {})
+    return done
+  }
+
+  /** Reads on to the end of the log: also what others have said. */
+  async catchUp(): Promise<void> {
+    await this.sync((await this.#info()).head)
+  }
+
+  /** The store's clock. */
+  async clock(): Promise<number> {
+    return (await this.#info()).clock
+  }
+
+  async #info(): Promise<StreamInfo> {
+    const info = await this.#manager.getInfo(this.id)
+    if (info) return info
+    throw new LogError('absent', `there is no log ${this.id} any more`)
+  }
+
+  async #sync(to: number): Promise<void> {
     if (to <= this.#fold.head) return
-    this.#fold.apply(await this.#manager.entries(this.id, this.#fold.head, to))
+    const entries = await this.#manager.entries(this.id, this.#fold.head, to)
+    this.#fold.apply(entries)
+    this.#trail?.add(entries)
     this.#view = undefined
     for (const [messageId, keys] of this.#fold.takeChanges().messages) {
       for (const key of keys) this.#noteCall(key, this.#fold.part(messageId, key))
@@ -75,15 +105,38 @@ export class Session {
     return this.view.runs.find(run => run.runId === runId)
   }
 
-  /** The latest checkpoint of a step that the root agent of a run came to, if it came to one. */
-  async lastCheckpoint(runId: string): Promise<string | undefined> {
-    const { at } = this.run(runId) ?? { at: this.head }
-    const entries = await this.#manager.entries(this.id, at, this.head)
-    const last = entries.findLast(
-      ({ chunk, origin: { lane, ...origin } }) =>
-        isCheckpointCreated(chunk) && (chunk.stepCount ?? 0) > 0 && origin.runId === runId && lane === ROOT_LANE,
-    )
-    return (last?.chunk as { checkpointId?: string } | undefined)?.checkpointId
+  /** The latest checkpoint of a step that an agent of a run came to on its lane, if it came to one. */
+  async lastCheckpoint(runId: string, lane: string = ROOT_LANE, agentId: string = runId): Promise<string | undefined> {
+    return (await this.#trailOf(runId)).lastCheckpoint(lane, agentId)
+  }
+
+  /** What an agent of a run has used, discarded attempts too. */
+  async usageOf(runId: string, agentId: string): Promise<Usage> {
+    return (await this.#trailOf(runId)).usage.get(agentId) ?? {}
+  }
+
+  /** For how long a run has been at work until now, or an agent of it, in milliseconds: not while it waited for somebody. */
+  async timeOf(runId: string, agentId: string, now: number): Promise<number> {
+    const agent = agentId === runId ? this.run(runId) : this.#agentOf(runId, agentId)
+    const since = agent?.startedAt ?? now
+    return Math.max(0, now - since - (await this.#trailOf(runId)).pausedSince(since, now))
+  }
+
+  /** The entries of a run, as far as no view tells what they say. */
+  async #trailOf(runId: string): Promise<Trail> {
+    if (this.#trail?.runId === runId) return this.#trail
+    const { at } = this.run(runId) ?? { at: this.head + 1 }
+    const { head } = this
+    const trail = new Trail(runId)
+    trail.add(await this.#manager.entries(this.id, at - 1, head))
+    const done = this.#reading.then(async () => {
+      // What was read meanwhile is not in it yet.
+      if (this.head > head) trail.add(await this.#manager.entries(this.id, head, this.head))
+      this.#trail = trail
+    })
+    this.#reading = done.catch(() => {})
+    await done
+    return trail
   }
 
   /** What the server's own code gave a run. */
@@ -94,6 +147,27 @@ export class Session {
   /** The message of an agent in a run, once it has one. */
   message(runId: string, agentId: string): Message | undefined {
     return this.#fold.message(messageIdOf(runId, agentId))
+  }
+
+  #agentOf(runId: string, agentId: string): Agent | undefined {
+    return this.view.agents.find(agent => agent.runId === runId && agent.agentId === agentId)
+  }
+
+  /** Whether a sub-agent has begun, and has not ended. */
+  hasAgent(runId: string, agentId: string): boolean {
+    const agent = this.#agentOf(runId, agentId)
+    return agent !== undefined && agent.status === undefined
+  }
+
+  /** The sub-agents of a run that have not ended, those that began last first. */
+  openAgents(runId: string): readonly Agent[] {
+    return this.view.agents.filter(agent => agent.runId === runId && agent.status === undefined).reverse()
+  }
+
+  /** What an agent has said in a run, with large values in their places and its output as text; nothing, where it has not. */
+  async said(runId: string, agentId: string): Promise<Message[]> {
+    const message = this.message(runId, agentId)
+    return message ? [await this.#resolve(message)] : []
   }
 
   /** Whether a call of that id is in the session. */
@@ -119,8 +193,8 @@ export class Session {
   }
 
   async #resolve(message: Message): Promise<Message> {
-    const { runId } = message
-    const output = runId === undefined ? undefined : this.#fold.structured(outputStreamId(runId))
+    const { runId, agentId } = message
+    const output = runId === undefined ? undefined : this.#fold.structured(outputStreamId(runId, agentId))
     const isPlain = message.parts.every(part => part.blobs === undefined)
     if (isPlain && output === undefined) return message
     const parts = await Promise.all(message.parts.map(part => this.#part(part)))

@@ -22,6 +22,7 @@ export async function hear(parts: readonly LanguageModelV4StreamPart[], options:
     tools: TOOLS,
     isTaken: () => false,
     write: async chunk => void chunks.push(chunk),
+    fits: () => true,
     ...options,
   })
   for (const part of parts) await answer.take(part)

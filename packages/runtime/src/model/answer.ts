@@ -4,8 +4,8 @@ import type { LanguageModelV4StreamPart, SharedV4Warning } from '@ai-sdk/provide
 import type { Chunk, FinishReason, JsonObject, Usage } from '@millrace/protocol'
 import { unreadable } from '../error/classify.ts'
 import { ProviderError } from '../error/error.ts'
-import type { AnyTool } from '../tool/tool.ts'
-import { Calls } from './calls.ts'
+import type { Callable } from '../tool/tool.ts'
+import { Calls, type Made } from './calls.ts'
 import { keptMetadata, metadataOf, sayWord } from './metadata.ts'
 import { fits, refusalOf } from './room.ts'
 import { finishReasonOf, startUsageOf, usageOf } from './usage.ts'
@@ -18,11 +18,13 @@ interface TextSink {
 
 export interface AnswerOptions {
   readonly step: number
-  readonly tools: ReadonlyMap<string, AnyTool>
+  readonly tools: ReadonlyMap<string, Callable>
   /** Whether the session has a call by that id. */
   isTaken(toolCallId: string): boolean
   /** Takes a word; may ask to wait. */
   write(chunk: Chunk): PromiseLike<void>
+  /** Whether the log would take these facts in one commit. */
+  fits(facts: readonly Chunk[]): boolean
   /** Where the text goes instead of a text part. */
   readonly sink?: TextSink | undefined
 }
@@ -59,7 +61,7 @@ export class Answer {
     return this.#warnings.list
   }
 
-  /** What the commit says: the outcomes of tools that the provider ran. */
+  /** What the commit says: the outcomes of tools that the provider ran, and the calls that clients are to run. */
   get facts(): readonly Chunk[] {
     return this.#calls.facts
   }
@@ -69,9 +71,9 @@ export class Answer {
     return this.#calls.count
   }
 
-  /** How many of them have to run for that. */
-  get open(): number {
-    return this.#calls.open
+  /** Those of them that have to run for that. */
+  get made(): readonly Made[] {
+    return this.#calls.made
   }
 
   /** Whether the provider has said that it is at its end. */

@@ -53,7 +53,7 @@ describe('calls', () => {
         providerMetadata: { maker: { signature: '1', thought: '2' } },
       },
     ])
-    expect(answer).toMatchObject({ calls: 1, open: 1, finishReason: 'tool-calls' })
+    expect(answer).toMatchObject({ calls: 1, made: { length: 1 }, finishReason: 'tool-calls' })
   })
 
   test('several at once, their inputs interleaved', async () => {
@@ -69,7 +69,7 @@ describe('calls', () => {
       { toolCallId: 'b', input: { city: 'B' } },
       { toolCallId: 'a', input: { city: 'A' } },
     ])
-    expect(answer).toMatchObject({ calls: 2, open: 2 })
+    expect(answer).toMatchObject({ calls: 2, made: { length: 2 } })
   })
 
   test('one without a start, and pieces of an input without one', async () => {
@@ -124,7 +124,7 @@ describe('calls', () => {
           partialInput,
         },
       ])
-      expect(answer).toMatchObject({ calls: 1, open: 0 })
+      expect(answer).toMatchObject({ calls: 1, made: { length: 0 } })
     })
   }
 
@@ -140,7 +140,7 @@ describe('calls', () => {
       toolName: 'look',
       errorText: 'the input was cut off',
     })
-    expect(answer).toMatchObject({ calls: 1, open: 0, finishReason: 'length' })
+    expect(answer).toMatchObject({ calls: 1, made: { length: 0 }, finishReason: 'length' })
   })
 
   test('two under one id are two', async () => {
@@ -156,7 +156,7 @@ describe('calls', () => {
     const made = chunks.filter(({ type }) => type === 'tool-input-available')
     expect(made).toMatchObject([{ toolCallId: 'c' }, { toolCallId: 'c-2' }, { toolCallId: 'c-3' }])
     expect(chunks.find(({ type }) => type === 'tool-input-delta')).toMatchObject({ toolCallId: 'c-3' })
-    expect(answer).toMatchObject({ calls: 3, open: 3 })
+    expect(answer).toMatchObject({ calls: 3, made: { length: 3 } })
   })
 
   test('ids that the session has, that are empty or too long are replaced', async () => {
@@ -201,7 +201,7 @@ describe('calls', () => {
       'the input is no JSON: Unt',
     ])
     for (const { partialInput } of errors) expect((partialInput as string).length).toBe(1000)
-    expect(answer).toMatchObject({ calls: 3, open: 0 })
+    expect(answer).toMatchObject({ calls: 3, made: { length: 0 } })
   })
 
   test('what the log refuses for another reason is thrown', async () => {
@@ -240,7 +240,7 @@ describe('tools that the provider runs', () => {
     expect(answer.facts).toEqual([
       { type: 'tool-output-available', executor: 'provider', toolCallId: 'c', output: ['whole'], providerMetadata },
     ])
-    expect(answer).toMatchObject({ calls: 0, open: 0 })
+    expect(answer).toMatchObject({ calls: 0, made: { length: 0 } })
   })
 
   test('a tool that nobody here has, because the provider brought it', async () => {
@@ -277,7 +277,7 @@ describe('tools that the provider runs', () => {
   test('an input that is no JSON is no call of ours', async () => {
     const { answer, types } = await hear([call('c', 'search', '{', ran), finish()])
     expect(types).toEqual(['tool-input-start', 'tool-input-error'])
-    expect(answer).toMatchObject({ calls: 0, open: 0 })
+    expect(answer).toMatchObject({ calls: 0, made: { length: 0 } })
   })
 
   test('a result larger than the log takes is a failure of the call', async () => {

@@ -1,9 +1,10 @@
 // The calls of one answer: their ids, their inputs as they stream, and what came of those that the provider ran.
 
 import type { LanguageModelV4StreamPart } from '@ai-sdk/provider'
-import type { Chunk, Json, JsonObject } from '@millrace/protocol'
+import type { Chunk, Executor, Json, JsonObject } from '@millrace/protocol'
+import { copyOf } from '../agent/copy.ts'
 import { validate } from '../schema/schema.ts'
-import type { AnyTool } from '../tool/tool.ts'
+import type { Callable, ProviderTool } from '../tool/tool.ts'
 import { keptMetadata, mergedMetadata, metadataOf } from './metadata.ts'
 import { excerpt, fits } from './room.ts'
 
@@ -11,11 +12,13 @@ type Part<Type extends LanguageModelV4StreamPart['type']> = Extract<LanguageMode
 
 export interface CallsOptions {
   readonly step: number
-  readonly tools: ReadonlyMap<string, AnyTool>
+  readonly tools: ReadonlyMap<string, Callable>
   /** Whether the session has a call by that id. */
   isTaken(toolCallId: string): boolean
   /** Takes a word; may ask to wait. */
   write(chunk: Chunk): PromiseLike<void>
+  /** Whether the log would take these facts in one commit. */
+  fits(facts: readonly Chunk[]): boolean
   /** Takes what people should know and no part says. */
   warn(message: string): void
 }
@@ -25,11 +28,20 @@ const LONGEST_ID = 256
 /** From so many characters on a result may be larger than the log takes. */
 const LARGE = 64 * 1024
 
+/** A call that has to run, or be run by somebody. */
+export interface Made {
+  readonly toolCallId: string
+  readonly tool: Exclude<Callable, ProviderTool>
+  readonly input: Json
+  /** The input as the tool's schema has it. */
+  readonly taken: unknown
+}
+
 /** A call, from the first word of it. */
 interface Call {
   readonly id: string
   toolName: string
-  executor: 'server' | 'provider'
+  executor: Executor
   metadata: JsonObject | undefined
   /** Whether it was said that it begins, and whether it was made. */
   isStarted: boolean
@@ -40,11 +52,12 @@ interface Call {
 }
 
 export class Calls {
-  /** The outcomes of calls that the provider ran: they wait for the commit. */
+  /** The outcomes of calls that the provider ran, and the calls that a client is to run: they wait for the commit. */
   readonly facts: Chunk[] = []
-  /** How many calls the model is to be told the outcome of, and how many of them have to run for that. */
+  /** How many calls the model is to be told the outcome of. */
   count = 0
-  open = 0
+  /** Those of them that have to run for that. */
+  readonly made: Made[] = []
   readonly #options: CallsOptions
   /** The latest call under each id that the provider gave. */
   readonly #calls = new Map<string, Call>()
@@ -96,30 +109,40 @@ export class Calls {
     const read = inputOf(part.input)
     if ('problem' in read) return this.#refuse(call, `the input is no JSON: ${read.problem}`, part.input)
     const tool = tools.get(toolName)
-    if (!isProviders && tool?.executor !== 'server') {
+    if (!isProviders && (tool === undefined || tool.executor === 'provider')) {
       const names = [...tools.keys()].join(', ')
       return this.#refuse(call, `there is no tool ${toolName}${names && `, only ${names}`}`, read.value)
     }
-    if (tool?.executor === 'server') {
-      const checked = await validate(tool.input, read.value)
+    let taken: unknown
+    if (tool && tool.executor !== 'provider') {
+      const checked = await validate(tool.input, copyOf(read.value))
       if ('problem' in checked) return this.#refuse(call, `the input does not fit: ${checked.problem}`, read.value)
+      taken = checked.value
     }
-    const isKept = await fits(() =>
-      write({
-        type: 'tool-input-available',
-        toolCallId: call.id,
-        toolName,
-        input: read.value,
-        executor,
-        ...about,
-        ...(part.dynamic && { dynamic: true }),
-        ...(call.metadata && { providerMetadata: call.metadata }),
-      }),
-    )
-    if (!isKept) {
+    const chunk: Chunk = {
+      type: 'tool-input-available',
+      toolCallId: call.id,
+      toolName,
+      input: read.value,
+      executor,
+      ...about,
+      ...(part.dynamic && { dynamic: true }),
+      ...(call.metadata && { providerMetadata: call.metadata }),
+    }
+    // What a client is to run is asked for by the commit: before that it may be taken back.
+    if (!(executor === 'client' ? this.#keep(chunk) : await fits(() => write(chunk)))) {
       return this.#refuse(call, 'the input is larger than the log takes: say less, or in several calls', part.input)
     }
-    if (!isProviders) this.open++
+    if (!isProviders && tool && tool.executor !== 'provider') {
+      this.made.push({ toolCallId: call.id, tool, input: read.value, taken })
+    }
+  }
+
+  /** Keeps a fact for the commit, if that has room for it. */
+  #keep(chunk: Chunk): boolean {
+    if (!this.#options.fits([...this.facts, chunk])) return false
+    this.facts.push(chunk)
+    return true
   }
 
   /** What came of a call that the provider ran: a preliminary result is a word, all else a fact. */
@@ -172,7 +195,7 @@ export class Calls {
     for (const call of this.#calls.values()) {
       if (call.isMade) continue
       call.isMade = true
-      if (call.executor === 'server') this.count++
+      if (call.executor !== 'provider') this.count++
       await this.#refuse(call, 'the input was cut off')
     }
   }
@@ -192,10 +215,11 @@ export class Calls {
     return call
   }
 
-  #about(toolName: string, providerExecuted = false): { executor: 'server' | 'provider'; title?: string } {
+  #about(toolName: string, providerExecuted = false): { executor: Executor; title?: string } {
     const tool = this.#options.tools.get(toolName)
     if (providerExecuted || tool?.executor === 'provider') return { executor: 'provider' }
-    return { executor: 'server', ...(tool?.title !== undefined && { title: tool.title }) }
+    const executor = tool?.executor === 'client' ? 'client' : 'server'
+    return { executor, ...(tool?.title !== undefined && { title: tool.title }) }
   }
 
   #sayStart(call: Call, more: object = {}): PromiseLike<void> {

@@ -3,12 +3,14 @@ import {
   type Json,
   type Message,
   messageIdOf,
+  type Pending,
   type RunStatus,
   type Usage,
   type View,
 } from '@millrace/protocol'
 import { outputStreamId } from '../agent/output.ts'
 import { runOf } from './request.ts'
+import { type Suspended, suspensionOf } from './suspension.ts'
 
 /** How a run stands at its end or pause. */
 export interface RunResult<Output = unknown> {
@@ -23,6 +25,10 @@ export interface RunResult<Output = unknown> {
   readonly usage: Usage
   readonly error: ErrorInfo | undefined
   readonly reason: string | undefined
+  /** Why a paused run waits; not there otherwise. */
+  readonly suspended?: Suspended
+  /** All that a paused run waits for, its sub-agents too; empty otherwise. */
+  readonly pendings: readonly Pending[]
 }
 
 /** The result of a run, from the view at its end or pause and the output that it said, as far as that is known. */
@@ -42,5 +48,7 @@ export function resultOf<Output>(sessionId: string, view: View, runId: string, s
     usage,
     error,
     reason,
+    ...(status === 'paused' && { suspended: suspensionOf(view, runId) }),
+    pendings: status === 'paused' ? view.pendings : [],
   }
 }

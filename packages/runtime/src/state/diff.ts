@@ -46,7 +46,7 @@ function addArrays(operations: Operation[], from: readonly Json[], to: readonly 
 }
 
 /** Equality that stops at the first difference: a list asks for it at both ends before it looks into what lies between. */
-function isSame(a: Json, b: Json): boolean {
+export function isSame(a: Json, b: Json): boolean {
   if (Array.isArray(a)) {
     return Array.isArray(b) && a.length === b.length && a.every((item, i) => isSame(item, b[i] as Json))
   }

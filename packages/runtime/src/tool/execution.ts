@@ -1,86 +1,171 @@
-// One call of a server's tool: progress as words on a lane of its own, the outcome as a commit of its own.
+// One call of the server's: progress as words on a lane of its own, the outcome as a commit of its own.
 
-import { type Lane, LogError, type Said } from '@millrace/log'
+import { type Lane, LogError, mustStop, type Said, type Ticket } from '@millrace/log'
 import type { Chunk, Operation, ToolPart } from '@millrace/protocol'
+import { delegate } from '../agent/delegation.ts'
+import type { Halt } from '../agent/loop.ts'
 import { finishingCalls, positionOf } from '../agent/position.ts'
-import { checkpointOf, type Work } from '../agent/work.ts'
+import { callLane, checkpointOf, type Work } from '../agent/work.ts'
 import { ToolError } from '../error/error.ts'
+import { approvalOf } from './approval.ts'
+import { requestFor } from './asking.ts'
 import { failed, type Outcome, outcomeOf } from './outcome.ts'
-import type { AnyTool } from './tool.ts'
+import type { Callable } from './tool.ts'
 
 export interface CallSettings {
   readonly work: Work
   readonly step: number
   readonly call: ToolPart
-  /** The tools of the step, by their names. */
-  readonly tools: ReadonlyMap<string, AnyTool>
-  /** Commits one at a time, so that each state is made of the one before. */
-  readonly turn: <T>(commit: () => Promise<T>) => Promise<T>
-  /** Whether no other call of the step is open. */
-  readonly isLast: () => boolean
+  /** What could be called in the step, by its name. */
+  readonly tools: ReadonlyMap<string, Callable>
 }
 
-/** Runs a call and commits its outcome. What goes wrong in it is an outcome too; only the end of the run is thrown. */
-export async function execute(settings: CallSettings): Promise<void> {
-  const { work, step, call, tools, turn } = settings
+/** Runs a call and commits its outcome. What goes wrong in it is an outcome too; only the end of the run is thrown. Tells why there is no outcome yet, if there is none. */
+export async function execute(settings: CallSettings): Promise<Halt | undefined> {
+  const { work, step, call, tools } = settings
   const { writer } = work
-  const main = work.lane(step)
-  const lane = writer.lane({ ...main.origin, lane: `${main.origin.lane}/${call.toolCallId}` })
   const tool = tools.get(call.toolName)
   // What others must not do meanwhile begins only while the lease surely lasts.
   await writer.sure()
   work.signal.throwIfAborted()
+  if (tool && isUnapproved(tool, call)) return ask(settings, tool as Approvable)
+  if (tool?.executor === 'agent') return delegate(settings, tool)
+  const lane = callLane(work, step, call.toolCallId)
   const outcome = await outcomeOf(work, step, call, tool?.executor === 'server' ? tool : undefined, lane)
   work.signal.throwIfAborted()
-  await turn(() => commit(settings, lane, main, outcome))
+  await work.turn(() => commit(settings, lane, outcome))
+  return undefined
 }
 
-async function commit(settings: CallSettings, lane: Lane, main: Lane, outcome: Outcome): Promise<void> {
+type Approvable = Exclude<Callable, { executor: 'provider' }>
+
+/** Whether a call would run though its tool needs approval: the tool was another when the call was made. What a rule decided then it decided. */
+function isUnapproved(tool: Callable, { approval }: ToolPart): boolean {
+  if (tool.executor === 'provider' || approval?.approved) return false
+  const needed = approvalOf(tool.approval)
+  return needed !== undefined && needed.rule === undefined
+}
+
+async function ask({ work, step, call }: CallSettings, tool: Approvable): Promise<undefined> {
+  const { toolCallId, input = null } = call
+  const lane = callLane(work, step, toolCallId)
+  const chunk = requestFor(work, { toolCallId, tool, input })
+  await decided(work, () => [
+    { chunk, lane },
+    { chunk: checkpointOf(lane, false), lane },
+  ])
+}
+
+/** Settles a call that was denied. */
+export async function deny({ work, step, call, tools }: CallSettings): Promise<undefined> {
+  const { toolCallId, approval } = call
+  const { reason } = approval ?? {}
+  const chunk: Chunk = { type: 'tool-output-denied', toolCallId, ...(reason !== undefined && { reason }) }
+  await work.turn(async () => {
+    await work.session.sync(work.writer.cursor.sequence)
+    await callLane(work, step, toolCallId).commit(batchOf({ work, step, call, tools }, { chunk }, []))
+  })
+}
+
+/** Settles a call that nobody answered in time; tells false where somebody was faster, or there is time left by the store's clock. */
+export async function lapse(settings: CallSettings, pending: string): Promise<boolean> {
+  const { work, step, call } = settings
+  const { writer, session } = work
+  const { toolCallId, approval } = call
+  const clock = await session.clock()
+  const lane = callLane(work, step, toolCallId)
+  return work.turn(async () => {
+    await session.sync(writer.cursor.sequence)
+    const done = await writer.decide(ticket => {
+      const { deadline } = ticket.pendings.find(({ kind, id }) => `${kind}:${id}` === pending) ?? {}
+      if (mustStop(ticket) || deadline === undefined || deadline > clock) return undefined
+      if (!pending.startsWith('approval:')) {
+        const errorText = 'no client gave a result in time'
+        const code = 'client_tool_timeout'
+        return batchOf(
+          settings,
+          { chunk: { type: 'tool-output-error', toolCallId, errorText, code, executor: 'client' } },
+          [],
+        )
+      }
+      const reason = 'nobody answered in time'
+      const said = { approvalId: approval?.id ?? '', approved: false, isAutomatic: true, reason }
+      const denied: Chunk = { type: 'tool-output-denied', toolCallId, reason }
+      return [
+        { chunk: { type: 'tool-approval-response', toolCallId, ...said }, lane },
+        ...batchOf(settings, { chunk: denied }, []),
+      ]
+    })
+    return done !== undefined
+  })
+}
+
+/** Appends a batch on whatever ticket, unless the run is to stop: then its end says the rest. */
+export async function decided(work: Work, build: (ticket: Ticket) => readonly Said[]): Promise<void> {
+  const done = await work.writer.decide(ticket => (mustStop(ticket) ? undefined : build(ticket)))
+  if (done !== undefined) return
+  work.signal.throwIfAborted()
+  throw new LogError('refused', 'the run is to stop')
+}
+
+async function commit(settings: CallSettings, lane: Lane, outcome: Outcome): Promise<void> {
   const { work, call } = settings
   const { session, writer, agent } = work
+  work.signal.throwIfAborted()
   await session.sync(writer.cursor.sequence)
   let patches: readonly Operation[]
   try {
     patches = (await outcome.updates?.patches(agent.state)) ?? []
   } catch (error) {
-    return say(settings, lane, main, failed(work, call, error), [])
+    await lane.commit(batchOf(settings, failed(work, call, error), []))
+    return
   }
   try {
-    await say(settings, lane, main, outcome, patches)
+    await lane.commit(batchOf(settings, outcome, patches))
   } catch (error) {
     const refusal = refusalOf(error)
     if (refusal === undefined) throw error
-    await say(settings, lane, main, failed(work, call, refusal), [])
+    await lane.commit(batchOf(settings, failed(work, call, refusal), []))
   }
 }
 
-async function say(
+/** What the commit of an outcome says, on the session as it is. */
+export function batchOf(
   settings: CallSettings,
-  lane: Lane,
-  main: Lane,
   { chunk, output }: Outcome,
   patches: readonly Operation[],
-): Promise<void> {
-  const batch: (Chunk | Said)[] = [chunk]
+): readonly Said[] {
+  const { work, step, call } = settings
+  const lane = callLane(work, step, call.toolCallId)
+  const main = work.lane(step)
+  const batch: Chunk[] = [chunk]
   if (patches.length > 0) batch.push({ type: 'state-patch', patches: [...patches] })
   if (output !== undefined && isFinal(settings)) batch.push({ type: 'output', output })
   batch.push(checkpointOf(lane, false))
+  const said: Said[] = batch.map(own => ({ chunk: own, lane }))
   // The last call of a step closes it, on the lane that made the calls.
-  if (settings.isLast()) batch.push({ chunk: checkpointOf(main, true), lane: main })
-  await lane.commit(batch)
+  if (isLast(settings)) said.push({ chunk: checkpointOf(main, true), lane: main })
+  return said
+}
+
+/** Whether no other call of the step is open. */
+function isLast({ work: { session, runId, agentId }, call }: CallSettings): boolean {
+  const { open } = positionOf(session.message(runId, agentId))
+  return open.every(({ toolCallId }) => toolCallId === call.toolCallId)
 }
 
 /** Whether the output of a call is the run's: of several finishing calls the first that the model made, whichever is done first. */
 function isFinal({ work: { session, runId, agentId }, call, tools }: CallSettings): boolean {
   const tool = tools.get(call.toolName)
-  if (tool?.executor !== 'server' || !tool.finish) return false
+  // That of a sub-agent is its parent's to use.
+  if (tool?.executor !== 'server' || !tool.finish || agentId !== runId) return false
   const { calls } = positionOf(session.message(runId, agentId))
   const place = calls.findIndex(({ toolCallId }) => toolCallId === call.toolCallId)
   return finishingCalls(calls.slice(0, place), tools).length === 0
 }
 
 /** Why the log did not take an outcome; undefined where that is not about this call. */
-function refusalOf(error: unknown): ToolError | undefined {
+export function refusalOf(error: unknown): ToolError | undefined {
   if (!(error instanceof LogError) || (error.code !== 'too-large' && error.code !== 'invalid')) return undefined
   if (error.message.startsWith('chunk state-patch:')) {
     return new ToolError('the change of the state is larger than the log takes', {

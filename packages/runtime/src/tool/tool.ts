@@ -1,4 +1,5 @@
 import type { Json, JsonObject } from '@millrace/protocol'
+import type { SubAgent } from '../agent/sub-agent.ts'
 import { ValidationError } from '../error/error.ts'
 import type { Jsonified } from '../schema/json.ts'
 import {
@@ -9,6 +10,7 @@ import {
   type OutputOf,
   type Schema,
 } from '../schema/schema.ts'
+import { type Approval, checkApproval } from './approval.ts'
 
 /** What a tool's code is given beside its input. */
 export interface ToolContext<State = Json | undefined, Context = Json | undefined> {
@@ -59,7 +61,7 @@ type LastOf<Yielded, Last> = [Last] extends [Nothing] ? Yielded : Last
 
 type Nothing = ReturnType<() => void>
 
-interface Described<Name extends string, I extends Schema, Finish extends boolean> {
+interface Described<Name extends string, I extends Schema> {
   readonly name: Name
   /** What it does, for the model. */
   readonly description?: string
@@ -68,13 +70,19 @@ interface Described<Name extends string, I extends Schema, Finish extends boolea
   readonly input: I
   /** The JSON Schema of the input, where `input` cannot say it by itself. */
   readonly jsonSchema?: JsonSchema
-  /** The longest time that a call may take, in milliseconds; none, if nothing is said. */
+  /** The longest time that a call may take, in milliseconds; none, if nothing is said. Of a client's tool: how long its result is waited for. */
   readonly timeout?: number
-  /** Whether its output is the run's own, which ends with it. */
-  readonly finish?: Finish
+  /** Whether a person has to approve a call before it runs: of the exact input that is shown, and of no other. */
+  readonly approval?: Approval<OutputOf<I>>
   /** Asks providers to keep to the schema, where they can. */
   readonly strict?: boolean
   readonly providerOptions?: Readonly<Record<string, JsonObject>>
+}
+
+interface Served<Name extends string, I extends Schema, Finish extends boolean> extends Described<Name, I> {
+  readonly client?: false
+  /** Whether its output is the run's own, which ends with it. */
+  readonly finish?: Finish
 }
 
 /** A tool whose output is checked before anybody sees it. */
@@ -85,25 +93,42 @@ export interface CheckedToolDefinition<
   Finish extends boolean,
   State,
   Context,
-> extends Described<Name, I, Finish> {
+> extends Served<Name, I, Finish> {
   readonly output: O
   execute(input: OutputOf<I>, context: ToolContext<State, Context>): Execution<InputOf<O>>
 }
 
 /** A tool whose output is what its code returns. */
 export interface ToolDefinition<Name extends string, I extends Schema, Returned, Finish extends boolean, State, Context>
-  extends Described<Name, I, Finish> {
+  extends Served<Name, I, Finish> {
   readonly output?: undefined
   execute(input: OutputOf<I>, context: ToolContext<State, Context>): Returned
 }
 
+/** A tool that a client runs, such as a browser: what it sends as the output is checked against the schema before it counts. */
+export interface ClientToolDefinition<Name extends string, I extends Schema, O extends Schema | undefined>
+  extends Described<Name, I> {
+  readonly client: true
+  readonly output?: O
+}
+
 /** Something that a model may call, run by the server. */
 export interface Tool<Name extends string = string, Input = unknown, Output = unknown, Finish extends boolean = boolean>
-  extends Described<Name, Schema, Finish> {
+  extends Served<Name, Schema, Finish> {
   readonly executor: 'server'
   readonly jsonSchema: JsonSchema
   readonly output?: Schema | undefined
   execute(input: unknown, context: ToolContext): unknown
+  /** Never there: what a call carries, for the compiler. */
+  readonly types?: { readonly input: Input; readonly output: Output }
+}
+
+/** Something that a model may call, run by a client. */
+export interface ClientTool<Name extends string = string, Input = unknown, Output = unknown>
+  extends Described<Name, Schema> {
+  readonly executor: 'client'
+  readonly jsonSchema: JsonSchema
+  readonly output?: Schema | undefined
   /** Never there: what a call carries, for the compiler. */
   readonly types?: { readonly input: Input; readonly output: Output }
 }
@@ -117,18 +142,21 @@ export interface ProviderTool<Name extends string = string> {
   readonly args: Readonly<Record<string, unknown>>
 }
 
-export type AnyTool = Tool | ProviderTool
+export type AnyTool = Tool | ClientTool | ProviderTool
+
+/** What a model may call: the tools of an agent, and its sub-agents. */
+export type Callable = AnyTool | SubAgent
 
 /** What a call of a tool carries as its input. */
-export type ToolInput<T> = T extends Tool<string, infer Input> ? Input : unknown
+export type ToolInput<T> = T extends { readonly types?: { readonly input: infer Input } } ? Input : unknown
 /** What a call of a tool carries as its output. */
-export type ToolOutput<T> = T extends Tool<string, unknown, infer Output> ? Output : unknown
+export type ToolOutput<T> = T extends { readonly types?: { readonly output: infer Output } } ? Output : unknown
 
 const NAME = /^[A-Za-z0-9_-]{1,64}$/
 /** Timers know no times beyond this. */
 const LONGEST_TIMEOUT = 2 ** 31 - 1
 
-/** Defines a tool that the server runs; throws where no model could call it. */
+/** Defines a tool that the server runs, or with `client: true` one that a client runs; throws where no model could call it. */
 export function tool<
   const Name extends string,
   I extends Schema,
@@ -149,17 +177,36 @@ export function tool<
 >(
   definition: ToolDefinition<Name, I, Returned, Finish, State, Context>,
 ): Tool<Name, Jsonified<InputOf<I>>, Jsonified<Executed<Returned>>, Finish>
-export function tool(definition: Omit<Tool, 'executor' | 'jsonSchema'> & { readonly jsonSchema?: JsonSchema }): Tool {
-  const { name, input, output, jsonSchema, timeout, execute } = definition
-  checkName(name)
-  if (typeof execute !== 'function') throw new ValidationError(`tool ${name}: execute: expected a function`)
+export function tool<const Name extends string, I extends Schema, O extends Schema | undefined = undefined>(
+  definition: ClientToolDefinition<Name, I, O>,
+): ClientTool<Name, Jsonified<InputOf<I>>, O extends Schema ? Jsonified<InputOf<O>> : Json>
+export function tool(definition: AnyDefinition): Tool | ClientTool {
+  const { name, input, output, timeout, approval, client, execute, ...rest } = definition
+  checkToolName(name)
+  if (client && (execute !== undefined || rest.finish)) {
+    const what = execute === undefined ? 'finish' : 'execute'
+    throw new ValidationError(`tool ${name}: ${what}: a client runs it, and its server cannot`)
+  }
+  if (!client && typeof execute !== 'function') {
+    throw new ValidationError(`tool ${name}: execute: expected a function, or client: true`)
+  }
   if (timeout !== undefined && timeout !== Number.POSITIVE_INFINITY && !(timeout > 0 && timeout <= LONGEST_TIMEOUT)) {
     throw new ValidationError(
       `tool ${name}: timeout: expected milliseconds from above 0 to ${LONGEST_TIMEOUT}, found ${timeout}`,
     )
   }
+  checkApproval(name, approval)
   if (output !== undefined) checkSchema(output, `tool ${name}: output`)
-  return { ...definition, executor: 'server', jsonSchema: jsonSchemaOf(input, `tool ${name}: input`, jsonSchema) }
+  const jsonSchema = jsonSchemaOf(input, `tool ${name}: input`, definition.jsonSchema)
+  const { client: _, ...own } = definition
+  return { ...own, executor: client ? 'client' : 'server', jsonSchema } as Tool | ClientTool
+}
+
+interface AnyDefinition extends Omit<Tool, 'executor' | 'jsonSchema' | 'client' | 'execute' | 'approval'> {
+  readonly jsonSchema?: JsonSchema
+  readonly client?: boolean
+  readonly approval?: Approval<never>
+  execute?(input: never, context: ToolContext<never, never>): unknown
 }
 
 /** Defines a tool that the provider runs; throws where no provider could know it. */
@@ -169,7 +216,7 @@ export function providerTool<const Name extends string>(definition: {
   readonly args?: Readonly<Record<string, unknown>>
 }): ProviderTool<Name> {
   const { name, id } = definition
-  checkName(name)
+  checkToolName(name)
   if (typeof id !== 'string' || !/^[^.]+\../.test(id)) {
     throw new ValidationError(
       `tool ${name}: id: expected the provider's own, as in openai.web_search, found ${JSON.stringify(id)}`,
@@ -178,7 +225,8 @@ export function providerTool<const Name extends string>(definition: {
   return { executor: 'provider', args: {}, ...definition }
 }
 
-function checkName(name: unknown): void {
+/** Throws where a name is none that a model could call. */
+export function checkToolName(name: unknown): void {
   if (typeof name === 'string' && NAME.test(name)) return
   throw new ValidationError(`tool ${JSON.stringify(name)}: name: expected 1 to 64 letters, digits, _ and -`)
 }

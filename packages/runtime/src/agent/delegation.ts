@@ -1,0 +1,173 @@
+// A call of a sub-agent: another agent at work in the same run, on a lane of its own, until its outcome is that of the call.
+
+import { LogError, type Said } from '@millrace/log'
+import type { Chunk, Json, Message } from '@millrace/protocol'
+import { unlessAborted } from '../abort.ts'
+import { failureOf } from '../drive/ending.ts'
+import { BudgetError, type MillraceError, ToolError } from '../error/error.ts'
+import { excerpt } from '../model/room.ts'
+import { validate } from '../schema/schema.ts'
+import { batchOf, type CallSettings, decided, refusalOf } from '../tool/execution.ts'
+import { failed, type Outcome } from '../tool/outcome.ts'
+import { copyOf } from './copy.ts'
+import { type Ended, type Halt, workOn } from './loop.ts'
+import type { SubAgent } from './sub-agent.ts'
+import { callLane, checkpointOf, type Work } from './work.ts'
+
+/** So much of a result is told again with the end of the sub-agent; the call has all of it. */
+const LONGEST_RESULT = 16 * 1024
+/** Timers know no times beyond this. */
+const LONGEST_MS = 2 ** 31 - 1
+
+/** The id of the sub-agent that works for a call. */
+export const childIdOf = (agentType: string, toolCallId: string): string => `${agentType}:${toolCallId}`
+
+/** Lets a sub-agent work for a call, from wherever it stands, and commits what came of it; tells why there is no outcome yet, if there is none. */
+export async function delegate(settings: CallSettings, sub: SubAgent): Promise<Halt | undefined> {
+  const { work } = settings
+  const controller = new AbortController()
+  const abort = () => controller.abort(work.signal.reason)
+  work.signal.addEventListener('abort', abort, { once: true })
+  let cancelTime: (() => void) | undefined
+  try {
+    const child = await begin(settings, sub, controller.signal)
+    cancelTime = limitTime(child, await work.session.timeOf(work.runId, child.agentId, work.clock()), controller)
+    const ended = await unlessAborted(workOn(child), controller.signal)
+    if (ended.outcome !== 'done') return ended
+    await finish(settings, child, ended)
+  } catch (error) {
+    work.signal.throwIfAborted()
+    // What is wrong with the log is not about this agent.
+    if (error instanceof LogError) throw error
+    const failure = failureOf(error)
+    work.logger.warn('a sub-agent failed', { runId: work.runId, agentType: sub.agent.name, cause: error })
+    await end(settings, sub, [], failure, failureOutcome(settings, failure))
+  } finally {
+    cancelTime?.()
+    work.signal.removeEventListener('abort', abort)
+    // What still works for it works for nobody.
+    controller.abort(new ToolError('the sub-agent is not at work any more'))
+  }
+  return undefined
+}
+
+/** Says that the sub-agent begins, unless that was said before; gives what it works with. */
+async function begin({ work, step, call }: CallSettings, sub: SubAgent, signal: AbortSignal): Promise<Work> {
+  const { session, writer, runId, turn } = work
+  const { toolCallId, input } = call
+  const { agent } = sub
+  const agentId = childIdOf(agent.name, toolCallId)
+  const taken = await validate(sub.input, copyOf(input))
+  if ('problem' in taken) throw new ToolError(`the input does not fit: ${taken.problem}`, { cause: taken.cause })
+  const task = taskOf(agentId, await sub.prompt(taken.value), session.head)
+  const lane = callLane(work, step, toolCallId)
+  const { initialState } = agent
+  if (!session.hasAgent(runId, agentId)) {
+    await turn(async () => {
+      await session.sync(writer.cursor.sequence)
+      // Nobody begins after the end.
+      signal.throwIfAborted()
+      const start: Chunk = {
+        type: 'subagent-start',
+        agentId,
+        agentType: agent.name,
+        toolCallId,
+        lane: lane.origin.lane,
+      }
+      const state: Chunk[] =
+        initialState === undefined || session.state !== undefined
+          ? []
+          : [{ type: 'state-snapshot', state: initialState }]
+      await lane.commit([start, ...state, checkpointOf(lane, false)])
+    })
+    await session.sync(writer.cursor.sequence)
+  }
+  return {
+    ...work,
+    agent,
+    agentId,
+    parent: work,
+    signal,
+    checkpointId: undefined,
+    lane: (step, model) =>
+      writer.lane({
+        lane: lane.origin.lane,
+        agentId,
+        agentType: agent.name,
+        step,
+        ...(model !== undefined && { model }),
+      }),
+    history: async () => [task, ...(await session.said(runId, agentId))],
+  }
+}
+
+/** What a sub-agent was told, as a message; it is in nobody's session but the call says it. */
+const taskOf = (agentId: string, text: string, at: number): Message => ({
+  id: `${agentId}::task`,
+  role: 'user',
+  status: 'sent',
+  at,
+  createdAt: 0,
+  parts: [{ type: 'text', key: 'task', at, id: 'task', text, state: 'done' }],
+})
+
+function limitTime({ agent: { budget, name }, timers }: Work, taken: number, controller: AbortController): () => void {
+  const left = budget.time - taken
+  if (left > LONGEST_MS) return () => {}
+  const overtime = () =>
+    controller.abort(new BudgetError('budget_time', `agent ${name} has taken longer than ${budget.time} ms`))
+  return timers.after(Math.max(0, left), overtime, true)
+}
+
+async function finish(settings: CallSettings, child: Work, ended: Extract<Ended, { outcome: 'done' }>): Promise<void> {
+  const { call, tools } = settings
+  const { toolCallId } = call
+  const output: Json = ended.output ?? ended.text
+  const chunk: Chunk = { type: 'tool-output-available', toolCallId, output, executor: 'server' }
+  const last: Said = { chunk: { type: 'finish', finishReason: ended.finishReason }, lane: child.lane(ended.steps) }
+  const sub = tools.get(call.toolName) as SubAgent
+  try {
+    await end(settings, sub, [...ended.facts, last], output, { chunk })
+  } catch (error) {
+    const refusal = refusalOf(error)
+    if (refusal === undefined) throw error
+    await end(settings, sub, [...ended.facts, last], refusal, failed(settings.work, call, refusal))
+  }
+}
+
+function failureOutcome({ work, call }: CallSettings, failure: MillraceError): Outcome {
+  const { message, code } = failure
+  const told = new ToolError(`${call.toolName} failed: ${excerpt(message)}`, { code: 'subagent_failed' })
+  work.logger.warn('a sub-agent failed', { runId: work.runId, toolCallId: call.toolCallId, code, cause: failure })
+  return failed(work, call, told)
+}
+
+/** Ends a sub-agent together with the call that it worked for. */
+async function end(
+  settings: CallSettings,
+  sub: SubAgent,
+  before: readonly Said[],
+  result: Json | MillraceError,
+  outcome: Outcome,
+): Promise<void> {
+  const { work, step, call } = settings
+  const { session, writer, runId } = work
+  const { toolCallId } = call
+  const agentType = sub.agent.name
+  const agentId = childIdOf(agentType, toolCallId)
+  const lane = callLane(work, step, toolCallId)
+  const who = { type: 'subagent-end', agentId, agentType, toolCallId } as const
+  const chunk: Chunk =
+    result instanceof Error
+      ? { ...who, status: 'failed', reason: excerpt(result.message) }
+      : { ...who, status: 'completed', ...(isShort(result) && { result }) }
+  await work.turn(async () => {
+    work.signal.throwIfAborted()
+    await session.sync(writer.cursor.sequence)
+    // One that never began has no end.
+    const ends: Said[] = session.hasAgent(runId, agentId) ? [{ chunk, lane }] : []
+    await decided(work, () => [...before, ...ends, ...batchOf(settings, outcome, [])])
+  })
+}
+
+const isShort = (result: Json): boolean => JSON.stringify(result).length <= LONGEST_RESULT

@@ -1,0 +1,33 @@
+// When a run waits, and for what: decided on the ticket, so that no answer is missed (law 5).
+
+import { pendingKey, pauseOf as sayPause, type Ticket } from '@millrace/log'
+import type { Chunk, PendingRef } from '@millrace/protocol'
+import type { Session } from './session.ts'
+
+/** Whether all that waits still does: nothing of it was answered, and nothing is late by the store's clock. */
+export function canPause({ pendings }: Ticket, on: readonly string[], clock: number): boolean {
+  const open = new Set(pendings.map(pendingKey))
+  return (
+    on.every(pending => open.has(pending)) &&
+    pendings.every(({ deadline }) => deadline === undefined || deadline > clock)
+  )
+}
+
+/** Says that a run waits: for its pendings, and each agent for those that work for it. */
+export function pauseOf({ pendings }: Ticket, session: Session): Chunk {
+  const said = sayPause(pendings) as Extract<Chunk, { type: 'run-paused' }>
+  return { ...said, awaits: [...said.awaits, ...childrenOf({ pendings }, session)] }
+}
+
+/** Who waits for which of the agents that work for it. */
+function childrenOf({ pendings }: Pick<Ticket, 'pendings'>, session: Session): PendingRef[] {
+  const parents = new Map(session.view.agents.map(({ agentId, parentId }) => [agentId, parentId]))
+  const waiting = new Map<string, Set<string>>()
+  for (const { agentId } of pendings) {
+    for (let child = agentId, parent = parents.get(child); parent !== undefined; parent = parents.get(child)) {
+      waiting.set(parent, (waiting.get(parent) ?? new Set()).add(child))
+      child = parent
+    }
+  }
+  return [...waiting].map(([id, agentIds]) => ({ kind: 'children', id, agentIds: [...agentIds] }))
+}

@@ -1,0 +1,103 @@
+// How an answer gets into a session: looked at beside what waits there, then decided on the ticket, where the first wins (law 5).
+
+import type { StreamInfo, StreamManager } from '@millrace/log'
+import type { Chunk, Message, View } from '@millrace/protocol'
+import type { Agent } from '../agent/agent.ts'
+import { RunError, ValidationError } from '../error/error.ts'
+import { checkGiven } from '../options.ts'
+import type { Schema } from '../schema/schema.ts'
+import { type Answer, type AnswerOptions, chunkOf, mustBeOfKind, mustFit, refusalOf } from './answer.ts'
+import { sessionUnknown } from './refusal.ts'
+
+/** What became of an answer: where it is in the log. */
+export interface Answered {
+  readonly sequence: number
+}
+
+export interface ClaimOptions extends AnswerOptions {
+  /** For how long, in milliseconds: after that another client may take the call. */
+  readonly forMs: number
+  /** Which of the places where this guest works, such as a tab. */
+  readonly by?: string
+}
+
+/** Where answers go, and what is known here of who waits for them. */
+export interface Answering {
+  readonly manager: StreamManager
+  /** By their programs. */
+  readonly agents: ReadonlyMap<string, Agent>
+}
+
+/** Answers what a run waits for: the first answer counts, and who repeats it is told so. */
+export async function giveAnswer(
+  { manager, agents }: Answering,
+  sessionId: string,
+  answer: Answer,
+  options: AnswerOptions,
+): Promise<Answered> {
+  checkGiven('options', options)
+  const chunk = chunkOf(answer)
+  await infoFor(manager, sessionId, options)
+  const { view, ticket } = await manager.view(sessionId)
+  mustBeOfKind(ticket, answer)
+  const agent = agents.get(ticket.run?.program ?? '')
+  const schemaOf = (toolName: string, message: Message | undefined) => agent && outputOf(agent, toolName, message)
+  await mustFit(view, answer, schemaOf, manager, sessionId)
+  return give(manager, sessionId, options.guest, withCall(view, chunk))
+}
+
+/** Takes the call of a client's tool upon oneself for a while, so that nobody else runs it meanwhile; tells until when. */
+export async function giveClaim(
+  { manager }: Answering,
+  sessionId: string,
+  toolCallId: string,
+  options: ClaimOptions,
+): Promise<{ readonly until: number }> {
+  checkGiven('options', options)
+  const { forMs, by, guest } = options
+  if (!(Number.isSafeInteger(forMs) && forMs > 0)) {
+    throw new ValidationError(`claim: forMs: expected whole milliseconds from 1 on, found ${forMs}`)
+  }
+  const { clock, ticket } = await infoFor(manager, sessionId, options)
+  mustBeOfKind(ticket, { kind: 'tool-result', id: toolCallId })
+  const until = clock + forMs
+  await give(manager, sessionId, guest, { type: 'tool-claimed', toolCallId, until, ...(by !== undefined && { by }) })
+  return { until }
+}
+
+async function infoFor(manager: StreamManager, sessionId: string, { principal }: AnswerOptions): Promise<StreamInfo> {
+  const info = await manager.getInfo(sessionId)
+  if (info === null) throw sessionUnknown(sessionId)
+  if (principal !== undefined && info.principal !== principal) {
+    throw new RunError('answer_forbidden', `session ${sessionId} is not that of who answers`)
+  }
+  return info
+}
+
+async function give(manager: StreamManager, sessionId: string, guest = 'runtime', chunk: Chunk): Promise<Answered> {
+  const done = await manager.append(sessionId, guest, chunk)
+  if (done.outcome !== 'refused') return { sequence: done.first }
+  const { toolCallId = '', interruptId = toolCallId } = chunk as { toolCallId?: string; interruptId?: string }
+  throw refusalOf(done.reason, interruptId)
+}
+
+/** The call that a request for approval is about: both ids may hold what stands between them. */
+function withCall({ runs }: View, chunk: Chunk): Chunk {
+  if (chunk.type !== 'tool-approval-response') return chunk
+  const { approvalId } = chunk
+  const run = runs.find(({ runId }) => approvalId.startsWith(`${runId}::`))
+  return run ? { ...chunk, toolCallId: approvalId.slice(run.runId.length + 2) } : chunk
+}
+
+/** The schema of the outputs of a client's tool of an agent or of one that works for it, where the tools are not computed. */
+function outputOf(agent: Agent, toolName: string, message: Message | undefined): Schema | undefined {
+  if (agent.name === message?.agentType && typeof agent.tools !== 'function') {
+    const tool = agent.tools.find(({ name }) => name === toolName)
+    if (tool?.executor === 'client' && tool.output) return tool.output
+  }
+  for (const child of agent.subAgents) {
+    const schema = outputOf(child.agent, toolName, message)
+    if (schema) return schema
+  }
+  return undefined
+}

@@ -1,0 +1,161 @@
+// What a step asks of people and clients, as its commit says it: who is asked is asked by the same batch that says what for.
+
+import { type Lane, MAX_PENDINGS, type Said, type Ticket } from '@millrace/log'
+import type { Chunk } from '@millrace/protocol'
+import { callLane, checkpointOf, contextOf, type Work } from '../agent/work.ts'
+import type { ErrorCode } from '../error/code.ts'
+import type { Made } from '../model/calls.ts'
+import { type Approval, approvalIdOf, approvalOf, type Verdict, verdictOf } from './approval.ts'
+
+/** A call, and whether somebody has to approve it. */
+interface Asked extends Made {
+  readonly verdict: Verdict
+  /** Until when an answer counts, if somebody is asked. */
+  readonly deadline: number | undefined
+}
+
+/** What the model call of a step is committed with. */
+export interface Commit {
+  readonly batch: readonly Said[]
+  /** Whether some calls are open after it. */
+  readonly isOpen: boolean
+}
+
+/** Why a call does not come to be asked for. */
+interface Refused {
+  readonly errorText: string
+  readonly code: ErrorCode
+}
+
+const TOO_MANY: Refused = {
+  errorText: `more than ${MAX_PENDINGS} calls wait for somebody: make fewer at a time`,
+  code: 'tool_too_many_pendings',
+}
+const TOO_LARGE: Refused = {
+  errorText: 'the input is larger than can be shown for approval: say less, or in several calls',
+  code: 'tool_input_too_large',
+}
+
+/** Asks the rules about all calls of a step; gives what its commit says on a ticket. */
+export async function commitOf(
+  work: Work,
+  lane: Lane,
+  facts: readonly Chunk[],
+  made: readonly Made[],
+): Promise<(ticket: Ticket) => Commit> {
+  const asked: Asked[] = []
+  for (const call of made) asked.push(await askedOf(work, lane.origin.step, call))
+  const now = work.clock()
+  const compose = (refused: ReadonlyMap<string, Refused>): Commit => composed(work, lane, facts, asked, refused, now)
+  return ticket => {
+    const refused = new Map<string, Refused>()
+    let room = MAX_PENDINGS - ticket.pendings.length
+    for (const call of asked) {
+      const needed = pendingsOf(call)
+      if (needed > room) refused.set(call.toolCallId, TOO_MANY)
+      else room -= needed
+    }
+    const all = compose(refused)
+    if (lane.fits(all.batch)) return all
+    // One by one, so that only what has no room is refused.
+    const wanted = asked.filter(({ verdict, toolCallId }) => verdict !== false && !refused.has(toolCallId))
+    for (const { toolCallId } of wanted) refused.set(toolCallId, TOO_LARGE)
+    for (const { toolCallId } of wanted) {
+      refused.delete(toolCallId)
+      if (!lane.fits(compose(refused).batch)) refused.set(toolCallId, TOO_LARGE)
+    }
+    return compose(refused)
+  }
+}
+
+/** A request for approval of one call that the log holds already. */
+export function requestFor(work: Work, call: Omit<Made, 'taken'>): Chunk {
+  const { timeout } = approvalOf(call.tool.approval as Approval) ?? {}
+  const deadline = timeout === undefined ? undefined : work.clock() + timeout
+  return requestOf(work, { ...call, taken: undefined, verdict: true, deadline })
+}
+
+async function askedOf(work: Work, step: number, call: Made): Promise<Asked> {
+  const { tool, toolCallId, taken } = call
+  const approval = approvalOf(tool.approval as Approval)
+  if (approval === undefined) return { ...call, verdict: false, deadline: undefined }
+  let verdict: Verdict = true
+  try {
+    verdict = await verdictOf(approval.rule, taken, { ...contextOf(work, step), toolCallId, toolName: tool.name })
+  } catch (cause) {
+    work.signal.throwIfAborted()
+    // Who cannot tell must not let it pass.
+    work.logger.error('a rule for approval failed: a person is asked', { runId: work.runId, toolCallId, cause })
+  }
+  const { timeout } = approval
+  return { ...call, verdict, deadline: timeout === undefined ? undefined : work.clock() + timeout }
+}
+
+const pendingsOf = ({ tool, verdict }: Asked): number => Number(tool.executor === 'client') + Number(verdict === true)
+
+function composed(
+  work: Work,
+  lane: Lane,
+  facts: readonly Chunk[],
+  asked: readonly Asked[],
+  refused: ReadonlyMap<string, Refused>,
+  now: number,
+): Commit {
+  const calls = new Map(asked.map(call => [call.toolCallId, call]))
+  const batch: Said[] = facts.map(chunk => {
+    const call = chunk.type === 'tool-input-available' ? calls.get(chunk.toolCallId) : undefined
+    if (call === undefined || chunk.type !== 'tool-input-available') return { chunk, lane }
+    const why = refused.get(call.toolCallId)
+    if (why === undefined) return { chunk: { ...chunk, ...clientDeadline(call, now) }, lane }
+    const { toolCallId, toolName } = chunk
+    return { chunk: { type: 'tool-input-error', toolCallId, toolName, errorText: why.errorText }, lane }
+  })
+  const tail: Said[] = []
+  for (const call of asked) {
+    const { toolCallId, tool, verdict } = call
+    const why = refused.get(toolCallId)
+    if (why && tool.executor !== 'client') {
+      batch.push({ chunk: { type: 'tool-output-error', toolCallId, ...why, executor: 'server' }, lane })
+    }
+    if (why || verdict === false) continue
+    // On the lane of the call, which goes on by itself as soon as it is answered.
+    const own = callLane(work, lane.origin.step, toolCallId)
+    tail.push({ chunk: requestOf(work, call), lane: own })
+    if (verdict !== true) tail.push({ chunk: responseOf(work, toolCallId, verdict), lane: own })
+    tail.push({ chunk: checkpointOf(own, false), lane: own })
+  }
+  const isOpen = asked.length > refused.size
+  return { batch: [...batch, { chunk: checkpointOf(lane, !isOpen), lane }, ...tail], isOpen }
+}
+
+/** Until when the result of a client's tool is waited for: the time that it may take, after the time that its approval may. */
+function clientDeadline({ tool, verdict, deadline }: Asked, now: number): { deadline?: number } {
+  const { timeout } = tool as { timeout?: number }
+  if (timeout === undefined || !Number.isFinite(timeout)) return {}
+  // Without a bound on the approval the result would be late before it could be given.
+  if (verdict === true && deadline === undefined) return {}
+  return { deadline: Math.ceil((verdict === true && deadline !== undefined ? deadline : now) + timeout) }
+}
+
+function requestOf({ runId }: Work, { toolCallId, tool, input, verdict, deadline }: Asked): Chunk {
+  return {
+    type: 'tool-approval-request',
+    toolCallId,
+    toolName: tool.name,
+    approvalId: approvalIdOf(runId, toolCallId),
+    input,
+    ...(verdict !== true && { isAutomatic: true }),
+    ...(verdict === true && deadline !== undefined && { deadline: Math.ceil(deadline) }),
+  }
+}
+
+function responseOf({ runId }: Work, toolCallId: string, { approved, reason }: Exclude<Verdict, boolean>): Chunk {
+  return {
+    type: 'tool-approval-response',
+    toolCallId,
+    approvalId: approvalIdOf(runId, toolCallId),
+    approved,
+    isAutomatic: true,
+    ...(reason !== undefined && { reason }),
+  }
+}
