@@ -43,11 +43,11 @@ export class Connection {
 
   /** Asks the server something, over another connection where that of before is gone and surely took nothing; what goes wrong is typed. */
   async ask<T>(request: (client: Client, signal: AbortSignal) => Promise<T>, signal?: AbortSignal): Promise<T> {
+    for (const each of [this.#closed.signal, signal]) each?.throwIfAborted()
     const controller = new AbortController()
     const giveUp = () => controller.abort(GIVEN_UP)
     const signals = signal === undefined ? [this.#closed.signal] : [this.#closed.signal, signal]
     for (const each of signals) each.addEventListener('abort', giveUp, { once: true })
-    if (signals.some(({ aborted }) => aborted)) giveUp()
     try {
       return await this.#ask(request, controller.signal)
     } catch (error) {
@@ -75,7 +75,8 @@ export class Connection {
       } catch (error) {
         if (signal.aborted) throw error
         const isGone = isUnsent(error, transport.sessionId)
-        if (isGone && this.#lose(session)) void ended(session)
+        // Other calls may still wait there for their answers: it is left to them.
+        if (isGone) this.#lose(session)
         if (!isGone || attempt > 1) throw failureOf(error, label, complaint.last)
       }
     }
@@ -92,12 +93,11 @@ export class Connection {
     return this.#opening
   }
 
-  /** Whether a session that is gone was the one in use: then the next call opens another. */
-  #lose(session: Session): boolean {
-    if (this.#session !== session) return false
+  /** Gives up a session that is gone: the next call opens another. */
+  #lose(session: Session): void {
+    if (this.#session !== session) return
     this.#session = undefined
     this.#opening = undefined
-    return true
   }
 
   async #connect(): Promise<Session> {
@@ -114,11 +114,11 @@ export class Connection {
     }
     let session: Session | undefined
     try {
-      const opened: Session = { client, complaint, transport: await unlessAborted(transportOf(server), late.signal) }
+      const opened: Session = { client, complaint, transport: await transportOf(server, late.signal) }
       session = opened
       const connecting = client.connect(opened.transport, { timeout: LONGEST_MS, signal: late.signal })
       await unlessAborted(connecting, late.signal)
-      client.onclose = () => void this.#lose(opened)
+      client.onclose = () => this.#lose(opened)
       this.#session = opened
       return opened
     } catch (error) {
@@ -151,8 +151,14 @@ export class Connection {
   }
 }
 
-async function transportOf(server: Server): Promise<Transport> {
-  return server.open()
+/** Another transport to a server. One that comes too late is closed by itself. */
+function transportOf(server: Server, signal: AbortSignal): Promise<Transport> {
+  const making = (async () => server.open())()
+  making.then(
+    transport => (signal.aborted ? transport.close() : undefined),
+    () => {},
+  )
+  return unlessAborted(making, signal)
 }
 
 /** Nothing was asked of a server that was never reached: a connection that it lost there is one that it did not take. */

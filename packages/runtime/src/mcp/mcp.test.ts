@@ -83,6 +83,8 @@ describe.each(ways)('over %s', (_, optionsOf) => {
     stop.abort(reason)
     expect(await failure(held.output)).toBe(reason)
     expect(await call(mcp, 'cancelled', { id: 'b' }).output).toBe('yes')
+    // Nothing is held open for it, nor for anything else.
+    expect(await call(mcp, 'alone').output).toBe('alone')
   })
 
   test('closing ends what is under way and what comes later, typed, however often it is asked for', async () => {
@@ -102,6 +104,23 @@ describe.each(ways)('over %s', (_, optionsOf) => {
     expect(await codeOf(call(mcp, 'big', { bytes: 11 * 1024 * 1024 }).output)).toBe('tool_output_too_large')
     expect(await call(mcp, 'big', { bytes: 10 }).output).toBe('x'.repeat(10))
   })
+})
+
+test('a session over HTTP is ended at the server too', async () => {
+  const { url } = await overHttp()
+  const [first, second] = [await connect({ url }), await connect({ url })]
+  expect(await call(second, 'sessions').output).toBe('2')
+  await first.close()
+  expect(await call(second, 'sessions').output).toBe('1')
+})
+
+test('headers go with each request, and may be other ones each time', async () => {
+  const { url } = await overHttp()
+  let token = 'right'
+  const mcp = await connect({ url, headers: async () => ({ authorization: `Bearer ${token}` }) })
+  expect(await call(mcp, 'lines').output).toBe('one\ntwo')
+  token = 'wrong'
+  expect(await codeOf(call(mcp, 'lines').output)).toBe('mcp_unauthorized')
 })
 
 test('only those that are wanted are there, under names of their own', async () => {

@@ -11,8 +11,28 @@ import { z } from 'zod'
 const held = new Map<string, () => void>()
 const cancelled = new Set<string>()
 const watchers = new Set<() => void>()
+/** Requests without an end, and sessions without one. */
+let open = 0
+const sessions = new Map<string, NodeStreamableHTTPServerTransport>()
+
+const look = () => {
+  for (const watcher of watchers) watcher()
+}
 
 const text = (said: string) => ({ content: [{ type: 'text' as const, text: said }] })
+
+/** Waits for something that a look may find. */
+function until(isSo: () => boolean): Promise<void> {
+  const { promise, resolve } = Promise.withResolvers<void>()
+  const watcher = () => {
+    if (!isSo()) return
+    watchers.delete(watcher)
+    resolve()
+  }
+  watchers.add(watcher)
+  watcher()
+  return promise
+}
 
 function toolServer(): McpServer {
   const server = new McpServer({ name: 'fixture', version: '1' }, { capabilities: { tools: { listChanged: true } } })
@@ -52,7 +72,7 @@ function toolServer(): McpServer {
     held.set(id, resolve)
     mcpReq.signal.addEventListener('abort', () => {
       cancelled.add(id)
-      for (const watcher of watchers) watcher()
+      look()
       resolve()
     })
     if (progressToken !== undefined) {
@@ -68,13 +88,15 @@ function toolServer(): McpServer {
   })
   // Answers when a held call was given up.
   server.registerTool('cancelled', { inputSchema: z.object({ id: z.string() }) }, async ({ id }) => {
-    const { promise, resolve } = Promise.withResolvers<void>()
-    const look = () => cancelled.has(id) && resolve()
-    watchers.add(look)
-    look()
-    await promise
+    await until(() => cancelled.has(id))
     return text('yes')
   })
+  // Answers when no request but this one holds a connection.
+  server.registerTool('alone', {}, async () => {
+    await until(() => open <= 1)
+    return text('alone')
+  })
+  server.registerTool('sessions', {}, () => text(`${sessions.size}`))
   server.registerTool('flood', { inputSchema: z.object({ times: z.number() }) }, async ({ times }, { mcpReq }) => {
     const progressToken = mcpReq._meta?.progressToken ?? 0
     for (let progress = 1; progress <= times; progress++) {
@@ -96,9 +118,13 @@ let isGrown = false
 
 /** Sessions of the older protocol, and beside them the newer one, which has none. */
 async function serveHttp(port: number): Promise<void> {
-  const sessions = new Map<string, NodeStreamableHTTPServerTransport>()
   const modern = toNodeHandler(createMcpHandler(toolServer, { legacy: 'reject' }))
   const http = createServer(async (request, response) => {
+    open++
+    response.on('close', () => {
+      open--
+      look()
+    })
     if (request.url === '/modern') return void modern(request as Parameters<typeof modern>[0], response)
     if (request.headers.authorization === 'Bearer wrong') return void response.writeHead(401).end('no: secret-body')
     const id = request.headers['mcp-session-id']
