@@ -49,6 +49,7 @@ export type { Suspended, WaitingChild } from './run/suspension.ts'
 export { createRuntime, createWorker, type ForkOptions, Runtime, type StartOptions, type Worker } from './runtime.ts'
 export type { Jsonified } from './schema/json.ts'
 export type { InputOf, JsonSchema, OutputOf, Schema } from './schema/schema.ts'
+export type { SpanAbout, TelemetryOptions } from './telemetry/options.ts'
 export type { Approval, ApprovalContext, ApprovalRule, Verdict } from './tool/approval.ts'
 export {
   type AnyTool,

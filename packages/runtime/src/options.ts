@@ -5,6 +5,7 @@ import type { Engine, InProcessOptions } from './drive/engine.ts'
 import { ValidationError } from './error/error.ts'
 import type { Logger } from './logger.ts'
 import type { Backoff } from './model/retry.ts'
+import type { TelemetryOptions } from './telemetry/options.ts'
 
 export interface RuntimeOptions {
   /** Where the logs are. */
@@ -24,6 +25,8 @@ export interface RuntimeOptions {
   /** After how long without anybody driving it a session in which something is due counts as blocked, in milliseconds. */
   readonly blockedAfterMs?: number
   readonly logger?: Logger
+  /** To whom OpenTelemetry tells what runs do, and how much of it; to whoever is registered in the process, if nothing is said. */
+  readonly telemetry?: TelemetryOptions
   readonly timers?: Timers
 }
 
@@ -46,6 +49,7 @@ export function checkOptions(options: RuntimeOptions): ReadonlyMap<string, Agent
     checkWhole('engine.concurrency', concurrency, 1)
     checkWhole('engine.graceMs', graceMs)
   }
+  checkTelemetry(options.telemetry)
   const names = new Set<string>()
   for (const agent of agents) {
     if (agent?.kind !== 'agent') throw new ValidationError('agents: expected what agent() gives')
@@ -53,6 +57,20 @@ export function checkOptions(options: RuntimeOptions): ReadonlyMap<string, Agent
     names.add(agent.name)
   }
   return new Map(agents.map(agent => [agent.program, agent]))
+}
+
+function checkTelemetry(telemetry: TelemetryOptions | undefined): void {
+  if (telemetry === undefined) return
+  checkGiven('telemetry', telemetry)
+  const { tracerProvider, meterProvider, content, attributes } = telemetry
+  const must = (what: string, expected: string, isFine: boolean, found: unknown) => {
+    if (!isFine) throw new ValidationError(`telemetry.${what}: expected ${expected}, found ${foundOf(found)}`)
+  }
+  const isProvider = (given: object | undefined, verb: string) => given === undefined || verb in Object(given)
+  must('tracerProvider', 'one of OpenTelemetry', isProvider(tracerProvider, 'getTracer'), tracerProvider)
+  must('meterProvider', 'one of OpenTelemetry', isProvider(meterProvider, 'getMeter'), meterProvider)
+  must('content', 'true or false', content === undefined || typeof content === 'boolean', content)
+  must('attributes', 'a function', attributes === undefined || typeof attributes === 'function', attributes)
 }
 
 /** Throws where something that was given is no object. */

@@ -26,6 +26,7 @@ import { type ResumeOptions, resumption, type Seen } from './run/resumption.ts'
 import { repetition, revision, runOfMessage } from './run/revision.ts'
 import { Run, type RunHost, type StopOptions } from './run/run.ts'
 import { type SessionStatus, statusOf } from './run/status.ts'
+import { Telemetry } from './telemetry/telemetry.ts'
 
 export interface StartOptions<A extends Agent | string = Agent | string> extends AskOptions {
   /** The session; if none is named a new one, of the run's own id where that is given. */
@@ -58,6 +59,7 @@ export class Runtime implements RunHost {
   readonly #agents: ReadonlyMap<string, Agent>
   readonly #engine: Engine | undefined
   readonly #blockedAfterMs: number
+  readonly #telemetry: Telemetry
   #isClosed = false
 
   constructor(options: RuntimeOptions) {
@@ -65,12 +67,15 @@ export class Runtime implements RunHost {
     const { store, engine = {}, log, timers = systemTimers, logger = consoleLogger } = options
     this.#blockedAfterMs = options.blockedAfterMs ?? BLOCKED_AFTER_MS
     this.manager = new StreamManager({ ...log, store, timers })
+    const told = guarded(logger)
+    this.#telemetry = new Telemetry(options.telemetry, told)
     if (engine === false) return
     const driver = new Driver({
       manager: this.manager,
       agents: this.#agents,
       timers,
-      logger: guarded(logger),
+      logger: told,
+      telemetry: this.#telemetry,
       backoff: { ...DEFAULT_BACKOFF, ...options.backoff },
       maxTakeovers: options.maxTakeovers ?? MAX_TAKEOVERS,
       resolveContext: options.resolveContext,
@@ -187,6 +192,7 @@ export class Runtime implements RunHost {
   /** Answers what a run waits for: an approval, a client's tool, a question. The first answer counts; throws why another does not. */
   async answer(sessionId: string, answer: Answer, options: AnswerOptions = {}): Promise<Answered> {
     const done = await withLog(sessionId, () => giveAnswer(this.#answering, sessionId, answer, options))
+    this.#telemetry.asked(sessionId)
     this.#engine?.wake(sessionId)
     return done
   }
@@ -305,6 +311,7 @@ export class Runtime implements RunHost {
       if (done.reason === 'moved') return undefined
       throw refusalOf(done.reason, runId)
     }
+    this.#telemetry.asked(runId)
     this.#engine?.wake(sessionId)
     return new Run<Output>(this, sessionId, runId, done.first)
   }

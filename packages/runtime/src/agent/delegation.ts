@@ -7,6 +7,7 @@ import { failureOf } from '../drive/ending.ts'
 import { BudgetError, type MillraceError, ToolError } from '../error/error.ts'
 import { excerpt } from '../model/room.ts'
 import { validate } from '../schema/schema.ts'
+import type { ToolCall } from '../telemetry/tool.ts'
 import { batchOf, type CallSettings, decided, refusalOf } from '../tool/execution.ts'
 import { failed, type Outcome } from '../tool/outcome.ts'
 import { copyOf } from './copy.ts'
@@ -19,20 +20,29 @@ const LONGEST_RESULT = 16 * 1024
 /** Timers know no times beyond this. */
 const LONGEST_MS = 2 ** 31 - 1
 
+/** What is told of how an agent's work ended here. */
+const STATUSES = { done: 'completed', waiting: 'paused', left: 'left' } as const
+
 /** The id of the sub-agent that works for a call. */
 export const childIdOf = (agentType: string, toolCallId: string): string => `${agentType}:${toolCallId}`
 
 /** Lets a sub-agent work for a call, from wherever it stands, and commits what came of it; tells why there is no outcome yet, if there is none. */
-export async function delegate(settings: CallSettings, sub: SubAgent): Promise<Halt | undefined> {
+export async function delegate(settings: CallSettings, sub: SubAgent, told: ToolCall): Promise<Halt | undefined> {
   const { work } = settings
   const controller = new AbortController()
   const abort = () => controller.abort(work.signal.reason)
   work.signal.addEventListener('abort', abort, { once: true })
+  const telemetry = work.telemetry.agent(sub.agent, childIdOf(sub.agent.name, settings.call.toolCallId), told)
   let cancelTime: (() => void) | undefined
   try {
-    const child = await begin(settings, sub, controller.signal)
+    const child = { ...(await begin(settings, sub, controller.signal)), telemetry }
     cancelTime = limitTime(child, await work.session.timeOf(work.runId, child.agentId, work.clock()), controller)
-    const ended = await unlessAborted(workOn(child), controller.signal)
+    const ended = await unlessAborted(
+      telemetry.within(() => workOn(child)),
+      controller.signal,
+    )
+    telemetry.end(STATUSES[ended.outcome])
+    told.end(ended.outcome === 'done' ? { output: ended.output ?? ended.text } : {})
     if (ended.outcome !== 'done') return ended
     await finish(settings, child, ended)
   } catch (error) {
@@ -40,6 +50,8 @@ export async function delegate(settings: CallSettings, sub: SubAgent): Promise<H
     // What is wrong with the log is not about this agent.
     if (error instanceof LogError) throw error
     const failure = failureOf(error)
+    telemetry.end('failed', failure)
+    told.end({ code: 'subagent_failed', errorText: failure.message })
     work.logger.warn('a sub-agent failed', { runId: work.runId, agentType: sub.agent.name, cause: error })
     await end(settings, sub, [], failure, failureOutcome(settings, failure))
   } finally {

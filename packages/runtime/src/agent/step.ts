@@ -11,6 +11,7 @@ import { asV4, modelName } from '../model/model.ts'
 import { added, promptOf } from '../model/prompt.ts'
 import { backoffOf, sleep } from '../model/retry.ts'
 import { excerpt, refusalOf } from '../model/room.ts'
+import type { ModelCall } from '../telemetry/model.ts'
 import type { Callable } from '../tool/tool.ts'
 import { compute } from './agent.ts'
 import { breath } from './breath.ts'
@@ -65,12 +66,16 @@ export async function speak(
       sink: output,
     })
     let isBegun = false
+    let told: ModelCall | undefined
     try {
       const options = optionsOf(work, step, attempt, [...prompt, ...corrections], tools)
-      await hear(work, model, options, answer, () => {
+      const call = work.telemetry.modelCall({ model, options, step, attempt })
+      told = call
+      const begin = () => {
         isBegun = true
         return lane.write({ type: 'step-start', ...(attempt > 1 && { attempt }) })
-      })
+      }
+      await call.within(() => hear(work, model, options, answer, call, begin))
       const { facts, calls, made, text } = answer
       const isOutput = output !== undefined && calls === 0
       const given = isOutput ? await output.settle(chunk => lane.write(chunk)) : undefined
@@ -78,6 +83,7 @@ export async function speak(
       // That of a sub-agent is for its parent.
       const said: Chunk[] = given === undefined || work.parent ? [] : [{ type: 'output', output: given }]
       const finishReason = answer.finishReason ?? 'other'
+      call.end()
       return { facts: [...facts, ...said, finishOf(answer)], calls, made, finishReason, lane, output: given, text }
     } catch (error) {
       signal.throwIfAborted()
@@ -85,6 +91,7 @@ export async function speak(
       const isTooLarge = refusal === 'too-large' && output !== undefined
       if (refusal !== undefined && !isTooLarge) throw error
       const failure = isTooLarge ? misfit('the answer is larger than the log takes', error) : classify(error)
+      told?.end(failure)
       logger.warn('a model call failed', { runId, step, attempt, code: failure.code, cause: failure.cause ?? failure })
       // Where nothing was said there is nothing to take back (law 3): not what opened the message either.
       if (isBegun) await takeBack(lane, answer, attempt, failure)
@@ -107,6 +114,7 @@ async function hear(
   model: LanguageModelV4,
   options: LanguageModelV4CallOptions,
   answer: Answer,
+  told: ModelCall,
   begin: () => PromiseLike<void>,
 ): Promise<void> {
   // What others must not do meanwhile begins only while the lease surely lasts.
@@ -124,6 +132,7 @@ async function hear(
       const { done, value } = await reader.read()
       signal.throwIfAborted()
       if (done) break
+      told.heard(value)
       await answer.take(value)
       await breath(timers)
       if (answer.failure !== undefined) cancelWait ??= timers.after(LAST_WORDS_MS, cancel)

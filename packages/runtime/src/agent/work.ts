@@ -5,6 +5,7 @@ import type { Chunk, Json, Message } from '@millrace/protocol'
 import type { Session } from '../drive/session.ts'
 import type { Logger } from '../logger.ts'
 import type { Backoff } from '../model/retry.ts'
+import type { AgentWork } from '../telemetry/agent.ts'
 import type { Agent, AgentContext } from './agent.ts'
 import type { Bell } from './bell.ts'
 import { copyOf } from './copy.ts'
@@ -28,6 +29,8 @@ export interface Work {
   readonly timers: Timers
   readonly backoff: Backoff
   readonly logger: Logger
+  /** To whom it is told what the agent does. */
+  readonly telemetry: AgentWork
   /** Rings when somebody else has moved the ticket: an answer may have come. */
   readonly moved: Bell
   /** The store's clock now. */

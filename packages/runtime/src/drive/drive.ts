@@ -1,6 +1,7 @@
 // One run in the hands of one writer: begun or taken over, worked on, ended or handed over.
 
 import {
+  type BatchLike,
   LogError,
   mustStop,
   type StreamManager,
@@ -19,6 +20,7 @@ import { checkpointOf, type Work } from '../agent/work.ts'
 import { BudgetError, MillraceError } from '../error/error.ts'
 import type { Logger } from '../logger.ts'
 import type { Backoff } from '../model/retry.ts'
+import type { DriveWork, Telemetry } from '../telemetry/telemetry.ts'
 import { childrenEnded, completed, failed, failureOf, stopped } from './ending.ts'
 import { canPause, pauseOf } from './pause.ts'
 import { Session } from './session.ts'
@@ -29,6 +31,7 @@ export interface DriveSettings {
   readonly timers: Timers
   readonly logger: Logger
   readonly backoff: Backoff
+  readonly telemetry: Telemetry
   /** How often a run may be taken over without getting any further. */
   readonly maxTakeovers: number
   /** Adds what must not be kept, each time a run is taken up. */
@@ -40,6 +43,7 @@ export interface DriveSettings {
 /** What one drive has beside what all have. */
 export interface DriveOptions {
   readonly writer: Writer
+  readonly program: string
   /** None where the run was taken only to be stopped. */
   readonly agent: Agent | undefined
   readonly snapshots: Snapshots
@@ -64,7 +68,9 @@ export class Drive {
   readonly #runId: string
   readonly #controller = new AbortController()
   readonly #moved = new Bell()
+  readonly #told: DriveWork
   #work: Work | undefined
+  #session: Session | undefined
   /** How far the latest snapshot reaches, as far as this drive knows. */
   #kept = 0
 
@@ -73,6 +79,7 @@ export class Drive {
     this.#options = options
     this.#writer = options.writer
     this.#runId = options.writer.main.origin.runId
+    this.#told = settings.telemetry.drive(options)
   }
 
   /** Works until the run ends; whether to look for what is due next: false where another is to go on with this run. */
@@ -82,12 +89,16 @@ export class Drive {
     for (const signal of signals) signal.addEventListener('abort', abort)
     if (signals.some(({ aborted }) => aborted)) abort()
     try {
-      return await this.#run()
+      return await this.#told.work.within(() => this.#run())
+    } catch (error) {
+      this.#told.lose(error)
+      throw error
     } finally {
       // The signal that everything is to be let go outlives this drive.
       for (const signal of signals) signal.removeEventListener('abort', abort)
       // What still works for this run works for nobody.
       this.#controller.abort(new LogError('closed', 'the run is not driven here any more'))
+      this.#told.end(this.#session?.run(this.#runId)?.startedAt)
     }
   }
 
@@ -131,7 +142,7 @@ export class Drive {
     if (why === undefined && !mustStop(this.#writer.ticket)) return false
     const checkpointId = await session.lastCheckpoint(this.#runId)
     let isFailed = false
-    const done = await this.#writer.decide(ticket => {
+    const done = await this.#decide(ticket => {
       isFailed = false
       if (ticket.run?.runId !== this.#runId) return undefined
       if (mustStop(ticket))
@@ -156,14 +167,15 @@ export class Drive {
     return (await this.#timeLeft(agent, session)) > 0 ? undefined : overtime(agent)
   }
 
-  #open(): Promise<Session> {
+  async #open(): Promise<Session> {
     const { manager } = this.#settings
     const { writer, snapshots } = this.#options
-    return Session.open(manager, writer.streamId, head => {
+    this.#session = await Session.open(manager, writer.streamId, head => {
       if (head - this.#kept < SNAPSHOT_EVERY) return
       this.#kept = head
       snapshots.offer(writer.streamId)
     })
+    return this.#session
   }
 
   #look(ticket: Ticket): void {
@@ -211,6 +223,7 @@ export class Drive {
       timers,
       backoff,
       logger,
+      telemetry: this.#told.work,
       moved: this.#moved,
       clock: this.#options.clock,
       turn: inTurn(),
@@ -234,10 +247,18 @@ export class Drive {
     }
   }
 
+  /** Decides how the run ends or waits. */
+  async #decide(build: (ticket: Ticket) => BatchLike | undefined) {
+    let batch: BatchLike | undefined
+    const done = await this.#writer.decide(ticket => (batch = build(ticket)))
+    if (done && batch) this.#told.decided(batch)
+    return done
+  }
+
   /** Ends the run as completed, or as it was asked to stop if somebody was faster. */
   async #complete({ facts, finishReason }: Extract<Ended, { outcome: 'done' }>): Promise<true> {
     const checkpointId = this.#work?.checkpointId
-    await this.#writer.decide(ticket => {
+    await this.#decide(ticket => {
       if (ticket.run?.runId !== this.#runId) return undefined
       const end = mustStop(ticket) ? stopped(ticket, checkpointId) : completed(finishReason, checkpointId)
       return [...facts, ...end]
@@ -249,7 +270,7 @@ export class Drive {
   async #pause({ on }: Extract<Ended, { outcome: 'waiting' }>, session: Session): Promise<boolean> {
     const now = await session.clock()
     let isStopped = false
-    const done = await this.#writer.decide(ticket => {
+    const done = await this.#decide(ticket => {
       isStopped = ticket.run?.runId !== this.#runId || mustStop(ticket)
       if (isStopped || !canPause(ticket, on, now)) return undefined
       return [pauseOf(ticket, session)]
@@ -273,7 +294,7 @@ export class Drive {
     await writer.flush().catch(() => {})
     await session.sync(writer.cursor.sequence)
     let isFailed = false
-    await writer.decide(ticket => {
+    await this.#decide(ticket => {
       isFailed = false
       if (ticket.run?.runId !== this.#runId) return undefined
       if (mustStop(ticket))

@@ -91,6 +91,7 @@ export class Driver implements Driving {
       if (this.#isLeaving || !isNext) return !isNext
       const drive = new Drive(this.#settings, {
         writer,
+        program,
         agent,
         snapshots: this.#snapshots,
         clock: () => info.clock + timers.now() - lookedAt,

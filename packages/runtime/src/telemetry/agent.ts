@@ -1,6 +1,6 @@
 // An agent at work: `invoke_agent {name}`, with its steps, model calls and tools below it.
 
-import type { Usage } from '@millrace/protocol'
+import type { RunStatus, Usage } from '@millrace/protocol'
 import { type Attributes, type Context, type Link, type SpanContext, SpanKind } from '@opentelemetry/api'
 import type { Agent } from '../agent/agent.ts'
 import { CUT_OFF, failureOf } from './failure.ts'
@@ -10,8 +10,8 @@ import type { Place, Scope } from './scope.ts'
 import type { GuardedSpan } from './span.ts'
 import { ToolCall, type ToolCallAbout } from './tool.ts'
 
-/** How the work of an agent ended here. */
-export type AgentStatus = 'completed' | 'failed' | 'interrupted' | 'aborted' | 'paused' | 'left' | 'lost'
+/** How the work of an agent ended here: with its end, or because it waits, was handed over, or was taken away. */
+export type AgentStatus = RunStatus | 'paused' | 'left' | 'lost'
 
 export interface AgentWorkAbout {
   /** `agent:name@version`. */

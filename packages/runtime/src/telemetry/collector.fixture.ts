@@ -1,5 +1,7 @@
 // The real SDK of OpenTelemetry, with exporters that keep what they are given.
 
+import type { Lane, Ticket } from '@millrace/log'
+import type { Chunk, RunStatus } from '@millrace/protocol'
 import { type Attributes, context, metrics, trace } from '@opentelemetry/api'
 import { AsyncLocalStorageContextManager } from '@opentelemetry/context-async-hooks'
 import {
@@ -17,6 +19,8 @@ import {
   type Span,
 } from '@opentelemetry/sdk-trace-base'
 import { onTestFinished } from 'vitest'
+import type { Agent } from '../agent/agent.ts'
+import type { Telemetry } from './telemetry.ts'
 
 export interface Point {
   readonly attributes: Attributes
@@ -144,4 +148,26 @@ export function register({ tracerProvider, meterProvider }: Collector): void {
     trace.disable()
     metrics.disable()
   })
+}
+
+/** A drive of a run of an agent, which ends as it is told. */
+export function driveOf(
+  telemetry: Telemetry,
+  agent: Agent,
+  { runId = 'r', isTakeover = false }: { readonly runId?: string; readonly isTakeover?: boolean } = {},
+) {
+  const { program } = agent
+  const ticket = { run: isTakeover ? { runId, paused: false } : null } as unknown as Ticket
+  const writer = { streamId: 's', main: { origin: { runId } } as Lane, ticket }
+  const now = 10_000
+  const drive = telemetry.drive({ writer, program, agent, clock: () => now })
+  return {
+    work: drive.work,
+    end({ status, code, ms }: { status: RunStatus | 'paused'; code?: string; ms?: number }): void {
+      const error: Chunk[] = code === undefined ? [] : [{ type: 'error', message: 'secret', code } as Chunk]
+      const last: Chunk = status === 'paused' ? { type: 'run-paused', awaits: [] } : { type: 'run-finished', status }
+      drive.decided([...error, last])
+      drive.end(ms === undefined ? undefined : now - ms)
+    },
+  }
 }

@@ -3,13 +3,12 @@ import { expect, onTestFinished, test } from 'vitest'
 import { agent } from '../agent/agent.ts'
 import type { Logger } from '../logger.ts'
 import { scriptedModel } from '../model/scripted.ts'
-import { collector } from './collector.fixture.ts'
+import { collector, driveOf } from './collector.fixture.ts'
 import type { TelemetryOptions } from './options.ts'
 import { Telemetry } from './telemetry.ts'
 
 const model = scriptedModel([])
 const helper = agent({ name: 'helper', model })
-const about = { sessionId: 's', runId: 'r', program: helper.program, agent: helper, isTakeover: true }
 
 /** All that telemetry is asked for, some of it twice; gives what it told the logger of. */
 function exercise(options: TelemetryOptions): string[] {
@@ -18,20 +17,24 @@ function exercise(options: TelemetryOptions): string[] {
   const telemetry = new Telemetry(options, { warn: take, error: take })
   for (let run = 1; run <= 2; run++) {
     telemetry.asked('r')
-    const { work, end } = telemetry.drive(about)
+    const { work, end } = driveOf(telemetry, helper, { isTakeover: true })
     const call = work.modelCall({ model, options: { prompt: [] }, step: 1, attempt: 1 })
     expect(call.within(() => 'called')).toBe('called')
     expect(() => call.within(() => { throw new RangeError('its own') })).toThrow('its own') // biome-ignore format: one line
     call.heard({ type: 'text-delta', id: 't', delta: 'a' })
     call.heard({ type: 'response-metadata', id: 'x', modelId: 'y' })
     call.end()
-    const tool = work.toolCall({ call: { toolCallId: 'c', toolName: 'look', input: {} } as never, step: 1 })
+    const tool = work.toolCall({
+      call: { toolCallId: 'c', toolName: 'look', input: {} } as never,
+      tool: undefined,
+      step: 1,
+    })
     expect(tool.within(() => 1)).toBe(1)
     work.agent(helper, 'child', tool).end('completed')
     tool.end({ output: {} })
     work.within(() => {})
     end({ status: 'paused' })
-    telemetry.drive(about).end({ status: 'failed', failure: new Error('x'), ms: 1 })
+    driveOf(telemetry, helper, { isTakeover: true }).end({ status: 'failed', code: 'x', ms: 1 })
   }
   return told
 }
@@ -134,7 +137,7 @@ test.each(Object.entries(managers))('a context manager that %s: the code runs ex
     disable: () => undefined as never,
   })
   onTestFinished(() => context.disable())
-  const { work } = new Telemetry(collector(), { warn() {}, error() {} }).drive(about)
+  const { work } = driveOf(new Telemetry(collector(), { warn() {}, error() {} }), helper)
   let runs = 0
   expect(work.within(() => ++runs)).toBe(1)
   expect(() => work.within(hostile)).toThrow('I am hostile')
@@ -142,7 +145,7 @@ test.each(Object.entries(managers))('a context manager that %s: the code runs ex
 })
 
 test('an answer that is no answer is not told, and does no harm', () => {
-  const { work } = new Telemetry(collector(), { warn() {}, error() {} }).drive(about)
+  const { work } = driveOf(new Telemetry(collector(), { warn() {}, error() {} }), helper)
   const call = work.modelCall({ model, options: { prompt: [] }, step: 1, attempt: 1 })
   for (const part of [undefined, null, {}, { type: 'finish' }, { type: 'response-metadata', id: {} }]) {
     expect(() => call.heard(part as never)).not.toThrow()

@@ -2,18 +2,19 @@ import type { LanguageModelV4CallOptions, LanguageModelV4StreamPart } from '@ai-
 import type { ToolPart } from '@millrace/protocol'
 import { SpanKind, SpanStatusCode, trace } from '@opentelemetry/api'
 import { expect, test } from 'vitest'
+import { z } from 'zod'
 import { agent } from '../agent/agent.ts'
 import { ProviderError } from '../error/error.ts'
 import { scriptedModel } from '../model/scripted.ts'
 import { quiet } from '../run/stage.fixture.ts'
+import { tool } from '../tool/tool.ts'
 import type { AgentWork } from './agent.ts'
-import { collector, followContexts, register, spanOf, textOf, treeOf } from './collector.fixture.ts'
+import { collector, driveOf, followContexts, register, spanOf, textOf, treeOf } from './collector.fixture.ts'
 import { Telemetry } from './telemetry.ts'
 
 const model = scriptedModel([])
 const helper = agent({ name: 'helper', version: '7', model })
 const child = agent({ name: 'child', model: () => model })
-const about = { sessionId: 's', runId: 'r', program: helper.program, agent: helper, isTakeover: false }
 const call: ToolPart = {
   type: 'tool',
   toolCallId: 'c1',
@@ -21,6 +22,8 @@ const call: ToolPart = {
   state: 'input-available',
   input: { where: 'secret place' },
 } as unknown as ToolPart
+
+const look = tool({ name: 'look', description: 'Looks', input: z.object({}), execute: () => 1 })
 
 const parts: LanguageModelV4StreamPart[] = [
   { type: 'stream-start', warnings: [] },
@@ -59,7 +62,7 @@ function speak(work: AgentWork, step = 1): void {
 
 test('a model call is told with what was asked for, what it used and how it ended', async () => {
   const told = collector()
-  const drive = new Telemetry(told, quiet).drive(about)
+  const drive = driveOf(new Telemetry(told, quiet), helper)
   speak(drive.work)
   drive.end({ status: 'completed', ms: 1500 })
   const chat = spanOf(told.spans(), 'chat scripted')
@@ -120,13 +123,13 @@ test('a model call is told with what was asked for, what it used and how it ende
 
 test('what is measured has the names, units and buckets of the conventions', async () => {
   const told = collector()
-  const drive = new Telemetry(told, quiet).drive({ ...about, isTakeover: true })
+  const drive = driveOf(new Telemetry(told, quiet), helper, { isTakeover: true })
   speak(drive.work)
   drive.work.modelCall({ model, options, step: 2, attempt: 1 }).end(new ProviderError('provider_overloaded', 'no'))
-  drive.work.toolCall({ call, step: 2 }).end({ output: 1 })
-  drive.work.toolCall({ call, step: 2 }).end({ code: 'tool_timeout', errorText: 'late' })
-  drive.end({ status: 'failed', failure: 'provider_overloaded', ms: 1500 })
-  new Telemetry(told, quiet).drive(about).end({ status: 'paused' })
+  drive.work.toolCall({ call, tool: undefined, step: 2 }).end({ output: 1 })
+  drive.work.toolCall({ call, tool: undefined, step: 2 }).end({ code: 'tool_timeout', errorText: 'late' })
+  drive.end({ status: 'failed', code: 'provider_overloaded', ms: 1500 })
+  driveOf(new Telemetry(told, quiet), helper).end({ status: 'paused' })
   const measures = await told.measures()
   const asked = {
     'gen_ai.operation.name': 'chat',
@@ -177,9 +180,9 @@ test('what is measured has the names, units and buckets of the conventions', asy
 
 test('steps, calls, tools and agents stand under what they belong to', () => {
   const told = collector()
-  const drive = new Telemetry(told, quiet).drive(about)
+  const drive = driveOf(new Telemetry(told, quiet), helper)
   speak(drive.work)
-  const tool = drive.work.toolCall({ call, description: 'Looks', step: 1 })
+  const tool = drive.work.toolCall({ call, tool: look, step: 1 })
   const own = drive.work.agent(child, 'child:c1', tool)
   speak(own)
   own.end('completed')
@@ -218,8 +221,8 @@ test('steps, calls, tools and agents stand under what they belong to', () => {
 
 test('what is cut off by the end of its agent ends with it, and within it', () => {
   const told = collector()
-  const drive = new Telemetry(told, quiet).drive(about)
-  const tool = drive.work.toolCall({ call, step: 1 })
+  const drive = driveOf(new Telemetry(told, quiet), helper)
+  const tool = drive.work.toolCall({ call, tool: undefined, step: 1 })
   const own = drive.work.agent(child, 'child:c1', tool)
   const spoken = own.modelCall({ model, options, step: 1, attempt: 1 })
   drive.end({ status: 'interrupted' })
@@ -242,13 +245,13 @@ test('what is cut off by the end of its agent ends with it, and within it', () =
 
 test('a failure is told by its code, never by its words', () => {
   const told = collector()
-  const drive = new Telemetry(told, quiet).drive(about)
+  const drive = driveOf(new Telemetry(told, quiet), helper)
   drive.work.modelCall({ model, options, step: 1, attempt: 1 }).end(new ProviderError('provider_overloaded', 'secret'))
-  drive.work.toolCall({ call, step: 1 }).end({ code: 'tool_execution_failed', errorText: 'secret' })
-  drive.end({ status: 'failed', failure: new Error('secret') })
+  drive.work.toolCall({ call, tool: undefined, step: 1 }).end({ code: 'tool_execution_failed', errorText: 'secret' })
+  drive.end({ status: 'failed', code: 'agent_failed' })
   const types = told.spans().map(({ name, status, attributes }) => [name, status, attributes['error.type']])
   expect(types).toEqual([
-    ['invoke_agent helper', { code: SpanStatusCode.ERROR }, '_OTHER'],
+    ['invoke_agent helper', { code: SpanStatusCode.ERROR }, 'agent_failed'],
     ['step 1', { code: SpanStatusCode.UNSET }, undefined],
     ['chat scripted', { code: SpanStatusCode.ERROR }, 'provider_overloaded'],
     ['execute_tool look', { code: SpanStatusCode.ERROR }, 'tool_execution_failed'],
@@ -259,10 +262,12 @@ test('a failure is told by its code, never by its words', () => {
 test('nothing of what was said is told, unless it is asked for', () => {
   for (const content of [false, true]) {
     const told = collector()
-    const drive = new Telemetry({ ...told, content }, quiet).drive(about)
+    const drive = driveOf(new Telemetry({ ...told, content }, quiet), helper)
     speak(drive.work)
-    drive.work.toolCall({ call, step: 1 }).end({ output: 'secret output' })
-    drive.work.toolCall({ call, step: 1 }).end({ code: 'tool_execution_failed', errorText: 'secret error' })
+    drive.work.toolCall({ call, tool: undefined, step: 1 }).end({ output: 'secret output' })
+    drive.work
+      .toolCall({ call, tool: undefined, step: 1 })
+      .end({ code: 'tool_execution_failed', errorText: 'secret error' })
     drive.end({ status: 'completed' })
     const text = textOf(told.spans())
     if (!content) {
@@ -298,10 +303,10 @@ test('a drive that goes on names the one before it, and stands under who asked f
     telemetry.asked('r')
     request.end()
   })
-  telemetry.drive(about).end({ status: 'paused' })
-  telemetry.drive(about).end({ status: 'completed' })
-  telemetry.drive({ ...about, runId: 'other' }).end({ status: 'completed' })
-  telemetry.drive(about).end({ status: 'completed' })
+  driveOf(telemetry, helper).end({ status: 'paused' })
+  driveOf(telemetry, helper).end({ status: 'completed' })
+  driveOf(telemetry, helper, { runId: 'other' }).end({ status: 'completed' })
+  driveOf(telemetry, helper).end({ status: 'completed' })
   const [request, first, second, other, again] = told.spans()
   expect(first?.parentSpanContext?.spanId).toBe(request?.spanContext().spanId)
   expect(first?.links).toEqual([])
@@ -313,9 +318,9 @@ test('a drive that goes on names the one before it, and stands under who asked f
 test('an application adds attributes of its own', () => {
   const told = collector()
   const telemetry = new Telemetry({ ...told, attributes: about => ({ 'app.about': JSON.stringify(about) }) }, quiet)
-  const drive = telemetry.drive(about)
+  const drive = driveOf(telemetry, helper)
   speak(drive.work)
-  drive.work.toolCall({ call, step: 1 }).end({ output: 1 })
+  drive.work.toolCall({ call, tool: undefined, step: 1 }).end({ output: 1 })
   drive.end({ status: 'completed' })
   const whose = { sessionId: 's', runId: 'r', agentId: 'r', agentType: 'helper' }
   expect(told.spans().map(({ attributes }) => JSON.parse(String(attributes['app.about'])))).toEqual([
@@ -329,9 +334,9 @@ test('an application adds attributes of its own', () => {
 test('a provider that is registered later is told from then on', async () => {
   const told = collector()
   const telemetry = new Telemetry({}, quiet)
-  telemetry.drive(about).end({ status: 'completed' })
+  driveOf(telemetry, helper).end({ status: 'completed' })
   register(told)
-  telemetry.drive(about).end({ status: 'completed' })
+  driveOf(telemetry, helper).end({ status: 'completed' })
   expect(told.spans()).toHaveLength(1)
   expect((await told.measures())['millrace.runs']?.points[0]?.count).toBe(1)
 })

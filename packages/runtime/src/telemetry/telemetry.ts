@@ -1,10 +1,11 @@
 // Tells OpenTelemetry what runs do. It only watches: whatever a provider, an exporter or the application's own attributes throw, a run does not notice.
 
-import { type SpanContext, trace } from '@opentelemetry/api'
+import type { BatchLike, Writer } from '@millrace/log'
+import { type Attributes, type SpanContext, trace } from '@opentelemetry/api'
 import type { Agent } from '../agent/agent.ts'
 import type { Logger } from '../logger.ts'
 import { type AgentStatus, AgentWork } from './agent.ts'
-import { attribute } from './names.ts'
+import { attribute, OTHER_ERROR } from './names.ts'
 import type { TelemetryOptions } from './options.ts'
 import { Recent } from './recent.ts'
 import { Scope } from './scope.ts'
@@ -14,29 +15,29 @@ import { spanContextOf, under } from './span.ts'
 const KNOWN_RUNS = 1000
 
 export interface DriveAbout {
-  readonly sessionId: string
-  readonly runId: string
+  readonly writer: Pick<Writer, 'streamId' | 'main' | 'ticket'>
   /** `agent:name@version`. */
   readonly program: string
   /** None where the run is taken only to be ended. */
   readonly agent: Agent | undefined
-  /** Whether another process had let the run go. */
-  readonly isTakeover: boolean
+  /** The store's clock now. */
+  readonly clock: () => number
 }
 
-/** How a drive ended. */
-export interface DriveEnd {
-  readonly status: AgentStatus
-  readonly failure?: unknown
-  /** When the run started, and when it ended, by the store's clock. */
-  readonly ms?: number | undefined
+/** A run that is driven here. */
+export interface DriveWork {
+  readonly work: AgentWork
+  /** It was decided that the run ends, or waits. */
+  decided(batch: BatchLike): void
+  /** The run is not this process's any more. */
+  lose(cause: unknown): void
+  /** It is not driven here any more; tells when it started, by the store's clock, if that is known. */
+  end(startedAt: number | undefined): void
 }
-
-const ENDS: ReadonlySet<AgentStatus> = new Set(['completed', 'failed', 'interrupted', 'aborted'])
 
 export class Telemetry {
   readonly #scope: Scope
-  /** The spans in which runs were asked for. */
+  /** The spans in which runs were asked for, or sessions were given an answer. */
   readonly #asked = new Recent<SpanContext>(KNOWN_RUNS)
   /** The spans of drives after which runs were to go on. */
   readonly #driven = new Recent<SpanContext>(KNOWN_RUNS)
@@ -45,18 +46,21 @@ export class Telemetry {
     this.#scope = new Scope(options, logger)
   }
 
-  /** A run is asked for, or given what it waits for: what drives it here next is told under the span that is active now. */
-  asked(runId: string): void {
+  /** A run is asked for, or a session given what it waits for: what is driven for that here is told under the span that is active now. */
+  asked(runOrSessionId: string): void {
     const active = this.#scope.guard.attempt('getActiveSpan', () => spanContextOf(trace.getActiveSpan()))
-    if (active) this.#asked.note(runId, active)
+    if (active) this.#asked.note(runOrSessionId, active)
   }
 
   /** A run begins to be driven here. */
-  drive(about: DriveAbout): DriveWork {
-    const { sessionId, runId, program, agent, isTakeover } = about
+  drive({ writer, program, agent, clock }: DriveAbout): DriveWork {
+    const { streamId: sessionId, main, ticket } = writer
+    const { runId } = main.origin
+    const isTakeover = ticket.run !== null && !ticket.run.paused
     const agentType = program.slice(program.indexOf(':') + 1, program.lastIndexOf('@'))
-    const place = { context: under(this.#asked.take(runId)), sessionId, runId, agentId: runId, agentType }
+    const asked = this.#asked.take(runId) ?? this.#asked.take(sessionId)
     const before = this.#driven.take(runId)
+    const place = { context: under(asked), sessionId, runId, agentId: runId, agentType }
     const work = new AgentWork(this.#scope, place, {
       program,
       agent,
@@ -64,26 +68,53 @@ export class Telemetry {
       ...(before && { links: [{ context: before }] }),
     })
     const labels = { [attribute.agentName]: agentType }
-    const { instruments } = this.#scope
-    if (isTakeover) instruments.count('takeovers', labels)
+    if (isTakeover) this.#scope.instruments.count('takeovers', labels)
+    // Who ends without a word hands the run over.
+    let ending: Ending = { status: 'left' }
     return {
       work,
-      end: ({ status, failure, ms }) => {
+      decided: batch => {
+        ending = endingOf(batch) ?? ending
+      },
+      lose: failure => {
+        // Of a run that is at its end nothing can be lost.
+        if (ending.status === 'left') ending = { status: 'lost', failure }
+      },
+      end: startedAt => {
+        const { status, failure } = ending
         const { spanContext } = work
         work.end(status, failure)
-        if (status === 'paused') instruments.count('pauses', labels)
-        if (ENDS.has(status)) {
-          const ended = { ...labels, [attribute.status]: status }
-          instruments.count('runs', ended)
-          if (ms !== undefined) instruments.record('run', ms / 1000, ended)
-        } else if (spanContext) this.#driven.note(runId, spanContext)
+        if (ENDS.has(status)) this.#measure(labels, status, startedAt === undefined ? undefined : clock() - startedAt)
+        else if (spanContext) this.#driven.note(runId, spanContext)
+        if (status === 'paused') this.#scope.instruments.count('pauses', labels)
       },
     }
   }
+
+  #measure(labels: Attributes, status: AgentStatus, ms: number | undefined): void {
+    const { instruments } = this.#scope
+    const ended = { ...labels, [attribute.status]: status }
+    instruments.count('runs', ended)
+    if (ms !== undefined) instruments.record('run', Math.max(0, ms) / 1000, ended)
+  }
 }
 
-/** A run that is driven here. */
-export interface DriveWork {
-  readonly work: AgentWork
-  end(end: DriveEnd): void
+/** How a drive ended, and why it failed. */
+interface Ending {
+  readonly status: AgentStatus
+  readonly failure?: unknown
+}
+
+const ENDS: ReadonlySet<AgentStatus> = new Set(['completed', 'failed', 'interrupted', 'aborted'])
+
+/** How a run ends by what was decided; undefined where it says nothing of that. */
+function endingOf(batch: BatchLike): Ending | undefined {
+  let failure: string | undefined
+  for (const said of batch) {
+    const chunk = 'chunk' in said ? said.chunk : said
+    if (chunk.type === 'run-paused') return { status: 'paused' }
+    if (chunk.type === 'error') failure = chunk.code ?? OTHER_ERROR
+    if (chunk.type === 'run-finished') return { status: chunk.status, failure }
+  }
+  return undefined
 }

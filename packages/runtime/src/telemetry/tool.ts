@@ -1,16 +1,18 @@
 // One execution of a tool: `execute_tool {name}`.
 
-import type { ToolPart } from '@millrace/protocol'
+import type { Chunk, ToolPart } from '@millrace/protocol'
 import { type Attributes, type Context, SpanKind } from '@opentelemetry/api'
+import type { Callable } from '../tool/tool.ts'
 import { CUT_OFF } from './failure.ts'
-import { attribute } from './names.ts'
+import { attribute, OTHER_ERROR } from './names.ts'
 import type { Place, Scope } from './scope.ts'
 import { shortened } from './shorten.ts'
 import type { GuardedSpan } from './span.ts'
 
 export interface ToolCallAbout {
   readonly call: ToolPart
-  readonly description?: string | undefined
+  /** What is called, if there is any by the name. */
+  readonly tool: Callable | undefined
   readonly step: number
 }
 
@@ -29,8 +31,9 @@ export class ToolCall {
   readonly #onEnd: () => void
   #isEnded = false
 
-  constructor(scope: Scope, place: Place, { call, description, step }: ToolCallAbout, onEnd: () => void) {
+  constructor(scope: Scope, place: Place, { call, tool, step }: ToolCallAbout, onEnd: () => void) {
     const { toolName, toolCallId } = call
+    const description = tool && 'description' in tool ? tool.description : undefined
     this.#scope = scope
     this.#onEnd = onEnd
     this.#labels = { [attribute.toolName]: toolName, [attribute.toolType]: 'function' }
@@ -57,6 +60,12 @@ export class ToolCall {
   /** Runs the tool's code so that the spans that it begins are under its own. */
   within<T>(code: () => T): T {
     return this.#span.within(code)
+  }
+
+  /** Says what came of it, as it is said in the log. */
+  settle(chunk: Chunk): void {
+    if (chunk.type === 'tool-output-available') this.end({ output: chunk.output })
+    if (chunk.type === 'tool-output-error') this.end({ code: chunk.code ?? OTHER_ERROR, errorText: chunk.errorText })
   }
 
   /** Says what came of it. */

@@ -29,9 +29,12 @@ export async function execute(settings: CallSettings): Promise<Halt | undefined>
   await writer.sure()
   work.signal.throwIfAborted()
   if (tool && isUnapproved(tool, call)) return ask(settings, tool as Approvable)
-  if (tool?.executor === 'agent') return delegate(settings, tool)
+  const told = work.telemetry.toolCall({ call, tool, step })
+  if (tool?.executor === 'agent') return told.within(() => delegate(settings, tool, told))
   const lane = callLane(work, step, call.toolCallId)
-  const outcome = await outcomeOf(work, step, call, tool?.executor === 'server' ? tool : undefined, lane)
+  const own = tool?.executor === 'server' ? tool : undefined
+  const outcome = await told.within(() => outcomeOf(work, step, call, own, lane))
+  told.settle(outcome.chunk)
   work.signal.throwIfAborted()
   await work.turn(() => commit(settings, lane, outcome))
   return undefined
