@@ -1,9 +1,11 @@
 // People, clients and other agents in a run: what waits, what goes on, and what is told.
 
+import { Memory, memoryStore } from '@millrace/log'
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { agent } from '../agent/agent.ts'
 import { subAgent } from '../agent/sub-agent.ts'
+import { settled } from '../drive/clock.fixture.ts'
 import { scriptedModel } from '../model/scripted.ts'
 import { tool } from '../tool/tool.ts'
 import { codeOf, stage } from './stage.fixture.ts'
@@ -52,6 +54,27 @@ describe('approvals', () => {
     expect(await codeOf(runtime.answer('s', { kind: 'approval', id: 'r::c1', approved: false }))).toBe(
       'answer_already_settled',
     )
+  })
+
+  test.each([
+    ['answered', 'completed'],
+    ['asked to stop', 'interrupted'],
+  ] as const)('a paused run that is %s waits no more, though nobody has come to drive it yet', async (what, status) => {
+    const memory = new Memory()
+    const own = () => memoryStore(undefined, memory)
+    const first = stage({ agents: [payer], store: own() })
+    await (await first.start({ agent: payer, input: 'go', session: 's', runId: 'r' })).result()
+    await first.close()
+    const server = stage({ agents: [payer], store: own(), engine: false })
+    if (what === 'answered') await server.answer('s', { kind: 'approval', id: 'r::c1', approved: true })
+    else expect(await server.stop('s', 'r')).toBe(true)
+    const result = server.run('s', 'r').result()
+    // It has read all there is, and waits for more.
+    const view = await server.view('s')
+    expect(await Promise.race([result, settled().then(() => view.ticket.run?.paused)])).toBe(true)
+    stage({ agents: [payer], store: own() })
+    expect(await result).toMatchObject({ status, pendings: [] })
+    expect(ran.splice(0)).toEqual(what === 'answered' ? ['pay 5'] : [])
   })
 
   test('a denied call does not run, and the model is told', async () => {

@@ -1,4 +1,4 @@
-import type { ReadEntry, StreamManager } from '@millrace/log'
+import { mustStop, type ReadEntry, type StreamManager } from '@millrace/log'
 import { checkGiven } from '../options.ts'
 import { withLog } from './refusal.ts'
 import { type Standing, takenBack } from './standing.ts'
@@ -98,8 +98,11 @@ async function* entriesOf(
 /** Whether a run still waits as it did at a place. */
 async function isPausedSince(manager: StreamManager, sessionId: string, runId: string, at: number): Promise<boolean> {
   const info = await manager.getInfo(sessionId)
-  const run = info?.ticket.run
-  if (!info || run?.runId !== runId || !run.paused) return false
+  const { run, ready } = info?.ticket ?? {}
+  // One that was answered or is to stop goes on as soon as somebody drives it.
+  if (!info || run?.runId !== runId || !run.paused || ready || mustStop(info.ticket)) return false
+  // Somebody has answered it, or asked it to stop, and nobody has come to say that it goes on: who waits for it waits for that.
+  if (info.ticket.ready || mustStop(info.ticket)) return false
   const since = await manager.entries(sessionId, at, info.head)
   return !since.some(({ chunk, origin }) => chunk.type === 'run-resumed' && origin.runId === runId)
 }
