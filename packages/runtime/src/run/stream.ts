@@ -101,8 +101,6 @@ async function isPausedSince(manager: StreamManager, sessionId: string, runId: s
   const { run, ready } = info?.ticket ?? {}
   // One that was answered or is to stop goes on as soon as somebody drives it.
   if (!info || run?.runId !== runId || !run.paused || ready || mustStop(info.ticket)) return false
-  // Somebody has answered it, or asked it to stop, and nobody has come to say that it goes on: who waits for it waits for that.
-  if (info.ticket.ready || mustStop(info.ticket)) return false
   const since = await manager.entries(sessionId, at, info.head)
   return !since.some(({ chunk, origin }) => chunk.type === 'run-resumed' && origin.runId === runId)
 }
