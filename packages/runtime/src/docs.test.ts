@@ -5,7 +5,7 @@ import { expect, test } from 'vitest'
 
 const root = join(import.meta.dirname, '..')
 
-/** Runs the TypeScript of a page, block after block, as an application would, and again on the same file of SQLite; gives what each prints. */
+/** Runs the TypeScript of a page, block after block, as an application would, and again on the same file of SQLite; gives what each prints. Blocks with a name are files beside it. */
 function runTwice(page: string, more = ''): readonly [string, string] {
   const text = readFileSync(join(root, page), 'utf8')
   const program = [...text.matchAll(/```ts\n(.*?)```/gs)].map(([, block]) => block).join('\n')
@@ -13,6 +13,8 @@ function runTwice(page: string, more = ''): readonly [string, string] {
   const folder = mkdtempSync(join(root, '.example-'))
   try {
     writeFileSync(join(folder, 'example.ts'), `${program}\n${more}`)
+    for (const [, name = '', block = ''] of text.matchAll(/```ts (\S+)\n(.*?)```/gs))
+      writeFileSync(join(folder, name), block)
     const { MILLRACE_STORE, ...env } = process.env
     const args = ['--conditions=@millrace/source', 'example.ts']
     const run = () => execFileSync(process.execPath, args, { cwd: folder, encoding: 'utf8', env })
@@ -58,4 +60,14 @@ test('the guide to tools runs as written, again and again', () => {
 
 test('the guide to recovery runs as written, again and again', () => {
   expect(runTwice('../../docs/guide/recovery.md')).toEqual(twice('At your service.\n'))
+})
+
+test('the guide to MCP runs as written, again and again', () => {
+  const printed = [
+    'output-available 21 degrees in Ulm',
+    'output-error there is no such city',
+    `[ 'remote_warmth' ]`,
+    '',
+  ].join('\n')
+  expect(runTwice('../../docs/guide/mcp.md')).toEqual(twice(printed))
 })

@@ -104,6 +104,30 @@ test('a server that is killed with -9 in the middle of a call: the model is told
   })
 })
 
+test('calls wait for approval as a rule says that knows the tool; none runs before, and a denied one never', async () => {
+  const mcp = await connect({
+    ...good,
+    approval: {
+      rule: (_input, { tool, toolName }) => tool.annotations.readOnlyHint !== true && toolName === tool.name,
+      timeout: 60_000,
+    },
+  })
+  const { agent: asking } = caller(mcp.tools, [
+    { id: '1', name: 'add', input: { a: 1, b: 2 } },
+    { id: '2', name: 'grow' },
+    { id: '3', name: 'fail', input: { text: 'x' } },
+  ])
+  const runtime = stage({ agents: [asking] })
+  const run = await runtime.start({ session: 's', agent: asking, input: 'Go.', runId: 'r' })
+  expect((await run.result()).status).toBe('paused')
+  expect((await mcp.refresh()).map(({ name }) => name)).not.toContain('late')
+  await runtime.answer('s', { kind: 'approval', id: 'r::2', approved: true })
+  await runtime.answer('s', { kind: 'approval', id: 'r::3', approved: false })
+  const { status, message } = await run.result()
+  expect(status).toBe('completed')
+  expect(callsOf(message)).toMatchObject([{ output: { sum: 3 } }, { output: 'grown' }, { state: 'output-denied' }])
+})
+
 test('tools that are named like what every object has are called like others; what is too large is an error', async () => {
   const mcp = await connect(bad())
   const names = ['__proto__', 'constructor', 'twice', 'huge', 'refuse']

@@ -5,6 +5,7 @@ import type { CallToolResult, Tool as SdkTool } from '@modelcontextprotocol/clie
 import { ToolError } from '../error/error.ts'
 import { type Schema, validate } from '../schema/schema.ts'
 import { type Tool, tool } from '../tool/tool.ts'
+import { approvalFor, type McpApproval } from './approval.ts'
 import type { Connection } from './connection.ts'
 import { shortened } from './failure.ts'
 import type { Listed } from './listing.ts'
@@ -16,9 +17,17 @@ export const IDEMPOTENCY_KEY = 'millrace/idempotencyKey'
 /** The timers of the SDK know no times beyond this; a call is bounded by the tool's own `timeout`. */
 const LONGEST_MS = 2 ** 31 - 1
 
+export interface CallSettings {
+  readonly connection: Connection
+  /** What the model is told as its name. */
+  readonly name: string
+  readonly timeoutMs: number
+  readonly approval: McpApproval | undefined
+}
+
 /** A tool that is done by a server. */
-export function toolOf(connection: Connection, name: string, timeoutMs: number, { info, ...listed }: Listed): Tool {
-  const { jsonSchema, input, output } = listed
+export function toolOf({ connection, name, timeoutMs, approval }: CallSettings, listed: Listed): Tool {
+  const { info, jsonSchema, input, output } = listed
   // The output is checked here, where it can be told from what the server refused.
   const toolDefinition = { name: info.name, inputSchema: jsonSchema } as SdkTool
   return tool({
@@ -28,6 +37,7 @@ export function toolOf(connection: Connection, name: string, timeoutMs: number, 
     input,
     jsonSchema,
     timeout: timeoutMs,
+    ...(approval !== undefined && { approval: approvalFor(info, approval) }),
     async *execute(given, { abortSignal, idempotencyKey }) {
       const params = {
         name: info.name,

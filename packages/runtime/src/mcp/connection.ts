@@ -13,7 +13,8 @@ const CLOSE_MS = 6000
 /** What servers are told of a call that is given up: why is nobody's business but ours. */
 const GIVEN_UP = 'the caller has given it up'
 
-const INFO = { name: 'millrace', version: '0.1.0' }
+/** Who servers are told is there. */
+export const INFO = { name: 'millrace', version: '0.1.0' }
 
 interface Session {
   readonly client: Client
@@ -127,6 +128,7 @@ export class Connection {
       if (!late.signal.aborted) throw unreached(error, server.label, complaint.last)
       throw new ToolError(`${server.label} did not answer within ${connectTimeoutMs} ms`, {
         code: 'mcp_unreachable',
+        retryable: true,
         cause: complaint.last,
       })
     } finally {
@@ -165,7 +167,11 @@ function transportOf(server: Server, signal: AbortSignal): Promise<Transport> {
 function unreached(error: unknown, label: string, trouble: Error | undefined): MillraceError {
   const failure = failureOf(error, label, trouble)
   if (MillraceError.isInstance(error) || failure.code !== 'mcp_connection_lost') return failure
-  return new ToolError(`${label} could not be started or reached`, { code: 'mcp_unreachable', cause: failure.cause })
+  return new ToolError(`${label} could not be started or reached`, {
+    code: 'mcp_unreachable',
+    retryable: true,
+    cause: failure.cause,
+  })
 }
 
 /** Lets go of a connection, and of the process behind it; never fails, and never waits for long. */

@@ -76,6 +76,7 @@ test('closing ends the process, also one that does not want to', async () => {
 test('a server that never answers is not waited for', async () => {
   expect(await failure(connectMcp({ ...bad('mute'), connectTimeoutMs: 300 }))).toMatchObject({
     code: 'mcp_unreachable',
+    retryable: true,
     message: 'the MCP server node did not answer within 300 ms',
   })
 })

@@ -19,11 +19,14 @@ const isTooLarge = (error: unknown): boolean => error instanceof Error && /excee
 
 const CLOSED: ReadonlySet<unknown> = new Set([SdkErrorCode.ConnectionClosed, SdkErrorCode.NotConnected])
 
+/** What may work later. */
+const LATER: ReadonlySet<ErrorCode> = new Set<ErrorCode>(['mcp_unreachable', 'mcp_connection_lost'])
+
 /** What went wrong with a server, typed; `trouble` is the last that its connection complained of. */
 export function failureOf(error: unknown, server: string, trouble?: Error): MillraceError {
   if (MillraceError.isInstance(error)) return error
   const failure = (code: ErrorCode, message: string, cause: unknown = trouble ?? error) =>
-    new ToolError(message, { code, cause })
+    new ToolError(message, { code, cause, retryable: LATER.has(code) })
   if (isTooLarge(error) || (isLost(error) && isTooLarge(trouble))) {
     return failure('tool_output_too_large', `${server} sent more than ${MAX_MESSAGE_BYTES} bytes: ask it for less`)
   }

@@ -1,3 +1,4 @@
+export type { McpApproval, McpApprovalContext, McpApprovalRule } from './approval.ts'
 export { IDEMPOTENCY_KEY } from './call.ts'
 export { MAX_MESSAGE_BYTES } from './failure.ts'
 export type { McpHeaders } from './http.ts'

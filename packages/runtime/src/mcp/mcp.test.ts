@@ -1,8 +1,12 @@
+import { readFileSync } from 'node:fs'
 import { InMemoryTransport, McpServer } from '@modelcontextprotocol/server'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { codeOf } from '../run/stage.fixture.ts'
 import { IDEMPOTENCY_KEY } from './call.ts'
-import { connectMcp, type McpOptions } from './mcp.ts'
+import { INFO } from './connection.ts'
+import { MAX_MESSAGE_BYTES } from './failure.ts'
+import { CALL_TIMEOUT_MS, CONNECT_TIMEOUT_MS, connectMcp, type McpOptions } from './mcp.ts'
+import { PROGRESS_INTERVAL_MS } from './progress.ts'
 import { call, connect, good, overHttp } from './stage.fixture.ts'
 
 const failure = (promise: Promise<unknown>) =>
@@ -185,4 +189,20 @@ test.each<[string, object, RegExp]>([
   const error = await failure(connectMcp(options as McpOptions))
   expect(error).toMatchObject({ code: 'validation_failed', message: expect.stringMatching(message) })
   expect(error.message).not.toContain('hunter2')
+})
+
+const page = readFileSync(new URL('../../../../docs/reference/defaults.md', import.meta.url), 'utf8')
+
+test.each([
+  ['`timeoutMs`', CALL_TIMEOUT_MS.toLocaleString('en')],
+  ['`connectTimeoutMs`', CONNECT_TIMEOUT_MS.toLocaleString('en')],
+  ['progress of a call', `${PROGRESS_INTERVAL_MS}`],
+  ['a message, or an answer over HTTP', `${MAX_MESSAGE_BYTES / 2 ** 20} MiB`],
+])('the table of defaults says what %s is', (name, value) => {
+  expect(page).toContain(`| ${name} | ${value} |`)
+})
+
+test('servers are told this package and its version', () => {
+  const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'))
+  expect(INFO).toEqual({ name: 'millrace', version })
 })

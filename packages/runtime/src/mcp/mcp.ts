@@ -3,6 +3,7 @@ import { ValidationError } from '../error/error.ts'
 import { consoleLogger, guarded, type Logger } from '../logger.ts'
 import { foundOf } from '../options.ts'
 import type { Tool } from '../tool/tool.ts'
+import type { McpApproval } from './approval.ts'
 import { toolOf } from './call.ts'
 import { Connection } from './connection.ts'
 import { type Listing, listingOf, type McpSkipped, type McpToolInfo } from './listing.ts'
@@ -14,6 +15,8 @@ export type McpOptions = McpServer & {
   readonly include?: readonly string[] | ((tool: McpToolInfo) => boolean)
   /** Stands before each name that the model is told, so that two servers may have a tool of one name. */
   readonly prefix?: string
+  /** Whether a person has to approve calls; a rule is also told what the server says of the tool. */
+  readonly approval?: McpApproval
   /** The longest time that a call may take, in milliseconds. */
   readonly timeoutMs?: number
   /** The longest time that opening a connection may take, in milliseconds. */
@@ -46,7 +49,7 @@ const PREFIX = /^[A-Za-z0-9_-]{0,32}$/
 export async function connectMcp(options: McpOptions): Promise<Mcp> {
   const server = serverOf(options)
   const { include, prefix = '', timeoutMs = CALL_TIMEOUT_MS, connectTimeoutMs = CONNECT_TIMEOUT_MS } = options
-  const { logger: given = consoleLogger } = options
+  const { approval, logger: given = consoleLogger } = options
   checkTime('timeoutMs', timeoutMs)
   checkTime('connectTimeoutMs', connectTimeoutMs)
   if (typeof prefix !== 'string' || !PREFIX.test(prefix)) {
@@ -65,7 +68,9 @@ export async function connectMcp(options: McpOptions): Promise<Mcp> {
     )
     const { listed, skipped } = wanted(listing, include)
     for (const { name, reason } of skipped) logger.warn('a tool of an MCP server is left out', { name, reason })
-    const tools = listed.map(tool => toolOf(connection, names.get(tool.info.name) as string, timeoutMs, tool))
+    const tools = listed.map(tool =>
+      toolOf({ connection, timeoutMs, approval, name: names.get(tool.info.name) as string }, tool),
+    )
     return { tools, skipped }
   }
   let current: Awaited<ReturnType<typeof list>>
