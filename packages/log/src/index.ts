@@ -30,7 +30,7 @@ export type { Writer } from './manager/writer.ts'
 export { Memory, type MemoryOptions, memoryStore } from './memory/store.ts'
 export { openStore } from './open.ts'
 export type * from './store.ts'
-export type { Refusal } from './ticket/admission.ts'
+export { MAX_CLAIM, type Refusal } from './ticket/admission.ts'
 export { MAX_PENDINGS } from './ticket/legality.ts'
 export { noticeProgram, type TicketNotice } from './ticket/notice.ts'
 export {

@@ -30,7 +30,7 @@ export type Refusal =
 /** What the ticket may hold of requests; what it may hold of pendings is bounded where they are opened. */
 const MAX_REQUESTS = 32
 /** The longest time for which a client may take a call upon itself, in milliseconds. */
-const MAX_CLAIM = 3_600_000
+export const MAX_CLAIM = 3_600_000
 /** The longest time for which somebody may take it upon itself to tell observers, in milliseconds. */
 const MAX_TELLING = 86_400_000
 

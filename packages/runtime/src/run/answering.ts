@@ -1,6 +1,6 @@
 // How an answer gets into a session: looked at beside what waits there, then decided on the ticket, where the first wins (law 5).
 
-import type { StreamInfo, StreamManager } from '@millrace/log'
+import { MAX_CLAIM, type StreamInfo, type StreamManager } from '@millrace/log'
 import type { Chunk, Message, View } from '@millrace/protocol'
 import type { Agent } from '../agent/agent.ts'
 import { RunError, ValidationError } from '../error/error.ts'
@@ -55,8 +55,8 @@ export async function giveClaim(
 ): Promise<{ readonly until: number }> {
   checkGiven('options', options)
   const { forMs, by, guest } = options
-  if (!(Number.isSafeInteger(forMs) && forMs > 0)) {
-    throw new ValidationError(`claim: forMs: expected whole milliseconds from 1 on, found ${forMs}`)
+  if (!(Number.isSafeInteger(forMs) && forMs > 0 && forMs <= MAX_CLAIM)) {
+    throw new ValidationError(`claim: forMs: expected whole milliseconds from 1 to ${MAX_CLAIM}, found ${forMs}`)
   }
   const { clock, ticket } = await infoFor(manager, sessionId, options)
   mustBeOfKind(ticket, { kind: 'tool-result', id: toolCallId })

@@ -104,6 +104,9 @@ test('a client runs a tool of its own', async () => {
   const runtime = stage({ agents: [guide] })
   const run = await runtime.start({ agent: guide, input: 'where', session: 's', runId: 'r' })
   expect(await run.result()).toMatchObject({ status: 'paused', suspended: { toolCallIds: ['c1'] } })
+  for (const forMs of [0, 0.5, 3_600_001, Number.NaN]) {
+    expect(await codeOf(runtime.claim('s', 'c1', { forMs }))).toBe('validation_failed')
+  }
   await runtime.claim('s', 'c1', { forMs: 1000, by: 'tab 1' })
   expect(await codeOf(runtime.claim('s', 'c1', { forMs: 1000, by: 'tab 2' }))).toBe('answer_claimed')
   expect(await codeOf(runtime.answer('s', { kind: 'tool-result', id: 'c1', output: 7 }))).toBe('answer_invalid')
