@@ -67,15 +67,16 @@ export async function workOn(work: Work): Promise<Ended> {
     const spoken = await speak(work, step, await toolsAt(step))
     if (spoken === undefined) return { outcome: 'left' }
     const { facts, calls, made, finishReason, lane, output, text } = spoken
-    const build = await commitOf(work, lane, facts, made)
-    work.signal.throwIfAborted()
     if (calls === 0) {
       work.checkpointId = checkpointId(lane.origin, step, true)
       const said = [...facts, checkpointOf(lane, true)].map(chunk => ({ chunk, lane }))
       return { outcome: 'done', facts: said, finishReason, steps: step, text, ...(output !== undefined && { output }) }
     }
     // What was asked for is asked for by a commit: whoever runs it can be sure that it was.
-    await decided(work, ticket => build(ticket).batch)
+    const build = await commitOf(work, lane, facts, made)
+    work.signal.throwIfAborted()
+    if (typeof build === 'function') await decided(work, build)
+    else await lane.commit(build)
   }
 }
 

@@ -39,7 +39,7 @@ export async function speak(
   step: number,
   tools: ReadonlyMap<string, Callable>,
 ): Promise<Spoken | undefined> {
-  const { agent, session, runId, agentId, timers, backoff, signal, leaving, logger } = work
+  const { agent, session, writer, runId, agentId, timers, backoff, signal, leaving, logger } = work
   const context = contextOf(work, step)
   const model = asV4(await compute(agent.model, context), `agent ${agent.name}: model`)
   const instructions = await compute(agent.instructions, context)
@@ -51,6 +51,8 @@ export async function speak(
   for (let attempt = 1; ; attempt++) {
     // Between attempts nothing is under way that could be finished.
     if (attempt > 1 && leaving.aborted) return undefined
+    // What was taken back is free again.
+    if (attempt > 1) await session.sync(writer.cursor.sequence)
     const output =
       agent.output &&
       new OutputStream({ streamId: outputStreamId(runId, agentId), step, name: agent.name, ...agent.output })
@@ -58,6 +60,7 @@ export async function speak(
       step,
       tools,
       isTaken: id => session.hasCall(id),
+      reserve: id => session.reserve(id, agentId),
       write(chunk) {
         for (const said of output?.before(chunk) ?? []) lane.write(said)
         return lane.write(chunk)

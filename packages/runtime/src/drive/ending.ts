@@ -33,10 +33,12 @@ export function failed(failure: MillraceError, checkpointId?: string): Chunk[] {
 
 /** The ends of the sub-agents that the end of their run leaves open: who works for nobody stops. */
 export function childrenEnded(session: Session, writer: Writer, status: RunStatus): Said[] {
-  const { runId } = writer.main.origin
-  return session.openAgents(runId).map(({ agentId, agentType, toolCallId, parentId }) => ({
+  const { runId, lane, agentType: rootType } = writer.main.origin
+  const open = session.openAgents(runId)
+  const types = new Map(open.map(({ agentId, agentType }) => [agentId, agentType]))
+  return open.map(({ agentId, agentType, toolCallId, parentId }) => ({
     chunk: { type: 'subagent-end', agentId, agentType, toolCallId, status },
-    lane: writer.lane({ lane: writer.main.origin.lane, agentId: parentId }),
+    lane: writer.lane({ lane, agentId: parentId, agentType: types.get(parentId) ?? rootType }),
   }))
 }
 

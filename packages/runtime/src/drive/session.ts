@@ -34,6 +34,8 @@ export class Session {
   /** The ids of all calls, and by the keys of their parts: a part that was taken back does not tell its call any more. */
   readonly #calls = new Set<string>()
   readonly #callOf = new Map<string, string>()
+  /** The ids of calls that agents are about to make, and who: those of others are not read yet. */
+  readonly #reserved = new Map<string, string>()
 
   private constructor(manager: StreamManager, id: string, fold: Fold, onRead?: (head: number) => void) {
     this.#manager = manager
@@ -173,6 +175,13 @@ export class Session {
   /** Whether a call of that id is in the session. */
   hasCall(toolCallId: string): boolean {
     return this.#calls.has(toolCallId)
+  }
+
+  /** Takes an id for a call of an agent; false where the session has a call by it, or another agent is about to make one. */
+  reserve(toolCallId: string, agentId: string): boolean {
+    if (this.#calls.has(toolCallId) || (this.#reserved.get(toolCallId) ?? agentId) !== agentId) return false
+    this.#reserved.set(toolCallId, agentId)
+    return true
   }
 
   /** Notes that a part is there, or is not any more. */

@@ -21,6 +21,7 @@ export async function hear(parts: readonly LanguageModelV4StreamPart[], options:
     step: 2,
     tools: TOOLS,
     isTaken: () => false,
+    reserve: id => !(options.isTaken?.(id) ?? false),
     write: async chunk => void chunks.push(chunk),
     fits: () => true,
     ...options,

@@ -21,6 +21,8 @@ export interface AnswerOptions {
   readonly tools: ReadonlyMap<string, Callable>
   /** Whether the session has a call by that id. */
   isTaken(toolCallId: string): boolean
+  /** Takes an id for a call; false where the session has a call by it, or is about to. */
+  reserve(toolCallId: string): boolean
   /** Takes a word; may ask to wait. */
   write(chunk: Chunk): PromiseLike<void>
   /** Whether the log would take these facts in one commit. */

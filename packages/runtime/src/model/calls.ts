@@ -15,6 +15,8 @@ export interface CallsOptions {
   readonly tools: ReadonlyMap<string, Callable>
   /** Whether the session has a call by that id. */
   isTaken(toolCallId: string): boolean
+  /** Takes an id for a call; false where the session has a call by it, or is about to. */
+  reserve(toolCallId: string): boolean
   /** Takes a word; may ask to wait. */
   write(chunk: Chunk): PromiseLike<void>
   /** Whether the log would take these facts in one commit. */
@@ -202,11 +204,11 @@ export class Calls {
 
   /** Calls are known by their ids in the whole session: one that was used before gets another. */
   #add(given: string, name: string, providerExecuted: boolean | undefined, isRaw: boolean): Call {
-    const { step, isTaken } = this.#options
+    const { step, reserve } = this.#options
     const toolName = nameOf(name)
     const base = given && given.length <= LONGEST_ID ? given : `call-${step}-${this.#ids.size + 1}`
     let id = base
-    for (let n = 2; this.#ids.has(id) || isTaken(id); n++) id = `${base}-${n}`
+    for (let n = 2; this.#ids.has(id) || !reserve(id); n++) id = `${base}-${n}`
     this.#ids.add(id)
     const { executor } = this.#about(toolName, providerExecuted)
     const rest = { metadata: undefined, isStarted: false, isMade: false, isRaw, hasInput: false }

@@ -14,55 +14,51 @@ interface Asked extends Made {
   readonly deadline: number | undefined
 }
 
-/** What the model call of a step is committed with. */
-export interface Commit {
-  readonly batch: readonly Said[]
-  /** Whether some calls are open after it. */
-  readonly isOpen: boolean
-}
-
 /** Why a call does not come to be asked for. */
 interface Refused {
   readonly errorText: string
   readonly code: ErrorCode
 }
 
-const TOO_MANY: Refused = {
+/** Why a call is refused for which a run would wait for too much. */
+export const TOO_MANY: Refused = {
   errorText: `more than ${MAX_PENDINGS} calls wait for somebody: make fewer at a time`,
   code: 'tool_too_many_pendings',
 }
-const TOO_LARGE: Refused = {
+/** Why a call is refused whose input cannot be shown. */
+export const TOO_LARGE: Refused = {
   errorText: 'the input is larger than can be shown for approval: say less, or in several calls',
   code: 'tool_input_too_large',
 }
 
-/** Asks the rules about all calls of a step; gives what its commit says on a ticket. */
+/** Asks the rules about all calls of a step; gives what the commit of its model call says: on a ticket, where somebody is asked. */
 export async function commitOf(
   work: Work,
   lane: Lane,
   facts: readonly Chunk[],
   made: readonly Made[],
-): Promise<(ticket: Ticket) => Commit> {
+): Promise<readonly Said[] | ((ticket: Ticket) => readonly Said[])> {
   const asked: Asked[] = []
   for (const call of made) asked.push(await askedOf(work, lane.origin.step, call))
   const now = work.clock()
-  const compose = (refused: ReadonlyMap<string, Refused>): Commit => composed(work, lane, facts, asked, refused, now)
+  const compose = (refused: ReadonlyMap<string, Refused>) => composed(work, lane, facts, asked, refused, now)
+  if (asked.every(call => pendingsOf(call).most === 0)) return compose(new Map())
   return ticket => {
     const refused = new Map<string, Refused>()
     let room = MAX_PENDINGS - ticket.pendings.length
     for (const call of asked) {
-      const needed = pendingsOf(call)
-      if (needed > room) refused.set(call.toolCallId, TOO_MANY)
-      else room -= needed
+      const { most, left } = pendingsOf(call)
+      if (most > room) refused.set(call.toolCallId, TOO_MANY)
+      else room -= left
     }
     const all = compose(refused)
-    if (lane.fits(all.batch)) return all
+    if (lane.fits(all)) return all
     // One by one, so that only what has no room is refused.
     const wanted = asked.filter(({ verdict, toolCallId }) => verdict !== false && !refused.has(toolCallId))
     for (const { toolCallId } of wanted) refused.set(toolCallId, TOO_LARGE)
     for (const { toolCallId } of wanted) {
       refused.delete(toolCallId)
-      if (!lane.fits(compose(refused).batch)) refused.set(toolCallId, TOO_LARGE)
+      if (!lane.fits(compose(refused))) refused.set(toolCallId, TOO_LARGE)
     }
     return compose(refused)
   }
@@ -91,7 +87,11 @@ async function askedOf(work: Work, step: number, call: Made): Promise<Asked> {
   return { ...call, verdict, deadline: timeout === undefined ? undefined : work.clock() + timeout }
 }
 
-const pendingsOf = ({ tool, verdict }: Asked): number => Number(tool.executor === 'client') + Number(verdict === true)
+/** How many pendings a call opens, and how many of them are left open. */
+function pendingsOf({ tool, verdict }: Asked): { readonly most: number; readonly left: number } {
+  const own = Number(tool.executor === 'client')
+  return { most: own + Number(verdict !== false), left: own + Number(verdict === true) }
+}
 
 function composed(
   work: Work,
@@ -100,7 +100,7 @@ function composed(
   asked: readonly Asked[],
   refused: ReadonlyMap<string, Refused>,
   now: number,
-): Commit {
+): readonly Said[] {
   const calls = new Map(asked.map(call => [call.toolCallId, call]))
   const batch: Said[] = facts.map(chunk => {
     const call = chunk.type === 'tool-input-available' ? calls.get(chunk.toolCallId) : undefined
@@ -125,7 +125,7 @@ function composed(
     tail.push({ chunk: checkpointOf(own, false), lane: own })
   }
   const isOpen = asked.length > refused.size
-  return { batch: [...batch, { chunk: checkpointOf(lane, !isOpen), lane }, ...tail], isOpen }
+  return [...batch, { chunk: checkpointOf(lane, !isOpen), lane }, ...tail]
 }
 
 /** Until when the result of a client's tool is waited for: the time that it may take, after the time that its approval may. */

@@ -1,6 +1,6 @@
 // One call of the server's: progress as words on a lane of its own, the outcome as a commit of its own.
 
-import { type Lane, LogError, mustStop, type Said, type Ticket } from '@millrace/log'
+import { type Lane, LogError, MAX_PENDINGS, mustStop, pendingKey, type Said, type Ticket } from '@millrace/log'
 import type { Chunk, Operation, ToolPart } from '@millrace/protocol'
 import { delegate } from '../agent/delegation.ts'
 import type { Halt } from '../agent/loop.ts'
@@ -8,7 +8,7 @@ import { finishingCalls, positionOf } from '../agent/position.ts'
 import { callLane, checkpointOf, type Work } from '../agent/work.ts'
 import { ToolError } from '../error/error.ts'
 import { approvalOf } from './approval.ts'
-import { requestFor } from './asking.ts'
+import { requestFor, TOO_LARGE, TOO_MANY } from './asking.ts'
 import { failed, type Outcome, outcomeOf } from './outcome.ts'
 import type { Callable } from './tool.ts'
 
@@ -49,14 +49,24 @@ function isUnapproved(tool: Callable, { approval }: ToolPart): boolean {
   return needed !== undefined && needed.rule === undefined
 }
 
-async function ask({ work, step, call }: CallSettings, tool: Approvable): Promise<undefined> {
+/** Asks for approval of a call that the log holds already. */
+async function ask(settings: CallSettings, tool: Approvable): Promise<undefined> {
+  const { work, step, call } = settings
   const { toolCallId, input = null } = call
   const lane = callLane(work, step, toolCallId)
   const chunk = requestFor(work, { toolCallId, tool, input })
-  await decided(work, () => [
+  const said: readonly Said[] = [
     { chunk, lane },
     { chunk: checkpointOf(lane, false), lane },
-  ])
+  ]
+  const refused = lane.fits(said) ? TOO_MANY : TOO_LARGE
+  await work.turn(async () => {
+    await work.session.sync(work.writer.cursor.sequence)
+    await decided(work, ({ pendings }) => {
+      if (refused === TOO_MANY && pendings.length < MAX_PENDINGS) return said
+      return batchOf(settings, { chunk: { type: 'tool-output-error', toolCallId, ...refused, executor: 'server' } }, [])
+    })
+  })
 }
 
 /** Settles a call that was denied. */
@@ -66,12 +76,13 @@ export async function deny({ work, step, call, tools }: CallSettings): Promise<u
   const chunk: Chunk = { type: 'tool-output-denied', toolCallId, ...(reason !== undefined && { reason }) }
   await work.turn(async () => {
     await work.session.sync(work.writer.cursor.sequence)
+    work.signal.throwIfAborted()
     await callLane(work, step, toolCallId).commit(batchOf({ work, step, call, tools }, { chunk }, []))
   })
 }
 
-/** Settles a call that nobody answered in time; tells false where somebody was faster, or there is time left by the store's clock. */
-export async function lapse(settings: CallSettings, pending: string): Promise<boolean> {
+/** Settles a call that nobody answered in time, unless somebody was faster; tells how much time is left by the store's clock, if there is some. */
+export async function lapse(settings: CallSettings, pending: string): Promise<number> {
   const { work, step, call } = settings
   const { writer, session } = work
   const { toolCallId, approval } = call
@@ -79,9 +90,11 @@ export async function lapse(settings: CallSettings, pending: string): Promise<bo
   const lane = callLane(work, step, toolCallId)
   return work.turn(async () => {
     await session.sync(writer.cursor.sequence)
-    const done = await writer.decide(ticket => {
-      const { deadline } = ticket.pendings.find(({ kind, id }) => `${kind}:${id}` === pending) ?? {}
-      if (mustStop(ticket) || deadline === undefined || deadline > clock) return undefined
+    let left = 0
+    await writer.decide(ticket => {
+      const open = ticket.pendings.find(other => pendingKey(other) === pending)
+      left = Math.max(0, (open?.deadline ?? clock) - clock)
+      if (work.signal.aborted || mustStop(ticket) || open === undefined || left > 0) return undefined
       if (!pending.startsWith('approval:')) {
         const errorText = 'no client gave a result in time'
         const code = 'client_tool_timeout'
@@ -99,13 +112,13 @@ export async function lapse(settings: CallSettings, pending: string): Promise<bo
         ...batchOf(settings, { chunk: denied }, []),
       ]
     })
-    return done !== undefined
+    return left
   })
 }
 
 /** Appends a batch on whatever ticket, unless the run is to stop: then its end says the rest. */
 export async function decided(work: Work, build: (ticket: Ticket) => readonly Said[]): Promise<void> {
-  const done = await work.writer.decide(ticket => (mustStop(ticket) ? undefined : build(ticket)))
+  const done = await work.writer.decide(ticket => (mustStop(ticket) || work.signal.aborted ? undefined : build(ticket)))
   if (done !== undefined) return
   work.signal.throwIfAborted()
   throw new LogError('refused', 'the run is to stop')
