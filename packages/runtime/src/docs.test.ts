@@ -71,3 +71,18 @@ test('the guide to MCP runs as written, again and again', () => {
   ].join('\n')
   expect(runTwice('../../docs/guide/mcp.md')).toEqual(twice(printed))
 })
+
+test('the guide to observability runs as written, again and again', () => {
+  const spans = [
+    'chat scripted 0 ',
+    'execute_tool weather  ',
+    'step 1  ',
+    'chat scripted 5 ',
+    'step 2  ',
+    'invoke_agent guide 5 completed',
+  ].join('\n')
+  for (const printed of runTwice('../../docs/guide/observability.md')) {
+    expect(printed).toContain(spans)
+    expect(printed).toContain('execute_tool in step 1 "21 degrees in Ulm"')
+  }
+})
