@@ -1,14 +1,13 @@
 import type { Backend } from '../contenders/log/target.ts'
 import type { Benchmark, Contender, Suite } from '../harness/suite.ts'
-
-const backends: readonly Backend[] = ['memory', 'sqlite', 'redis', 'postgres']
-const needs = ['folder', 'redis', 'postgres'] as const
+import { approvalBenchmarks } from './runtime/approvals.ts'
+import { backends, needs } from './runtime/places.ts'
 
 /** What a run costs over the model that it listens to. */
 export const runtime: Suite = {
   name: 'runtime',
   trial: 60,
-  benchmarks: quick => [tokens(quick), steps(quick), runs(quick)],
+  benchmarks: quick => [tokens(quick), steps(quick), runs(quick), ...approvalBenchmarks(quick)],
 }
 
 const ours = (backend: Backend): string => `ours, ${backend}`

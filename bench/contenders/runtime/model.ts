@@ -38,13 +38,23 @@ export const spoken = (deltas: readonly string[]): LanguageModelV4StreamPart[] =
   finish('stop'),
 ]
 
-/** An answer that calls a tool. */
-export const called = (toolCallId: string, input: string): LanguageModelV4StreamPart[] => [
+/** A call that a model makes. */
+export interface Call {
+  readonly toolCallId: string
+  readonly toolName: string
+  /** JSON. */
+  readonly input: string
+}
+
+/** An answer that calls tools. */
+export const called = (...calls: readonly Call[]): LanguageModelV4StreamPart[] => [
   { type: 'stream-start', warnings: [] },
-  { type: 'tool-input-start', id: toolCallId, toolName: 'echo' },
-  { type: 'tool-input-delta', id: toolCallId, delta: input },
-  { type: 'tool-input-end', id: toolCallId },
-  { type: 'tool-call', toolCallId, toolName: 'echo', input },
+  ...calls.flatMap(({ toolCallId, toolName, input }): LanguageModelV4StreamPart[] => [
+    { type: 'tool-input-start', id: toolCallId, toolName },
+    { type: 'tool-input-delta', id: toolCallId, delta: input },
+    { type: 'tool-input-end', id: toolCallId },
+    { type: 'tool-call', toolCallId, toolName, input },
+  ]),
   finish('tool-calls'),
 ]
 

@@ -1,6 +1,6 @@
-// Runs of ours, one runtime for a process and backend.
+// Runs of ours, one runtime for a process, backend and kind of tool.
 import type { LanguageModelV4StreamPart } from '@ai-sdk/provider'
-import type { RunResult } from '@millrace/runtime'
+import type { Run, RunResult, Runtime } from '@millrace/runtime'
 import { atEnd, opened } from '../../harness/closing.ts'
 import { OWN_FILE, openStore } from '../log/ours.ts'
 import type { Backend } from '../log/target.ts'
@@ -9,27 +9,43 @@ import { modelOf } from './model.ts'
 /** Answers by the number of the step. */
 export type Answers = (step: number) => readonly LanguageModelV4StreamPart[]
 
-/** Runs an agent that calls `echo` and answers so, in a session of its own, to its end. */
-export const runner = opened(async (backend: Backend): Promise<(answers: Answers) => Promise<RunResult>> => {
+/** A runtime with one agent, whose tool `echo` needs approval or nobody. */
+export interface Opened {
+  readonly runtime: Runtime
+  /** Starts a run that answers so, in a session of its own, for as long as it is used. */
+  withRun<T>(answers: Answers, use: (run: Run) => Promise<T>): Promise<T>
+}
+
+export const openRuntime = opened(async (backend: Backend, asks: 'approval' | 'nobody'): Promise<Opened> => {
   const { agent, createRuntime, tool } = await import('@millrace/runtime')
   const { z } = await import('zod')
-  const echo = tool({ name: 'echo', input: z.object({ text: z.string() }), execute: input => input })
+  const input = z.object({ text: z.string() })
+  const echo = tool({ name: 'echo', input, approval: asks === 'approval', execute: said => said })
   const answers = new Map<string, Answers>()
   const program = agent({
-    name: 'bench',
+    name: `bench-${asks}`,
     model: ({ runId }) => modelOf(step => (answers.get(runId) as Answers)(step)),
     tools: [echo],
     budget: { tokens: Number.POSITIVE_INFINITY },
   })
   const runtime = createRuntime({ store: await openStore(backend, OWN_FILE), agents: [program] })
   atEnd(() => runtime.close())
-  return async own => {
-    const runId = crypto.randomUUID()
-    answers.set(runId, own)
-    try {
-      return await (await runtime.start({ agent: program, runId, input: 'Go.' })).result()
-    } finally {
-      answers.delete(runId)
-    }
+  return {
+    runtime,
+    async withRun(own, use) {
+      const runId = crypto.randomUUID()
+      answers.set(runId, own)
+      try {
+        return await use(await runtime.start({ agent: program, runId, input: 'Go.' }))
+      } finally {
+        answers.delete(runId)
+      }
+    },
   }
 })
+
+/** Runs an agent that calls `echo` and answers so, to its end. */
+export async function runner(backend: Backend): Promise<(answers: Answers) => Promise<RunResult>> {
+  const { withRun } = await openRuntime(backend, 'nobody')
+  return answers => withRun(answers, run => run.result())
+}

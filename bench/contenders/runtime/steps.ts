@@ -3,28 +3,20 @@ import { deepStrictEqual } from 'node:assert/strict'
 import { type Job, job } from '../../harness/suite.ts'
 import type { Backend } from '../log/target.ts'
 import { called, modelOf, spoken } from './model.ts'
+import { inParallel } from './parallel.ts'
 
 const wordsOf = (run: number): string[] => ['All', ' is', ' well', ` with ${run}`]
 const inputOf = (run: number, step: number): string => JSON.stringify({ text: `run ${run}, step ${step}` })
 
 /** So many calls, then some words. */
 const answersOf = (run: number, steps: number) => (step: number) =>
-  step < steps - 1 ? called(`${run}-${step}`, inputOf(run, step)) : spoken(wordsOf(run))
+  step < steps - 1
+    ? called({ toolCallId: `${run}-${step}`, toolName: 'echo', input: inputOf(run, step) })
+    : spoken(wordsOf(run))
 
 /** What the runs of a piece must say. */
 function expected(piece: number, runs: number): string[] {
   return Array.from({ length: runs }, (_, i) => wordsOf(piece * runs + i).join(''))
-}
-
-/** Does something so many times, some of them at a time; what came of it, in order. */
-async function inParallel<T>(count: number, width: number, work: (n: number) => Promise<T>): Promise<T[]> {
-  const results: T[] = []
-  let next = 0
-  const one = async () => {
-    for (let n = next++; n < count; n = next++) results[n] = await work(n)
-  }
-  await Promise.all(Array.from({ length: width }, one))
-  return results
 }
 
 /** Runs of so many steps through `streamText`. */

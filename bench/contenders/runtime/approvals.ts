@@ -1,0 +1,49 @@
+// A run that asks for approval, pauses, is answered and ends; and the same run where nobody is asked.
+import { deepStrictEqual, ok } from 'node:assert/strict'
+import type { Run } from '@millrace/runtime'
+import { type Job, job } from '../../harness/suite.ts'
+import type { Backend } from '../log/target.ts'
+import { called, spoken } from './model.ts'
+import { openRuntime } from './ours.ts'
+import { inParallel } from './parallel.ts'
+
+const toolCallId = 'call-1'
+
+const inputOf = (run: number): { text: string } => ({ text: `of run ${run}` })
+
+const answersOf = (run: number) => (step: number) =>
+  step === 0
+    ? called({ toolCallId, toolName: 'echo', input: JSON.stringify(inputOf(run)) })
+    : spoken(['All', ' is', ' well', ` with ${run}`])
+
+/** So many runs of two steps, whose one call is approved by a person or needs nobody. */
+export async function approvedRuns(
+  backend: Backend,
+  asks: 'approval' | 'nobody',
+  width: number,
+  runs: number,
+  piece: number,
+): Promise<Job> {
+  const { runtime, withRun } = await openRuntime(backend, asks)
+  const ended = async (run: Run) => {
+    if (asks === 'approval') {
+      const { status } = await run.result()
+      ok(status === 'paused', `a run that waits for approval is ${status}`)
+      const id = `${run.runId}::${toolCallId}`
+      await runtime.answer(run.sessionId, { kind: 'approval', id, approved: true })
+    }
+    const { status, text, message } = await run.result()
+    return { status, text, outputs: message?.parts.flatMap(part => ('toolCallId' in part ? [part.output] : [])) }
+  }
+  return job(
+    () => inParallel(runs, width, n => withRun(answersOf(piece * runs + n), ended)),
+    results =>
+      deepStrictEqual(
+        results,
+        Array.from({ length: runs }, (_, n) => {
+          const run = piece * runs + n
+          return { status: 'completed', text: `All is well with ${run}`, outputs: [inputOf(run)] }
+        }),
+      ),
+  )
+}
