@@ -34,6 +34,7 @@ const TOOLS = [
   { name: 'huge', inputSchema: anything },
   { name: 'die', inputSchema: anything },
   { name: 'pid', inputSchema: anything },
+  { name: 'hasty', inputSchema: anything },
 ]
 
 function list(id: unknown, cursor: string | undefined): void {
@@ -44,7 +45,7 @@ function list(id: unknown, cursor: string | undefined): void {
   else answer(id, { tools: TOOLS.slice(from, next), ...(next < TOOLS.length && { nextCursor: `${next}` }) })
 }
 
-type Call = (id: unknown) => void
+type Call = (id: unknown, progressToken: unknown) => void
 
 const CALLS: ReadonlyMap<string, Call> = new Map<string, Call>([
   [
@@ -67,15 +68,23 @@ const CALLS: ReadonlyMap<string, Call> = new Map<string, Call>([
       answer(id, words('chatted'))
     },
   ],
+  [
+    'hasty',
+    (id, progressToken) => {
+      const progress = { jsonrpc: '2.0', method: 'notifications/progress', params: { progressToken, progress: 1 } }
+      const result = { jsonrpc: '2.0', id, result: words('done') }
+      process.stdout.write(`${JSON.stringify(progress)}\n${JSON.stringify(result)}\n`)
+    },
+  ],
   ['huge', id => answer(id, words('x'.repeat(11 * 1024 * 1024)))],
   ['die', () => process.exit(1)],
   ['pid', id => answer(id, words(`${process.pid}`))],
 ])
 
-function call(id: unknown, name: string, input: unknown): void {
-  const own = CALLS.get(name)
-  if (own === undefined) answer(id, words(`${name} ${JSON.stringify(input)}`))
-  else own(id)
+function call(id: unknown, params: { name: string; arguments: unknown; _meta: { progressToken: unknown } }): void {
+  const own = CALLS.get(params.name)
+  if (own === undefined) answer(id, words(`${params.name} ${JSON.stringify(params.arguments)}`))
+  else own(id, params._meta.progressToken)
 }
 
 createInterface({ input: process.stdin }).on('line', line => {
@@ -86,7 +95,7 @@ createInterface({ input: process.stdin }).on('line', line => {
     answer(id, { protocolVersion, capabilities: { tools: {} }, serverInfo: { name: 'bad', version: '1' } })
   }
   if (method === 'tools/list') list(id, params?.cursor)
-  if (method === 'tools/call') call(id, params.name, params.arguments)
+  if (method === 'tools/call') call(id, params)
 })
 
 if (how === 'stubborn' || how === 'mute') {

@@ -120,6 +120,7 @@ export class Connection {
       const connecting = client.connect(opened.transport, { timeout: LONGEST_MS, signal: late.signal })
       await unlessAborted(connecting, late.signal)
       client.onclose = () => this.#lose(opened)
+      inOrder(opened.transport)
       this.#session = opened
       return opened
     } catch (error) {
@@ -161,6 +162,15 @@ function transportOf(server: Server, signal: AbortSignal): Promise<Transport> {
     () => {},
   )
   return unlessAborted(making, signal)
+}
+
+/** The SDK looks at an answer before what was told of its progress in the same breath, which is then lost: the answer waits for its turn. */
+function inOrder(transport: Transport): void {
+  const { onmessage } = transport
+  transport.onmessage = (message, extra) => {
+    if ('method' in message) onmessage?.(message, extra)
+    else queueMicrotask(() => onmessage?.(message, extra))
+  }
 }
 
 /** Nothing was asked of a server that was never reached: a connection that it lost there is one that it did not take. */

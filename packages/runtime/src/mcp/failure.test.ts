@@ -139,6 +139,7 @@ test('tools that cannot be used are left out and named; the others work, whateve
     'huge',
     'die',
     'pid',
+    'hasty',
   ])
   expect(mcp.skipped).toMatchObject([
     { name: 'twice', reason: 'there is another by its name' },
@@ -188,6 +189,23 @@ test('answers that are wrong fail the call, typed; the connection goes on', asyn
   expect(await call(mcp, 'twice').output).toBe('first')
   expect(await call(mcp, 'chatty').output).toBe('chatted')
   expect(await call(mcp, 'bare').output).toBe('bare {}')
+})
+
+test('progress that comes in one breath with the answer is shown before it', async () => {
+  const hasty = call(await connect(bad()), 'hasty')
+  expect(await hasty.output).toBe('done')
+  expect(hasty.progress).toEqual([{ progress: 1 }])
+})
+
+test('closing ends a connection that is just being opened again', async () => {
+  const mcp = await connect(good)
+  const held = call(mcp, 'hold', { id: 'a' })
+  await held.begun
+  process.kill(Number(await call(mcp, 'pid').output), 'SIGKILL')
+  expect(await codeOf(held.output)).toBe('mcp_connection_lost')
+  const next = call(mcp, 'pid')
+  await mcp.close()
+  expect(await codeOf(next.output)).toBe('mcp_closed')
 })
 
 test('a message without end, and a server that dies of a call, cost that call and a new process', async () => {

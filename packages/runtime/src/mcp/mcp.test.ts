@@ -164,6 +164,9 @@ test('a transport of one’s own is used as it is; what makes them is asked agai
     void server.connect(far)
     return near
   }
+  const [bare, end] = InMemoryTransport.createLinkedPair()
+  void new McpServer({ name: 'bare', version: '1' }).connect(end)
+  expect((await connect({ transport: bare })).tools).toEqual([])
   const once = await connect({ transport: make() })
   expect(await call(once, 'where').output).toBe('here 1')
   await ends[0]?.close()

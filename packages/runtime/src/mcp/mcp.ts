@@ -60,6 +60,7 @@ export async function connectMcp(options: McpOptions): Promise<Mcp> {
   }
   const logger = guarded(given)
   const connection = new Connection({ server, connectTimeoutMs, versionNegotiation: options.versionNegotiation })
+  let current: Pick<Mcp, 'tools' | 'skipped'> = { tools: [], skipped: [] }
   const list = async () => {
     const listing = await connection.ask((client, signal) => listingOf(client, signal, connectTimeoutMs))
     const names = legalNames(
@@ -67,13 +68,15 @@ export async function connectMcp(options: McpOptions): Promise<Mcp> {
       prefix,
     )
     const { listed, skipped } = wanted(listing, include)
-    for (const { name, reason } of skipped) logger.warn('a tool of an MCP server is left out', { name, reason })
+    for (const { name, reason } of skipped) {
+      const isKnown = current.skipped.some(known => known.name === name && known.reason === reason)
+      if (!isKnown) logger.warn('a tool of an MCP server is left out', { name, reason })
+    }
     const tools = listed.map(tool =>
       toolOf({ connection, timeoutMs, approval, name: names.get(tool.info.name) as string }, tool),
     )
     return { tools, skipped }
   }
-  let current: Awaited<ReturnType<typeof list>>
   try {
     current = await list()
   } catch (error) {

@@ -70,11 +70,13 @@ function toolServer(): McpServer {
     const progressToken = mcpReq._meta?.progressToken
     const { promise, resolve } = Promise.withResolvers<void>()
     held.set(id, resolve)
-    mcpReq.signal.addEventListener('abort', () => {
+    const giveUp = () => {
       cancelled.add(id)
       look()
       resolve()
-    })
+    }
+    mcpReq.signal.addEventListener('abort', giveUp)
+    if (mcpReq.signal.aborted) giveUp()
     if (progressToken !== undefined) {
       const params = { progressToken, progress: 1, total: 2, message: 'half of it' }
       await mcpReq.notify({ method: 'notifications/progress', params })
