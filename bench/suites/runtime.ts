@@ -1,5 +1,6 @@
 import type { Backend } from '../contenders/log/target.ts'
 import type { Benchmark, Contender, Suite } from '../harness/suite.ts'
+import { answerBenchmarks } from './runtime/answer.ts'
 import { approvalBenchmarks } from './runtime/approvals.ts'
 import { backends, needs } from './runtime/places.ts'
 
@@ -7,7 +8,13 @@ import { backends, needs } from './runtime/places.ts'
 export const runtime: Suite = {
   name: 'runtime',
   trial: 60,
-  benchmarks: quick => [tokens(quick), steps(quick), runs(quick), ...approvalBenchmarks(quick)],
+  benchmarks: quick => [
+    tokens(quick),
+    steps(quick),
+    runs(quick),
+    ...approvalBenchmarks(quick),
+    ...answerBenchmarks(quick),
+  ],
 }
 
 const ours = (backend: Backend): string => `ours, ${backend}`

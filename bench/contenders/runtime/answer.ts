@@ -1,0 +1,105 @@
+// An answer alone, until it is accepted, to one of the questions of a session that has a past.
+import { deepStrictEqual, ok } from 'node:assert/strict'
+import type { StreamManager } from '@millrace/log'
+import type { Chunk } from '@millrace/protocol'
+import type { Runtime } from '@millrace/runtime'
+import { atEnd, opened } from '../../harness/closing.ts'
+import { type Job, job } from '../../harness/suite.ts'
+import { OWN_FILE, openStore } from '../log/ours.ts'
+import type { Backend } from '../log/target.ts'
+
+/** Whether the one who answers says what input was shown, which is looked at then. */
+export type Shown = 'the input' | 'nothing'
+
+/** As many entries as go into one append while the past is made. */
+const TOGETHER = 300
+/** From so many entries on a session that pauses gets a snapshot, as by its driver. */
+const SNAPSHOT_AFTER = 500
+
+/** So many answers, one after the other, in a session of at least so many entries before them. */
+export async function givenAnswers(
+  backend: Backend,
+  entries: number,
+  shown: Shown,
+  count: number,
+  piece: number,
+): Promise<Job> {
+  const { manager, answer } = await openServer(backend)
+  const sessionId = crypto.randomUUID()
+  const runId = `run-${piece}`
+  const idOf = (n: number): string => `${runId}::call-${n}`
+  const inputOf = (n: number): { text: string } => ({ text: `of call ${n}` })
+  await makePast(manager, sessionId, entries)
+  await makePause(
+    manager,
+    sessionId,
+    runId,
+    Array.from({ length: count }, (_, n) => requestOf(`call-${n}`, idOf(n), inputOf(n))),
+  )
+  const sequences = async () => {
+    const given: number[] = []
+    for (let n = 0; n < count; n++) {
+      const seen = shown === 'nothing' ? {} : { input: inputOf(n) }
+      const { sequence } = await answer(sessionId, { kind: 'approval', id: idOf(n), approved: true, ...seen })
+      given.push(sequence)
+    }
+    return given
+  }
+  return job(sequences, async given => {
+    const { ticket, head } = (await manager.getInfo(sessionId)) ?? {}
+    deepStrictEqual({ pendings: ticket?.pendings, ready: ticket?.ready }, { pendings: [], ready: true })
+    const last = await manager.entries(sessionId, (head ?? 0) - count, head ?? 0)
+    const ids = last.map(({ chunk }) => (chunk.type === 'tool-approval-response' ? chunk.approvalId : ''))
+    deepStrictEqual(
+      { ids, given },
+      { ids: Array.from(given, (_, n) => idOf(n)), given: last.map(({ sequence }) => sequence) },
+    )
+    ok(given.length === count && (head ?? 0) >= entries)
+  })
+}
+
+/** A server that drives nothing, so that an answer is all that happens. */
+const openServer = opened(async (backend: Backend): Promise<{ manager: StreamManager; answer: Runtime['answer'] }> => {
+  const { createRuntime } = await import('@millrace/runtime')
+  const runtime = createRuntime({ store: await openStore(backend, OWN_FILE), agents: [], engine: false })
+  atEnd(() => runtime.close())
+  return { manager: runtime.manager, answer: (...given) => runtime.answer(...given) }
+})
+
+/** A run that has ended, with words in so many entries. */
+async function makePast(manager: StreamManager, sessionId: string, entries: number): Promise<void> {
+  const writer = await manager.createWriter(sessionId, { runId: 'past', agentType: 'bench', step: 1 })
+  for (let n = 0; n < entries; n += TOGETHER) {
+    const parts = Array.from({ length: Math.min(TOGETHER, entries - n) / 3 }, (_, i): Chunk[] => {
+      const id = `t${n}-${i}`
+      return [
+        { type: 'text-start', id },
+        { type: 'text-delta', id, delta: `Some words of part ${i} of ${n}, as many as a model says at once. ` },
+        { type: 'text-end', id },
+      ]
+    })
+    await writer.commit(parts.flat())
+  }
+  await manager.endStream(sessionId)
+  await writer.close()
+}
+
+/** A run that waits for the answers to such requests. */
+async function makePause(
+  manager: StreamManager,
+  sessionId: string,
+  runId: string,
+  requests: readonly Chunk[][],
+): Promise<void> {
+  const writer = await manager.createWriter(sessionId, { runId, agentType: 'bench', step: 1 })
+  await writer.commit(requests.flat())
+  await manager.pauseStream(sessionId)
+  const { sequence } = writer.cursor
+  await writer.close()
+  if (sequence >= SNAPSHOT_AFTER) await manager.snapshot(sessionId)
+}
+
+const requestOf = (toolCallId: string, approvalId: string, input: { text: string }): Chunk[] => [
+  { type: 'tool-input-available', toolCallId, toolName: 'echo', input, executor: 'server' },
+  { type: 'tool-approval-request', toolCallId, toolName: 'echo', approvalId, input },
+]

@@ -1,0 +1,45 @@
+import type { Backend } from '../../contenders/log/target.ts'
+import type { Shown } from '../../contenders/runtime/answer.ts'
+import type { Benchmark, Contender } from '../../harness/suite.ts'
+import { backends, needs } from './places.ts'
+
+const sizes = [100, 1_000, 10_000] as const
+
+const nameOf = (backend: Backend, entries: number): string => `${backend}, ${entries.toLocaleString('en')} entries`
+
+/** What an answer costs until it is accepted, by the length of the session. */
+export function answerBenchmarks(quick: boolean): Benchmark[] {
+  return [
+    answered('answer', 'nothing', 'an answer until it is accepted', quick),
+    answered('answer-input', 'the input', 'an answer that says what input was shown, until it is accepted', quick),
+  ]
+}
+
+function answered(name: string, shown: Shown, title: string, quick: boolean): Benchmark {
+  // No more than can wait at a time.
+  const load = { pieces: 1, items: quick ? 20 : 100 }
+  const contender = (backend: Backend, entries: number): Contender => ({
+    name: nameOf(backend, entries),
+    kind: 'ours',
+    load,
+    warmUp: load,
+    prepare: async (count, piece) => {
+      const { givenAnswers } = await import('../../contenders/runtime/answer.ts')
+      return givenAnswers(backend, entries, shown, count, piece)
+    },
+  })
+  const [small, , large] = sizes
+  return {
+    name,
+    title: `${title}, in sessions of some length`,
+    item: 'answer',
+    unit: 'wall',
+    rounds: quick ? 1 : 3,
+    contenders: backends.flatMap(backend => sizes.map(entries => contender(backend, entries))),
+    claims: backends.map(backend => ({ kind: 'ratio', of: nameOf(backend, large), to: nameOf(backend, small) })),
+    needs,
+    notes: [
+      'nobody drives the session meanwhile; from 500 entries on it has a snapshot, as a session that pauses does',
+    ],
+  }
+}
