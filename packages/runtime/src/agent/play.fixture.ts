@@ -12,7 +12,7 @@ import type { Runtime, StartOptions } from '../runtime.ts'
 import type { AnyTool } from '../tool/tool.ts'
 import { type Agent, agent, type OutputOfAgent } from './agent.ts'
 
-interface Told {
+export interface Told {
   readonly level: 'warn' | 'error'
   readonly message: string
   readonly cause: unknown
@@ -28,7 +28,7 @@ export interface Played<Output = unknown> {
 }
 
 /** A logger that keeps what it is told. */
-function keeping(): { logger: Logger; told: Told[] } {
+export function keeping(): { logger: Logger; told: Told[] } {
   const told: Told[] = []
   const take = (level: Told['level']) => (message: string, fields: Readonly<Record<string, unknown>>) => {
     told.push({ level, message, cause: fields['cause'] })
@@ -53,7 +53,7 @@ export async function play<A extends Agent>(
 }
 
 /** What of a log breaks the protocol. */
-function reportsOf(log: readonly Entry[]): string[] {
+export function reportsOf(log: readonly Entry[]): string[] {
   const reports: string[] = []
   new Fold({ onReport: ({ code, entry }) => reports.push(`${entry.sequence} ${entry.chunk.type}: ${code}`) }).apply(log)
   return reports

@@ -42,7 +42,7 @@ export const approvalIdOf = (runId: string, toolCallId: string): string => `${ru
 export function checkApproval(name: string, approval: unknown): void {
   if (approval === undefined || typeof approval === 'boolean' || typeof approval === 'function') return
   const { rule, timeout } = Object(approval) as { rule?: unknown; timeout?: unknown }
-  if (typeof approval !== 'object' || (rule !== undefined && typeof rule !== 'function')) {
+  if (typeof approval !== 'object' || approval === null || (rule !== undefined && typeof rule !== 'function')) {
     throw new ValidationError(`tool ${name}: approval: expected a boolean, a rule or { rule, timeout }`)
   }
   if (timeout === undefined || (typeof timeout === 'number' && timeout > 0 && timeout <= LONGEST_WAIT)) return
