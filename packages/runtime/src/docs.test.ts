@@ -62,6 +62,50 @@ test('the guide to recovery runs as written, again and again', () => {
   expect(runTwice('../../docs/guide/recovery.md')).toEqual(twice('At your service.\n'))
 })
 
+test('the guide to approvals runs as written, again and again', () => {
+  const more = `
+    const calls = [200, 20].map(euros => ({ name: 'transfer', input: { to: 'ulm', euros } }))
+    calls.push({ name: 'transfer', input: { to: 'mars', euros: 1 } })
+    const model = scriptedModel([{ calls }, { text: 'done' }])
+    const bank = agent({ name: 'bank', model, tools: [transfer] })
+    const banking = createRuntime({ store, agents: [bank] })
+    const { message } = await (await banking.start({ agent: bank, input: 'go' })).result()
+    for (const part of message.parts) if (part.type === 'tool') console.log(part.state, part.approval?.reason)
+    await banking.close()`
+  const printed = [
+    "paused refund { order: 'A7', euros: 40 }",
+    'It is paid back.',
+    'answer_invalid',
+    'output-denied Once is enough.',
+    'answer_forbidden',
+    'completed',
+    'approval-requested undefined',
+    'output-available undefined',
+    'output-denied There is no such bank.\n',
+  ].join('\n')
+  expect(runTwice('../../docs/guide/approvals.md', more)).toEqual(twice(printed))
+})
+
+test('the guide to client tools runs as written, again and again', () => {
+  for (const printed of runTwice('../../docs/guide/client-tools.md')) {
+    expect(printed.match(/Welcome to Ulm/g)).toHaveLength(2)
+    // Whichever was first.
+    expect(printed.match(/tab \d has answered/g)).toHaveLength(1)
+    expect(printed).toMatch(/approval client-tool\nIt is gone\.\n$/)
+  }
+})
+
+test('the guide to sub-agents runs as written, again and again', () => {
+  for (const printed of runTwice('../../docs/guide/sub-agents.md')) {
+    expect(printed).toMatch(/^Let me ask\. /)
+    expect(printed).toContain('searcher Three pages about rivers.\n')
+    expect(printed).toContain('searcher Three pages about mills.\n')
+    expect(printed).toContain('editor speaks\n')
+    for (const call of [1, 2]) expect(printed).toMatch(new RegExp(`searcher works for call-searcher-${call}\\b`))
+    expect(printed).toMatch(/printer waits for approval\nIt is in the paper\.\n$/)
+  }
+})
+
 test('the guide to MCP runs as written, again and again', () => {
   const printed = [
     'output-available 21 degrees in Ulm',
