@@ -78,7 +78,9 @@ export async function askForBoth(runtime: Runtime): Promise<readonly Run[]> {
   return asked
 }
 
-const attemptOf = ({ options }: ScriptedPrompt): number => Number(options.providerOptions?.['millrace']?.['attempt'])
+/** Which try of a call a model hears. */
+export const attemptOf = ({ options }: ScriptedPrompt): number =>
+  Number(options.providerOptions?.['millrace']?.['attempt'])
 
 /** The steps of the first run: those with answers in the prompt. */
 function survey(prompt: ScriptedPrompt): ScriptedAnswer {
@@ -146,7 +148,7 @@ function report(prompt: ScriptedPrompt): ScriptedAnswer {
 }
 
 /** Progress, data that replaces itself, and state, a piece at a time. */
-function soundTool(note: Note, pause: () => Promise<void>): Tool {
+export function soundTool(note: Note, pause: () => Promise<void>): Tool {
   return tool({
     name: 'sound',
     description: 'How deep it is somewhere',
@@ -163,8 +165,8 @@ function soundTool(note: Note, pause: () => Promise<void>): Tool {
       }
       const metres = 3 * turns
       context.updateState(state => {
-        const { depths = {}, total = 0, calls = 0 } = (state ?? {}) as Survey
-        return { depths: { ...depths, [place]: metres }, total: total + metres, calls: calls + 1 }
+        const { depths = {}, total = 0, calls = 0, ...rest } = (state ?? {}) as Survey
+        return { ...rest, depths: { ...depths, [place]: metres }, total: total + metres, calls: calls + 1 }
       })
       note({ ...call, phase: 'end' })
       return { place, metres, isFinal: true }
@@ -208,11 +210,12 @@ function drainTool(note: Note): Tool {
   })
 }
 
-const callOf = (key: string, input: unknown) =>
+/** A line of a tool's call. */
+export const callOf = (key: string, input: unknown) =>
   ({ kind: 'tool', key, attempt: 1, input: JSON.stringify(input) }) as const
 
 /** A model whose calls are noted: begun when it is asked, ended when it has said all. */
-function notedModel(model: LanguageModelV4, note: Note): LanguageModelV4 {
+export function notedModel(model: LanguageModelV4, note: Note): LanguageModelV4 {
   return {
     ...model,
     async doStream(options) {

@@ -38,6 +38,7 @@ export class Story {
   readonly #objects = new Map<string, StructuredObject>()
   readonly #ended = new Map<string, string>()
   readonly #started = new Set<string>()
+  readonly #endedAgents = new Set<string>()
   #head = 0
   #count = 0
 
@@ -122,7 +123,12 @@ export class Story {
       }
     }
     const isOver = message.runId === undefined || this.#ended.has(message.runId)
-    if (message.status === 'sent' && !isOver) fail(entry, `message ${id} shows as sent before its run has ended`)
+    // That of a sub-agent ends with it.
+    const { chunk, origin } = entry
+    const isChild = message.agentId !== undefined && message.agentId !== message.runId
+    if (isChild && !isGuest(origin) && chunk.type === 'subagent-end') this.#endedAgents.add(chunk.agentId)
+    const isEnded = isOver || (isChild && this.#endedAgents.has(message.agentId))
+    if (message.status === 'sent' && !isEnded) fail(entry, `message ${id} shows as sent before its run has ended`)
     this.#seen.set(id, parts)
   }
 

@@ -1,0 +1,229 @@
+// The program with people, clients and other agents in it: two sub-agents at work in parallel, each with progress, state and a call that a person has to
+// approve (one is, one is not), one with an attempt that breaks off and one with a tool of a client; a rule that decides by itself, both ways, and one that lets
+// a call pass; a client's tool that needs approval first; and a call that nobody answers in time. What happens depends on nothing but the prompt, the attempt and what
+// `ANSWERS` says, so whoever does it again does the same.
+
+import { systemTimers } from '@millrace/log'
+import type { JsonObject } from '@millrace/protocol'
+import { z } from 'zod'
+import { type Agent, agent } from '../agent/agent.ts'
+import { subAgent } from '../agent/sub-agent.ts'
+import { type ScriptedAnswer, type ScriptedPrompt, scriptedModel } from '../model/scripted.ts'
+import type { Run } from '../run/run.ts'
+import type { Runtime } from '../runtime.ts'
+import { type AnyTool, tool } from '../tool/tool.ts'
+import type { Note } from './ledger.fixture.ts'
+import { attemptOf, callOf, notedModel, type ProgramOptions, SESSION, soundTool } from './program.fixture.ts'
+
+export const PEOPLE_RUN = 'works'
+/** A session in which nothing waits. */
+export const ELSEWHERE = 'elsewhere'
+/** Whose both sessions are. */
+export const PRINCIPAL = 'owner'
+
+export interface PeopleOptions extends ProgramOptions {
+  /** How long an answer is waited for that does not come, in milliseconds. */
+  readonly deadlineMs?: number
+}
+
+const DEADLINE_MS = 300
+
+/** What is to become of each call that needs approval: who decides, how, and of which input. */
+export const APPROVALS: Readonly<
+  Record<string, { readonly by: 'person' | 'rule' | 'time'; readonly approved: boolean; readonly input: JsonObject }>
+> = {
+  rope: { by: 'person', approved: true, input: { what: 'rope', amount: 200 } },
+  stone: { by: 'person', approved: false, input: { what: 'stone', amount: 700 } },
+  nails: { by: 'rule', approved: true, input: { what: 'nails', amount: 50 } },
+  wheel: { by: 'rule', approved: false, input: { what: 'a second wheel', amount: 5000 } },
+  sign: { by: 'person', approved: true, input: { paper: 'the bill' } },
+  ale: { by: 'time', approved: false, input: { what: 'ale', amount: 20 } },
+}
+
+/** What the client answers to each of its calls. */
+export const RESULTS: Readonly<Record<string, { readonly input: JsonObject; readonly output: JsonObject }>> = {
+  where: { input: { what: 'the weir' }, output: { seen: 'below the bridge' } },
+  crack: { input: { what: 'the crack' }, output: { seen: 'as long as an arm' } },
+  sign: { input: { paper: 'the bill' }, output: { seen: 'signed' } },
+}
+
+interface Purse {
+  readonly total?: number
+  readonly spent?: number
+}
+
+/** The agents, for one process. */
+export function peopleAgents(options: PeopleOptions): readonly Agent[] {
+  const { note, timers = systemTimers, paceMs = 0, deadlineMs = DEADLINE_MS } = options
+  const pause = (): Promise<void> => (paceMs > 0 ? new Promise(done => timers.after(paceMs, done)) : Promise.resolve())
+  const model = (script: (prompt: ScriptedPrompt) => ScriptedAnswer) =>
+    notedModel(scriptedModel(script, { paceMs, timers }), note)
+  const sound = soundTool(note, pause)
+  const spend = spendTool(note, pause)
+  const look = tool({ name: 'look', input: z.object({ what: z.string() }), output: SEEN, client: true })
+  const dredger = agent({ name: 'dredger', model: model(dredge), tools: [sound, spend] })
+  const mason = agent({ name: 'mason', model: model(mend), tools: [sound, spend, look], parallelCalls: 2 })
+  return [
+    agent({
+      name: 'steward',
+      model: model(steward),
+      // What those who work for it left in the state is in its next prompt.
+      instructions: ({ state }) => {
+        const { total = 0, spent = 0 } = state as Purse
+        return `See to the mill. Sounded: ${total}. Spent: ${spent}.`
+      },
+      tools: [
+        spend,
+        look,
+        tool({ name: 'sign', input: z.object({ paper: z.string() }), output: SEEN, client: true, approval: true }),
+        treatTool(note, deadlineMs),
+      ],
+      subAgents: [dredger, subAgent(mason, { name: 'mend', input: z.object({ wall: z.string() }), prompt: askMason })],
+      initialState: { spent: 0 },
+      parallelCalls: 3,
+    }),
+  ]
+}
+
+const SEEN = z.object({ seen: z.string() })
+
+const askMason = ({ wall }: { wall: string }): string => `Mend the wall of the ${wall}.`
+
+/** Asks for the run; who asks again asks for the same. */
+export async function askPeople(runtime: Runtime): Promise<Run> {
+  await runtime.manager.createStream(ELSEWHERE, PRINCIPAL)
+  return runtime.start({
+    session: SESSION,
+    principal: PRINCIPAL,
+    agent: 'agent:steward@1',
+    runId: PEOPLE_RUN,
+    messageId: `asks-${PEOPLE_RUN}`,
+    input: 'See to the mill.',
+    context: { asked: PEOPLE_RUN },
+  })
+}
+
+function steward({ answers }: ScriptedPrompt): ScriptedAnswer {
+  switch (answers) {
+    case 0:
+      return {
+        reasoning: 'Two can work at once.',
+        text: 'I will have the race dredged and the pit mended.',
+        calls: [
+          { name: 'dredger', input: { prompt: 'Clear the race.' }, id: 'race' },
+          { name: 'mend', input: { wall: 'pit' }, id: 'pit' },
+          { name: 'look', input: inputOf('where'), id: 'where' },
+          { name: 'spend', input: inputOf('nails'), id: 'nails' },
+          { name: 'spend', input: inputOf('wheel'), id: 'wheel' },
+        ],
+        usage: { input: 100, output: 40 },
+      }
+    case 1:
+      return {
+        text: 'Only the bill is left.',
+        calls: [
+          { name: 'sign', input: inputOf('sign'), id: 'sign' },
+          { name: 'treat', input: inputOf('ale'), id: 'ale' },
+        ],
+        usage: { input: 200, output: 20 },
+      }
+    default:
+      return { text: 'The mill is seen to, and nobody had ale.', usage: { input: 300, output: 10 } }
+  }
+}
+
+function dredge(prompt: ScriptedPrompt): ScriptedAnswer {
+  switch (prompt.answers) {
+    case 0:
+      return {
+        text: 'How deep is it?',
+        calls: [
+          { name: 'sound', input: { place: 'race', turns: 2 }, id: 'depth' },
+          { name: 'spend', input: inputOf('rope'), id: 'rope' },
+        ],
+        usage: { input: 30, output: 6 },
+      }
+    case 1:
+      return attemptOf(prompt) === 1
+        ? {
+            text: 'Once more at',
+            parts: [
+              { type: 'tool-input-start', id: 'again', toolName: 'sound' },
+              { type: 'tool-input-delta', id: 'again', delta: '{"place":' },
+            ],
+            error: new Error('overloaded'),
+          }
+        : {
+            text: 'Once more at the sluice.',
+            calls: [{ name: 'sound', input: { place: 'sluice', turns: 1 }, id: 'again' }],
+            usage: { input: 40, output: 7 },
+          }
+    default:
+      return { text: 'The race is clear.', usage: { input: 50, output: 5 } }
+  }
+}
+
+function mend({ answers }: ScriptedPrompt): ScriptedAnswer {
+  switch (answers) {
+    case 0:
+      return {
+        reasoning: 'It wants stone.',
+        calls: [
+          { name: 'sound', input: { place: 'pit', turns: 2 }, id: 'wall' },
+          { name: 'spend', input: inputOf('stone'), id: 'stone' },
+          { name: 'look', input: inputOf('crack'), id: 'crack' },
+        ],
+        usage: { input: 31, output: 8 },
+      }
+    case 1:
+      return {
+        text: 'Then lime will do.',
+        calls: [{ name: 'spend', input: { what: 'lime', amount: 5 }, id: 'lime' }],
+        usage: { input: 41, output: 9 },
+      }
+    default:
+      return { text: 'The wall holds.', usage: { input: 51, output: 4 } }
+  }
+}
+
+const inputOf = (toolCallId: string): JsonObject => (APPROVALS[toolCallId] ?? RESULTS[toolCallId])?.input ?? {}
+
+/** Lets little pass, asks a person for more, and decides by itself in between and far beyond. */
+function spendTool(note: Note, pause: () => Promise<void>): AnyTool {
+  return tool({
+    name: 'spend',
+    description: 'Buys something',
+    input: z.object({ what: z.string(), amount: z.number() }),
+    approval: ({ amount }) => {
+      if (amount < 10) return false
+      if (amount < 100) return { approved: true, reason: 'from the petty cash' }
+      return amount > 1000 ? { approved: false, reason: 'beyond the purse' } : true
+    },
+    async execute({ what, amount }, context) {
+      const call = callOf(context.idempotencyKey, { what, amount })
+      note({ ...call, phase: 'start' })
+      await pause()
+      context.updateState(state => {
+        const { spent = 0, ...rest } = (state ?? {}) as Purse
+        return { ...rest, spent: spent + amount }
+      })
+      note({ ...call, phase: 'end' })
+      return `bought ${what}`
+    },
+  })
+}
+
+/** Waits for an answer, though not for long. */
+function treatTool(note: Note, timeout: number): AnyTool {
+  return tool({
+    name: 'treat',
+    input: z.object({ what: z.string(), amount: z.number() }),
+    approval: { timeout },
+    execute(input, context) {
+      const call = callOf(context.idempotencyKey, input)
+      note({ ...call, phase: 'start' })
+      note({ ...call, phase: 'end' })
+      return 'cheers'
+    },
+  })
+}
