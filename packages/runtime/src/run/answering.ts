@@ -37,14 +37,28 @@ export async function giveAnswer(
 ): Promise<Answered> {
   checkGiven('options', options)
   const chunk = chunkOf(answer)
-  await infoFor(manager, sessionId, options)
-  const { view, ticket } = await manager.view(sessionId)
+  const { ticket } = await infoFor(manager, sessionId, options)
   mustBeOfKind(ticket, answer)
   const agent = agents.get(ticket.run?.program ?? '')
+  const known = ticket.pendings.find(({ kind, id }) => kind === 'approval' && id === answer.id)?.toolCallId
+  // The ticket decides; the session, which may be long, is read only where something is to be compared with what it shows.
+  if (!isCompared(answer, agent) && (known !== undefined || !isAmbiguous(answer))) {
+    return give(manager, sessionId, options.guest, withCall(chunk, known))
+  }
+  const { view } = await manager.view(sessionId)
   const schemaOf = (toolName: string, message: Message | undefined) => agent && outputOf(agent, toolName, message)
   await mustFit(view, answer, schemaOf, manager, sessionId)
-  return give(manager, sessionId, options.guest, withCall(view, chunk))
+  return give(manager, sessionId, options.guest, withCall(chunk, known ?? callOf(view, answer)))
 }
+
+/** Whether something of an answer has to fit what the session shows. */
+function isCompared(answer: Answer, agent: Agent | undefined): boolean {
+  if (answer.kind === 'approval') return answer.input !== undefined
+  return answer.kind === 'interrupt' || ('output' in answer && agent !== undefined && checksOutputs(agent))
+}
+
+/** Whether it cannot be told from its id alone which call is approved: both ids in it may hold what stands between them. */
+const isAmbiguous = ({ kind, id }: Answer): boolean => kind === 'approval' && id.indexOf('::') !== id.lastIndexOf('::')
 
 /** Takes the call of a client's tool upon oneself for a while, so that nobody else runs it meanwhile; tells until when. */
 export async function giveClaim(
@@ -81,13 +95,19 @@ async function give(manager: StreamManager, sessionId: string, guest = 'runtime'
   throw refusalOf(done.reason, interruptId)
 }
 
-/** The call that a request for approval is about: both ids may hold what stands between them. */
-function withCall({ runs }: View, chunk: Chunk): Chunk {
-  if (chunk.type !== 'tool-approval-response') return chunk
-  const { approvalId } = chunk
-  const run = runs.find(({ runId }) => approvalId.startsWith(`${runId}::`))
-  return run ? { ...chunk, toolCallId: approvalId.slice(run.runId.length + 2) } : chunk
+/** The call that an approval is about, where its run is known. */
+function callOf({ runs }: View, { id }: Answer): string | undefined {
+  const run = runs.find(({ runId }) => id.startsWith(`${runId}::`))
+  return run && id.slice(run.runId.length + 2)
 }
+
+const withCall = (chunk: Chunk, toolCallId: string | undefined): Chunk =>
+  chunk.type === 'tool-approval-response' && toolCallId !== undefined ? { ...chunk, toolCallId } : chunk
+
+/** Whether outputs of clients' tools are checked, of an agent or of one that works for it. */
+const checksOutputs = ({ tools, subAgents }: Agent): boolean =>
+  (typeof tools !== 'function' && tools.some(tool => tool.executor === 'client' && tool.output !== undefined)) ||
+  subAgents.some(({ agent }) => checksOutputs(agent))
 
 /** The schema of the outputs of a client's tool of an agent or of one that works for it, where the tools are not computed. */
 function outputOf(agent: Agent, toolName: string, message: Message | undefined): Schema | undefined {

@@ -1,9 +1,11 @@
 import { type LogStore, Memory, memoryStore } from '@millrace/log'
-import { expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
+import { z } from 'zod'
 import { agent } from '../agent/agent.ts'
 import { SNAPSHOT_AFTER } from '../drive/snapshots.ts'
 import { scriptedModel } from '../model/scripted.ts'
-import { stage } from './stage.fixture.ts'
+import { tool } from '../tool/tool.ts'
+import { codeOf, stage } from './stage.fixture.ts'
 
 /** What was read through a store. */
 interface Reads {
@@ -75,3 +77,55 @@ test('what a turn reads does not grow with the turns before it', async () => {
     expect(drove.entries).toBeLessThanOrEqual(2 * (SNAPSHOT_AFTER + 4 * own))
   }
 }, 60_000)
+
+describe('what an answer reads', () => {
+  const input = { amount: 5 }
+  const payer = agent({
+    name: 'payer',
+    tools: [
+      tool({ name: 'pay', input: z.object({ amount: z.number() }), approval: true, execute: () => 'paid' }),
+      tool({ name: 'look', input: z.object({}), client: true }),
+    ],
+    model: scriptedModel(({ turnAnswers }) =>
+      turnAnswers === 0
+        ? {
+            calls: [
+              { name: 'pay', input, id: 'c::1' },
+              { name: 'look', input: {}, id: 'c::2' },
+            ],
+          }
+        : { text: 'Done.' },
+    ),
+  })
+
+  /** A session that waits, and a server that drives nothing. */
+  async function paused() {
+    const memory = new Memory()
+    const driver = stage({ store: memoryStore(undefined, memory), agents: [payer] })
+    await (await driver.start({ session: 's', agent: payer, runId: 'a::r', input: 'go' })).result()
+    await driver.close()
+    const { store, taken } = readStore(memoryStore(undefined, memory))
+    return { server: stage({ store, agents: [payer], engine: false }), taken }
+  }
+
+  test('is nothing of the session, as long as it is, where there is nothing to compare', async () => {
+    const { server, taken } = await paused()
+    const { sequence } = await server.answer('s', { kind: 'approval', id: 'a::r::c::1', approved: true })
+    await server.answer('s', { kind: 'tool-result', id: 'c::2', output: 'seen' })
+    expect(taken()).toEqual({ entries: 0, snapshots: 0 })
+    // Which of the ids holds what stands between them is not told by what was settled.
+    const again = await server.answer('s', { kind: 'approval', id: 'a::r::c::1', approved: true })
+    expect(again).toEqual({ sequence })
+    expect(taken().entries).toBeGreaterThan(0)
+    stage({ store: server.manager.store, agents: [payer] })
+    expect(await server.run('s', 'a::r').result()).toMatchObject({ status: 'completed', text: 'Done.' })
+  })
+
+  test('is the session, where it says what was shown', async () => {
+    const { server, taken } = await paused()
+    const approval = { kind: 'approval', id: 'a::r::c::1', approved: true } as const
+    expect(await codeOf(server.answer('s', { ...approval, input: { amount: 6 } }))).toBe('answer_invalid')
+    expect(taken().entries).toBeGreaterThan(0)
+    await server.answer('s', { ...approval, input })
+  })
+})
