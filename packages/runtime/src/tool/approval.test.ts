@@ -4,8 +4,8 @@ import { z } from 'zod'
 import { agent } from '../agent/agent.ts'
 import { caller, chunksOf, commitOf, resultsIn } from '../agent/play.fixture.ts'
 import { subAgent } from '../agent/sub-agent.ts'
-import { approve, begin, call, callsIn, closedIn, counted, give, scripted, soundLog } from '../run/people.fixture.ts'
-import { codeOf, gate, stage } from '../run/stage.fixture.ts'
+import { approve, begin, call, callsIn, closedIn, counted, scripted, soundLog } from '../run/people.fixture.ts'
+import { gate, stage } from '../run/stage.fixture.ts'
 import type { Approval, ApprovalContext } from './approval.ts'
 import { tool } from './tool.ts'
 
@@ -342,76 +342,6 @@ describe('what has no room', () => {
     const again = await runtime.resume('s', 'r')
     expect(await again.result()).toMatchObject({ status: 'completed' })
     expect(Object.keys(resultsIn(heard.at(-1) as never))).toHaveLength(300)
-  })
-})
-
-describe('of others than the server', () => {
-  test('the result of a client’s tool is refused until the call is approved', async () => {
-    const locate = tool({ name: 'locate', input: z.object({}), client: true, approval: true })
-    const { agent: own } = caller([locate], [call('locate', 'c1')])
-    const { runtime, run } = await begin(own)
-    const { pendings } = await run.result()
-    expect(pendings.map(({ kind, id }) => [kind, id])).toEqual([['approval', 'r::c1']])
-    expect(await codeOf(give(runtime, 'c1'))).toBe('answer_unapproved')
-    expect(await codeOf(runtime.claim('s', 'c1', { forMs: 1000 }))).toBe('answer_unapproved')
-    await approve(runtime, 'c1')
-    expect(await run.result()).toMatchObject({ status: 'paused', pendings: [{ kind: 'client-tool', id: 'c1' }] })
-    await give(runtime, 'c1', 'Bern')
-    expect(await run.result()).toMatchObject({ status: 'completed' })
-    expect(closedIn(await soundLog(runtime))).toEqual(['r/main/1', 'r/main/2'])
-  })
-
-  test('a client’s tool that was denied is settled, and no result counts', async () => {
-    const locate = tool({ name: 'locate', input: z.object({}), client: true, approval: true })
-    const { agent: own, heard } = caller([locate], [call('locate', 'c1')])
-    const { runtime, run } = await begin(own)
-    await run.result()
-    await approve(runtime, 'c1', false, { reason: 'private' })
-    expect(await run.result()).toMatchObject({ status: 'completed' })
-    expect(await callsIn(runtime)).toMatchObject({ c1: { state: 'output-denied' } })
-    expect(await codeOf(give(runtime, 'c1'))).toBe('answer_already_settled')
-    expect(resultsIn(heard[1] as never)).toEqual({ c1: { type: 'execution-denied', reason: 'private' } })
-    expect(closedIn(await soundLog(runtime))).toEqual(['r/main/1', 'r/main/2'])
-  })
-
-  test('a rule may decide about a client’s tool by itself', async () => {
-    const locate = tool({
-      name: 'locate',
-      input: z.object({ n: z.number() }),
-      client: true,
-      approval: ({ n }) => ({ approved: n === 1 }),
-    })
-    const { agent: own } = caller([locate], [call('locate', 'c1', { n: 1 }), call('locate', 'c2', { n: 2 })])
-    const { runtime, run } = await begin(own)
-    expect(await run.result()).toMatchObject({ status: 'paused', pendings: [{ kind: 'client-tool', id: 'c1' }] })
-    expect(await callsIn(runtime)).toMatchObject({ c2: { state: 'output-denied' } })
-    await give(runtime, 'c1')
-    expect(await run.result()).toMatchObject({ status: 'completed' })
-    expect(closedIn(await soundLog(runtime))).toEqual(['r/main/1', 'r/main/2'])
-  })
-
-  test('a sub-agent begins only after its call was approved, and not at all where it was denied', async () => {
-    const { agent: child, prompts } = scripted('child', [{ text: 'child done' }])
-    const sub = subAgent(child, {
-      input: z.object({ topic: z.string() }),
-      approval: ({ topic }) => topic !== 'weather',
-    })
-    const { agent: own } = scripted(
-      'parent',
-      [{ calls: ['weather', 'money', 'war'].map((topic, n) => call('child', `c${n}`, { topic })) }, { text: 'Done.' }],
-      { subAgents: [sub] },
-    )
-    const { runtime, run } = await begin(own)
-    expect(await run.result()).toMatchObject({ pendings: [{ id: 'r::c1' }, { id: 'r::c2' }] })
-    expect(prompts).toHaveLength(1)
-    await approve(runtime, 'c1')
-    await approve(runtime, 'c2', false)
-    let result = await run.result()
-    while (result.status === 'paused') result = await run.result()
-    expect(result).toMatchObject({ status: 'completed' })
-    const log = await soundLog(runtime)
-    expect(chunksOf(log, 'subagent-start').map(({ agentId }) => agentId)).toEqual(['child:c0', 'child:c1'])
-    expect(await callsIn(runtime)).toMatchObject({ c1: { output: 'child done' }, c2: { state: 'output-denied' } })
   })
 })
 
