@@ -1,0 +1,40 @@
+import { execFileSync } from 'node:child_process'
+import { cpSync, mkdtempSync, rmSync, symlinkSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+
+const here = import.meta.dirname
+let folder: string
+
+beforeAll(() => {
+  folder = mkdtempSync(join(tmpdir(), 'millrace-example-'))
+  for (const file of ['approval.ts', 'package.json']) cpSync(join(here, file), join(folder, file))
+  symlinkSync(join(here, 'node_modules'), join(folder, 'node_modules'))
+})
+
+afterAll(() => rmSync(folder, { recursive: true, force: true }))
+
+/** Runs the example as its `start` does, to the end of its process; gives what it prints. */
+const run = (...args: string[]): string =>
+  execFileSync(process.execPath, ['--conditions=@millrace/source', 'approval.ts', ...args], {
+    cwd: folder,
+    encoding: 'utf8',
+  })
+
+const asks = (session: string) => `${session} asks: { order: 'A7', euros: 40 }\npaused \n`
+
+test('waits while no process is there, and goes on when another has answered', () => {
+  expect(run('s1')).toBe(asks('s1'))
+  // Started again it still waits for the same.
+  expect(run('s1')).toBe(asks('s1'))
+  expect(run('s1', 'yes')).toBe('')
+  expect(run('s1')).toBe('completed The money is on its way.\n')
+  expect(run('s1')).toBe('completed The money is on its way.\n')
+})
+
+test('what is denied is not paid', () => {
+  expect(run('s2')).toBe(asks('s2'))
+  expect(run('s2', 'no', 'Not twice.')).toBe('')
+  expect(run('s2')).toBe('completed I may not.\n')
+})
