@@ -1,6 +1,8 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { MAX_CLAIM, MAX_PENDINGS } from '@millrace/log'
 import { expect, test } from 'vitest'
+import { LONGEST_RESULT } from './agent/delegation.ts'
 import {
   BLOCKED_AFTER_MS,
   CONCURRENCY,
@@ -12,6 +14,9 @@ import {
   PARALLEL_CALLS,
   POLL_MS,
 } from './index.ts'
+import { LONGEST_ERROR } from './run/answer.ts'
+import { LONGEST_WAIT } from './tool/approval.ts'
+import { LONGEST_TIMEOUT } from './tool/tool.ts'
 
 const page = readFileSync(join(import.meta.dirname, '../../../docs/reference/defaults.md'), 'utf8')
 
@@ -30,4 +35,15 @@ test.each([
   ['graceMs', GRACE_MS],
 ])('the table of defaults says what %s is', (name, value) => {
   expect(page).toContain(`| \`${name}\` | ${value.toLocaleString('en')} |`)
+})
+
+test.each([
+  ['pendings of a run: approvals, client tools, questions', MAX_PENDINGS.toLocaleString('en')],
+  ["a client's claim of a tool", MAX_CLAIM.toLocaleString('en')],
+  ['the longest `timeout`', LONGEST_TIMEOUT.toLocaleString('en')],
+  ['the longest `approval.timeout`', LONGEST_WAIT.toLocaleString('en')],
+  ["a client's error, the reason of an answer", `${LONGEST_ERROR.toLocaleString('en')} characters`],
+  ['its result, told again by `subagent-end`', `${LONGEST_RESULT / 1024} KiB`],
+])('the table of defaults says what bounds %s', (name, value) => {
+  expect(page).toContain(`| ${name} | ${value} |`)
 })

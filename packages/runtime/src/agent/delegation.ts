@@ -16,7 +16,7 @@ import type { SubAgent } from './sub-agent.ts'
 import { callLane, checkpointOf, type Work } from './work.ts'
 
 /** So much of a result is told again with the end of the sub-agent; the call has all of it. */
-const LONGEST_RESULT = 16 * 1024
+export const LONGEST_RESULT = 16 * 1024
 /** Timers know no times beyond this. */
 const LONGEST_MS = 2 ** 31 - 1
 

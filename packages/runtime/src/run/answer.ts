@@ -39,8 +39,8 @@ export interface AnswerOptions {
   readonly principal?: string
 }
 
-/** The longest error of a client that is kept. */
-const LONGEST_ERROR = 8192
+/** The longest error of a client, and the longest reason of an answer. */
+export const LONGEST_ERROR = 8192
 
 const KINDS = { approval: 'approval', 'tool-result': 'client-tool', interrupt: 'interrupt' } as const
 

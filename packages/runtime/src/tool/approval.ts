@@ -23,7 +23,7 @@ export type Approval<Input = unknown> =
   | { readonly rule?: ApprovalRule<Input>; readonly timeout?: number }
 
 /** Days enough for anybody, and a time that every clock knows. */
-const LONGEST_WAIT = 366 * 24 * 3_600_000
+export const LONGEST_WAIT = 366 * 24 * 3_600_000
 
 /** The rule of an approval, and how long an answer is waited for; nothing where none is needed. */
 export function approvalOf(

@@ -154,7 +154,7 @@ export type ToolOutput<T> = T extends { readonly types?: { readonly output: infe
 
 const NAME = /^[A-Za-z0-9_-]{1,64}$/
 /** Timers know no times beyond this. */
-const LONGEST_TIMEOUT = 2 ** 31 - 1
+export const LONGEST_TIMEOUT = 2 ** 31 - 1
 
 /** Defines a tool that the server runs, or with `client: true` one that a client runs; throws where no model could call it. */
 export function tool<
