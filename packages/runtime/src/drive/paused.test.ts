@@ -1,0 +1,113 @@
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
+import { expect, test } from 'vitest'
+import { z } from 'zod'
+import { agent, scriptedModel, tool } from '../index.ts'
+import { settled } from './clock.fixture.ts'
+import { Session } from './session.ts'
+import { type Process, Stage } from './stage.fixture.ts'
+
+const RUNS = 20
+const DAY = 24 * 3_600_000
+
+const input = z.object({})
+/** Asks a person, one who has a day to answer, a client, and by a sub-agent. */
+const pay = tool({ name: 'pay', input, approval: true, execute: () => 'paid' })
+const sell = tool({ name: 'sell', input, approval: { timeout: DAY }, execute: () => 'sold' })
+const look = tool({ name: 'look', input, client: true, timeout: DAY })
+const clerk = agent({
+  name: 'clerk',
+  tools: [pay],
+  model: scriptedModel(({ turnAnswers }) =>
+    turnAnswers === 0 ? { calls: [{ name: 'pay', input: {}, id: 'c3' }] } : { text: 'Paid.' },
+  ),
+})
+const asking = agent({
+  name: 'asking',
+  tools: [sell, look],
+  subAgents: [clerk],
+  budget: { time: DAY },
+  model: scriptedModel(({ turnAnswers }) =>
+    turnAnswers === 0
+      ? {
+          text: 'May I?',
+          calls: [
+            { name: 'sell', input: {}, id: 'c1' },
+            { name: 'look', input: {}, id: 'c2' },
+            { name: 'clerk', input: { prompt: 'pay' }, id: 'c4' },
+          ],
+        }
+      : { text: ' Thanks.' },
+  ),
+})
+
+setFlagsFromString('--expose-gc')
+const collect = runInNewContext('gc') as () => void
+
+/** What of these is still there when all that nobody holds is gone. */
+async function held(references: readonly WeakRef<object>[]): Promise<number> {
+  for (let turn = 0; turn < 5; turn++) {
+    await settled()
+    collect()
+  }
+  return references.filter(reference => reference.deref() !== undefined).length
+}
+
+/** The writers and sessions that are opened from now on, without holding them. */
+function opened({ runtime }: Process): { writers: WeakRef<object>[]; sessions: WeakRef<object>[] } {
+  const { manager } = runtime
+  const [writers, sessions]: WeakRef<object>[][] = [[], []]
+  const { createWriter } = manager
+  manager.createWriter = async (...given) => {
+    const writer = await createWriter.apply(manager, given)
+    writers?.push(new WeakRef(writer))
+    return writer
+  }
+  const { open } = Session
+  Session.open = async (...given) => {
+    const session = await open.apply(Session, given)
+    sessions?.push(new WeakRef(session))
+    return session
+  }
+  return { writers: writers as WeakRef<object>[], sessions: sessions as WeakRef<object>[] }
+}
+
+test('paused runs are in the log alone: no watch, timer, lease, writer or session is left of them', async () => {
+  const { open } = Session
+  const stage = new Stage()
+  const process = stage.process(() => [asking])
+  const { runtime, wire, timers } = process
+  try {
+    const { writers, sessions } = opened(process)
+    await stage.clock.advance(1000)
+    const before = { watches: wire.watches, timers: timers.alarms.length }
+    for (let n = 0; n < RUNS; n++) {
+      const run = await runtime.start({ session: `s${n}`, runId: `r${n}`, agent: asking, input: 'Go.' })
+      const { status, pendings } = await stage.clock.until(run.result())
+      expect({ status, waits: pendings.length }).toEqual({ status: 'paused', waits: 3 })
+    }
+    // The engine looks for what is due, and finds nothing.
+    await stage.clock.advance(10_000)
+    expect({ watches: wire.watches, timers: timers.alarms.length }).toEqual(before)
+    expect(await runtime.manager.due([asking.program], 100)).toEqual([])
+    for (let n = 0; n < RUNS; n++) expect((await runtime.manager.getInfo(`s${n}`))?.lease).toBeNull()
+    expect([writers.length, sessions.length]).toEqual([RUNS, RUNS])
+    expect([await held(writers), await held(sessions)]).toEqual([0, 0])
+
+    // What is in the log is enough to go on.
+    const [session, runId] = ['s7', 'r7']
+    await runtime.answer(session, { kind: 'approval', id: `${runId}::c1`, approved: true })
+    await runtime.answer(session, { kind: 'tool-result', id: 'c2', output: 'seen' })
+    await runtime.answer(session, { kind: 'approval', id: `${runId}::c3`, approved: true })
+    expect(await stage.clock.until(runtime.run(session, runId).result())).toMatchObject({
+      status: 'completed',
+      text: 'May I? Thanks.',
+    })
+    expect(await runtime.status('s8')).toMatchObject({ status: 'paused' })
+    await stage.clock.advance(10_000)
+    expect({ watches: wire.watches, timers: timers.alarms.length }).toEqual(before)
+    expect([await held(writers), await held(sessions)]).toEqual([0, 0])
+  } finally {
+    Session.open = open
+  }
+})
