@@ -17,6 +17,8 @@ export async function callAll(
 ): Promise<Halt | undefined> {
   const { agent, session, writer, runId, agentId, moved } = work
   const active = new Map<string, Promise<void>>()
+  /** Those of them that are at their end: only who reads the session after that knows their outcome. */
+  const ended = new Set<string>()
   /** What keeps calls that were begun from going on. */
   const halted = new Map<string, Halt>()
   // Nobody knows what has moved since the session was read.
@@ -24,9 +26,11 @@ export async function callAll(
   const start = (call: ToolPart, run: () => Promise<Halt | undefined>): void => {
     const { toolCallId } = call
     halted.delete(toolCallId)
+    const { count } = moved
     const done = run().then(halt => {
-      active.delete(toolCallId)
-      if (halt) halted.set(toolCallId, halt)
+      ended.add(toolCallId)
+      // What was answered since it began it may not have seen: then it looks again.
+      if (halt?.outcome === 'left' || (halt && moved.count === count)) halted.set(toolCallId, halt)
     })
     active.set(toolCallId, done)
     // One that throws is the end of the run here: the others see it by the signal, and nobody waits for them.
@@ -34,7 +38,12 @@ export async function callAll(
   }
   for (;;) {
     work.signal.throwIfAborted()
+    const known = [...ended]
     await session.sync(writer.cursor.sequence)
+    for (const toolCallId of known) {
+      ended.delete(toolCallId)
+      active.delete(toolCallId)
+    }
     const { open } = positionOf(session.message(runId, agentId))
     if (open.length === 0 && active.size === 0) return undefined
     const on: string[] = []

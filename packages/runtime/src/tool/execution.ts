@@ -77,7 +77,7 @@ export async function deny({ work, step, call, tools }: CallSettings): Promise<u
   await work.turn(async () => {
     await work.session.sync(work.writer.cursor.sequence)
     work.signal.throwIfAborted()
-    await callLane(work, step, toolCallId).commit(batchOf({ work, step, call, tools }, { chunk }, []))
+    await say(work, callLane(work, step, toolCallId), batchOf({ work, step, call, tools }, { chunk }, []))
   })
 }
 
@@ -124,6 +124,11 @@ export async function decided(work: Work, build: (ticket: Ticket) => readonly Sa
   throw new LogError('refused', 'the run is to stop')
 }
 
+/** Commits what became of a call, on whatever ticket: an answer to another that comes meanwhile changes nothing about it. */
+async function say(work: Work, lane: Lane, batch: readonly Said[]): Promise<void> {
+  while ((await lane.commit(batch)).outcome === 'moved') work.signal.throwIfAborted()
+}
+
 async function commit(settings: CallSettings, lane: Lane, outcome: Outcome): Promise<void> {
   const { work, call } = settings
   const { session, writer, agent } = work
@@ -133,15 +138,15 @@ async function commit(settings: CallSettings, lane: Lane, outcome: Outcome): Pro
   try {
     patches = (await outcome.updates?.patches(agent.state)) ?? []
   } catch (error) {
-    await lane.commit(batchOf(settings, failed(work, call, error), []))
+    await say(work, lane, batchOf(settings, failed(work, call, error), []))
     return
   }
   try {
-    await lane.commit(batchOf(settings, outcome, patches))
+    await say(work, lane, batchOf(settings, outcome, patches))
   } catch (error) {
     const refusal = refusalOf(error)
     if (refusal === undefined) throw error
-    await lane.commit(batchOf(settings, failed(work, call, refusal), []))
+    await say(work, lane, batchOf(settings, failed(work, call, refusal), []))
   }
 }
 

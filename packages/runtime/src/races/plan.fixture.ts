@@ -1,0 +1,95 @@
+// What races in a schedule: who answers, claims, stops or asks for another run, when, and what becomes of the process that drives.
+
+import type { Fault } from '../crash/plan.fixture.ts'
+import { Random } from '../crash/random.fixture.ts'
+
+/** The programs: what waits, and what goes on beside it. */
+export const KINDS = ['approval', 'client', 'approved-client', 'pair', 'child', 'children'] as const
+export type Kind = (typeof KINDS)[number]
+
+/** What a guest does: answers one way or the other, takes a call upon itself, stops the run, or asks for another in its place and takes that back. */
+export type Act = 'yes' | 'no' | 'claim' | 'stop' | 'abort' | 'interrupt' | 'undo'
+
+/** When a guest begins: so long after an entry of a type was seen, or after the deadline of what it answers. */
+export type Cue =
+  | { readonly on: string; readonly afterMs: number }
+  | { readonly on: 'deadline'; readonly afterMs: number }
+
+export interface Doing {
+  readonly act: Act
+  readonly cue: Cue
+  /** Which of the calls that wait. */
+  readonly call: number
+  /** Of what waits for an approval first and a result then: which of the two. */
+  readonly isResult: boolean
+}
+
+export interface Plan {
+  readonly seed: number
+  readonly kind: Kind
+  /** How long an answer is waited for; for ever, if nothing is said. */
+  readonly timeout: number | undefined
+  /** How long each thing takes that a tool does. */
+  readonly paceMs: number
+  readonly doings: readonly Doing[]
+  readonly faults: readonly (readonly [point: number, fault: Fault])[]
+}
+
+const CUES = [
+  'run-started',
+  'step-finish',
+  'run-paused',
+  'run-paused',
+  'run-resumed',
+  'tool-approval-response',
+] as const
+const REQUESTS = ['tool-approval-request', 'tool-input-available'] as const
+const DELAYS = [0, 0, 1, 3, 8, 20, 60]
+const TIMEOUTS = [1, 5, 15, 40, 90, 400]
+const FAULTS: readonly Fault[] = [
+  ...(['death-before', 'death-after', 'death-late', 'request-lost', 'reply-lost', 'delivered-late'] as const),
+  ...(['freeze-before', 'freeze-after', 'cut-off', 'rival', 'leave', 'leave'] as const),
+]
+/** About how many points a schedule has. */
+const POINTS = 90
+
+/** A plan by chance. */
+export function planOf(seed: number): Plan {
+  const random = new Random(seed)
+  const kind = random.pick(KINDS)
+  const isChance = (percent: number) => random.below(100) < percent
+  const timeout = isChance(75) ? random.pick(TIMEOUTS) : undefined
+  const cueOf = (): Cue => {
+    const dice = random.below(10)
+    if (timeout !== undefined && dice < 4) return { on: 'deadline', afterMs: random.between(-6, 4) }
+    return { on: random.pick(dice < 7 ? REQUESTS : CUES), afterMs: random.pick(DELAYS) }
+  }
+  const calls = kind === 'children' ? 2 : 1
+  const doing = (act: Act, isResult = false): Doing => ({ act, cue: cueOf(), call: random.below(calls), isResult })
+  const doings: Doing[] = []
+  const both = kind === 'approved-client'
+  const isClient = kind === 'client'
+  for (let guests = random.between(1, calls + 1); guests > 0; guests--) {
+    doings.push(doing('yes', isClient), doing('no', isClient))
+    if (both) doings.push(doing('yes', true), doing('no', true))
+  }
+  if (both || isClient) for (let claims = random.below(3); claims > 0; claims--) doings.push(doing('claim', true))
+  if (isChance(35)) doings.push(doing(random.pick(['stop', 'stop', 'abort'])))
+  if (isChance(10)) doings.push(doing('abort'))
+  if (isChance(25)) {
+    doings.push(doing('interrupt'))
+    if (isChance(40)) doings.push(doing('undo'))
+  }
+  const faults = Array.from(
+    { length: random.pick([0, 0, 1, 1, 2]) },
+    () => [random.between(1, POINTS), random.pick(FAULTS)] as const,
+  )
+  return {
+    seed,
+    kind,
+    timeout,
+    paceMs: random.pick([0, 2, 15]),
+    doings,
+    faults: faults.sort(([one], [other]) => one - other),
+  }
+}

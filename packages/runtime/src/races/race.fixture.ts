@@ -1,0 +1,293 @@
+// One race: a program that waits for somebody, guests who answer, claim and stop at the same time, its deadlines, and drivers that follow each other; until nothing is
+// left to happen, and then whether all of it was right.
+
+import { type LogStore, Memory, memoryStore, mustStop, StreamManager, type Ticket } from '@millrace/log'
+import type { Entry } from '@millrace/protocol'
+import { type Events, Machine, Process } from '../crash/machine.fixture.ts'
+import type { Fault } from '../crash/plan.fixture.ts'
+import { Random } from '../crash/random.fixture.ts'
+import { Story } from '../crash/story.fixture.ts'
+import { MillraceError } from '../error/error.ts'
+import { createRuntime, type Runtime } from '../runtime.ts'
+import type { Doing, Plan } from './plan.fixture.ts'
+import { agentsOf, NEXT, RUN, SESSION, waitingOf } from './program.fixture.ts'
+import { type Happened, type Told, verdict } from './verdict.fixture.ts'
+
+const LEASE_MS = 1000
+const POLL_MS = 300
+const CLAIM_MS = 30
+const MAX_STEPS = 4000
+const SILENT = { warn() {}, error() {} }
+
+export interface Report {
+  readonly violations: readonly string[]
+  readonly happened: Happened
+  readonly trace: readonly string[]
+}
+
+/** Runs a plan to its end. */
+export const race = (plan: Plan, isTraced = false): Promise<Report> => new Race(plan, isTraced).run()
+
+class Race implements Events {
+  readonly #plan: Plan
+  readonly #random: Random
+  readonly #machine: Machine
+  readonly #memory: Memory
+  readonly #story = new Story()
+  readonly #violations: string[] = []
+  readonly #faults: (readonly [point: number, fault: Fault])[]
+  readonly #drivers = new Map<Process, Runtime>()
+  readonly #guests = new Map<Process, () => void>()
+  readonly #desk: Runtime
+  /** What did not begin yet. */
+  readonly #ahead: Set<Doing>
+  readonly #told: Told[] = []
+  readonly #notes: Happened['notes'][number][] = []
+  #underWay = 0
+  #count = 0
+  #seen: { readonly version: string; readonly ticket: Ticket } | undefined
+
+  constructor(plan: Plan, isTraced: boolean) {
+    this.#plan = plan
+    this.#random = new Random(plan.seed)
+    this.#faults = [...plan.faults]
+    this.#ahead = new Set(plan.doings)
+    this.#machine = new Machine(this, LEASE_MS, this.#random, isTraced)
+    this.#memory = new Memory({ clock: () => this.#machine.now })
+    // Who asks and who looks on is in a process of its own, to which nothing happens.
+    const timers = this.#machine.timersOf(new Process('desk'))
+    this.#desk = createRuntime({ store: this.#store, engine: false, timers, logger: SILENT })
+  }
+
+  async run(): Promise<Report> {
+    const machine = this.#machine
+    const reading = new AbortController()
+    await this.#desk.start({ session: SESSION, agent: 'agent:root@1', runId: RUN, messageId: 'asks', input: 'Pay.' })
+    const isRead = this.#read(reading.signal)
+    this.#spawn()
+    await this.#quiet()
+    for (const doing of this.#ahead) this.#fire(doing)
+    await this.#quiet()
+    // What still waits waits really: it is answered, and goes on.
+    for (let rounds = 0; rounds < 4 && this.#ticket.run !== null && this.#isWell; rounds++) {
+      await this.#answerAll()
+      await this.#quiet()
+    }
+    if (this.#ticket.run !== null) this.#violations.push(`run ${this.#ticket.run.runId} does not end`)
+    // Whoever stood still goes on, and whatever was under way arrives: nothing may come of it.
+    const { head } = this.#story
+    const end = machine.now + 3 * LEASE_MS
+    await machine.until(() => machine.now > end, MAX_STEPS)
+    if (this.#story.head !== head && this.#isWell) this.#violations.push(`the log went on after ${head}`)
+    reading.abort()
+    await isRead
+    for (const process of this.#drivers.keys()) machine.retire(process)
+    const happened = await this.#happened()
+    return { violations: [...this.#violations, ...verdict(happened)], happened, trace: machine.trace ?? [] }
+  }
+
+  faultAt(point: number): Fault | undefined {
+    if ((this.#faults[0]?.[0] ?? Infinity) > point) return undefined
+    return this.#faults.shift()?.[1]
+  }
+
+  onFault(fault: Fault, process: Process): void {
+    if (fault === 'rival') this.#spawn()
+    else if (fault === 'leave') this.#leave(process)
+    // What is about a call of the store happens to the next.
+    else this.#faults.unshift([0, fault])
+  }
+
+  onGone(process: Process): void {
+    if (this.#drivers.has(process)) this.#respawn()
+    if (process.isAlive) return
+    this.#drivers.delete(process)
+    this.#guests.get(process)?.()
+  }
+
+  get #store(): LogStore {
+    return memoryStore(undefined, this.#memory)
+  }
+
+  get #isWell(): boolean {
+    return this.#violations.length === 0
+  }
+
+  get #log() {
+    const log = this.#memory.logs.get(SESSION)
+    if (log === undefined) throw new Error('there is no log')
+    return log
+  }
+
+  get #ticket(): Ticket {
+    const { version, ticket } = this.#log
+    if (this.#seen?.version !== version) this.#seen = { version, ticket: JSON.parse(ticket.state) as Ticket }
+    return this.#seen.ticket
+  }
+
+  /** Goes on until nothing more happens by itself: all runs have ended, or what waits has no deadline. */
+  async #quiet(): Promise<void> {
+    const isQuiet = () => {
+      if (!this.#isWell) return true
+      if (this.#underWay > 0 || (this.#log.lease?.until ?? 0) > this.#machine.now) return false
+      const { run, ready, pendings, requests } = this.#ticket
+      if (run === null) return requests.length === 0
+      const isOpen = pendings.length > 0 && pendings.every(({ deadline }) => deadline === undefined)
+      return run.paused && !ready && !mustStop(this.#ticket) && isOpen
+    }
+    if (await this.#machine.until(isQuiet, MAX_STEPS)) return
+    const { lease } = this.#log
+    this.#violations.push(`it hangs: ${this.#underWay} under way, ${JSON.stringify({ ...this.#ticket, lease })}`)
+  }
+
+  #spawn(): void {
+    const process = new Process(`p${++this.#count}`)
+    const machine = this.#machine
+    const { kind, timeout, paceMs } = this.#plan
+    const timers = machine.timersOf(process)
+    const note = (toolCallId: string, phase: 'start' | 'end') => {
+      if (!process.isAlive) return
+      this.#notes.push({ process: process.name, toolCallId, phase, head: this.#log.head })
+      machine.point(process, `${toolCallId} ${phase}s`)
+    }
+    const runtime = createRuntime({
+      store: machine.storeOf(process, this.#store),
+      agents: agentsOf({ kind, timeout, paceMs, timers, note }),
+      engine: { pollMs: POLL_MS },
+      log: { leaseMs: LEASE_MS, patienceMs: 2 * LEASE_MS, owner: process.name },
+      maxTakeovers: 100,
+      timers,
+      logger: machine.trace
+        ? {
+            warn: (message, fields) => machine.note(process, `${message} ${JSON.stringify(fields)}`),
+            error: (message, { cause }) => machine.note(process, `${message}: ${(cause as Error)?.stack ?? cause}`),
+          }
+        : SILENT,
+    })
+    this.#drivers.set(process, runtime)
+  }
+
+  #respawn(): void {
+    this.#machine.after(this.#random.below(2 * LEASE_MS), () => this.#spawn())
+  }
+
+  #leave(process: Process): void {
+    const runtime = this.#drivers.get(process)
+    if (runtime === undefined) return
+    this.#drivers.delete(process)
+    this.#respawn()
+    runtime.close().then(() => this.#machine.retire(process))
+  }
+
+  /** Looks on, from the first entry to the last. */
+  async #read(signal: AbortSignal): Promise<void> {
+    const reading = { after: 0, follow: true, whole: true, internal: true, signal }
+    try {
+      const reader = await this.#desk.manager.createResumableReader(SESSION, reading)
+      for await (const entry of reader) {
+        this.#story.take(entry)
+        this.#cue(entry)
+      }
+    } catch (error) {
+      if (!signal.aborted) this.#violations.push(String(error))
+    }
+  }
+
+  /** Lets those begin, sooner or later, who wait for such an entry. */
+  #cue({ chunk }: Entry): void {
+    const { deadline, toolCallId } = chunk as { deadline?: number; toolCallId?: string }
+    for (const doing of this.#ahead) {
+      const { on, afterMs } = doing.cue
+      const isMeant = toolCallId === this.#callOf(doing) && doing.isResult === (chunk.type === 'tool-input-available')
+      if (on === chunk.type) this.#fire(doing, afterMs)
+      else if (on === 'deadline' && deadline !== undefined && isMeant) {
+        this.#fire(doing, deadline + afterMs - this.#machine.now)
+      }
+    }
+  }
+
+  #callOf({ call }: Doing): string {
+    return waitingOf(this.#plan.kind)[call] as string
+  }
+
+  #fire(doing: Doing, afterMs = 0): void {
+    this.#ahead.delete(doing)
+    this.#underWay++
+    this.#machine.after(afterMs, () => this.#do(doing))
+  }
+
+  #do(doing: Doing): void {
+    const guest = `g${this.#plan.doings.indexOf(doing)}`
+    const process = new Process(guest)
+    const machine = this.#machine
+    const log = { patienceMs: 2 * LEASE_MS }
+    const store = machine.storeOf(process, this.#store)
+    const runtime = createRuntime({ store, engine: false, timers: machine.timersOf(process), log, logger: SILENT })
+    const { head } = this.#log
+    const end = (outcome: Told['outcome'], sequence?: number): void => {
+      if (!this.#guests.delete(process)) return
+      this.#underWay--
+      machine.note(process, `${doing.act}: ${outcome ?? 'died'} ${sequence ?? ''}`)
+      const now = { head: this.#log.head, at: machine.now }
+      this.#told.push({ guest, doing, toolCallId: this.#callOf(doing), outcome, sequence, head, until: now })
+    }
+    this.#guests.set(process, () => end(undefined))
+    machine.note(process, `begins: ${JSON.stringify(doing)}`)
+    this.#act(runtime, doing, guest).then(
+      done => (done === false ? end('ended') : end('accepted', typeof done === 'number' ? done : undefined)),
+      error => end(MillraceError.isInstance(error) ? error.code : `not typed: ${error}`),
+    )
+  }
+
+  /** Where its answer is, or whether it had any effect. */
+  async #act(runtime: Runtime, doing: Doing, guest: string): Promise<number | boolean> {
+    const toolCallId = this.#callOf(doing)
+    const as = { guest }
+    switch (doing.act) {
+      case 'stop':
+        return runtime.stop(SESSION, RUN, as)
+      case 'abort':
+        return runtime.stop(SESSION, RUN, { mode: 'abort', ...as })
+      case 'undo':
+        return runtime.stop(SESSION, NEXT, as)
+      case 'interrupt': {
+        const asked = {
+          session: SESSION,
+          runId: NEXT,
+          messageId: 'asks-next',
+          input: 'Now that.',
+          whenBusy: 'interrupt-previous',
+          ...as,
+        } as const
+        await runtime.start({ agent: 'agent:next@1', ...asked })
+        return true
+      }
+      case 'claim': {
+        const { until } = await runtime.claim(SESSION, toolCallId, { forMs: CLAIM_MS, ...as })
+        return until > 0
+      }
+      default: {
+        const isYes = doing.act === 'yes'
+        const answer = doing.isResult
+          ? ({ kind: 'tool-result', id: toolCallId, ...(isYes ? { output: guest } : { error: guest }) } as const)
+          : ({ kind: 'approval', id: `${RUN}::${toolCallId}`, approved: isYes, reason: guest } as const)
+        return (await runtime.answer(SESSION, answer, as)).sequence
+      }
+    }
+  }
+
+  /** Answers what waits at the end. */
+  async #answerAll(): Promise<void> {
+    for (const { kind, id } of this.#ticket.pendings) {
+      if (kind === 'approval') await this.#desk.answer(SESSION, { kind, id, approved: true })
+      else await this.#desk.answer(SESSION, { kind: 'tool-result', id, output: 'late' })
+    }
+  }
+
+  async #happened(): Promise<Happened> {
+    const manager = new StreamManager({ store: this.#store })
+    const { view, ticket } = await manager.view(SESSION)
+    const entries = await manager.entries(SESSION, 0, view.head)
+    return { plan: this.#plan, entries, view, ticket, told: this.#told, notes: this.#notes }
+  }
+}
