@@ -22,7 +22,7 @@ import { onTestFinished } from 'vitest'
 import type { Agent } from '../agent/agent.ts'
 import type { Telemetry } from './telemetry.ts'
 
-export interface Point {
+interface Point {
   readonly attributes: Attributes
   /** The value of a counter, or how many values a histogram has. */
   readonly count: number
@@ -30,7 +30,7 @@ export interface Point {
   readonly buckets: readonly number[] | undefined
 }
 
-export interface Measured {
+interface Measured {
   readonly unit: string
   readonly points: readonly Point[]
 }

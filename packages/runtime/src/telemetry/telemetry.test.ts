@@ -1,6 +1,7 @@
 import type { LanguageModelV4CallOptions, LanguageModelV4StreamPart } from '@ai-sdk/provider'
 import type { ToolPart } from '@millrace/protocol'
 import { SpanKind, SpanStatusCode, trace } from '@opentelemetry/api'
+import { AlwaysOffSampler, BasicTracerProvider } from '@opentelemetry/sdk-trace-base'
 import { expect, test } from 'vitest'
 import { z } from 'zod'
 import { agent } from '../agent/agent.ts'
@@ -339,4 +340,52 @@ test('a provider that is registered later is told from then on', async () => {
   driveOf(telemetry, helper).end({ status: 'completed' })
   expect(told.spans()).toHaveLength(1)
   expect((await told.measures())['millrace.runs']?.points[0]?.count).toBe(1)
+})
+
+test('where nobody listens nothing is looked at: neither what was said nor what an application would add', () => {
+  const seen: string[] = []
+  const spy = <T extends object>(what: string, target: T): T =>
+    new Proxy(target, {
+      get(inner, key) {
+        seen.push(`${what}.${String(key)}`)
+        return Reflect.get(inner, key)
+      },
+    })
+  const attributes = () => {
+    seen.push('attributes')
+    return {}
+  }
+  const drive = driveOf(new Telemetry({ content: true, attributes }, quiet), helper)
+  const spoken = drive.work.modelCall({
+    model,
+    options: { prompt: spy('prompt', options.prompt) },
+    step: 1,
+    attempt: 1,
+  })
+  for (const part of parts) spoken.heard(spy('part', part))
+  spoken.end()
+  const input = spy('input', { where: 'here' })
+  drive.work.toolCall({ call: { ...call, input }, tool: undefined, step: 1 }).end({ output: spy('output', {}) })
+  drive.end({ status: 'completed' })
+  expect(seen).toEqual([])
+})
+
+test('a span that is not sampled is not filled, but leads to those that are', () => {
+  const told = collector()
+  const unsampled = new BasicTracerProvider({ sampler: new AlwaysOffSampler(), spanProcessors: [] })
+  const seen: string[] = []
+  const telemetry = new Telemetry(
+    {
+      tracerProvider: unsampled,
+      meterProvider: told.meterProvider,
+      content: true,
+      attributes: () => ({ a: `${seen.push('x')}` }),
+    },
+    quiet,
+  )
+  const drive = driveOf(telemetry, helper)
+  speak(drive.work)
+  expect(drive.work.spanContext?.traceId).toMatch(/^[0-9a-f]{32}$/)
+  drive.end({ status: 'completed' })
+  expect(seen).toEqual([])
 })
