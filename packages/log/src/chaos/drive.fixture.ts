@@ -324,20 +324,30 @@ export class Drive {
       return
     }
     if (isDone && random.chance(0.1)) return manager.failStream(streamId, 'it went wrong')
+    const notice = this.#notice()
     await this.#writer.decide(ticket => {
-      if (mustStop(ticket)) return [{ type: 'abort' }, { type: 'run-finished', status: 'aborted' }]
-      return isDone ? [{ type: 'finish' }, { type: 'run-finished', status: 'completed' }] : undefined
+      if (mustStop(ticket)) return [{ type: 'abort' }, { type: 'run-finished', status: 'aborted', ...notice }]
+      return isDone ? [{ type: 'finish' }, { type: 'run-finished', status: 'completed', ...notice }] : undefined
     })
+  }
+
+  /** By when others are to tell the observers, if there are any. */
+  #notice(): { notifyBy?: number } {
+    const { random, clock, world } = this.#actor
+    if (random.chance(0.5)) return {}
+    // As deadlines: when a time passes that nobody brings along, nobody knows.
+    return { notifyBy: world.place.clock ? clock + random.between(0, 200) : clock - 1 }
   }
 
   /** Says that the run waits, unless a line of it can go on by now; tells whether it did. */
   async #pause(): Promise<boolean> {
     this.#actor.does(`pause ${this.#runId}`)
+    const notice = this.#notice()
     const done = await this.#writer.decide(ticket => {
       const waiting = new Set(ticket.pendings.map(laneOf))
       if (mustStop(ticket) || [...this.#waiting].some(lane => !waiting.has(lane))) return undefined
       const awaits = ticket.pendings.map(({ lane, agentId, claim, ...awaited }) => awaited)
-      return [{ type: 'run-paused', awaits } as Chunk]
+      return [{ type: 'run-paused', awaits, ...notice } as Chunk]
     })
     return done !== undefined
   }

@@ -1,9 +1,12 @@
 import type { Chunk } from '@millrace/protocol'
+import type { TicketNotice } from '../ticket/notice.ts'
 import type { Ticket, TicketPending } from '../ticket/ticket.ts'
 import type { Actor } from './actor.fixture.ts'
 import { PROGRAMS, UNKNOWN_PROGRAM } from './driver.fixture.ts'
 import type { Manners } from './manners.fixture.ts'
 import { same, shown } from './world.fixture.ts'
+
+const HOUR = 3_600_000
 
 /** What somebody at a screen knows, also after the process died that spoke for them. */
 export interface GuestMemory {
@@ -49,11 +52,12 @@ async function act(actor: Actor, memory: GuestMemory, manners: Manners, streamId
     } else if (world.paused.has(streamId)) await manager.resumeStream(streamId)
     return
   }
-  const { run, requests, pendings } = ticket
+  const { run, requests, pendings, notices = [] } = ticket
   const chunk = random.weighted<() => Chunk | undefined>([
     [requests.length > 1 ? 0.2 : run || requests[0] ? 1 : 4, () => requestOf(actor, streamId, floor, head)],
     [pendings.length > 0 ? 6 : 0, () => answerOf(actor, random.pick(pendings), random.chance(0.8))],
     [pendings.some(({ kind }) => kind === 'client-tool') ? 3 : 0, () => claimOf(actor, ticket, clock)],
+    [notices.length > 0 ? 2 : 0.05, () => tellingOf(actor, random.pick(notices), clock)],
     [run ? 0.5 : 0.2, () => stopOf(actor, stopped(actor, ticket))],
     [0.1, () => ({ type: 'interrupt-response', interruptId: 'nothing', response: world.name('a') })],
   ])()
@@ -152,6 +156,14 @@ function claimOf({ random, process }: Actor, { pendings }: Ticket, clock: number
   if (tools.length === 0) return undefined
   const until = clock + random.pick([200, 60_000, -5])
   return { type: 'tool-claimed', toolCallId: random.pick(tools).id, until, by: process.name }
+}
+
+/** Says that observers were told, or takes it upon itself, also of what nobody owes. */
+function tellingOf({ random, world }: Actor, notice: TicketNotice | undefined, clock: number): Chunk {
+  const { runId = 'nothing', notifyBy = 0 } = notice ?? {}
+  const wrong = random.chance(0.1) ? 1 : 0
+  const until = random.chance(0.5) ? { until: clock + random.pick(world.place.clock ? [50, 500, -5] : [HOUR, -5]) } : {}
+  return { type: 'run-notified', runId, notifyBy: notifyBy + wrong, ...until }
 }
 
 const stopOf = ({ world }: Actor, runId: string): Chunk => {

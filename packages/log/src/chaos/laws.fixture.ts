@@ -34,6 +34,8 @@ export class Laws {
   readonly #requests = new Map<string, Request>()
   readonly #pendings = new Map<string, Waiting>()
   readonly #settled = new Set<string>()
+  /** What nobody has told the observers of. */
+  readonly #owed: { readonly runId: string; readonly notifyBy: number }[] = []
   /** The lanes with words since their last commit, and whose they are. */
   readonly #drafts = new Map<string, string>()
   #open: string | undefined
@@ -160,6 +162,7 @@ export class Laws {
         if (chunk.status === 'completed' && mustStop(ticket))
           this.#violate('law 5', `run ${runId} was to stop, and completed`)
         this.finished.set(runId, sequence)
+        this.#owe(runId, chunk.notifyBy)
         for (const key of this.#pendings.keys()) this.#settled.add(key)
         this.#pendings.clear()
         this.#open = undefined
@@ -172,7 +175,10 @@ export class Laws {
         return
     }
     if (this.#open !== runId) this.#violate('law 7', `${chunk.type} of ${runId} at ${sequence}, open is ${this.#open}`)
-    if (chunk.type === 'run-paused') this.#isPaused = true
+    if (chunk.type === 'run-paused') {
+      this.#isPaused = true
+      this.#owe(runId, chunk.notifyBy)
+    }
     if (chunk.type === 'run-resumed') this.#isPaused = false
     if (chunk.type === 'step-discarded' && mustStop(ticket)) {
       this.#violate('law 5', `words that were shown go at ${sequence}, after a stop`)
@@ -227,7 +233,22 @@ export class Laws {
         }
         return
     }
-    if (!this.#answer(chunk)) this.#violate('law 5', `${shown(chunk)} at ${sequence} settles nothing`)
+    if (chunk.type === 'run-notified' ? this.#told(chunk) : this.#answer(chunk)) return
+    this.#violate('law 5', `${shown(chunk)} at ${sequence} settles nothing`)
+  }
+
+  #owe(runId: string, notifyBy: number | undefined): void {
+    if (notifyBy === undefined) return
+    this.#owed.push({ runId, notifyBy })
+    if (this.#owed.length > 16) this.#owed.shift()
+  }
+
+  /** Somebody has told, or takes it upon itself; false where nothing of the kind is owed. */
+  #told({ runId, notifyBy, until }: Extract<Chunk, { type: 'run-notified' }>): boolean {
+    const at = this.#owed.findIndex(owed => owed.runId === runId && owed.notifyBy === notifyBy)
+    if (at < 0) return false
+    this.#owed.splice(at, 1, ...(until === undefined ? [] : [{ runId, notifyBy: until }]))
+    return true
   }
 
   #stop(runId: string, sequence: number): void {

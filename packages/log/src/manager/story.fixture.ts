@@ -18,6 +18,7 @@ const KINDS = [
   'discard',
   'ask',
   'answer',
+  'tell',
   'state',
   'pause',
   'stop',
@@ -80,6 +81,15 @@ export class Story {
       case 'answer':
         await manager.append(id, n % 2 ? 'ada' : 'bob', approve(`a${n % 4}`, n % 3 > 0))
         return
+      case 'tell': {
+        const info = await manager.getInfo(id)
+        const notice = info?.ticket.notices?.[n % 2]
+        if (info === null || notice === undefined) return
+        const { runId, notifyBy } = notice
+        const until = n % 3 ? {} : { until: info.clock + 1 + n }
+        await manager.append(id, 'teller', { type: 'run-notified', runId, notifyBy, ...until })
+        return
+      }
       case 'snapshot':
         await manager.snapshot(id)
         return
@@ -144,7 +154,8 @@ export class Story {
         else await this.rest()
         return
       case 'end':
-        await this.#manager.endStream(this.#streamId, n)
+        if (n % 2) await this.#manager.endStream(this.#streamId, n)
+        else await writer.decide(() => [{ type: 'run-finished', status: 'completed', notifyBy: n }])
         await this.rest()
         return
       case 'fail':

@@ -191,6 +191,31 @@ export const writing: Behaviour[] = [
     await isTrue(there, id)
   }),
 
+  define(
+    'law 5: what observers are owed is due to those who tell, and of many one takes it upon itself',
+    async stage => {
+      const id = stage.id()
+      const [here, ...others] = await Promise.all(Array.from({ length: 4 }, () => stage.process()))
+      const manager = here as StreamManager
+      const writer = await manager.createWriter(id, R1)
+      await writer.commit([clientCall('c1')])
+      const { clock: notifyBy } = (await manager.getInfo(id)) as { clock: number }
+      await writer.decide(() => [{ type: 'run-paused', awaits: [], notifyBy }])
+      await writer.close()
+      const tellers = ['notify:agent:assistant']
+      expect(await manager.due(PROGRAMS, 1000)).not.toContain(id)
+      expect(await manager.due(tellers, 1000)).toContain(id)
+      const until = notifyBy + 60_000
+      const take = { type: 'run-notified', runId: 'r1', notifyBy, until } as const
+      const done = await Promise.all(others.map((other, i) => other.append(id, `teller${i}`, take)))
+      expect(done.map(({ outcome }) => outcome).sort()).toEqual(['appended', 'refused', 'refused'])
+      expect(await manager.due(tellers, 1000)).not.toContain(id)
+      await manager.append(id, 'teller', { type: 'run-notified', runId: 'r1', notifyBy: until })
+      expect((await manager.getInfo(id))?.ticket).not.toHaveProperty('notices')
+      await isTrue(manager, id)
+    },
+  ),
+
   define('law 6: large values go to the blobs and come back, in every process', async stage => {
     const id = stage.id()
     const [here, there] = [await stage.process({ blobBytes: 1000 }), await stage.process()]
