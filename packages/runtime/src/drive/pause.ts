@@ -16,7 +16,19 @@ export function canPause({ pendings }: Ticket, on: readonly string[], clock: num
 /** Says that a run waits: for its pendings, and each agent for those that work for it. */
 export function pauseOf({ pendings }: Ticket, session: Session): Chunk {
   const said = sayPause(pendings) as Extract<Chunk, { type: 'run-paused' }>
-  return { ...said, awaits: [...said.awaits, ...childrenOf({ pendings }, session)] }
+  return { ...said, awaits: [...named(said.awaits, session), ...childrenOf({ pendings }, session)] }
+}
+
+/** What is awaited, with the names of the tools, so that who is told of the pause need not read the session. */
+function named(awaits: readonly PendingRef[], { view }: Session): PendingRef[] {
+  const names = new Map<string, string>()
+  for (const pending of view.pendings) {
+    if (pending.kind !== 'interrupt') names.set(pending.part.toolCallId, pending.part.toolName)
+  }
+  return awaits.map(awaited => {
+    const toolName = 'toolCallId' in awaited ? names.get(awaited.toolCallId) : undefined
+    return toolName === undefined ? awaited : { ...awaited, toolName }
+  })
 }
 
 /** Who waits for which of the agents that work for it. */

@@ -1,7 +1,7 @@
 // How an answer gets into a session: looked at beside what waits there, then decided on the ticket, where the first wins (law 5).
 
 import { MAX_CLAIM, type StreamInfo, type StreamManager } from '@millrace/log'
-import type { Chunk, Message, View } from '@millrace/protocol'
+import type { Chunk, Message, Part, View } from '@millrace/protocol'
 import type { Agent } from '../agent/agent.ts'
 import { RunError, ValidationError } from '../error/error.ts'
 import { checkGiven } from '../options.ts'
@@ -92,7 +92,23 @@ async function give(manager: StreamManager, sessionId: string, guest = 'runtime'
   const done = await manager.append(sessionId, guest, chunk)
   if (done.outcome !== 'refused') return { sequence: done.first }
   const { toolCallId = '', interruptId = toolCallId } = chunk as { toolCallId?: string; interruptId?: string }
-  throw refusalOf(done.reason, interruptId)
+  // A ticket remembers only what was settled last.
+  const isForgotten = done.reason === 'unknown' && isSettled((await manager.view(sessionId)).view, chunk)
+  throw refusalOf(isForgotten ? 'already-settled' : done.reason, interruptId)
+}
+
+/** Whether a session shows that what an answer is to was settled. */
+function isSettled({ messages, interrupts }: View, chunk: Chunk): boolean {
+  if (chunk.type === 'interrupt-response')
+    return interrupts.some(({ interruptId }) => interruptId === chunk.interruptId)
+  const { toolCallId, approvalId } = chunk as { toolCallId?: string; approvalId?: string }
+  const isIt = (part: Part): boolean => {
+    if (!('toolCallId' in part) || !part.state.startsWith('output-')) return false
+    return approvalId === undefined
+      ? part.toolCallId === toolCallId && part.executor === 'client'
+      : part.approval?.id === approvalId
+  }
+  return messages.some(({ parts }) => parts.some(isIt))
 }
 
 /** The call that an approval is about, where its run is known. */

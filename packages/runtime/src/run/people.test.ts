@@ -41,6 +41,9 @@ describe('approvals', () => {
       suspended: { kind: 'suspended_client_tool', toolCallIds: ['c1'] },
       pendings: [{ kind: 'approval', id: 'r::c1', part: { input: { amount: 5 } } }],
     })
+    expect((await runtime.view('s')).view.runs[0]?.awaits).toEqual([
+      { kind: 'approval', id: 'r::c1', toolCallId: 'c1', toolName: 'pay' },
+    ])
     expect(ran).toEqual([])
     expect(await codeOf(runtime.answer('s', { kind: 'tool-result', id: 'c1', output: 'paid' }))).toBe(
       'answer_wrong_kind',
