@@ -91,10 +91,14 @@ async function infoFor(manager: StreamManager, sessionId: string, { principal }:
 async function give(manager: StreamManager, sessionId: string, guest = 'runtime', chunk: Chunk): Promise<Answered> {
   const done = await manager.append(sessionId, guest, chunk)
   if (done.outcome !== 'refused') return { sequence: done.first }
-  const { toolCallId = '', interruptId = toolCallId } = chunk as { toolCallId?: string; interruptId?: string }
+  const {
+    approvalId,
+    interruptId,
+    toolCallId = '',
+  } = chunk as Partial<Record<'approvalId' | 'interruptId' | 'toolCallId', string>>
   // A ticket remembers only what was settled last.
   const isForgotten = done.reason === 'unknown' && isSettled((await manager.view(sessionId)).view, chunk)
-  throw refusalOf(isForgotten ? 'already-settled' : done.reason, interruptId)
+  throw refusalOf(isForgotten ? 'already-settled' : done.reason, approvalId ?? interruptId ?? toolCallId)
 }
 
 /** Whether a session shows that what an answer is to was settled. */
