@@ -25,11 +25,18 @@ export interface Report {
   readonly trace: readonly string[]
 }
 
+export interface RaceOptions {
+  readonly isTraced?: boolean
+  /** Breaks a store as a process reaches it, to see whether it is found. */
+  readonly broken?: (store: LogStore) => LogStore
+}
+
 /** Runs a plan to its end. */
-export const race = (plan: Plan, isTraced = false): Promise<Report> => new Race(plan, isTraced).run()
+export const race = (plan: Plan, options: RaceOptions = {}): Promise<Report> => new Race(plan, options).run()
 
 class Race implements Events {
   readonly #plan: Plan
+  readonly #broken: (store: LogStore) => LogStore
   readonly #random: Random
   readonly #machine: Machine
   readonly #memory: Memory
@@ -47,8 +54,9 @@ class Race implements Events {
   #count = 0
   #seen: { readonly version: string; readonly ticket: Ticket } | undefined
 
-  constructor(plan: Plan, isTraced: boolean) {
+  constructor(plan: Plan, { isTraced, broken = store => store }: RaceOptions) {
     this.#plan = plan
+    this.#broken = broken
     this.#random = new Random(plan.seed)
     this.#faults = [...plan.faults]
     this.#ahead = new Set(plan.doings)
@@ -151,7 +159,7 @@ class Race implements Events {
       machine.point(process, `${toolCallId} ${phase}s`)
     }
     const runtime = createRuntime({
-      store: machine.storeOf(process, this.#store),
+      store: machine.storeOf(process, this.#broken(this.#store)),
       agents: agentsOf({ kind, timeout, paceMs, timers, note }),
       engine: { pollMs: POLL_MS },
       log: { leaseMs: LEASE_MS, patienceMs: 2 * LEASE_MS, owner: process.name },
@@ -221,7 +229,7 @@ class Race implements Events {
     const process = new Process(guest)
     const machine = this.#machine
     const log = { patienceMs: 2 * LEASE_MS }
-    const store = machine.storeOf(process, this.#store)
+    const store = machine.storeOf(process, this.#broken(this.#store))
     const runtime = createRuntime({ store, engine: false, timers: machine.timersOf(process), log, logger: SILENT })
     const { head } = this.#log
     const end = (outcome: Told['outcome'], sequence?: number): void => {

@@ -1,0 +1,83 @@
+// Drivers and guests that do not look at the ticket in one place each: the races must find every one of them.
+
+import type { BatchLike, LogStore, Said, Writer } from '@millrace/log'
+import type { Chunk, ToolPart } from '@millrace/protocol'
+import type { Need } from '../tool/need.ts'
+
+export interface Mutant {
+  readonly name: string
+  /** What it must be found by. */
+  readonly found: RegExp
+  /** Breaks a writer that was just made. */
+  readonly writer?: (writer: Writer) => void
+  readonly store?: (store: LogStore) => LogStore
+  readonly canPause?: () => boolean
+  readonly need?: (need: Need, call: ToolPart) => Need
+}
+
+const chunkOf = (said: Chunk | Said): Chunk => ('chunk' in said ? (said.chunk as Chunk) : said)
+
+/** A writer that says such a batch on whatever ticket, once it was decided on some. */
+const insisting =
+  (isMeant: (chunk: Chunk) => boolean) =>
+  (writer: Writer): void => {
+    const decide = writer.decide.bind(writer)
+    writer.decide = build => {
+      let said: BatchLike | undefined
+      return decide(ticket => {
+        said ??= build(ticket)
+        return said?.some(chunk => isMeant(chunkOf(chunk))) ? said : build(ticket)
+      })
+    }
+  }
+
+/** A store whose guests append on the ticket as it is, not as they saw it. */
+function hasty(store: LogStore): LogStore {
+  const append: LogStore['append'] = async (id, batch, by, move) => {
+    const page = 'key' in by && move ? await store.read(id, { sequence: 0 }, { batches: 0, bytes: 0 }) : undefined
+    return store.append(id, batch, by, page && move ? { ...move, ifVersion: page.version } : move)
+  }
+  return new Proxy(store, {
+    get(target, name) {
+      const value: unknown = name === 'append' ? append : Reflect.get(target, name, target)
+      return typeof value === 'function' ? value.bind(target) : value
+    },
+  })
+}
+
+export const MUTANTS: readonly Mutant[] = [
+  {
+    name: 'a pause that is not decided again where somebody has answered meanwhile',
+    found: /was answered, and can go on|nothing waits|it says that .* wait/,
+    writer: insisting(({ type }) => type === 'run-paused'),
+  },
+  {
+    name: 'a pause that is decided without a look at what waits',
+    found: /was answered, and can go on|nothing waits|it hangs/,
+    canPause: () => true,
+  },
+  {
+    name: 'a deadline that is settled whatever the ticket says by then',
+    found: /is settled again|the fold dropped it/,
+    writer: insisting(
+      chunk =>
+        (chunk.type === 'tool-approval-response' && chunk.isAutomatic === true) ||
+        (chunk.type === 'tool-output-error' && chunk.code === 'client_tool_timeout'),
+    ),
+  },
+  {
+    name: 'an end that is not decided again where somebody has asked to stop meanwhile',
+    found: /it ends as completed, expected (interrupted|aborted)/,
+    writer: insisting(({ type }) => type === 'run-finished'),
+  },
+  {
+    name: 'answers that are not decided on the ticket',
+    found: /is settled again|it is at .*, and settled was|the ticket is/,
+    store: hasty,
+  },
+  {
+    name: 'a denied call that runs',
+    found: /is asked for again|had no approval|the fold dropped it/,
+    need: need => (need.for === 'denial' ? { for: 'run' } : need),
+  },
+]

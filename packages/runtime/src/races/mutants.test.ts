@@ -1,0 +1,55 @@
+import { StreamManager } from '@millrace/log'
+import { afterEach, describe, expect, test, vi } from 'vitest'
+import type * as pause from '../drive/pause.ts'
+import type * as need from '../tool/need.ts'
+import { MUTANTS, type Mutant } from './mutants.fixture.ts'
+import { planOf } from './plan.fixture.ts'
+import { race } from './race.fixture.ts'
+
+/** So many races must be enough. */
+const SEEDS = 400
+
+const now = vi.hoisted(() => ({ mutant: undefined as Mutant | undefined }))
+
+vi.mock('../drive/pause.ts', async load => {
+  const own = await load<typeof pause>()
+  return {
+    ...own,
+    canPause: (...call: Parameters<typeof own.canPause>) => now.mutant?.canPause?.() ?? own.canPause(...call),
+  }
+})
+
+vi.mock('../tool/need.ts', async load => {
+  const own = await load<typeof need>()
+  return {
+    ...own,
+    needOf(...call: Parameters<typeof own.needOf>) {
+      const needed = own.needOf(...call)
+      return now.mutant?.need?.(needed, ...call) ?? needed
+    },
+  }
+})
+
+describe('what the races are to find is found', () => {
+  afterEach(() => {
+    now.mutant = undefined
+    vi.restoreAllMocks()
+  })
+
+  test.each(MUTANTS.map(mutant => [mutant.name, mutant] as const))('%s', { timeout: 120_000 }, async (_, mutant) => {
+    now.mutant = mutant
+    const create = StreamManager.prototype.createWriter
+    vi.spyOn(StreamManager.prototype, 'createWriter').mockImplementation(async function (this: StreamManager, ...call) {
+      const writer = await create.apply(this, call)
+      mutant.writer?.(writer)
+      return writer
+    })
+    const seen = new Set<string>()
+    for (let seed = 1; seed <= SEEDS; seed++) {
+      const { violations } = await race(planOf(seed), mutant.store && { broken: mutant.store })
+      if (violations.some(violation => mutant.found.test(violation))) return
+      for (const violation of violations) seen.add(violation.slice(0, 200))
+    }
+    expect.unreachable(`${SEEDS} races found nothing but ${[...seen].join('\n')}`)
+  })
+})
