@@ -16,13 +16,7 @@ import { tool } from './tool/tool.ts'
 
 /** What no run of this package writes, and who does. */
 const OWED: Readonly<Record<string, string>> = {
-  'tool-approval-request': 'approvals',
-  'tool-approval-response': 'approvals: a person answers',
-  'tool-output-denied': 'approvals: what was denied does not run',
-  'tool-claimed': 'client tools: a client takes a call upon itself',
-  'run-paused': 'approvals and client tools: nothing else makes a run of an agent wait',
-  'subagent-start': 'sub-agents',
-  'subagent-end': 'sub-agents',
+  'run-notified': 'observers: they were told',
   'structured-data-invalidated': 'workflows: useStructuredData; an output that does not fit is a discarded attempt',
   session: 'workflows',
   status: 'workflows',
@@ -90,6 +84,24 @@ async function stopped(): Promise<string[]> {
   return written(runtime, 's')
 }
 
+/** A run in which people, clients and other agents have a part. */
+async function peopled(): Promise<string[]> {
+  const pay = tool({ name: 'pay', input: z.object({}), approval: true, execute: () => 'paid' })
+  const locate = tool({ name: 'locate', input: z.object({}), client: true })
+  const calls = (...names: string[]) => names.map(name => ({ name, input: { prompt: 'go' }, id: name }))
+  const child = agent({ name: 'child', model: scriptedModel([{ text: 'done' }]) })
+  const model = scriptedModel([{ calls: calls('pay', 'locate', 'child') }, { text: 'done' }])
+  const own = agent({ name: 'peopled', tools: [pay, locate], subAgents: [child], model })
+  const runtime = stage({ agents: [own] })
+  const run = await runtime.start({ agent: own, input: 'go', session: 's', runId: 'r' })
+  await run.result()
+  await runtime.claim('s', 'locate', { forMs: 1000 })
+  await runtime.answer('s', { kind: 'tool-result', id: 'locate', output: 'Ulm' })
+  await runtime.answer('s', { kind: 'approval', id: 'r::pay', approved: false })
+  expect(await run.result()).toMatchObject({ status: 'completed' })
+  return written(runtime, 's')
+}
+
 /** A run whose model fails for good. */
 async function failed(): Promise<string[]> {
   const broken = agent({ name: 'broken', model: scriptedModel([{ error: new Error('no') }]), maxRetries: 0 })
@@ -120,7 +132,7 @@ describe('every type of the catalogue', () => {
   const named = rows.flatMap(([, types = '']) => [...types.matchAll(/`([^`]+)`/g)].map(([, type]) => type as string))
 
   test('is written by a run, or owed by what is yet to come; never both, never neither', async () => {
-    const types = new Set((await Promise.all([rich(), stopped(), failed(), orphaned()])).flat())
+    const types = new Set((await Promise.all([rich(), stopped(), peopled(), failed(), orphaned()])).flat())
     const owed = Object.keys(OWED)
     expect(all.filter(type => !types.has(type) && !owed.includes(type))).toEqual([])
     expect(owed.filter(type => types.has(type))).toEqual([])
