@@ -4,6 +4,7 @@ import type { Refusal, StreamManager, Ticket, TicketPending } from '@millrace/lo
 import type { Chunk, Interrupt, Json, Message, Pending, View } from '@millrace/protocol'
 import type { ErrorCode } from '../error/code.ts'
 import { RunError, ValidationError } from '../error/error.ts'
+import { excerpt } from '../model/room.ts'
 import { checkGiven, foundOf } from '../options.ts'
 import { type Schema, validate } from '../schema/schema.ts'
 import { isSame } from '../state/diff.ts'
@@ -41,6 +42,8 @@ export interface AnswerOptions {
 
 /** The longest error of a client, and the longest reason of an answer. */
 export const LONGEST_ERROR = 8192
+/** So much is told of a kind that is none. */
+const LONGEST_KIND = 64
 
 const KINDS = { approval: 'approval', 'tool-result': 'client-tool', interrupt: 'interrupt' } as const
 
@@ -48,8 +51,9 @@ const KINDS = { approval: 'approval', 'tool-result': 'client-tool', interrupt: '
 export function chunkOf(answer: Answer): Chunk {
   checkGiven('answer', answer)
   const { kind, id } = answer
-  if (!Object.hasOwn(KINDS, Object(kind) === kind ? '' : String(kind))) {
-    throw new ValidationError(`answer.kind: expected approval, tool-result or interrupt, found ${JSON.stringify(kind)}`)
+  if (typeof kind !== 'string' || !Object.hasOwn(KINDS, kind)) {
+    const found = typeof kind === 'string' ? excerpt(kind, LONGEST_KIND) : foundOf(kind)
+    throw new ValidationError(`answer.kind: expected approval, tool-result or interrupt, found ${found}`)
   }
   if (typeof id !== 'string' || id === '') throw new ValidationError(`answer.id: expected text, found ${foundOf(id)}`)
   switch (answer.kind) {
@@ -75,12 +79,10 @@ export function chunkOf(answer: Answer): Chunk {
         const errorText = textOf('error', answer.error)
         return { type: 'tool-output-error', ...result, errorText, code: textOf('code', code) }
       }
-      if (answer.output === undefined) throw new ValidationError('answer.output: expected JSON, or an error')
-      return { type: 'tool-output-available', ...result, output: answer.output }
+      return { type: 'tool-output-available', ...result, output: jsonIn('output', answer.output) }
     }
     case 'interrupt':
-      if (answer.response === undefined) throw new ValidationError('answer.response: expected JSON')
-      return { type: 'interrupt-response', interruptId: id, response: answer.response }
+      return { type: 'interrupt-response', interruptId: id, response: jsonIn('response', answer.response) }
   }
 }
 
@@ -88,6 +90,29 @@ function textOf(what: string, text: unknown): string {
   if (typeof text !== 'string') throw new ValidationError(`answer.${what}: expected text, found ${foundOf(text)}`)
   if (text.length <= LONGEST_ERROR) return text
   throw new ValidationError(`answer.${what}: expected at most ${LONGEST_ERROR} characters, found ${text.length}`)
+}
+
+/** A value that is kept as it is; throws where it is no JSON, and would be kept as something else or not at all. */
+function jsonIn(what: string, value: Json): Json {
+  let isKept = false
+  try {
+    isKept = isJson(value)
+  } catch (cause) {
+    throw new ValidationError(`answer.${what}: expected JSON, found what is too deep or holds itself`, { cause })
+  }
+  if (isKept) return value
+  throw new ValidationError(
+    `answer.${what}: expected JSON, found ${foundOf(value)} that is none, or holds what is none`,
+  )
+}
+
+function isJson(value: unknown): boolean {
+  if (typeof value === 'number') return Number.isFinite(value)
+  if (typeof value !== 'object' || value === null) return ['string', 'boolean'].includes(typeof value) || value === null
+  if (Array.isArray(value)) return value.every(isJson)
+  const prototype: unknown = Object.getPrototypeOf(value)
+  const isPlain = prototype === null || Object.getPrototypeOf(prototype) === null
+  return isPlain && Object.values(value).every(own => own === undefined || isJson(own))
 }
 
 /** Throws where what waits under that id wants another kind of answer: a result never stands in for an approval, nor the other way round. */
