@@ -11,6 +11,8 @@ export interface Sample {
   /** Where something else than time was measured: the middle of its figures, and what one in a hundred exceeds. */
   p50?: number
   p99?: number
+  /** What else is to be said of it. */
+  remarks?: string[]
 }
 
 /**
@@ -61,7 +63,12 @@ async function run(contender: Contender, load: Load, loads: number, settle: numb
   const sample = { cpu: (user + system) / 1000 / loads, wall: (performance.now() - wall) / loads, loads }
   for (const [i, { check }] of current.entries()) await check(outputs[i])
   const figures = current.flatMap((job, i) => job.figures?.(outputs[i]) ?? [])
-  return figures.length === 0 ? sample : { ...sample, p50: quantile(figures, 0.5), p99: quantile(figures, 0.99) }
+  const remarks = current.flatMap((job, i) => job.remarks?.(outputs[i]) ?? [])
+  return {
+    ...sample,
+    ...(figures.length > 0 && { p50: quantile(figures, 0.5), p99: quantile(figures, 0.99) }),
+    ...(remarks.length > 0 && { remarks }),
+  }
 }
 
 async function prepare(contender: Contender, load: Load): Promise<Job[]> {

@@ -18,6 +18,8 @@ export interface Job<Output = unknown> {
   check(output: Output): void | Promise<void>
   /** What was measured, where that is no time of the run: the latencies, or the bytes an item. */
   figures?(output: Output): number[]
+  /** What else is to be said of it, for people. */
+  remarks?(output: Output): string[]
 }
 
 /** One way to do a benchmark's work. */
@@ -75,10 +77,12 @@ export function job<Output>(
   run: () => Output | Promise<Output>,
   check: (output: Output) => void | Promise<void>,
   figures?: (output: Output) => number[],
+  remarks?: (output: Output) => string[],
 ): Job {
   return {
     run,
     check: output => check(output as Output),
     ...(figures && { figures: (output: unknown) => figures(output as Output) }),
+    ...(remarks && { remarks: (output: unknown) => remarks(output as Output) }),
   }
 }

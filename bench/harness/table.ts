@@ -44,6 +44,8 @@ export function table(suite: string, benchmark: Benchmark, rows: Row[], verdicts
     line(head),
     ...body.map(line),
     ...verdicts.map(verdict => `  ${sentence(verdict)}`),
+    // Of the last round: they are for people, who read one of a kind.
+    ...rows.flatMap(({ name, samples }) => samples.at(-1)?.remarks?.map(remark => `  ${name}: ${remark}`) ?? []),
     ...(benchmark.notes ?? []).map(note => `  note: ${note}`),
     ...rows.flatMap(row => (row.error ? [`  FAILED ${row.name}: ${row.error.split('\n', 4).join('\n')}`] : [])),
     '',

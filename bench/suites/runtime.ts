@@ -2,6 +2,7 @@ import type { Backend } from '../contenders/log/target.ts'
 import type { Benchmark, Contender, Suite } from '../harness/suite.ts'
 import { answerBenchmarks } from './runtime/answer.ts'
 import { approvalBenchmarks } from './runtime/approvals.ts'
+import { pausedBenchmark } from './runtime/paused.ts'
 import { backends, needs } from './runtime/places.ts'
 
 /** What a run costs over the model that it listens to. */
@@ -14,6 +15,7 @@ export const runtime: Suite = {
     runs(quick),
     ...approvalBenchmarks(quick),
     ...answerBenchmarks(quick),
+    pausedBenchmark(quick),
   ],
 }
 

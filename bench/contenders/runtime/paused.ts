@@ -1,0 +1,141 @@
+// Many paused runs and the process that drove them: what it still holds, what it does while nothing happens, and that they go on.
+import { deepStrictEqual, ok } from 'node:assert/strict'
+import { setTimeout } from 'node:timers/promises'
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
+import type { Runtime } from '@millrace/runtime'
+import { atEnd, opened } from '../../harness/closing.ts'
+import { type Job, job } from '../../harness/suite.ts'
+import { OWN_FILE, openStore } from '../log/ours.ts'
+import type { Backend } from '../log/target.ts'
+import { called, modelOf, spoken } from './model.ts'
+import { inParallel } from './parallel.ts'
+
+/** How many runs are begun or answered at a time. */
+const WIDTH = 64
+/** How many of them are answered in the end. */
+const ANSWERED = 100
+/** The longest time in which nothing happens, in milliseconds. */
+const REST_MS = 5_000
+/** So few things more are none that paused runs hold. */
+const FEW = 10
+const WEEK = 7 * 24 * 3_600_000
+
+const toolCallId = 'call-1'
+
+/** What a process holds when all is collected that it need not hold, and what it does while it rests. */
+interface Held {
+  readonly heap: number
+  readonly resident: number
+  /** Timers, sockets and the like, which keep a process awake. */
+  readonly resources: Record<string, number>
+  /** Milliseconds of CPU time in a second. */
+  readonly atRest: number
+}
+
+interface Seen {
+  readonly paused: number
+  readonly before: Held
+  readonly after: Held
+  /** How those stand that were answered. */
+  readonly ended: Record<string, number>
+}
+
+/** So many runs, each paused in a session of its own; one in ten has a week to be answered, the others for ever. */
+export async function pausedRuns(backend: Backend, count: number): Promise<Job> {
+  const { runtime, pause } = await openAsking(backend)
+  return job(
+    async (): Promise<Seen> => {
+      const rest = Math.min(REST_MS, count)
+      // As many connections are open as will be.
+      await inParallel(WIDTH, WIDTH, pause)
+      const before = await held(rest)
+      const runIds = await inParallel(count, WIDTH, pause)
+      const after = await held(rest)
+      const answered = runIds.filter((_, n) => n % Math.ceil(count / ANSWERED) === 0)
+      const ended = await inParallel(answered.length, WIDTH, n => answer(runtime, answered[n] as string))
+      return { paused: runIds.length, before, after, ended: countOf(ended) }
+    },
+    ({ paused, before, after, ended }) => {
+      const answered = Math.ceil(count / Math.ceil(count / ANSWERED))
+      deepStrictEqual({ paused, ended }, { paused: count, ended: { 'completed: It is done.': answered } })
+      // A look for what is due may be under way, at one time and not at the other.
+      ok(sum(after.resources) <= sum(before.resources) + FEW, JSON.stringify({ before, after }))
+    },
+    ({ before, after }) => [(after.heap - before.heap) / count],
+    ({ before, after, ended }) => [
+      `${mebibytes(before.heap)} of heap before, ${mebibytes(after.heap)} with ${count.toLocaleString('en')} paused; ` +
+        `resident ${mebibytes(before.resident)}, then ${mebibytes(after.resident)}`,
+      `holds ${JSON.stringify(after.resources)}, ${JSON.stringify(before.resources)} before; at rest ${after.atRest.toFixed(1)} ms of CPU time a second, ` +
+        `${before.atRest.toFixed(1)} before; answered ${JSON.stringify(ended)}`,
+    ],
+  )
+}
+
+/** A runtime whose runs ask for approval, and a way to one that is paused; it tells its id, which is its session's too. */
+const openAsking = opened(
+  async (backend: Backend): Promise<{ runtime: Runtime; pause(n: number): Promise<string> }> => {
+    const { agent, createRuntime, tool } = await import('@millrace/runtime')
+    const { z } = await import('zod')
+    const input = z.object({ text: z.string() })
+    const execute = (said: { text: string }) => said
+    const patient = tool({ name: 'patient', input, approval: true, execute })
+    const hasty = tool({ name: 'hasty', input, approval: { timeout: WEEK }, execute })
+    const asking = (toolName: string) =>
+      agent({
+        name: `asks-${toolName}`,
+        model: modelOf(step =>
+          step === 0
+            ? called({ toolCallId, toolName, input: '{"text":"to be approved"}' })
+            : spoken(['It is', ' done.']),
+        ),
+        tools: [patient, hasty],
+      })
+    const [waits, hurries] = [asking('patient'), asking('hasty')]
+    const runtime = createRuntime({ store: await openStore(backend, OWN_FILE), agents: [waits, hurries] })
+    atEnd(() => runtime.close())
+    return {
+      runtime,
+      async pause(n) {
+        const runId = crypto.randomUUID()
+        const run = await runtime.start({ agent: n % 10 === 0 ? hurries : waits, runId, input: 'Go.' })
+        const { status } = await run.result()
+        if (status !== 'paused') throw new Error(`a run that waits for approval is ${status}`)
+        return runId
+      },
+    }
+  },
+)
+
+async function answer(runtime: Runtime, runId: string): Promise<string> {
+  await runtime.answer(runId, { kind: 'approval', id: `${runId}::${toolCallId}`, approved: true })
+  const { status, text } = await runtime.run(runId, runId).result()
+  return `${status}: ${text}`
+}
+
+async function held(rest: number): Promise<Held> {
+  setFlagsFromString('--expose-gc')
+  const collect = runInNewContext('gc') as () => void
+  // What was under way comes to its end, and what that leaves is collected too.
+  await setTimeout(500)
+  for (let turn = 0; turn < 3; turn++) {
+    collect()
+    await setTimeout(50)
+  }
+  const { heapUsed, rss } = process.memoryUsage()
+  const resources = countOf(process.getActiveResourcesInfo())
+  const from = process.cpuUsage()
+  await setTimeout(rest)
+  const { user, system } = process.cpuUsage(from)
+  return { heap: heapUsed, resident: rss, resources, atRest: (user + system) / rest }
+}
+
+function countOf(names: readonly string[]): Record<string, number> {
+  const counts: Record<string, number> = {}
+  for (const name of names.toSorted()) counts[name] = (counts[name] ?? 0) + 1
+  return counts
+}
+
+const sum = (counts: Record<string, number>): number => Object.values(counts).reduce((all, count) => all + count, 0)
+
+const mebibytes = (bytes: number): string => `${(bytes / 2 ** 20).toFixed(1)} MiB`
