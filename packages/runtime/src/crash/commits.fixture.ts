@@ -9,6 +9,8 @@ export interface Commits {
   readonly outcomes: ReadonlyMap<string, number>
   /** The calls of tools that were asked for: where that was committed, and the run. */
   readonly asked: ReadonlyMap<string, { readonly at: number; readonly runId: string }>
+  /** The calls that the server's tools and the models have made, as far as they have an outcome: not those of clients and sub-agents, and none that was denied. */
+  readonly made: ReadonlySet<string>
   /** Where a run ended. */
   readonly ends: ReadonlyMap<string, number>
   /** What the log should not say. */
@@ -25,20 +27,28 @@ interface LaneState {
 export function commitsOf(entries: readonly Entry[]): Commits {
   const outcomes = new Map<string, number>()
   const asked = new Map<string, { at: number; runId: string }>()
+  const made = new Set<string>()
+  /** The lane on which each sub-agent works, and the calls that they work for. */
+  const agents = new Map<string, string>()
+  const delegated = new Set<string>()
   const starts = new Map<string, number>()
   const ends = new Map<string, number>()
   const problems: string[] = []
   const checkpoints = new Set<string>()
   const stops = new Set<string>()
   const lanes = new Map<string, LaneState>()
-  const settle = (key: string, sequence: number) => {
+  const settle = (key: string, sequence: number, isMade: boolean) => {
     if (outcomes.has(key)) problems.push(`entry ${sequence}: ${key} has an outcome at ${outcomes.get(key)}`)
     else outcomes.set(key, sequence)
+    if (isMade && !delegated.has(key)) made.add(key)
   }
   for (const { sequence, origin, chunk } of entries) {
     const say = (problem: string) => problems.push(`entry ${sequence}, ${chunk.type}: ${problem}`)
     if (isGuest(origin)) {
       if (chunk.type === 'stop-requested') stops.add(chunk.runId)
+      if (chunk.type === 'tool-output-available' || chunk.type === 'tool-output-error') {
+        settle(keyOf(SESSION, origin.runId ?? '', chunk.toolCallId), sequence, false)
+      }
       continue
     }
     const { runId, agentId } = origin
@@ -60,10 +70,18 @@ export function commitsOf(entries: readonly Entry[]): Commits {
         lane.asked.push(keyOf(SESSION, runId, chunk.toolCallId))
         break
       case 'tool-output-available':
-        if (!chunk.preliminary) settle(keyOf(SESSION, runId, chunk.toolCallId), sequence)
+        if (!chunk.preliminary) settle(keyOf(SESSION, runId, chunk.toolCallId), sequence, true)
         break
       case 'tool-output-error':
-        settle(keyOf(SESSION, runId, chunk.toolCallId), sequence)
+        settle(keyOf(SESSION, runId, chunk.toolCallId), sequence, chunk.executor !== 'client')
+        break
+      case 'tool-output-denied':
+        settle(keyOf(SESSION, runId, chunk.toolCallId), sequence, false)
+        break
+      case 'subagent-start':
+        if (agents.has(chunk.agentId)) say(`${chunk.agentId} began before`)
+        agents.set(chunk.agentId, chunk.lane ?? '')
+        delegated.add(keyOf(SESSION, runId, chunk.toolCallId))
         break
       case 'step-discarded':
         if (lane.words === 0) say(`lane ${origin.lane} has no words to take back`)
@@ -71,13 +89,14 @@ export function commitsOf(entries: readonly Entry[]): Commits {
         lanes.delete(nameOf(origin))
         break
       case 'checkpoint-created': {
-        if (checkpoints.has(chunk.checkpointId)) say(`${chunk.checkpointId} was committed before`)
+        if (chunk.closesStep && checkpoints.has(chunk.checkpointId)) say(`${chunk.checkpointId} was committed before`)
         checkpoints.add(chunk.checkpointId)
         for (const id of lane.asked) asked.set(id, { at: sequence, runId })
         const { stepCount = 0 } = chunk
         const key = keyOf(SESSION, runId, agentId, stepCount)
         // The first commit of a step is its model call's; what comes after that closes it.
-        if (origin.lane === 'main' && stepCount !== 0 && !outcomes.has(key)) settle(key, sequence)
+        const own = agentId === runId ? 'main' : agents.get(agentId)
+        if (origin.lane === own && stepCount !== 0 && !outcomes.has(key)) settle(key, sequence, true)
         lanes.delete(nameOf(origin))
         break
       }
@@ -85,7 +104,7 @@ export function commitsOf(entries: readonly Entry[]): Commits {
     }
   }
   for (const runId of starts.keys()) if (!ends.has(runId)) problems.push(`run ${runId} has no end`)
-  return { outcomes, asked, ends, problems }
+  return { outcomes, asked, made, ends, problems }
 }
 
 const nameOf = ({ runId, lane }: WriterOrigin): string => `${runId} ${lane}`

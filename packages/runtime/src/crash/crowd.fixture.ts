@@ -22,6 +22,8 @@ export interface CrowdOptions {
   readonly when?: 'asked' | 'paused' | 'told'
   /** Whether it makes mistakes. */
   readonly errs?: boolean
+  /** For how long a client takes a call upon itself, which then takes longer. */
+  readonly claimMs?: number
   readonly sleep?: (ms: number) => Promise<void>
 }
 
@@ -40,8 +42,7 @@ export const ROGUE = 'rogue'
 /** Who approves, and the tabs that run what clients run. */
 const PERSON = 'ada'
 const [TAB, OTHER_TAB] = ['tab-1', 'tab-2']
-/** So long does the client take a call upon itself that is too slow then. */
-const CLAIM_MS = 5
+const CLAIM_MS = 20
 const RETRY_MS = 20
 
 const PASSING: ReadonlySet<string> = new Set(['store_unavailable', 'runtime_closed', 'internal_error'])
@@ -58,7 +59,7 @@ export class Crowd {
 
   constructor(options: CrowdOptions) {
     const sleep = (ms: number) => new Promise<void>(done => setTimeout(done, ms))
-    this.#options = { when: 'asked', errs: true, sleep, ...options }
+    this.#options = { when: 'asked', errs: true, claimMs: CLAIM_MS, sleep, ...options }
   }
 
   /** Whether it has nothing to say at present. */
@@ -150,11 +151,13 @@ export class Crowd {
       await this.#refused('answer_unknown', { ...right, id: `${toolCallId}.` })
       await this.#refused('answer_unknown', right, ELSEWHERE)
       await this.#refused('answer_forbidden', right, SESSION, 'somebody else')
-      await this.#claim(undefined, toolCallId, TAB)
+      // A claim may be over before it is in the log.
+      const taken = [undefined, 'answer_late'] as const
+      await this.#claim(taken, toolCallId, TAB)
       // Who has it not waits, and takes it when its time is over; what the first gives counts all the same.
-      await this.#claim(['answer_claimed', undefined], toolCallId, OTHER_TAB)
-      await this.#options.sleep(CLAIM_MS)
-      await this.#claim(undefined, toolCallId, OTHER_TAB)
+      await this.#claim(['answer_claimed', ...taken], toolCallId, OTHER_TAB)
+      await this.#options.sleep(this.#options.claimMs)
+      await this.#claim(taken, toolCallId, OTHER_TAB)
     }
     await this.#settle(right, { kind: 'tool-result', id: toolCallId, error: 'it did not work' })
     if (this.#options.errs) await this.#claim('answer_already_settled', toolCallId, ROGUE)
@@ -208,7 +211,7 @@ export class Crowd {
   async #claim(code: Expected, toolCallId: string, by: string): Promise<void> {
     await this.#say(`claim of ${toolCallId} by ${by}`, by === ROGUE ? ROGUE : PERSON, code, async runtime => {
       const guest = by === ROGUE ? ROGUE : PERSON
-      await runtime.claim(SESSION, toolCallId, { forMs: CLAIM_MS, by, guest, principal: PRINCIPAL })
+      await runtime.claim(SESSION, toolCallId, { forMs: this.#options.claimMs, by, guest, principal: PRINCIPAL })
       return undefined
     })
   }

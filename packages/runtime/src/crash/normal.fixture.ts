@@ -1,4 +1,5 @@
-// A view without what a death may change: places, times, attempts, takeovers, what discarded attempts used, and the order between lanes.
+// A view without what a death may change: places, times (deadlines too, which are counted from when somebody was asked), attempts, takeovers, what discarded attempts
+// used, who had taken a client's call upon itself, and the order between lanes: of data, of sub-agents and of their messages.
 
 import type { Json, Message, Part, Run, Usage, View } from '@millrace/protocol'
 
@@ -19,14 +20,16 @@ export interface Normal {
 /** A view, normalised: two that are equal show the same to everybody. */
 export function normalOf(view: View): Normal {
   return {
-    messages: view.messages.map(messageOf),
+    messages: view.messages.map(messageOf).sort(byParent),
     runs: view.runs.map(runOf),
     requests: view.requests.map(({ at, ...request }) => request),
     structured: view.structured.map(({ at, ...object }) => object),
     state: view.state,
     output: view.output,
     pendings: view.pendings,
-    agents: view.agents.map(({ startedAt, ...agent }) => agent),
+    agents: view.agents
+      .map(({ startedAt, ...agent }) => agent)
+      .sort((one, other) => compare(one.agentId, other.agentId)),
     drafts: view.drafts,
     context: (view.internal?.runs ?? []).map(({ runId, context }) => ({ runId, context })),
   }
@@ -46,10 +49,18 @@ function steps(parts: readonly Part[]): Part[][] {
   return all
 }
 
+interface Passing {
+  readonly attempt?: number
+  readonly claim?: unknown
+  readonly deadline?: number
+  readonly approval?: { readonly deadline?: number }
+}
+
 /** A part that has no name is known by what it says. */
 function partOf(part: Part): Record<string, unknown> & { lane: string } {
   const { at, key, ...rest } = part
-  const { attempt, ...own } = rest as typeof rest & { attempt?: number }
+  const { attempt, claim, deadline, approval, ...other } = rest as typeof rest & Passing
+  const own = approval ? { ...other, approval: { ...approval, deadline: approval.deadline && 'set' } } : other
   const isNamed = !key.startsWith('#')
   return { ...own, ...(isNamed && { key }), lane: laneOf(part) }
 }
@@ -61,8 +72,14 @@ function laneOf(part: Part): string {
   return id?.split('/')[0] ?? data?.place ?? '?'
 }
 
-const byLane = ({ lane: one }: { lane: string }, { lane: other }: { lane: string }): number =>
-  one < other ? -1 : one > other ? 1 : 0
+const compare = (one: string, other: string): number => (one < other ? -1 : one > other ? 1 : 0)
+
+const byLane = ({ lane: one }: { lane: string }, { lane: other }: { lane: string }): number => compare(one, other)
+
+/** Messages of sub-agents after all others, by their names. */
+const byParent = (one: { id: string; parent?: unknown }, other: { id: string; parent?: unknown }): number =>
+  Number(one.parent !== undefined) - Number(other.parent !== undefined) ||
+  (one.parent === undefined ? 0 : compare(one.id, other.id))
 
 function runOf({ at, startedAt, finishedAt, takeovers, usage, discarded, ...run }: Run) {
   return { ...run, usage: less(usage, discarded) }

@@ -13,7 +13,15 @@ import type { Run } from '../run/run.ts'
 import type { Runtime } from '../runtime.ts'
 import { type AnyTool, tool } from '../tool/tool.ts'
 import type { Note } from './ledger.fixture.ts'
-import { attemptOf, callOf, notedModel, type ProgramOptions, SESSION, soundTool } from './program.fixture.ts'
+import {
+  attemptOf,
+  callOf,
+  notedModel,
+  type Program,
+  type ProgramOptions,
+  SESSION,
+  soundTool,
+} from './program.fixture.ts'
 
 export const PEOPLE_RUN = 'works'
 /** A session in which nothing waits. */
@@ -102,6 +110,9 @@ export async function askPeople(runtime: Runtime): Promise<Run> {
     context: { asked: PEOPLE_RUN },
   })
 }
+
+/** The program with people. */
+export const MILL: Program = { runs: [PEOPLE_RUN], agents: peopleAgents, ask: askPeople }
 
 function steward({ answers }: ScriptedPrompt): ScriptedAnswer {
   switch (answers) {

@@ -33,6 +33,15 @@ export interface Plan {
   readonly paceMs: number
   /** Whether what is ready at the same time happens in any order, or in the order in which it was asked for. */
   readonly isShuffled: boolean
+  /** How people and clients answer, in the program that has them. */
+  readonly crowd?: {
+    /** As soon as they are asked; one at each pause; or just as a process dies, and else at a pause. */
+    readonly when: 'asked' | 'paused' | 'told'
+    /** Whether they make mistakes on the way. */
+    readonly errs: boolean
+    /** By a process to which nothing happens, or by one that dies and stands still as others do. */
+    readonly via: 'desk' | 'front'
+  }
 }
 
 /** The program as it is meant to be, with a model that says a word an append. */

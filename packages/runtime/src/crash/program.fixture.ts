@@ -25,6 +25,14 @@ export const SESSION = 'session'
 /** The two runs, in their order. */
 export const RUNS = ['survey', 'report'] as const
 
+/** What schedules drive. */
+export interface Program {
+  readonly runs: readonly string[]
+  readonly agents: (options: ProgramOptions) => readonly Agent[]
+  /** Asks for all runs; who asks again asks for the same. */
+  readonly ask: (runtime: Runtime) => Promise<unknown>
+}
+
 interface Survey {
   readonly depths?: Readonly<Record<string, number>>
   readonly total?: number
@@ -77,6 +85,9 @@ export async function askForBoth(runtime: Runtime): Promise<readonly Run[]> {
   }
   return asked
 }
+
+/** The program without people. */
+export const POND: Program = { runs: RUNS, agents: agentsOf, ask: askForBoth }
 
 /** Which try of a call a model hears. */
 export const attemptOf = ({ options }: ScriptedPrompt): number =>

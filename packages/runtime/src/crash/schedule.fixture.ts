@@ -1,13 +1,15 @@
-// One schedule: the program, driven by processes that die, stand still, lose answers and follow each other as a plan says, until both runs have ended; and whether all of
+// One schedule: the program, driven by processes that die, stand still, lose answers and follow each other as a plan says, until all runs have ended; and whether all of
 // it was right.
 
 import { type LogStore, Memory, memoryStore, StreamManager } from '@millrace/log'
 import type { Entry } from '@millrace/protocol'
 import { createRuntime, type Runtime } from '../runtime.ts'
-import { Ledger, type Note, noted } from './ledger.fixture.ts'
+import { Crowd, type Voice } from './crowd.fixture.ts'
+import { Ledger, type Note, noted, witnessed } from './ledger.fixture.ts'
 import { type Events, Machine, Process } from './machine.fixture.ts'
+import { MILL } from './people.fixture.ts'
 import type { Fault, Plan } from './plan.fixture.ts'
-import { agentsOf, askForBoth, RUNS, SESSION } from './program.fixture.ts'
+import { POND, type Program, SESSION } from './program.fixture.ts'
 import { Random } from './random.fixture.ts'
 import { Story, textOf } from './story.fixture.ts'
 import { type Happened, verdict } from './verdict.fixture.ts'
@@ -40,6 +42,13 @@ export async function schedule(plan: Plan, options: ScheduleOptions = {}): Promi
   return new Schedule(plan, options).run()
 }
 
+/** A process that others speak by. */
+interface Front {
+  readonly process: Process
+  readonly runtime: Runtime
+  readonly gone: PromiseWithResolvers<void>
+}
+
 const SILENT = { warn() {}, error() {} }
 
 class Schedule implements Events {
@@ -55,6 +64,10 @@ class Schedule implements Events {
   readonly #runtimes = new Map<Process, Runtime>()
   readonly #takenBack = new Set<string>()
   readonly #desk: Runtime
+  readonly #program: Program
+  readonly #crowd: Crowd | undefined
+  /** Who speaks for the crowd, where that is not the desk. */
+  #front: Front | undefined
   #count = 0
 
   constructor(plan: Plan, options: ScheduleOptions) {
@@ -66,14 +79,45 @@ class Schedule implements Events {
     this.#memory = new Memory({ clock: () => this.#machine.now })
     this.#story = new Story(options.undisturbed && { whole: wholeOf(options.undisturbed) })
     // Who asks and who looks on is in a process of its own, to which nothing happens.
-    const timers = this.#machine.timersOf(new Process('desk'))
-    this.#desk = createRuntime({ store: memoryStore(undefined, this.#memory), engine: false, timers, logger: SILENT })
+    this.#program = plan.crowd ? MILL : POND
+    this.#desk = this.#speaker(new Process('desk'), this.#store())
+    const speech = { voice: () => this.#voice(), sleep: (ms: number) => this.#sleep(ms), claimMs: LEASE_MS / 10 }
+    this.#crowd = plan.crowd && new Crowd({ ...plan.crowd, ...speech })
+  }
+
+  /** The store itself, and what people agree to there. */
+  #store(): LogStore {
+    return witnessed(memoryStore(undefined, this.#memory), this.#ledger.of('the log'), 'after')
+  }
+
+  /** A process that drives nothing, and knows what the agents are. */
+  #speaker(process: Process, store: LogStore): Runtime {
+    const timers = this.#machine.timersOf(process)
+    const agents = this.#program.agents({ note: () => {}, timers })
+    return createRuntime({ store, agents, engine: false, timers, logger: SILENT })
+  }
+
+  #voice(): Voice {
+    if (this.#plan.crowd?.via !== 'front') return { runtime: this.#desk }
+    this.#front ??= this.#open()
+    const { runtime, gone } = this.#front
+    return { runtime, gone: gone.promise }
+  }
+
+  #open(): Front {
+    const process = new Process(`f${++this.#count}`)
+    const runtime = this.#speaker(process, this.#machine.storeOf(process, this.#store()))
+    return { process, runtime, gone: Promise.withResolvers() }
+  }
+
+  #sleep(ms: number): Promise<void> {
+    return new Promise(done => this.#machine.after(ms, done))
   }
 
   async run(): Promise<Report> {
     const machine = this.#machine
     const reading = new AbortController()
-    await askForBoth(this.#desk)
+    await this.#program.ask(this.#desk)
     const isRead = this.#read(reading.signal)
     this.#spawn()
     const isOver = await machine.until(() => this.#isOver(), MAX_STEPS)
@@ -88,6 +132,7 @@ class Schedule implements Events {
     for (const process of this.#runtimes.keys()) machine.retire(process)
     const happened = await this.#happened()
     if (happened.entries.length !== this.#story.count) this.#violations.push('the reader missed some of it')
+    this.#violations.push(...(this.#crowd?.problems ?? []))
     const violations = [...this.#violations, ...verdict(happened, { ...this.#options, isExact: true })]
     return { violations, happened, points: machine.points, steps: machine.steps, trace: machine.trace ?? [] }
   }
@@ -106,8 +151,16 @@ class Schedule implements Events {
   }
 
   onGone(process: Process): void {
+    if (process === this.#front?.process) {
+      if (process.isAlive) return
+      const { gone } = this.#front
+      this.#front = undefined
+      gone.resolve()
+      return
+    }
     if (!process.isAlive) this.#runtimes.delete(process)
     this.#respawn()
+    if (this.#plan.crowd?.when === 'told') this.#crowd?.answer()
   }
 
   /** Somebody takes the place of who is gone, at once or later than its lease lasts. */
@@ -128,10 +181,10 @@ class Schedule implements Events {
     }
     const note = mutant?.note?.(write, process.name) ?? write
     const timers = machine.timersOf(process)
-    const store = machine.storeOf(process, memoryStore(undefined, this.#memory))
+    const store = machine.storeOf(process, this.#store())
     const runtime = createRuntime({
       store: noted(mutant?.store?.(store) ?? store, note),
-      agents: agentsOf({ note, timers, paceMs: this.#plan.paceMs }),
+      agents: this.#program.agents({ note, timers, paceMs: this.#plan.paceMs }),
       engine: { pollMs: POLL_MS },
       log: { leaseMs: LEASE_MS, patienceMs: 2 * LEASE_MS, owner: process.name },
       backoff: { first: 50 },
@@ -156,7 +209,7 @@ class Schedule implements Events {
   }
 
   async #stop(): Promise<void> {
-    const open = RUNS.find(runId => !this.#story.ended.has(runId))
+    const open = this.#program.runs.find(runId => !this.#story.ended.has(runId))
     if (open === undefined) return
     const isWaiting = !this.#story.started.has(open)
     const isTaken = await this.#desk.stop(SESSION, open)
@@ -167,7 +220,7 @@ class Schedule implements Events {
   #isOver(): boolean {
     const isStarted = (runId: string) => this.#story.started.has(runId)
     const isEnded = (runId: string) => this.#story.ended.has(runId) || (this.#takenBack.has(runId) && !isStarted(runId))
-    return this.#violations.length > 0 || RUNS.every(isEnded)
+    return this.#violations.length > 0 || (this.#program.runs.every(isEnded) && this.#crowd?.isIdle !== false)
   }
 
   /** Looks on, from the first entry to the last. */
@@ -175,7 +228,10 @@ class Schedule implements Events {
     const reading = { after: 0, follow: true, whole: true, internal: true, signal }
     try {
       const reader = await this.#desk.manager.createResumableReader(SESSION, reading)
-      for await (const entry of reader) this.#story.take(entry)
+      for await (const entry of reader) {
+        this.#story.take(entry)
+        this.#crowd?.take(entry)
+      }
     } catch (error) {
       if (!signal.aborted) this.#violations.push(String(error))
     }
@@ -185,7 +241,7 @@ class Schedule implements Events {
     const manager = new StreamManager({ store: memoryStore(undefined, this.#memory) })
     const { view } = await manager.view(SESSION)
     const entries: readonly Entry[] = await manager.entries(SESSION, 0, view.head)
-    return { entries, view, lines: this.#ledger.lines }
+    return { entries, view, lines: this.#ledger.lines, ...(this.#crowd && { given: this.#crowd.given }) }
   }
 }
 

@@ -2,6 +2,8 @@
 
 import { type Entry, foldLog, type View } from '@millrace/protocol'
 import { type Commits, commitsOf } from './commits.fixture.ts'
+import { answerProblems, consentProblems, pauseProblems } from './consent.fixture.ts'
+import type { Given } from './crowd.fixture.ts'
 import type { CallLine, Line } from './ledger.fixture.ts'
 import { type Normal, normalOf } from './normal.fixture.ts'
 import { textOf } from './story.fixture.ts'
@@ -12,6 +14,8 @@ export interface Happened {
   readonly entries: readonly Entry[]
   readonly view: View
   readonly lines: readonly Line[]
+  /** What those who answer said, where there were any. */
+  readonly given?: readonly Given[]
 }
 
 export interface VerdictOptions {
@@ -34,6 +38,9 @@ export function verdict(happened: Happened, { undisturbed, isExact = false }: Ve
     ...startProblems(commits, lines, isExact),
     ...inputProblems(lines, undisturbed && stopped.size === 0 ? undisturbed.lines : []),
     ...endProblems(commits, lines),
+    ...pauseProblems(entries),
+    ...(happened.given ? consentProblems(happened) : []),
+    ...(happened.given ? answerProblems(entries, happened.given, stopped.size > 0) : []),
     ...[...stopped].flatMap(([runId, at]) => stopProblems(entries, view, runId, at)),
     ...(undisturbed ? viewProblems(normalOf(view), normalOf(undisturbed.view), new Set(stopped.keys())) : []),
   ]
@@ -74,7 +81,7 @@ function startProblems({ outcomes, asked, ends }: Commits, lines: readonly Line[
       era.first ??= line.first
       era.known = line.last
       known = Math.max(known, line.last)
-    } else if (line.phase === 'start') {
+    } else if ('phase' in line && line.phase === 'start') {
       const say = (problem: string) => problems.push(`${process} starts ${nameOf(line)}: ${problem}`)
       if (era?.first === undefined) {
         say('it has not begun')
@@ -100,7 +107,7 @@ function inputProblems(lines: readonly Line[], reference: readonly Line[]): stri
   const problems: string[] = []
   const inputs = new Map<string, string>()
   for (const line of [...reference, ...lines]) {
-    if (line.kind === 'claimed' || line.kind === 'acked' || line.phase !== 'start') continue
+    if (!('phase' in line) || line.phase !== 'start') continue
     const name = nameOf(line)
     const before = inputs.get(name)
     if (before === undefined && reference.length > 0 && !reference.includes(line)) {
@@ -125,9 +132,9 @@ function difference(found: string, expected: string): string {
 }
 
 /** That what has an outcome was really called, and came to its end. */
-function endProblems({ outcomes }: Commits, lines: readonly Line[]): string[] {
+function endProblems({ made }: Commits, lines: readonly Line[]): string[] {
   const ended = new Set(lines.map(line => ('phase' in line && line.phase === 'end' ? line.key : undefined)))
-  return [...outcomes.keys()].filter(key => !ended.has(key)).map(key => `${key} was never called`)
+  return [...made].filter(key => !ended.has(key)).map(key => `${key} was never called`)
 }
 
 /** The runs that were asked to stop, and where. */
@@ -147,17 +154,21 @@ function stopProblems(entries: readonly Entry[], view: View, runId: string, at: 
   const status = view.runs.find(run => run.runId === runId)?.status
   if (started === undefined) return status === undefined ? [] : [`run ${runId} started after it was taken back`]
   if (status !== 'interrupted') problems.push(`run ${runId} was asked to stop and is ${status}`)
-  const now = view.messages.find(message => message.runId === runId)
-  for (const part of then.messages.find(message => message.runId === runId)?.parts ?? []) {
-    const kept = now?.parts.find(({ key }) => key === part.key)
-    if (!kept || !(textOf(kept) ?? '').startsWith(textOf(part) ?? '')) {
-      problems.push(`run ${runId} was stopped, and ${JSON.stringify(part)} became ${JSON.stringify(kept)}`)
+  const shown = new Map(view.messages.map(message => [message.id, message]))
+  for (const { id, parts } of then.messages.filter(message => message.runId === runId)) {
+    for (const part of parts) {
+      const kept = shown.get(id)?.parts.find(({ key }) => key === part.key)
+      if (!kept || !(textOf(kept) ?? '').startsWith(textOf(part) ?? '')) {
+        problems.push(`run ${runId} was stopped, and ${JSON.stringify(part)} became ${JSON.stringify(kept)}`)
+      }
     }
   }
-  for (const part of now?.parts ?? []) {
+  for (const part of view.messages.flatMap(message => (message.runId === runId ? message.parts : []))) {
     const isOpen = 'toolCallId' in part ? !part.state.startsWith('output') : 'state' in part && part.state !== 'done'
     if (isOpen) problems.push(`run ${runId} was stopped, and ${JSON.stringify(part)} is still open`)
   }
+  const atWork = view.agents.filter(agent => agent.runId === runId && agent.status === undefined)
+  if (atWork.length > 0) problems.push(`run ${runId} was stopped, and ${JSON.stringify(atWork)} are still at work`)
   return problems
 }
 
