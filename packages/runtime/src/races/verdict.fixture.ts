@@ -125,6 +125,7 @@ const isLapse = (chunk: Chunk): boolean =>
 /** That whoever was told that he won did, and all others were told why not. */
 function toldProblems({ told, entries, plan }: Happened, waits: ReadonlyMap<string, Waiting>): string[] {
   const problems: string[] = []
+  const ended = entries.find(({ chunk, origin }) => chunk.type === 'run-finished' && origin.runId === RUN)
   for (const { guest, doing, toolCallId, outcome, sequence, head, until } of told) {
     if (outcome === undefined || outcome === 'store_unavailable') continue
     const say = (problem: string) => problems.push(`${guest}, ${doing.act} ${toolCallId}: ${outcome}: ${problem}`)
@@ -148,7 +149,9 @@ function toldProblems({ told, entries, plan }: Happened, waits: ReadonlyMap<stri
     const { opened, settled, deadline = Infinity } = wait ?? {}
     switch (outcome) {
       case 'answer_already_settled':
-        if (!settled || settled.sequence > until.head) say('nothing has settled it')
+        // What was never open is closed by the end of its run all the same.
+        if (((settled ?? (opened ? undefined : ended))?.sequence ?? Infinity) > until.head)
+          say('nothing has settled it')
         break
       case 'answer_late':
         if (!(deadline <= until.at)) say(`its deadline is ${deadline}, and it was ${until.at}`)
