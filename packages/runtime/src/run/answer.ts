@@ -27,7 +27,7 @@ export type Answer =
       readonly id: string
       /** Why the client could not run it, for the model. */
       readonly error: string
-      /** Of `CLIENT_TOOL_ERROR_CODES`; `client_tool_failed`, if nothing is said. */
+      /** One of `CLIENT_TOOL_ERROR_CODES` or of one's own; `client_tool_failed`, if nothing is said. */
       readonly code?: string
     }
   | { readonly kind: 'interrupt'; readonly id: string; readonly response: Json }
@@ -44,6 +44,9 @@ export interface AnswerOptions {
 export const LONGEST_ERROR = 8192
 /** So much is told of a kind that is none. */
 const LONGEST_KIND = 64
+
+/** What the code of a client's error may be. */
+const CODE = /^[a-z0-9_]{1,64}$/
 
 const KINDS = { approval: 'approval', 'tool-result': 'client-tool', interrupt: 'interrupt' } as const
 
@@ -77,7 +80,12 @@ export function chunkOf(answer: Answer): Chunk {
       if ('error' in answer) {
         const { code = 'client_tool_failed' } = answer
         const errorText = textOf('error', answer.error)
-        return { type: 'tool-output-error', ...result, errorText, code: textOf('code', code) }
+        if (typeof code !== 'string' || !CODE.test(code)) {
+          throw new ValidationError(
+            'answer.code: expected 1 to 64 small letters, digits and _, as in client_tool_failed',
+          )
+        }
+        return { type: 'tool-output-error', ...result, errorText, code }
       }
       return { type: 'tool-output-available', ...result, output: jsonIn('output', answer.output) }
     }

@@ -38,8 +38,7 @@ export async function commitOf(
   facts: readonly Chunk[],
   made: readonly Made[],
 ): Promise<readonly Said[] | ((ticket: Ticket) => readonly Said[])> {
-  const asked: Asked[] = []
-  for (const call of made) asked.push(await askedOf(work, lane.origin.step, call))
+  const asked = await Promise.all(made.map(call => askedOf(work, lane.origin.step, call)))
   const now = work.clock()
   const compose = (refused: ReadonlyMap<string, Refused>) => composed(work, lane, facts, asked, refused, now)
   if (asked.every(call => pendingsOf(call).most === 0)) return compose(new Map())
