@@ -23,6 +23,15 @@ export {
   inProcessEngine,
   POLL_MS,
 } from './drive/engine.ts'
+export {
+  type FinishedRun,
+  LONGEST_NOTIFY_MS,
+  MAX_NOTIFY_TRIES,
+  NOTIFY_AFTER_MS,
+  OBSERVER_TIMEOUT_MS,
+  type Observer,
+  type PausedRun,
+} from './drive/notices.ts'
 export { CLIENT_TOOL_ERROR_CODES, categoryOf, type ErrorCode, errorCodes } from './error/code.ts'
 export * from './error/error.ts'
 export type { Logger } from './logger.ts'

@@ -2,6 +2,7 @@ import type { LogStore, StreamManagerOptions, Timers } from '@millrace/log'
 import type { Json } from '@millrace/protocol'
 import type { Agent } from './agent/agent.ts'
 import type { Engine, InProcessOptions } from './drive/engine.ts'
+import type { Observer } from './drive/notices.ts'
 import { ValidationError } from './error/error.ts'
 import type { Logger } from './logger.ts'
 import type { Backoff } from './model/retry.ts'
@@ -27,6 +28,8 @@ export interface RuntimeOptions {
   readonly logger?: Logger
   /** To whom OpenTelemetry tells what runs do, and how much of it; to whoever is registered in the process, if nothing is said. */
   readonly telemetry?: TelemetryOptions
+  /** Who is told of the pauses and ends of runs, at least once each: of those that are driven here, and of what others left untold. */
+  readonly observers?: readonly Observer[]
   readonly timers?: Timers
 }
 
@@ -50,6 +53,7 @@ export function checkOptions(options: RuntimeOptions): ReadonlyMap<string, Agent
     checkWhole('engine.graceMs', graceMs)
   }
   checkTelemetry(options.telemetry)
+  checkObservers(options.observers)
   const names = new Set<string>()
   for (const agent of agents) {
     if (agent?.kind !== 'agent') throw new ValidationError('agents: expected what agent() gives')
@@ -71,6 +75,18 @@ function checkTelemetry(telemetry: TelemetryOptions | undefined): void {
   must('meterProvider', 'one of OpenTelemetry', isProvider(meterProvider, 'getMeter'), meterProvider)
   must('content', 'true or false', content === undefined || typeof content === 'boolean', content)
   must('attributes', 'a function', attributes === undefined || typeof attributes === 'function', attributes)
+}
+
+function checkObservers(observers: readonly Observer[] = []): void {
+  if (!Array.isArray(observers)) throw new ValidationError(`observers: expected an array, found ${foundOf(observers)}`)
+  for (const observer of observers) {
+    checkGiven('observers', observer)
+    for (const name of ['onPaused', 'onFinished'] as const) {
+      const given: unknown = observer[name]
+      if (given === undefined || typeof given === 'function') continue
+      throw new ValidationError(`observers: ${name}: expected a function, found ${foundOf(given)}`)
+    }
+  }
 }
 
 /** Throws where something that was given is no object. */

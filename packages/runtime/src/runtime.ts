@@ -4,6 +4,7 @@ import type { Run as Begun, RunRequest, View } from '@millrace/protocol'
 import type { Agent, OutputOfAgent } from './agent/agent.ts'
 import { Driver } from './drive/driver.ts'
 import { type Engine, type InProcessOptions, inProcessEngine } from './drive/engine.ts'
+import { Notices } from './drive/notices.ts'
 import { RunError, ValidationError } from './error/error.ts'
 import { consoleLogger, guarded } from './logger.ts'
 import { DEFAULT_BACKOFF } from './model/retry.ts'
@@ -60,6 +61,7 @@ export class Runtime implements RunHost {
   readonly #engine: Engine | undefined
   readonly #blockedAfterMs: number
   readonly #telemetry: Telemetry
+  readonly #notices: Notices
   #isClosed = false
 
   constructor(options: RuntimeOptions) {
@@ -69,6 +71,12 @@ export class Runtime implements RunHost {
     this.manager = new StreamManager({ ...log, store, timers })
     const told = guarded(logger)
     this.#telemetry = new Telemetry(options.telemetry, told)
+    this.#notices = new Notices({
+      manager: this.manager,
+      observers: [...(options.observers ?? [])],
+      timers,
+      logger: told,
+    })
     if (engine === false) return
     const driver = new Driver({
       manager: this.manager,
@@ -76,6 +84,7 @@ export class Runtime implements RunHost {
       timers,
       logger: told,
       telemetry: this.#telemetry,
+      notices: this.#notices,
       backoff: { ...DEFAULT_BACKOFF, ...options.backoff },
       maxTakeovers: options.maxTakeovers ?? MAX_TAKEOVERS,
       resolveContext: options.resolveContext,
@@ -222,6 +231,7 @@ export class Runtime implements RunHost {
   async close(): Promise<void> {
     this.#isClosed = true
     await this.#engine?.stop()
+    await this.#notices.close()
     await this.manager.close()
   }
 

@@ -56,10 +56,10 @@ describe('what is owed to observers', () => {
     const owed = then(open, paused(9), paused(19))
     const taken = then(owed, told(9, 50))
     expect(taken.notices).toEqual([
-      { ...PAUSED, notifyBy: 50, tries: 1 },
+      { ...PAUSED, notifyBy: 50, tries: 1, first: 9 },
       { ...PAUSED, notifyBy: 19 },
     ])
-    expect(then(taken, told(50, 90)).notices?.[0]).toEqual({ ...PAUSED, notifyBy: 90, tries: 2 })
+    expect(then(taken, told(50, 90)).notices?.[0]).toEqual({ ...PAUSED, notifyBy: 90, tries: 2, first: 9 })
     expect(then(taken, told(9))).toBe(taken)
     expect(then(taken, told(50), told(19))).not.toHaveProperty('notices')
   })
@@ -170,7 +170,8 @@ describe('who says that observers were told', () => {
 /** What is owed, read off the entries. */
 function plainNotices(entries: readonly NewEntry[]) {
   const program = new Map<string | undefined, string>()
-  const owed: { runId: string; program: string; status: string; notifyBy: number; tries?: number }[] = []
+  const owed: { runId: string; program: string; status: string; notifyBy: number; tries?: number; first?: number }[] =
+    []
   for (const { chunk, origin } of entries) {
     const runId = origin.runId as string
     if (chunk.type === 'run-started') program.set(runId, chunk.program)
@@ -181,9 +182,9 @@ function plainNotices(entries: readonly NewEntry[]) {
     }
     if (chunk.type !== 'run-notified') continue
     const at = owed.findIndex(notice => notice.runId === chunk.runId && notice.notifyBy === chunk.notifyBy)
-    const { tries = 0, ...notice } = owed[at] as (typeof owed)[number]
+    const { tries = 0, first = chunk.notifyBy, ...notice } = owed[at] as (typeof owed)[number]
     if (chunk.until === undefined) owed.splice(at, 1)
-    else owed[at] = { ...notice, notifyBy: chunk.until, tries: tries + 1 }
+    else owed[at] = { ...notice, notifyBy: chunk.until, tries: tries + 1, first }
   }
   return owed
 }

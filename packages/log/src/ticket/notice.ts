@@ -12,6 +12,8 @@ export interface TicketNotice {
   readonly notifyBy: number
   /** How often somebody took it upon itself since it was written, if anybody did. */
   readonly tries?: number
+  /** What its `notifyBy` was before anybody did, by which it is known all along. */
+  readonly first?: number
 }
 
 type Noticing = { readonly notices?: readonly TicketNotice[] }
@@ -32,7 +34,7 @@ export function withNotice<T extends Noticing>(ticket: T, { notifyBy, ...of }: U
   return { ...ticket, notices: [...(ticket.notices ?? []), { ...of, notifyBy }].slice(-MAX_NOTICES) }
 }
 
-type Unsaid = Omit<TicketNotice, 'notifyBy' | 'tries'> & { readonly notifyBy: number | undefined }
+type Unsaid = Omit<TicketNotice, 'notifyBy' | 'tries' | 'first'> & { readonly notifyBy: number | undefined }
 
 /** The notice that a `run-notified` is about, if it is still owed. */
 export const noticeOf = ({ notices }: Noticing, { runId, notifyBy }: Notified): TicketNotice | undefined =>
@@ -46,7 +48,9 @@ export function notified<T extends Noticing>(ticket: T, said: Notified): T {
   const { until } = said
   const left = notices.flatMap(other => {
     if (other !== notice) return other
-    return until === undefined ? [] : { ...notice, notifyBy: until, tries: (notice.tries ?? 0) + 1 }
+    if (until === undefined) return []
+    const { tries = 0, first = notice.notifyBy } = notice
+    return { ...notice, notifyBy: until, tries: tries + 1, first }
   })
   return (left.length > 0 ? { ...rest, notices: left } : rest) as T
 }

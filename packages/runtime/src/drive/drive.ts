@@ -22,6 +22,7 @@ import type { Logger } from '../logger.ts'
 import type { Backoff } from '../model/retry.ts'
 import type { DriveWork, Telemetry } from '../telemetry/telemetry.ts'
 import { childrenEnded, completed, failed, failureOf, stopped } from './ending.ts'
+import type { Notices } from './notices.ts'
 import { canPause, pauseOf } from './pause.ts'
 import { Session } from './session.ts'
 import { SNAPSHOT_EVERY, type Snapshots } from './snapshots.ts'
@@ -32,6 +33,7 @@ export interface DriveSettings {
   readonly logger: Logger
   readonly backoff: Backoff
   readonly telemetry: Telemetry
+  readonly notices: Notices
   /** How often a run may be taken over without getting any further. */
   readonly maxTakeovers: number
   /** Adds what must not be kept, each time a run is taken up. */
@@ -44,6 +46,8 @@ export interface DriveSettings {
 export interface DriveOptions {
   readonly writer: Writer
   readonly program: string
+  /** Whose the session is. */
+  readonly principal: string | null
   /** None where the run was taken only to be stopped. */
   readonly agent: Agent | undefined
   readonly snapshots: Snapshots
@@ -249,9 +253,18 @@ export class Drive {
 
   /** Decides how the run ends or waits. */
   async #decide(build: (ticket: Ticket) => BatchLike | undefined) {
+    const { notices } = this.#settings
+    const { clock, program, principal } = this.#options
     let batch: BatchLike | undefined
-    const done = await this.#writer.decide(ticket => (batch = build(ticket)))
-    if (done && batch) this.#told.decided(batch)
+    const done = await this.#writer.decide(ticket => {
+      const said = build(ticket)
+      batch = said && notices.owed(said, clock())
+      return batch
+    })
+    if (done && batch) {
+      this.#told.decided(batch)
+      notices.tell({ sessionId: this.#writer.streamId, runId: this.#runId, program, principal }, batch)
+    }
     return done
   }
 

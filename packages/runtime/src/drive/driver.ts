@@ -11,6 +11,11 @@ export interface DriverSettings extends DriveSettings {
   readonly agents: ReadonlyMap<string, Agent>
 }
 
+/** How long a session is not looked for in which only something is due that is told by others. */
+const LEFT_MS = 5000
+/** The most sessions that are asked for at once. */
+const MOST_DUE = 1000
+
 /** What happens to whoever is not alone, or comes too late. */
 const PASSING: ReadonlySet<string> = new Set(['busy', 'absent', 'closed', 'refused'])
 /** What took the log away while it was driven: whoever has it, or reaches it first, goes on. */
@@ -21,6 +26,8 @@ export class Driver implements Driving {
   readonly #snapshots: Snapshots
   readonly #leaving = new AbortController()
   readonly #abandoned = new AbortController()
+  /** Sessions that are left to others, and until when: nothing of what is due there is for here. */
+  readonly #left = new Map<string, number>()
   #isInReach = true
 
   constructor(settings: DriverSettings) {
@@ -30,11 +37,14 @@ export class Driver implements Driving {
 
   /** The sessions in which something is due that can be driven here. */
   async due(limit: number): Promise<readonly string[]> {
-    const { manager, agents, logger } = this.#settings
+    const { manager, agents, logger, notices, timers } = this.#settings
+    for (const [sessionId, until] of this.#left) if (until <= timers.now()) this.#left.delete(sessionId)
     try {
-      const due = await manager.due([...agents.keys()], limit)
+      const programs = [...agents.keys(), ...notices.programsOf(agents.keys())]
+      // Those that are left to others must not hide the rest.
+      const due = await manager.due(programs, Math.min(limit + this.#left.size, MOST_DUE))
       this.#isInReach = true
-      return due
+      return due.filter(sessionId => !this.#left.has(sessionId)).slice(0, limit)
     } catch (error) {
       // Said once: it is asked for again and again.
       if (this.#isInReach && !this.#isLeaving) logger.warn('nobody can tell what is due', { cause: error })
@@ -76,10 +86,12 @@ export class Driver implements Driving {
 
   /** Drives one run, if one is due; whether to look for another. */
   async #driveOne(sessionId: string): Promise<boolean> {
-    const { manager, agents, timers } = this.#settings
+    const { manager, agents, timers, notices } = this.#settings
     const info = await manager.getInfo(sessionId)
     const lookedAt = timers.now()
+    const isLeft = info !== null && (await notices.take(info))
     const next = info && nextOf(info.ticket, info.clock)
+    if (isLeft && !next) this.#left.set(sessionId, lookedAt + LEFT_MS)
     if (!next || isHeld(info)) return false
     const { runId, program } = next
     const agent = agents.get(program)
@@ -92,6 +104,7 @@ export class Driver implements Driving {
       const drive = new Drive(this.#settings, {
         writer,
         program,
+        principal: info.principal,
         agent,
         snapshots: this.#snapshots,
         clock: () => info.clock + timers.now() - lookedAt,

@@ -1,4 +1,4 @@
-import { dueOf, type StreamInfo } from '@millrace/log'
+import { runDueOf, type StreamInfo } from '@millrace/log'
 
 /**
  * What a session is doing: nothing, a run of it is driven, something is asked for and will be taken soon, its run waits for an answer, or something is due that nobody
@@ -13,7 +13,7 @@ export function statusOf({ ticket, lease, clock, touchedAt }: StreamInfo, blocke
   const { run, requests } = ticket
   const isDriven = lease !== null && lease.until > clock
   if (isDriven && run && !run.paused) return { status: 'running' }
-  const due = dueOf(ticket)
+  const due = runDueOf(ticket)
   const isDue = due.at === 'now' || (due.at !== null && due.at <= clock)
   if (!isDue) return { status: run ? 'paused' : 'idle' }
   const program = run?.program ?? requests[0]?.program ?? ''
