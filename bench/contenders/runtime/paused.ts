@@ -44,20 +44,27 @@ interface Seen {
 /** So many runs, each paused in a session of its own; one in ten has a week to be answered, the others for ever. */
 export async function pausedRuns(backend: Backend, count: number): Promise<Job> {
   const { runtime, pause } = await openAsking(backend)
+  const every = Math.ceil(count / ANSWERED)
   return job(
     async (): Promise<Seen> => {
       const rest = Math.min(REST_MS, count)
+      // Names that can be told again: nobody here holds them.
+      const name = crypto.randomUUID()
+      const idOf = (n: number): string => `${name}-${n}`
       // As many connections are open as will be.
-      await inParallel(WIDTH, WIDTH, pause)
+      await inParallel(WIDTH, WIDTH, n => pause(`first-${idOf(n)}`, n))
       const before = await held(rest)
-      const runIds = await inParallel(count, WIDTH, pause)
+      let paused = 0
+      await inParallel(count, WIDTH, async n => {
+        await pause(idOf(n), n)
+        paused++
+      })
       const after = await held(rest)
-      const answered = runIds.filter((_, n) => n % Math.ceil(count / ANSWERED) === 0)
-      const ended = await inParallel(answered.length, WIDTH, n => answer(runtime, answered[n] as string))
-      return { paused: runIds.length, before, after, ended: countOf(ended) }
+      const ended = await inParallel(Math.ceil(count / every), WIDTH, n => answer(runtime, idOf(n * every)))
+      return { paused, before, after, ended: countOf(ended) }
     },
     ({ paused, before, after, ended }) => {
-      const answered = Math.ceil(count / Math.ceil(count / ANSWERED))
+      const answered = Math.ceil(count / every)
       deepStrictEqual({ paused, ended }, { paused: count, ended: { 'completed: It is done.': answered } })
       // A look for what is due may be under way, at one time and not at the other.
       ok(sum(after.resources) <= sum(before.resources) + FEW, JSON.stringify({ before, after }))
@@ -72,9 +79,9 @@ export async function pausedRuns(backend: Backend, count: number): Promise<Job> 
   )
 }
 
-/** A runtime whose runs ask for approval, and a way to one that is paused; it tells its id, which is its session's too. */
+/** A runtime whose runs ask for approval, and a way to one that is paused, in a session of the same name. */
 const openAsking = opened(
-  async (backend: Backend): Promise<{ runtime: Runtime; pause(n: number): Promise<string> }> => {
+  async (backend: Backend): Promise<{ runtime: Runtime; pause(runId: string, n: number): Promise<void> }> => {
     const { agent, createRuntime, tool } = await import('@millrace/runtime')
     const { z } = await import('zod')
     const input = z.object({ text: z.string() })
@@ -96,12 +103,10 @@ const openAsking = opened(
     atEnd(() => runtime.close())
     return {
       runtime,
-      async pause(n) {
-        const runId = crypto.randomUUID()
+      async pause(runId, n) {
         const run = await runtime.start({ agent: n % 10 === 0 ? hurries : waits, runId, input: 'Go.' })
         const { status } = await run.result()
         if (status !== 'paused') throw new Error(`a run that waits for approval is ${status}`)
-        return runId
       },
     }
   },
