@@ -178,7 +178,9 @@ const STOP_OUTCOMES = new Set(['accepted', 'ended', 'run_unknown'])
 /** That a tool ran where its call was approved, and then once, but where whoever ran it was lost. */
 function ranProblems({ notes, entries, plan }: Happened): string[] {
   const problems: string[] = []
-  const lost = plan.faults.filter(([, fault]) => fault !== 'rival' && fault !== 'leave').length
+  // Also a stop that is taken back has cut off what was under way.
+  const undone = entries.filter(({ chunk }) => chunk.type === 'stop-requested' && chunk.runId === NEXT).length
+  const lost = undone + plan.faults.filter(([, fault]) => fault !== 'rival' && fault !== 'leave').length
   const find = (toolCallId: string, is: (chunk: Chunk) => boolean) =>
     entries.find(({ chunk }) => (chunk as { toolCallId?: string }).toolCallId === toolCallId && is(chunk))
   const isOutput = ({ type }: Chunk) => type === 'tool-output-available'
