@@ -3,7 +3,7 @@
 import { LogError, type Said } from '@millrace/log'
 import type { Chunk, Json, Message } from '@millrace/protocol'
 import { unlessAborted } from '../abort.ts'
-import { failureOf } from '../drive/ending.ts'
+import { childrenEnded, failureOf } from '../drive/ending.ts'
 import { BudgetError, type MillraceError, ToolError } from '../error/error.ts'
 import { excerpt } from '../model/room.ts'
 import { validate } from '../schema/schema.ts'
@@ -49,10 +49,13 @@ export async function delegate(settings: CallSettings, sub: SubAgent, told: Tool
     work.signal.throwIfAborted()
     // What is wrong with the log is not about this agent.
     if (error instanceof LogError) throw error
+    // Nothing that works for it begins any more.
+    controller.abort(error)
     const failure = failureOf(error)
     telemetry.end('failed', failure)
     told.end({ code: 'subagent_failed', errorText: failure.message })
-    work.logger.warn('a sub-agent failed', { runId: work.runId, agentType: sub.agent.name, cause: error })
+    const { toolCallId } = settings.call
+    work.logger.warn('a sub-agent failed', { runId: work.runId, toolCallId, code: failure.code, cause: error })
     await end(settings, sub, [], failure, failureOutcome(settings, failure))
   } finally {
     cancelTime?.()
@@ -148,9 +151,7 @@ async function finish(settings: CallSettings, child: Work, ended: Extract<Ended,
 }
 
 function failureOutcome({ work, call }: CallSettings, failure: MillraceError): Outcome {
-  const { message, code } = failure
-  const told = new ToolError(`${call.toolName} failed: ${excerpt(message)}`, { code: 'subagent_failed' })
-  work.logger.warn('a sub-agent failed', { runId: work.runId, toolCallId: call.toolCallId, code, cause: failure })
+  const told = new ToolError(`${call.toolName} failed: ${excerpt(failure.message)}`, { code: 'subagent_failed' })
   return failed(work, call, told)
 }
 
@@ -178,7 +179,8 @@ async function end(
     await session.sync(writer.cursor.sequence)
     // One that never began has no end.
     const ends: Said[] = session.hasAgent(runId, agentId) ? [{ chunk, lane }] : []
-    await decided(work, () => [...before, ...ends, ...batchOf(settings, outcome, [])])
+    const below = childrenEnded(session, writer, 'interrupted', agentId)
+    await decided(work, () => [...before, ...below, ...ends, ...batchOf(settings, outcome, [])])
   })
 }
 

@@ -31,14 +31,28 @@ export function failed(failure: MillraceError, checkpointId?: string): Chunk[] {
   ]
 }
 
-/** The ends of the sub-agents that the end of their run leaves open: who works for nobody stops. */
-export function childrenEnded(session: Session, writer: Writer, status: RunStatus): Said[] {
+/** The ends of the sub-agents that are left open where a run ends, or an agent of it: who works for nobody stops. */
+export function childrenEnded(session: Session, writer: Writer, status: RunStatus, of?: string): Said[] {
   const { runId, lane, agentType: rootType } = writer.main.origin
   const open = session.openAgents(runId)
-  const types = new Map(open.map(({ agentId, agentType }) => [agentId, agentType]))
-  return open.map(({ agentId, agentType, toolCallId, parentId }) => ({
+  const agents = new Map(open.map(agent => [agent.agentId, agent]))
+  const isUnder = (agentId: string): boolean => {
+    const { parentId } = agents.get(agentId) ?? {}
+    return parentId !== undefined && (parentId === of || isUnder(parentId))
+  }
+  // That of the call which an agent works for.
+  const laneOf = (agentId: string): string => {
+    const agent = agents.get(agentId)
+    return agent ? `${laneOf(agent.parentId)}/${agent.toolCallId}` : lane
+  }
+  const ending = of === undefined ? open : open.filter(({ agentId }) => isUnder(agentId))
+  return ending.map(({ agentId, agentType, toolCallId, parentId }) => ({
     chunk: { type: 'subagent-end', agentId, agentType, toolCallId, status },
-    lane: writer.lane({ lane, agentId: parentId, agentType: types.get(parentId) ?? rootType }),
+    lane: writer.lane({
+      lane: laneOf(agentId),
+      agentId: parentId,
+      agentType: agents.get(parentId)?.agentType ?? rootType,
+    }),
   }))
 }
 
