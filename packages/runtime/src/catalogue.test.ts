@@ -16,7 +16,6 @@ import { tool } from './tool/tool.ts'
 
 /** What no run of this package writes, and who does. */
 const OWED: Readonly<Record<string, string>> = {
-  'run-notified': 'observers: they were told',
   'structured-data-invalidated': 'workflows: useStructuredData; an output that does not fit is a discarded attempt',
   session: 'workflows',
   status: 'workflows',
@@ -102,11 +101,13 @@ async function peopled(): Promise<string[]> {
   return written(runtime, 's')
 }
 
-/** A run whose model fails for good. */
+/** A run whose model fails for good, and somebody who is told of it. */
 async function failed(): Promise<string[]> {
   const broken = agent({ name: 'broken', model: scriptedModel([{ error: new Error('no') }]), maxRetries: 0 })
-  const runtime = stage({ agents: [broken] })
+  const runtime = stage({ agents: [broken], observers: [{ onFinished() {} }] })
   await (await runtime.start({ agent: broken, input: 'go', session: 's' })).result()
+  // Who closes waits for those who are told.
+  await runtime.close()
   return written(runtime, 's')
 }
 

@@ -9,8 +9,12 @@ import {
   DEFAULT_BACKOFF,
   DEFAULT_BUDGET,
   GRACE_MS,
+  LONGEST_NOTIFY_MS,
+  MAX_NOTIFY_TRIES,
   MAX_RETRIES,
   MAX_TAKEOVERS,
+  NOTIFY_AFTER_MS,
+  OBSERVER_TIMEOUT_MS,
   PARALLEL_CALLS,
   POLL_MS,
 } from './index.ts'
@@ -43,6 +47,10 @@ test.each([
   ['the longest `timeout`', LONGEST_TIMEOUT.toLocaleString('en')],
   ['the longest `approval.timeout`', LONGEST_WAIT.toLocaleString('en')],
   ["a client's error, the reason of an answer", `${LONGEST_ERROR.toLocaleString('en')} characters`],
+  ['an observer', OBSERVER_TIMEOUT_MS.toLocaleString('en')],
+  ['others tell the observers after', NOTIFY_AFTER_MS.toLocaleString('en')],
+  ['the longest of these times', LONGEST_NOTIFY_MS.toLocaleString('en')],
+  ['an observer that cannot be told is tried again', `${MAX_NOTIFY_TRIES} times`],
   ['its result, told again by `subagent-end`', `${LONGEST_RESULT / 1024} KiB`],
 ])('the table of defaults says what bounds %s', (name, value) => {
   expect(page).toContain(`| ${name} | ${value} |`)

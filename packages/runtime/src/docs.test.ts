@@ -129,5 +129,6 @@ test('the guide to observability runs as written, again and again', () => {
   for (const printed of runTwice('../../docs/guide/observability.md')) {
     expect(printed).toContain(spans)
     expect(printed).toContain('execute_tool in step 1 "21 degrees in Ulm"')
+    expect(printed).toContain('told is completed')
   }
 })
