@@ -2,6 +2,7 @@ import type { Backend } from '../contenders/log/target.ts'
 import type { Benchmark, Contender, Suite } from '../harness/suite.ts'
 import { answerBenchmarks } from './runtime/answer.ts'
 import { approvalBenchmarks } from './runtime/approvals.ts'
+import { childrenBenchmark, formerChildrenBenchmark } from './runtime/children.ts'
 import { pausedBenchmark } from './runtime/paused.ts'
 import { backends, needs } from './runtime/places.ts'
 
@@ -16,6 +17,8 @@ export const runtime: Suite = {
     ...approvalBenchmarks(quick),
     ...answerBenchmarks(quick),
     pausedBenchmark(quick),
+    childrenBenchmark(quick),
+    formerChildrenBenchmark(quick),
   ],
 }
 

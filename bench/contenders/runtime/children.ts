@@ -1,0 +1,90 @@
+// Agents that call others: many at a time in one run, and one at a time in a session that has had many.
+import { deepStrictEqual } from 'node:assert/strict'
+import type { Agent, Runtime } from '@millrace/runtime'
+import { atEnd, opened } from '../../harness/closing.ts'
+import { type Job, job } from '../../harness/suite.ts'
+import { OWN_FILE, openStore } from '../log/ours.ts'
+import type { Backend } from '../log/target.ts'
+import { called, modelOf, spoken } from './model.ts'
+
+/** What a call is answered by. */
+export type Callee = 'agent' | 'tool'
+
+const SAID = 'I am done.'
+
+/** One run whose one step calls so many sub-agents of one step each, or so many tools. */
+export async function parallelCalls(backend: Backend, callee: Callee, calls: number): Promise<Job> {
+  const { runtime, parent } = await openParent(backend, callee, calls)
+  return job(
+    async () => {
+      const run = await runtime.start({ agent: parent, input: 'Go.' })
+      const { status, text, message } = await run.result()
+      const outputs = message?.parts.flatMap(part => ('toolCallId' in part ? [part.output] : []))
+      return { status, text, outputs }
+    },
+    result =>
+      deepStrictEqual(result, {
+        status: 'completed',
+        text: 'All are done.',
+        outputs: Array.from({ length: calls }, () => SAID),
+      }),
+  )
+}
+
+/** So many turns, each with one call, in a session that has had so many calls before. */
+export async function turnsAfter(backend: Backend, callee: Callee, earlier: number, turns: number): Promise<Job> {
+  const { runtime, parent } = await openParent(backend, callee, 1)
+  const session = await pastOf(backend, callee, earlier)
+  return job(
+    async () => {
+      const texts: string[] = []
+      for (let n = 0; n < turns; n++) {
+        texts.push((await (await runtime.start({ session, agent: parent, input: 'Go on.' })).result()).text)
+      }
+      return texts
+    },
+    texts =>
+      deepStrictEqual(
+        texts,
+        Array.from({ length: turns }, () => 'All are done.'),
+      ),
+  )
+}
+
+/** A session in which there were so many calls, a hundred in a run. */
+const pastOf = opened(async (backend: Backend, callee: Callee, earlier: number): Promise<string> => {
+  const session = crypto.randomUUID()
+  const { runtime, parent } = await openParent(backend, callee, Math.min(earlier, 100))
+  for (let n = 0; n < earlier; n += 100) await (await runtime.start({ session, agent: parent, input: 'Go.' })).result()
+  return session
+})
+
+const openParent = opened(
+  async (backend: Backend, callee: Callee, calls: number): Promise<{ runtime: Runtime; parent: Agent }> => {
+    const { agent, createRuntime, tool } = await import('@millrace/runtime')
+    const { z } = await import('zod')
+    const input = z.object({ prompt: z.string() })
+    const worker = agent({ name: 'worker', model: modelOf(() => spoken(['I am', ' done.'])) })
+    const parent = agent({
+      name: `parent-${callee}-${calls}`,
+      // Each turn has calls of its own, and the model is sent no more of a long session than of a short one.
+      model: ({ runId }) =>
+        modelOf(step =>
+          step === 0
+            ? called(
+                ...Array.from({ length: calls }, (_, n) => {
+                  return { toolCallId: `${runId}-${n}`, toolName: 'worker', input: '{"prompt":"Work."}' }
+                }),
+              )
+            : spoken(['All are', ' done.']),
+        ),
+      trimHistory: messages => messages.slice(messages.findLastIndex(({ role }) => role === 'user')),
+      ...(callee === 'agent'
+        ? { subAgents: [worker] }
+        : { tools: [tool({ name: 'worker', input, execute: () => SAID })] }),
+    })
+    const runtime = createRuntime({ store: await openStore(backend, OWN_FILE), agents: [parent] })
+    atEnd(() => runtime.close())
+    return { runtime, parent }
+  },
+)

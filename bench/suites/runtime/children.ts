@@ -1,0 +1,58 @@
+import type { Backend } from '../../contenders/log/target.ts'
+import type { Callee } from '../../contenders/runtime/children.ts'
+import type { Benchmark, Contender } from '../../harness/suite.ts'
+import { needs } from './places.ts'
+
+/** Where CPU time says it all. */
+const backends: readonly Backend[] = ['memory', 'sqlite']
+const module = () => import('../../contenders/runtime/children.ts')
+
+/** Sub-agents in parallel, by their number. */
+export function childrenBenchmark(quick: boolean): Benchmark {
+  const numbers = [1, 10, 100] as const
+  const nameOf = (backend: Backend, callee: Callee, calls: number): string => `${calls} ${callee}s a run, ${backend}`
+  const contender = (backend: Backend, callee: Callee, calls: number): Contender => {
+    const load = { pieces: 100 / calls, items: calls }
+    const prepare: Contender['prepare'] = async count => (await module()).parallelCalls(backend, callee, count)
+    return { name: nameOf(backend, callee, calls), kind: 'ours', load, warmUp: load, prepare }
+  }
+  return {
+    name: 'sub-agents',
+    title: 'runs of two steps, the first of which calls sub-agents of one step each; and the same with tools',
+    item: 'call',
+    rounds: quick ? 1 : 3,
+    contenders: backends.flatMap(backend =>
+      (['agent', 'tool'] as const).flatMap(callee => numbers.map(calls => contender(backend, callee, calls))),
+    ),
+    claims: backends.flatMap(backend => [
+      { kind: 'exponent', small: nameOf(backend, 'agent', 10), large: nameOf(backend, 'agent', 100) },
+      { kind: 'exponent', small: nameOf(backend, 'tool', 10), large: nameOf(backend, 'tool', 100) },
+      { kind: 'ratio', of: nameOf(backend, 'agent', 100), to: nameOf(backend, 'tool', 100) },
+    ]),
+    needs,
+    notes: ['eight of them at a time; a call costs a share of its run too, the less the more there are'],
+  }
+}
+
+/** A turn in a session that has had many sub-agents. */
+export function formerChildrenBenchmark(quick: boolean): Benchmark {
+  const numbers = quick ? [100, 1_000] : [100, 1_000, 5_000]
+  const nameOf = (callee: Callee, earlier: number): string => `after ${earlier.toLocaleString('en')} ${callee}s`
+  const load = { pieces: 1, items: quick ? 5 : 20 }
+  const contender = (callee: Callee, earlier: number): Contender => {
+    const prepare: Contender['prepare'] = async turns => (await module()).turnsAfter('memory', callee, earlier, turns)
+    return { name: nameOf(callee, earlier), kind: 'ours', load, warmUp: load, prepare }
+  }
+  const [few, many] = [numbers[0] as number, numbers.at(-1) as number]
+  return {
+    name: 'former-sub-agents',
+    title: 'a turn with one sub-agent, in a session in memory that has had many; and the same with tools',
+    item: 'turn',
+    rounds: quick ? 1 : 3,
+    contenders: (['agent', 'tool'] as const).flatMap(callee => numbers.map(earlier => contender(callee, earlier))),
+    claims: (['agent', 'tool'] as const).map(callee => {
+      return { kind: 'ratio', of: nameOf(callee, many), to: nameOf(callee, few) }
+    }),
+    notes: ['whoever drives a turn opens the session by its snapshot, which is as large as the session'],
+  }
+}
