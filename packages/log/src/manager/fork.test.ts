@@ -1,3 +1,4 @@
+import type { WriterOrigin } from '@millrace/protocol'
 import { describe, expect, test } from 'vitest'
 import { advance, EMPTY_TICKET } from '../ticket/ticket.ts'
 import { approve, ask, delta, failure, ID, output, request, World } from './world.fixture.ts'
@@ -28,6 +29,37 @@ describe('a fork', () => {
     expect((await world.manager.resolve(COPY, context as NonNullable<typeof context>)).chunk).toMatchObject({
       context: 'x'.repeat(500),
     })
+  })
+
+  test('law 7: ends the sub-agents that were at work there, those that began last first', async () => {
+    const world = new World()
+    const writer = await world.writer()
+    const start = (agentId: string, toolCallId: string) =>
+      ({ type: 'subagent-start', agentId, agentType: `type of ${agentId}`, toolCallId }) as const
+    await writer.commit([start('a', 'c1'), start('b', 'c2')])
+    await writer.lane({ lane: 'main/c1', agentId: 'a', agentType: 'type of a' }).commit([start('deep', 'c3')])
+    await writer.commit([
+      { type: 'subagent-end', agentId: 'b', agentType: 'type of b', toolCallId: 'c2', status: 'completed' },
+    ])
+    const { head } = (await world.manager.getInfo(ID)) as { head: number }
+    await world.manager.forkStream(ID, head, COPY)
+    const closing = (await world.log(COPY)).slice(head)
+    const said = closing.map(({ chunk, origin }) => {
+      const { agentId, agentType } = origin as WriterOrigin
+      return [chunk.type, 'agentId' in chunk && chunk.agentId, agentId, agentType]
+    })
+    expect(said).toEqual([
+      ['subagent-end', 'deep', 'a', 'type of a'],
+      ['subagent-end', 'a', 'r1', 'assistant'],
+      ['abort', false, 'r1', 'assistant'],
+      ['run-finished', false, 'r1', 'assistant'],
+    ])
+    const { view } = await world.manager.view(COPY)
+    expect(view.agents.map(({ agentId, status }) => [agentId, status])).toEqual([
+      ['a', 'interrupted'],
+      ['b', 'completed'],
+      ['deep', 'interrupted'],
+    ])
   })
 
   test('law 7: ends the run that was open there, keeps what was shown, and drops what waited', async () => {

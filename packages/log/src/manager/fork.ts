@@ -63,7 +63,7 @@ async function isThere(
 const FORK = 'fork'
 
 /** What takes waiting requests back, ends open runs, and leaves nothing of theirs to be told. */
-function closingOf({ run, requests, notices = [] }: Ticket, { runs }: View): NewEntry[] {
+function closingOf({ run, requests, notices = [] }: Ticket, { runs, agents }: View): NewEntry[] {
   const closing: NewEntry[] = requests.map(({ runId }) => {
     // Nobody writes that run, and a writer's word would open it.
     const origin: GuestOrigin = { guest: FORK, runId }
@@ -75,6 +75,20 @@ function closingOf({ run, requests, notices = [] }: Ticket, { runs }: View): New
     const isBegun = run?.runId === runId
     const origin = rootOf({ runId, program })
     const say = (chunk: Chunk): NewEntry => ({ origin, chunk })
+    // Who works for nobody has ended, those that began last first.
+    for (const agent of agents.filter(other => other.runId === runId && other.status === undefined).reverse()) {
+      const { agentId, agentType, toolCallId, parentId } = agent
+      const chunk: Chunk = {
+        type: 'subagent-end',
+        agentId,
+        agentType,
+        toolCallId,
+        status: 'interrupted',
+        reason: 'forked',
+      }
+      const parent = agents.find(other => other.runId === runId && other.agentId === parentId) ?? origin
+      closing.push({ origin: { ...origin, agentId: parentId, agentType: parent.agentType }, chunk })
+    }
     if (isBegun) closing.push(say({ type: 'abort', reason: 'forked' }))
     // What did not begin cannot be resumed.
     closing.push(say({ type: 'run-finished', status: isBegun ? 'interrupted' : 'aborted', reason: 'forked' }))
