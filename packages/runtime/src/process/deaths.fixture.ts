@@ -7,9 +7,6 @@ import type { Actor } from './pool.fixture.ts'
 import { BLOCKED_AFTER_MS, type Place, type Stage } from './stage.fixture.ts'
 import { type Moment, POINTS, type Point, type StoreSpec } from './told.fixture.ts'
 
-/** About how many points, and appends among them, both runs have if nobody disturbs them; who is to die later does not. */
-export const USUAL_POINTS = 60
-const USUAL_APPENDS = 50
 /** From token to token, so that there are more instants at which nothing is on its way to the store. */
 const PACE_MS = 2
 /** How long after a moment a random instant may be. */
@@ -34,8 +31,8 @@ export async function diesAt(stage: Stage, moment: Omit<Moment, 'does' | 'of'>):
 
 /** Processes die, one after another, just before and after what they do to the store. */
 export async function points(stage: Stage): Promise<void> {
-  const { random } = stage
-  for (let deaths = random.between(1, 3), most = USUAL_POINTS; deaths > 0; deaths--, most = USUAL_POINTS >> 1) {
+  const { random, usual } = stage
+  for (let deaths = random.between(1, 3), most = usual.points; deaths > 0; deaths--, most = usual.points >> 1) {
     const moment: Moment = { of: POINTS, n: random.between(1, most), when: when(stage), does: 'halt' }
     const dying = await stage.worker({ moment })
     const reached = await stage.reached(dying)
@@ -48,8 +45,8 @@ export async function points(stage: Stage): Promise<void> {
 
 /** Processes die, one after another, at instants that nothing tells apart. */
 export async function instants(stage: Stage): Promise<void> {
-  const { random } = stage
-  for (let deaths = random.between(1, 3), most = USUAL_POINTS; deaths > 0; deaths--, most = USUAL_POINTS >> 1) {
+  const { random, usual } = stage
+  for (let deaths = random.between(1, 3), most = usual.points; deaths > 0; deaths--, most = usual.points >> 1) {
     const n = random.between(1, most)
     const paceMs = random.pick([0, PACE_MS])
     const dying = await stage.worker({ paceMs, moment: { of: POINTS, n, when: when(stage), does: 'go on' } })
@@ -65,8 +62,8 @@ export async function instants(stage: Stage): Promise<void> {
 
 /** Two processes want to drive; the one that does sleeps through its lease, and wakes up when the other has gone on. */
 export async function fights(stage: Stage): Promise<void> {
-  const { random } = stage
-  const moment = { of: ['append'], n: random.between(1, USUAL_APPENDS), when: when(stage), does: 'sleep' } as const
+  const { random, usual } = stage
+  const moment = { of: ['append'], n: random.between(1, usual.appends), when: when(stage), does: 'sleep' } as const
   const both = [await stage.worker({ moment }), await stage.worker({ moment })]
   const asleep = new Set<Actor>()
   for (const actor of both) {
@@ -101,8 +98,8 @@ const TAKEN = new Set(['executor-superseded', 'run-started'])
 
 /** A process hands over what it drives, in good order, and another goes on. */
 export async function handsOver(stage: Stage): Promise<void> {
-  const { random } = stage
-  for (let times = random.between(1, 3), most = USUAL_APPENDS; times > 0; times--, most = USUAL_APPENDS >> 1) {
+  const { random, usual } = stage
+  for (let times = random.between(1, 3), most = usual.appends; times > 0; times--, most = usual.appends >> 1) {
     const n = random.between(1, most)
     const leaving = await stage.worker({ paceMs: PACE_MS, moment: { of: ['append'], n, when: 'after', does: 'go on' } })
     await stage.reached(leaving)
@@ -116,9 +113,9 @@ export async function handsOver(stage: Stage): Promise<void> {
 
 /** The store is out of reach for the process that drives: for a while, or until another has gone on. */
 export async function cutOff(stage: Stage): Promise<void> {
-  const { random, place } = stage
+  const { random, place, usual } = stage
   const gate = await place.gate()
-  const n = random.between(1, USUAL_APPENDS)
+  const n = random.between(1, usual.appends)
   const moment: Moment = { of: ['append'], n, when: when(stage), does: 'go on' }
   const cut = await stage.worker({ store: via(place, gate), paceMs: PACE_MS, moment })
   const reached = await stage.reached(cut)
@@ -148,8 +145,8 @@ function via({ spec }: Place, gate: FaultProxy): StoreSpec {
 
 /** The process that drives dies, and those that come after it do not have the program: it waits, and says so, until one has it again. */
 export async function deploys(stage: Stage): Promise<void> {
-  const { random, place } = stage
-  const moment: Moment = { of: POINTS, n: random.between(1, USUAL_POINTS), when: when(stage), does: 'halt' }
+  const { random, place, usual } = stage
+  const moment: Moment = { of: POINTS, n: random.between(1, usual.points), when: when(stage), does: 'halt' }
   const old = await stage.worker({ moment })
   const reached = await stage.reached(old)
   await old.kill()

@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { type Child, child } from '../../../../scripts/faults/process.ts'
+import type { Given } from '../crash/crowd.fixture.ts'
 import type { Moment, Opening, Point, StoreSpec, Told } from './told.fixture.ts'
 
 /** How often one is woken that may not sleep yet. */
@@ -77,6 +78,9 @@ export class Actor {
   readonly tag: string
   /** What it could not do. */
   readonly complaints: string[] = []
+  /** What it has answered, and what was wrong about that. */
+  readonly given: Given[] = []
+  readonly problems: string[] = []
   readonly #process: Process
   readonly #pool: Pool
   readonly #does: Moment['does']
@@ -118,6 +122,11 @@ export class Actor {
     await this.#process.child.kill9()
   }
 
+  /** Lets it answer all that waits. */
+  async answer(): Promise<void> {
+    if (!this.#isGone) await this.#process.child.send({ do: 'answer' })
+  }
+
   /** Wakes it when it has come to the moment at which it sleeps: it may have told of it, and not sleep yet. */
   async wake(): Promise<void> {
     for (let isAwake = false; !isAwake && !this.#isGone; ) {
@@ -148,6 +157,9 @@ export class Actor {
     else if (told.kind === 'awake') this.#awake.resolve()
     else if (told.kind === 'trouble') this.#troubled.resolve()
     else if (told.kind === 'closed') this.#closed.resolve()
-    else this.complaints.push(`${this.tag}: ${told.message}: ${told.cause}`)
+    else if (told.kind === 'given') {
+      this.given.push(...told.given)
+      this.problems.push(...told.problems)
+    } else this.complaints.push(`${this.tag}: ${told.message}: ${told.cause}`)
   }
 }

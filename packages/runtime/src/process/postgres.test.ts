@@ -1,5 +1,6 @@
 import { postgres } from '../../../../scripts/services/postgres.ts'
 import { cutOff, deploys, diesAt, fights, handsOver, instants, points } from './deaths.fixture.ts'
+import { answersAtDeath, bothDie, peopled } from './people.fixture.ts'
 import { schedules } from './schedule.fixture.ts'
 import { stops, stopsAtDeath, stopsBlocked } from './stops.fixture.ts'
 
@@ -10,9 +11,9 @@ const server = postgres({
 
 schedules({
   name: 'postgres',
-  count: 80,
+  count: 75,
   lanes: 3,
-  every: 7,
+  every: { pond: 7, mill: 9 },
   dieAt: diesAt,
   spec: async lane => ({ kind: 'postgres', url: (await server).url, schema: `lane${lane}`, timeout: 5_000 }),
   close: async () => (await server).stop(),
@@ -26,5 +27,21 @@ schedules({
     { title: 'a stop just as the owner dies', share: 1, play: stopsAtDeath },
     { title: 'a deploy after which nobody can drive the run', share: 1, play: deploys },
     { title: 'a stop of what nobody can drive', share: 1, play: stopsBlocked },
+    {
+      title: 'people answer by another process, one to three deaths',
+      share: 2,
+      program: 'mill',
+      play: peopled(points),
+    },
+    { title: 'people answer, deaths at any instant', share: 2, program: 'mill', play: peopled(instants) },
+    { title: 'people answer just as the owner dies', share: 2, program: 'mill', play: answersAtDeath },
+    { title: 'who drives and who answers die', share: 2, program: 'mill', play: bothDie },
+    { title: 'people answer, and somebody stops it', share: 1, program: 'mill', play: peopled(stopsAtDeath) },
+    {
+      title: 'people answer, and the store is out of reach for who drives',
+      share: 1,
+      program: 'mill',
+      play: peopled(cutOff),
+    },
   ],
 })

@@ -9,7 +9,9 @@ import type { Line } from '../crash/ledger.fixture.ts'
 import { SESSION } from '../crash/program.fixture.ts'
 import { Random } from '../crash/random.fixture.ts'
 import { type Happened, verdict } from '../crash/verdict.fixture.ts'
+import { crowdAt } from './people.fixture.ts'
 import { Pool } from './pool.fixture.ts'
+import type { ProgramName } from './programs.fixture.ts'
 import { KEPT } from './seeds.fixture.ts'
 import { Place, Stage } from './stage.fixture.ts'
 import type { Moment, Point, StoreSpec } from './told.fixture.ts'
@@ -18,6 +20,8 @@ import type { Moment, Point, StoreSpec } from './told.fixture.ts'
 interface Kind {
   readonly title: string
   readonly share: number
+  /** Which program; that which needs nobody, if nothing is said. */
+  readonly program?: ProgramName
   play(stage: Stage): Promise<unknown>
 }
 
@@ -28,14 +32,15 @@ export interface Backend {
   /** How many play at a time, each on a place of its own. */
   readonly lanes: number
   readonly kinds: readonly Kind[]
-  /** Before and after every how-manieth point a process is killed, beside the seeds. */
-  readonly every: number
+  /** Before and after every how-manieth point of a program a process is killed, beside the seeds. */
+  readonly every: Readonly<Record<ProgramName, number>>
   /** Where a lane plays. */
   spec(lane: number, folder: string): Promise<StoreSpec>
   close?(): Promise<void>
   dieAt(stage: Stage, moment: Omit<Moment, 'of' | 'does'>): Promise<Point | undefined>
 }
 
+const RUNS = Number(process.env['MILLRACE_RUNS'] ?? 1)
 const FIRST = Number(process.env['MILLRACE_SEED'] ?? 1)
 /** What a schedule may take at most, on a machine that has others to do. */
 const SCHEDULE_MS = 20_000
@@ -44,7 +49,7 @@ const SCHEDULE_MS = 20_000
 export function schedules(backend: Backend): void {
   const { name, kinds, lanes } = backend
   const asked = process.env['MILLRACE_SCHEDULES']
-  const count = Number(asked ?? Math.ceil(backend.count * Number(process.env['MILLRACE_RUNS'] ?? 1)))
+  const count = Number(asked ?? Math.ceil(backend.count * RUNS))
   // Each kind has its share of any row of seeds.
   const slots = kinds.flatMap(kind => Array.from({ length: kind.share }, () => kind))
   const kindOf = (seed: number) => slots[seed % slots.length] as Kind
@@ -54,7 +59,7 @@ export function schedules(backend: Backend): void {
     const folder = mkdtempSync(join(tmpdir(), 'millrace-process-'))
     const places: Place[] = []
     let pool: Pool
-    let undisturbed: Happened
+    const undisturbed = new Map<ProgramName, Happened>()
     let from = 0
     let played = 0
     /** How often a process was killed at each point when every one was gone through. */
@@ -62,11 +67,16 @@ export function schedules(backend: Backend): void {
     beforeAll(async () => {
       pool = new Pool(name, lanes + 1)
       for (let lane = 0; lane < lanes; lane++) places.push(await Place.open(await backend.spec(lane, folder), folder))
-      const calm = await perform(new Stage(places[0] as Place, pool, new Random(0), 'undisturbed'), async stage => {
-        await stage.worker()
-        await stage.over()
-      })
-      undisturbed = calm
+      for (const program of ['pond', 'mill'] as const) {
+        const calm = new Stage(places[0] as Place, pool, new Random(0), { name: `calm-${program}`, program })
+        const happened = await perform(calm, async stage => {
+          if (program === 'mill') await stage.front()
+          await stage.worker()
+          await stage.over()
+        })
+        expect(verdict(happened)).toEqual([])
+        undisturbed.set(program, happened)
+      }
       from = performance.now()
     }, 60_000)
     afterAll(async () => {
@@ -97,11 +107,18 @@ export function schedules(backend: Backend): void {
       for (const result of results) if (result.status === 'rejected') throw result.reason
     }
 
-    async function run(id: string, seed: number, place: Place, play: (stage: Stage) => Promise<unknown>) {
-      const stage = new Stage(place, pool, new Random(seed), id, undisturbed.view)
+    async function run(
+      id: string,
+      seed: number,
+      place: Place,
+      { program = 'pond', play }: Pick<Kind, 'program' | 'play'>,
+    ) {
+      const calm = undisturbed.get(program) as Happened
+      const stage = new Stage(place, pool, new Random(seed), { name: id, program }, calm.view)
       try {
         const happened = await perform(stage, play)
-        expect([...verdict(happened, { undisturbed }), ...epochProblems(stage)]).toEqual([])
+        const problems = [...verdict(happened, { undisturbed: calm }), ...stage.problems, ...epochProblems(stage)]
+        expect(problems).toEqual([])
         played++
       } catch (error) {
         // Whatever state it has failed in; what fails here only follows from that.
@@ -113,32 +130,42 @@ export function schedules(backend: Backend): void {
     }
 
     const runSeed = (seed: number, place: Place) => {
-      const { title, play } = kindOf(seed)
+      const kind = kindOf(seed)
       const again = `npm run chaos -- --runs 1 --seed ${seed} packages/runtime/src/process/${name}`
-      return run(`seed-${seed}`, seed, place, stage => {
-        stage.notes.push(title, `to play it again: ${again}`)
-        return play(stage)
+      return run(`seed-${seed}`, seed, place, {
+        ...kind,
+        play(stage) {
+          stage.notes.push(kind.title, `to play it again: ${again}`)
+          return kind.play(stage)
+        },
       })
     }
 
     for (const [seed, found] of KEPT[name] ?? [])
       test(`seed ${seed}: ${found}`, () => runSeed(seed, places[0] as Place))
 
-    if (asked === undefined) {
-      const which = backend.every === 1 ? 'every one' : `one in ${backend.every}`
-      test(`kill -9 just before and after what changes the store, ${which}`, { timeout: 300_000 }, async () => {
+    for (const program of asked === undefined ? (['pond', 'mill'] as const) : []) {
+      const every = Math.max(1, Math.round(backend.every[program] / RUNS))
+      const which = every === 1 ? 'every one' : `one in ${every}`
+      test(`kill -9 just before and after what changes the store, ${which}, of the ${program}`, {
+        timeout: 300_000,
+      }, async () => {
         let missed = 0
         function* moments(): Generator<Omit<Moment, 'of' | 'does'>> {
           // How many there are depends on which words go out together: on, until nobody comes to them.
-          for (let at = 0; missed < lanes; at += backend.every) {
+          for (let at = 0; missed < lanes; at += every) {
             yield { n: 1 + (at >> 1), when: at % 2 === 0 ? 'before' : 'after' }
           }
         }
         await each(moments(), async (moment, place) => {
-          await run(`point-${moment.n}-${moment.when}`, moment.n, place, async stage => {
-            const point = await backend.dieAt(stage, moment)
-            if (point === undefined) missed++
-            else died[point] = (died[point] ?? 0) + 1
+          await run(`point-${moment.n}-${moment.when}`, moment.n, place, {
+            program,
+            async play(stage) {
+              if (program === 'mill') await stage.front(crowdAt(moment.n))
+              const point = await backend.dieAt(stage, moment)
+              if (point === undefined) missed++
+              else died[point] = (died[point] ?? 0) + 1
+            },
           })
         })
       })
@@ -163,7 +190,9 @@ async function perform(stage: Stage, play: (stage: Stage) => Promise<unknown>): 
   const entries = await manager.entries(SESSION, 0, cursor.sequence)
   const lines = readFileSync(stage.ledger, 'utf8').split('\n')
   rmSync(stage.ledger)
-  return { entries, view, lines: lines.filter(line => line !== '').map(line => JSON.parse(line) as Line) }
+  const noted = lines.filter(line => line !== '').map(line => JSON.parse(line) as Line)
+  const { given } = stage
+  return { entries, view, lines: noted, ...(given && { given }) }
 }
 
 const BEGINS = new Set(['run-started', 'executor-superseded', 'run-resumed'])

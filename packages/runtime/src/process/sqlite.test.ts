@@ -1,13 +1,14 @@
 import { join } from 'node:path'
 import { deploys, diesAt, fights, handsOver, instants, points } from './deaths.fixture.ts'
+import { answersAtDeath, bothDie, peopled } from './people.fixture.ts'
 import { schedules } from './schedule.fixture.ts'
 import { stops, stopsAtDeath, stopsBlocked } from './stops.fixture.ts'
 
 schedules({
   name: 'sqlite',
-  count: 112,
+  count: 100,
   lanes: 3,
-  every: 1,
+  every: { pond: 2, mill: 5 },
   dieAt: diesAt,
   spec: async (lane, folder) => ({ kind: 'sqlite', path: join(folder, `lane-${lane}.db`) }),
   kinds: [
@@ -19,5 +20,16 @@ schedules({
     { title: 'a stop just as the owner dies', share: 2, play: stopsAtDeath },
     { title: 'a deploy after which nobody can drive the run', share: 1, play: deploys },
     { title: 'a stop of what nobody can drive', share: 1, play: stopsBlocked },
+    {
+      title: 'people answer by another process, one to three deaths',
+      share: 2,
+      program: 'mill',
+      play: peopled(points),
+    },
+    { title: 'people answer, deaths at any instant', share: 2, program: 'mill', play: peopled(instants) },
+    { title: 'people answer just as the owner dies', share: 2, program: 'mill', play: answersAtDeath },
+    { title: 'who drives and who answers die', share: 2, program: 'mill', play: bothDie },
+    { title: 'people answer, and somebody stops it', share: 1, program: 'mill', play: peopled(stopsAtDeath) },
+    { title: 'people answer, two processes fight for the run', share: 1, program: 'mill', play: peopled(fights) },
   ],
 })

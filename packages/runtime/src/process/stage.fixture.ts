@@ -5,11 +5,13 @@ import { join } from 'node:path'
 import type { LogStore, ReadEntry } from '@millrace/log'
 import { isStopRequested, type View } from '@millrace/protocol'
 import { type FaultProxy, proxy } from '../../../../scripts/faults/proxy.ts'
-import { askForBoth, RUNS, SESSION } from '../crash/program.fixture.ts'
+import type { Given } from '../crash/crowd.fixture.ts'
+import { SESSION } from '../crash/program.fixture.ts'
 import type { Random } from '../crash/random.fixture.ts'
 import { Story } from '../crash/story.fixture.ts'
 import { createRuntime, type Runtime } from '../index.ts'
 import type { Actor, Pool } from './pool.fixture.ts'
+import { PROGRAMS, type ProgramName } from './programs.fixture.ts'
 import { openSpec } from './spec.fixture.ts'
 import type { Opening, Point, StoreSpec } from './told.fixture.ts'
 
@@ -62,6 +64,7 @@ interface Waiting {
 export class Stage {
   readonly place: Place
   readonly random: Random
+  readonly program: ProgramName
   readonly ledger: string
   /** What was done, for who looks at a failure. */
   readonly notes: string[] = []
@@ -77,19 +80,26 @@ export class Stage {
   #following: Promise<void> | undefined
   #failure: { readonly error: unknown } | undefined
 
-  constructor(place: Place, pool: Pool, random: Random, name: string, undisturbed?: View) {
+  constructor(
+    place: Place,
+    pool: Pool,
+    random: Random,
+    { name, program }: { name: string; program: ProgramName },
+    undisturbed?: View,
+  ) {
     this.place = place
+    this.program = program
     this.#pool = pool
     this.random = random
     this.ledger = join(place.folder, `${name}.jsonl`)
     this.story = new Story(undisturbed && { whole: wholeOf(undisturbed) })
   }
 
-  /** Asks for both runs, and attaches a reader. */
+  /** Asks for the runs, and attaches a reader. */
   async begin(): Promise<void> {
     const { manager } = this.place.runtime
     await manager.deleteStream(SESSION)
-    await askForBoth(this.place.runtime)
+    await PROGRAMS[this.program].ask(this.place.runtime)
     this.#following = this.#follow().catch(error => this.#fail(error))
   }
 
@@ -103,6 +113,7 @@ export class Stage {
         ledger: this.ledger,
         leaseMs: this.random.between(...LEASE_MS),
         paceMs: 0,
+        program: this.program,
         isAble: true,
         ...options,
       },
@@ -112,19 +123,42 @@ export class Stage {
     return actor
   }
 
-  /** Whether both runs have ended, or were taken back before they began. */
+  /** A process that answers for people and clients, from now on; no driver. */
+  front(crowd: Opening['crowd'] = { when: 'asked', errs: true }, options: Partial<Opening> = {}): Promise<Actor> {
+    return this.worker({ ...options, crowd })
+  }
+
+  /** What those who answer said, and what was wrong about it, as far as they lived to tell. */
+  get given(): readonly Given[] | undefined {
+    return this.program === 'mill' ? this.#actors.flatMap(({ given }) => given) : undefined
+  }
+
+  get problems(): readonly string[] {
+    return this.#actors.flatMap(({ problems }) => problems)
+  }
+
+  /** About how many points, and appends among them, there are. */
+  get usual() {
+    return PROGRAMS[this.program].usual
+  }
+
+  get runs(): readonly string[] {
+    return PROGRAMS[this.program].runs
+  }
+
+  /** Whether all runs have ended, or were taken back before they began. */
   get isOver(): boolean {
-    return RUNS.every(runId => this.story.ended.has(runId) || this.#removed.has(runId))
+    return this.runs.every(runId => this.story.ended.has(runId) || this.#removed.has(runId))
   }
 
   /** The run that has begun and not ended, as far as is seen. */
   get open(): string | undefined {
-    return RUNS.find(runId => this.#hasBegun(runId) && !this.story.ended.has(runId))
+    return this.runs.find(runId => this.#hasBegun(runId) && !this.story.ended.has(runId))
   }
 
-  /** Waits until both are over. */
+  /** Waits until all are over. */
   over(): Promise<void> {
-    return this.until('both runs have ended', () => this.isOver)
+    return this.until('all runs have ended', () => this.isOver)
   }
 
   /** Waits for a moment of a process; false if all was over before it came. */

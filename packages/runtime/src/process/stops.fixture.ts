@@ -1,8 +1,8 @@
 // Schedules in which somebody asks for a stop: what was shown stays, whoever dies of it.
 
 import { setTimeout as pause } from 'node:timers/promises'
-import { RUNS, SESSION } from '../crash/program.fixture.ts'
-import { isBlocked, USUAL_POINTS } from './deaths.fixture.ts'
+import { SESSION } from '../crash/program.fixture.ts'
+import { isBlocked } from './deaths.fixture.ts'
 import type { Stage } from './stage.fixture.ts'
 import { type Moment, POINTS } from './told.fixture.ts'
 
@@ -11,7 +11,7 @@ const SOON_MS = 10
 
 /** Asks the open run to stop, or takes back the one that is next. */
 async function stop(stage: Stage): Promise<void> {
-  const runId = stage.open ?? RUNS.find(name => !stage.story.ended.has(name))
+  const runId = stage.open ?? stage.runs.find(name => !stage.story.ended.has(name))
   if (runId === undefined) return
   const isTaken = await stage.place.runtime.stop(SESSION, runId)
   stage.notes.push(`${runId} asked to stop about entry ${stage.seen.length}${isTaken ? '' : ', which came too late'}`)
@@ -61,6 +61,6 @@ export async function stopsBlocked(stage: Stage): Promise<void> {
   await stage.over()
 }
 
-function drawn({ random }: Stage): Omit<Moment, 'does'> {
-  return { of: POINTS, n: random.between(1, USUAL_POINTS), when: random.pick(['before', 'after']) }
+function drawn({ random, usual }: Stage): Omit<Moment, 'does'> {
+  return { of: POINTS, n: random.between(1, usual.points), when: random.pick(['before', 'after']) }
 }

@@ -1,5 +1,8 @@
 // What a test and its processes say to each other.
 
+import type { Given } from '../crash/crowd.fixture.ts'
+import type { ProgramName } from './programs.fixture.ts'
+
 /** Which store a process opens, as it can be told to it. */
 export type StoreSpec =
   | { readonly kind: 'sqlite'; readonly path: string }
@@ -27,12 +30,15 @@ export interface Opening {
   readonly ledger: string
   readonly leaseMs: number
   readonly paceMs: number
+  readonly program: ProgramName
   /** Whether it has the program. */
   readonly isAble: boolean
+  /** How it answers for people and clients, where it does that and does not drive. */
+  readonly crowd?: { readonly when: 'asked' | 'paused' | 'told'; readonly errs: boolean }
   readonly moment?: Moment
 }
 
-export type Order = ({ readonly do: 'open' } & Opening) | { readonly do: 'close' }
+export type Order = ({ readonly do: 'open' } & Opening) | { readonly do: 'answer' } | { readonly do: 'close' }
 
 export type Told =
   | { readonly kind: 'reached'; readonly point: Point; readonly n: number }
@@ -41,4 +47,6 @@ export type Told =
   /** The store did not answer. */
   | { readonly kind: 'trouble'; readonly call: string }
   | { readonly kind: 'logged'; readonly message: string; readonly cause: string }
+  /** What it has answered, and what was wrong about that. */
+  | { readonly kind: 'given'; readonly given: readonly Given[]; readonly problems: readonly string[] }
   | { readonly kind: 'closed' }

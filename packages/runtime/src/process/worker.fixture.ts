@@ -1,4 +1,4 @@
-// A process of the schedules: it opens a store when it is told which, and drives what is due in it until it is told to close, or killed.
+// A process of the schedules: it opens a store when it is told which, and drives what is due in it, or answers, until it is told to close, or killed.
 
 import { appendFileSync } from 'node:fs'
 import { flushCompileCache } from 'node:module'
@@ -6,10 +6,11 @@ import type { LogStore } from '@millrace/log'
 import { messages, tell } from '../../../../scripts/faults/process.ts'
 import { agent } from '../agent/agent.ts'
 import { type Note, noted } from '../crash/ledger.fixture.ts'
-import { agentsOf } from '../crash/program.fixture.ts'
 import { createWorker, type Worker } from '../index.ts'
 import { scriptedModel } from '../model/scripted.ts'
+import { Front } from './front.fixture.ts'
 import { pointed } from './points.fixture.ts'
+import { PROGRAMS } from './programs.fixture.ts'
 import { load, openSpec } from './spec.fixture.ts'
 import type { Opening, Order, StoreSpec, Told } from './told.fixture.ts'
 
@@ -26,14 +27,12 @@ class Work {
   readonly #store: LogStore
   readonly #worker: Worker
 
-  constructor(store: LogStore, opening: Opening) {
-    const { tag, ledger, leaseMs, paceMs, isAble, moment } = opening
+  constructor(store: LogStore, opening: Opening, note: Note) {
+    const { tag, leaseMs, paceMs, program, isAble, moment } = opening
     this.#store = store
-    // What was written survives the death of this process.
-    const note: Note = line => appendFileSync(ledger, `${JSON.stringify({ ...line, process: tag })}\n`)
     this.#worker = createWorker({
       store: noted(pointed(store, moment, say), note),
-      agents: isAble ? agentsOf({ note, paceMs }) : [stranger],
+      agents: isAble ? PROGRAMS[program].agents({ note, paceMs }) : [stranger],
       engine: { pollMs: POLL_MS },
       log: { leaseMs, owner: tag },
       backoff: { first: 1, longest: 5 },
@@ -55,8 +54,17 @@ class Work {
 // What takes long is done before it is needed.
 await load(process.argv[2] as StoreSpec['kind'])
 flushCompileCache()
-let work: Work | undefined
+let work: Work | Front | undefined
 for await (const order of messages<Order>()) {
-  if (order.do === 'open') work = new Work(await openSpec(order.store), order)
-  else await work?.close()
+  if (order.do === 'open') work = await open(order)
+  else if (order.do === 'close') await work?.close()
+  else if (work instanceof Front) work.answer()
+}
+
+async function open(opening: Opening): Promise<Work | Front> {
+  const { tag, ledger, store, crowd } = opening
+  // What was written survives the death of this process.
+  const note: Note = line => appendFileSync(ledger, `${JSON.stringify({ ...line, process: tag })}\n`)
+  const opened = await openSpec(store)
+  return crowd ? new Front(opened, opening, note, say) : new Work(opened, opening, note)
 }

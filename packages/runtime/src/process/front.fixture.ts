@@ -1,0 +1,59 @@
+// A process that answers: it looks on, and says for people and clients what they have to say. It drives nothing.
+
+import type { LogStore } from '@millrace/log'
+import { Crowd } from '../crash/crowd.fixture.ts'
+import { type Note, witnessed } from '../crash/ledger.fixture.ts'
+import { SESSION } from '../crash/program.fixture.ts'
+import { createRuntime, type Runtime } from '../index.ts'
+import { pointed } from './points.fixture.ts'
+import { PROGRAMS } from './programs.fixture.ts'
+import type { Opening, Told } from './told.fixture.ts'
+
+export class Front {
+  readonly #store: LogStore
+  readonly #runtime: Runtime
+  readonly #crowd: Crowd
+  readonly #say: (told: Told) => void
+  readonly #leaving = new AbortController()
+  readonly #following: Promise<void>
+
+  constructor(store: LogStore, { program, crowd, moment }: Opening, note: Note, say: (told: Told) => void) {
+    this.#store = store
+    this.#say = say
+    const logger = { warn() {}, error: (message: string) => say({ kind: 'logged', message, cause: '' }) }
+    this.#runtime = createRuntime({
+      store: witnessed(pointed(store, moment, say), note, 'before'),
+      // What a client's output must be like is known here too.
+      agents: PROGRAMS[program].agents({ note: () => {} }),
+      engine: false,
+      logger,
+    })
+    this.#crowd = new Crowd({ voice: () => ({ runtime: this.#runtime }), ...crowd })
+    this.#following = this.#follow().catch(cause => {
+      if (!this.#leaving.signal.aborted) say({ kind: 'logged', message: 'it sees no more', cause: String(cause) })
+    })
+  }
+
+  /** Answers all that waits. */
+  answer(): void {
+    this.#crowd.answer()
+  }
+
+  async close(): Promise<void> {
+    await this.#crowd.idle()
+    this.#leaving.abort()
+    await this.#following
+    await this.#runtime.close()
+    await this.#store.close()
+    const { given, problems } = this.#crowd
+    this.#say({ kind: 'given', given, problems })
+    this.#say({ kind: 'closed' })
+  }
+
+  async #follow(): Promise<void> {
+    const { signal } = this.#leaving
+    const options = { after: 0, follow: true, whole: true, internal: true, signal }
+    const reader = await this.#runtime.manager.createResumableReader(SESSION, options)
+    for await (const entry of reader) this.#crowd.take(entry)
+  }
+}

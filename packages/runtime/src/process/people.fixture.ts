@@ -1,0 +1,86 @@
+// Schedules with people and clients: they answer by a process that drives nothing, while those that drive die; and while it dies itself.
+
+import { setTimeout as pause } from 'node:timers/promises'
+import type { Stage } from './stage.fixture.ts'
+import { type Moment, type Opening, POINTS } from './told.fixture.ts'
+
+const PACE_MS = 2
+const SOON_MS = 10
+/** About how often those who answer append something, if they make no mistakes. */
+const USUAL_ANSWERS = 7
+
+type Crowd = NonNullable<Opening['crowd']>
+
+const WHENS = ['asked', 'paused', 'told'] as const
+
+/** How people answer, by turns: as soon as they are asked, one at a pause, or all of them. */
+export const crowdAt = (n: number): Crowd => ({ when: WHENS[n % WHENS.length] as Crowd['when'], errs: true })
+
+/** The same schedule, with people in it. */
+export const peopled =
+  (play: (stage: Stage) => Promise<unknown>) =>
+  async (stage: Stage): Promise<void> => {
+    const crowd = crowdAt(stage.random.below(WHENS.length))
+    stage.notes.push(`people answer when ${crowd.when}`)
+    await stage.front(crowd)
+    await play(stage)
+  }
+
+/** People answer just as the process dies that drives: before it is dead, at once, or after. */
+export async function answersAtDeath(stage: Stage): Promise<void> {
+  const { random, usual } = stage
+  const front = await stage.front({ when: 'told', errs: random.pick([true, false]) })
+  for (let deaths = random.between(1, 3), most = usual.points; deaths > 0; deaths--, most >>= 1) {
+    const n = random.between(1, most)
+    const moment: Moment = {
+      of: POINTS,
+      n,
+      when: random.pick(['before', 'after']),
+      does: random.pick(['halt', 'go on']),
+    }
+    const dying = await stage.worker({ paceMs: random.pick([0, PACE_MS]), moment })
+    await stage.reached(dying)
+    const order = random.pick(['answers first', 'death first', 'together'] as const)
+    stage.notes.push(`${dying.tag} dies ${moment.when} point ${n}, ${order}`)
+    if (order === 'death first') await dying.kill()
+    await front.answer()
+    if (order === 'answers first') await pause(random.below(SOON_MS))
+    await dying.kill()
+  }
+  await stage.worker()
+  await stage.over()
+}
+
+/** Both die: who drives, and who answers. What was said is said again by another, and is one answer. */
+export async function bothDie(stage: Stage): Promise<void> {
+  const { random, usual } = stage
+  const crowd: Crowd = { when: random.pick(['asked', 'paused']), errs: false }
+  const momentOf = (most: number): Moment => ({
+    of: POINTS,
+    n: random.between(1, most),
+    when: random.pick(['before', 'after']),
+    does: random.pick(['halt', 'go on']),
+  })
+  const dying = async (): Promise<void> => {
+    for (let deaths = random.between(1, 2), most = usual.points; deaths > 0; deaths--, most >>= 1) {
+      const moment = momentOf(most)
+      const driver = await stage.worker({ paceMs: PACE_MS, moment })
+      await stage.reached(driver)
+      await driver.kill()
+      stage.notes.push(`${driver.tag} died ${moment.when} point ${moment.n}`)
+    }
+    await stage.worker()
+  }
+  const mute = async (): Promise<void> => {
+    for (let deaths = random.between(1, 2); deaths > 0; deaths--) {
+      const moment = momentOf(USUAL_ANSWERS >> 1)
+      const front = await stage.front(crowd, { moment })
+      await stage.reached(front)
+      await front.kill()
+      stage.notes.push(`${front.tag}, who answers, died ${moment.when} point ${moment.n}`)
+    }
+    await stage.front(crowd)
+  }
+  await Promise.all([dying(), mute()])
+  await stage.over()
+}

@@ -1,0 +1,22 @@
+import { MILL, peopleAgents } from '../crash/people.fixture.ts'
+import { POND, type Program } from '../crash/program.fixture.ts'
+
+export type ProgramName = 'pond' | 'mill'
+
+/** How long an answer is waited for that does not come. */
+const DEADLINE_MS = 60
+
+interface Played extends Program {
+  /** About how many points, and appends among them, its runs have if nobody disturbs them; who is to die later does not. */
+  readonly usual: { readonly points: number; readonly appends: number }
+}
+
+/** The programs of the schedules: two runs that need nobody, and one with people, clients and other agents. */
+export const PROGRAMS: Readonly<Record<ProgramName, Played>> = {
+  pond: { ...POND, usual: { points: 60, appends: 50 } },
+  mill: {
+    ...MILL,
+    agents: options => peopleAgents({ ...options, deadlineMs: DEADLINE_MS }),
+    usual: { points: 90, appends: 75 },
+  },
+}
