@@ -2,7 +2,7 @@
 
 import { APICallError } from '@ai-sdk/provider'
 import { memoryStore } from '@millrace/log'
-import { SpanStatusCode, trace } from '@opentelemetry/api'
+import { SpanStatusCode } from '@opentelemetry/api'
 import type { ReadableSpan } from '@opentelemetry/sdk-trace-base'
 import { expect, test } from 'vitest'
 import { z } from 'zod'
@@ -13,7 +13,7 @@ import type { RunResult } from '../run/result.ts'
 import { codeOf, gate, patient, stage, until } from '../run/stage.fixture.ts'
 import { createRuntime, type Runtime } from '../runtime.ts'
 import { tool } from '../tool/tool.ts'
-import { type Collector, collector, followContexts, register, spanOf, textOf, treeOf } from './collector.fixture.ts'
+import { type Collector, collector, followContexts, spanOf, textOf, treeOf } from './collector.fixture.ts'
 
 interface Told extends Collector {
   readonly runtime: Runtime
@@ -252,57 +252,6 @@ test('sub-agents are told under their calls, also those that wait and those that
     'gen_ai.agent.name': 'fine',
   })
   expect(textOf(spans)).not.toMatch(/secret/i)
-})
-
-test('the spans of models and tools stand under theirs', async () => {
-  followContexts()
-  const told = collector()
-  register(told)
-  const app = trace.getTracer('app')
-  const own = async (name: string) => {
-    await new Promise(resolve => setImmediate(resolve))
-    app.startSpan(name).end()
-  }
-  const fetching = tool({
-    name: 'fetching',
-    input: z.object({}),
-    async *execute() {
-      await own('before the yield')
-      yield 1
-      await own('after the yield')
-    },
-  })
-  const inner = scriptedModel([{ calls: [{ name: 'fetching', input: {} }] }, { text: 'Done.' }])
-  const model: typeof inner = {
-    ...inner,
-    async doStream(options) {
-      await own('POST /v1/messages')
-      return inner.doStream(options)
-    },
-  }
-  const reader = agent({
-    name: 'reader',
-    model,
-    tools: [fetching],
-    instructions: async () => {
-      await own('SELECT instructions')
-      return 'x'
-    },
-  })
-  const runtime = stage({ agents: [reader] })
-  await (await runtime.start({ agent: reader, input: 'go' })).result()
-  await runtime.close()
-  expect(treeOf(told.spans())).toEqual({
-    'invoke_agent reader': {
-      'SELECT instructions': {},
-      'step 1': {
-        'chat scripted': { 'POST /v1/messages': {} },
-        'execute_tool fetching': { 'before the yield': {}, 'after the yield': {} },
-      },
-      'SELECT instructions (2)': {},
-      'step 2': { 'chat scripted': { 'POST /v1/messages': {} } },
-    },
-  })
 })
 
 test('a run that is stopped says so, and what it cut off', async () => {
