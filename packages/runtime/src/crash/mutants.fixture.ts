@@ -15,7 +15,8 @@ export interface Mutant {
   readonly position?: (position: Position) => Position
 }
 
-const chunkOf = (said: Chunk | Said): Chunk => ('chunk' in said ? (said.chunk as Chunk) : said)
+/** What is said, whoever says it. */
+export const chunkOf = (said: Chunk | Said): Chunk => ('chunk' in said ? (said.chunk as Chunk) : said)
 
 const typesOf = (batch: BatchLike): string[] => batch.map(said => chunkOf(said).type)
 
@@ -30,7 +31,7 @@ function lanes(writer: Writer, change: (lane: Lane) => void): void {
 }
 
 /** A store that is given other entries than were said. */
-const rewriting =
+export const rewriting =
   (rewrite: (chunks: { chunk: Chunk }[]) => unknown[]) =>
   (store: LogStore): LogStore =>
     new Proxy(store, {

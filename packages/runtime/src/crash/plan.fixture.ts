@@ -24,6 +24,18 @@ export type Fault =
   | 'leave'
   /** Somebody asks the open run to stop. */
   | 'stop'
+  /** All is answered that waits. */
+  | 'answer'
+
+/** How people and clients answer. */
+export interface CrowdPlan {
+  /** As soon as they are asked; one at each pause; or when a fault says so or a process dies, and else at a pause. */
+  readonly when: 'asked' | 'paused' | 'told'
+  /** Whether they make mistakes on the way. */
+  readonly errs: boolean
+  /** By a process to which nothing happens, or by one that dies and stands still as others do. */
+  readonly via: 'desk' | 'front'
+}
 
 export interface Plan {
   readonly seed: number
@@ -33,15 +45,8 @@ export interface Plan {
   readonly paceMs: number
   /** Whether what is ready at the same time happens in any order, or in the order in which it was asked for. */
   readonly isShuffled: boolean
-  /** How people and clients answer, in the program that has them. */
-  readonly crowd?: {
-    /** As soon as they are asked; one at each pause; or just as a process dies, and else at a pause. */
-    readonly when: 'asked' | 'paused' | 'told'
-    /** Whether they make mistakes on the way. */
-    readonly errs: boolean
-    /** By a process to which nothing happens, or by one that dies and stands still as others do. */
-    readonly via: 'desk' | 'front'
-  }
+  /** Those who answer, in the program that has them. */
+  readonly crowd?: CrowdPlan
 }
 
 /** The program as it is meant to be, with a model that says a word an append. */
@@ -87,3 +92,32 @@ export function deathsOf(seed: number): Plan {
   const first = death(1)
   return { ...UNDISTURBED, seed, faults: [first, death(first[0] + 1)] }
 }
+
+/** People who answer at once, and make no mistakes. */
+export const PROMPT: CrowdPlan = { when: 'asked', errs: false, via: 'desk' }
+
+/** How many points a schedule with people may have something happen at. */
+const PEOPLE_POINTS = { slow: 300, fast: 180 }
+
+/** A plan by chance, with people in it. */
+export function peoplePlanOf(seed: number): Plan {
+  const random = new Random(-seed)
+  const { faults: _, ...plan } = planOf(seed)
+  const crowd: CrowdPlan = {
+    when: random.pick(['asked', 'paused', 'told'] as const),
+    errs: random.below(2) === 0,
+    via: random.pick(['desk', 'front'] as const),
+  }
+  // A front has points of its own, and most of them where it makes mistakes.
+  const times = crowd.via === 'desk' ? 1 : crowd.errs ? 3 : 1.3
+  const most = Math.ceil((plan.paceMs === 20 ? PEOPLE_POINTS.slow : PEOPLE_POINTS.fast) * times)
+  const faults = Array.from({ length: random.between(1, 4) }, () => faultOf(random, most))
+  if (random.below(STOPS) === 0) faults.push([random.between(1, most), 'stop'])
+  if (crowd.when === 'told') faults.push([random.between(1, most), 'answer'])
+  return { ...plan, faults: faults.sort(([one], [other]) => one - other), crowd }
+}
+
+const faultOf = (random: Random, most: number): readonly [number, Fault] => [
+  random.between(1, most),
+  random.pick(FAULTS),
+]

@@ -94,7 +94,13 @@ class Schedule implements Events {
   #speaker(process: Process, store: LogStore): Runtime {
     const timers = this.#machine.timersOf(process)
     const agents = this.#program.agents({ note: () => {}, timers })
-    return createRuntime({ store, agents, engine: false, timers, logger: SILENT })
+    return createRuntime({
+      store: this.#options.mutant?.store?.(store) ?? store,
+      agents,
+      engine: false,
+      timers,
+      logger: SILENT,
+    })
   }
 
   #voice(): Voice {
@@ -146,6 +152,7 @@ class Schedule implements Events {
     if (fault === 'rival') this.#spawn()
     else if (fault === 'leave') this.#leave(process)
     else if (fault === 'stop') void this.#stop()
+    else if (fault === 'answer') this.#crowd?.answer()
     // What is about a call of the store happens to the next.
     else this.#faults.unshift([0, fault])
   }

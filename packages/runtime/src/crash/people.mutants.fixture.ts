@@ -1,0 +1,114 @@
+// Drivers, stores and doors that are wrong in one place each about what people and clients say: the suite must find every one of them.
+
+import type { Said } from '@millrace/log'
+import type { ToolPart } from '@millrace/protocol'
+import type { Need } from '../tool/need.ts'
+import { chunkOf, type Mutant, rewriting } from './mutants.fixture.ts'
+
+export interface PeopleMutant extends Mutant {
+  /** What a call is said to need. */
+  readonly need?: (need: Need, call: ToolPart) => Need
+  /** The call that really runs. */
+  readonly call?: (call: ToolPart) => ToolPart
+  /** Whether a run pauses, whatever was answered. */
+  readonly pauses?: boolean
+  /** Whether a sub-agent is known to have begun. */
+  readonly forgets?: boolean
+  /** Whether answers are taken as they come: of whatever kind, to whatever was shown. */
+  readonly takes?: 'any kind' | 'any input'
+}
+
+const RUN: Need = { for: 'run' }
+
+export const PEOPLE_MUTANTS: readonly PeopleMutant[] = [
+  {
+    name: 'a call that runs before anybody has approved it',
+    found: /runs rope: (nobody had approved it|the log has no approval)/,
+    need: (need, { executor }) => (need.for === 'answer' && executor !== 'client' ? RUN : need),
+  },
+  {
+    name: 'a call that runs though it was denied',
+    found: /runs (stone|wheel): it was to be denied/,
+    need: need => (need.for === 'denial' ? RUN : need),
+  },
+  {
+    name: 'a call that runs with another input than was approved',
+    found: /runs rope: with .*, shown was/,
+    call: call => (call.toolCallId === 'rope' ? { ...call, input: { what: 'rope', amount: 201 } } : call),
+  },
+  {
+    name: 'a call that is asked for by one batch, and its approval by the next',
+    found: /nobody had approved it|the log has no approval|was to be denied/,
+    writer: writer => {
+      const decide = writer.decide.bind(writer)
+      writer.decide = async build => {
+        let asking: Said[] = []
+        const done = await decide(ticket => {
+          const batch = build(ticket) as readonly Said[] | undefined
+          const at = batch?.findIndex(said => chunkOf(said).type === 'tool-approval-request') ?? -1
+          if (!batch || at < 0) return batch
+          asking = batch.slice(at)
+          return batch.slice(0, at)
+        })
+        if (done && asking.length > 0) await decide(() => asking)
+        return done
+      }
+    },
+  },
+  {
+    name: 'calls that run again though the log has their outcome',
+    found: /starts tool .* (the log had the outcome|it had committed the outcome)/,
+    position: position => (position.open.length > 0 ? { ...position, open: position.calls } : position),
+    need: (need, { state }) => (state.startsWith('output') ? RUN : need),
+  },
+  {
+    name: 'an answer that is taken and not kept',
+    found: /does not come to its end|is not there/,
+    world: {
+      store: store =>
+        new Proxy(store, {
+          get(target, name) {
+            if (name !== 'append') return Reflect.get(target, name, target)
+            const append = target.append.bind(target)
+            return (...call: Parameters<typeof append>) => {
+              const isAnswer = !('epoch' in call[2]) && call[1].body.includes('"rope"')
+              return isAnswer ? Promise.resolve({ outcome: 'appended', first: 1, last: 1, clock: 0 }) : append(...call)
+            }
+          },
+        }),
+    },
+  },
+  {
+    name: 'a client’s result that settles its call twice',
+    found: /dropped|has an outcome at/,
+    world: {
+      store: rewriting(entries =>
+        entries.flatMap(entry => {
+          const { chunk } = entry
+          const isResult = chunk.type === 'tool-output-available' && chunk.executor === 'client'
+          return isResult ? [entry, entry] : [entry]
+        }),
+      ),
+    },
+  },
+  {
+    name: 'a run that pauses though it was answered',
+    found: /it pauses, and .* can go on/,
+    pauses: true,
+  },
+  {
+    name: 'a sub-agent that begins again when somebody else goes on',
+    found: /began before|dropped/,
+    forgets: true,
+  },
+  {
+    name: 'an answer that is taken for what it is not',
+    found: /expected answer_wrong_kind/,
+    takes: 'any kind',
+  },
+  {
+    name: 'an approval of what was never shown',
+    found: /taken, expected answer_invalid/,
+    takes: 'any input',
+  },
+]

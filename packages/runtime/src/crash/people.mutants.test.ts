@@ -1,0 +1,95 @@
+import { StreamManager } from '@millrace/log'
+import { afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
+import type * as position from '../agent/position.ts'
+import type * as pause from '../drive/pause.ts'
+import { Session } from '../drive/session.ts'
+import type * as answer from '../run/answer.ts'
+import type * as execution from '../tool/execution.ts'
+import type * as need from '../tool/need.ts'
+import { PEOPLE_MUTANTS, type PeopleMutant } from './people.mutants.fixture.ts'
+import { atEach, FAST, type Plan, PROMPT, peoplePlanOf } from './plan.fixture.ts'
+import { schedule } from './schedule.fixture.ts'
+import { undisturbed } from './suite.fixture.ts'
+import type { Happened } from './verdict.fixture.ts'
+
+/** So many by chance, and then answers and a death at each point. */
+const SEEDS = 30
+
+const now = vi.hoisted(() => ({ mutant: undefined as PeopleMutant | undefined }))
+
+vi.mock('../agent/position.ts', async load => {
+  const own = await load<typeof position>()
+  const positionOf: typeof own.positionOf = (...call) => {
+    const found = own.positionOf(...call)
+    return now.mutant?.position?.(found) ?? found
+  }
+  return { ...own, positionOf }
+})
+vi.mock('../tool/need.ts', async load => {
+  const own = await load<typeof need>()
+  const needOf: typeof own.needOf = call => now.mutant?.need?.(own.needOf(call), call) ?? own.needOf(call)
+  return { ...own, needOf }
+})
+vi.mock('../tool/execution.ts', async load => {
+  const own = await load<typeof execution>()
+  const execute: typeof own.execute = settings =>
+    own.execute({ ...settings, call: now.mutant?.call?.(settings.call) ?? settings.call })
+  return { ...own, execute }
+})
+vi.mock('../drive/pause.ts', async load => {
+  const own = await load<typeof pause>()
+  const canPause: typeof own.canPause = (...call) => now.mutant?.pauses || own.canPause(...call)
+  return { ...own, canPause }
+})
+vi.mock('../run/answer.ts', async load => {
+  const own = await load<typeof answer>()
+  const mustBeOfKind: typeof own.mustBeOfKind = (...call) =>
+    now.mutant?.takes === 'any kind' ? undefined : own.mustBeOfKind(...call)
+  const mustFit: typeof own.mustFit = async (...call) =>
+    now.mutant?.takes === 'any input' ? undefined : own.mustFit(...call)
+  return { ...own, mustBeOfKind, mustFit }
+})
+
+describe('what the schedules with people are to find is found', () => {
+  let happened: Happened
+  const atPoints: Plan[] = []
+  beforeAll(async () => {
+    const plan = { ...FAST, crowd: PROMPT }
+    const report = await undisturbed(plan)
+    happened = report.happened
+    atPoints.push(...atEach(report.points, { ...plan, crowd: { ...PROMPT, when: 'told' } }, 'answer'))
+    atPoints.push(...atEach(report.points, plan, 'death-after'))
+  })
+  afterEach(() => {
+    now.mutant = undefined
+    vi.restoreAllMocks()
+  })
+
+  test.each(PEOPLE_MUTANTS.map(mutant => [mutant.name, mutant] as const))(
+    '%s',
+    { timeout: 120_000 },
+    async (_, mutant) => {
+      now.mutant = mutant
+      const create = StreamManager.prototype.createWriter
+      vi.spyOn(StreamManager.prototype, 'createWriter').mockImplementation(async function (
+        this: StreamManager,
+        ...call
+      ) {
+        const writer = await create.apply(this, call)
+        mutant.writer?.(writer)
+        return writer
+      })
+      if (mutant.forgets) vi.spyOn(Session.prototype, 'hasAgent').mockReturnValue(false)
+      const seen = new Set<string>()
+      const options = { undisturbed: happened, ...(mutant.world && { mutant: mutant.world }) }
+      const chances = Array.from({ length: SEEDS }, (_, index) => peoplePlanOf(index + 1))
+      const plans = [...chances, ...atPoints]
+      for (const plan of plans) {
+        const { violations } = await schedule(plan, options)
+        if (violations.some(violation => mutant.found.test(violation))) return
+        for (const violation of violations) seen.add(violation.slice(0, 200))
+      }
+      expect.unreachable(`${plans.length} schedules found nothing but ${[...seen].join('\n')}`)
+    },
+  )
+})
