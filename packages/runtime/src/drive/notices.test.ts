@@ -1,86 +1,9 @@
-import type { Entry } from '@millrace/protocol'
 import { describe, expect, test } from 'vitest'
-import { z } from 'zod'
-import { type Agent, agent, type FinishedRun, type Observer, type PausedRun, scriptedModel, tool } from '../index.ts'
-import { settled, type Ticking } from './clock.fixture.ts'
+import type { Observer } from '../index.ts'
+import { settled } from './clock.fixture.ts'
 import { MAX_NOTIFY_TRIES, NOTIFY_AFTER_MS, OBSERVER_TIMEOUT_MS } from './notices.ts'
-import { isEndOf, type Process, Stage } from './stage.fixture.ts'
-
-const SESSION = 's'
-const RUN = 'r1'
-
-/** An agent that asks to pay, fails, talks for long, or just answers, as it is told. */
-const clerk =
-  (version = '1', timeout?: number) =>
-  (timers: Ticking): Agent[] => [
-    agent({
-      name: 'clerk',
-      version,
-      tools: [
-        tool({
-          name: 'pay',
-          input: z.object({}),
-          approval: timeout === undefined ? true : { timeout },
-          execute: () => 'paid',
-        }),
-      ],
-      maxRetries: 0,
-      model: scriptedModel(
-        ({ lastText, turnAnswers }) => {
-          if (lastText.includes('fail')) throw new Error('no')
-          if (lastText.includes('pay') && turnAnswers === 0) return { calls: [{ name: 'pay', input: {}, id: 'c1' }] }
-          return { text: lastText.includes('long') ? 'one two three four five six' : 'Done.' }
-        },
-        { paceMs: 100, timers },
-      ),
-    }),
-  ]
-
-/** Keeps what it is told. */
-class Ear implements Observer {
-  readonly paused: PausedRun[] = []
-  readonly finished: FinishedRun[] = []
-  /** What it does when it is told, beside keeping it. */
-  does: () => unknown = () => {}
-
-  onPaused(run: PausedRun): unknown {
-    this.paused.push(run)
-    return this.does()
-  }
-
-  onFinished(run: FinishedRun): unknown {
-    this.finished.push(run)
-    return this.does()
-  }
-
-  get count(): number {
-    return this.paused.length + this.finished.length
-  }
-}
-
-interface SetUp {
-  readonly stage: Stage
-  readonly ear: Ear
-  readonly process: Process
-  start(input?: string, runId?: string): Promise<void>
-}
-
-function setUp(options: Parameters<Stage['process']>[1] = {}): SetUp {
-  const stage = new Stage()
-  const ear = new Ear()
-  const process = stage.process(clerk(), { observers: [ear], ...options })
-  const start = async (input = 'Hi', runId = RUN) => {
-    const to = { session: SESSION, principal: 'ada', runId, agent: 'clerk', input }
-    await process.runtime.start(to)
-  }
-  return { stage, ear, process, start }
-}
-
-const isPause = ({ chunk }: Entry): boolean => chunk.type === 'run-paused'
-const toldIn = async (stage: Stage): Promise<Entry[]> =>
-  (await stage.entries(SESSION)).filter(({ chunk }) => chunk.type === 'run-notified')
-const owedIn = async (stage: Stage) => (await stage.manager.getInfo(SESSION))?.ticket.notices ?? []
-const never = () => new Promise<never>(() => {})
+import { Ear, isPause, never, owedIn, RUN, SESSION, setUp, toldIn } from './observing.fixture.ts'
+import { isEndOf } from './stage.fixture.ts'
 
 describe('observers', () => {
   test('are told once of each kind of end, and of whose session it is', async () => {
@@ -165,79 +88,6 @@ describe('observers', () => {
     for (const observers of [null, {}, [null], ['no'], [{ onPaused: 'no' }], [{ onFinished: 1 }]]) {
       expect(() => setUp({ observers: observers as never })).toThrow('observers')
     }
-  })
-})
-
-describe('what was not told', () => {
-  test('because the process died before it heard that its end is in the log is told by another', async () => {
-    const { stage, ear, process, start } = setUp()
-    const { wire } = process
-    await start()
-    let appends = 0
-    wire.after = async ({ method }) => {
-      if (method === 'append' && ++appends && (await stage.entries(SESSION)).some(isEndOf(RUN))) process.kill()
-    }
-    await stage.ended(SESSION, RUN)
-    expect(appends).toBeGreaterThan(0)
-    const heir = new Ear()
-    const other = stage.process(clerk(), { observers: [heir] })
-    await stage.clock.advance(NOTIFY_AFTER_MS / 2)
-    expect([ear.count, heir.count]).toEqual([0, 0])
-    await stage.clock.advance(NOTIFY_AFTER_MS)
-    expect(heir.finished).toMatchObject([
-      { sessionId: SESSION, runId: RUN, program: 'agent:clerk@1', status: 'completed', principal: 'ada' },
-    ])
-    await stage.clock.advance(10 * NOTIFY_AFTER_MS)
-    expect([ear.count, heir.count]).toEqual([0, 1])
-    expect(await owedIn(stage)).toEqual([])
-    expect(other.said).toEqual([])
-  })
-
-  test('because the process died while it told is told again, under the same id', async () => {
-    const { stage, ear, process, start } = setUp()
-    ear.does = () => {
-      process.kill()
-      return never()
-    }
-    await start('pay')
-    await stage.seen(SESSION, isPause)
-    await settled()
-    expect(ear.count).toBe(1)
-    const heir = new Ear()
-    stage.process(clerk(), { observers: [heir] })
-    await stage.clock.advance(2 * NOTIFY_AFTER_MS)
-    expect(heir.paused).toEqual(ear.paused)
-    expect(await owedIn(stage)).toEqual([])
-    expect(await stage.manager.due(['agent:clerk@1', 'notify:agent:clerk'])).toEqual([])
-  })
-
-  test('is told by one of many, and by whichever version of the program', async () => {
-    const { stage, ear, process, start } = setUp()
-    ear.does = () => process.kill()
-    await start()
-    await stage.ended(SESSION, RUN)
-    await settled()
-    const ears = Array.from({ length: 5 }, () => new Ear())
-    for (const other of ears) stage.process(clerk('2'), { observers: [other] })
-    await stage.clock.advance(10 * NOTIFY_AFTER_MS)
-    expect(ears.map(({ count }) => count).sort()).toEqual([0, 0, 0, 0, 1])
-    expect(await owedIn(stage)).toEqual([])
-  })
-
-  test('of a pause that is over by then is told with what the run still waits for', async () => {
-    const { stage, ear, process, start } = setUp()
-    ear.does = () => process.kill()
-    await start('pay')
-    await stage.seen(SESSION, isPause)
-    await settled()
-    const heir = new Ear()
-    const other = stage.process(clerk(), { observers: [heir] })
-    await other.runtime.answer(SESSION, { kind: 'approval', id: 'r1::c1', approved: true })
-    await stage.ended(SESSION, RUN)
-    await stage.clock.advance(2 * NOTIFY_AFTER_MS)
-    expect(heir.paused).toMatchObject([{ id: ear.paused[0]?.id, status: 'paused', awaits: [] }])
-    expect(heir.finished).toMatchObject([{ status: 'completed' }])
-    expect(await owedIn(stage)).toEqual([])
   })
 })
 
@@ -329,57 +179,5 @@ describe('an observer that', () => {
     await stage.clock.advance(3 * NOTIFY_AFTER_MS)
     expect(new Set(ear.finished.map(({ sessionId }) => sessionId)).size).toBe(runs)
     expect(ear.count).toBe(runs + 32)
-  })
-})
-
-describe('a runtime without observers', () => {
-  const DAY = 24 * 3_600_000
-
-  /** A session whose process died before it told of its pause, which has a deadline or none. */
-  async function untold(timeout?: number): Promise<Stage> {
-    const stage = new Stage()
-    const process: Process = stage.process(clerk('1', timeout), { observers: [{ onPaused: () => process.kill() }] })
-    await process.runtime.start({ session: SESSION, runId: RUN, agent: 'clerk', input: 'pay' })
-    await stage.seen(SESSION, isPause)
-    await settled()
-    return stage
-  }
-
-  test('leaves what is owed to others, calls no such session blocked, and does not look at it again and again', async () => {
-    for (const timeout of [undefined, DAY]) {
-      const stage = await untold(timeout)
-      const { runtime, wire, said } = stage.process(clerk('1', timeout))
-      await stage.clock.advance(2 * NOTIFY_AFTER_MS)
-      const looks: string[] = []
-      wire.before = ({ method }) => method !== 'due' && looks.push(method)
-      await stage.clock.advance(60_000)
-      // Only where a deadline of its own run might be hidden behind it, and then seldom.
-      expect(looks.length).toBeLessThanOrEqual(timeout === undefined ? 0 : 12)
-      expect(await owedIn(stage)).toMatchObject([{ status: 'paused' }])
-      expect(await runtime.status(SESSION)).toEqual({ status: 'paused' })
-      const ear = new Ear()
-      stage.process(clerk('1', timeout), { observers: [ear] })
-      await stage.clock.advance(1000)
-      expect(ear.paused).toMatchObject([{ status: 'paused', awaits: [{ id: 'r1::c1' }] }])
-      expect(await owedIn(stage)).toEqual([])
-      expect(said).toEqual([])
-    }
-  })
-
-  test('settles deadlines and takes answers and requests all the same', async () => {
-    const stage = await untold(120_000)
-    const { runtime } = stage.process(clerk('1', 120_000))
-    await stage.clock.advance(100_000)
-    expect(await runtime.status(SESSION)).toEqual({ status: 'paused' })
-    await stage.clock.advance(30_000)
-    const [denied] = (await stage.entries(SESSION)).filter(({ chunk }) => chunk.type === 'tool-output-denied')
-    expect(denied).toBeDefined()
-    expect(await stage.ended(SESSION, RUN)).toBe('completed')
-    expect(await owedIn(stage)).toHaveLength(1)
-    expect(await runtime.status(SESSION)).toEqual({ status: 'idle' })
-    const from = stage.clock.now()
-    await runtime.start({ session: SESSION, runId: 'r2', agent: 'clerk', input: 'Hi' })
-    expect(await stage.ended(SESSION, 'r2')).toBe('completed')
-    expect(stage.clock.now() - from).toBeLessThan(2000)
   })
 })

@@ -1,0 +1,83 @@
+// An agent that asks, fails or just answers, and somebody who is told what becomes of its runs.
+
+import type { Entry } from '@millrace/protocol'
+import { z } from 'zod'
+import { type Agent, agent, type FinishedRun, type Observer, type PausedRun, scriptedModel, tool } from '../index.ts'
+import type { Ticking } from './clock.fixture.ts'
+import { type Process, Stage } from './stage.fixture.ts'
+
+export const SESSION = 's'
+export const RUN = 'r1'
+
+/** An agent that asks to pay, fails, talks for long, or just answers, as it is told. */
+export const clerk =
+  (version = '1', timeout?: number) =>
+  (timers: Ticking): Agent[] => [
+    agent({
+      name: 'clerk',
+      version,
+      tools: [
+        tool({
+          name: 'pay',
+          input: z.object({}),
+          approval: timeout === undefined ? true : { timeout },
+          execute: () => 'paid',
+        }),
+      ],
+      maxRetries: 0,
+      model: scriptedModel(
+        ({ lastText, turnAnswers }) => {
+          if (lastText.includes('fail')) throw new Error('no')
+          if (lastText.includes('pay') && turnAnswers === 0) return { calls: [{ name: 'pay', input: {}, id: 'c1' }] }
+          return { text: lastText.includes('long') ? 'one two three four five six' : 'Done.' }
+        },
+        { paceMs: 100, timers },
+      ),
+    }),
+  ]
+
+/** Keeps what it is told. */
+export class Ear implements Observer {
+  readonly paused: PausedRun[] = []
+  readonly finished: FinishedRun[] = []
+  /** What it does when it is told, beside keeping it. */
+  does: () => unknown = () => {}
+
+  onPaused(run: PausedRun): unknown {
+    this.paused.push(run)
+    return this.does()
+  }
+
+  onFinished(run: FinishedRun): unknown {
+    this.finished.push(run)
+    return this.does()
+  }
+
+  get count(): number {
+    return this.paused.length + this.finished.length
+  }
+}
+
+export interface SetUp {
+  readonly stage: Stage
+  readonly ear: Ear
+  readonly process: Process
+  start(input?: string, runId?: string): Promise<void>
+}
+
+export function setUp(options: Parameters<Stage['process']>[1] = {}): SetUp {
+  const stage = new Stage()
+  const ear = new Ear()
+  const process = stage.process(clerk(), { observers: [ear], ...options })
+  const start = async (input = 'Hi', runId = RUN) => {
+    const to = { session: SESSION, principal: 'ada', runId, agent: 'clerk', input }
+    await process.runtime.start(to)
+  }
+  return { stage, ear, process, start }
+}
+
+export const isPause = ({ chunk }: Entry): boolean => chunk.type === 'run-paused'
+export const toldIn = async (stage: Stage): Promise<Entry[]> =>
+  (await stage.entries(SESSION)).filter(({ chunk }) => chunk.type === 'run-notified')
+export const owedIn = async (stage: Stage) => (await stage.manager.getInfo(SESSION))?.ticket.notices ?? []
+export const never = () => new Promise<never>(() => {})

@@ -1,0 +1,175 @@
+import { describe, expect, test } from 'vitest'
+import { settled } from './clock.fixture.ts'
+import { NOTIFY_AFTER_MS } from './notices.ts'
+import { clerk, Ear, isPause, never, owedIn, RUN, SESSION, setUp, toldIn } from './observing.fixture.ts'
+import { isEndOf, type Process, Stage } from './stage.fixture.ts'
+
+describe('what was not told', () => {
+  test('because the process died before it heard that its end is in the log is told by another', async () => {
+    const { stage, ear, process, start } = setUp()
+    const { wire } = process
+    await start()
+    let appends = 0
+    wire.after = async ({ method }) => {
+      if (method === 'append' && ++appends && (await stage.entries(SESSION)).some(isEndOf(RUN))) process.kill()
+    }
+    await stage.ended(SESSION, RUN)
+    expect(appends).toBeGreaterThan(0)
+    const heir = new Ear()
+    const other = stage.process(clerk(), { observers: [heir] })
+    await stage.clock.advance(NOTIFY_AFTER_MS / 2)
+    expect([ear.count, heir.count]).toEqual([0, 0])
+    await stage.clock.advance(NOTIFY_AFTER_MS)
+    expect(heir.finished).toMatchObject([
+      { sessionId: SESSION, runId: RUN, program: 'agent:clerk@1', status: 'completed', principal: 'ada' },
+    ])
+    await stage.clock.advance(10 * NOTIFY_AFTER_MS)
+    expect([ear.count, heir.count]).toEqual([0, 1])
+    expect(await owedIn(stage)).toEqual([])
+    expect(other.said).toEqual([])
+  })
+
+  test('because the process died while it told is told again, under the same id', async () => {
+    const { stage, ear, process, start } = setUp()
+    ear.does = () => {
+      process.kill()
+      return never()
+    }
+    await start('pay')
+    await stage.seen(SESSION, isPause)
+    await settled()
+    expect(ear.count).toBe(1)
+    const heir = new Ear()
+    stage.process(clerk(), { observers: [heir] })
+    await stage.clock.advance(2 * NOTIFY_AFTER_MS)
+    expect(heir.paused).toEqual(ear.paused)
+    expect(await owedIn(stage)).toEqual([])
+    expect(await stage.manager.due(['agent:clerk@1', 'notify:agent:clerk'])).toEqual([])
+  })
+
+  test('is told by one of many, and by whichever version of the program', async () => {
+    const { stage, ear, process, start } = setUp()
+    ear.does = () => process.kill()
+    await start()
+    await stage.ended(SESSION, RUN)
+    await settled()
+    const ears = Array.from({ length: 5 }, () => new Ear())
+    for (const other of ears) stage.process(clerk('2'), { observers: [other] })
+    await stage.clock.advance(10 * NOTIFY_AFTER_MS)
+    expect(ears.map(({ count }) => count).sort()).toEqual([0, 0, 0, 0, 1])
+    expect(await owedIn(stage)).toEqual([])
+  })
+
+  test('of a pause that is over by then is told with what the run still waits for', async () => {
+    const { stage, ear, process, start } = setUp()
+    ear.does = () => process.kill()
+    await start('pay')
+    await stage.seen(SESSION, isPause)
+    await settled()
+    const heir = new Ear()
+    const other = stage.process(clerk(), { observers: [heir] })
+    await other.runtime.answer(SESSION, { kind: 'approval', id: 'r1::c1', approved: true })
+    await stage.ended(SESSION, RUN)
+    await stage.clock.advance(2 * NOTIFY_AFTER_MS)
+    expect(heir.paused).toMatchObject([{ id: ear.paused[0]?.id, status: 'paused', awaits: [] }])
+    expect(heir.finished).toMatchObject([{ status: 'completed' }])
+    expect(await owedIn(stage)).toEqual([])
+  })
+})
+
+describe('at least once', () => {
+  /** A run that pauses, is answered and ends, in a process that dies at its nth call of the store, before or after that is done. */
+  async function dying(
+    when: 'before' | 'after',
+    n: number,
+  ): Promise<{ isDead: boolean; isTwice: boolean; isLate: boolean }> {
+    const stage = new Stage()
+    const ears = [new Ear(), new Ear()] as const
+    let isDead = false
+    const server = stage.process(() => [], { engine: false }).runtime
+    await server.start({ session: SESSION, runId: RUN, agent: 'agent:clerk@1', input: 'pay' })
+    const first = stage.process(clerk(), { observers: [ears[0]] })
+    first.wire[when] = asked => {
+      if (asked.n !== n) return
+      isDead = true
+      first.kill()
+    }
+    const heir = stage.process(clerk(), { observers: [ears[1]] })
+    await stage.seen(SESSION, isPause)
+    await server.answer(SESSION, { kind: 'approval', id: 'r1::c1', approved: true })
+    expect(await stage.ended(SESSION, RUN)).toBe('completed')
+    await stage.clock.advance(20 * NOTIFY_AFTER_MS)
+    const ids = (kind: 'paused' | 'finished') => ears.flatMap(ear => ear[kind].map(({ id }) => id))
+    for (const told of [ids('paused'), ids('finished')]) {
+      expect({ when, n, count: told.length }).toMatchObject({
+        count: expect.toSatisfy(count => count >= 1 && count <= 2),
+      })
+      expect(new Set(told).size).toBe(1)
+    }
+    expect(await owedIn(stage)).toEqual([])
+    expect(heir.said).toEqual([])
+    const isTwice = ids('paused').length + ids('finished').length > 2
+    return { isDead, isTwice, isLate: (await toldIn(stage)).some(({ chunk }) => 'until' in chunk) }
+  }
+
+  test.each(['before', 'after'] as const)('whichever call of the store a process dies %s', async when => {
+    const all = await Promise.all(Array.from({ length: 60 }, (_, i) => dying(when, i + 1)))
+    expect(all.every(({ isDead }) => isDead)).toBe(true)
+    // It died while it was to tell, and also after it had, before it could say so.
+    expect(all.filter(({ isLate }) => isLate).length).toBeGreaterThan(2)
+    expect(all.filter(({ isTwice }) => isTwice).length).toBeGreaterThan(0)
+    expect(all.filter(({ isLate }) => !isLate).length).toBeGreaterThan(10)
+  })
+})
+
+describe('a runtime without observers', () => {
+  const DAY = 24 * 3_600_000
+
+  /** A session whose process died before it told of its pause, which has a deadline or none. */
+  async function untold(timeout?: number): Promise<Stage> {
+    const stage = new Stage()
+    const process: Process = stage.process(clerk('1', timeout), { observers: [{ onPaused: () => process.kill() }] })
+    await process.runtime.start({ session: SESSION, runId: RUN, agent: 'clerk', input: 'pay' })
+    await stage.seen(SESSION, isPause)
+    await settled()
+    return stage
+  }
+
+  test('leaves what is owed to others, calls no such session blocked, and does not look at it again and again', async () => {
+    for (const timeout of [undefined, DAY]) {
+      const stage = await untold(timeout)
+      const { runtime, wire, said } = stage.process(clerk('1', timeout))
+      await stage.clock.advance(2 * NOTIFY_AFTER_MS)
+      const looks: string[] = []
+      wire.before = ({ method }) => method !== 'due' && looks.push(method)
+      await stage.clock.advance(60_000)
+      // Only where a deadline of its own run might be hidden behind it, and then seldom.
+      expect(looks.length).toBeLessThanOrEqual(timeout === undefined ? 0 : 12)
+      expect(await owedIn(stage)).toMatchObject([{ status: 'paused' }])
+      expect(await runtime.status(SESSION)).toEqual({ status: 'paused' })
+      const ear = new Ear()
+      stage.process(clerk('1', timeout), { observers: [ear] })
+      await stage.clock.advance(1000)
+      expect(ear.paused).toMatchObject([{ status: 'paused', awaits: [{ id: 'r1::c1' }] }])
+      expect(await owedIn(stage)).toEqual([])
+      expect(said).toEqual([])
+    }
+  })
+
+  test('settles deadlines and takes answers and requests all the same', async () => {
+    const stage = await untold(120_000)
+    const { runtime } = stage.process(clerk('1', 120_000))
+    await stage.clock.advance(100_000)
+    expect(await runtime.status(SESSION)).toEqual({ status: 'paused' })
+    await stage.clock.advance(30_000)
+    const [denied] = (await stage.entries(SESSION)).filter(({ chunk }) => chunk.type === 'tool-output-denied')
+    expect(denied).toBeDefined()
+    expect(await stage.ended(SESSION, RUN)).toBe('completed')
+    expect(await owedIn(stage)).toHaveLength(1)
+    expect(await runtime.status(SESSION)).toEqual({ status: 'idle' })
+    const from = stage.clock.now()
+    await runtime.start({ session: SESSION, runId: 'r2', agent: 'clerk', input: 'Hi' })
+    expect(await stage.ended(SESSION, 'r2')).toBe('completed')
+    expect(stage.clock.now() - from).toBeLessThan(2000)
+  })
+})
