@@ -1,12 +1,9 @@
 // The bugs that were found in the design of the Helix pages, each by its number: what can exist here has a test, in this file for runs and sessions, in
-// helix.tools.test.ts for tools, models and errors. What cannot, or belongs to what is yet to come:
+// helix.tools.test.ts for tools, models and errors, in helix.people.test.ts for people, clients and other agents. What cannot:
 //
-//  1  a result that stands in for an approval: approvals are yet to come; the log refuses it already (a guest's answer is of its pending's kind)
-// 13  guessable ids of children: sub-agents are yet to come
-// 14  a stop of a remote child that was sent once and missed, a parent that waits for ever: sub-agents are yet to come; a stop here is an entry, not a message
-// 17  an answer after its deadline that is dropped: client tools are yet to come; the log answers `late` already
+//  1  that an answer is only for its own kind is in helix.people.test.ts; how a server tells it, with a status of its own, is the server's
+// 14  of remote children: there are none; a stop here is an entry in the log of all agents of a run, not a message that is sent once
 // 19  chunks with keys that a strict client does not know: the dialects'; what is written here is checked against the catalogue by the log's writer
-// 22  waiting in memory for a person: nothing of this package waits for one yet; what is asked for waits in the log, as `run-requested`
 
 import { StreamManager, systemTimers, type Timers } from '@millrace/log'
 import { foldLog } from '@millrace/protocol'

@@ -1,0 +1,355 @@
+// The bugs of helix.test.ts that concern people, clients and other agents.
+
+import { describe, expect, test } from 'vitest'
+import { z } from 'zod'
+import { agent } from './agent/agent.ts'
+import { caller, chunksOf, resultsIn } from './agent/play.fixture.ts'
+import { settled } from './drive/clock.fixture.ts'
+import { expectOneEnd, LEASE_MS, Stage } from './drive/stage.fixture.ts'
+import { scriptedModel } from './model/scripted.ts'
+import { approve, ask, begin, call, callsIn, counted, give, saidIn, scripted, soundLog } from './run/people.fixture.ts'
+import { codeOf, countedStore, gate, logOf, until } from './run/stage.fixture.ts'
+import { tool } from './tool/tool.ts'
+
+const locate = tool({ name: 'locate', input: z.object({}), client: true, timeout: 60_000 })
+
+describe('what waits for a person', () => {
+  test('a result of a client does not stand in for an approval, and the tool runs (Helix 1)', async () => {
+    const { ran, tool: pay } = counted('pay', true)
+    const { runtime, run } = await begin(caller([pay], [call('pay', 'c1', { n: 1 })]).agent)
+    await run.result()
+    const before = await logOf(runtime, 's')
+    for (const forged of [{ output: 'paid' }, { error: 'not paid' }]) {
+      for (const id of ['c1', 'r::c1']) {
+        expect(await codeOf(runtime.answer('s', { kind: 'tool-result', id, ...forged }))).toBe('answer_wrong_kind')
+      }
+    }
+    expect(await logOf(runtime, 's')).toEqual(before)
+    await approve(runtime, 'c1')
+    expect(await run.result()).toMatchObject({ status: 'completed' })
+    expect(ran).toEqual([1])
+    expect(await callsIn(runtime)).toMatchObject({ c1: { output: 'pay 1', executor: 'server' } })
+  })
+
+  test('an approval does not stand in for the result of a client (Helix 1)', async () => {
+    const { runtime, run } = await begin(caller([locate], [call('locate', 'c1')]).agent)
+    await run.result()
+    for (const id of ['c1', 'r::c1']) {
+      const code = await codeOf(runtime.answer('s', { kind: 'approval', id, approved: true }))
+      expect(['answer_wrong_kind', 'answer_unknown']).toContain(code)
+    }
+    expect((await run.result()).pendings).toMatchObject([{ kind: 'client-tool', id: 'c1' }])
+  })
+
+  test('a run that waits holds nothing in memory: no lease, no watch, no timer of its own (Helix 22)', async () => {
+    const stage = new Stage()
+    const { tool: pay } = counted('pay', true)
+    const child = scripted('child', [{ calls: [call('pay', 'k1', { n: 1 })] }, { text: 'ok' }], { tools: [pay] })
+    const own = scripted('own', [{ calls: [ask('child', 'c1'), call('locate', 'c2')] }, { text: 'Done.' }], {
+      tools: [locate],
+      subAgents: [child.agent],
+    })
+    const process = stage.process(() => [own.agent])
+    await settled()
+    const idle = process.timers.alarms.length
+    await process.runtime.start({ session: 's', runId: 'r', agent: own.agent, input: 'Go.' })
+    await stage.seen('s', ({ chunk }) => chunk.type === 'run-paused')
+    await stage.clock.advance(10 * LEASE_MS)
+    expect((await stage.manager.getInfo('s'))?.lease).toBeNull()
+    expect(process.wire.watches).toBe(0)
+    expect(process.timers.alarms.length).toBeLessThanOrEqual(idle)
+    // So it does not matter that the process is not there any more.
+    process.kill()
+    const heir = stage.process(() => [own.agent])
+    await heir.runtime.answer('s', { kind: 'approval', id: 'r::k1', approved: true })
+    await heir.runtime.answer('s', { kind: 'tool-result', id: 'c2', output: 'Bern' })
+    expect(await stage.ended('s', 'r')).toBe('completed')
+    await expectOneEnd(stage, 's', 'r')
+  })
+
+  test('nobody who asked for a paused run keeps watching it (Helix 22)', async () => {
+    const { store, watches } = countedStore()
+    const { tool: pay } = counted('pay', true)
+    const { run } = await begin(caller([pay], [call('pay', 'c1', { n: 1 })]).agent, { store })
+    await run.result()
+    for await (const _ of run.stream());
+    await settled()
+    expect(watches()).toBe(0)
+  })
+})
+
+describe('what waits for a client', () => {
+  test('an answer after the deadline counts, for as long as the model was told nothing else (Helix 17)', async () => {
+    const stage = new Stage()
+    const { agent: own, heard } = caller([locate], [call('locate', 'c1')])
+    const owner = stage.process(() => [own])
+    await owner.runtime.start({ session: 's', runId: 'r', agent: own, input: 'Go.' })
+    await stage.seen('s', ({ chunk }) => chunk.type === 'run-paused')
+    owner.kill()
+    const server = stage.process(() => [], { engine: false })
+    await stage.clock.advance(120_000)
+    await server.runtime.answer('s', { kind: 'tool-result', id: 'c1', output: 'Bern' })
+    stage.process(() => [own])
+    expect(await stage.ended('s', 'r')).toBe('completed')
+    expect(resultsIn(heard[1] as never)).toEqual({ c1: { type: 'text', value: 'Bern' } })
+  })
+
+  test('an answer that comes too late is told so, and never dropped in silence (Helix 17)', async () => {
+    const stage = new Stage()
+    const { agent: own } = caller([locate], [call('locate', 'c1')])
+    const { runtime } = stage.process(() => [own])
+    await runtime.start({ session: 's', runId: 'r', agent: own, input: 'Go.' })
+    expect(await stage.ended('s', 'r')).toBe('completed')
+    const before = await stage.entries('s')
+    const late = runtime.answer('s', { kind: 'tool-result', id: 'c1', output: 'Bern' })
+    expect(await codeOf(late)).toBe('answer_already_settled')
+    expect(await stage.entries('s')).toEqual(before)
+  })
+})
+
+describe('a sub-agent', () => {
+  test('that was interrupted is not taken for one that succeeded (Helix 3)', async () => {
+    const { tool: pay } = counted('pay', true)
+    const child = scripted('child', [{ text: 'Half an answer', calls: [call('pay', 'k1', { n: 1 })] }], {
+      tools: [pay],
+    })
+    const own = scripted('own', [{ calls: [ask('child', 'c1')] }, { text: 'Done.' }], { subAgents: [child.agent] })
+    const { runtime, run } = await begin(own.agent)
+    await run.result()
+    await run.stop()
+    await run.result()
+    const log = await soundLog(runtime)
+    const [end, ...more] = chunksOf(log, 'subagent-end')
+    expect(more).toEqual([])
+    expect(end).toMatchObject({ agentId: 'child:c1', status: 'interrupted' })
+    expect(end?.result).toBeUndefined()
+    expect(await callsIn(runtime)).toMatchObject({ c1: { state: 'output-error', code: 'interrupted' } })
+    const again = await runtime.resume('s', 'r')
+    await again.result()
+    expect(own.prompts.at(-1)).not.toContain('Half an answer')
+  })
+
+  test('does not begin before the commit that holds its call (Helix 12)', async () => {
+    const { promise: seen, resolve } = Promise.withResolvers<string[]>()
+    const child = agent({
+      name: 'child',
+      model: scriptedModel(async () => {
+        resolve((await logOf(runtime, 's')).map(({ chunk }) => chunk.type))
+        return { text: 'ok' }
+      }),
+    })
+    const own = scripted('own', [{ calls: [ask('child', 'c1')] }, { text: 'Done.' }], { subAgents: [child] })
+    const { runtime, run } = await begin(own.agent)
+    await run.result()
+    const types = await seen
+    const committed = types.indexOf('checkpoint-created')
+    expect(types.indexOf('step-finish')).toBeLessThan(committed)
+    expect(types.indexOf('subagent-start')).toBeGreaterThan(committed)
+  })
+
+  test('of an attempt that was taken back never began: there is no orphan (Helix 12)', async () => {
+    const begun: string[] = []
+    const child = agent({
+      name: 'child',
+      model: scriptedModel(({ lastText }) => {
+        begun.push(lastText)
+        return { text: 'ok' }
+      }),
+    })
+    let attempts = 0
+    const own = agent({
+      name: 'own',
+      subAgents: [child],
+      model: scriptedModel(({ turnAnswers }) => {
+        if (turnAnswers > 0) return { text: 'Done.' }
+        const calls = [ask('child', `c${++attempts}`)]
+        return attempts === 1
+          ? { calls, error: Object.assign(new Error('cut off'), { code: 'ECONNRESET' }) }
+          : { calls }
+      }),
+    })
+    const { runtime, run } = await begin(own)
+    expect(await run.result()).toMatchObject({ status: 'completed' })
+    expect(begun).toEqual(['do c2'])
+    const log = await soundLog(runtime)
+    expect(chunksOf(log, 'subagent-start').map(({ agentId }) => agentId)).toEqual(['child:c2'])
+    expect((await runtime.view('s')).view.agents).toHaveLength(1)
+  })
+
+  test('of a step that was stopped before its commit never began (Helix 12)', async () => {
+    const held = gate()
+    const child = scripted('child', [{ text: 'ok' }])
+    const own = agent({
+      name: 'own',
+      subAgents: [child.agent],
+      model: scriptedModel([{ text: 'Let me see.', calls: [ask('child', 'c1'), call('pay', 'c2')] }]),
+      // The rule of another call holds the commit back.
+      tools: [
+        tool({
+          name: 'pay',
+          input: z.object({}),
+          approval: () => held.opened.then(() => true),
+          execute: () => 1,
+        }),
+      ],
+    })
+    const { runtime, run } = await begin(own)
+    await until(run, 'tool-input-available')
+    await run.stop()
+    expect(await run.result()).toMatchObject({ status: 'interrupted', text: 'Let me see.' })
+    held.open()
+    await settled()
+    expect(child.prompts).toEqual([])
+    const log = await soundLog(runtime)
+    expect(chunksOf(log, 'subagent-start')).toEqual([])
+    expect(chunksOf(log, 'tool-approval-request')).toEqual([])
+  })
+
+  test('is no session that somebody who guesses its id could enter (Helix 13)', async () => {
+    const { tool: pay, ran } = counted('pay', true)
+    const child = scripted('child', [{ calls: [call('pay', 'k1', { n: 1 })] }, { text: 'ok' }], { tools: [pay] })
+    const own = scripted('own', [{ calls: [ask('child', 'c1')] }, { text: 'Done.' }], { subAgents: [child.agent] })
+    const { runtime, run } = await begin(own.agent, {}, { principal: 'ada' })
+    await run.result()
+    const before = await logOf(runtime, 's')
+    const answer = { kind: 'approval', id: 'r::k1', approved: true } as const
+    for (const id of ['child:c1', 'r::child:c1', 's/child:c1']) {
+      expect(await codeOf(runtime.answer(id, answer))).toBe('session_unknown')
+      expect(await codeOf(runtime.view(id))).toBe('session_unknown')
+      expect(await codeOf(runtime.stop('s', id))).toBe('run_unknown')
+      expect(await codeOf(runtime.resume('s', id))).toBe('run_unknown')
+      expect(await codeOf(runtime.answer('s', { ...answer, id }))).toBe('answer_unknown')
+    }
+    // What it waits for is answered by whose session it is.
+    expect(await codeOf(runtime.answer('s', answer, { principal: 'bob' }))).toBe('answer_forbidden')
+    expect(await logOf(runtime, 's')).toEqual(before)
+    await runtime.answer('s', answer, { principal: 'ada' })
+    expect(await run.result()).toMatchObject({ status: 'completed' })
+    expect(ran).toEqual([1])
+  })
+
+  test('is stopped with its parent also where nobody drives when the stop comes (Helix 14)', async () => {
+    const stage = new Stage()
+    let isAborted = false
+    const begun = gate()
+    const hangs = tool({
+      name: 'hangs',
+      input: z.object({}),
+      execute(_, { abortSignal }) {
+        begun.open()
+        abortSignal.addEventListener('abort', () => (isAborted = true))
+        return new Promise<never>(() => {})
+      },
+    })
+    const child = scripted('child', [{ text: 'Half.', calls: [call('hangs', 'k1')] }], { tools: [hangs] })
+    const own = scripted('own', [{ calls: [ask('child', 'c1')] }], { subAgents: [child.agent] })
+    const owner = stage.process(() => [own.agent])
+    await owner.runtime.start({ session: 's', runId: 'r', agent: own.agent, input: 'Go.' })
+    await stage.clock.until(begun.opened)
+    owner.kill()
+    const server = stage.process(() => [], { engine: false })
+    expect(await server.runtime.stop('s', 'r')).toBe(true)
+    // Whoever comes, ends it: the stop is in the log.
+    stage.process(() => [own.agent])
+    expect(await stage.ended('s', 'r')).toBe('interrupted')
+    await expectOneEnd(stage, 's', 'r')
+    expect(chunksOf(await stage.entries('s'), 'subagent-end')).toMatchObject([
+      { agentId: 'child:c1', status: 'interrupted' },
+    ])
+    expect(child.prompts).toHaveLength(1)
+    expect(isAborted).toBe(false)
+  })
+
+  test('whose process was lost is gone on with, and its parent does not wait for ever (Helix 14)', async () => {
+    const stage = new Stage()
+    const words: string[] = []
+    const own = (timers: ReturnType<Stage['clock']['timers']>) => {
+      const child = agent({
+        name: 'child',
+        model: scriptedModel(
+          ({ key }) => {
+            words.push(key)
+            return { text: 'one two three' }
+          },
+          { paceMs: 100, timers },
+        ),
+      })
+      return scripted('own', [{ calls: [ask('child', 'c1')] }, { text: 'Done.' }], { subAgents: [child] }).agent
+    }
+    const owner = stage.process(timers => [own(timers)])
+    await owner.runtime.start({ session: 's', runId: 'r', agent: 'own', input: 'Go.' })
+    await stage.seen(
+      's',
+      ({ chunk, origin }) => chunk.type === 'text-delta' && 'agentId' in origin && origin.agentId === 'child:c1',
+    )
+    owner.kill()
+    stage.process(timers => [own(timers)])
+    expect(await stage.ended('s', 'r')).toBe('completed')
+    await expectOneEnd(stage, 's', 'r')
+    expect(new Set(words).size).toBe(1)
+    const log = saidIn(await stage.entries('s'))
+    expect(chunksOf(log, 'subagent-start')).toHaveLength(1)
+    expect(chunksOf(log, 'subagent-end')).toMatchObject([{ status: 'completed', result: 'one two three' }])
+  })
+
+  test('of a stopped run keeps the words that were shown, and no state that was not recorded (Helix 21)', async () => {
+    const running = gate()
+    const write = tool({
+      name: 'write',
+      input: z.object({}),
+      async execute(_, { updateState }) {
+        updateState(() => ({ wrote: true }))
+        running.open()
+        await new Promise(() => {})
+      },
+    })
+    const child = scripted('child', [{ text: 'I write it down.', calls: [call('write', 'k1')] }], { tools: [write] })
+    const own = scripted('own', [{ text: 'Asking.', calls: [ask('child', 'c1')] }], {
+      subAgents: [child.agent],
+      initialState: { wrote: false },
+    })
+    const { runtime, run } = await begin(own.agent)
+    await running.opened
+    await run.stop()
+    expect(await run.result()).toMatchObject({ status: 'interrupted', text: 'Asking.' })
+    const { view } = await runtime.view('s')
+    expect(view.state).toEqual({ wrote: false })
+    const texts = view.messages.map(({ parts }) => parts.map(part => ('text' in part ? part.text : '')).join(''))
+    expect(texts).toEqual(['Go.', 'Asking.', 'I write it down.'])
+    await soundLog(runtime)
+  })
+})
+
+test('a run that failed while calls waited leaves none without an outcome (Helix 15)', async () => {
+  const { tool: pay } = counted('pay', true)
+  const child = scripted('child', [{ calls: [call('pay', 'k1', { n: 1 })] }], { tools: [pay] })
+  let drives = 0
+  const prompts: string[] = []
+  const own = agent({
+    name: 'own',
+    subAgents: [child.agent],
+    tools: () => {
+      if (++drives === 2) throw new Error('nothing can be called today')
+      return [pay, locate]
+    },
+    model: scriptedModel(({ options, answers }) => {
+      prompts.push(JSON.stringify(options.prompt))
+      const calls = [call('pay', 'c1', { n: 1 }), call('locate', 'c2'), ask('child', 'c3')]
+      return answers === 0 ? { text: 'Asking.', calls } : { text: 'better now' }
+    }),
+  })
+  const { runtime, run } = await begin(own)
+  expect((await run.result()).pendings).toHaveLength(3)
+  await approve(runtime, 'c1')
+  expect(await run.result()).toMatchObject({ status: 'failed', error: { code: 'agent_failed' } })
+  for (const part of Object.values(await callsIn(runtime))) {
+    expect(part).toMatchObject({ state: 'output-error', code: 'interrupted' })
+  }
+  expect(await codeOf(give(runtime, 'c2'))).toBe('answer_already_settled')
+  await soundLog(runtime)
+  const next = await runtime.start({ agent: own, input: 'again', session: 's' })
+  expect(await next.result()).toMatchObject({ status: 'completed', text: 'better now' })
+  for (const type of ['tool-call', 'tool-result']) {
+    expect(prompts.at(-1)?.split(`"type":"${type}"`)).toHaveLength(4)
+  }
+})
