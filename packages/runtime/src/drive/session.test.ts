@@ -78,3 +78,36 @@ test('a large value that is gone is not taken for nothing', async () => {
   await expect(session.context('r')).rejects.toThrow('a large value of the session is gone')
   await manager.close()
 })
+
+test('which sub-agents are at work is kept up with what is read: nothing is looked through for it', async () => {
+  const { manager, writer } = await written()
+  const lane = writer.lane({ lane: 'main/c' })
+  const who = { agentId: 'child:c', agentType: 'child', toolCallId: 'c' } as const
+  const start = { type: 'subagent-start', lane: 'main/c', ...who } as const
+  const session = await Session.open(manager, 's')
+  const isAtWork = async (own: Session) => {
+    await own.sync(writer.cursor.sequence)
+    const views = vi.spyOn(Fold.prototype, 'view')
+    const found = [own.hasAgent('r', 'child:c'), own.hasAgent('other', 'child:c'), own.hasAgent('r', 'r')]
+    expect(views).not.toHaveBeenCalled()
+    views.mockRestore()
+    return found
+  }
+  expect(await isAtWork(session)).toEqual([false, false, false])
+  await lane.commit([start, { type: 'checkpoint-created', checkpointId: 'r/main/c/1+', stepCount: 1 }])
+  expect(await isAtWork(session)).toEqual([true, false, false])
+  const later = await Session.open(manager, 's')
+  expect(await isAtWork(later)).toEqual([true, false, false])
+  const { startedAt = 0 } = later.view.agents[0] ?? {}
+  expect(await session.timeOf('r', 'child:c', startedAt + 7)).toBe(7)
+  expect(await later.timeOf('r', 'child:c', startedAt + 7)).toBe(7)
+  await lane.commit([
+    { type: 'subagent-end', ...who, status: 'completed' },
+    { type: 'tool-output-available', toolCallId: 'c', output: 'done' },
+    { type: 'checkpoint-created', checkpointId: 'r/main/c/1+', stepCount: 1 },
+  ])
+  for (const own of [session, later, await Session.open(manager, 's')]) {
+    expect(await isAtWork(own)).toEqual([false, false, false])
+  }
+  await manager.close()
+})

@@ -3,6 +3,7 @@
 import { LogError, type StreamInfo, type StreamManager } from '@millrace/log'
 import {
   type Agent,
+  type Entry,
   type Fold,
   type Json,
   type Message,
@@ -34,6 +35,8 @@ export class Session {
   /** The ids of all calls, and by the keys of their parts: a part that was taken back does not tell its call any more. */
   readonly #calls = new Set<string>()
   readonly #callOf = new Map<string, string>()
+  /** When the sub-agents began that have not ended, by the ids of their messages: a run may have many, and asks for each again and again. */
+  readonly #working = new Map<string, number>()
   /** The ids of calls that agents are about to make, and who: those of others are not read yet. */
   readonly #reserved = new Map<string, string>()
 
@@ -43,6 +46,9 @@ export class Session {
     this.#fold = fold
     this.#onRead = onRead
     for (const { parts } of this.view.messages) for (const part of parts) this.#noteCall(part.key, part)
+    for (const { runId, agentId, status, startedAt } of this.view.agents) {
+      if (status === undefined) this.#working.set(messageIdOf(runId, agentId), startedAt)
+    }
   }
 
   /** Reads a session, from its latest snapshot on; calls back when it has read on, with how far. */
@@ -88,6 +94,7 @@ export class Session {
     this.#fold.apply(entries)
     this.#trail?.add(entries)
     this.#view = undefined
+    for (const entry of entries) this.#noteAgent(entry)
     for (const [messageId, keys] of this.#fold.takeChanges().messages) {
       for (const key of keys) this.#noteCall(key, this.#fold.part(messageId, key))
     }
@@ -119,8 +126,8 @@ export class Session {
 
   /** For how long a run has been at work until now, or an agent of it, in milliseconds: not while it waited for somebody. */
   async timeOf(runId: string, agentId: string, now: number): Promise<number> {
-    const agent = agentId === runId ? this.run(runId) : this.#agentOf(runId, agentId)
-    const since = agent?.startedAt ?? now
+    const began = agentId === runId ? this.run(runId)?.startedAt : this.#working.get(messageIdOf(runId, agentId))
+    const since = began ?? now
     return Math.max(0, now - since - (await this.#trailOf(runId)).pausedSince(since, now))
   }
 
@@ -151,14 +158,17 @@ export class Session {
     return this.#fold.message(messageIdOf(runId, agentId))
   }
 
-  #agentOf(runId: string, agentId: string): Agent | undefined {
-    return this.view.agents.find(agent => agent.runId === runId && agent.agentId === agentId)
+  /** Notes that a sub-agent begins or ends. */
+  #noteAgent({ chunk, origin, timestamp }: Entry): void {
+    if (origin.runId === undefined || (chunk.type !== 'subagent-start' && chunk.type !== 'subagent-end')) return
+    const id = messageIdOf(origin.runId, chunk.agentId)
+    if (chunk.type === 'subagent-end') this.#working.delete(id)
+    else this.#working.set(id, timestamp)
   }
 
   /** Whether a sub-agent has begun, and has not ended. */
   hasAgent(runId: string, agentId: string): boolean {
-    const agent = this.#agentOf(runId, agentId)
-    return agent !== undefined && agent.status === undefined
+    return this.#working.has(messageIdOf(runId, agentId))
   }
 
   /** The sub-agents of a run that have not ended, those that began last first. */
