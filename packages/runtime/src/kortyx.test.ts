@@ -1,0 +1,344 @@
+// The holes that were found in the design of the Kortyx pages, each by its place: in approvals and their tools (3.7, 10.3), in going on after a question (10.2), and in the context of the server (10.1).
+// What belongs to workflows (10.4 to 10.7, 10.10), to the reducer (10.9) and to servers and clients (the debug copy of 10.1 in a browser) has its tests there.
+
+import { describe, expect, test } from 'vitest'
+import { z } from 'zod'
+import { agent } from './agent/agent.ts'
+import { caller, chunksOf, resultsIn } from './agent/play.fixture.ts'
+import { ToolError } from './error/error.ts'
+import type { Logger } from './logger.ts'
+import { scriptedModel } from './model/scripted.ts'
+import { approve, ask, begin, call, callsIn, counted, give, scripted, soundLog } from './run/people.fixture.ts'
+import { codeOf, echo, logOf, sqliteStores, stage, textsOf } from './run/stage.fixture.ts'
+import type { Runtime } from './runtime.ts'
+import { tool } from './tool/tool.ts'
+
+describe('approvals', () => {
+  /** An agent whose model never says the same twice, and calls a tool that needs nobody before one that does. */
+  function fickle() {
+    let calls = 0
+    const look = counted('look')
+    const pay = counted('pay', true)
+    const own = agent({
+      name: 'fickle',
+      tools: [look.tool, pay.tool],
+      model: scriptedModel(({ turnAnswers }) => {
+        const n = ++calls * 100
+        if (turnAnswers === 0) return { calls: [call('look', `look-${n}`, { n })] }
+        if (turnAnswers === 1) return { calls: [call('pay', `pay-${n}`, { n })] }
+        return { text: `Done at call ${calls}.` }
+      }),
+    })
+    return { own, look, pay, calls: () => calls }
+  }
+
+  test('an answer does not make the model plan again, nor earlier tools run again (Kortyx 10.3)', async () => {
+    const { own, look, pay, calls } = fickle()
+    const { runtime, run } = await begin(own)
+    await run.result()
+    expect([calls(), look.ran, pay.ran]).toEqual([2, [100], []])
+    await approve(runtime, 'pay-200')
+    // One more call of the model, with what came of the tool: what was approved ran as it was.
+    expect(await run.result()).toMatchObject({ status: 'completed', text: 'Done at call 3.' })
+    expect([look.ran, pay.ran]).toEqual([[100], [200]])
+  })
+
+  test('also in another process, which has the log and nothing else (Kortyx 10.3)', async () => {
+    const [mine, yours] = await sqliteStores(2)
+    const first = fickle()
+    const { runtime, run } = await begin(first.own, { ...(mine && { store: mine }) })
+    await run.result()
+    await runtime.close()
+    const second = fickle()
+    const heir = stage({ agents: [second.own], ...(yours && { store: yours }) })
+    await approve(heir, 'pay-200')
+    expect(await heir.run('s', 'r').result()).toMatchObject({ status: 'completed', text: 'Done at call 1.' })
+    expect([first.look.ran, first.pay.ran, second.look.ran, second.pay.ran]).toEqual([[100], [], [], [200]])
+  })
+
+  test('an approval is of one call with its arguments, and not of whatever comes in its place (Kortyx 10.3)', async () => {
+    const pay = counted('pay', true)
+    const own = scripted(
+      'own',
+      [
+        { calls: [call('pay', 'c1', { n: 1 }), call('pay', 'c2', { n: 1000 })] },
+        { calls: [call('pay', 'c3', { n: 5 })] },
+        { text: 'Done.' },
+      ],
+      { tools: [pay.tool] },
+    )
+    const { runtime, run } = await begin(own.agent)
+    await run.result()
+    // The second in the list, while the first waits: it is not the first that runs.
+    await approve(runtime, 'c2', true, { input: { n: 1000 } })
+    expect((await run.result()).pendings).toMatchObject([{ id: 'r::c1' }])
+    expect(pay.ran).toEqual([1000])
+    expect(await codeOf(approve(runtime, 'c1', true, { input: { n: 1000 } }))).toBe('answer_invalid')
+    await approve(runtime, 'c1', false)
+    expect((await run.result()).pendings).toMatchObject([{ id: 'r::c3', part: { input: { n: 5 } } }])
+    // No approval that was given before is one for this.
+    expect(pay.ran).toEqual([1000])
+    await approve(runtime, 'c3')
+    expect(await run.result()).toMatchObject({ status: 'completed' })
+    expect(pay.ran).toEqual([1000, 5])
+  })
+
+  test('who is to approve is shown the arguments: in the stream, the view and the result (Kortyx 3.7)', async () => {
+    const pay = counted('pay', true)
+    const { runtime, run } = await begin(caller([pay.tool], [call('pay', 'c1', { n: 42 })]).agent)
+    const shown: unknown[] = []
+    for await (const { chunk } of run.stream()) if (chunk.type === 'tool-approval-request') shown.push(chunk)
+    expect(shown).toMatchObject([{ toolName: 'pay', toolCallId: 'c1', approvalId: 'r::c1', input: { n: 42 } }])
+    const { view } = await runtime.view('s')
+    for (const pendings of [view.pendings, (await run.result()).pendings]) {
+      expect(pendings).toMatchObject([{ part: { toolName: 'pay', input: { n: 42 } } }])
+    }
+  })
+
+  test('input is checked before anybody is asked, and what nobody knows ends no run (Kortyx 3.7)', async () => {
+    const pay = counted('pay', true)
+    const { agent: own, heard } = caller(
+      [pay.tool],
+      [call('pay', 'c1', { n: 'all of it' }), call('no_such_tool', 'c2'), call('pay', 'c3', { n: 3 })],
+    )
+    const { runtime, run } = await begin(own)
+    expect((await run.result()).pendings).toMatchObject([{ id: 'r::c3' }])
+    await approve(runtime, 'c3')
+    expect(await run.result()).toMatchObject({ status: 'completed' })
+    expect(pay.ran).toEqual([3])
+    const told = resultsIn(heard[1] as never)
+    expect(told['c1']).toMatchObject({ type: 'error-text', value: expect.stringContaining('does not fit') })
+    expect(told['c2']).toMatchObject({ type: 'error-text', value: expect.stringContaining('there is no tool') })
+  })
+
+  test('a tool that waits and an output of the agent go together, and the JSON is no text (Kortyx 3.7)', async () => {
+    const pay = counted('pay', true)
+    const own = scripted('own', [{ calls: [call('pay', 'c1', { n: 1 })] }, { text: '{"paid":1}' }], {
+      tools: [pay.tool],
+      output: z.object({ paid: z.number() }),
+    })
+    const { runtime, run } = await begin(own.agent)
+    await run.result()
+    await approve(runtime, 'c1')
+    expect(await run.result()).toMatchObject({ status: 'completed', output: { paid: 1 }, text: '' })
+  })
+})
+
+describe('going on', () => {
+  /** A session in which a run waits for a choice. */
+  async function asked(options: object = {}, meta: object = {}): Promise<Runtime> {
+    const runtime = stage({ engine: false, ...options })
+    await runtime.start({ agent: echo, input: 'go', session: 's', runId: 'r', principal: 'ada' })
+    const writer = await runtime.manager.createWriter('s', { runId: 'r', program: echo.program, agentType: 'echo' })
+    const choices = ['yes', 'no'].map(id => ({ id, label: id }))
+    await writer.commit([
+      { type: 'interrupt', interruptId: 'i1', input: { kind: 'choice', question: 'Sure?', options: choices, ...meta } },
+    ])
+    await runtime.manager.pauseStream('s')
+    await writer.close()
+    return runtime
+  }
+
+  test('an answer is bound to the session and to whose it is (Kortyx 10.2)', async () => {
+    const runtime = await asked()
+    await runtime.start({ agent: echo, input: 'x', session: 'mine', runId: 'r', principal: 'eve' })
+    const answer = { kind: 'interrupt', id: 'i1', response: 'yes' } as const
+    expect(await codeOf(runtime.answer('mine', answer, { principal: 'eve' }))).toBe('answer_unknown')
+    expect(await codeOf(runtime.answer('s', answer, { principal: 'eve' }))).toBe('answer_forbidden')
+    expect((await runtime.view('s')).view.pendings).toHaveLength(1)
+    await runtime.answer('s', answer, { principal: 'ada' })
+  })
+
+  test('an answer is one of those that were offered (Kortyx 10.2)', async () => {
+    const runtime = await asked()
+    const before = await logOf(runtime, 's')
+    for (const response of ['not-an-option', 'YES', '', ['yes'], null, { id: 'yes' }]) {
+      expect(await codeOf(runtime.answer('s', { kind: 'interrupt', id: 'i1', response }))).toBe('answer_invalid')
+    }
+    expect(await logOf(runtime, 's')).toEqual(before)
+  })
+
+  test('of several that were chosen all arrive (Kortyx 6)', async () => {
+    const runtime = await asked({}, { multiple: true })
+    await runtime.answer('s', { kind: 'interrupt', id: 'i1', response: ['no', 'yes'] })
+    expect((await runtime.view('s')).view.interrupts).toMatchObject([{ response: ['no', 'yes'] }])
+  })
+
+  test('two answers at once are one: in two processes, on one store (Kortyx 10.2)', async () => {
+    const stores = await sqliteStores(3)
+    const ran: number[] = []
+    const pay = tool({
+      name: 'pay',
+      input: z.object({ n: z.number() }),
+      approval: true,
+      execute: ({ n }) => ran.push(n),
+    })
+    const { agent: own } = caller([pay], [call('pay', 'c1', { n: 1 })])
+    const [first, second, third] = stores.map(store =>
+      stage({ agents: [own], store, engine: { pollMs: 5, graceMs: 0 } }),
+    )
+    const run = await (first as Runtime).start({ agent: own, input: 'Go.', session: 's', runId: 'r' })
+    await run.result()
+    const codes = await Promise.all(
+      [first, second, third, second, third].map((runtime, n) =>
+        codeOf(
+          (runtime as Runtime).answer('s', { kind: 'approval', id: 'r::c1', approved: true }, { guest: `guest ${n}` }),
+        ),
+      ),
+    )
+    expect(codes.filter(code => code === 'none')).toHaveLength(1)
+    expect(new Set(codes)).toEqual(new Set(['none', 'answer_already_settled']))
+    expect(await run.result()).toMatchObject({ status: 'completed' })
+    expect(ran).toEqual([1])
+    const log = await logOf(first as Runtime, 's')
+    expect(chunksOf(log, 'tool-approval-response')).toHaveLength(1)
+    expect(chunksOf(log, 'run-finished')).toHaveLength(1)
+  })
+
+  test('an answer to nothing is an error, and never a new turn (Kortyx 10.2)', async () => {
+    const pay = counted('pay', true)
+    const { runtime, run } = await begin(caller([pay.tool], [call('pay', 'c1', { n: 1 })]).agent)
+    await run.result()
+    await approve(runtime, 'c1')
+    await run.result()
+    const before = await logOf(runtime, 's')
+    const answers = [
+      { kind: 'approval', id: 'r::c1', approved: false },
+      { kind: 'approval', id: 'r::c9', approved: true },
+      { kind: 'interrupt', id: 'i9', response: 'yes' },
+      { kind: 'tool-result', id: 'c1', output: 'forged' },
+    ] as const
+    const codes = []
+    for (const answer of answers) codes.push(await codeOf(runtime.answer('s', answer)))
+    expect(codes).toEqual(['answer_already_settled', 'answer_unknown', 'answer_unknown', 'answer_unknown'])
+    expect(await logOf(runtime, 's')).toEqual(before)
+    expect((await runtime.view('s')).view.runs).toHaveLength(1)
+    expect(await textsOf(runtime, 's')).toEqual(['Go.', 'Done.'])
+  })
+
+  test('nothing that would let somebody answer is said to the logger (Kortyx 10.2)', async () => {
+    const said: string[] = []
+    const take = (message: string, fields: object) => void said.push(message, JSON.stringify(fields))
+    const logger: Logger = { warn: take, error: take }
+    const pay = counted('pay', true)
+    const { agent: own } = caller([pay.tool], [call('pay', 'c1', { n: 1 }), call('pay', 'c2', { n: 2 })])
+    const { runtime, run } = await begin(own, { logger }, { context: { key: 'sk-secret' } })
+    await run.result()
+    await codeOf(approve(runtime, 'c9'))
+    await approve(runtime, 'c1')
+    await approve(runtime, 'c2', false, { reason: 'sk-private' })
+    let result = await run.result()
+    while (result.status === 'paused') result = await run.result()
+    expect(result.status).toBe('completed')
+    expect(said).toEqual([])
+  })
+})
+
+describe('the context of the server', () => {
+  const SECRET = 'tenant-7f3a'
+
+  test('leaves it in no entry, view, result, pause, refusal or fork (Kortyx 10.1)', async () => {
+    const seen: unknown[] = []
+    const locate = tool({ name: 'locate', input: z.object({}), client: true })
+    const pay = tool({
+      name: 'pay',
+      input: z.object({}),
+      approval: (_, { context }) => {
+        seen.push(context)
+        return true
+      },
+      execute: (_, { context }) => void seen.push(context),
+    })
+    const child = scripted('child', [{ calls: [call('pay', 'k1')] }, { text: 'ok' }], { tools: [pay] })
+    const own = scripted(
+      'own',
+      [{ calls: [call('pay', 'c1'), call('locate', 'c2'), ask('child', 'c3')] }, { text: 'Done.' }],
+      {
+        tools: [pay, locate],
+        subAgents: [child.agent],
+      },
+    )
+    const { runtime, run } = await begin(own.agent, {}, { context: { key: SECRET } })
+    const read: unknown[] = [await run.result()]
+    for await (const entry of run.stream()) read.push(entry)
+    await runtime.answer('s', { kind: 'approval', id: 'r::c9', approved: true }).catch(error => {
+      read.push({ ...error, message: String(error), stack: undefined })
+    })
+    read.push(await runtime.view('s'))
+    read.push(await runtime.view(await runtime.fork('s', { session: 'f' })))
+    for (const id of ['c1', 'k1']) await approve(runtime, id)
+    await give(runtime, 'c2')
+    let result = await run.result()
+    while (result.status === 'paused') result = await run.result()
+    for await (const entry of run.stream()) read.push(entry)
+    read.push(result, await runtime.view('s'), own.prompts, child.prompts)
+    expect(result.status).toBe('completed')
+    // Code of the server's had it, in the rule and in the tool, of the parent and of the child.
+    expect(seen).toEqual(Array(4).fill({ key: SECRET }))
+    expect(JSON.stringify(read)).not.toContain(SECRET)
+    // It is in the log, as what no reader is given.
+    const kept = (await soundLog(runtime)).filter(({ internal }) => internal)
+    expect(JSON.stringify(kept)).toContain(SECRET)
+  })
+
+  test('what somebody sends with an answer is never context (Kortyx 10.1)', async () => {
+    const seen: unknown[] = []
+    const pay = tool({
+      name: 'pay',
+      input: z.object({}),
+      approval: true,
+      execute: (_, { context }) => void seen.push(context),
+    })
+    const { runtime, run } = await begin(caller([pay], [call('pay', 'c1')]).agent, {}, { context: { role: 'user' } })
+    await run.result()
+    const forged = {
+      kind: 'approval',
+      id: 'r::c1',
+      approved: true,
+      context: { role: 'admin' },
+      internal: true,
+    } as const
+    await runtime.answer('s', forged)
+    await run.result()
+    expect(seen).toEqual([{ role: 'user' }])
+    expect(JSON.stringify(await logOf(runtime, 's'))).not.toContain('admin')
+  })
+
+  test('words of errors reach nobody: of rules, tools, children and what resolves the context (Kortyx 10.1)', async () => {
+    const fails = () => {
+      throw new Error(`refused for ${SECRET}`)
+    }
+    const pay = tool({ name: 'pay', input: z.object({}), approval: fails, execute: fails })
+    const shown = tool({
+      name: 'shown',
+      input: z.object({}),
+      execute: () => {
+        throw new ToolError('the account is closed')
+      },
+    })
+    const child = agent({ name: 'child', model: scriptedModel(fails), maxRetries: 0 })
+    const own = scripted(
+      'own',
+      [{ calls: [call('pay', 'c1'), call('shown', 'c2'), ask('child', 'c3')] }, { text: 'Done.' }],
+      {
+        tools: [pay, shown],
+        subAgents: [child],
+      },
+    )
+    const { runtime, run, told } = await begin(own.agent)
+    await run.result()
+    await approve(runtime, 'c1')
+    expect(await run.result()).toMatchObject({ status: 'completed' })
+    expect(await callsIn(runtime)).toMatchObject({
+      c1: { errorText: 'pay failed' },
+      c2: { errorText: 'the account is closed' },
+      c3: { code: 'subagent_failed' },
+    })
+    const broken = await begin(own.agent, { resolveContext: fails })
+    expect(await broken.run.result()).toMatchObject({ status: 'failed' })
+    for (const all of [await soundLog(runtime), await soundLog(broken.runtime), own.prompts]) {
+      expect(JSON.stringify(all)).not.toContain(SECRET)
+    }
+    expect(told.map(({ cause }) => String(cause)).join()).toContain(SECRET)
+  })
+})
