@@ -71,6 +71,22 @@ export const MUTANTS: readonly Mutant[] = [
     writer: insisting(({ type }) => type === 'run-finished'),
   },
   {
+    name: 'an outcome that is not said again where somebody has answered meanwhile',
+    found: /ran \d times/,
+    writer: writer => {
+      const make = writer.lane.bind(writer)
+      writer.lane = origin => {
+        const lane = make(origin)
+        const commit = lane.commit.bind(lane)
+        lane.commit = async (...call) => {
+          const done = await commit(...call)
+          return done.outcome === 'moved' ? { outcome: 'appended', first: 0, last: 0, clock: 0 } : done
+        }
+        return lane
+      }
+    },
+  },
+  {
     name: 'answers that are not decided on the ticket',
     found: /is settled again|it is at .*, and settled was|the ticket is/,
     store: hasty,
