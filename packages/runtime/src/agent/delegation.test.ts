@@ -1,5 +1,6 @@
 // Sub-agents at work: side by side, failing, tried again, beyond their bounds, and stopped with their parents.
 
+import { Memory, memoryStore } from '@millrace/log'
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { expectOneEnd, Stage } from '../drive/stage.fixture.ts'
@@ -13,14 +14,16 @@ import {
   callsIn,
   closedIn,
   counted,
+  give,
   saidIn,
   scripted,
   soundLog,
 } from '../run/people.fixture.ts'
-import { codeOf, gate, until } from '../run/stage.fixture.ts'
+import { codeOf, gate, stage, until } from '../run/stage.fixture.ts'
 import { tool } from '../tool/tool.ts'
-import { agent } from './agent.ts'
+import { type Agent, agent } from './agent.ts'
 import { chunksOf, reportsOf } from './play.fixture.ts'
+import { subAgent } from './sub-agent.ts'
 
 const overloaded = () => new ProviderError('provider_overloaded', 'too much', { retryable: true })
 
@@ -194,7 +197,7 @@ describe('bounds', () => {
   })
 
   test('of time: a child beyond its own fails, with all that works for it, and the run goes on', async () => {
-    const stage = new Stage()
+    const world = new Stage()
     const { tool: pay } = counted('pay', true)
     const hangs = tool({ name: 'hangs', input: z.object({}), execute: () => new Promise<never>(() => {}) })
     const grandchild = scripted('grandchild', [{ calls: [call('pay', 'g1', { n: 1 })] }, { text: 'ok' }], {
@@ -206,12 +209,12 @@ describe('bounds', () => {
       budget: { time: 5000 },
     })
     const { agent: own, prompts } = parentOf([child.agent])
-    const { runtime } = stage.process(() => [own])
+    const { runtime } = world.process(() => [own])
     await runtime.start({ session: 's', runId: 'r', agent: own, input: 'Go.' })
-    await stage.seen('s', ({ chunk }) => chunk.type === 'tool-approval-request')
-    expect(await stage.ended('s', 'r')).toBe('completed')
-    await expectOneEnd(stage, 's', 'r')
-    const log = await stage.entries('s')
+    await world.seen('s', ({ chunk }) => chunk.type === 'tool-approval-request')
+    expect(await world.ended('s', 'r')).toBe('completed')
+    await expectOneEnd(world, 's', 'r')
+    const log = await world.entries('s')
     expect(reportsOf(log)).toEqual([])
     const ends = chunksOf(log, 'subagent-end').map(({ agentId, status }) => [agentId, status])
     expect(ends).toEqual([
@@ -225,19 +228,19 @@ describe('bounds', () => {
   })
 
   test('of time: what a child waits for somebody does not count', async () => {
-    const stage = new Stage()
+    const world = new Stage()
     const { tool: pay } = counted('pay', true)
     const child = scripted('child', [{ calls: [call('pay', 'k1', { n: 1 })] }, { text: 'paid' }], {
       tools: [pay],
       budget: { time: 5000 },
     })
     const { agent: own, prompts } = parentOf([child.agent])
-    const { runtime } = stage.process(() => [own])
+    const { runtime } = world.process(() => [own])
     await runtime.start({ session: 's', runId: 'r', agent: own, input: 'Go.' })
-    await stage.seen('s', ({ chunk }) => chunk.type === 'run-paused')
-    await stage.clock.advance(3_600_000)
+    await world.seen('s', ({ chunk }) => chunk.type === 'run-paused')
+    await world.clock.advance(3_600_000)
     await runtime.answer('s', { kind: 'approval', id: 'r::k1', approved: true })
-    expect(await stage.ended('s', 'r')).toBe('completed')
+    expect(await world.ended('s', 'r')).toBe('completed')
     expect(prompts[1]).toContain('paid')
   })
 })
@@ -322,6 +325,32 @@ describe('with their parents', () => {
     expect(prompts.at(-1)).toContain('The run ended before this call did.')
     expect(ran).toEqual([])
     await soundLog(runtime)
+  })
+
+  test.each([
+    ['is not there any more', []],
+    ['is another by now', [scripted('other', [{ text: 'other' }]).agent]],
+  ] as const)('a child whose parent’s tool %s is ended, with all that it waits for', async (_, others) => {
+    const { ran, tool: pay } = counted('pay', true)
+    const locate = tool({ name: 'locate', input: z.object({}), client: true })
+    const child = scripted('child', [{ calls: [call('pay', 'k1', { n: 1 })] }, { text: 'ok' }], { tools: [pay] })
+    const answers = [{ calls: [ask('helper', 'c1'), call('locate', 'c2')] }, { text: 'Done.' }]
+    const named = (agent: Agent) => subAgent(agent, { name: 'helper' })
+    const own = (children: readonly Agent[]) =>
+      scripted('parent', answers, { subAgents: children.map(named), tools: [locate] }).agent
+    const memory = new Memory()
+    const { runtime, run } = await begin(own([child.agent]), { store: memoryStore(undefined, memory) })
+    await run.result()
+    await runtime.close()
+    const heir = stage({ agents: [own(others)], store: memoryStore(undefined, memory) })
+    await give(heir, 'c2')
+    expect(await heir.run('s', 'r').result()).toMatchObject({ status: 'completed', pendings: [] })
+    expect(await endsOf(heir)).toMatchObject({ child: 'interrupted' })
+    expect(await callsIn(heir)).toMatchObject({
+      c1: others.length > 0 ? { output: 'other' } : { state: 'output-error' },
+    })
+    expect(await codeOf(approve(heir, 'k1'))).toBe('answer_already_settled')
+    expect(ran).toEqual([])
   })
 
   test('a child’s step is closed once, also where its last call was answered by a client', async () => {

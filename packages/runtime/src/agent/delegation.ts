@@ -179,7 +179,9 @@ async function end(
     await session.sync(writer.cursor.sequence)
     // One that never began has no end.
     const ends: Said[] = session.hasAgent(runId, agentId) ? [{ chunk, lane }] : []
-    const below = childrenEnded(session, writer, 'interrupted', agentId)
+    // One that is done waited for all of its own.
+    const isFailed = result instanceof Error
+    const below = isFailed ? childrenEnded(session, writer, 'interrupted', agent => agent.parentId === agentId) : []
     await decided(work, () => [...before, ...below, ...ends, ...batchOf(settings, outcome, [])])
   })
 }

@@ -1,7 +1,7 @@
 // How a run ends, as the batch that says so. An end is never refused (law 6), and says no more than what may be shown.
 
 import { LogError, type Said, stopStatus, type Ticket, type Writer } from '@millrace/log'
-import type { Chunk, FinishReason, RunStatus } from '@millrace/protocol'
+import type { Agent, Chunk, FinishReason, RunStatus } from '@millrace/protocol'
 import { MillraceError } from '../error/error.ts'
 import type { Session } from './session.ts'
 
@@ -31,22 +31,24 @@ export function failed(failure: MillraceError, checkpointId?: string): Chunk[] {
   ]
 }
 
-/** The ends of the sub-agents that are left open where a run ends, or an agent of it: who works for nobody stops. */
-export function childrenEnded(session: Session, writer: Writer, status: RunStatus, of?: string): Said[] {
+/** The ends of the sub-agents that are left open where a run ends, or of some of them with all that work for them: who works for nobody stops. */
+export function childrenEnded(
+  session: Session,
+  writer: Writer,
+  status: RunStatus,
+  isMeant: (agent: Agent) => boolean = () => true,
+): Said[] {
   const { runId, lane, agentType: rootType } = writer.main.origin
   const open = session.openAgents(runId)
   const agents = new Map(open.map(agent => [agent.agentId, agent]))
-  const isUnder = (agentId: string): boolean => {
-    const { parentId } = agents.get(agentId) ?? {}
-    return parentId !== undefined && (parentId === of || isUnder(parentId))
-  }
+  const isEnding = (agent: Agent | undefined): boolean =>
+    agent !== undefined && (isMeant(agent) || isEnding(agents.get(agent.parentId)))
   // That of the call which an agent works for.
   const laneOf = (agentId: string): string => {
     const agent = agents.get(agentId)
     return agent ? `${laneOf(agent.parentId)}/${agent.toolCallId}` : lane
   }
-  const ending = of === undefined ? open : open.filter(({ agentId }) => isUnder(agentId))
-  return ending.map(({ agentId, agentType, toolCallId, parentId }) => ({
+  return open.filter(isEnding).map(({ agentId, agentType, toolCallId, parentId }) => ({
     chunk: { type: 'subagent-end', agentId, agentType, toolCallId, status },
     lane: writer.lane({
       lane: laneOf(agentId),

@@ -171,6 +171,12 @@ export class Session {
     return this.#working.has(messageIdOf(runId, agentId))
   }
 
+  /** Whether a sub-agent may be at work for a call. */
+  mayHaveAgentFor(toolCallId: string): boolean {
+    for (const id of this.#working.keys()) if (id.endsWith(`:${toolCallId}`)) return true
+    return false
+  }
+
   /** The sub-agents of a run that have not ended, those that began last first. */
   openAgents(runId: string): readonly Agent[] {
     return this.view.agents.filter(agent => agent.runId === runId && agent.status === undefined).reverse()

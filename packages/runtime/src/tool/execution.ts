@@ -1,11 +1,12 @@
 // One call of the server's: progress as words on a lane of its own, the outcome as a commit of its own.
 
 import { type Lane, LogError, MAX_PENDINGS, mustStop, pendingKey, type Said, type Ticket } from '@millrace/log'
-import type { Chunk, Operation, ToolPart } from '@millrace/protocol'
-import { delegate } from '../agent/delegation.ts'
+import type { Agent, Chunk, Operation, ToolPart } from '@millrace/protocol'
+import { childIdOf, delegate } from '../agent/delegation.ts'
 import type { Halt } from '../agent/loop.ts'
 import { finishingCalls, positionOf } from '../agent/position.ts'
 import { callLane, checkpointOf, type Work } from '../agent/work.ts'
+import { childrenEnded } from '../drive/ending.ts'
 import { ToolError } from '../error/error.ts'
 import { approvalOf } from './approval.ts'
 import { requestFor, TOO_LARGE, TOO_MANY } from './asking.ts'
@@ -29,6 +30,7 @@ export async function execute(settings: CallSettings): Promise<Halt | undefined>
   await writer.sure()
   work.signal.throwIfAborted()
   if (tool && isUnapproved(tool, call)) return ask(settings, tool as Approvable)
+  await endOthers(settings, tool)
   const told = work.telemetry.toolCall({ call, tool, step })
   if (tool?.executor === 'agent') return told.within(() => delegate(settings, tool, told))
   const lane = callLane(work, step, call.toolCallId)
@@ -38,6 +40,18 @@ export async function execute(settings: CallSettings): Promise<Halt | undefined>
   work.signal.throwIfAborted()
   await work.turn(() => commit(settings, lane, outcome))
   return undefined
+}
+
+/** Ends a sub-agent that works for a call and cannot any more: the tool was another when it began. */
+async function endOthers({ work, step, call }: CallSettings, tool: Callable | undefined): Promise<void> {
+  const { session, writer, runId, agentId } = work
+  const { toolCallId } = call
+  const own = tool?.executor === 'agent' ? childIdOf(tool.agent.name, toolCallId) : undefined
+  if (!session.mayHaveAgentFor(toolCallId) || (own !== undefined && session.hasAgent(runId, own))) return
+  const isMeant = (agent: Agent) => agent.parentId === agentId && agent.toolCallId === toolCallId
+  const ends = childrenEnded(session, writer, 'interrupted', isMeant)
+  const lane = callLane(work, step, toolCallId)
+  if (ends.length > 0) await decided(work, () => [...ends, { chunk: checkpointOf(lane, false), lane }])
 }
 
 type Approvable = Exclude<Callable, { executor: 'provider' }>
