@@ -156,6 +156,29 @@ describe('side by side', () => {
   })
 })
 
+test('however long the ids of providers are, there is room for all that is named after them', async () => {
+  const long = (name: string) => name.repeat(250)
+  const { ran, tool: pay } = counted('pay', true)
+  let own: Agent | undefined
+  for (const [n, name] of ['d', 'c', 'b', 'a', 'parent'].entries()) {
+    const first = own ? ask(own.name, long(own.name)) : call('pay', long('x'), { n: 1 })
+    own = scripted(name, [{ calls: [first] }, { text: `done ${n}` }], {
+      tools: [pay],
+      subAgents: own ? [own] : [],
+    }).agent
+  }
+  const runId = 'r'.repeat(256)
+  const { runtime, run } = await begin(own as Agent, {}, { runId })
+  const [waiting, ...more] = (await run.result()).pendings
+  expect(more).toEqual([])
+  await runtime.answer('s', { kind: 'approval', id: waiting?.id ?? '', approved: true })
+  expect(await run.result()).toMatchObject({ status: 'completed', text: 'done 4' })
+  expect(ran).toEqual([1])
+  await soundLog(runtime)
+  const longer = runtime.start({ agent: own as Agent, session: 's', runId: `${runId}r` })
+  expect(await codeOf(longer)).toBe('validation_failed')
+})
+
 describe('bounds', () => {
   test('of a child are its own: steps and tokens', async () => {
     const { tool: count } = counted('count')

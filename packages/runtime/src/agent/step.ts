@@ -18,7 +18,7 @@ import { breath } from './breath.ts'
 import { copyOf } from './copy.ts'
 import { keyOf } from './key.ts'
 import { misfit, OutputStream, outputStreamId } from './output.ts'
-import { contextOf, type Work } from './work.ts'
+import { contextOf, longestCallId, type Work } from './work.ts'
 
 /** A model call that came to its end, and is to be committed with these facts. */
 export interface Spoken {
@@ -61,6 +61,7 @@ export async function speak(
       tools,
       isTaken: id => session.hasCall(id),
       reserve: id => session.reserve(id, agentId),
+      longestId: longestCallId(lane),
       write(chunk) {
         for (const said of output?.before(chunk) ?? []) lane.write(said)
         return lane.write(chunk)

@@ -6,6 +6,7 @@ import type { Session } from '../drive/session.ts'
 import type { Logger } from '../logger.ts'
 import type { Backoff } from '../model/retry.ts'
 import type { AgentWork } from '../telemetry/agent.ts'
+import { approvalIdOf } from '../tool/approval.ts'
 import type { Agent, AgentContext } from './agent.ts'
 import type { Bell } from './bell.ts'
 import { copyOf } from './copy.ts'
@@ -48,6 +49,13 @@ export function callLane(work: Work, step: number, toolCallId: string): Lane {
   const { origin } = work.lane(step)
   return work.writer.lane({ ...origin, lane: `${origin.lane}/${toolCallId}` })
 }
+
+/** The longest name that a log takes. */
+const LONGEST_NAME = 512
+
+/** The longest id of a call on a lane: it is in the name of its own lane, of which those below leave half, and in that of its approval. */
+export const longestCallId = ({ origin: { lane, runId } }: Lane): number =>
+  Math.min(Math.floor((LONGEST_NAME - lane.length) / 2) - 1, LONGEST_NAME - approvalIdOf(runId, '').length)
 
 /** Where an agent stands, for its own code. */
 export function contextOf({ agent, session, runId, agentId, context, data, signal }: Work, step: number): AgentContext {

@@ -23,6 +23,8 @@ export interface AnswerOptions {
   isTaken(toolCallId: string): boolean
   /** Takes an id for a call; false where the session has a call by it, or is about to. */
   reserve(toolCallId: string): boolean
+  /** The longest id of a call that is taken from a provider as it is. */
+  readonly longestId: number
   /** Takes a word; may ask to wait. */
   write(chunk: Chunk): PromiseLike<void>
   /** Whether the log would take these facts in one commit. */

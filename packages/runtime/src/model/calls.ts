@@ -17,6 +17,8 @@ export interface CallsOptions {
   isTaken(toolCallId: string): boolean
   /** Takes an id for a call; false where the session has a call by it, or is about to. */
   reserve(toolCallId: string): boolean
+  /** The longest id of a call that is taken from a provider as it is. */
+  readonly longestId: number
   /** Takes a word; may ask to wait. */
   write(chunk: Chunk): PromiseLike<void>
   /** Whether the log would take these facts in one commit. */
@@ -25,8 +27,8 @@ export interface CallsOptions {
   warn(message: string): void
 }
 
-/** The longest id of a call that is taken from a provider as it is, and as much of a tool's name; no tool has one as long. */
-const LONGEST_ID = 256
+/** So much of a tool's name and title is kept; no tool has one as long. */
+const LONGEST_NAME = 256
 /** From so many characters on a result may be larger than the log takes. */
 const LARGE = 64 * 1024
 
@@ -74,7 +76,7 @@ export class Calls {
     const call = this.#add(part.id, part.toolName, part.providerExecuted, part.inputEncoding === 'text')
     call.metadata = metadataOf(part).providerMetadata
     await this.#sayStart(call, {
-      ...(part.title !== undefined && { title: excerpt(part.title, LONGEST_ID) }),
+      ...(part.title !== undefined && { title: excerpt(part.title, LONGEST_NAME) }),
       ...(part.dynamic && { dynamic: true }),
       ...metadataOf(part),
     })
@@ -204,9 +206,9 @@ export class Calls {
 
   /** Calls are known by their ids in the whole session: one that was used before gets another. */
   #add(given: string, name: string, providerExecuted: boolean | undefined, isRaw: boolean): Call {
-    const { step, reserve } = this.#options
+    const { step, reserve, longestId } = this.#options
     const toolName = nameOf(name)
-    const base = given && given.length <= LONGEST_ID ? given : `call-${step}-${this.#ids.size + 1}`
+    const base = given && given.length <= longestId ? given : `call-${step}-${this.#ids.size + 1}`
     let id = base
     for (let n = 2; this.#ids.has(id) || !reserve(id); n++) id = `${base}-${n}`
     this.#ids.add(id)
@@ -246,7 +248,7 @@ export class Calls {
   }
 }
 
-const nameOf = (toolName: string): string => excerpt(toolName, LONGEST_ID)
+const nameOf = (toolName: string): string => excerpt(toolName, LONGEST_NAME)
 
 /** A call without arguments may come with no text at all. */
 function inputOf(text: string): { readonly value: Json } | { readonly problem: string } {

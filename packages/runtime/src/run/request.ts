@@ -43,8 +43,14 @@ export function messageOf(input: UserInput, messageId: string = randomUUID()): I
   return { messageId, role: 'user', parts: [...parts], ...(metadata !== undefined && { metadata }) }
 }
 
-/** The entry that asks for a run. */
+/** The longest id of a run: names are made of it, as of what has to be approved in it. */
+const LONGEST_RUN_ID = 256
+
+/** The entry that asks for a run; throws where it could not be one. */
 export function requestOf(asked: Asked, runId: string, { whenBusy, data = asked.data }: AskOptions): RequestChunk {
+  if (typeof runId === 'string' && runId.length > LONGEST_RUN_ID) {
+    throw new ValidationError(`runId: expected at most ${LONGEST_RUN_ID} characters, found ${runId.length}`)
+  }
   return {
     type: 'run-requested',
     ...asked,
