@@ -3,11 +3,10 @@ import { afterEach, describe, expect, test, vi } from 'vitest'
 import type * as pause from '../drive/pause.ts'
 import type * as need from '../tool/need.ts'
 import { MUTANTS, type Mutant } from './mutants.fixture.ts'
-import { planOf } from './plan.fixture.ts'
+import { planOf, promptOf } from './plan.fixture.ts'
 import { race } from './race.fixture.ts'
-import { KEPT } from './seeds.fixture.ts'
 
-/** So many races must be enough, beside those that have found something before. */
+/** So many races of each kind must be enough. */
 const SEEDS = 400
 
 const now = vi.hoisted(() => ({ mutant: undefined as Mutant | undefined }))
@@ -46,11 +45,12 @@ describe('what the races are to find is found', () => {
       return writer
     })
     const seen = new Set<string>()
-    for (const seed of [...KEPT.map(([kept]) => kept), ...Array.from({ length: SEEDS }, (_, index) => index + 1)]) {
-      const { violations } = await race(planOf(seed), mutant.store && { broken: mutant.store })
+    const seeds = Array.from({ length: SEEDS }, (_, index) => index + 1)
+    for (const plan of seeds.flatMap(seed => [planOf(seed), promptOf(seed)])) {
+      const { violations } = await race(plan, mutant.store && { broken: mutant.store })
       if (violations.some(violation => mutant.found.test(violation))) return
       for (const violation of violations) seen.add(violation.slice(0, 200))
     }
-    expect.unreachable(`${SEEDS} races found nothing but ${[...seen].join('\n')}`)
+    expect.unreachable(`${2 * SEEDS} races found nothing but ${[...seen].join('\n')}`)
   })
 })

@@ -93,3 +93,11 @@ export function planOf(seed: number): Plan {
     faults: faults.sort(([one], [other]) => one - other),
   }
 }
+
+/** A plan in which everybody is approved at once, as soon as it is asked for, while others are still at work. */
+export function promptOf(seed: number): Plan {
+  const random = new Random(seed)
+  const cue = (): Cue => ({ on: 'tool-approval-request', afterMs: random.below(6) })
+  const doings = [0, 1, 1].map((call): Doing => ({ act: 'yes', cue: cue(), call, isResult: false }))
+  return { seed, kind: 'children', timeout: undefined, paceMs: random.pick([0, 2]), doings, faults: [] }
+}
