@@ -1,19 +1,19 @@
 // An agent at work: `invoke_agent {name}`, with its steps, model calls and tools below it.
 
 import type { RunStatus, Usage } from '@millrace/protocol'
-import { type Attributes, type Context, type Link, type SpanContext, SpanKind } from '@opentelemetry/api'
+import { type Attributes, type Link, type SpanContext, SpanKind } from '@opentelemetry/api'
 import type { Agent } from '../agent/agent.ts'
 import { CUT_OFF, failureOf } from './failure.ts'
-import { type Heard, ModelCall, type ModelCallAbout, usageAttributes } from './model.ts'
+import { type Heard, type ModelCall, type ModelCallAbout, ModelSpan, usageAttributes } from './model.ts'
 import { attribute, finishReasonName, providerName } from './names.ts'
 import type { Place, Scope } from './scope.ts'
 import type { GuardedSpan } from './span.ts'
-import { ToolCall, type ToolCallAbout } from './tool.ts'
+import { type ToolCall, type ToolCallAbout, ToolSpan } from './tool.ts'
 
 /** How the work of an agent ended here: with its end, or because it waits, was handed over, or was taken away. */
 export type AgentStatus = RunStatus | 'paused' | 'left' | 'lost'
 
-export interface AgentWorkAbout {
+export interface AgentAbout {
   /** `agent:name@version`. */
   readonly program: string
   /** None where the run is taken only to be ended. */
@@ -23,7 +23,21 @@ export interface AgentWorkAbout {
   readonly onEnd?: () => void
 }
 
-export class AgentWork {
+/** An agent at work, for who works for it. */
+export interface AgentWork {
+  /** Runs code so that the spans that it begins are under the agent's. */
+  within<T>(code: () => T): T
+  /** A model call begins: one attempt of it. */
+  modelCall(about: ModelCallAbout): ModelCall
+  /** A tool begins to be executed. */
+  toolCall(about: ToolCallAbout): ToolCall
+  /** An agent that this one has called begins, or goes on, under the call. */
+  agent(agent: Agent, agentId: string, call: Pick<ToolCall, 'context'>): AgentWork
+  /** Says how the work ended here; whatever is still open in it was cut off. */
+  end(status: AgentStatus, failure?: unknown): void
+}
+
+export class AgentSpan implements AgentWork {
   readonly #scope: Scope
   readonly #place: Place
   readonly #span: GuardedSpan
@@ -36,7 +50,7 @@ export class AgentWork {
   #usage: Usage = {}
   #finishReason: string | undefined
 
-  constructor(scope: Scope, place: Place, { program, agent, attributes, links, onEnd }: AgentWorkAbout) {
+  constructor(scope: Scope, place: Place, { program, agent, attributes, links, onEnd }: AgentAbout) {
     this.#scope = scope
     this.#onEnd = onEnd
     this.#span = scope.begin(`invoke_agent ${place.agentType}`, SpanKind.INTERNAL, place, {
@@ -59,18 +73,16 @@ export class AgentWork {
     return this.#span.spanContext
   }
 
-  /** Runs code so that the spans that it begins are under the agent's. */
   within<T>(code: () => T): T {
     return this.#span.within(code)
   }
 
-  /** A model call begins: one attempt of it. */
-  modelCall(about: ModelCallAbout): ModelCall {
+  modelCall(about: ModelCallAbout): ModelSpan {
     if (!this.#isModelTold) {
       this.#isModelTold = true
       this.#span.set(modelAttributes(about.model))
     }
-    const call = new ModelCall(this.#scope, this.#placeIn(about.step), about, heard => {
+    const call = new ModelSpan(this.#scope, this.#placeIn(about.step), about, heard => {
       this.#open.delete(call)
       this.#note(heard)
     })
@@ -78,23 +90,20 @@ export class AgentWork {
     return call
   }
 
-  /** A tool begins to be executed. */
-  toolCall(about: ToolCallAbout): ToolCall {
-    const call = new ToolCall(this.#scope, this.#placeIn(about.step), about, () => this.#open.delete(call))
+  toolCall(about: ToolCallAbout): ToolSpan {
+    const call = new ToolSpan(this.#scope, this.#placeIn(about.step), about, () => this.#open.delete(call))
     this.#open.add(call)
     return call
   }
 
-  /** An agent that this one has called begins, or goes on, under the call. */
-  agent(agent: Agent, agentId: string, call: { readonly context: Context }): AgentWork {
+  agent(agent: Agent, agentId: string, call: Pick<ToolCall, 'context'>): AgentSpan {
     const place = { ...this.#place, context: call.context, agentId, agentType: agent.name }
     const onEnd = () => this.#open.delete(work)
-    const work = new AgentWork(this.#scope, place, { program: agent.program, agent, onEnd })
+    const work = new AgentSpan(this.#scope, place, { program: agent.program, agent, onEnd })
     this.#open.add(work)
     return work
   }
 
-  /** Says how the work ended here; whatever is still open in it was cut off. */
   end(status: AgentStatus, failure?: unknown): void {
     if (this.#isEnded) return
     this.#isEnded = true

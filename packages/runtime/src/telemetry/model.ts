@@ -24,7 +24,17 @@ export interface Heard {
   readonly finishReason: string | undefined
 }
 
-export class ModelCall {
+/** One attempt of a model call, for who makes it. */
+export interface ModelCall {
+  /** Runs the call so that the spans that the provider's code begins are under its own. */
+  within<T>(code: () => T): T
+  /** Notes a part of the answer. */
+  heard(part: LanguageModelV4StreamPart): void
+  /** Says how the attempt ended: well, if no failure is named. */
+  end(failure?: unknown): void
+}
+
+export class ModelSpan implements ModelCall {
   readonly #scope: Scope
   readonly #span: GuardedSpan
   readonly #labels: Attributes
@@ -57,12 +67,10 @@ export class ModelCall {
     scope.guard.attempt('content', () => this.#tellInput(options))
   }
 
-  /** Runs the call so that the spans that the provider's code begins are under its own. */
   within<T>(code: () => T): T {
     return this.#span.within(code)
   }
 
-  /** Notes a part of the answer. */
   heard(part: LanguageModelV4StreamPart): void {
     if (!this.#isWatched) return
     try {
@@ -72,7 +80,6 @@ export class ModelCall {
     }
   }
 
-  /** Says how the attempt ended: well, if no failure is named. */
   end(failure?: unknown): void {
     if (this.#isEnded) return
     this.#isEnded = true

@@ -1,4 +1,12 @@
-import { type Attributes, type Context, type Link, type SpanKind, type TracerProvider, trace } from '@opentelemetry/api'
+import {
+  type Attributes,
+  type Context,
+  type Link,
+  type ProxyTracerProvider,
+  type SpanKind,
+  type TracerProvider,
+  trace,
+} from '@opentelemetry/api'
 import type { Logger } from '../logger.ts'
 import { Guard } from './guard.ts'
 import { Instruments } from './instruments.ts'
@@ -23,6 +31,9 @@ export interface Beginning {
   readonly links?: Link[]
 }
 
+/** By what name spans are told. */
+const SCOPED = [SCOPE, undefined, { schemaUrl: SCHEMA_URL }] as const
+
 /** What everything that is told of needs: who is told, and of how much. */
 export class Scope {
   readonly guard: Guard
@@ -40,12 +51,24 @@ export class Scope {
     this.#attributes = attributes
   }
 
+  /** Whether anybody is told of spans; the provider of the process may be registered at any time. */
+  get isTraced(): boolean {
+    if (this.#provider) return true
+    const provider: TracerProvider & Partial<ProxyTracerProvider> = trace.getTracerProvider()
+    // Until one is registered a proxy stands there that has nobody to pass anything on to.
+    if (provider.getDelegateTracer === undefined) return true
+    return this.guard.attempt('getTracer', () => provider.getDelegateTracer?.(...SCOPED)) !== undefined
+  }
+
+  /** Whether anybody is told of anything. */
+  get isHeard(): boolean {
+    return this.isTraced || this.instruments.isActive
+  }
+
   begin(name: string, kind: SpanKind, place: Place, { operation, attributes, about, links }: Beginning): GuardedSpan {
     const { context, ...whose } = place
     const provider = this.#provider ?? trace
-    const tracer = this.guard.attempt('getTracer', () =>
-      provider.getTracer(SCOPE, undefined, { schemaUrl: SCHEMA_URL }),
-    )
+    const tracer = this.guard.attempt('getTracer', () => provider.getTracer(...SCOPED))
     const named = {
       ...attributes,
       [attribute.conversation]: place.sessionId,

@@ -370,7 +370,8 @@ test('where nobody listens nothing is looked at: neither what was said nor what 
   expect(seen).toEqual([])
 })
 
-test('a span that is not sampled is not filled, but leads to those that are', () => {
+test('a span that is not sampled is not filled, but says so to those below it', () => {
+  followContexts()
   const told = collector()
   const unsampled = new BasicTracerProvider({ sampler: new AlwaysOffSampler(), spanProcessors: [] })
   const seen: string[] = []
@@ -385,7 +386,8 @@ test('a span that is not sampled is not filled, but leads to those that are', ()
   )
   const drive = driveOf(telemetry, helper)
   speak(drive.work)
-  expect(drive.work.spanContext?.traceId).toMatch(/^[0-9a-f]{32}$/)
+  const within = drive.work.within(() => trace.getActiveSpan()?.spanContext())
+  expect(within).toMatchObject({ traceId: expect.stringMatching(/^[0-9a-f]{32}$/), traceFlags: 0 })
   drive.end({ status: 'completed' })
   expect(seen).toEqual([])
 })

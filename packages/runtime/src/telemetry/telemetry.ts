@@ -4,8 +4,9 @@ import type { BatchLike, Writer } from '@millrace/log'
 import { type Attributes, type SpanContext, trace } from '@opentelemetry/api'
 import type { Agent } from '../agent/agent.ts'
 import type { Logger } from '../logger.ts'
-import { type AgentStatus, AgentWork } from './agent.ts'
+import { AgentSpan, type AgentStatus, type AgentWork } from './agent.ts'
 import { attribute, OTHER_ERROR } from './names.ts'
+import { unwatched } from './nobody.ts'
 import type { TelemetryOptions } from './options.ts'
 import { Recent } from './recent.ts'
 import { Scope } from './scope.ts'
@@ -48,12 +49,14 @@ export class Telemetry {
 
   /** A run is asked for, or a session given what it waits for: what is driven for that here is told under the span that is active now. */
   asked(runOrSessionId: string): void {
+    if (!this.#scope.isTraced) return
     const active = this.#scope.guard.attempt('getActiveSpan', () => spanContextOf(trace.getActiveSpan()))
     if (active) this.#asked.note(runOrSessionId, active)
   }
 
   /** A run begins to be driven here. */
   drive({ writer, program, agent, clock }: DriveAbout): DriveWork {
+    if (!this.#scope.isHeard) return unwatched
     const { streamId: sessionId, main, ticket } = writer
     const { runId } = main.origin
     const isTakeover = ticket.run !== null && !ticket.run.paused
@@ -61,7 +64,7 @@ export class Telemetry {
     const asked = this.#asked.take(runId) ?? this.#asked.take(sessionId)
     const before = this.#driven.take(runId)
     const place = { context: under(asked), sessionId, runId, agentId: runId, agentType }
-    const work = new AgentWork(this.#scope, place, {
+    const work = new AgentSpan(this.#scope, place, {
       program,
       agent,
       ...(isTakeover && { attributes: { [attribute.isTakeover]: true } }),

@@ -23,7 +23,19 @@ export interface ToolCallEnd {
   readonly errorText?: string | undefined
 }
 
-export class ToolCall {
+/** One execution of a tool, for who executes it. */
+export interface ToolCall {
+  /** What is told under the call. */
+  readonly context: Context
+  /** Runs the tool's code so that the spans that it begins are under its own. */
+  within<T>(code: () => T): T
+  /** Says what came of it, as it is said in the log. */
+  settle(chunk: Chunk): void
+  /** Says what came of it. */
+  end(end: ToolCallEnd): void
+}
+
+export class ToolSpan implements ToolCall {
   readonly #scope: Scope
   readonly #span: GuardedSpan
   readonly #labels: Attributes
@@ -52,23 +64,19 @@ export class ToolCall {
     this.#tell(attribute.toolArguments, call.input)
   }
 
-  /** What is told under the call. */
   get context(): Context {
     return this.#span.context
   }
 
-  /** Runs the tool's code so that the spans that it begins are under its own. */
   within<T>(code: () => T): T {
     return this.#span.within(code)
   }
 
-  /** Says what came of it, as it is said in the log. */
   settle(chunk: Chunk): void {
     if (chunk.type === 'tool-output-available') this.end({ output: chunk.output })
     if (chunk.type === 'tool-output-error') this.end({ code: chunk.code ?? OTHER_ERROR, errorText: chunk.errorText })
   }
 
-  /** Says what came of it. */
   end({ output, code, errorText }: ToolCallEnd): void {
     if (this.#isEnded) return
     this.#isEnded = true
