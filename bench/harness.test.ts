@@ -70,6 +70,17 @@ test('a table shows a miss and a failure plainly', () => {
   expect(shown).toContain('FAILED b: wrong output')
 })
 
+test('a table shows what else was said of a contender', () => {
+  const benchmark = { name: 'n', title: 't', item: 'delta', contenders: [], claims: [] }
+  const samples = [
+    { cpu: 1, wall: 1, loads: 1, remarks: ['cold'] },
+    { cpu: 1, wall: 1, loads: 1, remarks: ['warm'] },
+  ]
+  const shown = table('s', benchmark, [{ ...row('a', 30), samples }], [])
+  expect(shown).toContain('\n  a: warm\n')
+  expect(shown).not.toContain('cold')
+})
+
 test('a table shows what its unit is', () => {
   const benchmark = { name: 'n', title: 't', item: 'entry', contenders: [], claims: [] }
   const wall = { ...row('a', 500), unit: 'wall' as const }
@@ -111,9 +122,10 @@ describe('the meter', () => {
           () => times,
           () => {},
           output => output,
+          output => [`${output.length} of them`],
         ),
     }
-    expect(await measure(late, 'latency')).toMatchObject({ p50: 50, p99: 99, loads: 1 })
+    expect(await measure(late, 'latency')).toMatchObject({ p50: 50, p99: 99, loads: 1, remarks: ['100 of them'] })
   })
 
   test('throws when an output is wrong', async () => {
