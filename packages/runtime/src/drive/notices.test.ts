@@ -165,19 +165,48 @@ describe('an observer that', () => {
     expect(await owedIn(stage)).toEqual([])
   })
 
-  test('hangs is called so many times at a time, and what has no room is told later', async () => {
-    const { stage, ear, process } = setUp()
-    ear.does = never
-    const runs = 40
-    for (let n = 0; n < runs; n++) {
-      await process.runtime.start({ session: `s${n}`, runId: RUN, agent: 'clerk', input: 'Hi' })
+  test('is broken keeps no other from being told, and all are told again until it hears', async () => {
+    const broken: Observer = {
+      onFinished() {
+        if (ear.count < 3) throw new Error('broken')
+      },
     }
-    for (let n = 0; n < runs; n++) expect(await stage.ended(`s${n}`, RUN)).toBe('completed')
+    const ear = new Ear()
+    const { stage, start } = setUp({ observers: [broken, ear] })
+    await start()
+    await stage.ended(SESSION, RUN)
+    await stage.clock.advance(24 * 3_600_000)
+    expect(ear.count).toBe(4)
+    expect(await owedIn(stage)).toEqual([])
+  })
+
+  test('hangs is called so many times at a time, and in its time or by who took that upon itself', async () => {
+    const { stage, ear, process } = setUp()
+    const told = new Map<string, number[]>()
+    ear.does = () => {
+      const { sessionId } = ear.finished.at(-1) as { sessionId: string }
+      told.set(sessionId, [...(told.get(sessionId) ?? []), stage.clock.now()])
+      return never()
+    }
+    const sessions = Array.from({ length: 150 }, (_, n) => `s${n}`)
+    for (const session of sessions) await process.runtime.start({ session, runId: RUN, agent: 'clerk', input: 'Hi' })
+    for (const session of sessions) expect(await stage.ended(session, RUN)).toBe('completed')
     await settled()
     expect(ear.count).toBe(32)
+    // All that is overdue was taken once, and most of it was told since.
+    await stage.clock.advance(NOTIFY_AFTER_MS + 5.5 * OBSERVER_TIMEOUT_MS)
+    for (const session of sessions) {
+      const chunks = (await stage.entries(session)).map(({ chunk }) => chunk)
+      const { notifyBy = 0 } = chunks.find(({ type }) => type === 'run-finished') as { notifyBy?: number }
+      const late = (told.get(session) ?? []).filter(time => time >= notifyBy)
+      expect(late.length).toBeLessThanOrEqual(chunks.filter(({ type }) => type === 'run-notified').length)
+    }
+    // What had no room is told when it is found owed.
     ear.does = () => {}
-    await stage.clock.advance(3 * NOTIFY_AFTER_MS)
-    expect(new Set(ear.finished.map(({ sessionId }) => sessionId)).size).toBe(runs)
-    expect(ear.count).toBe(runs + 32)
+    await stage.clock.advance(20 * NOTIFY_AFTER_MS)
+    expect(new Set(ear.finished.map(({ sessionId }) => sessionId)).size).toBe(sessions.length)
+    for (const session of sessions) {
+      expect((await stage.manager.getInfo(session))?.ticket).not.toHaveProperty('notices')
+    }
   })
 })
