@@ -7,7 +7,7 @@ const services = new Services()
 afterAll(() => services.stop())
 
 const all = suites.flatMap(({ name, benchmarks, trial: items = 1000 }) =>
-  benchmarks(true).map(benchmark => ({ suite: name, benchmark, items })),
+  benchmarks(true).map(benchmark => ({ suite: name, benchmark, items: benchmark.trial ?? items })),
 )
 
 describe.each(all)('$suite/$benchmark.name', ({ benchmark, items }) => {

@@ -60,6 +60,8 @@ export interface Benchmark {
   notes?: string[]
   /** How many rounds, where not the usual number. */
   rounds?: number
+  /** How many items a test tries each contender with, where not as many as the suite says. */
+  trial?: number
   /** What must run beside the processes that measure. */
   needs?: readonly ServiceName[]
 }

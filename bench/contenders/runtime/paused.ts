@@ -52,7 +52,7 @@ export async function pausedRuns(backend: Backend, count: number): Promise<Job> 
       const name = crypto.randomUUID()
       const idOf = (n: number): string => `${name}-${n}`
       // As many connections are open as will be.
-      await inParallel(WIDTH, WIDTH, n => pause(`first-${idOf(n)}`, n))
+      await inParallel(Math.min(WIDTH, count), WIDTH, n => pause(`first-${idOf(n)}`, n))
       const before = await held(rest)
       let paused = 0
       await inParallel(count, WIDTH, async n => {
@@ -122,7 +122,7 @@ async function held(rest: number): Promise<Held> {
   setFlagsFromString('--expose-gc')
   const collect = runInNewContext('gc') as () => void
   // What was under way comes to its end, and what that leaves is collected too.
-  await setTimeout(500)
+  await setTimeout(Math.min(500, rest))
   for (let turn = 0; turn < 3; turn++) {
     collect()
     await setTimeout(50)

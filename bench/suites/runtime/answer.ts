@@ -3,19 +3,24 @@ import type { Shown } from '../../contenders/runtime/answer.ts'
 import type { Benchmark, Contender } from '../../harness/suite.ts'
 import { backends, needs } from './places.ts'
 
-const sizes = [100, 1_000, 10_000] as const
-
 const nameOf = (backend: Backend, entries: number): string => `${backend}, ${entries.toLocaleString('en')} entries`
 
 /** What an answer costs until it is accepted, by the length of the session. */
 export function answerBenchmarks(quick: boolean): Benchmark[] {
   return [
-    answered('answer', 'nothing', 'an answer until it is accepted', quick),
-    answered('answer-input', 'the input', 'an answer that says what input was shown, until it is accepted', quick),
+    answered('answer', 'nothing', 'an answer until it is accepted', backends, quick),
+    answered(
+      'answer-input',
+      'the input',
+      'an answer that says what input was shown, until it is accepted',
+      ['memory', 'sqlite'],
+      quick,
+    ),
   ]
 }
 
-function answered(name: string, shown: Shown, title: string, quick: boolean): Benchmark {
+function answered(name: string, shown: Shown, title: string, places: readonly Backend[], quick: boolean): Benchmark {
+  const sizes = quick ? [100, 3_000] : [100, 1_000, 10_000]
   // No more than can wait at a time.
   const load = { pieces: 1, items: quick ? 20 : 100 }
   const contender = (backend: Backend, entries: number): Contender => ({
@@ -28,15 +33,16 @@ function answered(name: string, shown: Shown, title: string, quick: boolean): Be
       return givenAnswers(backend, entries, shown, count, piece)
     },
   })
-  const [small, , large] = sizes
+  const [small, large] = [sizes[0] as number, sizes.at(-1) as number]
   return {
     name,
     title: `${title}, in sessions of some length`,
     item: 'answer',
     unit: 'wall',
     rounds: quick ? 1 : 3,
-    contenders: backends.flatMap(backend => sizes.map(entries => contender(backend, entries))),
-    claims: backends.map(backend => ({ kind: 'ratio', of: nameOf(backend, large), to: nameOf(backend, small) })),
+    trial: 10,
+    contenders: places.flatMap(backend => sizes.map(entries => contender(backend, entries))),
+    claims: places.map(backend => ({ kind: 'ratio', of: nameOf(backend, large), to: nameOf(backend, small) })),
     needs,
     notes: [
       'nobody drives the session meanwhile; from 500 entries on it has a snapshot, as a session that pauses does',

@@ -41,6 +41,7 @@ function approved({ name, how, unit, width, load, rounds }: Approved): Benchmark
     item: 'run',
     unit,
     rounds,
+    trial: 20,
     contenders: backends.flatMap(backend => [
       contender(plain(backend), backend, 'nobody'),
       contender(asked(backend), backend, 'approval'),

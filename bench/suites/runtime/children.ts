@@ -20,6 +20,7 @@ export function childrenBenchmark(quick: boolean): Benchmark {
     name: 'sub-agents',
     title: 'runs of two steps, the first of which calls sub-agents of one step each; and the same with tools',
     item: 'call',
+    trial: 10,
     rounds: quick ? 1 : 3,
     contenders: backends.flatMap(backend =>
       (['agent', 'tool'] as const).flatMap(callee => numbers.map(calls => contender(backend, callee, calls))),
@@ -36,7 +37,7 @@ export function childrenBenchmark(quick: boolean): Benchmark {
 
 /** A turn in a session that has had many sub-agents. */
 export function formerChildrenBenchmark(quick: boolean): Benchmark {
-  const numbers = quick ? [100, 1_000] : [100, 1_000, 5_000]
+  const numbers = quick ? [100, 300] : [100, 1_000, 5_000]
   const nameOf = (callee: Callee, earlier: number): string => `after ${earlier.toLocaleString('en')} ${callee}s`
   const load = { pieces: 1, items: quick ? 5 : 20 }
   const contender = (callee: Callee, earlier: number): Contender => {
@@ -48,6 +49,7 @@ export function formerChildrenBenchmark(quick: boolean): Benchmark {
     name: 'former-sub-agents',
     title: 'a turn with one sub-agent, in a session in memory that has had many; and the same with tools',
     item: 'turn',
+    trial: 10,
     rounds: quick ? 1 : 3,
     contenders: (['agent', 'tool'] as const).flatMap(callee => numbers.map(earlier => contender(callee, earlier))),
     claims: (['agent', 'tool'] as const).map(callee => {

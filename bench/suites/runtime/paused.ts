@@ -13,6 +13,7 @@ export function pausedBenchmark(quick: boolean): Benchmark {
     item: 'paused run',
     unit: 'bytes',
     rounds: 1,
+    trial: 20,
     contenders: backends.map(
       (backend): Contender => ({
         name: backend,
