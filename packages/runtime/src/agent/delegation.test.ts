@@ -1,6 +1,5 @@
 // Sub-agents at work: side by side, failing, tried again, beyond their bounds, and stopped with their parents.
 
-import { Memory, memoryStore } from '@millrace/log'
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { expectOneEnd, Stage } from '../drive/stage.fixture.ts'
@@ -14,16 +13,14 @@ import {
   callsIn,
   closedIn,
   counted,
-  give,
   saidIn,
   scripted,
   soundLog,
 } from '../run/people.fixture.ts'
-import { codeOf, gate, stage, until } from '../run/stage.fixture.ts'
+import { codeOf, gate, until } from '../run/stage.fixture.ts'
 import { tool } from '../tool/tool.ts'
 import { type Agent, agent } from './agent.ts'
 import { chunksOf, reportsOf } from './play.fixture.ts'
-import { subAgent } from './sub-agent.ts'
 
 const overloaded = () => new ProviderError('provider_overloaded', 'too much', { retryable: true })
 
@@ -348,32 +345,6 @@ describe('with their parents', () => {
     expect(prompts.at(-1)).toContain('The run ended before this call did.')
     expect(ran).toEqual([])
     await soundLog(runtime)
-  })
-
-  test.each([
-    ['is not there any more', []],
-    ['is another by now', [scripted('other', [{ text: 'other' }]).agent]],
-  ] as const)('a child whose parent’s tool %s is ended, with all that it waits for', async (_, others) => {
-    const { ran, tool: pay } = counted('pay', true)
-    const locate = tool({ name: 'locate', input: z.object({}), client: true })
-    const child = scripted('child', [{ calls: [call('pay', 'k1', { n: 1 })] }, { text: 'ok' }], { tools: [pay] })
-    const answers = [{ calls: [ask('helper', 'c1'), call('locate', 'c2')] }, { text: 'Done.' }]
-    const named = (agent: Agent) => subAgent(agent, { name: 'helper' })
-    const own = (children: readonly Agent[]) =>
-      scripted('parent', answers, { subAgents: children.map(named), tools: [locate] }).agent
-    const memory = new Memory()
-    const { runtime, run } = await begin(own([child.agent]), { store: memoryStore(undefined, memory) })
-    await run.result()
-    await runtime.close()
-    const heir = stage({ agents: [own(others)], store: memoryStore(undefined, memory) })
-    await give(heir, 'c2')
-    expect(await heir.run('s', 'r').result()).toMatchObject({ status: 'completed', pendings: [] })
-    expect(await endsOf(heir)).toMatchObject({ child: 'interrupted' })
-    expect(await callsIn(heir)).toMatchObject({
-      c1: others.length > 0 ? { output: 'other' } : { state: 'output-error' },
-    })
-    expect(await codeOf(approve(heir, 'k1'))).toBe('answer_already_settled')
-    expect(ran).toEqual([])
   })
 
   test('a child’s step is closed once, also where its last call was answered by a client', async () => {

@@ -182,7 +182,7 @@ async function end(
     // One that is done waited for all of its own.
     const isFailed = result instanceof Error
     const below = isFailed ? childrenEnded(session, writer, 'interrupted', agent => agent.parentId === agentId) : []
-    await decided(work, () => [...before, ...below, ...ends, ...batchOf(settings, outcome, [])])
+    await decided(work, () => [...before, ...batchOf(settings, outcome, [], [...below, ...ends])])
   })
 }
 

@@ -30,10 +30,14 @@ export async function execute(settings: CallSettings): Promise<Halt | undefined>
   await writer.sure()
   work.signal.throwIfAborted()
   if (tool && isUnapproved(tool, call)) return ask(settings, tool as Approvable)
-  await endOthers(settings, tool)
   const told = work.telemetry.toolCall({ call, tool, step })
-  if (tool?.executor === 'agent') return told.within(() => delegate(settings, tool, told))
   const lane = callLane(work, step, call.toolCallId)
+  if (tool?.executor === 'agent') {
+    // Two do not work for one call.
+    const others = othersEnded(settings, childIdOf(tool.agent.name, call.toolCallId))
+    if (others.length > 0) await decided(work, () => [...others, { chunk: checkpointOf(lane, false), lane }])
+    return told.within(() => delegate(settings, tool, told))
+  }
   const own = tool?.executor === 'server' ? tool : undefined
   const outcome = await told.within(() => outcomeOf(work, step, call, own, lane))
   told.settle(outcome.chunk)
@@ -42,16 +46,13 @@ export async function execute(settings: CallSettings): Promise<Halt | undefined>
   return undefined
 }
 
-/** Ends a sub-agent that works for a call and cannot any more: the tool was another when it began. */
-async function endOthers({ work, step, call }: CallSettings, tool: Callable | undefined): Promise<void> {
+/** The ends of the sub-agents at work for a call that cannot be any more, but for its own: the tool was another when they began. */
+function othersEnded({ work, call }: CallSettings, own?: string): Said[] {
   const { session, writer, runId, agentId } = work
   const { toolCallId } = call
-  const own = tool?.executor === 'agent' ? childIdOf(tool.agent.name, toolCallId) : undefined
-  if (!session.mayHaveAgentFor(toolCallId) || (own !== undefined && session.hasAgent(runId, own))) return
+  if (!session.mayHaveAgentFor(toolCallId) || (own !== undefined && session.hasAgent(runId, own))) return []
   const isMeant = (agent: Agent) => agent.parentId === agentId && agent.toolCallId === toolCallId
-  const ends = childrenEnded(session, writer, 'interrupted', isMeant)
-  const lane = callLane(work, step, toolCallId)
-  if (ends.length > 0) await decided(work, () => [...ends, { chunk: checkpointOf(lane, false), lane }])
+  return childrenEnded(session, writer, 'interrupted', isMeant)
 }
 
 type Approvable = Exclude<Callable, { executor: 'provider' }>
@@ -164,11 +165,12 @@ async function commit(settings: CallSettings, lane: Lane, outcome: Outcome): Pro
   }
 }
 
-/** What the commit of an outcome says, on the session as it is. */
+/** What the commit of an outcome says, on the session as it is; first that those end who worked for the call. */
 export function batchOf(
   settings: CallSettings,
   { chunk, output }: Outcome,
   patches: readonly Operation[],
+  ends: readonly Said[] = othersEnded(settings),
 ): readonly Said[] {
   const { work, step, call } = settings
   const lane = callLane(work, step, call.toolCallId)
@@ -177,7 +179,7 @@ export function batchOf(
   if (patches.length > 0) batch.push({ type: 'state-patch', patches: [...patches] })
   if (output !== undefined && isFinal(settings)) batch.push({ type: 'output', output })
   batch.push(checkpointOf(lane, false))
-  const said: Said[] = batch.map(own => ({ chunk: own, lane }))
+  const said: Said[] = [...ends, ...batch.map(own => ({ chunk: own, lane }))]
   // The last call of a step closes it, on the lane that made the calls.
   if (isLast(settings)) said.push({ chunk: checkpointOf(main, true), lane: main })
   return said
