@@ -140,7 +140,12 @@ export class Runtime implements RunHost {
     const asked = run?.runId === runId && run.paused ? pendings.filter(({ kind }) => kind === 'approval') : []
     for (const { id } of asked) {
       const answer = { kind: 'approval', id, approved, ...(reason !== undefined && { reason }) } as const
-      await this.answer(sessionId, answer, guest === undefined ? {} : { guest })
+      try {
+        await this.answer(sessionId, answer, guest === undefined ? {} : { guest })
+      } catch (error) {
+        // What somebody else has answered meanwhile does not wait any more.
+        if (!(error instanceof RunError) || error.code !== 'answer_already_settled') throw error
+      }
     }
     return asked.length > 0
   }

@@ -46,7 +46,10 @@ export async function giveAnswer(
     return give(manager, sessionId, options.guest, withCall(chunk, known))
   }
   const { view } = await manager.view(sessionId)
-  const schemaOf = (toolName: string, message: Message | undefined) => agent && outputOf(agent, toolName, message)
+  const schemaOf = (toolName: string, message: Message | undefined) => {
+    const own = agent && agentOf(view, agent, message)
+    return own && outputOf(own, toolName)
+  }
   await mustFit(view, answer, schemaOf, manager, sessionId)
   return give(manager, sessionId, options.guest, withCall(chunk, known ?? callOf(view, answer)))
 }
@@ -129,15 +132,18 @@ const checksOutputs = ({ tools, subAgents }: Agent): boolean =>
   (typeof tools !== 'function' && tools.some(tool => tool.executor === 'client' && tool.output !== undefined)) ||
   subAgents.some(({ agent }) => checksOutputs(agent))
 
-/** The schema of the outputs of a client's tool of an agent or of one that works for it, where the tools are not computed. */
-function outputOf(agent: Agent, toolName: string, message: Message | undefined): Schema | undefined {
-  if (agent.name === message?.agentType && typeof agent.tools !== 'function') {
-    const tool = agent.tools.find(({ name }) => name === toolName)
-    if (tool?.executor === 'client' && tool.output) return tool.output
-  }
-  for (const child of agent.subAgents) {
-    const schema = outputOf(child.agent, toolName, message)
-    if (schema) return schema
-  }
-  return undefined
+/** The agent that says a message: the root agent of the run, or one that works for it, by the names of the calls down to it. */
+function agentOf(view: View, root: Agent, message: Message | undefined): Agent | undefined {
+  if (message?.parent === undefined) return message && root
+  const { messageId, toolCallId } = message.parent
+  const parent = view.messages.find(({ id }) => id === messageId)
+  const call = parent?.parts.find(part => 'toolCallId' in part && part.toolCallId === toolCallId)
+  const name = call && 'toolName' in call ? call.toolName : undefined
+  return agentOf(view, root, parent)?.subAgents.find(sub => sub.name === name)?.agent
+}
+
+/** The schema of the outputs of a client's tool of an agent, where the tools are not computed. */
+function outputOf({ tools }: Agent, toolName: string): Schema | undefined {
+  const tool = typeof tools === 'function' ? undefined : tools.find(({ name }) => name === toolName)
+  return tool?.executor === 'client' ? tool.output : undefined
 }

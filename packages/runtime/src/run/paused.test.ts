@@ -205,6 +205,26 @@ describe('a paused run', () => {
     expect(closedIn(log).filter(id => !id.includes('c4'))).toEqual(['r/main/1', 'r/main/2'])
   })
 
+  test('goes on with confirmation of what is left, where somebody answers meanwhile', async () => {
+    const { runtime, run, pay } = await open()
+    const { manager } = runtime
+    const append = manager.append.bind(manager)
+    manager.append = async (...args) => {
+      manager.append = append
+      const { pendings } = (await runtime.view('s')).ticket
+      const [first = ''] = pendings.flatMap(({ kind, id }) => (kind === 'approval' ? [id] : []))
+      await runtime.answer('s', { kind: 'approval', id: first, approved: false }, { guest: 'bob' })
+      return append(...args)
+    }
+    await runtime.resume('s', 'r', { mode: 'with-confirmation', approved: true })
+    await give(runtime, 'c3')
+    let result = await run.result()
+    while (result.status === 'paused') result = await run.result()
+    expect(result.status).toBe('completed')
+    // One was denied by somebody who was first.
+    expect(pay.ran).toHaveLength(1)
+  })
+
   test('goes on with a denial of all that wants to be approved', async () => {
     const { runtime, run, pay } = await open()
     await runtime.resume('s', 'r', { mode: 'with-confirmation', approved: false })

@@ -4,6 +4,7 @@ import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { agent } from '../agent/agent.ts'
 import { caller, chunksOf, resultsIn } from '../agent/play.fixture.ts'
+import { subAgent } from '../agent/sub-agent.ts'
 import { CLIENT_TOOL_ERROR_CODES } from '../error/code.ts'
 import { ProviderError } from '../error/error.ts'
 import { scriptedModel } from '../model/scripted.ts'
@@ -216,6 +217,29 @@ describe('a result', () => {
     expect(await callsIn(runtime)).toMatchObject({ c1: { output: fits }, c2: { output: fits } })
   })
 
+  test('is checked against the schema of the agent that asked, and not of another by the same name', async () => {
+    const asks = (output: z.ZodType<unknown>, id: string) =>
+      scripted('child', [{ calls: [call('typed', id)] }, { text: 'ok' }], {
+        tools: [tool({ name: 'typed', input: z.object({}), client: true, output })],
+      }).agent
+    const { agent: own } = scripted(
+      'parent',
+      [{ calls: ['a', 'b'].map(name => call(name, `c${name}`, { prompt: 'go' })) }, { text: 'Done.' }],
+      {
+        subAgents: [subAgent(asks(z.string(), 'ka'), { name: 'a' }), subAgent(asks(z.number(), 'kb'), { name: 'b' })],
+      },
+    )
+    const { runtime, run } = await begin(own)
+    await run.result()
+    expect(await codeOf(give(runtime, 'ka', 7))).toBe('answer_invalid')
+    expect(await codeOf(give(runtime, 'kb', 'seven'))).toBe('answer_invalid')
+    await give(runtime, 'kb', 7)
+    await give(runtime, 'ka', 'seven')
+    let result = await run.result()
+    while (result.status === 'paused') result = await run.result()
+    expect(result.status).toBe('completed')
+  })
+
   test('counts once: who repeats it is told where it is, and who says another thing that it is settled', async () => {
     const { runtime, run } = await begin(asking('c1', 'c2').agent)
     await run.result()
@@ -236,6 +260,20 @@ describe('a result', () => {
     expect(await run.result()).toMatchObject({ status: 'completed' })
     expect(JSON.stringify(resultsIn(heard[1] as never)).length).toBeGreaterThan(200_000)
   })
+})
+
+test('of three hundred calls as many wait as a ticket holds, and the others are told to the model', async () => {
+  const { agent: own, heard } = asking(...Array.from({ length: 300 }, (_, n) => `c${n}`))
+  const { runtime, run } = await begin(own)
+  expect((await run.result()).pendings).toHaveLength(256)
+  const { c255, c256 } = await callsIn(runtime)
+  expect(c255?.state).toBe('input-available')
+  expect(c256).toMatchObject({ state: 'output-error', errorText: expect.stringContaining('256') })
+  await run.stop()
+  await run.result()
+  await soundLog(runtime)
+  await (await runtime.resume('s', 'r')).result()
+  expect(Object.keys(resultsIn(heard.at(-1) as never))).toHaveLength(300)
 })
 
 describe('with an approval', () => {
