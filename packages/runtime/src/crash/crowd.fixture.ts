@@ -165,7 +165,7 @@ export class Crowd {
 
   /** Somebody wants to approve, though the time for that is over. */
   async #comeLate(toolCallId: string, deadline: number, asked: number): Promise<void> {
-    await this.#options.sleep(deadline - asked)
+    await this.#options.sleep(Math.max(0, deadline - asked))
     for (;;) {
       const { clock = 0 } = (await this.#with(({ manager }) => manager.getInfo(SESSION))) ?? {}
       if (clock >= deadline) break

@@ -1,5 +1,5 @@
 // The program with people, clients and other agents in it: two sub-agents at work in parallel, each with progress, state and a call that a person has to
-// approve (one is, one is not), one with an attempt that breaks off and one with a tool of a client; a rule that decides by itself, both ways, and one that lets
+// approve (one is, one is not), one with an attempt that breaks off and a sub-agent of its own, and one with a tool of a client; a rule that decides by itself, both ways, and one that lets
 // a call pass; a client's tool that needs approval first; and a call that nobody answers in time. What happens depends on nothing but the prompt, the attempt and what
 // `ANSWERS` says, so whoever does it again does the same.
 
@@ -45,6 +45,7 @@ export const APPROVALS: Readonly<
   nails: { by: 'rule', approved: true, input: { what: 'nails', amount: 50 } },
   wheel: { by: 'rule', approved: false, input: { what: 'a second wheel', amount: 5000 } },
   sign: { by: 'person', approved: true, input: { paper: 'the bill' } },
+  boots: { by: 'person', approved: true, input: { what: 'boots', amount: 110 } },
   ale: { by: 'time', approved: false, input: { what: 'ale', amount: 20 } },
 }
 
@@ -66,11 +67,12 @@ export function peopleAgents(options: PeopleOptions): readonly Agent[] {
   const pause = (): Promise<void> => (paceMs > 0 ? new Promise(done => timers.after(paceMs, done)) : Promise.resolve())
   const model = (script: (prompt: ScriptedPrompt) => ScriptedAnswer) =>
     notedModel(scriptedModel(script, { paceMs, timers }), note)
-  const sound = soundTool(note, pause)
   const spend = spendTool(note, pause)
   const look = tool({ name: 'look', input: z.object({ what: z.string() }), output: SEEN, client: true })
-  const dredger = agent({ name: 'dredger', model: model(dredge), tools: [sound, spend] })
-  const mason = agent({ name: 'mason', model: model(mend), tools: [sound, spend, look], parallelCalls: 2 })
+  const tools = [soundTool(note, pause), spend]
+  const lad = agent({ name: 'lad', model: model(sound), tools })
+  const dredger = agent({ name: 'dredger', model: model(dredge), tools, subAgents: [lad] })
+  const mason = agent({ name: 'mason', model: model(mend), tools: [...tools, look], parallelCalls: 2 })
   return [
     agent({
       name: 'steward',
@@ -159,19 +161,31 @@ function dredge(prompt: ScriptedPrompt): ScriptedAnswer {
         ? {
             text: 'Once more at',
             parts: [
-              { type: 'tool-input-start', id: 'again', toolName: 'sound' },
-              { type: 'tool-input-delta', id: 'again', delta: '{"place":' },
+              { type: 'tool-input-start', id: 'again', toolName: 'lad' },
+              { type: 'tool-input-delta', id: 'again', delta: '{"prompt":' },
             ],
             error: new Error('overloaded'),
           }
         : {
-            text: 'Once more at the sluice.',
-            calls: [{ name: 'sound', input: { place: 'sluice', turns: 1 }, id: 'again' }],
+            text: 'Once more at the sluice, lad.',
+            calls: [{ name: 'lad', input: { prompt: 'Sound the sluice.' }, id: 'again' }],
             usage: { input: 40, output: 7 },
           }
     default:
       return { text: 'The race is clear.', usage: { input: 50, output: 5 } }
   }
+}
+
+function sound({ answers }: ScriptedPrompt): ScriptedAnswer {
+  return answers === 0
+    ? {
+        calls: [
+          { name: 'sound', input: { place: 'sluice', turns: 1 }, id: 'sluice' },
+          { name: 'spend', input: inputOf('boots'), id: 'boots' },
+        ],
+        usage: { input: 11, output: 3 },
+      }
+    : { text: 'Three metres.', usage: { input: 12, output: 2 } }
 }
 
 function mend({ answers }: ScriptedPrompt): ScriptedAnswer {

@@ -6,6 +6,8 @@ import type { Need } from '../tool/need.ts'
 import { chunkOf, type Mutant, rewriting } from './mutants.fixture.ts'
 
 export interface PeopleMutant extends Mutant {
+  /** What has to happen at the right point for it to show; it shows by chance soon enough, if nothing is said. */
+  readonly by?: 'answer' | 'death-after'
   /** What a call is said to need. */
   readonly need?: (need: Need, call: ToolPart) => Need
   /** The call that really runs. */
@@ -39,6 +41,7 @@ export const PEOPLE_MUTANTS: readonly PeopleMutant[] = [
   {
     name: 'a call that is asked for by one batch, and its approval by the next',
     found: /nobody had approved it|the log has no approval|was to be denied/,
+    by: 'death-after',
     writer: writer => {
       const decide = writer.decide.bind(writer)
       writer.decide = async build => {
@@ -94,6 +97,7 @@ export const PEOPLE_MUTANTS: readonly PeopleMutant[] = [
   {
     name: 'a run that pauses though it was answered',
     found: /it pauses, and .* can go on/,
+    by: 'answer',
     pauses: true,
   },
   {

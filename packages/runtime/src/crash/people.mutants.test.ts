@@ -7,13 +7,18 @@ import type * as answer from '../run/answer.ts'
 import type * as execution from '../tool/execution.ts'
 import type * as need from '../tool/need.ts'
 import { PEOPLE_MUTANTS, type PeopleMutant } from './people.mutants.fixture.ts'
-import { atEach, FAST, type Plan, PROMPT, peoplePlanOf } from './plan.fixture.ts'
+import { atEach, FAST, PROMPT, peoplePlanOf } from './plan.fixture.ts'
 import { schedule } from './schedule.fixture.ts'
 import { undisturbed } from './suite.fixture.ts'
 import type { Happened } from './verdict.fixture.ts'
 
-/** So many by chance, and then answers and a death at each point. */
+/** So many by chance. */
 const SEEDS = 30
+
+const PLANS = {
+  'death-after': { ...FAST, crowd: PROMPT },
+  answer: { ...FAST, crowd: { ...PROMPT, when: 'told' } },
+} as const
 
 const now = vi.hoisted(() => ({ mutant: undefined as PeopleMutant | undefined }))
 
@@ -52,13 +57,11 @@ vi.mock('../run/answer.ts', async load => {
 
 describe('what the schedules with people are to find is found', () => {
   let happened: Happened
-  const atPoints: Plan[] = []
+  let points: number
   beforeAll(async () => {
-    const plan = { ...FAST, crowd: PROMPT }
-    const report = await undisturbed(plan)
+    const report = await undisturbed(PLANS['death-after'])
     happened = report.happened
-    atPoints.push(...atEach(report.points, { ...plan, crowd: { ...PROMPT, when: 'told' } }, 'answer'))
-    atPoints.push(...atEach(report.points, plan, 'death-after'))
+    points = report.points
   })
   afterEach(() => {
     now.mutant = undefined
@@ -83,7 +86,7 @@ describe('what the schedules with people are to find is found', () => {
       const seen = new Set<string>()
       const options = { undisturbed: happened, ...(mutant.world && { mutant: mutant.world }) }
       const chances = Array.from({ length: SEEDS }, (_, index) => peoplePlanOf(index + 1))
-      const plans = [...chances, ...atPoints]
+      const plans = mutant.by ? atEach(points, PLANS[mutant.by], mutant.by) : chances
       for (const plan of plans) {
         const { violations } = await schedule(plan, options)
         if (violations.some(violation => mutant.found.test(violation))) return

@@ -8,8 +8,8 @@ import type { Happened } from './verdict.fixture.ts'
 
 const RUNS = Number(process.env['MILLRACE_RUNS'] ?? 1)
 /** How many schedules: so many by default, more by `npm run chaos`, from this seed on. */
-const COUNT = Number(process.env['MILLRACE_SCHEDULES'] ?? Math.ceil(150 * RUNS))
-const PAIRS = Math.ceil(100 * RUNS)
+const COUNT = Number(process.env['MILLRACE_SCHEDULES'] ?? Math.ceil(100 * RUNS))
+const PAIRS = Math.ceil(70 * RUNS)
 const FIRST = Number(process.env['MILLRACE_SEED'] ?? 1)
 /** What a schedule may take at most, on a machine that has others to do. */
 const SCHEDULE_MS = 1000

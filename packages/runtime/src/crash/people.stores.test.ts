@@ -1,0 +1,115 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { LogStore } from '@millrace/log'
+import { postgresStore } from '@millrace/log/postgres'
+import { redisStore } from '@millrace/log/redis'
+import { sqliteStore } from '@millrace/log/sqlite'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { postgres } from '../../../../scripts/services/postgres.ts'
+import { redis } from '../../../../scripts/services/redis.ts'
+import { type Death, live } from './lives.fixture.ts'
+import { FAST, PROMPT } from './plan.fixture.ts'
+import { Random } from './random.fixture.ts'
+import { undisturbed } from './suite.fixture.ts'
+import type { Happened } from './verdict.fixture.ts'
+
+/** So many schedules at a time: each waits for its store most of the time. */
+const LANES = 4
+const TIMEOUT = { timeout: 120_000 }
+const FIRST = Number(process.env['MILLRACE_SEED'] ?? 1)
+
+interface Backend {
+  open(lane: number): LogStore
+  close(): Promise<void>
+}
+
+const BACKENDS: Record<'sqlite' | 'redis' | 'postgres', () => Promise<Backend>> = {
+  async sqlite() {
+    const folder = mkdtempSync(join(tmpdir(), 'millrace-people-'))
+    return {
+      open: lane => sqliteStore({ path: join(folder, `${lane}.db`) }),
+      close: async () => rmSync(folder, { recursive: true }),
+    }
+  },
+  async redis() {
+    const server = await redis()
+    return {
+      open: lane => redisStore({ url: server.url, prefix: `lane${lane}:` }),
+      close: () => server.stop(),
+    }
+  },
+  async postgres() {
+    // Here no power is cut: what a crash of the server can lose is for other tests.
+    const settings = { fsync: 'off', synchronous_commit: 'off', full_page_writes: 'off', autovacuum: 'off' }
+    const server = await postgres({ settings })
+    return {
+      open: lane => postgresStore({ url: server.url, schema: `lane${lane}`, poolSize: 2 }),
+      close: () => server.stop(),
+    }
+  },
+}
+
+describe.each([
+  ['sqlite', 1],
+  ['redis', 2],
+  ['postgres', 2],
+] as const)('%s: the program with people', (name, every) => {
+  let backend: Backend
+  let stores: readonly LogStore[]
+  let happened: Happened
+  let appends: number
+  beforeAll(async () => {
+    backend = await BACKENDS[name]()
+    stores = Array.from({ length: LANES }, (_, lane) => backend.open(lane))
+    happened = (await undisturbed({ ...FAST, crowd: PROMPT })).happened
+    const calm = await live(stores[0] as LogStore, [], { when: 'asked', errs: true }, happened)
+    expect(calm.violations).toEqual([])
+    appends = calm.appends
+  }, 60_000)
+  afterAll(async () => {
+    for (const store of stores) await store.close()
+    await backend.close()
+  })
+
+  /** Lives all of them, some at a time; every fourth with people who make mistakes. */
+  async function all(schedules: readonly (readonly Death[])[], seed: number): Promise<void> {
+    let at = 0
+    await Promise.all(
+      stores.map(async store => {
+        for (let index = at++; index < schedules.length; index = at++) {
+          const deaths = schedules[index] as readonly Death[]
+          const random = new Random(seed + index)
+          const manner = { when: random.pick(['asked', 'paused', 'told'] as const), errs: random.below(4) === 0 }
+          const { violations } = await live(store, deaths, manner, happened)
+          expect(violations, `${JSON.stringify(deaths)} ${JSON.stringify(manner)}`).toEqual([])
+        }
+      }),
+    )
+  }
+
+  /** Deaths at appends of the run, so many from each to the next. */
+  const everywhere = (when: Death['when'], step: number): Death[][] =>
+    Array.from({ length: Math.ceil(appends / step) }, (_, index) => [{ append: 1 + index * step, when }])
+
+  test(`killed just after one append in ${every}, before it is told so`, TIMEOUT, async () => {
+    expect(appends).toBeGreaterThan(40)
+    await all(everywhere('after', every), FIRST)
+  })
+
+  // Who dies before an append has died after the one before it, but for what it did meanwhile.
+  test('killed just before some appends', TIMEOUT, () => all(everywhere('before', 6), FIRST))
+
+  test('killed twice, anywhere', TIMEOUT, async () => {
+    const random = new Random(FIRST)
+    const death = (most: number): Death => ({
+      append: random.between(1, most),
+      when: random.pick(['before', 'after'] as const),
+    })
+    const count = Math.ceil(8 * Number(process.env['MILLRACE_RUNS'] ?? 1))
+    await all(
+      Array.from({ length: count }, () => [death(appends), death(appends >> 1)]),
+      FIRST,
+    )
+  })
+})
