@@ -239,6 +239,48 @@ test('a sub-agent begins only after its call was approved, and not at all where 
   expect(await callsIn(runtime)).toMatchObject({ c1: { output: 'child done' }, c2: { state: 'output-denied' } })
 })
 
+test('whatever calls are called, each has its own sub-agent, lane and approval', async () => {
+  const { ran, tool: pay } = counted('pay', true)
+  const ids = ['__proto__', 'constructor', 'a', 'a/b', 'a::b', 'main']
+  const child = scripted('child', [{ text: 'ok' }])
+  const own = scripted(
+    'parent',
+    [
+      { calls: ids.map(id => ask('child', id)) },
+      { calls: ids.map((id, n) => call('pay', `${id}/b`, { n })) },
+      { text: 'Done.' },
+    ],
+    { tools: [pay], subAgents: [child.agent] },
+  )
+  const { runtime, run } = await begin(own.agent)
+  const { pendings } = await run.result()
+  expect(pendings.map(({ id }) => id)).toEqual(ids.map(id => `r::${id === 'a' ? 'a/b-2' : `${id}/b`}`))
+  for (const { id } of pendings) await runtime.answer('s', { kind: 'approval', id, approved: true })
+  let result = await run.result()
+  while (result.status === 'paused') result = await run.result()
+  expect(result.status).toBe('completed')
+  expect(ran.sort()).toEqual([0, 1, 2, 3, 4, 5])
+  const { view } = await runtime.view('s')
+  expect(view.agents.map(({ agentId, status }) => [agentId, status])).toEqual(
+    ids.map(id => [`child:${id}`, 'completed']),
+  )
+  await soundLog(runtime)
+})
+
+test('an answer of a child that does not fit its output is corrected in its own conversation', async () => {
+  const { model, heard } = heardModel(({ options }) => ({
+    text: options.prompt.length < 3 ? '{"n":"one"}' : '{"n":1}',
+  }))
+  const child = agent({ name: 'child', model, output: z.object({ n: z.number() }) })
+  const own = scripted('parent', [{ calls: [ask('child', 'c1')] }, { text: 'Done.' }], { subAgents: [child] })
+  const { runtime, run } = await begin(own.agent)
+  expect(await run.result()).toMatchObject({ status: 'completed', output: undefined })
+  expect(await callsIn(runtime)).toMatchObject({ c1: { output: { n: 1 } } })
+  expect(heard).toHaveLength(2)
+  expect(own.prompts).toHaveLength(2)
+  expect(chunksOf(await soundLog(runtime), 'step-discarded')).toMatchObject([{ reason: 'output_invalid' }])
+})
+
 test('a definition that could not work is refused at once', () => {
   const { agent: child } = scripted('child', [])
   const named = (name: string) => () => subAgent(child, { name })
