@@ -19,6 +19,7 @@ import {
   POLL_MS,
 } from './index.ts'
 import { LONGEST_ERROR } from './run/answer.ts'
+import { LONGEST_RUN_ID } from './run/request.ts'
 import { LONGEST_WAIT } from './tool/approval.ts'
 import { LONGEST_TIMEOUT } from './tool/tool.ts'
 
@@ -44,6 +45,7 @@ test.each([
 test.each([
   ['pendings of a run: approvals, client tools, questions', MAX_PENDINGS.toLocaleString('en')],
   ["a client's claim of a tool", MAX_CLAIM.toLocaleString('en')],
+  ['the id of a run', `${LONGEST_RUN_ID} characters`],
   ['the longest `timeout`', LONGEST_TIMEOUT.toLocaleString('en')],
   ['the longest `approval.timeout`', LONGEST_WAIT.toLocaleString('en')],
   ["a client's error, the reason of an answer", `${LONGEST_ERROR.toLocaleString('en')} characters`],

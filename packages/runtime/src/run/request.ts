@@ -44,7 +44,7 @@ export function messageOf(input: UserInput, messageId: string = randomUUID()): I
 }
 
 /** The longest id of a run: names are made of it, as of what has to be approved in it. */
-const LONGEST_RUN_ID = 256
+export const LONGEST_RUN_ID = 256
 
 /** The entry that asks for a run; throws where it could not be one. */
 export function requestOf(asked: Asked, runId: string, { whenBusy, data = asked.data }: AskOptions): RequestChunk {
