@@ -1,6 +1,7 @@
 // Those who answer: people and clients who look on, and say what `APPROVALS` and `RESULTS` say, from whichever process is at hand. And the mistakes that they make
 // on the way: of the wrong kind, to another input, in another session, in another's name, twice, too late, with a claim that has lapsed.
 
+import { LogError } from '@millrace/log'
 import { type Entry, isGuest, type Json } from '@millrace/protocol'
 import type { ErrorCode } from '../error/code.ts'
 import { MillraceError } from '../error/error.ts'
@@ -45,7 +46,8 @@ const [TAB, OTHER_TAB] = ['tab-1', 'tab-2']
 const CLAIM_MS = 20
 const RETRY_MS = 20
 
-const PASSING: ReadonlySet<string> = new Set(['store_unavailable', 'runtime_closed', 'internal_error'])
+/** What says nothing about an answer: it is given again. */
+const PASSING: ReadonlySet<string> = new Set(['store_unavailable', 'runtime_closed'])
 
 export class Crowd {
   readonly given: Given[] = []
@@ -233,7 +235,8 @@ export class Crowd {
     this.given.push({ what, guest, ...told })
     const wanted: readonly (ErrorCode | undefined)[] = Array.isArray(expected) ? expected : [expected]
     // Of what a stop has ended nobody can tell what it waits for.
-    if (!wanted.includes(told.code) && !this.#isStopping) {
+    const isEnded = this.#isStopping && told.code?.startsWith('answer_')
+    if (!wanted.includes(told.code) && !isEnded) {
       this.problems.push(`${what} by ${guest}: ${told.code ?? 'taken'}, expected ${wanted.join(' or ')}`)
     }
     return told.sequence
@@ -252,7 +255,7 @@ export class Crowd {
       if ('value' in told) {
         const { code } = Object(told.value) as { code?: string }
         if (code === undefined || !PASSING.has(code)) return told.value
-      } else if (!(told.error instanceof Error) || !('code' in told.error)) throw told.error
+      } else if (!(told.error instanceof LogError) || told.error.code !== 'unavailable') throw told.error
       await this.#options.sleep(RETRY_MS)
     }
   }

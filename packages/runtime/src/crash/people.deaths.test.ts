@@ -1,6 +1,7 @@
 import type { Entry } from '@millrace/protocol'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { keyOf } from '../agent/key.ts'
+import type { ErrorCode } from '../error/code.ts'
 import { PEOPLE_RUN } from './people.fixture.ts'
 import { atEach, type CrowdPlan, FAST, type Fault, type Plan, PROMPT, UNDISTURBED } from './plan.fixture.ts'
 import { SESSION } from './program.fixture.ts'
@@ -89,14 +90,29 @@ const placeOf = (entries: readonly Entry[], isIt: (entry: Entry) => boolean): nu
 
 test('whenever and by whomever it was answered, the end is the same, and so is what the models are told', async () => {
   const { happened } = await undisturbed(ASKED)
+  const codes = new Set<string | undefined>()
   for (const paceMs of [FAST.paceMs, UNDISTURBED.paceMs]) {
     for (const crowd of CROWDS) {
       const other = await schedule({ ...UNDISTURBED, paceMs, crowd })
       expect(other.violations, JSON.stringify(crowd)).toEqual([])
+      for (const { code } of other.happened.given ?? []) codes.add(code)
       expect(verdict(other.happened, { undisturbed: happened, isExact: true }), JSON.stringify(crowd)).toEqual([])
     }
   }
+  // They have really made all these mistakes.
+  expect([...codes]).toEqual(expect.arrayContaining([...MISTAKES]))
 })
+
+const MISTAKES: readonly ErrorCode[] = [
+  'answer_already_settled',
+  'answer_claimed',
+  'answer_forbidden',
+  'answer_invalid',
+  'answer_late',
+  'answer_unapproved',
+  'answer_unknown',
+  'answer_wrong_kind',
+]
 
 const CROWDS: readonly CrowdPlan[] = (['asked', 'paused', 'told'] as const).flatMap(when =>
   (['desk', 'front'] as const).map(via => ({ when, via, errs: true })),
