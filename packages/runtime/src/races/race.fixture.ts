@@ -7,15 +7,14 @@ import { type Events, Machine, Process } from '../crash/machine.fixture.ts'
 import type { Fault } from '../crash/plan.fixture.ts'
 import { Random } from '../crash/random.fixture.ts'
 import { Story } from '../crash/story.fixture.ts'
-import { MillraceError } from '../error/error.ts'
 import { createRuntime, type Runtime } from '../runtime.ts'
+import { act, cuedIn } from './guest.fixture.ts'
 import type { Doing, Plan } from './plan.fixture.ts'
-import { agentsOf, NEXT, RUN, SESSION, waitingOf } from './program.fixture.ts'
-import { type Happened, type Told, verdict } from './verdict.fixture.ts'
+import { agentsOf, RUN, SESSION, waitingOf } from './program.fixture.ts'
+import { type Happened, type Noted, type Told, verdict } from './verdict.fixture.ts'
 
 const LEASE_MS = 1000
 const POLL_MS = 300
-const CLAIM_MS = 30
 const MAX_STEPS = 4000
 const SILENT = { warn() {}, error() {} }
 
@@ -49,7 +48,7 @@ class Race implements Events {
   /** What did not begin yet. */
   readonly #ahead: Set<Doing>
   readonly #told: Told[] = []
-  readonly #notes: Happened['notes'][number][] = []
+  readonly #notes: Noted[] = []
   #underWay = 0
   #count = 0
   #seen: { readonly version: string; readonly ticket: Ticket } | undefined
@@ -154,7 +153,8 @@ class Race implements Events {
     const timers = machine.timersOf(process)
     const note = (toolCallId: string, phase: 'start' | 'end') => {
       if (!process.isAlive) return
-      this.#notes.push({ process: process.name, toolCallId, phase, head: this.#log.head })
+      const { head } = this.#log
+      this.#notes.push({ process: process.name, toolCallId, phase, least: head, most: head })
       machine.point(process, `${toolCallId} ${phase}s`)
     }
     const runtime = createRuntime({
@@ -202,14 +202,9 @@ class Race implements Events {
 
   /** Lets those begin, sooner or later, who wait for such an entry. */
   #cue({ chunk }: Entry): void {
-    const { deadline, toolCallId } = chunk as { deadline?: number; toolCallId?: string }
     for (const doing of this.#ahead) {
-      const { on, afterMs } = doing.cue
-      const isMeant = toolCallId === this.#callOf(doing) && doing.isResult === (chunk.type === 'tool-input-available')
-      if (on === chunk.type) this.#fire(doing, afterMs)
-      else if (on === 'deadline' && deadline !== undefined && isMeant) {
-        this.#fire(doing, deadline + afterMs - this.#machine.now)
-      }
+      const ms = cuedIn(doing, this.#callOf(doing), chunk, this.#machine.now)
+      if (ms !== undefined) this.#fire(doing, ms)
     }
   }
 
@@ -240,47 +235,7 @@ class Race implements Events {
     }
     this.#guests.set(process, () => end(undefined))
     machine.note(process, `begins: ${JSON.stringify(doing)}`)
-    this.#act(runtime, doing, guest).then(
-      done => (done === false ? end('ended') : end('accepted', typeof done === 'number' ? done : undefined)),
-      error => end(MillraceError.isInstance(error) ? error.code : `not typed: ${error}`),
-    )
-  }
-
-  /** Where its answer is, or whether it had any effect. */
-  async #act(runtime: Runtime, doing: Doing, guest: string): Promise<number | boolean> {
-    const toolCallId = this.#callOf(doing)
-    const as = { guest }
-    switch (doing.act) {
-      case 'stop':
-        return runtime.stop(SESSION, RUN, as)
-      case 'abort':
-        return runtime.stop(SESSION, RUN, { mode: 'abort', ...as })
-      case 'undo':
-        return runtime.stop(SESSION, NEXT, as)
-      case 'interrupt': {
-        const asked = {
-          session: SESSION,
-          runId: NEXT,
-          messageId: 'asks-next',
-          input: 'Now that.',
-          whenBusy: 'interrupt-previous',
-          ...as,
-        } as const
-        await runtime.start({ agent: 'agent:next@1', ...asked })
-        return true
-      }
-      case 'claim': {
-        const { until } = await runtime.claim(SESSION, toolCallId, { forMs: CLAIM_MS, ...as })
-        return until > 0
-      }
-      default: {
-        const isYes = doing.act === 'yes'
-        const answer = doing.isResult
-          ? ({ kind: 'tool-result', id: toolCallId, ...(isYes ? { output: guest } : { error: guest }) } as const)
-          : ({ kind: 'approval', id: `${RUN}::${toolCallId}`, approved: isYes, reason: guest } as const)
-        return (await runtime.answer(SESSION, answer, as)).sequence
-      }
-    }
+    act(runtime, doing, guest, this.#callOf(doing)).then(({ outcome, sequence }) => end(outcome, sequence))
   }
 
   /** Answers what waits at the end. */

@@ -25,13 +25,16 @@ export interface Happened {
   readonly view: View
   readonly ticket: Ticket
   readonly told: readonly Told[]
-  /** What tools did, and how far the log reached then. */
-  readonly notes: readonly {
-    readonly process: string
-    readonly toolCallId: string
-    readonly phase: 'start' | 'end'
-    readonly head: number
-  }[]
+  readonly notes: readonly Noted[]
+}
+
+/** What a tool did, and how far the log reached then: at least, and at most. */
+export interface Noted {
+  readonly process: string
+  readonly toolCallId: string
+  readonly phase: 'start' | 'end'
+  readonly least: number
+  readonly most: number
 }
 
 /** A pending, from the entry that opens it to the one that settles it. */
@@ -195,9 +198,9 @@ function ranProblems({ notes, entries, plan }: Happened): string[] {
     if (find(toolCallId, isOutput) && !notes.some(note => note.toolCallId === toolCallId && note.phase === 'end')) {
       say('and has an output')
     }
-    for (const { head, process } of starts) {
-      if (toolCallId !== 'look' && !(approved && approved.sequence <= head)) say(`${process} had no approval`)
-      if (outcome && outcome.sequence <= head) say(`${process} started it after its outcome`)
+    for (const { least, most, process } of starts) {
+      if (toolCallId !== 'look' && !(approved && approved.sequence <= most)) say(`${process} had no approval`)
+      if (outcome && outcome.sequence <= least) say(`${process} started it after its outcome`)
     }
     if (approved && find(toolCallId, ({ type }) => type === 'tool-output-denied')) say('and is denied')
   }
