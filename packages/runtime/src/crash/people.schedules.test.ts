@@ -2,7 +2,6 @@ import fc from 'fast-check'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { FAST, type Fault, type Plan, PROMPT, peoplePlanOf } from './plan.fixture.ts'
 import { schedule } from './schedule.fixture.ts'
-import { KEPT_PEOPLE } from './seeds.fixture.ts'
 import { pass, undisturbed } from './suite.fixture.ts'
 import type { Happened } from './verdict.fixture.ts'
 
@@ -40,10 +39,6 @@ describe('the program with people, driven by processes that die, stand still, lo
     happened = (await undisturbed({ ...FAST, crowd: PROMPT })).happened
   })
 
-  for (const [seed, found] of KEPT_PEOPLE) {
-    test(`seed ${seed}: ${found}`, () => pass([peoplePlanOf(seed)], { undisturbed: happened }, again))
-  }
-
   test('a seed is the same schedule each time, to the millisecond', async () => {
     for (let seed = FIRST; seed < FIRST + 3; seed++) {
       const [once, again] = [await schedule(peoplePlanOf(seed)), await schedule(peoplePlanOf(seed))]
@@ -58,7 +53,7 @@ describe('the program with people, driven by processes that die, stand still, lo
         const { violations } = await schedule(plan, { undisturbed: happened })
         expect(violations).toEqual([])
       }),
-      { numRuns: PAIRS, seed: FIRST, endOnFailure: false },
+      { numRuns: PAIRS, seed: FIRST },
     ),
   )
 

@@ -3,6 +3,3 @@ export const KEPT: readonly (readonly [seed: number, found: string])[] = [
   [147, 'an attempt that failed before its first words had gone out, and whose usage did not count as discarded'],
   [208, 'a takeover between the end of a failed attempt and its discard, which left out what that had used'],
 ]
-
-/** The same, of the schedules with people. */
-export const KEPT_PEOPLE: readonly (readonly [seed: number, found: string])[] = []
