@@ -1,0 +1,71 @@
+import { expect, test } from 'vitest'
+import { z } from 'zod'
+import { caller, chunksOf } from '../agent/play.fixture.ts'
+import { approve, begin, call, counted, give, soundLog } from '../run/people.fixture.ts'
+import { stage } from '../run/stage.fixture.ts'
+import type { Runtime } from '../runtime.ts'
+import { tool } from '../tool/tool.ts'
+
+/** Lets something happen when a call waits for its approval, and the run has not said that it waits. */
+function beforePause({ manager }: Runtime, happen: () => Promise<unknown>): void {
+  const getInfo = manager.getInfo.bind(manager)
+  manager.getInfo = async sessionId => {
+    const info = await getInfo(sessionId)
+    const log = await manager.entries(sessionId, 0, info?.head ?? 0)
+    if (!log.some(({ chunk }) => chunk.type === 'tool-approval-request')) return info
+    manager.getInfo = getInfo
+    await happen()
+    return getInfo(sessionId)
+  }
+}
+
+test('law 5: an answer that comes just before the pause is not slept through', async () => {
+  const pay = counted('pay', true)
+  const { agent: own } = caller([pay.tool], [call('pay', 'c1', { n: 1 })])
+  const runtime = stage({ agents: [own] })
+  const answered: Promise<unknown>[] = []
+  beforePause(runtime, async () => {
+    answered.push(approve(runtime, 'c1'))
+    await answered[0]
+  })
+  const run = await runtime.start({ agent: own, input: 'Go.', session: 's', runId: 'r' })
+  expect(await run.result()).toMatchObject({ status: 'completed' })
+  expect(answered).toHaveLength(1)
+  expect(pay.ran).toEqual([1])
+  // It never slept.
+  expect(chunksOf(await soundLog(runtime), 'run-paused')).toEqual([])
+})
+
+test('law 5: a stop that comes just before the pause ends the run', async () => {
+  const pay = counted('pay', true)
+  const { agent: own } = caller([pay.tool], [call('pay', 'c1', { n: 1 })])
+  const runtime = stage({ agents: [own] })
+  beforePause(runtime, () => runtime.stop('s', 'r'))
+  const run = await runtime.start({ agent: own, input: 'Go.', session: 's', runId: 'r' })
+  expect(await run.result()).toMatchObject({ status: 'interrupted' })
+  expect(chunksOf(await soundLog(runtime), 'run-paused')).toEqual([])
+})
+
+test('law 5: of two answers one before the pause and one after, both count', async () => {
+  const locate = tool({ name: 'locate', input: z.object({}), client: true })
+  const pay = counted('pay', true)
+  const { agent: own } = caller([pay.tool, locate], [call('pay', 'c1', { n: 1 }), call('locate', 'c2')])
+  const runtime = stage({ agents: [own] })
+  beforePause(runtime, () => approve(runtime, 'c1'))
+  const run = await runtime.start({ agent: own, input: 'Go.', session: 's', runId: 'r' })
+  expect(await run.result()).toMatchObject({ status: 'paused', pendings: [{ id: 'c2' }] })
+  expect(pay.ran).toEqual([1])
+  await give(runtime, 'c2')
+  expect(await run.result()).toMatchObject({ status: 'completed' })
+  await soundLog(runtime)
+})
+
+test('a pause says what it awaits, and until when', async () => {
+  const pay = counted('pay', { timeout: 1000 })
+  const { runtime, run } = await begin(caller([pay.tool], [call('pay', 'c1', { n: 1 })]).agent)
+  await run.result()
+  const [paused] = chunksOf(await soundLog(runtime), 'run-paused')
+  expect(paused?.awaits).toMatchObject([
+    { kind: 'approval', id: 'r::c1', toolCallId: 'c1', deadline: expect.any(Number) },
+  ])
+})
