@@ -20,6 +20,8 @@ export interface Commits {
 /** A lane as far as the log was read. */
 interface LaneState {
   words: number
+  /** Whether it says only what is asked for on it, or who works on it. */
+  begins: boolean
   readonly asked: string[]
 }
 
@@ -82,6 +84,10 @@ export function commitsOf(entries: readonly Entry[]): Commits {
         if (agents.has(chunk.agentId)) say(`${chunk.agentId} began before`)
         agents.set(chunk.agentId, chunk.lane ?? '')
         delegated.add(keyOf(SESSION, runId, chunk.toolCallId))
+        lane.begins = true
+        break
+      case 'tool-approval-request':
+        lane.begins = true
         break
       case 'step-discarded':
         if (lane.words === 0) say(`lane ${origin.lane} has no words to take back`)
@@ -89,8 +95,10 @@ export function commitsOf(entries: readonly Entry[]): Commits {
         lanes.delete(nameOf(origin))
         break
       case 'checkpoint-created': {
-        if (chunk.closesStep && checkpoints.has(chunk.checkpointId)) say(`${chunk.checkpointId} was committed before`)
-        checkpoints.add(chunk.checkpointId)
+        // What a lane says before it begins is no outcome, and its place is named again by that.
+        const place = `${agentId} ${chunk.checkpointId}`
+        if (checkpoints.has(place)) say(`${chunk.checkpointId} was committed before`)
+        if (!lane.begins) checkpoints.add(place)
         for (const id of lane.asked) asked.set(id, { at: sequence, runId })
         const { stepCount = 0 } = chunk
         const key = keyOf(SESSION, runId, agentId, stepCount)
@@ -111,7 +119,7 @@ const nameOf = ({ runId, lane }: WriterOrigin): string => `${runId} ${lane}`
 
 function laneOf(lanes: Map<string, LaneState>, origin: WriterOrigin): LaneState {
   const name = nameOf(origin)
-  const lane = lanes.get(name) ?? { words: 0, asked: [] }
+  const lane = lanes.get(name) ?? { words: 0, begins: false, asked: [] }
   lanes.set(name, lane)
   return lane
 }
