@@ -1,5 +1,5 @@
 // The holes that were found in the design of the Kortyx pages, each by its place: in approvals and their tools (3.7, 10.3), in going on after a question (10.2), and in the context of the server (10.1).
-// What belongs to workflows (10.4 to 10.7, 10.10), to the reducer (10.9) and to servers and clients (the debug copy of 10.1 in a browser) has its tests there.
+// What concerns workflows, the reducer, servers and browsers is theirs to test.
 
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'

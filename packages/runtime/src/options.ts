@@ -96,8 +96,11 @@ export function checkGiven(what: string, given: unknown): void {
 }
 
 /** What a value is, in words for who gave it; never the value itself, which may be anything. */
-export const foundOf = (value: unknown): string =>
-  value === null || value === undefined ? String(value) : Array.isArray(value) ? 'an array' : `a ${typeof value}`
+export function foundOf(value: unknown): string {
+  if (value === null || value === undefined) return String(value)
+  if (Array.isArray(value)) return 'an array'
+  return typeof value === 'object' ? 'an object' : `a ${typeof value}`
+}
 
 function checkWhole(what: string, value: number, least = 0): void {
   if (Number.isSafeInteger(value) && value >= least) return

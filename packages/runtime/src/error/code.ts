@@ -42,7 +42,7 @@ export const errorCodes = {
   clientToolTimeout: 'client_tool_timeout',
   /** A client failed to run a call. */
   clientToolFailed: 'client_tool_failed',
-  /** A client ran a call, and was told to stop. */
+  /** A client, or its user, gave a call up. */
   clientToolAborted: 'aborted',
   /** A sub-agent failed; the reason of its end says why. */
   subAgentFailed: 'subagent_failed',

@@ -318,9 +318,9 @@ test('a run that is let go and taken over is told as such, by both', async () =>
 
 test.each([
   ['telemetry', 7, 'telemetry: expected an object, found a number'],
-  ['a provider', { tracerProvider: {} }, 'telemetry.tracerProvider: expected one of OpenTelemetry, found a object'],
+  ['a provider', { tracerProvider: {} }, 'telemetry.tracerProvider: expected one of OpenTelemetry, found an object'],
   ['content', { content: 'yes' }, 'telemetry.content: expected true or false, found a string'],
-  ['attributes', { attributes: {} }, 'telemetry.attributes: expected a function, found a object'],
+  ['attributes', { attributes: {} }, 'telemetry.attributes: expected a function, found an object'],
 ])('%s that could not work is refused', async (_, telemetry, message) => {
   const make = async () => createRuntime({ store: memoryStore(), telemetry: telemetry as never })
   await expect(make()).rejects.toThrow(message)
