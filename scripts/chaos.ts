@@ -13,7 +13,13 @@ const MILLRACE_RUNS = factor ?? (runs === undefined ? '50' : '1')
 const MILLRACE_SEED = values.seed ?? String(Math.trunc(Math.random() * 2 ** 31))
 const count = runs === undefined ? MILLRACE_RUNS : `--runs ${runs}`
 if (runs !== undefined && positionals.length === 0)
-  positionals.push('packages/log/src/chaos', 'packages/runtime/src/crash/schedules', 'packages/runtime/src/process')
+  positionals.push(
+    'packages/log/src/chaos',
+    'packages/runtime/src/crash/schedules',
+    'packages/runtime/src/crash/people.schedules',
+    'packages/runtime/src/races/races',
+    'packages/runtime/src/process',
+  )
 
 const again = `npm run chaos -- ${count} --seed ${MILLRACE_SEED} ${positionals.join(' ')}`.trimEnd()
 const what = runs === undefined ? `counts times ${MILLRACE_RUNS}` : `${runs} schedules on each store`

@@ -23,7 +23,7 @@ export interface ProgramOptions {
 
 export const SESSION = 'session'
 /** The two runs, in their order. */
-export const RUNS = ['survey', 'report'] as const
+const RUNS = ['survey', 'report'] as const
 
 /** What schedules drive. */
 export interface Program {

@@ -4,16 +4,14 @@ import type { Fault } from '../crash/plan.fixture.ts'
 import { Random } from '../crash/random.fixture.ts'
 
 /** The programs: what waits, and what goes on beside it. */
-export const KINDS = ['approval', 'client', 'approved-client', 'pair', 'child', 'children'] as const
+const KINDS = ['approval', 'client', 'approved-client', 'pair', 'child', 'children'] as const
 export type Kind = (typeof KINDS)[number]
 
 /** What a guest does: answers one way or the other, takes a call upon itself, stops the run, or asks for another in its place and takes that back. */
-export type Act = 'yes' | 'no' | 'claim' | 'stop' | 'abort' | 'interrupt' | 'undo'
+type Act = 'yes' | 'no' | 'claim' | 'stop' | 'abort' | 'interrupt' | 'undo'
 
 /** When a guest begins: so long after an entry of a type was seen, or after the deadline of what it answers. */
-export type Cue =
-  | { readonly on: string; readonly afterMs: number }
-  | { readonly on: 'deadline'; readonly afterMs: number }
+type Cue = { readonly on: string; readonly afterMs: number } | { readonly on: 'deadline'; readonly afterMs: number }
 
 export interface Doing {
   readonly act: Act

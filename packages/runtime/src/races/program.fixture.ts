@@ -13,7 +13,7 @@ export const RUN = 'r'
 export const NEXT = 'next'
 
 /** Told when a tool begins and when it ends. */
-export type Note = (toolCallId: string, phase: 'start' | 'end') => void
+type Note = (toolCallId: string, phase: 'start' | 'end') => void
 
 export interface ProgramOptions {
   readonly kind: Kind

@@ -16,8 +16,8 @@ import type { Answered } from './answering.ts'
 import type { Run } from './run.ts'
 import { logOf, stage } from './stage.fixture.ts'
 
-export const SESSION = 's'
-export const RUN = 'r'
+const SESSION = 's'
+const RUN = 'r'
 
 export interface Begun {
   readonly runtime: Runtime
