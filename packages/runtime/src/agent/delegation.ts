@@ -7,6 +7,7 @@ import { childrenEnded, failureOf } from '../drive/ending.ts'
 import { BudgetError, type MillraceError, ToolError } from '../error/error.ts'
 import { excerpt } from '../model/room.ts'
 import { validate } from '../schema/schema.ts'
+import type { AgentWork } from '../telemetry/agent.ts'
 import type { ToolCall } from '../telemetry/tool.ts'
 import { batchOf, type CallSettings, decided, refusalOf } from '../tool/execution.ts'
 import { failed, type Outcome } from '../tool/outcome.ts'
@@ -20,19 +21,26 @@ export const LONGEST_RESULT = 16 * 1024
 /** Timers know no times beyond this. */
 const LONGEST_MS = 2 ** 31 - 1
 
-/** What is told of how an agent's work ended here. */
-const STATUSES = { done: 'completed', waiting: 'paused', left: 'left' } as const
+/** What is told of why an agent is not done. */
+const STATUSES = { waiting: 'paused', left: 'left' } as const
+
+/** Who is told of a sub-agent's work, and of the call that it works for. */
+interface Told {
+  readonly agent: AgentWork
+  readonly call: ToolCall
+}
 
 /** The id of the sub-agent that works for a call. */
 export const childIdOf = (agentType: string, toolCallId: string): string => `${agentType}:${toolCallId}`
 
 /** Lets a sub-agent work for a call, from wherever it stands, and commits what came of it; tells why there is no outcome yet, if there is none. */
-export async function delegate(settings: CallSettings, sub: SubAgent, told: ToolCall): Promise<Halt | undefined> {
+export async function delegate(settings: CallSettings, sub: SubAgent, call: ToolCall): Promise<Halt | undefined> {
   const { work } = settings
   const controller = new AbortController()
   const abort = () => controller.abort(work.signal.reason)
   work.signal.addEventListener('abort', abort, { once: true })
-  const telemetry = work.telemetry.agent(sub.agent, childIdOf(sub.agent.name, settings.call.toolCallId), told)
+  const telemetry = work.telemetry.agent(sub.agent, childIdOf(sub.agent.name, settings.call.toolCallId), call)
+  const told = { agent: telemetry, call }
   let cancelTime: (() => void) | undefined
   try {
     const child = { ...(await begin(settings, sub, controller.signal)), telemetry }
@@ -41,10 +49,12 @@ export async function delegate(settings: CallSettings, sub: SubAgent, told: Tool
       telemetry.within(() => workOn(child)),
       controller.signal,
     )
-    telemetry.end(STATUSES[ended.outcome])
-    told.end(ended.outcome === 'done' ? { output: ended.output ?? ended.text } : {})
-    if (ended.outcome !== 'done') return ended
-    await finish(settings, child, ended)
+    if (ended.outcome !== 'done') {
+      telemetry.end(STATUSES[ended.outcome])
+      call.halt(STATUSES[ended.outcome])
+      return ended
+    }
+    await finish(settings, child, ended, told)
   } catch (error) {
     work.signal.throwIfAborted()
     // What is wrong with the log is not about this agent.
@@ -52,11 +62,9 @@ export async function delegate(settings: CallSettings, sub: SubAgent, told: Tool
     // Nothing that works for it begins any more.
     controller.abort(error)
     const failure = failureOf(error)
-    telemetry.end('failed', failure)
-    told.end({ code: 'subagent_failed', errorText: failure.message })
     const { toolCallId } = settings.call
     work.logger.warn('a sub-agent failed', { runId: work.runId, toolCallId, code: failure.code, cause: error })
-    await end(settings, sub, [], failure, failureOutcome(settings, failure))
+    await end(settings, sub, [], failure, failureOutcome(settings, failure), told)
   } finally {
     cancelTime?.()
     work.signal.removeEventListener('abort', abort)
@@ -134,7 +142,12 @@ function limitTime({ agent: { budget, name }, timers }: Work, taken: number, con
   return timers.after(Math.max(0, left), overtime, true)
 }
 
-async function finish(settings: CallSettings, child: Work, ended: Extract<Ended, { outcome: 'done' }>): Promise<void> {
+async function finish(
+  settings: CallSettings,
+  child: Work,
+  ended: Extract<Ended, { outcome: 'done' }>,
+  told: Told,
+): Promise<void> {
   const { call, tools } = settings
   const { toolCallId } = call
   const output: Json = ended.output ?? ended.text
@@ -142,11 +155,11 @@ async function finish(settings: CallSettings, child: Work, ended: Extract<Ended,
   const last: Said = { chunk: { type: 'finish', finishReason: ended.finishReason }, lane: child.lane(ended.steps) }
   const sub = tools.get(call.toolName) as SubAgent
   try {
-    await end(settings, sub, [...ended.facts, last], output, { chunk })
+    await end(settings, sub, [...ended.facts, last], output, { chunk }, told)
   } catch (error) {
     const refusal = refusalOf(error)
     if (refusal === undefined) throw error
-    await end(settings, sub, [...ended.facts, last], refusal, failed(settings.work, call, refusal))
+    await end(settings, sub, [...ended.facts, last], refusal, failed(settings.work, call, refusal), told)
   }
 }
 
@@ -155,13 +168,14 @@ function failureOutcome({ work, call }: CallSettings, failure: MillraceError): O
   return failed(work, call, told)
 }
 
-/** Ends a sub-agent together with the call that it worked for. */
+/** Ends a sub-agent together with the call that it worked for; what is told of both is what was committed. */
 async function end(
   settings: CallSettings,
   sub: SubAgent,
   before: readonly Said[],
   result: Json | MillraceError,
   outcome: Outcome,
+  told: Told,
 ): Promise<void> {
   const { work, step, call } = settings
   const { session, writer, runId } = work
@@ -169,6 +183,7 @@ async function end(
   const agentType = sub.agent.name
   const agentId = childIdOf(agentType, toolCallId)
   const lane = callLane(work, step, toolCallId)
+  const failure = result instanceof Error ? result : undefined
   const who = { type: 'subagent-end', agentId, agentType, toolCallId } as const
   const chunk: Chunk =
     result instanceof Error
@@ -180,10 +195,11 @@ async function end(
     // One that never began has no end.
     const ends: Said[] = session.hasAgent(runId, agentId) ? [{ chunk, lane }] : []
     // One that is done waited for all of its own.
-    const isFailed = result instanceof Error
-    const below = isFailed ? childrenEnded(session, writer, 'interrupted', agent => agent.parentId === agentId) : []
+    const below = failure ? childrenEnded(session, writer, 'interrupted', agent => agent.parentId === agentId) : []
     await decided(work, () => [...before, ...batchOf(settings, outcome, [], [...below, ...ends])])
   })
+  told.agent.end(failure ? 'failed' : 'completed', failure)
+  told.call.settle(outcome.chunk)
 }
 
 const isShort = (result: Json): boolean => JSON.stringify(result).length <= LONGEST_RESULT

@@ -1,7 +1,7 @@
 // The real SDK of OpenTelemetry, with exporters that keep what they are given.
 
 import type { Lane, Ticket } from '@millrace/log'
-import type { Chunk, RunStatus } from '@millrace/protocol'
+import type { Chunk, Json, RunStatus } from '@millrace/protocol'
 import { type Attributes, context, metrics, trace } from '@opentelemetry/api'
 import { AsyncLocalStorageContextManager } from '@opentelemetry/context-async-hooks'
 import {
@@ -149,6 +149,23 @@ export function register({ tracerProvider, meterProvider }: Collector): void {
     metrics.disable()
   })
 }
+
+/** What is committed of a call that gave something. */
+export const gave = (output: Json): Chunk => ({
+  type: 'tool-output-available',
+  toolCallId: 'c1',
+  output,
+  executor: 'server',
+})
+
+/** What is committed of a call that failed. */
+export const erred = (code: string, errorText: string): Chunk => ({
+  type: 'tool-output-error',
+  toolCallId: 'c1',
+  errorText,
+  code,
+  executor: 'server',
+})
 
 /** A drive of a run of an agent, which ends as it is told. */
 export function driveOf(

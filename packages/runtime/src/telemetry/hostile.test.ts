@@ -3,7 +3,7 @@ import { expect, onTestFinished, test } from 'vitest'
 import { agent } from '../agent/agent.ts'
 import type { Logger } from '../logger.ts'
 import { scriptedModel } from '../model/scripted.ts'
-import { collector, driveOf } from './collector.fixture.ts'
+import { collector, driveOf, gave } from './collector.fixture.ts'
 import type { TelemetryOptions } from './options.ts'
 import { Telemetry } from './telemetry.ts'
 
@@ -31,7 +31,7 @@ function exercise(options: TelemetryOptions): string[] {
     })
     expect(tool.within(() => 1)).toBe(1)
     work.agent(helper, 'child', tool).end('completed')
-    tool.end({ output: {} })
+    tool.settle(gave({}))
     work.within(() => {})
     end({ status: 'paused' })
     driveOf(telemetry, helper, { isTakeover: true }).end({ status: 'failed', code: 'x', ms: 1 })

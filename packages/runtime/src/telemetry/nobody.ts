@@ -10,7 +10,7 @@ const ignore = (): void => {}
 const within = <T>(code: () => T): T => code()
 
 const modelCall: ModelCall = { within, heard: ignore, end: ignore }
-const toolCall: ToolCall = { context: ROOT_CONTEXT, within, settle: ignore, end: ignore }
+const toolCall: ToolCall = { context: ROOT_CONTEXT, within, executed: ignore, settle: ignore, halt: ignore }
 const work: AgentWork = {
   within,
   modelCall: () => modelCall,

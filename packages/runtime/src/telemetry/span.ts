@@ -69,8 +69,8 @@ export class GuardedSpan {
     return value
   }
 
-  /** Ends it, as failed where an error is named; only once. */
-  end(errorType?: string, message?: string): void {
+  /** Ends it, as failed where an error is named; only once. Its end may have been before, at a time by `performance.now()`. */
+  end(errorType?: string, message?: string, endedAt?: number): void {
     if (this.#isEnded) return
     this.#isEnded = true
     if (errorType !== undefined) {
@@ -78,6 +78,6 @@ export class GuardedSpan {
       const status = { code: SpanStatusCode.ERROR, ...(message !== undefined && { message }) }
       this.#guard.attempt('setStatus', () => this.#span?.setStatus(status))
     }
-    this.#guard.attempt('end', () => this.#span?.end())
+    this.#guard.attempt('end', () => this.#span?.end(endedAt))
   }
 }

@@ -10,7 +10,17 @@ import { scriptedModel } from '../model/scripted.ts'
 import { quiet } from '../run/stage.fixture.ts'
 import { tool } from '../tool/tool.ts'
 import type { AgentWork } from './agent.ts'
-import { collector, driveOf, followContexts, register, spanOf, textOf, treeOf } from './collector.fixture.ts'
+import {
+  collector,
+  driveOf,
+  erred,
+  followContexts,
+  gave,
+  register,
+  spanOf,
+  textOf,
+  treeOf,
+} from './collector.fixture.ts'
 import { Telemetry } from './telemetry.ts'
 
 const model = scriptedModel([])
@@ -127,8 +137,8 @@ test('what is measured has the names, units and buckets of the conventions', asy
   const drive = driveOf(new Telemetry(told, quiet), helper, { isTakeover: true })
   speak(drive.work)
   drive.work.modelCall({ model, options, step: 2, attempt: 1 }).end(new ProviderError('provider_overloaded', 'no'))
-  drive.work.toolCall({ call, tool: undefined, step: 2 }).end({ output: 1 })
-  drive.work.toolCall({ call, tool: undefined, step: 2 }).end({ code: 'tool_timeout', errorText: 'late' })
+  drive.work.toolCall({ call, tool: undefined, step: 2 }).settle(gave(1))
+  drive.work.toolCall({ call, tool: undefined, step: 2 }).settle(erred('tool_timeout', 'late'))
   drive.end({ status: 'failed', code: 'provider_overloaded', ms: 1500 })
   driveOf(new Telemetry(told, quiet), helper).end({ status: 'paused' })
   const measures = await told.measures()
@@ -187,7 +197,7 @@ test('steps, calls, tools and agents stand under what they belong to', () => {
   const own = drive.work.agent(child, 'child:c1', tool)
   speak(own)
   own.end('completed')
-  tool.end({ output: 'seen' })
+  tool.settle(gave('seen'))
   speak(drive.work, 2)
   drive.end({ status: 'completed' })
   expect(treeOf(told.spans())).toEqual({
@@ -230,7 +240,7 @@ test('what is cut off by the end of its agent ends with it, and within it', () =
   // Whoever is still at it says so too late.
   spoken.end()
   own.end('completed')
-  tool.end({ output: 1 })
+  tool.settle(gave(1))
   const types = told
     .ended()
     .map(({ name, attributes }) => [name, attributes['error.type'], attributes['millrace.status']])
@@ -248,7 +258,7 @@ test('a failure is told by its code, never by its words', () => {
   const told = collector()
   const drive = driveOf(new Telemetry(told, quiet), helper)
   drive.work.modelCall({ model, options, step: 1, attempt: 1 }).end(new ProviderError('provider_overloaded', 'secret'))
-  drive.work.toolCall({ call, tool: undefined, step: 1 }).end({ code: 'tool_execution_failed', errorText: 'secret' })
+  drive.work.toolCall({ call, tool: undefined, step: 1 }).settle(erred('tool_execution_failed', 'secret'))
   drive.end({ status: 'failed', code: 'agent_failed' })
   const types = told.spans().map(({ name, status, attributes }) => [name, status, attributes['error.type']])
   expect(types).toEqual([
@@ -265,10 +275,8 @@ test('nothing of what was said is told, unless it is asked for', () => {
     const told = collector()
     const drive = driveOf(new Telemetry({ ...told, content }, quiet), helper)
     speak(drive.work)
-    drive.work.toolCall({ call, tool: undefined, step: 1 }).end({ output: 'secret output' })
-    drive.work
-      .toolCall({ call, tool: undefined, step: 1 })
-      .end({ code: 'tool_execution_failed', errorText: 'secret error' })
+    drive.work.toolCall({ call, tool: undefined, step: 1 }).settle(gave('secret output'))
+    drive.work.toolCall({ call, tool: undefined, step: 1 }).settle(erred('tool_execution_failed', 'secret error'))
     drive.end({ status: 'completed' })
     const text = textOf(told.spans())
     if (!content) {
@@ -321,7 +329,7 @@ test('an application adds attributes of its own', () => {
   const telemetry = new Telemetry({ ...told, attributes: about => ({ 'app.about': JSON.stringify(about) }) }, quiet)
   const drive = driveOf(telemetry, helper)
   speak(drive.work)
-  drive.work.toolCall({ call, tool: undefined, step: 1 }).end({ output: 1 })
+  drive.work.toolCall({ call, tool: undefined, step: 1 }).settle(gave(1))
   drive.end({ status: 'completed' })
   const whose = { sessionId: 's', runId: 'r', agentId: 'r', agentType: 'helper' }
   expect(told.spans().map(({ attributes }) => JSON.parse(String(attributes['app.about'])))).toEqual([
@@ -365,7 +373,7 @@ test('where nobody listens nothing is looked at: neither what was said nor what 
   for (const part of parts) spoken.heard(spy('part', part))
   spoken.end()
   const input = spy('input', { where: 'here' })
-  drive.work.toolCall({ call: { ...call, input }, tool: undefined, step: 1 }).end({ output: spy('output', {}) })
+  drive.work.toolCall({ call: { ...call, input }, tool: undefined, step: 1 }).settle(gave(spy('output', {})))
   drive.end({ status: 'completed' })
   expect(seen).toEqual([])
 })

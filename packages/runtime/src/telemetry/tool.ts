@@ -3,8 +3,8 @@
 import type { Chunk, ToolPart } from '@millrace/protocol'
 import { type Attributes, type Context, SpanKind } from '@opentelemetry/api'
 import type { Callable } from '../tool/tool.ts'
-import { CUT_OFF } from './failure.ts'
-import { attribute, OTHER_ERROR } from './names.ts'
+import { CUT_OFF, errorTypeOf } from './failure.ts'
+import { attribute } from './names.ts'
 import type { Place, Scope } from './scope.ts'
 import { shortened } from './shorten.ts'
 import type { GuardedSpan } from './span.ts'
@@ -16,23 +16,18 @@ export interface ToolCallAbout {
   readonly step: number
 }
 
-/** What came of a call: an output, or an error by its code. */
-export interface ToolCallEnd {
-  readonly output?: unknown
-  readonly code?: string | undefined
-  readonly errorText?: string | undefined
-}
-
 /** One execution of a tool, for who executes it. */
 export interface ToolCall {
   /** What is told under the call. */
   readonly context: Context
   /** Runs the tool's code so that the spans that it begins are under its own. */
   within<T>(code: () => T): T
-  /** Says what came of it, as it is said in the log. */
-  settle(chunk: Chunk): void
-  /** Says what came of it. */
-  end(end: ToolCallEnd): void
+  /** Says that the tool's code has come to its end: what follows is not the tool's time. */
+  executed(): void
+  /** Says what came of it, by what was committed: the log may not have taken what the tool gave. */
+  settle(committed: Chunk): void
+  /** Says that nothing came of it yet: it goes on later, or elsewhere. */
+  halt(status: 'paused' | 'left'): void
 }
 
 export class ToolSpan implements ToolCall {
@@ -41,6 +36,7 @@ export class ToolSpan implements ToolCall {
   readonly #labels: Attributes
   readonly #startedAt = performance.now()
   readonly #onEnd: () => void
+  #executedAt: number | undefined
   #isEnded = false
 
   constructor(scope: Scope, place: Place, { call, tool, step }: ToolCallAbout, onEnd: () => void) {
@@ -72,27 +68,44 @@ export class ToolSpan implements ToolCall {
     return this.#span.within(code)
   }
 
-  settle(chunk: Chunk): void {
-    if (chunk.type === 'tool-output-available') this.end({ output: chunk.output })
-    if (chunk.type === 'tool-output-error') this.end({ code: chunk.code ?? OTHER_ERROR, errorText: chunk.errorText })
+  executed(): void {
+    this.#executedAt = performance.now()
   }
 
-  end({ output, code, errorText }: ToolCallEnd): void {
+  settle(committed: Chunk): void {
     if (this.#isEnded) return
-    this.#isEnded = true
-    this.#onEnd()
-    const { content, instruments } = this.#scope
-    if (code === undefined) this.#tell(attribute.toolResult, output)
-    this.#span.end(code, content ? errorText : undefined)
-    instruments.record('tool', (performance.now() - this.#startedAt) / 1000, {
-      ...this.#labels,
-      ...(code !== undefined && { [attribute.errorType]: code }),
-    })
+    if (committed.type === 'tool-output-available') {
+      this.#tell(attribute.toolResult, committed.output)
+      this.#measure()
+    }
+    if (committed.type === 'tool-output-error') this.#measure(errorTypeOf(committed.code), committed.errorText)
+  }
+
+  halt(status: 'paused' | 'left'): void {
+    if (this.#isEnded) return
+    this.#span.set({ [attribute.status]: status })
+    this.#end()
   }
 
   /** Ends it because what it belongs to has ended. */
   cut(): void {
-    this.end({ code: CUT_OFF })
+    if (!this.#isEnded) this.#measure(CUT_OFF)
+  }
+
+  #measure(errorType?: string, errorText?: string): void {
+    const { instruments } = this.#scope
+    const ms = (this.#executedAt ?? performance.now()) - this.#startedAt
+    this.#end(errorType, errorText)
+    instruments.record('tool', ms / 1000, {
+      ...this.#labels,
+      ...(errorType !== undefined && { [attribute.errorType]: errorType }),
+    })
+  }
+
+  #end(errorType?: string, errorText?: string): void {
+    this.#isEnded = true
+    this.#onEnd()
+    this.#span.end(errorType, this.#scope.content ? errorText : undefined, this.#executedAt)
   }
 
   #tell(name: string, value: unknown): void {

@@ -5,6 +5,7 @@ import type { Agent, Chunk, Operation, ToolPart } from '@millrace/protocol'
 import { childIdOf, delegate } from '../agent/delegation.ts'
 import type { Halt } from '../agent/loop.ts'
 import { finishingCalls, positionOf } from '../agent/position.ts'
+import { standstillOf } from '../agent/standstill.ts'
 import { callLane, checkpointOf, type Work } from '../agent/work.ts'
 import { childrenEnded } from '../drive/ending.ts'
 import { ToolError } from '../error/error.ts'
@@ -30,6 +31,8 @@ export async function execute(settings: CallSettings): Promise<Halt | undefined>
   await writer.sure()
   work.signal.throwIfAborted()
   if (tool && isUnapproved(tool, call)) return ask(settings, tool as Approvable)
+  const halt = tool?.executor === 'agent' ? standstillOf(work, tool, call.toolCallId) : undefined
+  if (halt) return halt
   const told = work.telemetry.toolCall({ call, tool, step })
   const lane = callLane(work, step, call.toolCallId)
   if (tool?.executor === 'agent') {
@@ -40,9 +43,9 @@ export async function execute(settings: CallSettings): Promise<Halt | undefined>
   }
   const own = tool?.executor === 'server' ? tool : undefined
   const outcome = await told.within(() => outcomeOf(work, step, call, own, lane))
-  told.settle(outcome.chunk)
+  told.executed()
   work.signal.throwIfAborted()
-  await work.turn(() => commit(settings, lane, outcome))
+  told.settle(await work.turn(() => commit(settings, lane, outcome)))
   return undefined
 }
 
@@ -144,24 +147,30 @@ async function say(work: Work, lane: Lane, batch: readonly Said[]): Promise<void
   while ((await lane.commit(batch)).outcome === 'moved') work.signal.throwIfAborted()
 }
 
-async function commit(settings: CallSettings, lane: Lane, outcome: Outcome): Promise<void> {
+/** Commits an outcome, or that it was refused; tells which. */
+async function commit(settings: CallSettings, lane: Lane, outcome: Outcome): Promise<Chunk> {
   const { work, call } = settings
   const { session, writer, agent } = work
   work.signal.throwIfAborted()
   await session.sync(writer.cursor.sequence)
+  const refuse = async (error: unknown) => {
+    const refused = failed(work, call, error)
+    await say(work, lane, batchOf(settings, refused, []))
+    return refused.chunk
+  }
   let patches: readonly Operation[]
   try {
     patches = (await outcome.updates?.patches(agent.state)) ?? []
   } catch (error) {
-    await say(work, lane, batchOf(settings, failed(work, call, error), []))
-    return
+    return refuse(error)
   }
   try {
     await say(work, lane, batchOf(settings, outcome, patches))
+    return outcome.chunk
   } catch (error) {
     const refusal = refusalOf(error)
     if (refusal === undefined) throw error
-    await say(work, lane, batchOf(settings, failed(work, call, refusal), []))
+    return refuse(refusal)
   }
 }
 
