@@ -74,6 +74,7 @@ export class Runtime implements RunHost {
     this.#notices = new Notices({
       manager: this.manager,
       observers: [...(options.observers ?? [])],
+      programs: this.#agents.keys(),
       timers,
       logger: told,
     })
@@ -205,8 +206,9 @@ export class Runtime implements RunHost {
 
   /** Answers what a run waits for: an approval, a client's tool, a question. The first answer counts; throws why another does not. */
   async answer(sessionId: string, answer: Answer, options: AnswerOptions = {}): Promise<Answered> {
-    const done = await withLog(sessionId, () => giveAnswer(this.#answering, sessionId, answer, options))
-    this.#telemetry.asked(sessionId)
+    const given = await withLog(sessionId, () => giveAnswer(this.#answering, sessionId, answer, options))
+    const { runId, ...done } = given
+    if (runId !== undefined) this.#telemetry.asked(runId)
     this.#engine?.wake(sessionId)
     return done
   }

@@ -28,22 +28,28 @@ export interface Answering {
   readonly agents: ReadonlyMap<string, Agent>
 }
 
+/** An answer that was taken, and the run that waited for it. */
+export interface Given extends Answered {
+  readonly runId: string | undefined
+}
+
 /** Answers what a run waits for: the first answer counts, and who repeats it is told so. */
 export async function giveAnswer(
   { manager, agents }: Answering,
   sessionId: string,
   answer: Answer,
   options: AnswerOptions,
-): Promise<Answered> {
+): Promise<Given> {
   checkGiven('options', options)
   const chunk = chunkOf(answer)
   const { ticket } = await infoFor(manager, sessionId, options)
   mustBeOfKind(ticket, answer)
-  const agent = agents.get(ticket.run?.program ?? '')
+  const { runId, program = '' } = ticket.run ?? {}
+  const agent = agents.get(program)
   const known = ticket.pendings.find(({ kind, id }) => kind === 'approval' && id === answer.id)?.toolCallId
   // The ticket decides; the session, which may be long, is read only where something is to be compared with what it shows.
   if (!isCompared(answer, agent) && (known !== undefined || !isAmbiguous(answer))) {
-    return give(manager, sessionId, options.guest, withCall(chunk, known))
+    return { ...(await give(manager, sessionId, options.guest, withCall(chunk, known))), runId }
   }
   const { view } = await manager.view(sessionId)
   const schemaOf = (toolName: string, message: Message | undefined) => {
@@ -51,7 +57,7 @@ export async function giveAnswer(
     return own && outputOf(own, toolName)
   }
   await mustFit(view, answer, schemaOf, manager, sessionId)
-  return give(manager, sessionId, options.guest, withCall(chunk, known ?? callOf(view, answer)))
+  return { ...(await give(manager, sessionId, options.guest, withCall(chunk, known ?? callOf(view, answer)))), runId }
 }
 
 /** Whether something of an answer has to fit what the session shows. */

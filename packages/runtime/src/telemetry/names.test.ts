@@ -13,6 +13,8 @@ test.each([
   ['mistral.chat', 'mistral_ai'],
   ['xai.chat', 'x_ai'],
   ['groq.chat', 'groq'],
+  // The conventions have no name for it.
+  ['moonshotai.chat', 'moonshotai.chat'],
   ['openai-compatible.chat', 'openai-compatible.chat'],
   ['millrace', 'millrace'],
 ])('the provider %s is called %s', (provider, name) => expect(providerName(provider)).toBe(name))

@@ -1,5 +1,5 @@
 // The names that traces and metrics are told under. Those of `gen_ai.` and `error.` are of the GenAI semantic conventions of OpenTelemetry in version 1.41, the last
-// that has a number; `gen_ai.execute_tool.duration` is of the text that goes on from there. Those of `millrace.` are ours.
+// that has a number, but for `gen_ai.execute_tool.duration`: no version that has a number holds it yet, only the text that goes on from there. Those of `millrace.` are ours.
 
 export const SCOPE = '@millrace/runtime'
 export const SCHEMA_URL = 'https://opentelemetry.io/schemas/1.41.0'
@@ -88,7 +88,6 @@ const PROVIDERS: readonly (readonly [RegExp, string])[] = [
   [/^(amazon-)?bedrock\b/, 'aws.bedrock'],
   [/^mistral\b/, 'mistral_ai'],
   [/^xai\b/, 'x_ai'],
-  [/^moonshotai\b/, 'moonshot_ai'],
   [/^(anthropic|cohere|deepseek|groq|openai|perplexity)\b(?!-)/, '$1'],
 ]
 

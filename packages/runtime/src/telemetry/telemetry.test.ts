@@ -1,5 +1,5 @@
 import type { LanguageModelV4CallOptions, LanguageModelV4StreamPart } from '@ai-sdk/provider'
-import type { ToolPart } from '@millrace/protocol'
+import type { Chunk, ToolPart } from '@millrace/protocol'
 import { SpanKind, SpanStatusCode, trace } from '@opentelemetry/api'
 import { AlwaysOffSampler, BasicTracerProvider } from '@opentelemetry/sdk-trace-base'
 import { expect, test } from 'vitest'
@@ -71,6 +71,10 @@ function speak(work: AgentWork, step = 1): void {
   call.end()
 }
 
+/** A call of a tool, of which something is committed. */
+const use = (work: AgentWork, committed: Chunk, step = 1) =>
+  work.toolCall({ call, tool: undefined, step }).settle(committed)
+
 test('a model call is told with what was asked for, what it used and how it ended', async () => {
   const told = collector()
   const drive = driveOf(new Telemetry(told, quiet), helper)
@@ -137,8 +141,8 @@ test('what is measured has the names, units and buckets of the conventions', asy
   const drive = driveOf(new Telemetry(told, quiet), helper, { isTakeover: true })
   speak(drive.work)
   drive.work.modelCall({ model, options, step: 2, attempt: 1 }).end(new ProviderError('provider_overloaded', 'no'))
-  drive.work.toolCall({ call, tool: undefined, step: 2 }).settle(gave(1))
-  drive.work.toolCall({ call, tool: undefined, step: 2 }).settle(erred('tool_timeout', 'late'))
+  use(drive.work, gave(1), 2)
+  use(drive.work, erred('tool_timeout', 'late'), 2)
   drive.end({ status: 'failed', code: 'provider_overloaded', ms: 1500 })
   driveOf(new Telemetry(told, quiet), helper).end({ status: 'paused' })
   const measures = await told.measures()
@@ -258,7 +262,7 @@ test('a failure is told by its code, never by its words', () => {
   const told = collector()
   const drive = driveOf(new Telemetry(told, quiet), helper)
   drive.work.modelCall({ model, options, step: 1, attempt: 1 }).end(new ProviderError('provider_overloaded', 'secret'))
-  drive.work.toolCall({ call, tool: undefined, step: 1 }).settle(erred('tool_execution_failed', 'secret'))
+  use(drive.work, erred('tool_execution_failed', 'secret'))
   drive.end({ status: 'failed', code: 'agent_failed' })
   const types = told.spans().map(({ name, status, attributes }) => [name, status, attributes['error.type']])
   expect(types).toEqual([
@@ -275,8 +279,8 @@ test('nothing of what was said is told, unless it is asked for', () => {
     const told = collector()
     const drive = driveOf(new Telemetry({ ...told, content }, quiet), helper)
     speak(drive.work)
-    drive.work.toolCall({ call, tool: undefined, step: 1 }).settle(gave('secret output'))
-    drive.work.toolCall({ call, tool: undefined, step: 1 }).settle(erred('tool_execution_failed', 'secret error'))
+    use(drive.work, gave('secret output'))
+    use(drive.work, erred('tool_execution_failed', 'secret error'))
     drive.end({ status: 'completed' })
     const text = textOf(told.spans())
     if (!content) {
@@ -329,7 +333,7 @@ test('an application adds attributes of its own', () => {
   const telemetry = new Telemetry({ ...told, attributes: about => ({ 'app.about': JSON.stringify(about) }) }, quiet)
   const drive = driveOf(telemetry, helper)
   speak(drive.work)
-  drive.work.toolCall({ call, tool: undefined, step: 1 }).settle(gave(1))
+  use(drive.work, gave(1))
   drive.end({ status: 'completed' })
   const whose = { sessionId: 's', runId: 'r', agentId: 'r', agentType: 'helper' }
   expect(told.spans().map(({ attributes }) => JSON.parse(String(attributes['app.about'])))).toEqual([

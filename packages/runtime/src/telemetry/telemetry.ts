@@ -38,7 +38,7 @@ export interface DriveWork {
 
 export class Telemetry {
   readonly #scope: Scope
-  /** The spans in which runs were asked for, or sessions were given an answer. */
+  /** The spans in which runs were asked for, or answered. */
   readonly #asked = new Recent<SpanContext>(KNOWN_RUNS)
   /** The spans of drives after which runs were to go on. */
   readonly #driven = new Recent<SpanContext>(KNOWN_RUNS)
@@ -47,11 +47,11 @@ export class Telemetry {
     this.#scope = new Scope(options, logger)
   }
 
-  /** A run is asked for, or a session given what it waits for: what is driven for that here is told under the span that is active now. */
-  asked(runOrSessionId: string): void {
+  /** A run is asked for, or given what it waits for: what is driven of it here next is told under the span that is active now. */
+  asked(runId: string): void {
     if (!this.#scope.isTraced) return
     const active = this.#scope.guard.attempt('getActiveSpan', () => spanContextOf(trace.getActiveSpan()))
-    if (active) this.#asked.note(runOrSessionId, active)
+    if (active) this.#asked.note(runId, active)
   }
 
   /** A run begins to be driven here. */
@@ -61,7 +61,7 @@ export class Telemetry {
     const { runId } = main.origin
     const isTakeover = ticket.run !== null && !ticket.run.paused
     const agentType = program.slice(program.indexOf(':') + 1, program.lastIndexOf('@'))
-    const asked = this.#asked.take(runId) ?? this.#asked.take(sessionId)
+    const asked = this.#asked.take(runId)
     const before = this.#driven.take(runId)
     const place = { context: under(asked), sessionId, runId, agentId: runId, agentType }
     const work = new AgentSpan(this.#scope, place, {
