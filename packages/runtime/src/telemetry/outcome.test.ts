@@ -2,7 +2,7 @@
 
 import { memoryStore } from '@millrace/log'
 import type { ToolPart } from '@millrace/protocol'
-import { SpanStatusCode } from '@opentelemetry/api'
+import { SpanStatusCode, trace } from '@opentelemetry/api'
 import { expect, test } from 'vitest'
 import { z } from 'zod'
 import { type Agent, agent } from '../agent/agent.ts'
@@ -206,6 +206,27 @@ test('a sub-agent that is answered while its parent goes on has a span for each 
   ])
   expect(spans.length).toBeLessThanOrEqual(2)
   expect(await measuredBy(told)).toContainEqual(['middle', undefined, 1])
+})
+
+test('a drive that goes on names the one before it, and stands under who asked for it', () => {
+  followContexts()
+  const told = collector()
+  register(told)
+  const telemetry = new Telemetry({}, quiet)
+  trace.getTracer('app').startActiveSpan('POST /runs', request => {
+    telemetry.asked('r')
+    request.end()
+  })
+  driveOf(telemetry, echo).end({ status: 'paused' })
+  driveOf(telemetry, echo).end({ status: 'completed' })
+  driveOf(telemetry, echo, { runId: 'other' }).end({ status: 'completed' })
+  driveOf(telemetry, echo).end({ status: 'completed' })
+  const [request, first, second, other, again] = told.spans()
+  expect(first?.parentSpanContext?.spanId).toBe(request?.spanContext().spanId)
+  expect(first?.links).toEqual([])
+  expect(second?.parentSpanContext).toBe(undefined)
+  expect(second?.links.map(({ context }) => context.spanId)).toEqual([first?.spanContext().spanId])
+  for (const span of [other, again]) expect(span?.links).toEqual([])
 })
 
 test('an answer is told with the run that it was for, not with later ones of the session', async () => {

@@ -307,27 +307,6 @@ test('nothing of what was said is told, unless it is asked for', () => {
   }
 })
 
-test('a drive that goes on names the one before it, and stands under who asked for it', () => {
-  followContexts()
-  const told = collector()
-  register(told)
-  const telemetry = new Telemetry({}, quiet)
-  trace.getTracer('app').startActiveSpan('POST /runs', request => {
-    telemetry.asked('r')
-    request.end()
-  })
-  driveOf(telemetry, helper).end({ status: 'paused' })
-  driveOf(telemetry, helper).end({ status: 'completed' })
-  driveOf(telemetry, helper, { runId: 'other' }).end({ status: 'completed' })
-  driveOf(telemetry, helper).end({ status: 'completed' })
-  const [request, first, second, other, again] = told.spans()
-  expect(first?.parentSpanContext?.spanId).toBe(request?.spanContext().spanId)
-  expect(first?.links).toEqual([])
-  expect(second?.parentSpanContext).toBe(undefined)
-  expect(second?.links.map(({ context }) => context.spanId)).toEqual([first?.spanContext().spanId])
-  for (const span of [other, again]) expect(span?.links).toEqual([])
-})
-
 test('an application adds attributes of its own', () => {
   const told = collector()
   const telemetry = new Telemetry({ ...told, attributes: about => ({ 'app.about': JSON.stringify(about) }) }, quiet)
