@@ -19,6 +19,7 @@ import {
   driveOf,
   followContexts,
   gave,
+  register,
   spanOf,
   textOf,
   treeOf,
