@@ -8,6 +8,9 @@ const answer = (id: unknown, result: unknown) => say({ jsonrpc: '2.0', id, resul
 const words = (text: string) => ({ content: [{ type: 'text', text }] })
 const anything = { type: 'object' }
 
+/** Takes longer than anybody lives. */
+const EVIL = { type: 'string', pattern: '^(a+)+$' }
+
 const TOOLS = [
   { name: 'bare' },
   { name: 'twice', inputSchema: anything },
@@ -35,11 +38,13 @@ const TOOLS = [
   { name: 'die', inputSchema: anything },
   { name: 'pid', inputSchema: anything },
   { name: 'hasty', inputSchema: anything },
+  { name: 'evil', inputSchema: { properties: { x: EVIL } }, outputSchema: { properties: { x: EVIL } } },
 ]
 
 function list(id: unknown, cursor: string | undefined): void {
   const from = Number(cursor ?? 0)
   const next = from + 5
+  if (how === 'unlisted') return
   if (how === 'endless') answer(id, { tools: [], nextCursor: `${next}` })
   else if (how === 'listless') answer(id, { tools: 'none' })
   else answer(id, { tools: TOOLS.slice(from, next), ...(next < TOOLS.length && { nextCursor: `${next}` }) })
@@ -76,6 +81,7 @@ const CALLS: ReadonlyMap<string, Call> = new Map<string, Call>([
       process.stdout.write(`${JSON.stringify(progress)}\n${JSON.stringify(result)}\n`)
     },
   ],
+  ['evil', id => answer(id, { content: [], structuredContent: { x: `${'a'.repeat(60)}!` } })],
   ['huge', id => answer(id, words('x'.repeat(11 * 1024 * 1024)))],
   ['die', () => process.exit(1)],
   ['pid', id => answer(id, words(`${process.pid}`))],
@@ -98,7 +104,7 @@ createInterface({ input: process.stdin }).on('line', line => {
   if (method === 'tools/call') call(id, params)
 })
 
-if (how === 'stubborn' || how === 'mute') {
+if (how === 'stubborn' || how === 'mute' || how === 'unlisted') {
   // It does not go when it is asked to.
   process.on('SIGTERM', () => {})
   setInterval(() => {}, 1000)

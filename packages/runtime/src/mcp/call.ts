@@ -7,15 +7,12 @@ import { type Schema, validate } from '../schema/schema.ts'
 import { type Tool, tool } from '../tool/tool.ts'
 import { approvalFor, type McpApproval } from './approval.ts'
 import type { Connection } from './connection.ts'
-import { shortened } from './failure.ts'
+import { LONGEST_MS, shortened } from './failure.ts'
 import type { Listed } from './listing.ts'
 import { withProgress } from './progress.ts'
 
 /** Under this name a call's idempotency key goes to the server, in `_meta`. */
 export const IDEMPOTENCY_KEY = 'millrace/idempotencyKey'
-
-/** The timers of the SDK know no times beyond this; a call is bounded by the tool's own `timeout`. */
-const LONGEST_MS = 2 ** 31 - 1
 
 export interface CallSettings {
   readonly connection: Connection

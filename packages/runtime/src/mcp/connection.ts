@@ -1,13 +1,13 @@
 // One server, as long as it is wanted. A connection that was lost is opened again by the next call that needs it; no call waits for a server for ever.
 
-import { Client, type Transport, type VersionNegotiationOptions } from '@modelcontextprotocol/client'
+import { Client, SdkHttpError, type Transport, type VersionNegotiationOptions } from '@modelcontextprotocol/client'
 import { unlessAborted } from '../abort.ts'
 import { MillraceError, ToolError } from '../error/error.ts'
-import { failureOf, isUnsent } from './failure.ts'
+import { failureOf, isTooLarge, isUnconnected, LONGEST_MS, lostByOther, unanswered } from './failure.ts'
+import { HttpTransport } from './http.ts'
+import { validator } from './schema.ts'
 import type { Server } from './server.ts'
 
-/** The SDK's timers know no times beyond this; its requests are bounded by who makes them. */
-const LONGEST_MS = 2 ** 31 - 1
 /** How long a server may take to let go of its connection. */
 const CLOSE_MS = 6000
 /** What servers are told of a call that is given up: why is nobody's business but ours. */
@@ -21,6 +21,10 @@ interface Session {
   readonly transport: Transport
   /** What the connection last complained of. */
   readonly complaint: { last: Error | undefined }
+  /** Aborted where it can be used no more, though it is not closed yet. */
+  readonly broken: AbortController
+  /** How many requests wait there for their answers. */
+  waiting: number
 }
 
 export interface ConnectionSettings {
@@ -37,6 +41,8 @@ export class Connection {
   /** The same, from when it is open. */
   #session: Session | undefined
   #closing: Promise<void> | undefined
+  /** Connections that are let go of, which nobody waits for but who closes. */
+  readonly #endings = new Set<Promise<void>>()
 
   constructor(settings: ConnectionSettings) {
     this.#settings = settings
@@ -70,17 +76,34 @@ export class Connection {
     const { label } = this.#settings.server
     for (let attempt = 1; ; attempt++) {
       const session = await unlessAborted(this.#open(), signal)
-      const { client, transport, complaint } = session
+      const { client, complaint, broken } = session
+      session.waiting++
       try {
-        return await unlessAborted(request(client, signal), signal)
+        return await unlessAborted(unlessAborted(request(client, signal), signal), broken.signal)
       } catch (error) {
-        if (signal.aborted) throw error
-        const isGone = isUnsent(error, transport.sessionId)
+        if (signal.aborted || broken.signal.aborted) throw error
+        const isGone = await this.#isGone(session, error, signal)
         // Other calls may still wait there for their answers: it is left to them.
         if (isGone) this.#lose(session)
         if (!isGone || attempt > 1) throw failureOf(error, label, complaint.last)
+      } finally {
+        session.waiting--
       }
     }
+  }
+
+  /** Whether a request was surely not begun because there was no connection for it any more: on another it may be. */
+  async #isGone({ client, transport }: Session, error: unknown, signal: AbortSignal): Promise<boolean> {
+    if (!isUnconnected(error, transport.sessionId)) return false
+    if (!(error instanceof SdkHttpError)) return true
+    // A server that means the session has no ear for anything else there; one that means the call has, and may have done it.
+    const { connectTimeoutMs } = this.#settings
+    const refusal = await unlessAborted(client.ping({ signal, timeout: connectTimeoutMs }), signal).then(
+      () => undefined,
+      (reason: unknown) => reason,
+    )
+    signal.throwIfAborted()
+    return isUnconnected(refusal, transport.sessionId)
   }
 
   #open(): Promise<Session> {
@@ -101,6 +124,19 @@ export class Connection {
     this.#opening = undefined
   }
 
+  /** Over stdio a message that does not end takes the connection with it, whose end may take long; whose answer it was is known only where one is waited for. */
+  #break(session: Session, error: Error): void {
+    const { label } = this.#settings.server
+    this.#lose(session)
+    session.broken.abort(session.waiting > 1 ? lostByOther(label, error) : failureOf(error, label))
+    this.#end(session)
+  }
+
+  #end(session: Session): void {
+    const ending = ended(session).finally(() => this.#endings.delete(ending))
+    this.#endings.add(ending)
+  }
+
   async #connect(): Promise<Session> {
     const { server, connectTimeoutMs } = this.#settings
     const late = new AbortController()
@@ -110,28 +146,34 @@ export class Connection {
     if (this.#closed.signal.aborted) giveUp()
     const client = this.#client()
     const complaint: Session['complaint'] = { last: undefined }
+    const broken = new AbortController()
+    let session: Session | undefined
     client.onerror = error => {
       complaint.last = error
+      const isOfAll = session !== undefined && !(session.transport instanceof HttpTransport)
+      if (isOfAll && isTooLarge(error) && !broken.signal.aborted) this.#break(session as Session, error)
     }
-    let session: Session | undefined
     try {
-      const opened: Session = { client, complaint, transport: await transportOf(server, late.signal) }
+      const opened: Session = {
+        client,
+        complaint,
+        broken,
+        waiting: 0,
+        transport: await transportOf(server, late.signal),
+      }
       session = opened
       const connecting = client.connect(opened.transport, { timeout: LONGEST_MS, signal: late.signal })
-      await unlessAborted(connecting, late.signal)
+      await unlessAborted(unlessAborted(connecting, late.signal), broken.signal)
       client.onclose = () => this.#lose(opened)
       inOrder(opened.transport)
       this.#session = opened
       return opened
     } catch (error) {
-      if (session !== undefined) await ended(session)
+      if (session !== undefined && !broken.signal.aborted) this.#end(session)
       if (this.#closed.signal.aborted) throw this.#closed.signal.reason
-      if (!late.signal.aborted) throw unreached(error, server.label, complaint.last)
-      throw new ToolError(`${server.label} did not answer within ${connectTimeoutMs} ms`, {
-        code: 'mcp_unreachable',
-        retryable: true,
-        cause: complaint.last,
-      })
+      throw late.signal.aborted
+        ? unanswered(server.label, connectTimeoutMs, complaint.last)
+        : unreached(error, server.label, complaint.last)
     } finally {
       clearTimeout(timer)
       this.#closed.signal.removeEventListener('abort', giveUp)
@@ -140,17 +182,19 @@ export class Connection {
 
   #client(): Client {
     const { connectTimeoutMs, versionNegotiation } = this.#settings
-    if (versionNegotiation === undefined) return new Client(INFO)
+    const options = { jsonSchemaValidator: validator }
+    if (versionNegotiation === undefined) return new Client(INFO, options)
     // A server that does not know the question is asked the older one while there is time.
     const probe = { timeoutMs: Math.ceil(connectTimeoutMs / 3), ...versionNegotiation.probe }
-    return new Client(INFO, { versionNegotiation: { ...versionNegotiation, probe } })
+    return new Client(INFO, { ...options, versionNegotiation: { ...versionNegotiation, probe } })
   }
 
   async #close(): Promise<void> {
     const { label } = this.#settings.server
     this.#closed.abort(new ToolError(`the connection to ${label} was closed`, { code: 'mcp_closed' }))
     const session = await this.#opening?.catch(() => undefined)
-    if (session !== undefined) await ended(session)
+    if (session !== undefined) this.#end(session)
+    await Promise.all(this.#endings)
   }
 }
 
@@ -177,7 +221,9 @@ function inOrder(transport: Transport): void {
 function unreached(error: unknown, label: string, trouble: Error | undefined): MillraceError {
   const failure = failureOf(error, label, trouble)
   if (MillraceError.isInstance(error) || failure.code !== 'mcp_connection_lost') return failure
-  return new ToolError(`${label} could not be started or reached`, {
+  const said =
+    error instanceof SdkHttpError ? `answered with status ${error.status}` : 'could not be started or reached'
+  return new ToolError(`${label} ${said}`, {
     code: 'mcp_unreachable',
     retryable: true,
     cause: failure.cause,

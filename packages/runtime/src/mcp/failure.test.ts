@@ -3,13 +3,7 @@ import type { AddressInfo } from 'node:net'
 import { expect, onTestFinished, test } from 'vitest'
 import { codeOf } from '../run/stage.fixture.ts'
 import { connectMcp } from './mcp.ts'
-import { bad, call, connect, good, overHttp } from './stage.fixture.ts'
-
-const failure = (promise: Promise<unknown>) =>
-  promise.then(
-    () => 'none',
-    error => error,
-  )
+import { bad, call, connect, failure, good, overHttp } from './stage.fixture.ts'
 
 const isAlive = (pid: number): boolean => {
   try {
@@ -73,12 +67,15 @@ test('closing ends the process, also one that does not want to', async () => {
   while (isAlive(other)) await new Promise(resolve => setImmediate(resolve))
 })
 
-test('a server that never answers is not waited for', async () => {
-  expect(await failure(connectMcp({ ...bad('mute'), connectTimeoutMs: 300 }))).toMatchObject({
+test.each(['mute', 'unlisted'])('a server that is %s is not waited for, nor is its end', async how => {
+  const started = performance.now()
+  expect(await failure(connectMcp({ ...bad(how), connectTimeoutMs: 700 }))).toMatchObject({
     code: 'mcp_unreachable',
     retryable: true,
-    message: 'the MCP server node did not answer within 300 ms',
+    message: 'the MCP server node did not answer within 700 ms',
   })
+  // It does not go for another four seconds.
+  expect(performance.now() - started).toBeLessThan(3000)
 })
 
 test('an address that takes connections and says nothing is not waited for', async () => {
@@ -140,6 +137,7 @@ test('tools that cannot be used are left out and named; the others work, whateve
     'die',
     'pid',
     'hasty',
+    'evil',
   ])
   expect(mcp.skipped).toMatchObject([
     { name: 'twice', reason: 'there is another by its name' },
@@ -214,4 +212,32 @@ test('a message without end, and a server that dies of a call, cost that call an
   expect(await call(mcp, 'bare').output).toBe('bare {}')
   expect(await codeOf(call(mcp, 'die').output)).toBe('mcp_connection_lost')
   expect(await call(mcp, 'bare').output).toBe('bare {}')
+})
+
+test('a message without end beside other calls: all are told at once that the connection is lost, and why', async () => {
+  const mcp = await connect(bad('stubborn'))
+  const pid = await call(mcp, 'pid').output
+  const silent = call(mcp, 'silent')
+  const huge = call(mcp, 'huge')
+  for (const { output } of [silent, huge]) {
+    expect(await failure(output)).toMatchObject({
+      code: 'mcp_connection_lost',
+      message: expect.stringMatching(/sent more than 10485760 bytes .*: it may have done the call$/),
+    })
+  }
+  // The process that does not want to go is still there, and asked nothing any more.
+  expect(isAlive(Number(pid))).toBe(true)
+  const other = await call(mcp, 'pid').output
+  expect(other).not.toBe(pid)
+  for (const each of [pid, other]) process.kill(Number(each), 'SIGKILL')
+})
+
+test('regular expressions of a server are told to the model, and never run', async () => {
+  const mcp = await connect(bad())
+  const evil = mcp.tools.find(({ name }) => name === 'evil')
+  expect(evil).toMatchObject({ jsonSchema: { properties: { x: { type: 'string', pattern: '^(a+)+$' } } } })
+  const x = `${'a'.repeat(60)}!`
+  expect(evil?.input['~standard'].validate({ x })).toEqual({ value: { x } })
+  expect(evil?.input['~standard'].validate({ x: 1 })).toMatchObject({ issues: [{}] })
+  expect(await call(mcp, 'evil', { x }).output).toEqual({ x })
 })

@@ -9,7 +9,7 @@ import {
   type Transport,
   type TransportSendOptions,
 } from '@modelcontextprotocol/client'
-import { MAX_MESSAGE_BYTES, STREAM_ENDED, tooLarge } from './failure.ts'
+import { MAX_MESSAGE_BYTES, STREAM_ENDED, TOO_LARGE, tooLarge } from './failure.ts'
 
 /** Headers of requests, or what gives them for each request. */
 export type McpHeaders =
@@ -17,6 +17,9 @@ export type McpHeaders =
   | (() => Readonly<Record<string, string>> | PromiseLike<Readonly<Record<string, string>>>)
 
 type RequestId = string | number
+
+/** How long a server may take to hear that a call was given up, in milliseconds. */
+const CANCEL_MS = 1000
 
 export class HttpTransport implements Transport {
   readonly hasPerRequestStream = true
@@ -26,9 +29,16 @@ export class HttpTransport implements Transport {
   readonly #inner: Transport & { setProtocolVersion(version: string): void; terminateSession(): Promise<void> }
   /** Requests without an answer, and what lets go of their connections. */
   readonly #open = new Map<RequestId, AbortController>()
+  /** Requests whose answers grew too large. */
+  readonly #tooLarge = new Set<RequestId>()
 
   constructor(url: URL, headers: McpHeaders = {}) {
-    this.#inner = new StreamableHTTPClientTransport(url, { fetch: (input, init) => bounded(input, init, headers) })
+    const grown = (id: RequestId) => {
+      if (this.#open.has(id)) this.#tooLarge.add(id)
+    }
+    this.#inner = new StreamableHTTPClientTransport(url, {
+      fetch: (input, init) => bounded(input, init, headers, grown),
+    })
     this.#inner.onclose = () => this.onclose?.()
     this.#inner.onerror = error => this.onerror?.(error)
     this.#inner.onmessage = message => {
@@ -51,13 +61,16 @@ export class HttpTransport implements Transport {
 
   async send(message: JSONRPCMessage, options: TransportSendOptions = {}): Promise<void> {
     if (isJSONRPCRequest(message)) return this.#ask(message.id, message, options)
-    await this.#inner.send(message, options)
-    if ('method' in message && message.method === 'notifications/cancelled') {
-      const { requestId } = (message.params ?? {}) as { readonly requestId?: RequestId }
-      if (requestId === undefined) return
+    if (!('method' in message) || message.method !== 'notifications/cancelled') {
+      return this.#inner.send(message, options)
+    }
+    // Whether or not the server takes the news, nothing is held for the call any more.
+    const { requestId } = (message.params ?? {}) as { readonly requestId?: RequestId }
+    if (requestId !== undefined) {
       this.#open.get(requestId)?.abort()
       this.#open.delete(requestId)
     }
+    await this.#inner.send(message, { ...options, requestSignal: AbortSignal.timeout(CANCEL_MS) })
   }
 
   async #ask(id: RequestId, message: JSONRPCMessage, options: TransportSendOptions): Promise<void> {
@@ -65,14 +78,16 @@ export class HttpTransport implements Transport {
     this.#open.set(id, letGo)
     const { requestSignal = letGo.signal } = options
     const onRequestStreamEnd = () => {
+      const code = this.#tooLarge.delete(id) ? TOO_LARGE : STREAM_ENDED
       if (!this.#open.delete(id) || requestSignal.aborted) return
-      const error = { code: STREAM_ENDED, message: 'the answer was cut off' }
+      const error = { code, message: 'the answer was cut off' }
       this.onmessage?.({ jsonrpc: '2.0', id, error })
     }
     try {
       await this.#inner.send(message, { ...options, requestSignal, onRequestStreamEnd })
     } catch (error) {
       this.#open.delete(id)
+      this.#tooLarge.delete(id)
       throw error
     }
   }
@@ -88,7 +103,12 @@ export class HttpTransport implements Transport {
   }
 }
 
-async function bounded(input: string | URL, init: RequestInit = {}, given: McpHeaders): Promise<Response> {
+async function bounded(
+  input: string | URL,
+  init: RequestInit = {},
+  given: McpHeaders,
+  grown: (id: RequestId) => void,
+): Promise<Response> {
   const headers = new Headers(init.headers)
   // Nothing is waited for that no request asked for: a connection held open for it is saved.
   if (init.method === 'GET' && !headers.has('last-event-id')) return new Response(null, { status: 405 })
@@ -100,8 +120,9 @@ async function bounded(input: string | URL, init: RequestInit = {}, given: McpHe
   const counted = new TransformStream<Uint8Array<ArrayBuffer>, Uint8Array<ArrayBuffer>>({
     transform(chunk, controller) {
       bytes += chunk.byteLength
-      if (bytes > MAX_MESSAGE_BYTES) controller.error(tooLarge())
-      else controller.enqueue(chunk)
+      if (bytes <= MAX_MESSAGE_BYTES) return controller.enqueue(chunk)
+      if (typeof init.body === 'string') grown(JSON.parse(init.body).id)
+      controller.error(tooLarge())
     },
   })
   const { status, statusText } = response

@@ -1,8 +1,10 @@
 // The tools of a server, as it tells them. One that is told wrongly is left out, and said to be; it does not take the others with it.
 
+import { setImmediate } from 'node:timers/promises'
 import type { Client } from '@modelcontextprotocol/client'
 import { ToolError } from '../error/error.ts'
 import type { JsonSchema, Schema } from '../schema/schema.ts'
+import { LONGEST_MS } from './failure.ts'
 import { schemaOf } from './schema.ts'
 
 /** What a server says of a tool's ways: hints, as far as the server is trusted. */
@@ -43,8 +45,10 @@ export interface Listing {
 }
 
 /** A list of more pages than this does not end. */
-const MOST_PAGES = 64
-const LONGEST_DESCRIPTION = 32 * 1024
+export const MOST_PAGES = 64
+/** No model could be told more than this. */
+export const MOST_TOOLS = 1000
+export const LONGEST_DESCRIPTION = 32 * 1024
 
 interface Page {
   readonly tools: readonly unknown[]
@@ -64,24 +68,17 @@ const page: Schema<Page> = {
   },
 }
 
-/** All tools of a server, told within some milliseconds. */
-export async function listingOf(client: Client, signal: AbortSignal, withinMs: number): Promise<Listing> {
-  const until = performance.now() + withinMs
+/** All tools of a server. */
+export async function listingOf(client: Client, signal: AbortSignal): Promise<Listing> {
   const told: unknown[] = []
   if (client.getServerCapabilities()?.tools !== undefined) {
     let cursor: string | undefined
     let pages = 0
     do {
-      if (++pages > MOST_PAGES) {
-        throw new ToolError(`the server’s list of tools has more than ${MOST_PAGES} pages`, {
-          code: 'mcp_protocol_error',
-        })
-      }
+      if (++pages > MOST_PAGES) throw tooMany(`${MOST_PAGES} pages`)
       const request = { method: 'tools/list', ...(cursor !== undefined && { params: { cursor } }) }
-      const { tools, nextCursor } = await client.request(request, page, {
-        signal,
-        timeout: Math.max(1, until - performance.now()),
-      })
+      const { tools, nextCursor } = await client.request(request, page, { signal, timeout: LONGEST_MS })
+      if (told.length + tools.length > MOST_TOOLS) throw tooMany(`${MOST_TOOLS} tools`)
       told.push(...tools)
       cursor = nextCursor
     } while (cursor !== undefined)
@@ -89,6 +86,9 @@ export async function listingOf(client: Client, signal: AbortSignal, withinMs: n
   const listed = new Map<string, Listed>()
   const skipped: McpSkipped[] = []
   for (const tool of told) {
+    // Others have their turn in between: schemas take a while to compile.
+    await setImmediate()
+    signal.throwIfAborted()
     const name = nameOf(tool)
     try {
       if (listed.has(name)) throw new ToolError('there is another by its name')
@@ -99,6 +99,9 @@ export async function listingOf(client: Client, signal: AbortSignal, withinMs: n
   }
   return { listed: [...listed.values()], skipped }
 }
+
+const tooMany = (what: string) =>
+  new ToolError(`the server’s list of tools has more than ${what}`, { code: 'mcp_protocol_error' })
 
 interface Told {
   readonly title?: unknown

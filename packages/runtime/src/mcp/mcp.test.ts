@@ -7,13 +7,7 @@ import { INFO } from './connection.ts'
 import { MAX_MESSAGE_BYTES } from './failure.ts'
 import { CALL_TIMEOUT_MS, CONNECT_TIMEOUT_MS, connectMcp, type McpOptions } from './mcp.ts'
 import { PROGRESS_INTERVAL_MS } from './progress.ts'
-import { call, connect, good, overHttp } from './stage.fixture.ts'
-
-const failure = (promise: Promise<unknown>) =>
-  promise.then(
-    () => 'none',
-    error => error,
-  )
+import { call, connect, failure, good, overHttp } from './stage.fixture.ts'
 
 /** The ways to the same server. */
 const ways: readonly [string, () => Promise<McpOptions>][] = [

@@ -6,6 +6,7 @@ import type { Tool } from '../tool/tool.ts'
 import type { McpApproval } from './approval.ts'
 import { toolOf } from './call.ts'
 import { Connection } from './connection.ts'
+import { LONGEST_MS, unanswered } from './failure.ts'
 import { type Listing, listingOf, type McpSkipped, type McpToolInfo } from './listing.ts'
 import { legalNames } from './names.ts'
 import { type McpServer, serverOf } from './server.ts'
@@ -42,8 +43,8 @@ export interface Mcp extends AsyncDisposable {
 export const CALL_TIMEOUT_MS = 60_000
 /** How long opening a connection may take, if nothing is said. */
 export const CONNECT_TIMEOUT_MS = 30_000
-const LONGEST_MS = 2 ** 31 - 1
-const PREFIX = /^[A-Za-z0-9_-]{0,32}$/
+export const LONGEST_PREFIX = 32
+const PREFIX = new RegExp(`^[A-Za-z0-9_-]{0,${LONGEST_PREFIX}}$`)
 
 /** Connects to an MCP server and gives its tools; fails typed where the server cannot be reached or does not answer. */
 export async function connectMcp(options: McpOptions): Promise<Mcp> {
@@ -53,7 +54,7 @@ export async function connectMcp(options: McpOptions): Promise<Mcp> {
   checkTime('timeoutMs', timeoutMs)
   checkTime('connectTimeoutMs', connectTimeoutMs)
   if (typeof prefix !== 'string' || !PREFIX.test(prefix)) {
-    throw new ValidationError('connectMcp: prefix: expected up to 32 letters, digits, _ and -')
+    throw new ValidationError(`connectMcp: prefix: expected up to ${LONGEST_PREFIX} letters, digits, _ and -`)
   }
   if (include !== undefined && typeof include !== 'function' && !Array.isArray(include)) {
     throw new ValidationError(`connectMcp: include: expected names or a function, found ${foundOf(include)}`)
@@ -61,8 +62,18 @@ export async function connectMcp(options: McpOptions): Promise<Mcp> {
   const logger = guarded(given)
   const connection = new Connection({ server, connectTimeoutMs, versionNegotiation: options.versionNegotiation })
   let current: Pick<Mcp, 'tools' | 'skipped'> = { tools: [], skipped: [] }
+  // Opening a connection takes of the same time.
+  const inTime = async <T>(work: (signal: AbortSignal) => Promise<T>): Promise<T> => {
+    const late = new AbortController()
+    const timer = setTimeout(() => late.abort(unanswered(server.label, connectTimeoutMs)), connectTimeoutMs)
+    try {
+      return await work(late.signal)
+    } finally {
+      clearTimeout(timer)
+    }
+  }
   const list = async () => {
-    const listing = await connection.ask((client, signal) => listingOf(client, signal, connectTimeoutMs))
+    const listing = await inTime(signal => connection.ask(listingOf, signal))
     const names = legalNames(
       listing.listed.map(({ info }) => info.name),
       prefix,
@@ -80,7 +91,8 @@ export async function connectMcp(options: McpOptions): Promise<Mcp> {
   try {
     current = await list()
   } catch (error) {
-    await connection.close()
+    // A process that does not want to go is not waited for.
+    void connection.close()
     throw error
   }
   return {

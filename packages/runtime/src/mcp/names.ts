@@ -11,14 +11,26 @@ export function legalNames(names: Iterable<string>, prefix: string): ReadonlyMap
   const wanted = new Map([...new Set(names)].map(name => [name, legal(`${prefix}${name}`)]))
   const times = new Map<string, number>()
   for (const name of wanted.values()) times.set(name, (times.get(name) ?? 0) + 1)
-  const isChanged = (name: string) => wanted.get(name) !== `${prefix}${name}`
-  const marked = (name: string) => {
-    const hash = createHash('sha256').update(name).digest('hex').slice(0, 8)
-    return `${legal(`${prefix}${name}`).slice(0, LONGEST_NAME - hash.length - 1)}_${hash}`
+  const isKept = (name: string, own: string) => own === `${prefix}${name}` || times.get(own) === 1
+  const taken = new Set([...wanted].filter(([name, own]) => isKept(name, own)).map(([, own]) => own))
+  const marked = new Map<string, string>()
+  for (const [name, own] of [...wanted].toSorted(([a], [b]) => (a < b ? -1 : 1))) {
+    if (isKept(name, own)) continue
+    // A server may well have a tool that is called like the mark of another.
+    let mark = own
+    for (let turn = 0; taken.has(mark) || turn === 0; turn++) mark = withMark(own, name, turn)
+    taken.add(mark)
+    marked.set(name, mark)
   }
-  return new Map(
-    [...wanted].map(([name, own]) => [name, isChanged(name) && (times.get(own) ?? 0) > 1 ? marked(name) : own]),
-  )
+  return new Map([...wanted].map(([name, own]) => [name, marked.get(name) ?? own]))
+}
+
+function withMark(own: string, name: string, turn: number): string {
+  const hash = createHash('sha256')
+    .update(turn === 0 ? name : `${turn} ${name}`)
+    .digest('hex')
+    .slice(0, 8)
+  return `${own.slice(0, LONGEST_NAME - hash.length - 1)}_${hash}`
 }
 
 const legal = (name: string): string => name.replace(ILLEGAL, '_').slice(0, LONGEST_NAME)

@@ -1,16 +1,71 @@
-import { fromJsonSchema, type JsonSchemaType } from '@modelcontextprotocol/client'
+import { createContext, Script } from 'node:vm'
+import { fromJsonSchema, type JsonSchemaType, type jsonSchemaValidator } from '@modelcontextprotocol/client'
 import { AjvJsonSchemaValidator } from '@modelcontextprotocol/client/validators/ajv'
 import { ValidationError } from '../error/error.ts'
 import type { JsonSchema, Schema } from '../schema/schema.ts'
+import { shortened } from './failure.ts'
+import { loosened } from './loosened.ts'
 
 /** The largest schema that is compiled, as JSON. */
-const LONGEST_SCHEMA = 128 * 1024
+export const LONGEST_SCHEMA = 128 * 1024
+/** How deep a schema may go, in objects and lists. */
+export const DEEPEST_SCHEMA = 128
+/** How long compiling a schema, or checking a value, may hold up the process: a schema of few words can ask for work without end. */
+export const CHECK_MS = 1000
+
+/** Checks values by the schemas of servers, as far as that is safe: without their regular expressions, and within a time. */
+export const validator: jsonSchemaValidator = {
+  getValidator<T>(jsonSchema: JsonSchemaType) {
+    const check = within(() => compiled<T>(jsonSchema as JsonSchema), 'compiled')
+    return value => {
+      const checked = within(() => check(value), 'checked')
+      return checked.valid ? checked : { ...checked, errorMessage: shortened(checked.errorMessage) }
+    }
+  },
+}
 
 /** A schema that checks what a server's JSON Schema says; throws where that is none. */
 export function schemaOf(jsonSchema: JsonSchema): Schema {
+  checkDepth(jsonSchema, DEEPEST_SCHEMA)
   if (JSON.stringify(jsonSchema).length > LONGEST_SCHEMA) throw new ValidationError('it is too large')
   // Such a schema answers later than it is asked: whatever it is asked would pass, and its refusal would reach nobody.
   if ('$async' in jsonSchema) throw new ValidationError('$async is not allowed')
+  return fromJsonSchema(jsonSchema as JsonSchemaType, validator)
+}
+
+function compiled<T>(jsonSchema: JsonSchema) {
+  const { schema, isLooser } = loosened(jsonSchema)
   // Each has a validator of its own: what one calls itself must not stand for another of that name.
-  return fromJsonSchema(jsonSchema as JsonSchemaType, new AjvJsonSchemaValidator())
+  const compile = (each: JsonSchema) => new AjvJsonSchemaValidator().getValidator<T>(each as JsonSchemaType)
+  try {
+    return compile(schema)
+  } catch (error) {
+    if (!isLooser) throw error
+    // A reference may lead to what was left out; then no more than the kind of the value is known.
+    const { type } = schema
+    return compile(type === undefined ? {} : { type })
+  }
+}
+
+function checkDepth(value: unknown, left: number): void {
+  if (typeof value !== 'object' || value === null) return
+  if (left === 0) throw new ValidationError('it goes too deep')
+  for (const each of Object.values(value)) checkDepth(each, left - 1)
+}
+
+const script = new Script('work()')
+let room: { work?: () => unknown } | undefined
+
+/** What comes of some work that does not wait, unless it takes too long. */
+function within<T>(work: () => T, done: string): T {
+  room ??= createContext({})
+  room.work = work
+  try {
+    return script.runInContext(room, { timeout: CHECK_MS })
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ERR_SCRIPT_EXECUTION_TIMEOUT') throw error
+    throw new ValidationError(`it cannot be ${done} within ${CHECK_MS} ms`)
+  } finally {
+    delete room.work
+  }
 }

@@ -30,7 +30,14 @@ export interface McpTransport {
   readonly transport: Transport | (() => Transport | PromiseLike<Transport>)
 }
 
-export type McpServer = McpStdio | McpHttp | McpTransport
+type KeyOf<T> = T extends unknown ? keyof T : never
+/** One kind, and nothing that belongs to the others. */
+type Only<Own, Others> = Own & { readonly [Key in Exclude<KeyOf<Others>, keyof Own>]?: never }
+
+export type McpServer =
+  | Only<McpStdio, McpHttp | McpTransport>
+  | Only<McpHttp, McpStdio | McpTransport>
+  | Only<McpTransport, McpStdio | McpHttp>
 
 export interface Server {
   /** What people are told it is: without a path, arguments or credentials. */

@@ -11,6 +11,13 @@ import type { McpStdio } from './server.ts'
 
 const fileOf = (name: string) => new URL(`${name}.fixture.ts`, import.meta.url).pathname
 
+/** What something fails with. */
+export const failure = (promise: Promise<unknown>) =>
+  promise.then(
+    () => 'none',
+    error => error,
+  )
+
 /** The server made with the SDK, over stdio. */
 export const good: McpStdio = { command: process.execPath, args: [fileOf('server'), 'stdio'] }
 

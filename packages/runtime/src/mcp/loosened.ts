@@ -1,0 +1,139 @@
+// What of a server's JSON Schema is checked here. A server's regular expressions are not run in this process, where one of them could hold up everything; nor
+// is what takes longer the more there is of it. What is left out is never missed in the other direction: nothing is refused that the whole schema takes.
+
+import { ValidationError } from '../error/error.ts'
+import type { JsonSchema } from '../schema/schema.ts'
+
+type Keywords = ReadonlySet<string>
+
+/** Regular expressions, and what is compared with everything beside it. */
+const LEFT_OUT: Keywords = new Set(['pattern', 'patternProperties', 'format', 'uniqueItems'])
+/** Keywords that refuse more where a schema within them takes more. */
+const CONTRARY: Keywords = new Set([
+  'not',
+  'if',
+  'then',
+  'else',
+  'maxContains',
+  'unevaluatedItems',
+  'unevaluatedProperties',
+])
+const ONE_SCHEMA: Keywords = new Set([
+  'additionalItems',
+  'additionalProperties',
+  'contains',
+  'else',
+  'if',
+  'items',
+  'not',
+  'propertyNames',
+  'then',
+  'unevaluatedItems',
+  'unevaluatedProperties',
+])
+const SCHEMAS_IN_ORDER: Keywords = new Set(['allOf', 'anyOf', 'items', 'oneOf', 'prefixItems'])
+const SCHEMAS_BY_NAME: Keywords = new Set([
+  '$defs',
+  'definitions',
+  'dependencies',
+  'dependentRequired',
+  'dependentSchemas',
+  'properties',
+])
+const VALUES: Keywords = new Set(['const', 'enum'])
+const PLAIN: Keywords = new Set([
+  '$anchor',
+  '$dynamicAnchor',
+  '$dynamicRef',
+  '$id',
+  '$recursiveAnchor',
+  '$recursiveRef',
+  '$ref',
+  '$schema',
+  'exclusiveMaximum',
+  'exclusiveMinimum',
+  'maxContains',
+  'maxItems',
+  'maxLength',
+  'maxProperties',
+  'maximum',
+  'minContains',
+  'minItems',
+  'minLength',
+  'minProperties',
+  'minimum',
+  'multipleOf',
+  'required',
+  'type',
+])
+
+export interface Loosened {
+  readonly schema: JsonSchema
+  /** Whether it takes more than the whole one. */
+  readonly isLooser: boolean
+}
+
+/** A schema without what is not checked here; only keywords that are known stay, so that no reference finds the others by another way. */
+export function loosened(schema: JsonSchema): Loosened {
+  const exact = new Walk(false)
+  const result = exact.schema(schema) as JsonSchema
+  if (!exact.isLooser) return { schema: result, isLooser: false }
+  return { schema: new Walk(true).schema(schema) as JsonSchema, isLooser: true }
+}
+
+class Walk {
+  /** Whether something is left out somewhere: a reference may lead there from anywhere. */
+  readonly #isLoose: boolean
+  isLooser = false
+
+  constructor(isLoose: boolean) {
+    this.#isLoose = isLoose
+  }
+
+  schema(given: unknown): unknown {
+    if (typeof given === 'boolean') return given
+    if (!isObject(given)) throw new ValidationError('a schema in it is no object')
+    const kept = new Map<string, unknown>()
+    for (const [keyword, value] of Object.entries(given)) {
+      if (LEFT_OUT.has(keyword)) this.isLooser = true
+      else if (!this.#isLoose || !CONTRARY.has(keyword)) this.#keep(kept, keyword, value)
+    }
+    if ('patternProperties' in given) kept.delete('additionalProperties')
+    if (this.#isLoose && kept.has('oneOf')) {
+      const some = { anyOf: kept.get('oneOf') }
+      kept.delete('oneOf')
+      kept.set('allOf', [...((kept.get('allOf') as readonly unknown[] | undefined) ?? []), some])
+    }
+    return Object.fromEntries(kept)
+  }
+
+  #keep(kept: Map<string, unknown>, keyword: string, value: unknown): void {
+    if (SCHEMAS_IN_ORDER.has(keyword) && Array.isArray(value)) {
+      kept.set(
+        keyword,
+        value.map(each => this.schema(each)),
+      )
+    } else if (ONE_SCHEMA.has(keyword)) kept.set(keyword, this.schema(value))
+    else if (SCHEMAS_BY_NAME.has(keyword)) kept.set(keyword, this.#byName(keyword, value))
+    else if (VALUES.has(keyword)) {
+      // Data that looks like a schema could be referred to as one.
+      if (isFlat(value)) kept.set(keyword, value)
+      else this.isLooser = true
+    } else if (PLAIN.has(keyword) || SCHEMAS_IN_ORDER.has(keyword)) {
+      if (!isFlat(value)) throw new ValidationError(`${keyword} is no plain value`)
+      kept.set(keyword, value)
+    }
+  }
+
+  #byName(keyword: string, value: unknown): unknown {
+    if (!isObject(value)) throw new ValidationError(`${keyword} is no object`)
+    const each = ([name, own]: [string, unknown]) => [name, Array.isArray(own) && isFlat(own) ? own : this.schema(own)]
+    return Object.fromEntries(Object.entries(value).map(each))
+  }
+}
+
+const isObject = (value: unknown): value is JsonSchema =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
+
+const isFlat = (value: unknown): boolean =>
+  Array.isArray(value) ? value.every(each => Object(each) !== each) : Object(value) !== value

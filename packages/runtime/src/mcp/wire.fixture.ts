@@ -1,0 +1,90 @@
+// A server of streamable HTTP without an SDK, in this process: each request is answered as a test says, or else as it should be.
+
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { onTestFinished } from 'vitest'
+
+export interface Asked {
+  readonly id?: number
+  readonly method: string
+  readonly params?: Readonly<Record<string, unknown>>
+}
+
+/** Answers a request in its own way, and says that it has; else it is answered as it should be. */
+export type Behaviour = (asked: Asked, response: ServerResponse, request: IncomingMessage) => boolean
+
+export interface Wire {
+  readonly url: string
+  /** The methods that were asked, in order. */
+  readonly asked: readonly string[]
+  /** Settles when nobody waits for an answer any more. */
+  idle(): Promise<void>
+}
+
+const ANYTHING = { type: 'object' }
+
+/** Sends an answer as JSON. */
+export function json(
+  response: ServerResponse,
+  body: unknown,
+  status = 200,
+  headers: Record<string, string> = {},
+): true {
+  response.writeHead(status, { 'content-type': 'application/json', ...headers }).end(JSON.stringify(body))
+  return true
+}
+
+export const result = (response: ServerResponse, { id }: Asked, value: unknown): true =>
+  json(response, { jsonrpc: '2.0', id, result: value })
+
+/** A server that behaves so, until the test is over. */
+export async function wire(behave: Behaviour): Promise<Wire> {
+  const asked: string[] = []
+  const open = new Set<ServerResponse>()
+  const waiters = new Set<() => void>()
+  const settle = () => {
+    if (open.size > 0) return
+    for (const waiter of waiters) waiter()
+    waiters.clear()
+  }
+  const http = createServer(async (request, response) => {
+    open.add(response)
+    response.on('close', () => {
+      open.delete(response)
+      settle()
+    })
+    if (request.method !== 'POST') return void response.writeHead(request.method === 'DELETE' ? 200 : 405).end()
+    const chunks: Uint8Array[] = []
+    for await (const chunk of request) chunks.push(chunk)
+    const message: Asked = JSON.parse(Buffer.concat(chunks).toString())
+    asked.push(message.method)
+    if (!behave(message, response, request)) answer(message, response)
+  })
+  await new Promise<void>(resolve => http.listen(0, '127.0.0.1', resolve))
+  onTestFinished(() => {
+    http.closeAllConnections()
+    http.close()
+  })
+  const { port } = http.address() as AddressInfo
+  return {
+    url: `http://127.0.0.1:${port}/mcp`,
+    asked,
+    idle: () =>
+      new Promise(resolve => {
+        waiters.add(resolve)
+        settle()
+      }),
+  }
+}
+
+function answer(asked: Asked, response: ServerResponse): void {
+  const { id, method, params } = asked
+  if (id === undefined) return void response.writeHead(202).end()
+  if (method === 'initialize') {
+    const serverInfo = { name: 'wire', version: '1' }
+    const welcome = { protocolVersion: params?.['protocolVersion'], capabilities: { tools: {} }, serverInfo }
+    json(response, { jsonrpc: '2.0', id, result: welcome }, 200, { 'mcp-session-id': 'secret-session' })
+  } else if (method === 'tools/list') result(response, asked, { tools: [{ name: 'work', inputSchema: ANYTHING }] })
+  else if (method === 'ping') result(response, asked, {})
+  else result(response, asked, { content: [{ type: 'text', text: 'done' }] })
+}
