@@ -16,6 +16,7 @@ export type {
 export {
   type CreateWriterOptions,
   type CutRequest,
+  MOST_DUE,
   type ReadEntry,
   type ReadFrom,
   type StreamInfo,
@@ -32,7 +33,7 @@ export { openStore } from './open.ts'
 export type * from './store.ts'
 export { MAX_CLAIM, type Refusal } from './ticket/admission.ts'
 export { MAX_PENDINGS } from './ticket/legality.ts'
-export { noticeProgram, type TicketNotice } from './ticket/notice.ts'
+export { lateProgram, MAX_NOTICES, noticeProgram, type TicketNotice } from './ticket/notice.ts'
 export {
   advance,
   dueOf,

@@ -61,8 +61,9 @@ export interface CutRequest {
   readonly toSequence: number
 }
 
-/** The longest list that is given at once. */
+/** The longest list that is given at once, and the most logs that are told to be due. */
 const MOST_LISTED = 1000
+export const MOST_DUE = 100_000
 
 /** Logs over a store: writers that claim them, guests that are checked, readers that miss nothing. */
 export class StreamManager {
@@ -254,7 +255,7 @@ export class StreamManager {
   /** Logs that somebody should drive, without a live lease: to one of these programs, or to everybody. */
   async due(programs: readonly string[], limit = 16): Promise<readonly string[]> {
     for (const program of programs) checkNames({ program: program ?? null })
-    checkWhole('limit', limit, 1, MOST_LISTED)
+    checkWhole('limit', limit, 1, MOST_DUE)
     return this.#ask(() => this.store.due(programs, limit))
   }
 

@@ -5,7 +5,7 @@ import type { NewEntry } from '../entry.ts'
 import { checkGuestChunk, placeOf, type Refusal, refusalOf } from './admission.ts'
 import { admitted, by, runs, wishes, writerOf } from './entries.fixture.ts'
 import { problemOf } from './legality.ts'
-import { noticeProgram } from './notice.ts'
+import { lateProgram, noticeProgram } from './notice.ts'
 import { advance, dueOf, EMPTY_TICKET, runDueOf, type Ticket } from './ticket.ts'
 
 const R1 = writerOf('r1')
@@ -89,13 +89,35 @@ describe('what is owed to observers', () => {
 
   test('hides no run that is due, nor its deadline from who drives it', () => {
     const late = then(open, { ...ask, deadline: 60 } as Chunk)
-    expect(dueOf(then(late, paused(40)))).toEqual({ at: 40, program: 'agent:a@1' })
+    expect(dueOf(then(late, paused(40)))).toEqual({ at: 40, program: 'late:agent:a' })
+    expect(lateProgram('agent:a@2')).toBe('late:agent:a')
+    expect(dueOf(then(late, paused(40), told(40, 50)))).toEqual({ at: 50, program: 'late:agent:a' })
+    expect(dueOf(then(late, paused(40), told(40, 70)))).toEqual({ at: 60, program: 'agent:a@1' })
+    expect(dueOf(then(late, paused(40), told(40)))).toEqual({ at: 60, program: 'agent:a@1' })
     expect(dueOf(then(late, paused(60)))).toEqual({ at: 60, program: 'agent:a@1' })
     expect(runDueOf(then(late, paused(40)))).toEqual({ at: 60, program: 'agent:a@1' })
     const request: Chunk = { type: 'run-requested', runId: 'r2', program: 'agent:b@1' }
     const asked = advance(then(open, finished(40)), [by({ guest: 'ada' }, request)])
     expect(dueOf(asked)).toEqual({ at: 'now', program: 'agent:b@1' })
     expect(dueOf(then(open, paused(40), { type: 'run-resumed', mode: 'continue' })).at).toBe('now')
+  })
+
+  test('of several programs is due to whoever tells, so that none hides another’s, nor a deadline of another’s run', () => {
+    const OTHER = writerOf('r2')
+    const other = (...chunks: Chunk[]) =>
+      advance(
+        then(open, finished(9)),
+        [{ ...started, program: 'agent:b@1' } as Chunk, ...chunks].map(chunk => by(OTHER, chunk)),
+      )
+    const both = other(finished(19))
+    expect(dueOf(both)).toEqual({ at: 9, program: noticeProgram() })
+    expect(dueOf(then(both, told(9)))).toEqual({ at: 19, program: 'notify:agent:b' })
+    expect(dueOf(then(both, told(19, undefined, 'r2')))).toEqual({ at: 9, program: 'notify:agent:a' })
+    expect(dueOf(other({ ...ask, deadline: 60 } as Chunk, { type: 'run-paused', awaits: [] }))).toEqual({
+      at: 9,
+      program: lateProgram(),
+    })
+    expect(new Set([noticeProgram(), lateProgram(), noticeProgram('agent:*@1')]).size).toBe(3)
   })
 
   test('has a name that a store can be asked for, however long the program’s is', () => {

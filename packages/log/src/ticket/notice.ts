@@ -20,13 +20,21 @@ type Noticing = { readonly notices?: readonly TicketNotice[] }
 type Notified = Pick<ChunkOf<'run-notified'>, 'runId' | 'notifyBy' | 'until'>
 
 /** How many notices a ticket holds: those that nobody tells for so long must not grow for ever (law 6). */
-const MAX_NOTICES = 16
+export const MAX_NOTICES = 16
 /** The longest name of a program that a store is asked for. */
 const LONGEST = 512
 
-/** Under which name a log is due to those who tell observers of a program's runs, of whatever version: a run that has ended needs no program to go on. */
-export const noticeProgram = (program: string): string =>
-  `notify:${program.replace(/@[^@]*$/, '')}`.slice(0, LONGEST).toWellFormed()
+/**
+ * Under which name a log is due to those who tell observers of a program's runs, of whatever version: a run that has ended needs no program to go on. Without a
+ * program, to those who tell of any: there are notices of several.
+ */
+export const noticeProgram = (program?: string): string => nameOf('notify', program)
+
+/** The same where a run waits with a deadline behind its notices: also who drives that is to look there. */
+export const lateProgram = (program?: string): string => nameOf('late', program)
+
+const nameOf = (kind: string, program = '*'): string =>
+  `${kind}:${program.replace(/@[^@]*$/, '')}`.slice(0, LONGEST).toWellFormed()
 
 /** The ticket with one more notice, if there is a time by which others are to tell; the oldest goes where there are too many. */
 export function withNotice<T extends Noticing>(ticket: T, { notifyBy, ...of }: Unsaid): T {

@@ -4,7 +4,7 @@
 import { type Chunk, isGuest, type PendingRef, type RunStatus } from '@millrace/protocol'
 import type { NewEntry } from '../entry.ts'
 import type { Due, TicketRecord } from '../store.ts'
-import { firstNotice, noticeProgram, notified, type TicketNotice, withNotice } from './notice.ts'
+import { firstNotice, lateProgram, noticeProgram, notified, type TicketNotice, withNotice } from './notice.ts'
 
 /** Something that a lane waits for. */
 export interface TicketPending {
@@ -234,8 +234,13 @@ export function dueOf(ticket: Ticket): Due {
   const due = runDueOf(ticket)
   const notice = firstNotice(ticket)
   if (!notice || due.at === 'now' || (due.at !== null && due.at <= notice.notifyBy)) return due
-  // A notice that nobody is there to tell must not hide a deadline from who drives the run.
-  return { at: notice.notifyBy, program: due.at === null ? noticeProgram(notice.program) : due.program }
+  const { run, notices = [] } = ticket
+  const programs = notices.map(({ program }) => program)
+  // A notice that nobody is there to tell must hide neither a deadline from who drives the run, nor a notice of another program.
+  if (run && due.at !== null) programs.push(run.program)
+  const nameOf = due.at === null ? noticeProgram : lateProgram
+  const [name, ...others] = new Set(programs.map(program => nameOf(program)))
+  return { at: notice.notifyBy, program: name !== undefined && others.length === 0 ? name : nameOf() }
 }
 
 /** When somebody should drive a run of the log, and who may. */

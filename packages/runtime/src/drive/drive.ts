@@ -254,11 +254,11 @@ export class Drive {
   /** Decides how the run ends or waits. */
   async #decide(build: (ticket: Ticket) => BatchLike | undefined) {
     const { notices } = this.#settings
-    const { clock, program, principal } = this.#options
+    const { agent, clock, program, principal } = this.#options
     let batch: BatchLike | undefined
     const done = await this.#writer.decide(ticket => {
       const said = build(ticket)
-      batch = said && notices.owed(said, clock())
+      batch = said && notices.owed(said, { clock: clock(), program, isDriven: agent !== undefined })
       return batch
     })
     if (done && batch) {

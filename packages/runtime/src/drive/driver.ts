@@ -1,6 +1,6 @@
 // Drives what is due in a session: takes its log, looks after that, decides, and works until there is nothing left to do or somebody else is to go on.
 
-import { LogError, mustStop, type StreamInfo, type Ticket } from '@millrace/log'
+import { LogError, MOST_DUE, mustStop, type StreamInfo, type Ticket } from '@millrace/log'
 import type { Agent } from '../agent/agent.ts'
 import { Drive, type DriveSettings } from './drive.ts'
 import type { Driving } from './engine.ts'
@@ -11,10 +11,10 @@ export interface DriverSettings extends DriveSettings {
   readonly agents: ReadonlyMap<string, Agent>
 }
 
-/** How long a session is not looked for in which only something is due that is told by others. */
-const LEFT_MS = 5000
-/** The most sessions that are asked for at once. */
-const MOST_DUE = 1000
+/** How long a session is not looked at in which only something is due that is told by others, unless it has a deadline before. */
+const LEFT_MS = 30_000
+/** How often to look for such deadlines where nothing can be told. */
+const LOOK_MS = 5000
 
 /** What happens to whoever is not alone, or comes too late. */
 const PASSING: ReadonlySet<string> = new Set(['busy', 'absent', 'closed', 'refused'])
@@ -28,6 +28,8 @@ export class Driver implements Driving {
   readonly #abandoned = new AbortController()
   /** Sessions that are left to others, and until when: nothing of what is due there is for here. */
   readonly #left = new Map<string, number>()
+  #looksAt = Number.NEGATIVE_INFINITY
+  #isRunFirst = false
   #isInReach = true
 
   constructor(settings: DriverSettings) {
@@ -37,20 +39,33 @@ export class Driver implements Driving {
 
   /** The sessions in which something is due that can be driven here. */
   async due(limit: number): Promise<readonly string[]> {
-    const { manager, agents, logger, notices, timers } = this.#settings
-    for (const [sessionId, until] of this.#left) if (until <= timers.now()) this.#left.delete(sessionId)
+    const { manager, agents, logger } = this.#settings
     try {
-      const programs = [...agents.keys(), ...notices.programsOf(agents.keys())]
-      // Those that are left to others must not hide the rest.
-      const due = await manager.due(programs, Math.min(limit + this.#left.size, MOST_DUE))
+      const [runs, owing] = await Promise.all([manager.due([...agents.keys()], limit), this.#owing(limit)])
       this.#isInReach = true
-      return due.filter(sessionId => !this.#left.has(sessionId)).slice(0, limit)
+      this.#isRunFirst = !this.#isRunFirst
+      return inTurns(this.#isRunFirst ? [runs, owing] : [owing, runs]).slice(0, limit)
     } catch (error) {
       // Said once: it is asked for again and again.
       if (this.#isInReach && !this.#isLeaving) logger.warn('nobody can tell what is due', { cause: error })
       this.#isInReach = false
       throw error
     }
+  }
+
+  /** The sessions in which something is owed to observers, and may be told here or hide a deadline: apart, so that however many there are no run waits behind them. */
+  async #owing(limit: number): Promise<readonly string[]> {
+    const { manager, notices, timers } = this.#settings
+    const { names } = notices
+    const now = timers.now()
+    if (names.length === 0 || now < this.#looksAt) return []
+    for (const [sessionId, until] of this.#left) if (until <= now) this.#left.delete(sessionId)
+    // Those that are left to others must not hide the rest.
+    const due = await manager.due(names, Math.min(limit + this.#left.size, MOST_DUE))
+    const found = due.filter(sessionId => !this.#left.has(sessionId))
+    const isMore = found.length >= limit || (notices.hasRoom && this.#left.size <= limit)
+    if (!isMore) this.#looksAt = now + LOOK_MS
+    return found
   }
 
   /** From now on every run is handed over at its next commit. */
@@ -90,12 +105,14 @@ export class Driver implements Driving {
     const info = await manager.getInfo(sessionId)
     const lookedAt = timers.now()
     const isLeft = info !== null && (await notices.take(info))
-    const next = info && nextOf(info.ticket, info.clock)
-    if (isLeft && !next) this.#left.set(sessionId, lookedAt + LEFT_MS)
-    if (!next || isHeld(info)) return false
+    const next = info ? nextOf(info.ticket, info.clock) : undefined
+    const agent = next && agents.get(next.program)
+    if (!info || !next || (agent === undefined && !next.mustStop)) {
+      if (info && isLeft) this.#left.set(sessionId, lookedAt + Math.min(LEFT_MS, untilLate(info)))
+      return false
+    }
+    if (isHeld(info)) return false
     const { runId, program } = next
-    const agent = agents.get(program)
-    if (agent === undefined && !next.mustStop) return false
     const writer = await manager.createWriter(sessionId, { runId, program, agentType: agentTypeOf(program) })
     try {
       // What was read before the claim may be old by now (law 4).
@@ -123,6 +140,22 @@ export class Driver implements Driving {
 
 /** Whether somebody has the log, and is not known to be dead. */
 const isHeld = ({ lease, clock }: StreamInfo): boolean => lease !== null && lease.until > clock
+
+/** How long it is until the next deadline of a run. */
+function untilLate({ ticket: { pendings }, clock }: StreamInfo): number {
+  const times = pendings.flatMap(({ deadline = clock }) => (deadline > clock ? [deadline - clock] : []))
+  return Math.min(Number.POSITIVE_INFINITY, ...times)
+}
+
+/** One of each after the other, each once. */
+function inTurns(lists: readonly (readonly string[])[]): string[] {
+  const found = new Set<string>()
+  const longest = Math.max(...lists.map(({ length }) => length))
+  for (let i = 0; i < longest; i++) {
+    for (const { [i]: sessionId } of lists) if (sessionId !== undefined) found.add(sessionId)
+  }
+  return [...found]
+}
 
 /** The run to go on with, or to start. */
 function nextOf(ticket: Ticket, clock: number): { runId: string; program: string; mustStop: boolean } | undefined {

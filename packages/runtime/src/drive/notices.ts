@@ -1,8 +1,10 @@
 // Tells observers of pauses and ends, at least once: at once by the process that wrote them, without holding anything up; and where that died, or an observer could not
 // be told, by whoever finds it still owed on the ticket.
 
+import { AsyncLocalStorage } from 'node:async_hooks'
 import {
   type BatchLike,
+  lateProgram,
   noticeProgram,
   type StreamInfo,
   type StreamManager,
@@ -50,12 +52,16 @@ export const OBSERVER_TIMEOUT_MS = 10_000
 export const LONGEST_NOTIFY_MS = 3_600_000
 export const MAX_NOTIFY_TRIES = 12
 /** How many pauses and ends are told at a time, and how many wait for that; what is more is told when it is found owed. */
-const CONCURRENT = 32
-const MOST_WAITING = 1000
+export const CONCURRENT_NOTICES = 32
+export const MOST_WAITING = 10_000
+/** How many may wait where more is taken upon oneself: that has its time, and counts as tried. */
+const MOST_TAKEN = 1000
 
 export interface NoticeSettings {
   readonly manager: StreamManager
   readonly observers: readonly Observer[]
+  /** What there is here: of runs of other programs observers are told elsewhere. */
+  readonly programs: Iterable<string>
   readonly timers: Timers
   readonly logger: Logger
 }
@@ -66,6 +72,13 @@ interface Place {
   readonly runId: string
   readonly program: string
   readonly principal: string | null
+}
+
+/** When a run pauses or ends, of which program, and whether this process drives that. */
+interface Owing {
+  readonly clock: number
+  readonly program: string
+  readonly isDriven: boolean
 }
 
 interface Telling {
@@ -80,38 +93,58 @@ interface Telling {
 
 export class Notices {
   readonly #settings: NoticeSettings
-  readonly #active = new Set<Promise<void>>()
+  /** The names of the programs here, whatever their versions. */
+  readonly #names: ReadonlySet<string>
+  readonly #lateNames: readonly string[]
+  /** What a close waits for. */
+  readonly #awaited = new Set<Promise<void>>()
+  /** Within an observer: lets nobody wait for it any more. */
+  readonly #within = new AsyncLocalStorage<() => void>()
+  #active = 0
   #waiting: Telling[] = []
   #latest = 0
 
   constructor(settings: NoticeSettings) {
     this.#settings = settings
+    const programs = [...settings.programs]
+    this.#names = new Set(programs.map(program => noticeProgram(program)))
+    const lateNames = new Set(programs.map(program => lateProgram(program)))
+    this.#lateNames = programs.length > 0 ? [...lateNames, lateProgram()] : []
   }
 
-  /** Under which names sessions are due here for what is owed in them. */
-  programsOf(programs: Iterable<string>): string[] {
-    return this.#hasNone ? [] : [...new Set(Array.from(programs, noticeProgram))]
+  /** Under which names sessions are due here for what is owed in them, or for a deadline behind that. */
+  get names(): readonly string[] {
+    return this.hasRoom ? [...this.#names, noticeProgram(), ...this.#lateNames] : this.#lateNames
   }
 
-  get #hasNone(): boolean {
-    return this.#settings.observers.length === 0
+  /** Whether something that is owed can be told here now. */
+  get hasRoom(): boolean {
+    return this.#settings.observers.length > 0 && this.#names.size > 0 && this.#waiting.length < MOST_TAKEN
   }
 
-  /** What pauses or ends a run, with the time from which on others are to tell of it. */
-  owed(batch: BatchLike, clock: number): BatchLike {
-    if (this.#hasNone) return batch
+  /** Whether observers are told here of a program's runs. */
+  #tells(program: string): boolean {
+    return this.#settings.observers.length > 0 && this.#names.has(noticeProgram(program))
+  }
+
+  /** What pauses or ends a run, with the time from which on others are to tell of it: at once where nobody here has that program. */
+  owed(batch: BatchLike, { clock, program, isDriven }: Owing): BatchLike {
+    const isOurs = this.#tells(program)
+    if (!isOurs && isDriven) return batch
     return batch.map(item => {
       const chunk = 'type' in item ? item : item.chunk
       if (!isTold(chunk)) return item
+      const now = Math.ceil(clock)
       // Two of one run are told apart by it.
-      this.#latest = Math.max(this.#latest + 1, Math.ceil(clock) + NOTIFY_AFTER_MS)
-      const owing: Chunk = { ...chunk, notifyBy: this.#latest }
+      if (isOurs) this.#latest = Math.max(this.#latest + 1, now + NOTIFY_AFTER_MS)
+      const owing: Chunk = { ...chunk, notifyBy: isOurs ? this.#latest : now }
       return 'type' in item ? owing : { ...item, chunk: owing }
     })
   }
 
   /** Tells of what a batch said that is in the log now; soon, and nobody waits for it. */
   tell({ principal, ...place }: Place, batch: BatchLike): void {
+    if (!this.#tells(place.program)) return
     for (const item of batch) {
       const chunk = 'type' in item ? item : item.chunk
       if (!isTold(chunk) || chunk.notifyBy === undefined) continue
@@ -128,9 +161,9 @@ export class Notices {
   /** Takes upon itself what is due in a session, so that nobody else tells it meanwhile; whether something is left to others. */
   async take({ streamId, ticket, clock, principal }: StreamInfo): Promise<boolean> {
     const due = (ticket.notices ?? []).filter(({ notifyBy }) => notifyBy <= clock)
-    if (this.#hasNone) return due.length > 0
-    for (const notice of due) {
-      if (this.#waiting.length >= MOST_WAITING) return true
+    const own = due.filter(({ program }) => this.#tells(program))
+    for (const notice of own) {
+      if (!this.hasRoom) return true
       const { runId, notifyBy, tries = 0 } = notice
       if (tries >= MAX_NOTIFY_TRIES) {
         if (await this.#say(streamId, runId, notifyBy)) this.#giveUp(streamId, notice)
@@ -142,15 +175,17 @@ export class Notices {
       const read = () => this.#find(streamId, principal, notice)
       this.#add({ sessionId: streamId, runId, notifyBy: clock + waitMs, startBy, read })
     }
-    return false
+    return own.length < due.length
   }
 
-  /** Waits for what is being told, for as long as an observer may take; what is not told by then is told by others. */
+  /** Waits for what is being told, for as long as an observer may take, and not for an observer that closes; what is not told by then is told by others. */
   async close(): Promise<void> {
+    this.#within.getStore()?.()
     const { promise, resolve } = Promise.withResolvers<void>()
-    const cancel = this.#settings.timers.after(OBSERVER_TIMEOUT_MS, resolve, true)
+    // It keeps the process alive: an observer that hangs does not, and what comes after the close would never be.
+    const cancel = this.#settings.timers.after(OBSERVER_TIMEOUT_MS, resolve)
     const all = async () => {
-      while (this.#active.size > 0) await Promise.all(this.#active)
+      while (this.#awaited.size > 0) await Promise.all(this.#awaited)
     }
     await Promise.race([all(), promise])
     this.#waiting = []
@@ -172,15 +207,23 @@ export class Notices {
   }
 
   #next(): void {
-    while (this.#active.size < CONCURRENT) {
+    while (this.#active < CONCURRENT_NOTICES) {
       const telling = this.#waiting.shift()
       if (telling === undefined) return
       if (telling.startBy < this.#settings.timers.now()) continue
-      const done: Promise<void> = this.#tell(telling).then(() => {
-        this.#active.delete(done)
+      const { promise, resolve } = Promise.withResolvers<void>()
+      const leave = () => {
+        this.#awaited.delete(promise)
+        resolve()
+      }
+      this.#awaited.add(promise)
+      this.#active++
+      const done = this.#within.run(leave, () => this.#tell(telling))
+      done.then(() => {
+        this.#active--
         this.#next()
+        leave()
       })
-      this.#active.add(done)
     }
   }
 

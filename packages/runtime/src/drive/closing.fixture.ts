@@ -1,0 +1,33 @@
+// A process of its own whose observers hang, or close the runtime that tells them: it closes, and says what comes after that.
+
+import { memoryStore, systemTimers, type Timers } from '@millrace/log'
+import { agent, createRuntime, type Observer, type Runtime, scriptedModel } from '../index.ts'
+
+const [, , what] = process.argv
+
+/** Real ones, in a hurry. */
+const timers: Timers = {
+  now: () => systemTimers.now(),
+  after: (ms, call, isIdle) => systemTimers.after(ms / 20, call, isIdle),
+}
+const never = () => new Promise<never>(() => {})
+let runtime: Runtime | undefined
+let closings = 0
+const close = async () => {
+  await runtime?.close()
+  if (++closings === 2) console.log('closed by both observers')
+}
+const observers: Record<string, Observer[]> = {
+  hangs: [{ onFinished: never }],
+  closes: [{ onFinished: close }, { onFinished: close }],
+}
+
+const clerk = agent({ name: 'clerk', model: scriptedModel([{ text: 'Done.' }]) })
+const store = memoryStore()
+const logger = { warn: () => {}, error: () => {} }
+runtime = createRuntime({ store, agents: [clerk], timers, logger, observers: observers[what ?? ''] ?? [] })
+const first = await runtime.start({ session: 's', agent: clerk, input: 'Hello' })
+await first.result()
+await runtime.close()
+await store.close()
+console.log('the last line')

@@ -1,0 +1,185 @@
+import type { Chunk } from '@millrace/protocol'
+import { describe, expect, test } from 'vitest'
+import { agent, scriptedModel } from '../index.ts'
+import { settled } from './clock.fixture.ts'
+import { MOST_WAITING, NOTIFY_AFTER_MS } from './notices.ts'
+import { clerk, Ear, isPause, never, owedIn, RUN, SESSION, setUp, toldIn } from './observing.fixture.ts'
+import { isEndOf, Stage } from './stage.fixture.ts'
+
+const DAY = 24 * 3_600_000
+
+/** An agent that just answers. */
+const talker =
+  (...names: string[]) =>
+  () =>
+    names.map(name => agent({ name, model: scriptedModel([{ text: 'Hi.' }]) }))
+
+/** A session in which a process of each agent, one after the other, died before it told of its end. */
+async function untold(...names: string[]): Promise<Stage> {
+  const stage = new Stage()
+  for (const name of names) {
+    const process = stage.process(talker(name), { observers: [{ onFinished: () => process.kill() }] })
+    await process.runtime.start({ session: SESSION, runId: name, agent: name, input: 'Hello' })
+    await stage.ended(SESSION, name)
+    await settled()
+  }
+  expect(await owedIn(stage)).toHaveLength(names.length)
+  return stage
+}
+
+describe('observers are told of', () => {
+  test('an end that a process wrote which has neither the agent nor observers, at once', async () => {
+    for (const observers of [[], [new Ear()]]) {
+      const { stage, ear, process, start } = setUp()
+      await start('pay')
+      await stage.seen(SESSION, isPause)
+      process.freeze()
+      const web = stage.process(talker('other'), { observers })
+      await web.runtime.stop(SESSION, RUN)
+      expect(await stage.ended(SESSION, RUN)).toBe('interrupted')
+      process.thaw()
+      await stage.clock.advance(1000)
+      expect(ear.finished).toMatchObject([{ runId: RUN, status: 'interrupted', program: 'agent:clerk@1' }])
+      for (const other of observers) expect(other.count).toBe(0)
+      expect(await owedIn(stage)).toEqual([])
+    }
+  })
+
+  test('their own agents’ runs alone, whoever drives the session since', async () => {
+    const stage = await untold('alice')
+    const [own, other] = [new Ear(), new Ear()]
+    const bob = stage.process(talker('bob'), { observers: [other] })
+    await stage.clock.advance(2 * NOTIFY_AFTER_MS)
+    await bob.runtime.start({ session: SESSION, runId: 'bob', agent: 'bob', input: 'Hello' })
+    await stage.ended(SESSION, 'bob')
+    await stage.clock.advance(NOTIFY_AFTER_MS)
+    expect(other.finished.map(({ runId }) => runId)).toEqual(['bob'])
+    expect(await owedIn(stage)).toMatchObject([{ runId: 'alice' }])
+    stage.process(talker('alice'), { observers: [own] })
+    await stage.clock.advance(1000)
+    expect(own.finished.map(({ runId }) => runId)).toEqual(['alice'])
+    expect([other.count, await owedIn(stage)]).toEqual([1, []])
+  })
+
+  test('a pause by another version, whether it has a deadline or none', async () => {
+    for (const timeout of [undefined, DAY]) {
+      const stage = new Stage()
+      const process = stage.process(clerk('1', timeout), { observers: [{ onPaused: () => process.kill() }] })
+      await process.runtime.start({ session: SESSION, runId: RUN, agent: 'clerk', input: 'pay' })
+      await stage.seen(SESSION, isPause)
+      const ear = new Ear()
+      stage.process(clerk('2', timeout), { observers: [ear] })
+      await stage.clock.advance(2 * NOTIFY_AFTER_MS)
+      expect(ear.paused).toMatchObject([{ program: 'agent:clerk@1', awaits: [{ id: 'r1::c1' }] }])
+      expect(await owedIn(stage)).toEqual([])
+    }
+  })
+
+  test('what stands behind something that nobody there can tell', async () => {
+    const stage = await untold('alice', 'bob')
+    const ear = new Ear()
+    const { wire } = stage.process(talker('bob'), { observers: [ear] })
+    const stranger = stage.process(talker('carol'), { observers: [new Ear()] })
+    const looks: string[] = []
+    for (const other of [wire, stranger.wire]) other.before = ({ method }) => method !== 'due' && looks.push(method)
+    await stage.clock.advance(2 * NOTIFY_AFTER_MS)
+    expect(ear.finished.map(({ runId }) => runId)).toEqual(['bob'])
+    expect(await owedIn(stage)).toMatchObject([{ runId: 'alice' }])
+    // And who has nothing to tell does not look again and again.
+    looks.length = 0
+    await stage.clock.advance(4 * NOTIFY_AFTER_MS)
+    expect(looks.length).toBe(0)
+  })
+
+  test('an end once a request that nobody could drive is taken back', async () => {
+    const stage = await untold('alice')
+    const server = stage.process(() => [], { engine: false }).runtime
+    await server.start({ session: SESSION, runId: 'gone', agent: 'agent:gone@1', input: 'Hello' })
+    const ear = new Ear()
+    stage.process(talker('alice'), { observers: [ear] })
+    await stage.clock.advance(2 * NOTIFY_AFTER_MS)
+    expect([ear.count, (await server.status(SESSION)).status]).toEqual([0, 'blocked'])
+    await server.stop(SESSION, 'gone')
+    await stage.clock.advance(1000)
+    expect(ear.finished).toMatchObject([{ runId: 'alice' }])
+  })
+
+  test('a burst of ends as fast as they answer', async () => {
+    const { stage, ear, process } = setUp({ engine: { concurrency: 4000 } })
+    let most = 0
+    let open = 0
+    ear.does = async () => {
+      most = Math.max(most, ++open)
+      await new Promise<void>(resolve => stage.clock.timers().after(20, resolve))
+      open--
+    }
+    const sessions = Array.from({ length: 1500 }, (_, n) => `s${n}`)
+    for (const session of sessions) await process.runtime.start({ session, runId: RUN, agent: 'clerk', input: 'Hi' })
+    await stage.ended('s1499', RUN)
+    await stage.clock.advance(NOTIFY_AFTER_MS / 2)
+    expect(sessions.length).toBeLessThan(MOST_WAITING)
+    expect(new Set(ear.finished.map(({ sessionId }) => sessionId)).size).toBe(sessions.length)
+    expect([ear.count, most]).toEqual([sessions.length, 32])
+  })
+})
+
+describe('more that is owed than anybody asks for at once', () => {
+  const MANY = 1100
+
+  /** Runs that wait for an answer for a day, and nobody was told. */
+  async function paused(stage: Stage, count: number): Promise<void> {
+    const { manager } = stage
+    const deadline = stage.clock.now() + DAY
+    const ask: Chunk = { type: 'tool-approval-request', toolCallId: 'c', approvalId: 'a', input: {}, deadline }
+    const wait: Chunk = { type: 'run-paused', awaits: [], notifyBy: stage.clock.now() }
+    for (let i = 0; i < count; i++) {
+      await manager.createStream(`p${i}`)
+      const writer = await manager.createWriter(`p${i}`, { runId: RUN, program: 'agent:clerk@1', agentType: 'clerk' })
+      await writer.commit([ask])
+      await writer.decide(() => [wait])
+      await writer.close()
+    }
+  }
+
+  test('keeps a runtime without observers from no run and no deadline, and is looked at seldom', async () => {
+    const stage = new Stage()
+    const process = stage.process(clerk('1', 90_000), { observers: [{ onPaused: () => process.kill() }] })
+    await process.runtime.start({ session: SESSION, runId: RUN, agent: 'clerk', input: 'pay' })
+    await stage.seen(SESSION, isPause)
+    // Theirs is due before its is.
+    await paused(stage, MANY)
+    const from = stage.clock.now()
+    const server = stage.process(() => [], { engine: false }).runtime
+    const { wire } = stage.process(clerk())
+    const looks: string[] = []
+    wire.before = ({ method }) => method !== 'due' && looks.push(method)
+    await stage.clock.advance(NOTIFY_AFTER_MS + 10_000)
+    expect(looks.length).toBeLessThan(2.5 * MANY)
+    for (const runId of ['first', 'second']) {
+      const asked = stage.clock.now()
+      await server.start({ session: 'new', runId, agent: 'agent:clerk@1', input: 'Hi' })
+      expect(await stage.ended('new', runId)).toBe('completed')
+      expect(stage.clock.now() - asked).toBeLessThan(2000)
+    }
+    expect(await stage.ended(SESSION, RUN)).toBe('completed')
+    expect(stage.clock.now() - from).toBeGreaterThan(89_000)
+    expect(stage.clock.now() - from).toBeLessThan(97_000)
+    expect((await stage.entries(SESSION)).some(({ chunk }) => chunk.type === 'tool-output-denied')).toBe(true)
+    expect(await toldIn(stage)).toEqual([])
+  })
+
+  test('keeps a runtime whose observers hang from no run', async () => {
+    const stage = new Stage()
+    await paused(stage, MANY)
+    const ear = new Ear()
+    ear.does = never
+    stage.process(clerk(), { observers: [ear] })
+    const server = stage.process(() => [], { engine: false }).runtime
+    await stage.clock.advance(5000)
+    const asked = stage.clock.now()
+    await server.start({ session: 'new', runId: RUN, agent: 'agent:clerk@1', input: 'Hi' })
+    await stage.seen('new', isEndOf(RUN))
+    expect(stage.clock.now() - asked).toBeLessThan(2000)
+    expect(ear.count).toBe(32)
+  })
+})
