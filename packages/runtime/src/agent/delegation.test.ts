@@ -83,6 +83,18 @@ describe('side by side', () => {
     expect(prompts[1]).toContain('payer 1')
   })
 
+  test('a run whose id would be that of a child has both', async () => {
+    const { ran, tool: pay } = counted('pay', true)
+    const child = scripted('child', [{ calls: [call('pay', 'k1', { n: 1 })] }, { text: 'ok' }], { tools: [pay] })
+    const { agent: own } = parentOf([child.agent])
+    const { runtime, run } = await begin(own, {}, { runId: 'child:c0' })
+    expect(await run.result()).toMatchObject({ suspended: { children: [{ agentId: '+child:c0' }] } })
+    await runtime.answer('s', { kind: 'approval', id: 'child:c0::k1', approved: true })
+    expect(await run.result()).toMatchObject({ status: 'completed', text: 'Done.' })
+    expect(ran).toEqual([1])
+    expect(await endsOf(runtime)).toEqual({ child: 'completed' })
+  })
+
   test('one that fails is told to its parent, and the others go on', async () => {
     const broken = scripted('broken', [{ text: 'I will', error: new Error('sk-secret') }], { maxRetries: 0 })
     const fine = scripted('fine', [{ calls: [call('pay', 'k1', { n: 1 })] }, { text: 'fine' }], {

@@ -30,8 +30,12 @@ interface Told {
   readonly call: ToolCall
 }
 
-/** The id of the sub-agent that works for a call. */
-export const childIdOf = (agentType: string, toolCallId: string): string => `${agentType}:${toolCallId}`
+/** The id of the sub-agent that works for a call of a run. */
+export function childIdOf(runId: string, agentType: string, toolCallId: string): string {
+  const id = `${agentType}:${toolCallId}`
+  // That of a run is the id of its root agent, and anybody may choose it; no name of an agent begins so.
+  return id === runId ? `+${id}` : id
+}
 
 /** Lets a sub-agent work for a call, from wherever it stands, and commits what came of it; tells why there is no outcome yet, if there is none. */
 export async function delegate(settings: CallSettings, sub: SubAgent, call: ToolCall): Promise<Halt | undefined> {
@@ -39,7 +43,11 @@ export async function delegate(settings: CallSettings, sub: SubAgent, call: Tool
   const controller = new AbortController()
   const abort = () => controller.abort(work.signal.reason)
   work.signal.addEventListener('abort', abort, { once: true })
-  const telemetry = work.telemetry.agent(sub.agent, childIdOf(sub.agent.name, settings.call.toolCallId), call)
+  const telemetry = work.telemetry.agent(
+    sub.agent,
+    childIdOf(work.runId, sub.agent.name, settings.call.toolCallId),
+    call,
+  )
   const told = { agent: telemetry, call }
   let cancelTime: (() => void) | undefined
   try {
@@ -79,7 +87,7 @@ async function begin({ work, step, call }: CallSettings, sub: SubAgent, signal: 
   const { session, writer, runId, turn } = work
   const { toolCallId, input } = call
   const { agent } = sub
-  const agentId = childIdOf(agent.name, toolCallId)
+  const agentId = childIdOf(runId, agent.name, toolCallId)
   const taken = await validate(sub.input, copyOf(input))
   if ('problem' in taken) throw new ToolError(`the input does not fit: ${taken.problem}`, { cause: taken.cause })
   const task = taskOf(agentId, await sub.prompt(taken.value), session.head)
@@ -181,7 +189,7 @@ async function end(
   const { session, writer, runId } = work
   const { toolCallId } = call
   const agentType = sub.agent.name
-  const agentId = childIdOf(agentType, toolCallId)
+  const agentId = childIdOf(runId, agentType, toolCallId)
   const lane = callLane(work, step, toolCallId)
   const failure = result instanceof Error ? result : undefined
   const who = { type: 'subagent-end', agentId, agentType, toolCallId } as const

@@ -14,7 +14,7 @@ export function standstillOf(
   toolCallId: string,
 ): Extract<Halt, { outcome: 'waiting' }> | undefined {
   const { session, runId } = work
-  const agentId = childIdOf(sub.agent.name, toolCallId)
+  const agentId = childIdOf(runId, sub.agent.name, toolCallId)
   if (!session.hasAgent(runId, agentId)) return undefined
   const { open } = positionOf(session.message(runId, agentId))
   if (open.length === 0) return undefined

@@ -37,7 +37,7 @@ export async function execute(settings: CallSettings): Promise<Halt | undefined>
   const lane = callLane(work, step, call.toolCallId)
   if (tool?.executor === 'agent') {
     // Two do not work for one call.
-    const others = othersEnded(settings, childIdOf(tool.agent.name, call.toolCallId))
+    const others = othersEnded(settings, childIdOf(work.runId, tool.agent.name, call.toolCallId))
     if (others.length > 0) await decided(work, () => [...others, { chunk: checkpointOf(lane, false), lane }])
     return told.within(() => delegate(settings, tool, told))
   }
