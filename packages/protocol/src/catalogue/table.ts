@@ -298,7 +298,7 @@ export const catalogue = {
   },
   /** A run begins; `resumes` names an interrupted run that it goes on from. */
   'run-started': { group: 'run', fields: { program: 'string', resumes: 'string?' } },
-  /** No lane of the run can go on; says what each waits for, and from when on others than the writer are to tell the observers. */
+  /** No lane of the run can go on; says what each waits for, as far as an entry holds it, and from when on others than the writer are to tell the observers. */
   'run-paused': { group: 'run', fields: { reason: 'string?', awaits: 'awaited[]', notifyBy: 'number?' } },
   /** A paused run goes on; or, next to its `run-started`, a run goes on from an interrupted one. */
   'run-resumed': {

@@ -286,7 +286,7 @@ export class Drive {
     const done = await this.#decide(ticket => {
       isStopped = ticket.run?.runId !== this.#runId || mustStop(ticket)
       if (isStopped || !canPause(ticket, on, now)) return undefined
-      return [pauseOf(ticket, session)]
+      return [pauseOf(ticket, session, this.#writer.main)]
     })
     if (isStopped) throw STOPPED
     return done !== undefined

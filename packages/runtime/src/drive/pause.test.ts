@@ -69,3 +69,24 @@ test('a pause says what it awaits, and until when', async () => {
     { kind: 'approval', id: 'r::c1', toolCallId: 'c1', deadline: expect.any(Number) },
   ])
 })
+
+test('law 6: a pause for more than an entry can tell is none too large, and everything can be answered', async () => {
+  const pay = counted('pay', true)
+  const ids = Array.from({ length: 60 }, (_, n) => `c${n}`)
+  const { agent: own } = caller(
+    [pay.tool],
+    ids.map((id, n) => call('pay', id, { n })),
+  )
+  const observers = [{ onPaused() {} }]
+  const { runtime, run } = await begin(own, { log: { maxEntryBytes: 4096 }, observers })
+  expect(await run.result()).toMatchObject({ status: 'paused', pendings: ids.map(id => ({ id: `r::${id}` })) })
+  const [paused] = chunksOf(await soundLog(runtime), 'run-paused')
+  const listed = paused?.awaits ?? []
+  expect(listed.map(({ id }) => id)).toEqual(ids.slice(0, listed.length).map(id => `r::${id}`))
+  // As many as fit.
+  const bytes = Buffer.byteLength(JSON.stringify(paused))
+  expect(bytes + Buffer.byteLength(JSON.stringify(listed[0]))).toBeGreaterThan(4096 - 500)
+  for (const id of ids) await approve(runtime, id)
+  expect(await run.result()).toMatchObject({ status: 'completed' })
+  expect(pay.ran).toHaveLength(ids.length)
+})

@@ -1,6 +1,6 @@
 // When a run waits, and for what: decided on the ticket, so that no answer is missed (law 5).
 
-import { pendingKey, pauseOf as sayPause, type Ticket } from '@millrace/log'
+import { type Lane, pendingKey, pauseOf as sayPause, type Ticket } from '@millrace/log'
 import type { Chunk, PendingRef } from '@millrace/protocol'
 import type { Session } from './session.ts'
 
@@ -13,10 +13,20 @@ export function canPause({ pendings }: Ticket, on: readonly string[], clock: num
   )
 }
 
-/** Says that a run waits: for its pendings, and each agent for those that work for it. */
-export function pauseOf({ pendings }: Ticket, session: Session): Chunk {
+/** Says that a run waits: for its pendings, and each agent for those that work for it; for as many as the log takes, so that no pause is refused (law 6). */
+export function pauseOf({ pendings }: Ticket, session: Session, lane: Lane): Chunk {
   const said = sayPause(pendings) as Extract<Chunk, { type: 'run-paused' }>
-  return { ...said, awaits: [...named(said.awaits, session), ...childrenOf({ pendings }, session)] }
+  const awaits = [...named(said.awaits, session), ...childrenOf({ pendings }, session)]
+  // Whoever owes it to observers adds until when.
+  const fits = (count: number) =>
+    lane.fits([{ ...said, awaits: awaits.slice(0, count), notifyBy: Number.MAX_SAFE_INTEGER }])
+  let most = fits(awaits.length) ? awaits.length : 0
+  for (let over = awaits.length; over - most > 1; ) {
+    const count = Math.floor((most + over) / 2)
+    if (fits(count)) most = count
+    else over = count
+  }
+  return { ...said, awaits: awaits.slice(0, most) }
 }
 
 /** What is awaited, with the names of the tools, so that who is told of the pause need not read the session. */
