@@ -2,8 +2,8 @@
 
 import { Client, SdkHttpError, type Transport, type VersionNegotiationOptions } from '@modelcontextprotocol/client'
 import { unlessAborted } from '../abort.ts'
-import { MillraceError, ToolError } from '../error/error.ts'
-import { failureOf, isTooLarge, isUnconnected, LONGEST_MS, lostByOther, unanswered } from './failure.ts'
+import { ToolError } from '../error/error.ts'
+import { failureOf, isTooLarge, isUnconnected, LONGEST_MS, lostByOther, unanswered, unreachedOf } from './failure.ts'
 import { HttpTransport } from './http.ts'
 import { validator } from './schema.ts'
 import type { Server } from './server.ts'
@@ -173,7 +173,7 @@ export class Connection {
       if (this.#closed.signal.aborted) throw this.#closed.signal.reason
       throw late.signal.aborted
         ? unanswered(server.label, connectTimeoutMs, complaint.last)
-        : unreached(error, server.label, complaint.last)
+        : unreachedOf(error, server.label, complaint.last)
     } finally {
       clearTimeout(timer)
       this.#closed.signal.removeEventListener('abort', giveUp)
@@ -215,19 +215,6 @@ function inOrder(transport: Transport): void {
     if ('method' in message) onmessage?.(message, extra)
     else queueMicrotask(() => onmessage?.(message, extra))
   }
-}
-
-/** Nothing was asked of a server that was never reached: a connection that it lost there is one that it did not take. */
-function unreached(error: unknown, label: string, trouble: Error | undefined): MillraceError {
-  const failure = failureOf(error, label, trouble)
-  if (MillraceError.isInstance(error) || failure.code !== 'mcp_connection_lost') return failure
-  const said =
-    error instanceof SdkHttpError ? `answered with status ${error.status}` : 'could not be started or reached'
-  return new ToolError(`${label} ${said}`, {
-    code: 'mcp_unreachable',
-    retryable: true,
-    cause: failure.cause,
-  })
 }
 
 /** Lets go of a connection, and of the process behind it; never fails, and never waits for long. */

@@ -29,6 +29,9 @@ const CLOSED: ReadonlySet<unknown> = new Set([SdkErrorCode.ConnectionClosed, Sdk
 /** What may work later. */
 const LATER: ReadonlySet<ErrorCode> = new Set<ErrorCode>(['mcp_unreachable', 'mcp_connection_lost'])
 
+/** What a server says that has no time now. */
+const BUSY: ReadonlySet<number> = new Set([408, 425, 429])
+
 const typed = (code: ErrorCode, message: string, cause: unknown) =>
   new ToolError(message, { code, cause, retryable: LATER.has(code) })
 
@@ -59,7 +62,19 @@ function failureOfStatus(error: SdkHttpError, server: string): MillraceError {
   const { answered } = answerIn(error)
   if (answered !== undefined) return refused(server, answered, error)
   const said = `${server} answered with status ${status}`
-  return status >= 500 ? lost(said, error) : typed('mcp_unreachable', said, error)
+  if (status >= 500) return lost(said, error)
+  return typed(BUSY.has(status) ? 'mcp_unreachable' : 'mcp_protocol_error', said, error)
+}
+
+/** What went wrong with a server that was asked nothing yet: what is lost then was never there. */
+export function unreachedOf(error: unknown, server: string, trouble?: Error): MillraceError {
+  const failure = failureOf(error, server, trouble)
+  if (MillraceError.isInstance(error) || failure.code === 'mcp_unauthorized') return failure
+  if (error instanceof SdkHttpError && answerIn(error).answered === undefined) {
+    return typed('mcp_unreachable', `${server} answered with status ${error.status}`, error)
+  }
+  if (failure.code !== 'mcp_connection_lost') return failure
+  return typed('mcp_unreachable', `${server} could not be started or reached`, failure.cause)
 }
 
 /** What is told where one message of several calls was too large. */

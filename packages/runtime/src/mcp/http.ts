@@ -19,7 +19,7 @@ export type McpHeaders =
 type RequestId = string | number
 
 /** How long a server may take to hear that a call was given up, in milliseconds. */
-const CANCEL_MS = 1000
+export const CANCEL_MS = 1000
 
 export class HttpTransport implements Transport {
   readonly hasPerRequestStream = true

@@ -4,9 +4,12 @@ import { describe, expect, onTestFinished, test } from 'vitest'
 import { codeOf } from '../run/stage.fixture.ts'
 import { IDEMPOTENCY_KEY } from './call.ts'
 import { INFO } from './connection.ts'
-import { MAX_MESSAGE_BYTES } from './failure.ts'
-import { CALL_TIMEOUT_MS, CONNECT_TIMEOUT_MS, connectMcp, type McpOptions } from './mcp.ts'
+import { LONGEST_TEXT, MAX_MESSAGE_BYTES } from './failure.ts'
+import { CANCEL_MS } from './http.ts'
+import { LONGEST_DESCRIPTION, MOST_PAGES, MOST_TOOLS } from './listing.ts'
+import { CALL_TIMEOUT_MS, CONNECT_TIMEOUT_MS, connectMcp, LONGEST_PREFIX, type McpOptions } from './mcp.ts'
 import { PROGRESS_INTERVAL_MS } from './progress.ts'
+import { CHECK_MS, DEEPEST_SCHEMA, LONGEST_SCHEMA } from './schema.ts'
 import { call, connect, failure, good, overHttp } from './stage.fixture.ts'
 
 /** The ways to the same server. */
@@ -195,6 +198,13 @@ test.each([
   ['`connectTimeoutMs`', CONNECT_TIMEOUT_MS.toLocaleString('en')],
   ['progress of a call', `${PROGRESS_INTERVAL_MS}`],
   ['a message, or an answer over HTTP', `${MAX_MESSAGE_BYTES / 2 ** 20} MiB`],
+  ['a server’s own words', `${LONGEST_TEXT.toLocaleString('en')} characters`],
+  ['a list of tools', `${MOST_TOOLS.toLocaleString('en')} tools, ${MOST_PAGES} pages`],
+  ['the description of a tool', `${LONGEST_DESCRIPTION / 1024} KiB`],
+  ['a schema of a tool', `${LONGEST_SCHEMA / 1024} KiB, ${DEEPEST_SCHEMA} levels`],
+  ['a check by a schema', CHECK_MS.toLocaleString('en')],
+  ['`prefix`', `${LONGEST_PREFIX} characters`],
+  ['a cancelled call', CANCEL_MS.toLocaleString('en')],
 ])('the table of defaults says what %s is', (name, value) => {
   expect(page).toContain(`| ${name} | ${value} |`)
 })

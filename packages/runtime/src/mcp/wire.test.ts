@@ -29,8 +29,9 @@ test.each([400, 404, 500])(
 )
 
 test.each([
-  ['404', 404, 'there is no such path: /secret?token=abc', 'mcp_unreachable'],
-  ['400', 400, 'the session of the database is over', 'mcp_unreachable'],
+  ['404', 404, 'there is no such path: /secret?token=abc', 'mcp_protocol_error'],
+  ['400', 400, 'the session of the database is over', 'mcp_protocol_error'],
+  ['429', 429, 'later', 'mcp_unreachable'],
   ['500', 500, 'at /home/secret', 'mcp_connection_lost'],
 ])('a call that is answered with %s in a session that lives is not repeated', async (_, status, body, code) => {
   const server = await wire(onCall((_asked, response) => Boolean(response.writeHead(status).end(body))))
@@ -54,6 +55,14 @@ test.each([
   const mcp = await connect({ url: server.url })
   isForgotten = true
   expect(await call(mcp, 'work').output).toBe('done')
+})
+
+test.each([404, 500])('a server that takes nobody in with status %i is not reached', async status => {
+  const server = await wire((_asked, response) => Boolean(response.writeHead(status).end('secret')))
+  expect(await failure(connectMcp({ url: server.url }))).toMatchObject({
+    code: 'mcp_unreachable',
+    message: expect.stringMatching(`answered with status ${status}$`),
+  })
 })
 
 test('a connection that breaks before the answer begins is a call that may have been done', async () => {
