@@ -2,7 +2,7 @@
 
 import type { LanguageModelV4, LanguageModelV4CallOptions, LanguageModelV4Prompt } from '@ai-sdk/provider'
 import type { Lane } from '@millrace/log'
-import type { Chunk, FinishReason, Json } from '@millrace/protocol'
+import type { Chunk, FinishReason, Json, View } from '@millrace/protocol'
 import { classify } from '../error/classify.ts'
 import type { MillraceError } from '../error/error.ts'
 import { Answer, cutOff } from '../model/answer.ts'
@@ -62,6 +62,7 @@ export async function speak(
       isTaken: id => session.hasCall(id),
       reserve: id => session.reserve(id, agentId),
       longestId: longestCallId(lane),
+      rewinds: rewindsOf(session.view),
       write(chunk) {
         for (const said of output?.before(chunk) ?? []) lane.write(said)
         return lane.write(chunk)
@@ -108,6 +109,10 @@ export async function speak(
     }
   }
 }
+
+/** How often a session was taken back: the same for whoever drives it, as no rewind takes that back. */
+const rewindsOf = ({ requests }: View): number =>
+  requests.filter(({ cut, status }) => cut !== undefined && status === 'started').length
 
 /** How long an answer that has failed is listened to, for what it used. */
 const LAST_WORDS_MS = 1000

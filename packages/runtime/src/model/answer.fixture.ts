@@ -23,6 +23,7 @@ export async function hear(parts: readonly LanguageModelV4StreamPart[], options:
     isTaken: () => false,
     reserve: id => !(options.isTaken?.(id) ?? false),
     longestId: 256,
+    rewinds: 0,
     write: async chunk => void chunks.push(chunk),
     fits: () => true,
     ...options,

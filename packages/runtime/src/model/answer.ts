@@ -25,6 +25,8 @@ export interface AnswerOptions {
   reserve(toolCallId: string): boolean
   /** The longest id of a call that is taken from a provider as it is. */
   readonly longestId: number
+  /** How often the session was taken back. */
+  readonly rewinds: number
   /** Takes a word; may ask to wait. */
   write(chunk: Chunk): PromiseLike<void>
   /** Whether the log would take these facts in one commit. */

@@ -180,6 +180,35 @@ describe('calls', () => {
     ])
   })
 
+  test('ids of clients’ calls tell how often the session was taken back, and none can be that of another time', async () => {
+    const show = tool({ name: 'show', input: z.object({}), client: true })
+    const look = tool({ name: 'look', input: z.object({}), execute: () => null })
+    const tools = new Map<string, AnyTool>([show, look].map(each => [each.name, each]))
+    const given = ['c', 'c', 'c-r1', 'c-2', 'y'.repeat(254)]
+    const idsAt = async (rewinds: number) => {
+      const { answer } = await hear([...given.map(id => call(id, 'show', '{}')), call('d', 'look', '{}')], {
+        tools,
+        rewinds,
+      })
+      return answer.made.map(({ toolCallId }) => toolCallId)
+    }
+    expect(await idsAt(0)).toEqual(['c', 'c-2', 'c-r1-r0', 'c-2-2', 'y'.repeat(254), 'd'])
+    expect(await idsAt(12)).toEqual(['c-r12', 'c-2-r12', 'c-r1-r12', 'c-2-2-r12', 'call-2-5-r12', 'd'])
+  })
+
+  test('a call that began as one of the server’s is none of a client’s', async () => {
+    const show = tool({ name: 'show', input: z.object({}), client: true })
+    const { chunks, answer } = await hear(
+      [{ type: 'tool-input-start', id: 'c', toolName: 'other' }, call('c', 'show', '{}'), finish('tool-calls')],
+      { tools: new Map([['show', show]]), rewinds: 1 },
+    )
+    expect(chunks).toMatchObject([
+      { type: 'tool-input-start', toolCallId: 'c' },
+      { type: 'tool-input-error', toolCallId: 'c' },
+    ])
+    expect(answer).toMatchObject({ calls: 2, made: [{ toolCallId: 'c-r1' }] })
+  })
+
   test('an input larger than the log takes is told to the model', async () => {
     const chunks: Chunk[] = []
     const write = async (chunk: Chunk) => {

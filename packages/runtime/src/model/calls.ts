@@ -19,6 +19,8 @@ export interface CallsOptions {
   reserve(toolCallId: string): boolean
   /** The longest id of a call that is taken from a provider as it is. */
   readonly longestId: number
+  /** How often the session was taken back. */
+  readonly rewinds: number
   /** Takes a word; may ask to wait. */
   write(chunk: Chunk): PromiseLike<void>
   /** Whether the log would take these facts in one commit. */
@@ -29,6 +31,8 @@ export interface CallsOptions {
 
 /** So much of a tool's name and title is kept; no tool has one as long. */
 const LONGEST_NAME = 256
+/** How ids of calls end that are told apart by how often the session was taken back. */
+const REWOUND = /-r\d+$/
 /** From so many characters on a result may be larger than the log takes. */
 const LARGE = 64 * 1024
 
@@ -103,9 +107,11 @@ export class Calls {
     const { tools, write } = this.#options
     const toolName = nameOf(part.toolName)
     const known = this.#calls.get(part.toolCallId)
+    const { executor, ...about } = this.#about(toolName, part.providerExecuted)
+    // The ids of clients' calls are their own.
+    if (known && !known.isMade && executor === 'client' && known.executor !== 'client') await this.#cutOff(known)
     // A provider that makes two calls under one id means two calls.
     const call = known && !known.isMade ? known : this.#add(part.toolCallId, toolName, part.providerExecuted, false)
-    const { executor, ...about } = this.#about(toolName, part.providerExecuted)
     Object.assign(call, { toolName, executor, isMade: true })
     call.metadata = mergedMetadata(call.metadata, part.providerMetadata).providerMetadata
     const isProviders = executor === 'provider'
@@ -196,23 +202,27 @@ export class Calls {
 
   /** The answer is at its end: a call that was begun and not made is told to the model as what it is. */
   async close(): Promise<void> {
-    for (const call of this.#calls.values()) {
-      if (call.isMade) continue
-      call.isMade = true
-      if (call.executor !== 'provider') this.count++
-      await this.#refuse(call, 'the input was cut off')
-    }
+    for (const call of this.#calls.values()) if (!call.isMade) await this.#cutOff(call)
+  }
+
+  #cutOff(call: Call): Promise<void> {
+    call.isMade = true
+    if (call.executor !== 'provider') this.count++
+    return this.#refuse(call, 'the input was cut off')
   }
 
   /** Calls are known by their ids in the whole session: one that was used before gets another. */
   #add(given: string, name: string, providerExecuted: boolean | undefined, isRaw: boolean): Call {
-    const { step, reserve, longestId } = this.#options
+    const { step, reserve, longestId, rewinds } = this.#options
     const toolName = nameOf(name)
-    const base = given && given.length <= longestId ? given : `call-${step}-${this.#ids.size + 1}`
-    let id = base
-    for (let n = 2; this.#ids.has(id) || !reserve(id); n++) id = `${base}-${n}`
-    this.#ids.add(id)
     const { executor } = this.#about(toolName, providerExecuted)
+    // A client may still answer a call that was taken back: that must not be the id of another.
+    const isMarked = executor === 'client' && (rewinds > 0 || REWOUND.test(given))
+    const mark = isMarked ? `-r${rewinds}` : ''
+    const base = given && given.length + mark.length <= longestId ? given : `call-${step}-${this.#ids.size + 1}`
+    let id = `${base}${mark}`
+    for (let n = 2; this.#ids.has(id) || !reserve(id); n++) id = `${base}-${n}${mark}`
+    this.#ids.add(id)
     const rest = { metadata: undefined, isStarted: false, isMade: false, isRaw, hasInput: false }
     const call: Call = { id, toolName, executor, ...rest }
     this.#calls.set(given, call)

@@ -252,6 +252,25 @@ describe('a result', () => {
     expect(await callsIn(runtime)).toMatchObject({ c1: { output: { city: 'Bern', zip: 1 } } })
   })
 
+  test('of a call that was taken back settles none of a later run, however the model names its calls', async () => {
+    const { agent: own } = asking('c1')
+    const { runtime, run } = await begin(own, {}, { messageId: 'm1' })
+    await run.result()
+    const second = await runtime.edit('s', 'm1', 'Another.')
+    expect((await second.result()).pendings.map(({ id }) => id)).toEqual(['c1-r1'])
+    expect(await codeOf(give(runtime, 'c1', 'late'))).toBe('answer_already_settled')
+    const accepted = await give(runtime, 'c1-r1', 'Bern')
+    expect(await second.result()).toMatchObject({ status: 'completed' })
+    const third = await runtime.retry('s')
+    expect((await third.result()).pendings.map(({ id }) => id)).toEqual(['c1-r2'])
+    await runtime.claim('s', 'c1-r2', { forMs: 60_000 })
+    // Who repeats what was accepted is told so, and of what.
+    expect(await give(runtime, 'c1-r1', 'Bern')).toEqual(accepted)
+    expect(await codeOf(give(runtime, 'c1-r1', 'Basel'))).toBe('answer_already_settled')
+    expect(await callsIn(runtime)).toMatchObject({ 'c1-r2': { state: 'input-available' } })
+    await soundLog(runtime)
+  })
+
   test('larger than an entry goes to the blobs, and the model is told all of it', async () => {
     const { agent: own, heard } = asking('c1')
     const { runtime, run } = await begin(own)
