@@ -1,7 +1,6 @@
 // The open calls of a step: those that can run do, some at a time, while others wait for somebody; who is answered goes on meanwhile.
 
 import type { ToolPart } from '@millrace/protocol'
-import { sleep } from '../model/retry.ts'
 import { type CallSettings, deny, execute, lapse } from '../tool/execution.ts'
 import { needOf } from '../tool/need.ts'
 import type { Callable } from '../tool/tool.ts'
@@ -83,12 +82,9 @@ export async function callAll(
 }
 
 async function settle(settings: CallSettings, pending: string): Promise<undefined> {
-  const { session, timers, signal } = settings.work
-  const left = await lapse(settings, pending)
-  // This process's clock is ahead of the store's.
-  if (left > 0) await sleep(timers, left, signal)
-  // Where somebody was faster the session tells.
-  await session.catchUp()
+  await lapse(settings, pending)
+  // Where somebody was faster the session tells; where this process's clock was ahead of the store's it is not any more.
+  await settings.work.session.catchUp()
 }
 
 /** Waits until a call is at its end, or somebody has moved the ticket, or a deadline has passed; tells whether the ticket was moved. */

@@ -65,17 +65,19 @@ export class Ticking implements Timers {
   readonly #clock: Clock
   /** While it is, no alarm goes off. */
   isFrozen = false
+  /** How far its clock is behind that of the others, or ahead of it. */
+  behindMs = 0
 
   constructor(clock: Clock) {
     this.#clock = clock
   }
 
   now(): number {
-    return this.#clock.now()
+    return this.#clock.now() - this.behindMs
   }
 
   after(ms: number, call: () => void, isIdle = false): () => void {
-    const alarm = { at: this.now() + ms, of: this, isIdle, call }
+    const alarm = { at: this.#clock.now() + ms, of: this, isIdle, call }
     this.#clock.alarms.add(alarm)
     return () => this.#clock.alarms.delete(alarm)
   }

@@ -26,6 +26,7 @@ import type { Notices } from './notices.ts'
 import { canPause, pauseOf } from './pause.ts'
 import { Session } from './session.ts'
 import { SNAPSHOT_EVERY, type Snapshots } from './snapshots.ts'
+import type { StoreClock } from './store-clock.ts'
 
 export interface DriveSettings {
   readonly manager: StreamManager
@@ -51,8 +52,7 @@ export interface DriveOptions {
   /** None where the run was taken only to be stopped. */
   readonly agent: Agent | undefined
   readonly snapshots: Snapshots
-  /** The store's clock now. */
-  readonly clock: () => number
+  readonly clock: StoreClock
   /** Aborted where the run is to be handed over at its next commit. */
   readonly leaving: AbortSignal
   /** Aborted where everything is to be let go at once. */
@@ -83,7 +83,7 @@ export class Drive {
     this.#options = options
     this.#writer = options.writer
     this.#runId = options.writer.main.origin.runId
-    this.#told = settings.telemetry.drive(options)
+    this.#told = settings.telemetry.drive({ ...options, clock: options.clock.now })
   }
 
   /** Works until the run ends; whether to look for what is due next: false where another is to go on with this run. */
@@ -173,12 +173,13 @@ export class Drive {
 
   async #open(): Promise<Session> {
     const { manager } = this.#settings
-    const { writer, snapshots } = this.#options
-    this.#session = await Session.open(manager, writer.streamId, head => {
+    const { writer, snapshots, clock } = this.#options
+    const onRead = (head: number) => {
       if (head - this.#kept < SNAPSHOT_EVERY) return
       this.#kept = head
       snapshots.offer(writer.streamId)
-    })
+    }
+    this.#session = await Session.open(manager, writer.streamId, onRead, clock.hear)
     return this.#session
   }
 
@@ -190,7 +191,7 @@ export class Drive {
   /** How long the run may still take, by the store's clock: not counted is when it waited for somebody. */
   async #timeLeft({ budget }: Agent, session: Session): Promise<number> {
     if (budget.time === Number.POSITIVE_INFINITY) return budget.time
-    return budget.time - (await session.timeOf(this.#runId, this.#runId, this.#options.clock()))
+    return budget.time - (await session.timeOf(this.#runId, this.#runId, this.#options.clock.now()))
   }
 
   #limitTime(agent: Agent, left: number): () => void {
@@ -229,7 +230,7 @@ export class Drive {
       logger,
       telemetry: this.#told.work,
       moved: this.#moved,
-      clock: this.#options.clock,
+      clock: this.#options.clock.now,
       turn: inTurn(),
       history: () => session.history(),
       lane: (step, model) =>
@@ -258,7 +259,7 @@ export class Drive {
     let batch: BatchLike | undefined
     const done = await this.#writer.decide(ticket => {
       const said = build(ticket)
-      batch = said && notices.owed(said, { clock: clock(), program, isDriven: agent !== undefined })
+      batch = said && notices.owed(said, { clock: clock.now(), program, isDriven: agent !== undefined })
       return batch
     })
     if (done && batch) {

@@ -5,6 +5,7 @@ import type { Agent } from '../agent/agent.ts'
 import { Drive, type DriveSettings } from './drive.ts'
 import type { Driving } from './engine.ts'
 import { Snapshots } from './snapshots.ts'
+import { StoreClock } from './store-clock.ts'
 
 export interface DriverSettings extends DriveSettings {
   /** By their programs. */
@@ -104,10 +105,11 @@ export class Driver implements Driving {
     const { manager, agents, timers, notices } = this.#settings
     const info = await manager.getInfo(sessionId)
     const lookedAt = timers.now()
+    const clock = info && new StoreClock(timers, info.clock)
     const isLeft = info !== null && (await notices.take(info))
     const next = info ? nextOf(info.ticket, info.clock) : undefined
     const agent = next && agents.get(next.program)
-    if (!info || !next || (agent === undefined && !next.mustStop)) {
+    if (!clock || !next || (agent === undefined && !next.mustStop)) {
       if (info && isLeft) this.#left.set(sessionId, lookedAt + Math.min(LEFT_MS, untilLate(info)))
       return false
     }
@@ -124,7 +126,7 @@ export class Driver implements Driving {
         principal: info.principal,
         agent,
         snapshots: this.#snapshots,
-        clock: () => info.clock + timers.now() - lookedAt,
+        clock,
         leaving: this.#leaving.signal,
         abandoned: this.#abandoned.signal,
       })

@@ -26,6 +26,7 @@ export class Session {
   readonly #manager: StreamManager
   readonly #fold: Fold
   readonly #onRead: ((head: number) => void) | undefined
+  readonly #onClock: ((clock: number) => void) | undefined
   /** The reading that is under way. */
   #reading: Promise<unknown> = Promise.resolve()
   #trail: Trail | undefined
@@ -40,23 +41,35 @@ export class Session {
   /** The ids of calls that agents are about to make, and who: those of others are not read yet. */
   readonly #reserved = new Map<string, string>()
 
-  private constructor(manager: StreamManager, id: string, fold: Fold, onRead?: (head: number) => void) {
+  private constructor(
+    manager: StreamManager,
+    id: string,
+    fold: Fold,
+    onRead?: (head: number) => void,
+    onClock?: (clock: number) => void,
+  ) {
     this.#manager = manager
     this.id = id
     this.#fold = fold
     this.#onRead = onRead
+    this.#onClock = onClock
     for (const { parts } of this.view.messages) for (const part of parts) this.#noteCall(part.key, part)
     for (const { runId, agentId, status, startedAt } of this.view.agents) {
       if (status === undefined) this.#working.set(messageIdOf(runId, agentId), startedAt)
     }
   }
 
-  /** Reads a session, from its latest snapshot on; calls back when it has read on, with how far. */
-  static async open(manager: StreamManager, id: string, onRead?: (head: number) => void): Promise<Session> {
+  /** Reads a session, from its latest snapshot on; calls back when it has read on, with how far, and when the store has said what time it is. */
+  static async open(
+    manager: StreamManager,
+    id: string,
+    onRead?: (head: number) => void,
+    onClock?: (clock: number) => void,
+  ): Promise<Session> {
     const { fold } = await manager.fold(id)
     // What is told of it from here on is what is new.
     fold.takeChanges()
-    return new Session(manager, id, fold, onRead)
+    return new Session(manager, id, fold, onRead, onClock)
   }
 
   /** How far it has read. */
@@ -84,8 +97,9 @@ export class Session {
 
   async #info(): Promise<StreamInfo> {
     const info = await this.#manager.getInfo(this.id)
-    if (info) return info
-    throw new LogError('absent', `there is no log ${this.id} any more`)
+    if (info === null) throw new LogError('absent', `there is no log ${this.id} any more`)
+    this.#onClock?.(info.clock)
+    return info
   }
 
   async #sync(to: number): Promise<void> {

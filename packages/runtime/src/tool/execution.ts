@@ -99,20 +99,19 @@ export async function deny({ work, step, call, tools }: CallSettings): Promise<u
   })
 }
 
-/** Settles a call that nobody answered in time, unless somebody was faster; tells how much time is left by the store's clock, if there is some. */
-export async function lapse(settings: CallSettings, pending: string): Promise<number> {
+/** Settles a call that nobody answered in time, unless somebody was faster, or by the store's clock there is time left. */
+export async function lapse(settings: CallSettings, pending: string): Promise<void> {
   const { work, step, call } = settings
   const { writer, session } = work
   const { toolCallId, approval } = call
   const clock = await session.clock()
   const lane = callLane(work, step, toolCallId)
-  return work.turn(async () => {
+  await work.turn(async () => {
     await session.sync(writer.cursor.sequence)
-    let left = 0
     await writer.decide(ticket => {
       const open = ticket.pendings.find(other => pendingKey(other) === pending)
-      left = Math.max(0, (open?.deadline ?? clock) - clock)
-      if (work.signal.aborted || mustStop(ticket) || open === undefined || left > 0) return undefined
+      const isLate = open !== undefined && (open.deadline ?? clock) <= clock
+      if (work.signal.aborted || mustStop(ticket) || !isLate) return undefined
       if (!pending.startsWith('approval:')) {
         const errorText = 'no client gave a result in time'
         const code = 'client_tool_timeout'
@@ -130,7 +129,6 @@ export async function lapse(settings: CallSettings, pending: string): Promise<nu
         ...batchOf(settings, { chunk: denied }, []),
       ]
     })
-    return left
   })
 }
 
