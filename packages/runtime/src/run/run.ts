@@ -33,14 +33,14 @@ export class Run<Output = unknown> {
     this.#requestedAt = requestedAt
   }
 
-  /** The entries of the run, from its start or a place on, to its end or pause; throws where its request is taken back while it waits. */
+  /** The entries of the run, from its start or a place on, to its end, or to what was said last while it is paused; throws where its request is taken back while it waits. */
   stream(options: StreamOptions = {}): RunStream {
     const { sessionId, runId } = this
     const { manager } = this.#host
     return new RunStream({ manager, sessionId, runId, standing: () => this.#standing() }, options)
   }
 
-  /** How the run ends, or what it waits for when it pauses; throws where its request is taken back while it waits. */
+  /** How the run ends, or what it waits for now that it is paused; throws where its request is taken back while it waits. */
   async result(options: { readonly signal?: AbortSignal } = {}): Promise<RunResult<Output>> {
     checkGiven('options', options)
     return withLog(this.sessionId, async () => (await this.#endedResult(options)) ?? this.#awaitedResult(options))

@@ -95,13 +95,17 @@ describe('a run is streamed', () => {
     for (const isFromStart of [true, false]) {
       const entries = await all(runtime.run('s', last).stream())
       const options = isFromStart ? {} : { after: entries[2]?.cursor ?? '' }
-      const open = manager.createResumableReader.bind(manager)
+      const open = manager.readBatches.bind(manager)
       // What a slow store makes of it.
-      const late = vi.spyOn(manager, 'createResumableReader').mockImplementationOnce(async (...asked) => {
-        const again = await runtime.retry('s', last)
-        await again.result()
-        last = again.runId
-        return open(...asked)
+      const late = vi.spyOn(manager, 'readBatches').mockImplementationOnce((...asked) => {
+        const reader = open(...asked)
+        vi.spyOn(reader, 'next').mockImplementationOnce(async () => {
+          const again = await runtime.retry('s', last)
+          await again.result()
+          last = again.runId
+          return reader.next()
+        })
+        return reader
       })
       const seen = await all(runtime.run('s', last).stream(options))
       late.mockRestore()

@@ -1,4 +1,5 @@
-import { mustStop, type ReadEntry, type StreamManager } from '@millrace/log'
+import { mustStop, type ReadEntry, type StreamInfo, type StreamManager } from '@millrace/log'
+import { encodeCursor } from '@millrace/protocol'
 import { checkGiven } from '../options.ts'
 import { withLog } from './refusal.ts'
 import { type Standing, takenBack } from './standing.ts'
@@ -75,32 +76,47 @@ async function* entriesOf(
   for (;;) {
     // What a later run took back is not shown to those who come late, and yet it was this run.
     const isWhole = whole || stands.isCut
-    const reader = await manager.createResumableReader(sessionId, { after, runId, whole: isWhole, signal })
+    const reader = manager.readBatches(sessionId, { after, runId, whole: isWhole, signal })
     let isWaiting = !stands.hasBegun
-    let last: ReadEntry | undefined
-    for await (const entry of reader) {
-      const { chunk, origin } = entry
-      if (origin.guest === undefined) isWaiting = false
-      last = entry
-      yield entry
-      if (chunk.type === 'run-finished') return
-      if (chunk.type === 'stop-requested' && isWaiting) throw takenBack(runId)
-      if (chunk.type === 'run-paused' && (await isPausedSince(manager, sessionId, runId, entry.sequence))) return
+    let isPaused = false
+    try {
+      // Looked for once, not at each pause on the way there.
+      let pause = await pauseOf(manager, sessionId, runId)
+      if (pause && isHead(after, pause)) return
+      for (let piece = await reader.next(); piece; piece = await reader.next()) {
+        for (const entry of piece.entries) {
+          const { chunk, origin, sequence } = entry
+          if (pause && sequence > pause.head) return
+          if (origin.guest === undefined) isWaiting = false
+          if (chunk.type === 'run-paused') isPaused = true
+          if (chunk.type === 'run-resumed') isPaused = false
+          const cursor = encodeCursor(reader.placeAt(sequence))
+          after = cursor
+          yield { ...entry, cursor }
+          if (chunk.type === 'run-finished') return
+          if (chunk.type === 'stop-requested' && isWaiting) throw takenBack(runId)
+          signal.throwIfAborted()
+        }
+        if (!pause && isPaused && piece.isCaughtUp) pause = await pauseOf(manager, sessionId, runId)
+        if (pause && piece.sequence >= pause.head) return
+      }
+    } finally {
+      reader.close()
     }
     if (isWhole) return
     // Its end is none of what was read: it lies before the place, or was taken back after the look at where the run stands.
     stands = await standing()
     if (!stands.isCut) return
-    after = last?.cursor ?? after
   }
 }
 
-/** Whether a run still waits as it did at a place. */
-async function isPausedSince(manager: StreamManager, sessionId: string, runId: string, at: number): Promise<boolean> {
+/** The session as it is while a run waits; undefined where it goes on, or will as soon as somebody drives it: it was answered, or is to stop. */
+async function pauseOf(manager: StreamManager, sessionId: string, runId: string): Promise<StreamInfo | undefined> {
   const info = await manager.getInfo(sessionId)
   const { run, ready } = info?.ticket ?? {}
-  // One that was answered or is to stop goes on as soon as somebody drives it.
-  if (!info || run?.runId !== runId || !run.paused || ready || mustStop(info.ticket)) return false
-  const since = await manager.entries(sessionId, at, info.head)
-  return !since.some(({ chunk, origin }) => chunk.type === 'run-resumed' && origin.runId === runId)
+  return info && run?.runId === runId && run.paused && !ready && !mustStop(info.ticket) ? info : undefined
 }
+
+/** Whether a place is surely the head: nothing lies after it that would be read, and whose reading would prove it. */
+const isHead = (place: string | number, { head, incarnation, mark }: StreamInfo): boolean =>
+  String(place) === String(head) || place === encodeCursor({ sequence: head, incarnation, epoch: mark })
