@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { InMemoryTransport, McpServer } from '@modelcontextprotocol/server'
-import { describe, expect, onTestFinished, test } from 'vitest'
+import { afterAll, describe, expect, onTestFinished, test } from 'vitest'
 import { codeOf } from '../run/stage.fixture.ts'
 import { IDEMPOTENCY_KEY } from './call.ts'
 import { INFO } from './connection.ts'
@@ -10,15 +10,29 @@ import { LONGEST_DESCRIPTION, MOST_PAGES, MOST_TOOLS } from './listing.ts'
 import { CALL_TIMEOUT_MS, CONNECT_TIMEOUT_MS, connectMcp, LONGEST_PREFIX, type McpOptions } from './mcp.ts'
 import { PROGRESS_INTERVAL_MS } from './progress.ts'
 import { CHECK_MS, DEEPEST_SCHEMA, LONGEST_SCHEMA } from './schema.ts'
-import { call, connect, failure, good, overHttp } from './stage.fixture.ts'
+import { call, connect, failure, good, type HttpServer, overHttp } from './stage.fixture.ts'
+
+/** A server for all tests of a way. */
+function shared(): () => Promise<HttpServer> {
+  let server: Promise<HttpServer> | undefined
+  const kills: (() => Promise<void>)[] = []
+  afterAll(async () => {
+    for (const kill of kills) await kill()
+  })
+  return () => {
+    server ??= overHttp(kill => void kills.push(kill))
+    return server
+  }
+}
+const [older, newer] = [shared(), shared()]
 
 /** The ways to the same server. */
 const ways: readonly [string, () => Promise<McpOptions>][] = [
   ['stdio', async () => good],
-  ['streamable HTTP with sessions', async () => ({ url: (await overHttp()).url })],
+  ['streamable HTTP with sessions', async () => ({ url: (await older()).url })],
   [
     'streamable HTTP of the newer protocol',
-    async () => ({ url: (await overHttp()).modern, versionNegotiation: { mode: 'auto' } }),
+    async () => ({ url: (await newer()).modern, versionNegotiation: { mode: 'auto' } }),
   ],
 ]
 

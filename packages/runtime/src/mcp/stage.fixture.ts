@@ -45,8 +45,8 @@ export interface HttpServer {
   restart(): Promise<void>
 }
 
-/** The server made with the SDK, over streamable HTTP on loopback. */
-export async function overHttp(): Promise<HttpServer> {
+/** The server made with the SDK, over streamable HTTP on loopback; until the test is over, or whatever else ends it. */
+export async function overHttp(atEnd: (kill: () => Promise<void>) => void = onTestFinished): Promise<HttpServer> {
   let child: ChildProcess | undefined
   let port = 0
   const kill = async () => {
@@ -63,7 +63,7 @@ export async function overHttp(): Promise<HttpServer> {
     const [line] = await once(createInterface({ input: started.stdout }), 'line')
     port = Number(line)
   }
-  onTestFinished(kill)
+  atEnd(kill)
   await restart()
   return { url: `http://127.0.0.1:${port}/mcp`, modern: `http://127.0.0.1:${port}/modern`, kill, restart }
 }
