@@ -1,8 +1,9 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { MAX_CLAIM, MAX_PENDINGS } from '@millrace/log'
+import { MAX_CLAIM, MAX_NOTICES, MAX_PENDINGS } from '@millrace/log'
 import { expect, test } from 'vitest'
 import { LONGEST_RESULT } from './agent/delegation.ts'
+import { CONCURRENT_NOTICES, MOST_WAITING } from './drive/notices.ts'
 import {
   BLOCKED_AFTER_MS,
   CONCURRENCY,
@@ -53,6 +54,9 @@ test.each([
   ['others tell the observers after', NOTIFY_AFTER_MS.toLocaleString('en')],
   ['the longest of these times', LONGEST_NOTIFY_MS.toLocaleString('en')],
   ['an observer that cannot be told is tried again', `${MAX_NOTIFY_TRIES} times`],
+  ['pauses and ends told at a time', `${CONCURRENT_NOTICES}`],
+  ['pauses and ends that wait for that', MOST_WAITING.toLocaleString('en')],
+  ['pauses and ends that are owed', `${MAX_NOTICES}`],
   ['its result, told again by `subagent-end`', `${LONGEST_RESULT / 1024} KiB`],
 ])('the table of defaults says what bounds %s', (name, value) => {
   expect(page).toContain(`| ${name} | ${value} |`)

@@ -1,3 +1,4 @@
+import { lateProgram } from '../ticket/notice.ts'
 import { mustStop } from '../ticket/ticket.ts'
 import type { Actor } from './actor.fixture.ts'
 import { Drive } from './drive.fixture.ts'
@@ -17,7 +18,9 @@ export async function driver(actor: Actor, seed: number, manners: Manners): Prom
     await actor.sleep(5, manners.isPolite ? 300 : 120)
     const programs = manners.isPolite ? PROGRAMS : own
     actor.does('due')
-    const due = (await actor.tries(() => manager.due(programs))) ?? []
+    // A deadline may stand behind what is owed to observers.
+    const names = [...programs, ...programs.map(program => lateProgram(program)), lateProgram()]
+    const due = (await actor.tries(() => manager.due(names))) ?? []
     // Now and then one takes a log from a writer that may be well.
     const takeover = !manners.isPolite && random.chance(0.06)
     const streamId = takeover ? random.pick([...due, ...actor.streams]) : due[0] && random.pick(due)
