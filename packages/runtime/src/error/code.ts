@@ -32,7 +32,7 @@ export const errorCodes = {
   toolOutputTooLarge: 'tool_output_too_large',
   /** What a tool made of the state does not fit its schema, or is larger than the log takes. */
   toolStateRefused: 'tool_state_refused',
-  /** The input of a call is larger than can be shown for approval. */
+  /** The input of a call is larger than can be shown. */
   toolInputTooLarge: 'tool_input_too_large',
   /** More calls would wait for somebody than a run may wait for. */
   toolTooManyPendings: 'tool_too_many_pendings',

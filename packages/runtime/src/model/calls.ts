@@ -148,9 +148,9 @@ export class Calls {
     }
   }
 
-  /** Keeps a fact for the commit, if that has room for it. */
+  /** Keeps a fact for the commit, if that has room for it alone: beside the others is for who commits it. */
   #keep(chunk: Chunk): boolean {
-    if (!this.#options.fits([...this.facts, chunk])) return false
+    if (!this.#options.fits([chunk])) return false
     this.facts.push(chunk)
     return true
   }

@@ -1,5 +1,5 @@
 import { Memory, memoryStore } from '@millrace/log'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
 import { z } from 'zod'
 import { agent } from '../agent/agent.ts'
 import { caller, chunksOf, commitOf, resultsIn } from '../agent/play.fixture.ts'
@@ -7,7 +7,7 @@ import { subAgent } from '../agent/sub-agent.ts'
 import { approve, begin, call, callsIn, closedIn, counted, scripted, soundLog } from '../run/people.fixture.ts'
 import { gate, stage } from '../run/stage.fixture.ts'
 import type { Approval, ApprovalContext } from './approval.ts'
-import { tool } from './tool.ts'
+import { type AnyTool, tool } from './tool.ts'
 
 const three = (name: string) => [1, 2, 3].map(n => call(name, `c${n}`, { n }))
 
@@ -318,6 +318,35 @@ describe('what has no room', () => {
     expect(result.status).toBe('completed')
     expect(resultsIn(heard[1] as never)).toMatchObject({ c0: { value: 'shown' }, c1: { type: 'error-text' }, c2: {} })
     expect(closedIn(await soundLog(runtime))).toEqual(['r/main/1', 'r/main/2'])
+  })
+
+  test.each([
+    ['shown for approval', { approval: true, execute: () => 'shown' }],
+    ['of clients', { client: true }],
+    ['of clients, shown for approval', { client: true, approval: true }],
+  ])('of many large inputs %s as many are asked for as have room, at the cost of a few', async (_, kind) => {
+    const show = tool({ name: 'show', input: z.object({ text: z.string() }), ...kind } as never) as AnyTool
+    const calls = Array.from({ length: 120 }, (_, n) => call('show', `c${n}`, { text: 'x'.repeat(9000) }))
+    const { agent: own, heard } = caller([show], calls)
+    const store = Object.assign(memoryStore(), { maxBatchBytes: 480_000 })
+    const spy = vi.spyOn(JSON, 'stringify')
+    const { runtime, run } = await begin(own, { store })
+    const { pendings } = await run.result()
+    const written = spy.mock.results.reduce((sum, { value }) => sum + (value?.length ?? 0), 0)
+    spy.mockRestore()
+    expect(written / JSON.stringify(calls).length).toBeLessThan(30)
+    const taken = pendings.map(pending => ('part' in pending ? pending.part.toolCallId : pending.id))
+    expect(taken.length).toBeGreaterThan(10)
+    expect(taken.length).toBeLessThan(54)
+    expect(taken).toEqual(calls.slice(0, taken.length).map(({ id }) => id))
+    expect(await callsIn(runtime)).toMatchObject({
+      c119: { state: 'output-error', errorText: expect.stringContaining('larger than can be shown') },
+    })
+    await soundLog(runtime)
+    await run.stop()
+    await run.result()
+    await (await runtime.resume('s', 'r')).result()
+    expect(Object.keys(resultsIn(heard.at(-1) as never))).toHaveLength(120)
   })
 
   test('of three hundred calls as many wait as a ticket holds, and the others are told to the model', async () => {

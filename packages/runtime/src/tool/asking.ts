@@ -6,6 +6,7 @@ import { callLane, checkpointOf, contextOf, type Work } from '../agent/work.ts'
 import type { ErrorCode } from '../error/code.ts'
 import type { Made } from '../model/calls.ts'
 import { type Approval, approvalIdOf, approvalOf, type Verdict, verdictOf } from './approval.ts'
+import { fitting, type Weighed } from './fitting.ts'
 
 /** A call, and whether somebody has to approve it. */
 interface Asked extends Made {
@@ -27,7 +28,7 @@ export const TOO_MANY: Refused = {
 }
 /** Why a call is refused whose input cannot be shown. */
 export const TOO_LARGE: Refused = {
-  errorText: 'the input is larger than can be shown for approval: say less, or in several calls',
+  errorText: 'the input is larger than can be shown: say less, or in several calls',
   code: 'tool_input_too_large',
 }
 
@@ -42,9 +43,12 @@ export async function commitOf(
   const now = work.clock()
   const compose = (refused: ReadonlyMap<string, Refused>) => composed(work, lane, facts, asked, refused, now)
   if (asked.every(call => pendingsOf(call).most === 0)) return compose(new Map())
-  return ticket => {
+  // The ticket may move again and again: what is large is measured once.
+  const builds = new Map<number, readonly Said[]>()
+  const weights = new Map<Asked, number>()
+  const build = (open: number): readonly Said[] => {
     const refused = new Map<string, Refused>()
-    let room = MAX_PENDINGS - ticket.pendings.length
+    let room = MAX_PENDINGS - open
     for (const call of asked) {
       const { most, left } = pendingsOf(call)
       if (most > room) refused.set(call.toolCallId, TOO_MANY)
@@ -52,15 +56,34 @@ export async function commitOf(
     }
     const all = compose(refused)
     if (lane.fits(all)) return all
-    // One by one, so that only what has no room is refused.
-    const wanted = asked.filter(({ verdict, toolCallId }) => verdict !== false && !refused.has(toolCallId))
-    for (const { toolCallId } of wanted) refused.set(toolCallId, TOO_LARGE)
-    for (const { toolCallId } of wanted) {
-      refused.delete(toolCallId)
-      if (!lane.fits(compose(refused))) refused.set(toolCallId, TOO_LARGE)
+    const wanted = asked.filter(call => pendingsOf(call).most > 0 && !refused.has(call.toolCallId))
+    for (const call of wanted) if (!weights.has(call)) weights.set(call, weightOf(work, lane, call))
+    const weighed = wanted.map(call => ({ toolCallId: call.toolCallId, weight: weights.get(call) as number }))
+    const without = (taken: readonly Weighed[]) => {
+      const ids = new Set(taken.map(({ toolCallId }) => toolCallId))
+      const left = wanted.flatMap(({ toolCallId }) => (ids.has(toolCallId) ? [] : [[toolCallId, TOO_LARGE] as const]))
+      return compose(new Map([...refused, ...left]))
     }
-    return compose(refused)
+    return without(
+      fitting(
+        weighed.filter(({ weight }) => Number.isFinite(weight)),
+        taken => lane.fits(without(taken)),
+      ),
+    )
   }
+  return ({ pendings }) => {
+    const said = builds.get(pendings.length) ?? build(pendings.length)
+    builds.set(pendings.length, said)
+    return said
+  }
+}
+
+/** About how many bytes a call is shown with; infinitely many where they would not fit even alone. */
+function weightOf(work: Work, lane: Lane, call: Asked): number {
+  const isShown = call.verdict !== false
+  if (isShown && !lane.fits([requestOf(work, call)])) return Number.POSITIVE_INFINITY
+  const bytes = Buffer.byteLength(JSON.stringify(call.input))
+  return bytes * (Number(isShown) + Number(call.tool.executor === 'client'))
 }
 
 /** A request for approval of one call that the log holds already. */
