@@ -11,6 +11,7 @@ import type { AgentWork } from '../telemetry/agent.ts'
 import type { ToolCall } from '../telemetry/tool.ts'
 import { batchOf, type CallSettings, decided, refusalOf } from '../tool/execution.ts'
 import { failed, type Outcome } from '../tool/outcome.ts'
+import type { Agent } from './agent.ts'
 import { copyOf } from './copy.ts'
 import { type Ended, type Halt, workOn } from './loop.ts'
 import type { SubAgent } from './sub-agent.ts'
@@ -20,6 +21,9 @@ import { callLane, checkpointOf, type Work } from './work.ts'
 export const LONGEST_RESULT = 16 * 1024
 /** Timers know no times beyond this. */
 const LONGEST_MS = 2 ** 31 - 1
+
+/** Why what still works for a sub-agent is cut off. */
+const ENDED = new ToolError('the sub-agent is not at work any more')
 
 /** What is told of why an agent is not done. */
 const STATUSES = { waiting: 'paused', left: 'left' } as const
@@ -43,16 +47,15 @@ export async function delegate(settings: CallSettings, sub: SubAgent, call: Tool
   const controller = new AbortController()
   const abort = () => controller.abort(work.signal.reason)
   work.signal.addEventListener('abort', abort, { once: true })
-  const telemetry = work.telemetry.agent(
-    sub.agent,
-    childIdOf(work.runId, sub.agent.name, settings.call.toolCallId),
-    call,
-  )
+  const agentId = childIdOf(work.runId, sub.agent.name, settings.call.toolCallId)
+  const telemetry = work.telemetry.agent(sub.agent, agentId, call)
   const told = { agent: telemetry, call }
   let cancelTime: (() => void) | undefined
   try {
-    const child = { ...(await begin(settings, sub, controller.signal)), telemetry }
-    cancelTime = limitTime(child, await work.session.timeOf(work.runId, child.agentId, work.clock()), controller)
+    // Before anything of it begins.
+    cancelTime = await limitTime(work, sub.agent, agentId, controller)
+    const begun = await unlessAborted(begin(settings, sub, controller.signal), controller.signal)
+    const child = { ...begun, telemetry }
     const ended = await unlessAborted(
       telemetry.within(() => workOn(child)),
       controller.signal,
@@ -77,7 +80,7 @@ export async function delegate(settings: CallSettings, sub: SubAgent, call: Tool
     cancelTime?.()
     work.signal.removeEventListener('abort', abort)
     // What still works for it works for nobody.
-    controller.abort(new ToolError('the sub-agent is not at work any more'))
+    controller.abort(ENDED)
   }
   return undefined
 }
@@ -90,7 +93,11 @@ async function begin({ work, step, call }: CallSettings, sub: SubAgent, signal: 
   const agentId = childIdOf(runId, agent.name, toolCallId)
   const taken = await validate(sub.input, copyOf(input))
   if ('problem' in taken) throw new ToolError(`the input does not fit: ${taken.problem}`, { cause: taken.cause })
-  const task = taskOf(agentId, await sub.prompt(taken.value), session.head)
+  const text: unknown = await sub.prompt(taken.value)
+  if (typeof text !== 'string') {
+    throw new ToolError(`the prompt of ${sub.name} is no text: expected a string, found ${typeof text}`)
+  }
+  const task = taskOf(agentId, text, session.head)
   const lane = callLane(work, step, toolCallId)
   const { initialState } = agent
   if (!session.hasAgent(runId, agentId)) {
@@ -109,7 +116,10 @@ async function begin({ work, step, call }: CallSettings, sub: SubAgent, signal: 
         initialState === undefined || session.state !== undefined
           ? []
           : [{ type: 'state-snapshot', state: initialState }]
-      await lane.commit([start, ...state, checkpointOf(lane, false)])
+      const batch = [start, ...state, checkpointOf(lane, false)]
+      if (!lane.fits(batch))
+        throw new ToolError(`the initial state of agent ${agent.name} is larger than the log takes`)
+      await lane.commit(batch)
     })
     await session.sync(writer.cursor.sequence)
   }
@@ -142,12 +152,18 @@ const taskOf = (agentId: string, text: string, at: number): Message => ({
   parts: [{ type: 'text', key: 'task', at, id: 'task', text, state: 'done' }],
 })
 
-function limitTime({ agent: { budget, name }, timers }: Work, taken: number, controller: AbortController): () => void {
-  const left = budget.time - taken
+/** Ends a sub-agent when its time is over; throws where it is. */
+async function limitTime(
+  { session, runId, timers, clock }: Work,
+  { budget: { time }, name }: Agent,
+  agentId: string,
+  controller: AbortController,
+): Promise<() => void> {
+  const left = time === Number.POSITIVE_INFINITY ? time : time - (await session.timeOf(runId, agentId, clock()))
   if (left > LONGEST_MS) return () => {}
-  const overtime = () =>
-    controller.abort(new BudgetError('budget_time', `agent ${name} has taken longer than ${budget.time} ms`))
-  return timers.after(Math.max(0, left), overtime, true)
+  const overtime = () => new BudgetError('budget_time', `agent ${name} has taken longer than ${time} ms`)
+  if (left <= 0) throw overtime()
+  return timers.after(left, () => controller.abort(overtime()), true)
 }
 
 async function finish(

@@ -36,8 +36,8 @@ export class Session {
   /** The ids of all calls, and by the keys of their parts: a part that was taken back does not tell its call any more. */
   readonly #calls = new Set<string>()
   readonly #callOf = new Map<string, string>()
-  /** When the sub-agents began that have not ended, by the ids of their messages: a run may have many, and asks for each again and again. */
-  readonly #working = new Map<string, number>()
+  /** The sub-agents that have not ended, by the ids of their messages: a run may have many, and asks for each again and again. */
+  readonly #working = new Set<string>()
   /** The ids of calls that agents are about to make, and who: those of others are not read yet. */
   readonly #reserved = new Map<string, string>()
 
@@ -54,8 +54,8 @@ export class Session {
     this.#onRead = onRead
     this.#onClock = onClock
     for (const { parts } of this.view.messages) for (const part of parts) this.#noteCall(part.key, part)
-    for (const { runId, agentId, status, startedAt } of this.view.agents) {
-      if (status === undefined) this.#working.set(messageIdOf(runId, agentId), startedAt)
+    for (const { runId, agentId, status } of this.view.agents) {
+      if (status === undefined) this.#working.add(messageIdOf(runId, agentId))
     }
   }
 
@@ -138,11 +138,12 @@ export class Session {
     return (await this.#trailOf(runId)).usage.get(agentId) ?? {}
   }
 
-  /** For how long a run has been at work until now, or an agent of it, in milliseconds: not while it waited for somebody. */
+  /** For how long a run has been at work until now, or a sub-agent of it, in milliseconds: not while it waited for somebody. */
   async timeOf(runId: string, agentId: string, now: number): Promise<number> {
-    const began = agentId === runId ? this.run(runId)?.startedAt : this.#working.get(messageIdOf(runId, agentId))
-    const since = began ?? now
-    return Math.max(0, now - since - (await this.#trailOf(runId)).pausedSince(since, now))
+    const trail = await this.#trailOf(runId)
+    if (agentId !== runId) return trail.waits.timeOf(agentId, now)
+    const { startedAt = now } = this.run(runId) ?? {}
+    return Math.max(0, now - startedAt - trail.pausedSince(startedAt, now))
   }
 
   /** The entries of a run, as far as no view tells what they say. */
@@ -173,11 +174,11 @@ export class Session {
   }
 
   /** Notes that a sub-agent begins or ends. */
-  #noteAgent({ chunk, origin, timestamp }: Entry): void {
+  #noteAgent({ chunk, origin }: Entry): void {
     if (origin.runId === undefined || (chunk.type !== 'subagent-start' && chunk.type !== 'subagent-end')) return
     const id = messageIdOf(origin.runId, chunk.agentId)
     if (chunk.type === 'subagent-end') this.#working.delete(id)
-    else this.#working.set(id, timestamp)
+    else this.#working.add(id)
   }
 
   /** Whether a sub-agent has begun, and has not ended. */
@@ -187,7 +188,7 @@ export class Session {
 
   /** Whether a sub-agent may be at work for a call. */
   mayHaveAgentFor(toolCallId: string): boolean {
-    for (const id of this.#working.keys()) if (id.endsWith(`:${toolCallId}`)) return true
+    for (const id of this.#working) if (id.endsWith(`:${toolCallId}`)) return true
     return false
   }
 

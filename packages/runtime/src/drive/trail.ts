@@ -2,6 +2,7 @@
 
 import { type Entry, isGuest, type Usage } from '@millrace/protocol'
 import { keyOf } from '../agent/key.ts'
+import { Waits } from './waits.ts'
 
 export class Trail {
   readonly runId: string
@@ -11,6 +12,8 @@ export class Trail {
   readonly usage = new Map<string, Usage>()
   /** When it paused, and when it went on. */
   readonly #pauses: { readonly from: number; to: number }[] = []
+  /** For how long its sub-agents waited. */
+  readonly waits = new Waits()
 
   constructor(runId: string) {
     this.runId = runId
@@ -18,7 +21,10 @@ export class Trail {
 
   /** Goes on with the next entries of the log. */
   add(entries: readonly Entry[]): void {
-    for (const { chunk, origin, timestamp } of entries) {
+    for (const entry of entries) {
+      const { chunk, origin, timestamp } = entry
+      // Who answers says what, not always in which run.
+      if (isGuest(origin) || origin.runId === this.runId) this.waits.add(entry)
       if (origin.runId !== this.runId || isGuest(origin)) continue
       switch (chunk.type) {
         case 'checkpoint-created':

@@ -1,0 +1,114 @@
+import type { Chunk, Entry, Origin } from '@millrace/protocol'
+import { describe, expect, test } from 'vitest'
+import { Waits } from './waits.ts'
+
+const ROOT = 'r'
+const guest = { guest: 'ann' }
+
+/** What was said at some times, by agents or a guest; the time of `child:c` at the end. */
+function timeAt(now: number, said: readonly (readonly [at: number, by: string | Origin, chunk: Chunk])[]): number {
+  const waits = new Waits()
+  for (const [timestamp, by, chunk] of said) {
+    const origin = typeof by === 'string' ? { runId: ROOT, lane: 'main', agentId: by, agentType: 'a', step: 1 } : by
+    waits.add({ sequence: 1, timestamp, origin, chunk } satisfies Entry)
+  }
+  return waits.timeOf('child:c', now)
+}
+
+const start = (agentType: string, toolCallId: string): Chunk => {
+  return { type: 'subagent-start', agentId: `${agentType}:${toolCallId}`, agentType, toolCallId }
+}
+const end = (agentType: string, toolCallId: string): Chunk => {
+  return { type: 'subagent-end', agentId: `${agentType}:${toolCallId}`, agentType, toolCallId, status: 'completed' }
+}
+const made = (toolCallId: string, executor: 'server' | 'client' | 'provider' = 'server'): Chunk => {
+  return { type: 'tool-input-available', toolCallId, toolName: 't', input: {}, executor }
+}
+const request = (toolCallId: string): Chunk => {
+  return { type: 'tool-approval-request', toolCallId, approvalId: `r::${toolCallId}`, input: {} }
+}
+const response = (toolCallId: string, approved = true): Chunk => {
+  return { type: 'tool-approval-response', toolCallId, approvalId: `r::${toolCallId}`, approved }
+}
+const output = (toolCallId: string): Chunk => ({ type: 'tool-output-available', toolCallId, output: 1 })
+const paused: Chunk = { type: 'run-paused', awaits: [] }
+const resumed: Chunk = { type: 'run-resumed', mode: 'continue' }
+
+const child = 'child:c'
+
+describe('a sub-agent', () => {
+  test('is at work from its beginning on', () => {
+    expect(timeAt(90, [])).toBe(0)
+    expect(timeAt(90, [[10, ROOT, start('child', 'c')]])).toBe(80)
+  })
+
+  test('is not while all that it has open waits for people or clients', () => {
+    const said = [
+      [10, ROOT, start('child', 'c')],
+      [20, child, made('k1')],
+      [20, child, made('k2', 'client')],
+      [20, child, made('k3', 'provider')],
+      [20, child, request('k1')],
+    ] as const
+    expect(timeAt(90, said)).toBe(10)
+    expect(timeAt(90, [...said, [50, guest, output('k2')]])).toBe(10)
+    expect(timeAt(90, [...said, [50, guest, response('k1')]])).toBe(50)
+    expect(timeAt(90, [...said, [50, guest, response('k1')], [60, child, output('k1')]])).toBe(20)
+    expect(timeAt(90, [...said, [50, child, { type: 'step-start' }]])).toBe(50)
+  })
+
+  test('is while anything of it goes on', () => {
+    const said = [
+      [10, ROOT, start('child', 'c')],
+      [20, child, made('k1')],
+      [20, child, made('k2')],
+      [20, child, request('k1')],
+    ] as const
+    expect(timeAt(90, said)).toBe(80)
+    expect(timeAt(90, [...said, [40, child, { ...output('k2'), preliminary: true } as Chunk]])).toBe(80)
+    expect(timeAt(90, [...said, [40, child, output('k2')]])).toBe(30)
+  })
+
+  test('waits for a client after the approval, and for nobody after a denial', () => {
+    const said = [
+      [10, ROOT, start('child', 'c')],
+      [20, child, made('k1', 'client')],
+      [20, child, request('k1')],
+    ] as const
+    expect(timeAt(90, [...said, [50, guest, response('k1')]])).toBe(10)
+    expect(timeAt(90, [...said, [50, guest, response('k1', false)]])).toBe(50)
+  })
+
+  test('waits while those wait that work for it', () => {
+    const below = 'below:k1'
+    const said = [
+      [10, ROOT, start('child', 'c')],
+      [20, child, made('k1')],
+      [20, child, start('below', 'k1')],
+      [30, below, made('g1')],
+      [30, below, request('g1')],
+    ] as const
+    expect(timeAt(90, said)).toBe(20)
+    expect(timeAt(90, [...said, [40, guest, response('g1')], [60, below, output('g1')]])).toBe(70)
+    expect(timeAt(90, [...said, [40, child, end('below', 'k1')]])).toBe(70)
+  })
+
+  test('waits with the run, and nothing counts twice', () => {
+    const said = [
+      [10, ROOT, start('child', 'c')],
+      [20, child, made('k1')],
+      [20, child, request('k1')],
+      [40, ROOT, paused],
+    ] as const
+    expect(timeAt(90, said)).toBe(10)
+    // Another was answered.
+    expect(timeAt(90, [...said, [60, ROOT, resumed]])).toBe(10)
+    expect(timeAt(90, [...said, [50, guest, response('k1')], [60, ROOT, resumed]])).toBe(40)
+    const idle = [
+      [10, ROOT, start('child', 'c')],
+      [40, ROOT, paused],
+      [60, ROOT, resumed],
+    ] as const
+    expect(timeAt(90, idle)).toBe(60)
+  })
+})
