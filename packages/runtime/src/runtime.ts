@@ -10,7 +10,7 @@ import { consoleLogger, guarded } from './logger.ts'
 import { DEFAULT_BACKOFF } from './model/retry.ts'
 import { BLOCKED_AFTER_MS, checkGiven, checkOptions, foundOf, MAX_TAKEOVERS, type RuntimeOptions } from './options.ts'
 import type { Answer, AnswerOptions } from './run/answer.ts'
-import { type Answered, type ClaimOptions, giveAnswer, giveClaim } from './run/answering.ts'
+import { type Answered, type Answering, type ClaimOptions, giveAnswer, giveClaim } from './run/answering.ts'
 import { contextOf } from './run/context.ts'
 import { isSessionUnknown, overtaken, refusalOf, sessionUnknown, withLog } from './run/refusal.ts'
 import {
@@ -27,6 +27,7 @@ import { type ResumeOptions, resumption, type Seen } from './run/resumption.ts'
 import { repetition, revision, runOfMessage } from './run/revision.ts'
 import { Run, type RunHost, type StopOptions } from './run/run.ts'
 import { type SessionStatus, statusOf } from './run/status.ts'
+import { Turns } from './run/turns.ts'
 import { Telemetry } from './telemetry/telemetry.ts'
 
 export interface StartOptions<A extends Agent | string = Agent | string> extends AskOptions {
@@ -62,6 +63,7 @@ export class Runtime implements RunHost {
   readonly #blockedAfterMs: number
   readonly #telemetry: Telemetry
   readonly #notices: Notices
+  readonly #turns = new Turns()
   #isClosed = false
 
   constructor(options: RuntimeOptions) {
@@ -131,7 +133,7 @@ export class Runtime implements RunHost {
     })
   }
 
-  /** Answers all that a paused run wants to have approved; tells whether there was something. */
+  /** Answers all that a paused run wants to have approved; tells whether there was something, and throws where none of it counted. */
   async #confirm(
     sessionId: string,
     runId: string,
@@ -139,15 +141,19 @@ export class Runtime implements RunHost {
   ): Promise<boolean> {
     const { run, pendings } = (await this.#info(sessionId)).ticket
     const asked = run?.runId === runId && run.paused ? pendings.filter(({ kind }) => kind === 'approval') : []
+    const missed: RunError[] = []
     for (const { id } of asked) {
       const answer = { kind: 'approval', id, approved, ...(reason !== undefined && { reason }) } as const
       try {
         await this.answer(sessionId, answer, guest === undefined ? {} : { guest })
       } catch (error) {
-        // What somebody else has answered meanwhile does not wait any more.
-        if (!(error instanceof RunError) || error.code !== 'answer_already_settled') throw error
+        // What somebody else has answered meanwhile, or whose time is over, keeps nobody from answering the rest.
+        if (!(error instanceof RunError) || !MISSED.includes(error.code)) throw error
+        missed.push(error)
       }
     }
+    // Who said no, where all of it was approved by another, must not take it for theirs.
+    if (missed[0] && missed.length === asked.length) throw missed[0]
     return asked.length > 0
   }
 
@@ -206,6 +212,7 @@ export class Runtime implements RunHost {
 
   /** Answers what a run waits for: an approval, a client's tool, a question. The first answer counts; throws why another does not. */
   async answer(sessionId: string, answer: Answer, options: AnswerOptions = {}): Promise<Answered> {
+    this.#mustBeOpen('answer')
     const given = await withLog(sessionId, () => giveAnswer(this.#answering, sessionId, answer, options))
     const { runId, ...done } = given
     if (runId !== undefined) this.#telemetry.asked(runId)
@@ -214,12 +221,13 @@ export class Runtime implements RunHost {
   }
 
   /** Takes the call of a client's tool upon oneself for a while, so that nobody else runs it meanwhile; tells until when. */
-  claim(sessionId: string, toolCallId: string, options: ClaimOptions): Promise<{ readonly until: number }> {
+  async claim(sessionId: string, toolCallId: string, options: ClaimOptions): Promise<{ readonly until: number }> {
+    this.#mustBeOpen('claim')
     return withLog(sessionId, () => giveClaim(this.#answering, sessionId, toolCallId, options))
   }
 
-  get #answering(): { manager: StreamManager; agents: ReadonlyMap<string, Agent> } {
-    return { manager: this.manager, agents: this.#agents }
+  get #answering(): Answering {
+    return { manager: this.manager, agents: this.#agents, turns: this.#turns }
   }
 
   /** What a session shows, and its ticket. */
@@ -234,7 +242,7 @@ export class Runtime implements RunHost {
     return statusOf(await this.#info(sessionId), this.#blockedAfterMs)
   }
 
-  /** Hands over what is driven here, and lets everything go; whoever reads reads on, and nothing is asked for any more. The store stays open. */
+  /** Hands over what is driven here, and lets everything go; whoever reads reads on, and nothing is asked for or answered any more. The store stays open. */
   async close(): Promise<void> {
     this.#isClosed = true
     await this.#engine?.stop()
@@ -319,7 +327,7 @@ export class Runtime implements RunHost {
     ifVersion?: string,
   ): Promise<Run<Output> | undefined> {
     // Nobody here would drive it, and who asks would wait for ever.
-    if (this.#isClosed) throw new RunError('runtime_closed', `run ${runId}: the runtime was closed, make another`)
+    this.#mustBeOpen(`run ${runId}`)
     const { guest = 'runtime', context } = options
     const beside = { ...(context !== undefined && { context }), ...(ifVersion !== undefined && { ifVersion }) }
     const request = requestOf(asked, runId, options)
@@ -333,6 +341,10 @@ export class Runtime implements RunHost {
     return new Run<Output>(this, sessionId, runId, done.first)
   }
 
+  #mustBeOpen(what: string): void {
+    if (this.#isClosed) throw new RunError('runtime_closed', `${what}: the runtime was closed, make another`)
+  }
+
   #programOf(agent: Agent | string): string {
     if (typeof agent !== 'string') {
       if (agent?.kind === 'agent') return agent.program
@@ -344,6 +356,9 @@ export class Runtime implements RunHost {
     throw new RunError('program_unknown', `there is no agent ${agent} here, only ${known || 'none'}`)
   }
 }
+
+/** Why an answer of several did not count, and the others may. */
+const MISSED: readonly string[] = ['answer_already_settled', 'answer_late']
 
 const isCutFor =
   (reason: string) =>

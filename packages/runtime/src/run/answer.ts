@@ -1,7 +1,7 @@
 // What people and clients answer, checked before it is in the log: the session, who it is of, the kind, the id, what was offered, and the input that was shown.
 
 import type { Refusal, StreamManager, Ticket, TicketPending } from '@millrace/log'
-import type { Chunk, Interrupt, Json, Message, Pending, View } from '@millrace/protocol'
+import type { Chunk, Interrupt, Json, Message, Part, ToolPart, View } from '@millrace/protocol'
 import type { ErrorCode } from '../error/code.ts'
 import { RunError, ValidationError } from '../error/error.ts'
 import { excerpt } from '../model/room.ts'
@@ -50,47 +50,68 @@ const CODE = /^[a-z0-9_]{1,64}$/
 
 const KINDS = { approval: 'approval', 'tool-result': 'client-tool', interrupt: 'interrupt' } as const
 
-/** The entry that gives an answer; throws where it can never be one. */
-export function chunkOf(answer: Answer): Chunk {
-  checkGiven('answer', answer)
-  const { kind, id } = answer
+/** An answer that is nobody else's to change: read once, so that what is checked is what is kept; throws where it can never be one. */
+export function answerOf(given: Answer): Answer {
+  checkGiven('answer', given)
+  const { kind, id } = given
   if (typeof kind !== 'string' || !Object.hasOwn(KINDS, kind)) {
     const found = typeof kind === 'string' ? excerpt(kind, LONGEST_KIND) : foundOf(kind)
     throw new ValidationError(`answer.kind: expected approval, tool-result or interrupt, found ${found}`)
   }
   if (typeof id !== 'string' || id === '') throw new ValidationError(`answer.id: expected text, found ${foundOf(id)}`)
-  switch (answer.kind) {
+  switch (given.kind) {
     case 'approval': {
-      const { approved, reason } = answer
+      const { approved, reason, input } = given
       if (typeof approved !== 'boolean') {
         throw new ValidationError(`answer.approved: expected true or false, found ${foundOf(approved)}`)
       }
-      const at = id.lastIndexOf('::')
-      const toolCallId = at < 0 ? id : id.slice(at + 2)
       return {
-        type: 'tool-approval-response',
-        toolCallId,
-        approvalId: id,
+        kind: 'approval',
+        id,
         approved,
         ...(reason !== undefined && { reason: textOf('reason', reason) }),
+        ...(input !== undefined && { input: jsonIn('input', input) }),
+      }
+    }
+    case 'tool-result': {
+      if (!('error' in given)) return { kind: 'tool-result', id, output: jsonIn('output', given.output) }
+      const { error, code = 'client_tool_failed' } = given
+      const text = textOf('error', error)
+      if (typeof code === 'string' && CODE.test(code)) return { kind: 'tool-result', id, error: text, code }
+      throw new ValidationError('answer.code: expected 1 to 64 small letters, digits and _, as in client_tool_failed')
+    }
+    case 'interrupt':
+      return { kind: 'interrupt', id, response: jsonIn('response', given.response) }
+  }
+}
+
+/** The entry that gives an answer; of an approval to a call, where that is known. */
+export function chunkOf(answer: Answer, toolCallId?: string): Chunk {
+  const { id } = answer
+  switch (answer.kind) {
+    case 'approval': {
+      const { approved, reason } = answer
+      const at = id.lastIndexOf('::')
+      return {
+        type: 'tool-approval-response',
+        toolCallId: toolCallId ?? (at < 0 ? id : id.slice(at + 2)),
+        approvalId: id,
+        approved,
+        ...(reason !== undefined && { reason }),
       }
     }
     case 'tool-result': {
       const result = { toolCallId: id, executor: 'client' } as const
-      if ('error' in answer) {
-        const { code = 'client_tool_failed' } = answer
-        const errorText = textOf('error', answer.error)
-        if (typeof code !== 'string' || !CODE.test(code)) {
-          throw new ValidationError(
-            'answer.code: expected 1 to 64 small letters, digits and _, as in client_tool_failed',
-          )
-        }
-        return { type: 'tool-output-error', ...result, errorText, code }
+      if ('output' in answer) return { type: 'tool-output-available', ...result, output: answer.output }
+      return {
+        type: 'tool-output-error',
+        ...result,
+        errorText: answer.error,
+        ...(answer.code && { code: answer.code }),
       }
-      return { type: 'tool-output-available', ...result, output: jsonIn('output', answer.output) }
     }
     case 'interrupt':
-      return { type: 'interrupt-response', interruptId: id, response: jsonIn('response', answer.response) }
+      return { type: 'interrupt-response', interruptId: id, response: answer.response }
   }
 }
 
@@ -100,27 +121,35 @@ function textOf(what: string, text: unknown): string {
   throw new ValidationError(`answer.${what}: expected at most ${LONGEST_ERROR} characters, found ${text.length}`)
 }
 
-/** A value that is kept as it is; throws where it is no JSON, and would be kept as something else or not at all. */
-function jsonIn(what: string, value: Json): Json {
-  let isKept = false
+/** A copy of a value; throws where it is no JSON, and would be kept as something else or not at all. */
+function jsonIn(what: string, value: unknown): Json {
+  let copy: Json | undefined
   try {
-    isKept = isJson(value)
+    copy = copyOf(value)
   } catch (cause) {
-    throw new ValidationError(`answer.${what}: expected JSON, found what is too deep or holds itself`, { cause })
+    const found = 'what is too deep, holds itself or cannot be read'
+    throw new ValidationError(`answer.${what}: expected JSON, found ${found}`, { cause })
   }
-  if (isKept) return value
+  if (copy !== undefined) return copy
   throw new ValidationError(
     `answer.${what}: expected JSON, found ${foundOf(value)} that is none, or holds what is none`,
   )
 }
 
-function isJson(value: unknown): boolean {
-  if (typeof value === 'number') return Number.isFinite(value)
-  if (typeof value !== 'object' || value === null) return ['string', 'boolean'].includes(typeof value) || value === null
-  if (Array.isArray(value)) return value.every(isJson)
+/** A value with all that it holds, each read once: a getter may say something else the next time; undefined where it is no JSON. */
+function copyOf(value: unknown): Json | undefined {
+  if (typeof value === 'number') return Number.isFinite(value) ? value : undefined
+  if (value === null || typeof value === 'string' || typeof value === 'boolean') return value
+  if (typeof value !== 'object') return undefined
+  if (Array.isArray(value)) {
+    const items: (Json | undefined)[] = Array.from(value, copyOf)
+    return items.includes(undefined) ? undefined : (items as Json[])
+  }
   const prototype: unknown = Object.getPrototypeOf(value)
-  const isPlain = prototype === null || Object.getPrototypeOf(prototype) === null
-  return isPlain && Object.values(value).every(own => own === undefined || isJson(own))
+  if (prototype !== null && Object.getPrototypeOf(prototype) !== null) return undefined
+  const own = Object.entries(value).filter(([, held]) => held !== undefined)
+  const copies = own.map(([name, held]) => [name, copyOf(held)] as const)
+  return copies.some(([, held]) => held === undefined) ? undefined : (Object.fromEntries(copies) as Json)
 }
 
 /** Throws where what waits under that id wants another kind of answer: a result never stands in for an approval, nor the other way round. */
@@ -129,8 +158,13 @@ export function mustBeOfKind({ pendings }: Ticket, { kind, id }: Pick<Answer, 'k
   const wanted = pendings.filter(isMeant)
   if (wanted.length === 0 || wanted.some(pending => pending.kind === KINDS[kind] && pending.id === id)) return
   const [other] = wanted as [TicketPending]
-  throw new RunError('answer_wrong_kind', `${id} waits for ${WANTED[other.kind]} under ${other.id}, not for ${kind}`)
+  const instead = other.kind === KINDS[kind] ? '' : `, not for ${WANTED[KINDS[kind]]}`
+  throw new RunError('answer_wrong_kind', `${id} waits for ${WANTED[other.kind]} under ${other.id}${instead}`)
 }
+
+/** What waits for an answer, as far as the ticket says. */
+export const pendingFor = ({ pendings }: Ticket, { kind, id }: Answer): TicketPending | undefined =>
+  pendings.find(pending => pending.kind === KINDS[kind] && pending.id === id)
 
 const WANTED = { approval: 'an approval', 'client-tool': 'a tool-result', interrupt: 'an answer to its question' }
 
@@ -145,34 +179,41 @@ export async function mustFit(
   manager: StreamManager,
   sessionId: string,
 ): Promise<void> {
-  const pending = view.pendings.find(({ kind, id }) => kind === KINDS[answer.kind] && id === answer.id)
-  if (pending === undefined) return
-  const message = pending.kind === 'interrupt' ? undefined : view.messages.find(({ id }) => id === pending.messageId)
-  const known = (toolName: string) => schemaOf(toolName, message)
-  const problem = await problemOf(pending, answer, known, hash => largeValue(manager, sessionId, hash))
+  const large = (hash: string) => largeValue(manager, sessionId, hash)
+  const problem = await problemOf(view, answer, schemaOf, large)
   if (problem !== undefined) throw new RunError('answer_invalid', `${answer.id}: ${problem}`)
 }
 
 async function problemOf(
-  pending: Pending,
+  view: View,
   answer: Answer,
-  schemaOf: (toolName: string) => Schema | undefined,
+  schemaOf: OutputSchemaOf,
   large: (hash: string) => Promise<Json>,
 ): Promise<string | undefined> {
-  if (answer.kind === 'approval' && pending.kind === 'approval') {
-    if (answer.input === undefined) return undefined
-    const { input = null, blobs } = pending.part
+  if (answer.kind === 'approval') {
+    // Also of what was settled: who repeats an answer repeats what it was to.
+    const part = approvedPart(view, answer.id)
+    if (part === undefined || answer.input === undefined) return undefined
+    const { input = null, blobs } = part
     const hash = blobs?.['/input']?.hash
     const shown = hash === undefined ? input : await large(hash)
     return isSame(shown, answer.input) ? undefined : 'the answer is to another input than the one that would run'
   }
-  if (answer.kind === 'tool-result' && pending.kind === 'client-tool' && 'output' in answer) {
-    const schema = schemaOf(pending.part.toolName)
+  const pending = view.pendings.find(({ kind, id }) => kind === KINDS[answer.kind] && id === answer.id)
+  if (answer.kind === 'tool-result' && pending?.kind === 'client-tool' && 'output' in answer) {
+    const message = view.messages.find(({ id }) => id === pending.messageId)
+    const schema = schemaOf(pending.part.toolName, message)
     const checked = schema && (await validate(schema, answer.output))
     return checked && 'problem' in checked ? `the output does not fit: ${checked.problem}` : undefined
   }
-  if (answer.kind === 'interrupt' && pending.kind === 'interrupt') return misfit(pending.interrupt, answer.response)
+  if (answer.kind === 'interrupt' && pending?.kind === 'interrupt') return misfit(pending.interrupt, answer.response)
   return undefined
+}
+
+/** The call whose approval has that id; where ids hold what stands between them and several do, the latest. */
+export function approvedPart({ messages }: View, approvalId: string): ToolPart | undefined {
+  const isIt = (part: Part): part is ToolPart => 'toolCallId' in part && part.approval?.id === approvalId
+  return messages.flatMap(({ parts }) => parts.filter(isIt)).at(-1)
 }
 
 /** Why a response is none to a question; undefined where it is one. */

@@ -1,13 +1,24 @@
 // How an answer gets into a session: looked at beside what waits there, then decided on the ticket, where the first wins (law 5).
 
-import { MAX_CLAIM, type StreamInfo, type StreamManager } from '@millrace/log'
+import { type GuestOptions, MAX_CLAIM, type StreamInfo, type StreamManager, type Ticket } from '@millrace/log'
 import type { Chunk, Message, Part, View } from '@millrace/protocol'
 import type { Agent } from '../agent/agent.ts'
 import { RunError, ValidationError } from '../error/error.ts'
-import { checkGiven } from '../options.ts'
+import { checkGiven, foundOf } from '../options.ts'
 import type { Schema } from '../schema/schema.ts'
-import { type Answer, type AnswerOptions, chunkOf, mustBeOfKind, mustFit, refusalOf } from './answer.ts'
+import {
+  type Answer,
+  type AnswerOptions,
+  answerOf,
+  approvedPart,
+  chunkOf,
+  mustBeOfKind,
+  mustFit,
+  pendingFor,
+  refusalOf,
+} from './answer.ts'
 import { sessionUnknown } from './refusal.ts'
+import type { Turns } from './turns.ts'
 
 /** What became of an answer: where it is in the log. */
 export interface Answered {
@@ -26,6 +37,8 @@ export interface Answering {
   readonly manager: StreamManager
   /** By their programs. */
   readonly agents: ReadonlyMap<string, Agent>
+  /** Those of this process who append to a session: all at once they would have to try again after each of the others. */
+  readonly turns: Turns
 }
 
 /** An answer that was taken, and the run that waited for it. */
@@ -35,29 +48,35 @@ export interface Given extends Answered {
 
 /** Answers what a run waits for: the first answer counts, and who repeats it is told so. */
 export async function giveAnswer(
-  { manager, agents }: Answering,
+  answering: Answering,
   sessionId: string,
-  answer: Answer,
+  given: Answer,
   options: AnswerOptions,
 ): Promise<Given> {
-  checkGiven('options', options)
-  const chunk = chunkOf(answer)
-  const { ticket } = await infoFor(manager, sessionId, options)
+  checkOptions(options)
+  const { manager, agents } = answering
+  const answer = answerOf(given)
+  const { ticket, version } = await infoFor(manager, sessionId, options)
   mustBeOfKind(ticket, answer)
   const { runId, program = '' } = ticket.run ?? {}
   const agent = agents.get(program)
-  const known = ticket.pendings.find(({ kind, id }) => kind === 'approval' && id === answer.id)?.toolCallId
+  const pending = pendingFor(ticket, answer)
+  let call = pending?.toolCallId
   // The ticket decides; the session, which may be long, is read only where something is to be compared with what it shows.
-  if (!isCompared(answer, agent) && (known !== undefined || !isAmbiguous(answer))) {
-    return { ...(await give(manager, sessionId, options.guest, withCall(chunk, known))), runId }
+  if (pending ? isCompared(answer, agent) : isOfOld(ticket, answer)) {
+    const { view } = await manager.view(sessionId)
+    const schemaOf = (toolName: string, message: Message | undefined) => {
+      const own = agent && agentOf(view, agent, message)
+      return own && outputOf(own, toolName)
+    }
+    await mustFit(view, answer, schemaOf, manager, sessionId)
+    call ??= callOf(view, answer)
   }
-  const { view } = await manager.view(sessionId)
-  const schemaOf = (toolName: string, message: Message | undefined) => {
-    const own = agent && agentOf(view, agent, message)
-    return own && outputOf(own, toolName)
-  }
-  await mustFit(view, answer, schemaOf, manager, sessionId)
-  return { ...(await give(manager, sessionId, options.guest, withCall(chunk, known ?? callOf(view, answer)))), runId }
+  const chunk = chunkOf(answer, call)
+  // What did not wait was compared with nothing: it is an answer to nothing that begins to wait just now.
+  const beside = pending === undefined && isCompared(answer, agent) ? { ifVersion: version } : {}
+  const done = await give(answering, sessionId, options.guest, () => chunk, beside)
+  return done ? { ...done, runId } : giveAnswer(answering, sessionId, answer, options)
 }
 
 /** Whether something of an answer has to fit what the session shows. */
@@ -66,26 +85,48 @@ function isCompared(answer: Answer, agent: Agent | undefined): boolean {
   return answer.kind === 'interrupt' || ('output' in answer && agent !== undefined && checksOutputs(agent))
 }
 
-/** Whether it cannot be told from its id alone which call is approved: both ids in it may hold what stands between them. */
-const isAmbiguous = ({ kind, id }: Answer): boolean => kind === 'approval' && id.indexOf('::') !== id.lastIndexOf('::')
+/** Whether an answer to what does not wait has to be looked at beside what was settled: it says what was shown, or its id alone does not tell its call. */
+const isOfOld = (ticket: Ticket, answer: Answer): boolean =>
+  answer.kind === 'approval' &&
+  hasSettled(ticket) &&
+  (answer.input !== undefined || answer.id.indexOf('::') !== answer.id.lastIndexOf('::'))
+
+/** Whether anything was settled in a session: a ticket forgets what, but never that. */
+const hasSettled = ({ settled }: Ticket): boolean => settled.length > 0
 
 /** Takes the call of a client's tool upon oneself for a while, so that nobody else runs it meanwhile; tells until when. */
 export async function giveClaim(
-  { manager }: Answering,
+  answering: Answering,
   sessionId: string,
   toolCallId: string,
   options: ClaimOptions,
 ): Promise<{ readonly until: number }> {
-  checkGiven('options', options)
+  checkOptions(options)
   const { forMs, by, guest } = options
   if (!(Number.isSafeInteger(forMs) && forMs > 0 && forMs <= MAX_CLAIM)) {
-    throw new ValidationError(`claim: forMs: expected whole milliseconds from 1 to ${MAX_CLAIM}, found ${forMs}`)
+    const found = typeof forMs === 'number' ? forMs : foundOf(forMs)
+    throw new ValidationError(`claim: forMs: expected whole milliseconds from 1 to ${MAX_CLAIM}, found ${found}`)
   }
-  const { clock, ticket } = await infoFor(manager, sessionId, options)
-  mustBeOfKind(ticket, { kind: 'tool-result', id: toolCallId })
-  const until = clock + forMs
-  await give(manager, sessionId, guest, { type: 'tool-claimed', toolCallId, until, ...(by !== undefined && { by }) })
+  if (typeof toolCallId !== 'string') {
+    throw new ValidationError(`claim: toolCallId: expected text, found ${foundOf(toolCallId)}`)
+  }
+  let until = 0
+  await give(answering, sessionId, guest, async () => {
+    // Only now: the time in which others had their turn is none of the claim's.
+    const { clock, ticket } = await infoFor(answering.manager, sessionId, options)
+    mustBeOfKind(ticket, { kind: 'tool-result', id: toolCallId })
+    until = clock + forMs
+    return { type: 'tool-claimed', toolCallId, until, ...(by !== undefined && { by }) }
+  })
   return { until }
+}
+
+function checkOptions(options: AnswerOptions): void {
+  checkGiven('options', options)
+  // A user who was not found must not be one who need not be looked for.
+  if (!('principal' in options) || typeof options.principal === 'string') return
+  const found = foundOf(options.principal)
+  throw new ValidationError(`options.principal: expected text, or not to be there, found ${found}`)
 }
 
 async function infoFor(manager: StreamManager, sessionId: string, { principal }: AnswerOptions): Promise<StreamInfo> {
@@ -97,41 +138,58 @@ async function infoFor(manager: StreamManager, sessionId: string, { principal }:
   return info
 }
 
-async function give(manager: StreamManager, sessionId: string, guest = 'runtime', chunk: Chunk): Promise<Answered> {
-  const done = await manager.append(sessionId, guest, chunk)
+/** Appends what a guest says, when it is their turn; undefined where the session is not at the version any more on which that was decided. */
+async function give(
+  { manager, turns }: Answering,
+  sessionId: string,
+  guest = 'runtime',
+  say: () => Chunk | Promise<Chunk>,
+  beside: GuestOptions = {},
+): Promise<Answered | undefined> {
+  const [chunk, done] = await turns.take(sessionId, async () => {
+    const said = await say()
+    return [said, await manager.append(sessionId, guest, said, beside)] as const
+  })
   if (done.outcome !== 'refused') return { sequence: done.first }
+  if (done.reason === 'moved') return undefined
   const {
     approvalId,
     interruptId,
     toolCallId = '',
   } = chunk as Partial<Record<'approvalId' | 'interruptId' | 'toolCallId', string>>
-  // A ticket remembers only what was settled last.
-  const isForgotten = done.reason === 'unknown' && isSettled((await manager.view(sessionId)).view, chunk)
+  const isForgotten = done.reason === 'unknown' && (await wasSettled(manager, sessionId, chunk))
   throw refusalOf(isForgotten ? 'already-settled' : done.reason, approvalId ?? interruptId ?? toolCallId)
 }
 
+/** Whether what an answer is to was settled long ago: a ticket remembers only the latest, so the session is read, unless nothing ever was. */
+async function wasSettled(manager: StreamManager, sessionId: string, chunk: Chunk): Promise<boolean> {
+  const info = await manager.getInfo(sessionId)
+  return info !== null && hasSettled(info.ticket) && isSettled((await manager.view(sessionId)).view, chunk)
+}
+
 /** Whether a session shows that what an answer is to was settled. */
-function isSettled({ messages, interrupts }: View, chunk: Chunk): boolean {
+function isSettled(view: View, chunk: Chunk): boolean {
   if (chunk.type === 'interrupt-response')
-    return interrupts.some(({ interruptId }) => interruptId === chunk.interruptId)
-  const { toolCallId, approvalId } = chunk as { toolCallId?: string; approvalId?: string }
-  const isIt = (part: Part): boolean => {
-    if (!('toolCallId' in part) || !part.state.startsWith('output-')) return false
-    return approvalId === undefined
-      ? part.toolCallId === toolCallId && part.executor === 'client'
-      : part.approval?.id === approvalId
+    return view.interrupts.some(({ interruptId }) => interruptId === chunk.interruptId)
+  if (chunk.type === 'tool-approval-response') {
+    const part = approvedPart(view, chunk.approvalId)
+    return part !== undefined && part.state !== 'approval-requested'
   }
-  return messages.some(({ parts }) => parts.some(isIt))
+  const { toolCallId } = chunk as { toolCallId?: string }
+  const isIt = (part: Part): boolean =>
+    'toolCallId' in part &&
+    part.toolCallId === toolCallId &&
+    part.executor === 'client' &&
+    part.state.startsWith('output-')
+  return view.messages.some(({ parts }) => parts.some(isIt))
 }
 
-/** The call that an approval is about, where its run is known. */
-function callOf({ runs }: View, { id }: Answer): string | undefined {
-  const run = runs.find(({ runId }) => id.startsWith(`${runId}::`))
-  return run && id.slice(run.runId.length + 2)
+/** The call that an approval is about, as the session shows it; where that was taken back, told from the longest id of a run that fits. */
+function callOf(view: View, { kind, id }: Answer): string | undefined {
+  if (kind !== 'approval') return undefined
+  const fitting = view.runs.filter(({ runId }) => id.startsWith(`${runId}::`)).map(({ runId }) => runId.length)
+  return approvedPart(view, id)?.toolCallId ?? (fitting.length > 0 ? id.slice(Math.max(...fitting) + 2) : undefined)
 }
-
-const withCall = (chunk: Chunk, toolCallId: string | undefined): Chunk =>
-  chunk.type === 'tool-approval-response' && toolCallId !== undefined ? { ...chunk, toolCallId } : chunk
 
 /** Whether outputs of clients' tools are checked, of an agent or of one that works for it. */
 const checksOutputs = ({ tools, subAgents }: Agent): boolean =>

@@ -214,7 +214,8 @@ describe('a paused run', () => {
       manager.append = append
       const { pendings } = (await runtime.view('s')).ticket
       const [first = ''] = pendings.flatMap(({ kind, id }) => (kind === 'approval' ? [id] : []))
-      await runtime.answer('s', { kind: 'approval', id: first, approved: false }, { guest: 'bob' })
+      const elsewhere = stage({ store: manager.store, engine: false })
+      await elsewhere.answer('s', { kind: 'approval', id: first, approved: false }, { guest: 'bob' })
       return append(...args)
     }
     await runtime.resume('s', 'r', { mode: 'with-confirmation', approved: true })
