@@ -92,7 +92,7 @@ describe('what is asked', () => {
     })
   })
 
-  test('a rule is asked once for each call, whatever becomes of its run', async () => {
+  test('a rule is asked once for each call that a person is asked about, whatever becomes of its run', async () => {
     const asked: string[] = []
     const memory = new Memory()
     const own = () => {

@@ -1,4 +1,4 @@
-// Whether a call waits for a person: asked once, before the call is in the log, so that nothing can run it meanwhile.
+// Whether a call waits for a person: asked before the call is in the log, so that nothing can run it meanwhile, and by whoever runs it later.
 
 import type { Json } from '@millrace/protocol'
 import type { AgentContext } from '../agent/agent.ts'

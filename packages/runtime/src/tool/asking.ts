@@ -1,10 +1,12 @@
 // What a step asks of people and clients, as its commit says it: who is asked is asked by the same batch that says what for.
 
-import { type Lane, MAX_PENDINGS, type Said, type Ticket } from '@millrace/log'
+import { type Lane, MAX_PENDINGS, type Said, type Ticket, type Writer } from '@millrace/log'
 import type { Chunk } from '@millrace/protocol'
+import { copyOf } from '../agent/copy.ts'
 import { callLane, checkpointOf, contextOf, type Work } from '../agent/work.ts'
 import type { ErrorCode } from '../error/code.ts'
 import type { Made } from '../model/calls.ts'
+import { validate } from '../schema/schema.ts'
 import { type Approval, approvalIdOf, approvalOf, type Verdict, verdictOf } from './approval.ts'
 import { fitting, type Weighed } from './fitting.ts'
 
@@ -86,11 +88,36 @@ function weightOf(work: Work, lane: Lane, call: Asked): number {
   return bytes * (Number(isShown) + Number(call.tool.executor === 'client'))
 }
 
-/** A request for approval of one call that the log holds already. */
-export function requestFor(work: Work, call: Omit<Made, 'taken'>): Chunk {
-  const { timeout } = approvalOf(call.tool.approval as Approval) ?? {}
-  const deadline = timeout === undefined ? undefined : work.clock() + timeout
-  return requestOf(work, { ...call, taken: undefined, verdict: true, deadline })
+/** Whether nobody has said of a call without approval, as far as this process knows, that it needs none. */
+export const isUnasked = (work: Work, { tool, toolCallId }: Pick<Made, 'tool' | 'toolCallId'>): boolean =>
+  approvalOf(tool.approval as Approval) !== undefined && !letPassBy(work).has(approvalIdOf(work.runId, toolCallId))
+
+/** What is said before a call runs that the log holds already: who has to approve it, or that its rule did or did not; nothing where it may run as it is. */
+export async function lateAskingOf(
+  work: Work,
+  step: number,
+  call: Omit<Made, 'taken'>,
+): Promise<readonly Said[] | undefined> {
+  const { tool, input } = call
+  const taken = approvalOf(tool.approval as Approval)?.rule
+    ? await validate(tool.input, copyOf(input))
+    : { value: input }
+  // What does not fit does not run.
+  if ('problem' in taken) return undefined
+  const asked = await askedOf(work, step, { ...call, taken: taken.value })
+  return asked.verdict === false ? undefined : askingOf(work, step, asked)
+}
+
+/**
+ * The calls that their rules let pass in this process, by its writers. The log does not tell of those: it holds no word of a call that nobody has to
+ * approve, and by whichever code it was made, that which runs it has a say.
+ */
+const letPass = new WeakMap<Writer, Set<string>>()
+
+function letPassBy({ writer }: Work): Set<string> {
+  const known = letPass.get(writer) ?? new Set()
+  letPass.set(writer, known)
+  return known
 }
 
 async function askedOf(work: Work, step: number, call: Made): Promise<Asked> {
@@ -105,6 +132,7 @@ async function askedOf(work: Work, step: number, call: Made): Promise<Asked> {
     // Who cannot tell must not let it pass.
     work.logger.error('a rule for approval failed: a person is asked', { runId: work.runId, toolCallId, cause })
   }
+  if (verdict === false) letPassBy(work).add(approvalIdOf(work.runId, toolCallId))
   const { timeout } = approval
   return { ...call, verdict, deadline: timeout === undefined ? undefined : work.clock() + timeout }
 }
@@ -140,14 +168,21 @@ function composed(
       batch.push({ chunk: { type: 'tool-output-error', toolCallId, ...why, executor: 'server' }, lane })
     }
     if (why || verdict === false) continue
-    // On the lane of the call, which goes on by itself as soon as it is answered.
-    const own = callLane(work, lane.origin.step, toolCallId)
-    tail.push({ chunk: requestOf(work, call), lane: own })
-    if (verdict !== true) tail.push({ chunk: responseOf(work, toolCallId, verdict), lane: own })
-    tail.push({ chunk: checkpointOf(own, false), lane: own })
+    tail.push(...askingOf(work, lane.origin.step, call))
   }
   const isOpen = asked.length > refused.size
   return [...batch, { chunk: checkpointOf(lane, !isOpen), lane }, ...tail]
+}
+
+/** A request for approval, with what its rule decided, on the lane of the call: that goes on by itself as soon as it is answered. */
+function askingOf(work: Work, step: number, call: Asked): readonly Said[] {
+  const { toolCallId, verdict } = call
+  const lane = callLane(work, step, toolCallId)
+  const chunks = [
+    requestOf(work, call),
+    ...(typeof verdict === 'object' ? [responseOf(work, toolCallId, verdict)] : []),
+  ]
+  return [...chunks, checkpointOf(lane, false)].map(chunk => ({ chunk, lane }))
 }
 
 /** Until when the result of a client's tool is waited for: the time that it may take, after the time that its approval may. */

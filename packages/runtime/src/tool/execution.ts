@@ -9,8 +9,7 @@ import { standstillOf } from '../agent/standstill.ts'
 import { callLane, checkpointOf, type Work } from '../agent/work.ts'
 import { childrenEnded } from '../drive/ending.ts'
 import { ToolError } from '../error/error.ts'
-import { approvalOf } from './approval.ts'
-import { requestFor, TOO_LARGE, TOO_MANY } from './asking.ts'
+import { isUnasked, lateAskingOf, TOO_LARGE, TOO_MANY } from './asking.ts'
 import { failed, type Outcome, outcomeOf } from './outcome.ts'
 import type { Callable } from './tool.ts'
 
@@ -27,10 +26,15 @@ export async function execute(settings: CallSettings): Promise<Halt | undefined>
   const { work, step, call, tools } = settings
   const { writer } = work
   const tool = tools.get(call.toolName)
+  if (tool && tool.executor !== 'provider' && !call.approval?.approved) {
+    const { toolCallId, input = null } = call
+    const late = { toolCallId, tool, input }
+    const asking = isUnasked(work, late) ? await lateAskingOf(work, step, late) : undefined
+    if (asking) return ask(settings, asking)
+  }
   // What others must not do meanwhile begins only while the lease surely lasts.
   await writer.sure()
   work.signal.throwIfAborted()
-  if (tool && isUnapproved(tool, call)) return ask(settings, tool as Approvable)
   const halt = tool?.executor === 'agent' ? standstillOf(work, tool, call.toolCallId) : undefined
   if (halt) return halt
   const told = work.telemetry.toolCall({ call, tool, step })
@@ -58,30 +62,15 @@ function othersEnded({ work, call }: CallSettings, own?: string): Said[] {
   return childrenEnded(session, writer, 'interrupted', isMeant)
 }
 
-type Approvable = Exclude<Callable, { executor: 'provider' }>
-
-/** Whether a call would run though its tool needs approval: the tool was another when the call was made. What a rule decided then it decided. */
-function isUnapproved(tool: Callable, { approval }: ToolPart): boolean {
-  if (tool.executor === 'provider' || approval?.approved) return false
-  const needed = approvalOf(tool.approval)
-  return needed !== undefined && needed.rule === undefined
-}
-
-/** Asks for approval of a call that the log holds already. */
-async function ask(settings: CallSettings, tool: Approvable): Promise<undefined> {
+/** Asks for approval of a call that the log holds already, or says what was decided about it. */
+async function ask(settings: CallSettings, asking: readonly Said[]): Promise<undefined> {
   const { work, step, call } = settings
-  const { toolCallId, input = null } = call
-  const lane = callLane(work, step, toolCallId)
-  const chunk = requestFor(work, { toolCallId, tool, input })
-  const said: readonly Said[] = [
-    { chunk, lane },
-    { chunk: checkpointOf(lane, false), lane },
-  ]
-  const refused = lane.fits(said) ? TOO_MANY : TOO_LARGE
+  const { toolCallId } = call
+  const refused = callLane(work, step, toolCallId).fits(asking) ? TOO_MANY : TOO_LARGE
   await work.turn(async () => {
     await work.session.sync(work.writer.cursor.sequence)
     await decided(work, ({ pendings }) => {
-      if (refused === TOO_MANY && pendings.length < MAX_PENDINGS) return said
+      if (refused === TOO_MANY && pendings.length < MAX_PENDINGS) return asking
       return batchOf(settings, { chunk: { type: 'tool-output-error', toolCallId, ...refused, executor: 'server' } }, [])
     })
   })
