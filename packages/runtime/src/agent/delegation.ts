@@ -174,7 +174,8 @@ async function finish(
 ): Promise<void> {
   const { call, tools } = settings
   const { toolCallId } = call
-  const output: Json = ended.output ?? ended.text
+  // That of a finishing tool may be null.
+  const output: Json = ended.output === undefined ? ended.text : ended.output
   const chunk: Chunk = { type: 'tool-output-available', toolCallId, output, executor: 'server' }
   const last: Said = { chunk: { type: 'finish', finishReason: ended.finishReason }, lane: child.lane(ended.steps) }
   const sub = tools.get(call.toolName) as SubAgent

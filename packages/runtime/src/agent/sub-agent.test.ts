@@ -163,6 +163,18 @@ describe('a sub-agent', () => {
 })
 
 describe('what a sub-agent gives', () => {
+  test('is null where its finishing tool gave that, whatever it said beside', async () => {
+    const submit = tool({ name: 'submit', input: z.object({}), finish: true, execute: () => null })
+    const child = scripted('child', [{ text: 'words', calls: [call('submit', 'k1')] }], { tools: [submit] })
+    const { agent: own } = scripted('parent', [{ calls: [ask('child', 'c1')] }, { text: 'Done.' }], {
+      subAgents: [child.agent],
+    })
+    const { runtime, run } = await begin(own)
+    expect(await run.result()).toMatchObject({ status: 'completed' })
+    expect(await callsIn(runtime)).toMatchObject({ c1: { state: 'output-available', output: null } })
+    expect(chunksOf(await soundLog(runtime), 'subagent-end')).toMatchObject([{ status: 'completed', result: null }])
+  })
+
   test('is its text, its output, or what its finishing tool gave; and the run’s output is the parent’s', async () => {
     const submit = tool({ name: 'submit', input: z.object({}), finish: true, execute: () => ({ score: 7 }) })
     const speaker = scripted(
