@@ -233,6 +233,22 @@ describe('calls', () => {
     expect(answer).toMatchObject({ calls: 3, made: { length: 0 } })
   })
 
+  test('an input nested deeper than anybody could follow is told to the model', async () => {
+    const tools = new Map<string, AnyTool>([
+      ['any', tool({ name: 'any', input: z.any(), jsonSchema: {}, execute: () => 1 })],
+    ])
+    const nested = (depth: number) => `${'{"a":'.repeat(depth)}[]${'}'.repeat(depth)}`
+    const { chunks, answer } = await hear(
+      [call('a', 'any', nested(511)), call('b', 'any', nested(512)), call('c', 'any', nested(100_000))],
+      { tools },
+    )
+    const errors = chunks.filter(chunk => chunk.type === 'tool-input-error')
+    expect(errors.map(({ toolCallId, errorText }) => [toolCallId, errorText])).toEqual(
+      ['b', 'c'].map(id => [id, 'the input has more than 512 levels: say it flatter']),
+    )
+    expect(answer).toMatchObject({ calls: 3, made: [{ toolCallId: 'a' }] })
+  })
+
   test('what the log refuses for another reason is thrown', async () => {
     const write = () => Promise.reject(new LogError('fenced', 'gone'))
     await expect(hear([call('a', 'look', '{"city":"A"}')], { write })).rejects.toThrow('gone')

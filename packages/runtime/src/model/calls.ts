@@ -1,7 +1,7 @@
 // The calls of one answer: their ids, their inputs as they stream, and what came of those that the provider ran.
 
 import type { LanguageModelV4StreamPart } from '@ai-sdk/provider'
-import type { Chunk, Executor, Json, JsonObject } from '@millrace/protocol'
+import { type Chunk, type Executor, type Json, type JsonObject, MAX_JSON_DEPTH } from '@millrace/protocol'
 import { copyOf } from '../agent/copy.ts'
 import { validate } from '../schema/schema.ts'
 import type { Callable, ProviderTool } from '../tool/tool.ts'
@@ -117,7 +117,7 @@ export class Calls {
     const isProviders = executor === 'provider'
     if (!isProviders) this.count++
     const read = inputOf(part.input)
-    if ('problem' in read) return this.#refuse(call, `the input is no JSON: ${read.problem}`, part.input)
+    if ('problem' in read) return this.#refuse(call, read.problem, part.input)
     const tool = tools.get(toolName)
     if (!isProviders && (tool === undefined || tool.executor === 'provider')) {
       const names = [...tools.keys()].join(', ')
@@ -264,8 +264,20 @@ const nameOf = (toolName: string): string => excerpt(toolName, LONGEST_NAME)
 function inputOf(text: string): { readonly value: Json } | { readonly problem: string } {
   if (text.trim() === '') return { value: {} }
   try {
-    return { value: JSON.parse(text) as Json }
+    const value = JSON.parse(text) as Json
+    return isDeep(value) ? { problem: `the input has more than ${MAX_JSON_DEPTH} levels: say it flatter` } : { value }
   } catch (error) {
-    return { problem: (error as Error).message }
+    return { problem: `the input is no JSON: ${(error as Error).message}` }
   }
 }
+
+/** Whether a value is nested deeper than those can follow who have to: schemas, copies, the log. */
+function isDeep(value: Json): boolean {
+  let level = [value].filter(isNest)
+  for (let depth = 1; depth <= MAX_JSON_DEPTH && level.length > 0; depth++) {
+    level = level.flatMap(item => Object.values(item).filter(isNest))
+  }
+  return level.length > 0
+}
+
+const isNest = (value: Json): value is Json[] | JsonObject => typeof value === 'object' && value !== null
