@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { MAX_CLAIM, MAX_NOTICES, MAX_PENDINGS } from '@millrace/log'
+import { MAX_JSON_DEPTH } from '@millrace/protocol'
 import { expect, test } from 'vitest'
 import { LONGEST_RESULT } from './agent/delegation.ts'
 import { CONCURRENT_NOTICES, MOST_WAITING } from './drive/notices.ts'
@@ -49,6 +50,7 @@ test.each([
   ['the id of a run', `${LONGEST_RUN_ID} characters`],
   ['the longest `timeout`', LONGEST_TIMEOUT.toLocaleString('en')],
   ['the longest `approval.timeout`', LONGEST_WAIT.toLocaleString('en')],
+  ['the input of a call', `${MAX_JSON_DEPTH} levels`],
   ["a client's error, the reason of an answer", `${LONGEST_ERROR.toLocaleString('en')} characters`],
   ['an observer', OBSERVER_TIMEOUT_MS.toLocaleString('en')],
   ['others tell the observers after', NOTIFY_AFTER_MS.toLocaleString('en')],

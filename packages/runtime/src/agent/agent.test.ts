@@ -112,7 +112,7 @@ test.each<[string, () => unknown, RegExp]>([
   [
     'a JSON Schema that is none',
     () => tool({ name: 'a', input: z.object({}), jsonSchema: 'object', execute: () => 1 } as never),
-    /^tool a: input: jsonSchema: expected an object, found "object"$/,
+    /^tool a: input: jsonSchema: expected an object, found a string$/,
   ],
   [
     'a timeout of nothing',
@@ -124,6 +124,35 @@ test.each<[string, () => unknown, RegExp]>([
     () => tool({ name: 'a', input: z.object({}), timeout: 2 ** 31, execute: () => 1 }),
     /^tool a: timeout: .*found 2147483648$/,
   ],
+  [
+    'a timeout that is no number',
+    () => tool({ name: 'a', input: z.object({}), timeout: '50', execute: () => 1 } as never),
+    /^tool a: timeout: .*found a string$/,
+  ],
+  [
+    'a symbol as its timeout',
+    () => tool({ name: 'a', input: z.object({}), timeout: Symbol(), execute: () => 1 } as never),
+    /^tool a: timeout: .*found a symbol$/,
+  ],
+  [
+    'an approval that is none',
+    () => tool({ name: 'a', input: z.object({}), approval: Symbol(), execute: () => 1 } as never),
+    /^tool a: approval: expected a boolean, a rule/,
+  ],
+  [
+    'an approval whose timeout is no number',
+    () => tool({ name: 'a', input: z.object({}), approval: { timeout: '50' }, execute: () => 1 } as never),
+    /^tool a: approval: timeout: expected milliseconds/,
+  ],
+  [
+    'a JSON Schema that no JSON has',
+    () => tool({ name: 'a', input: z.object({}), jsonSchema: 5n, execute: () => 1 } as never),
+    /jsonSchema: expected an object, found a bigint$/,
+  ],
+  ['a name that is a BigInt', () => tool({ name: 5n } as never), /^tool a bigint: name: /],
+  ['nothing', () => tool(null as never), /^tool: expected an object, found null$/],
+  ['nothing, of a provider', () => providerTool(null as never), /^providerTool: expected an object, found null$/],
+  ['an id that is a BigInt', () => providerTool({ name: 'a', id: 5n } as never), /^tool a: id: .*found a bigint$/],
   [
     'an id that names no provider',
     () => providerTool({ name: 'a', id: 'search' as 'a.b' }),

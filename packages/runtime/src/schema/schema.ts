@@ -3,6 +3,7 @@
 
 import type { StandardJSONSchemaV1, StandardSchemaV1 } from '@standard-schema/spec'
 import { ValidationError } from '../error/error.ts'
+import { foundOf } from '../options.ts'
 
 export type Schema<Input = unknown, Output = Input> = StandardSchemaV1<Input, Output>
 export type InputOf<S extends Schema> = StandardSchemaV1.InferInput<S>
@@ -60,7 +61,7 @@ export function jsonSchemaOf(schema: Schema, what: string, given?: JsonSchema): 
   checkSchema(schema, what)
   if (given !== undefined) {
     if (typeof given === 'object' && given !== null && !Array.isArray(given)) return given
-    throw new ValidationError(`${what}: jsonSchema: expected an object, found ${JSON.stringify(given)}`)
+    throw new ValidationError(`${what}: jsonSchema: expected an object, found ${foundOf(given)}`)
   }
   const { jsonSchema, vendor } = schema['~standard'] as StandardSchemaV1.Props & Partial<StandardJSONSchemaV1.Props>
   if (jsonSchema === undefined) {

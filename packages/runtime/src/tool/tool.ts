@@ -1,6 +1,7 @@
 import type { Json, JsonObject } from '@millrace/protocol'
 import type { SubAgent } from '../agent/sub-agent.ts'
 import { ValidationError } from '../error/error.ts'
+import { checkGiven, foundOf } from '../options.ts'
 import type { Jsonified } from '../schema/json.ts'
 import {
   checkSchema,
@@ -181,6 +182,7 @@ export function tool<const Name extends string, I extends Schema, O extends Sche
   definition: ClientToolDefinition<Name, I, O>,
 ): ClientTool<Name, Jsonified<InputOf<I>>, O extends Schema ? Jsonified<InputOf<O>> : Json>
 export function tool(definition: AnyDefinition): Tool | ClientTool {
+  checkGiven('tool', definition)
   const { name, input, output, timeout, approval, client, execute, ...rest } = definition
   checkToolName(name)
   if (client && (execute !== undefined || rest.finish)) {
@@ -190,9 +192,10 @@ export function tool(definition: AnyDefinition): Tool | ClientTool {
   if (!client && typeof execute !== 'function') {
     throw new ValidationError(`tool ${name}: execute: expected a function, or client: true`)
   }
-  if (timeout !== undefined && timeout !== Number.POSITIVE_INFINITY && !(timeout > 0 && timeout <= LONGEST_TIMEOUT)) {
+  if (timeout !== undefined && timeout !== Number.POSITIVE_INFINITY && !isTimeout(timeout)) {
+    const found = typeof timeout === 'number' ? timeout : foundOf(timeout)
     throw new ValidationError(
-      `tool ${name}: timeout: expected milliseconds from above 0 to ${LONGEST_TIMEOUT}, found ${timeout}`,
+      `tool ${name}: timeout: expected milliseconds from above 0 to ${LONGEST_TIMEOUT}, found ${found}`,
     )
   }
   checkApproval(name, approval)
@@ -201,6 +204,8 @@ export function tool(definition: AnyDefinition): Tool | ClientTool {
   const { client: _, ...own } = definition
   return { ...own, executor: client ? 'client' : 'server', jsonSchema } as Tool | ClientTool
 }
+
+const isTimeout = (value: unknown): boolean => typeof value === 'number' && value > 0 && value <= LONGEST_TIMEOUT
 
 interface AnyDefinition extends Omit<Tool, 'executor' | 'jsonSchema' | 'client' | 'execute' | 'approval'> {
   readonly jsonSchema?: JsonSchema
@@ -215,12 +220,12 @@ export function providerTool<const Name extends string>(definition: {
   readonly id: `${string}.${string}`
   readonly args?: Readonly<Record<string, unknown>>
 }): ProviderTool<Name> {
+  checkGiven('providerTool', definition)
   const { name, id } = definition
   checkToolName(name)
   if (typeof id !== 'string' || !/^[^.]+\../.test(id)) {
-    throw new ValidationError(
-      `tool ${name}: id: expected the provider's own, as in openai.web_search, found ${JSON.stringify(id)}`,
-    )
+    const found = typeof id === 'string' ? JSON.stringify(id) : foundOf(id)
+    throw new ValidationError(`tool ${name}: id: expected the provider's own, as in openai.web_search, found ${found}`)
   }
   return { executor: 'provider', args: {}, ...definition }
 }
@@ -228,5 +233,6 @@ export function providerTool<const Name extends string>(definition: {
 /** Throws where a name is none that a model could call. */
 export function checkToolName(name: unknown): void {
   if (typeof name === 'string' && NAME.test(name)) return
-  throw new ValidationError(`tool ${JSON.stringify(name)}: name: expected 1 to 64 letters, digits, _ and -`)
+  const found = typeof name === 'string' ? JSON.stringify(name) : foundOf(name)
+  throw new ValidationError(`tool ${found}: name: expected 1 to 64 letters, digits, _ and -`)
 }
