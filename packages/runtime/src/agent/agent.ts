@@ -25,7 +25,7 @@ export interface AgentContext<State = Json | undefined, Context = Json | undefin
   readonly abortSignal: AbortSignal
 }
 
-/** A value, or what computes it from where the agent stands; it is asked afresh in each step, and says the same in the same place. */
+/** A value, or what computes it from where the agent stands; it is asked afresh in each step, and again where a step goes on after a pause or in another process: tools with open calls are then still among the tools. */
 export type Computed<T, State = Json | undefined, Context = Json | undefined> =
   | T
   | ((context: AgentContext<State, Context>) => T | PromiseLike<T>)
