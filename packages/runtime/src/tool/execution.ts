@@ -26,7 +26,7 @@ export async function execute(settings: CallSettings): Promise<Halt | undefined>
   const { work, step, call, tools } = settings
   const { writer } = work
   const tool = tools.get(call.toolName)
-  if (tool && tool.executor !== 'provider' && !call.approval?.approved) {
+  if (tool && tool.executor !== 'provider' && call.approval === undefined) {
     const { toolCallId, input = null } = call
     const late = { toolCallId, tool, input }
     const asking = isUnasked(work, late) ? await lateAskingOf(work, step, late) : undefined
