@@ -39,9 +39,10 @@ export const PEOPLE_MUTANTS: readonly PeopleMutant[] = [
     call: call => (call.toolCallId === 'rope' ? { ...call, input: { what: 'rope', amount: 201 } } : call),
   },
   {
-    name: 'a call that is asked for by one batch, and its approval by the next',
+    name: 'a call that is asked for by one batch, and its approval by the next, and a heir who asks nobody',
     found: /nobody had approved it|the log has no approval|was to be denied/,
     by: 'death-after',
+    call: call => (call.approval ? call : { ...call, approval: { id: '', approved: true } }),
     writer: writer => {
       const decide = writer.decide.bind(writer)
       writer.decide = async build => {
@@ -49,7 +50,7 @@ export const PEOPLE_MUTANTS: readonly PeopleMutant[] = [
         const done = await decide(ticket => {
           const batch = build(ticket) as readonly Said[] | undefined
           const at = batch?.findIndex(said => chunkOf(said).type === 'tool-approval-request') ?? -1
-          if (!batch || at < 0) return batch
+          if (!batch || at <= 0) return batch
           asking = batch.slice(at)
           return batch.slice(0, at)
         })
