@@ -45,6 +45,9 @@ const tools = (...all: unknown[]) => ({ tools: all })
 
 test.each<[string, Record<string, unknown>, RegExp]>([
   ['no name', { name: undefined }, /^agent undefined: name: expected 1 to 64 letters.*, found undefined$/],
+  ['a name that is a number', { name: 5n }, /^agent a bigint: name: .*found a bigint$/],
+  ['sub-agents that are names', { subAgents: ['x'] }, /^agent helper: subAgents\.0: expected what agent\(\)/],
+  ['sub-agents that are no list', { subAgents: 'x' }, /^agent helper: subAgents: expected an array$/],
   ['an empty name', { name: '' }, /^agent : name: .*found ""$/],
   ['a name with a space', { name: 'my agent' }, /^agent my agent: name: .*found "my agent"$/],
   ['a version with a slash', { version: '1/2' }, /^agent helper: version: .*found "1\/2"$/],

@@ -177,8 +177,9 @@ export function agent<
 function subAgentsOf(name: string, given: readonly (Agent | SubAgent)[] = []): readonly SubAgent[] {
   if (!Array.isArray(given)) throw new ValidationError(`agent ${name}: subAgents: expected an array`)
   return (given as readonly (Agent | SubAgent)[]).map((one, index) => {
-    if (one && 'executor' in one && one.executor === 'agent') return one
-    if (one && 'kind' in one && one.kind === 'agent') return subAgent(one)
+    const { executor, kind } = Object(one) as { executor?: unknown; kind?: unknown }
+    if (executor === 'agent') return one as SubAgent
+    if (kind === 'agent') return subAgent(one as Agent)
     throw new ValidationError(`agent ${name}: subAgents.${index}: expected what agent() or subAgent() gives`)
   })
 }

@@ -2,6 +2,7 @@
 
 import type { JsonObject } from '@millrace/protocol'
 import { ValidationError } from '../error/error.ts'
+import { foundOf } from '../options.ts'
 import { checkSchema, type JsonSchema, type Schema, validateNow } from '../schema/schema.ts'
 import type { Callable } from '../tool/tool.ts'
 
@@ -10,11 +11,13 @@ const NAME = /^[A-Za-z0-9_.-]{1,64}$/
 /** Throws where a name, or a part of one, is none. */
 export function checkName(name: unknown, what: string, value: unknown): void {
   if (typeof value === 'string' && NAME.test(value)) return
-  const found = JSON.stringify(value)
   throw new ValidationError(
-    `agent ${typeof name === 'string' ? name : JSON.stringify(name)}: ${what}: expected 1 to 64 letters, digits, _, . and -, found ${found}`,
+    `agent ${typeof name === 'string' ? name : nameOf(name)}: ${what}: expected 1 to 64 letters, digits, _, . and -, found ${nameOf(value)}`,
   )
 }
+
+/** What stands where a name should: as it is written, or what it is. */
+const nameOf = (value: unknown): string => (typeof value === 'string' ? JSON.stringify(value) : foundOf(value))
 
 /** A list of tools; throws where it is none. */
 export function listOf<T extends Callable>(name: string, tools: readonly T[]): readonly T[] {

@@ -1,6 +1,7 @@
 // An agent as a tool of another: what the model is told of it, and what the child is told.
 
 import { ValidationError } from '../error/error.ts'
+import { checkGiven } from '../options.ts'
 import { type JsonSchema, jsonSchemaOf, type OutputOf, type Schema } from '../schema/schema.ts'
 import { type Approval, checkApproval } from '../tool/approval.ts'
 import { checkToolName } from '../tool/tool.ts'
@@ -59,6 +60,7 @@ export function subAgent<I extends Schema = Schema<{ prompt: string }>>(
   agent: Agent,
   options: SubAgentOptions<I> = {},
 ): SubAgent {
+  checkGiven('subAgent: options', options)
   const { name = agent?.name, description, title, input, prompt, approval } = options
   if (agent?.kind !== 'agent') throw new ValidationError('subAgent: expected what agent() gives')
   checkToolName(name)
