@@ -16,7 +16,6 @@ export type {
 export {
   type CreateWriterOptions,
   type CutRequest,
-  MOST_DUE,
   type ReadEntry,
   type ReadFrom,
   type StreamInfo,
@@ -26,6 +25,7 @@ export {
 export type { BatchReader, ReadBatch, ReaderOptions } from './manager/reader.ts'
 export type { Reading } from './manager/reading.ts'
 export type { Retention } from './manager/retention.ts'
+export { MOST_DUE } from './manager/settings.ts'
 export { systemTimers, type Timers } from './manager/timers.ts'
 export type { Writer } from './manager/writer.ts'
 export { Memory, type MemoryOptions, memoryStore } from './memory/store.ts'

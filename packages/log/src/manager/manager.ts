@@ -22,6 +22,8 @@ import {
   checkId,
   checkNames,
   checkWhole,
+  MOST_DUE,
+  MOST_LISTED,
   type StreamManagerOptions,
   settingsOf,
   type WriterSettings,
@@ -60,10 +62,6 @@ export interface CutRequest {
   readonly runId: string
   readonly toSequence: number
 }
-
-/** The longest list that is given at once, and the most logs that are told to be due. */
-const MOST_LISTED = 1000
-export const MOST_DUE = 100_000
 
 /** Logs over a store: writers that claim them, guests that are checked, readers that miss nothing. */
 export class StreamManager {

@@ -96,3 +96,8 @@ const found = (value: unknown): string =>
   typeof value === 'number' || value === null
     ? String(value)
     : `${typeof value === 'object' ? 'an' : 'a'} ${typeof value}`
+
+/** The longest list that is given at once. */
+export const MOST_LISTED = 1000
+/** The most logs that are told to be due at once. */
+export const MOST_DUE = 100_000

@@ -17,7 +17,7 @@ import { Place, Stage } from './stage.fixture.ts'
 import type { Moment, Point, StoreSpec } from './told.fixture.ts'
 
 /** One kind of schedule, by what it shows, and what share of the seeds is of it. */
-interface Kind {
+export interface Kind {
   readonly title: string
   readonly share: number
   /** Which program; that which needs nobody, if nothing is said. */

@@ -1,6 +1,7 @@
 import { join } from 'node:path'
 import { deploys, diesAt, fights, handsOver, instants, points } from './deaths.fixture.ts'
-import { answersAtDeath, bothDie, peopled } from './people.fixture.ts'
+import { PEOPLE_KINDS } from './kinds.fixture.ts'
+import { peopled } from './people.fixture.ts'
 import { schedules } from './schedule.fixture.ts'
 import { stops, stopsAtDeath, stopsBlocked } from './stops.fixture.ts'
 
@@ -20,16 +21,7 @@ schedules({
     { title: 'a stop just as the owner dies', share: 2, play: stopsAtDeath },
     { title: 'a deploy after which nobody can drive the run', share: 1, play: deploys },
     { title: 'a stop of what nobody can drive', share: 1, play: stopsBlocked },
-    {
-      title: 'people answer by another process, one to three deaths',
-      share: 2,
-      program: 'mill',
-      play: peopled(points),
-    },
-    { title: 'people answer, deaths at any instant', share: 2, program: 'mill', play: peopled(instants) },
-    { title: 'people answer just as the owner dies', share: 2, program: 'mill', play: answersAtDeath },
-    { title: 'who drives and who answers die', share: 2, program: 'mill', play: bothDie },
-    { title: 'people answer, and somebody stops it', share: 1, program: 'mill', play: peopled(stopsAtDeath) },
+    ...PEOPLE_KINDS,
     { title: 'people answer, two processes fight for the run', share: 1, program: 'mill', play: peopled(fights) },
   ],
 })
