@@ -19,7 +19,8 @@ const found = (value: unknown): string => {
 const expected = (name: string, value: unknown): string =>
   `: expected ${name}, found ${typeof value === 'string' && name.includes('|') ? JSON.stringify(value.slice(0, 40)) : found(value)}`
 
-const isObject = (value: unknown): value is Unknowns =>
+/** Whether a value is an object and no array. */
+export const isObject = (value: unknown): value is Unknowns =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
 const basic =

@@ -1,9 +1,11 @@
 import type { Entry, GuestOrigin, WriterOrigin } from '../entry.ts'
 import { ProtocolError, type ProtocolErrorCode } from '../error.ts'
 import { type EntriesFrame, frames, type WireFrame } from '../frame.ts'
+import { getOwn } from '../json/value.ts'
 import type { Check } from './check.ts'
 import { checkOf, fieldsCheck, rowCheck } from './check.ts'
-import type { Chunk, ChunkType } from './chunk.ts'
+import type { Chunk } from './chunk.ts'
+import { isData } from './guards.ts'
 import { catalogue, dataRow, type Row } from './table.ts'
 
 type Unchecked<T> = { readonly [Key in keyof T]?: unknown }
@@ -127,12 +129,11 @@ export const validateEntry = /* @__PURE__ */ validator<Entry>('invalid-chunk', '
 /** Returns the value as a frame as a connection carries it, or throws an `invalid-frame` that names the place. */
 export const validateFrame = /* @__PURE__ */ validator<WireFrame>('invalid-frame', 'frame', checkFrame)
 
-const rowOf = (type: string): Row | undefined =>
-  Object.hasOwn(catalogue, type) ? catalogue[type as ChunkType] : undefined
+const rowOf = (type: string): Row | undefined => getOwn<Row>(catalogue, type)
 
 /** Tells a word, which a discard takes back, from a fact. */
 export function isWord(chunk: Chunk): boolean {
-  const word = chunk.type.startsWith('data-') ? true : rowOf(chunk.type)?.word
+  const word = isData(chunk) || rowOf(chunk.type)?.word
   return word === 'preliminary' ? (chunk as { preliminary?: boolean }).preliminary === true : word === true
 }
 

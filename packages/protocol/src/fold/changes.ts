@@ -28,11 +28,8 @@ export class Changes {
   all = false
 
   of(message: MessageCell): Set<PartCell> {
-    let parts = this.#messages.get(message)
-    if (parts === undefined) {
-      parts = new Set()
-      this.#messages.set(message, parts)
-    }
+    const parts = this.#messages.get(message) ?? new Set()
+    this.#messages.set(message, parts)
     return parts
   }
 

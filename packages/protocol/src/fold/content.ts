@@ -16,7 +16,7 @@ import { MessageCell } from './message.ts'
 import { deltaOf, isCall, keyOf, nextPart } from './next.ts'
 import { ObjectCell } from './object.ts'
 import { MessageOrder } from './order.ts'
-import { type AnyPart, isTool, PartCell } from './part.ts'
+import { type AnyPart, isText, isTool, PartCell } from './part.ts'
 import { isSettled, type ToolChunk } from './tool.ts'
 import type { Draft, Message, Pending, StructuredObject, ToolPart, View } from './view.ts'
 
@@ -162,8 +162,8 @@ export class Content {
     const message = new MessageCell({ id, role, createdAt }, this.#changes)
     parts.forEach((part, i) => {
       const key = `#${i}`
-      const text = part.type === 'text' || part.type === 'reasoning'
-      message.add({ ...bodyOf(part), type: part.type, key, at, ...(text && { id: key, state: 'done' }) } as AnyPart)
+      const state = isText(part) && { id: key, state: 'done' }
+      message.add({ ...bodyOf(part), type: part.type, key, at, ...state } as AnyPart)
     })
     message.add({ type: 'meta', key: 'meta', at, ...(metadata && { metadata }) })
     this.#place(message, at)
@@ -175,15 +175,16 @@ export class Content {
     chunk: StructuredDataChunk | StructuredDataInvalidatedChunk,
     lane: Lane,
   ): Refusal | undefined {
-    const { streamId, type } = chunk
+    const { streamId } = chunk
+    const writes = chunk.type === 'structured-data'
     const cell = this.#objects.get(streamId) ?? new ObjectCell(streamId, new StructuredAccumulator())
     if (cell.isHeldFrom(lane)) return 'foreign-draft'
-    if (type === 'structured-data-invalidated' && cell.at === undefined) return 'out-of-order'
+    if (!writes && cell.at === undefined) return 'out-of-order'
     return attempt(() => {
-      if (type === 'structured-data') cell.accumulator.write(chunk)
+      if (writes) cell.accumulator.write(chunk)
       else cell.accumulator.invalidate()
       cell.draft(lane)
-      cell.wrote(type === 'structured-data' ? sequence : undefined)
+      cell.wrote(writes ? sequence : undefined)
       this.#objects.set(streamId, cell)
       this.#changes.structured.add(streamId)
     })
@@ -284,7 +285,7 @@ export class Content {
   pendings(): Pending[] {
     const pendings: Pending[] = []
     for (const cell of this.#openCalls) {
-      if (cell.owner !== undefined) continue
+      if (cell.owner) continue
       const part = cell.read() as ToolPart
       const { state, executor, approval, toolCallId } = part
       const place = { messageId: cell.message.id, part }
@@ -305,12 +306,7 @@ export class Content {
       // In an order that does not depend on which lane wrote first, so that equal contents have equal views.
       drafts: lanes
         .sort((a, b) => (a.key < b.key ? -1 : 1))
-        .map(({ runId, lane, agentId, drafted }) => ({
-          runId,
-          lane,
-          agentId,
-          undo: drafted.map(cell => cell.inverse()),
-        })),
+        .map(lane => ({ ...pick(lane, 'runId', 'lane', 'agentId'), undo: lane.drafted.map(cell => cell.inverse()) })),
       ...(this.#state !== undefined && { state: this.#state }),
       ...(this.#output !== undefined && { output: this.#output }),
     }

@@ -19,13 +19,20 @@ const logOf = (version: string): Entry[] =>
     .split('\n')
     .map(line => validateEntry(JSON.parse(line)))
 
+/** A view as these were written kept the hooks of runs that had ended; now they go with their run. */
+const withoutEndedHooks = (view: View): View => {
+  const isOpen = (runId: string) => view.runs.some(run => run.runId === runId && /^(running|paused)$/.test(run.status))
+  const hooks = view.hooks.filter(({ runId }) => isOpen(runId))
+  return { ...view, hooks, ...(view.internal && { internal: withoutEndedHooks(view.internal) }) }
+}
+
 describe.each(versions)('the log of %s', version => {
   const log = logOf(version)
   const view = JSON.parse(read(`${version}.view.json`)) as View
 
   test('still folds to the view it folded to', () => {
     const reports: string[] = []
-    expect(foldLog(log, { onReport: ({ code }) => reports.push(code) }).view()).toEqual(view)
+    expect(foldLog(log, { onReport: ({ code }) => reports.push(code) }).view()).toEqual(withoutEndedHooks(view))
     expect(reports).toEqual([])
   })
 

@@ -173,7 +173,8 @@ export class Fold {
 
   #fold(entry: Entry, chunk: Chunk, withContent: boolean): undefined {
     this.#growing = undefined
-    const { origin, internal, ...rest } = entry
+    const { internal, ...open } = entry
+    const { origin } = entry
     let writer: Writer | undefined
     if (isGuest(origin)) {
       // What the server keeps beside guests' words says nothing by itself.
@@ -189,7 +190,6 @@ export class Fold {
       if (!same) this.#writer = { origin, lane: this.#content.lane(origin), id }
       writer = this.#writer
     }
-    const open = { ...rest, origin }
     if (internal) {
       this.#internal ??= new Fold(this.#options)
       this.#foldInternal(this.#internal, open, withContent)
@@ -263,7 +263,7 @@ export class Fold {
       id: interrupt.interruptId,
       interrupt,
     }))
-    const at = (pending: Pending) => (pending.kind === 'interrupt' ? pending.interrupt : pending.part).at
+    const at = (pending: Pending) => ('part' in pending ? pending.part : pending.interrupt).at
     return [...this.#content.pendings(), ...interrupts].sort((a, b) => at(a) - at(b))
   }
 

@@ -29,21 +29,22 @@ export class Ledger {
   readonly agents = new Map<string, Agent>()
   readonly #requests = new Map<string, RunRequest>()
   readonly #interrupts = new Map<string, Interrupt>()
-  readonly #open = new Set<string>()
-  readonly #hooks: Hook[]
+  readonly #open = new Map<string, Interrupt>()
+  /** By run, and there by the first piece of their ids: what goes goes at once, however much it is (law 11). */
+  readonly #hooks = new Map<string, Map<string, Map<string, Hook>>>()
 
   constructor(view?: LedgerView) {
     for (const run of view?.runs ?? []) this.runs.set(run.runId, run)
     for (const agent of view?.agents ?? []) this.agents.set(messageIdOf(agent.runId, agent.agentId), agent)
     for (const request of view?.requests ?? []) this.#requests.set(request.runId, request)
     for (const interrupt of view?.interrupts ?? []) this.#ask(interrupt)
-    this.#hooks = [...(view?.hooks ?? [])]
+    for (const hook of view?.hooks ?? []) this.#keep(hook)
   }
 
   /** Whether a run has not ended; one that was never seen has not. */
   isOpen(runId: string | undefined): boolean {
-    const status = runId === undefined ? undefined : this.runs.get(runId)?.status
-    return status === undefined || status === 'running' || status === 'paused'
+    const status = this.runs.get(runId as string)?.status
+    return !status || status === 'running' || status === 'paused'
   }
 
   /** Whether a writer may still write: its run and its agent have not ended (law 7). A public entry opens its run if nobody else did. */
@@ -59,7 +60,7 @@ export class Ledger {
   }
 
   get openInterrupts(): Interrupt[] {
-    return [...this.#open].map(id => this.#interrupts.get(id) as Interrupt)
+    return [...this.#open.values()]
   }
 
   /** Takes down what an entry says for the ledger: true where it did, false where that does not fit, undefined where it says nothing. */
@@ -92,7 +93,7 @@ export class Ledger {
 
   #applyWriter(entry: Entry, chunk: Chunk, { runId, lane, agentId }: WriterOrigin): boolean | undefined {
     const { sequence: at, timestamp } = entry
-    const { usage, discarded } = this.runs.get(runId) as Run
+    const run = this.runs.get(runId) as Run
     switch (chunk.type) {
       case 'run-started':
         return this.#set(runId, { at, ...pick(chunk, 'program', 'resumes') })
@@ -101,20 +102,22 @@ export class Ledger {
       case 'run-resumed':
         return this.#set(runId, { status: 'running' })
       case 'executor-superseded':
-        return this.#set(runId, { takeovers: (this.runs.get(runId)?.takeovers ?? 0) + 1 })
+        return this.#set(runId, { takeovers: (run.takeovers ?? 0) + 1 })
       case 'checkpoint-created': {
-        const { takeovers, ...run } = this.runs.get(runId) as Run
+        const { takeovers, ...rest } = run
         if (takeovers === undefined) return undefined
-        this.runs.set(runId, run)
+        this.runs.set(runId, rest)
         return true
       }
       case 'run-finished':
         this.#void(runId)
+        // Nobody starts this run again; who goes on from it reads its entries.
+        this.#hooks.delete(runId)
         return this.#set(runId, { finishedAt: timestamp, ...pick(chunk, 'status', 'checkpointId', 'reason') })
       case 'step-finish':
-        return this.#set(runId, { usage: sum(usage, chunk.usage) })
+        return this.#set(runId, { usage: sum(run.usage, chunk.usage) })
       case 'step-discarded':
-        return this.#set(runId, { discarded: sum(discarded, chunk.usage) })
+        return this.#set(runId, { discarded: sum(run.discarded, chunk.usage) })
       case 'subagent-start':
       case 'subagent-end': {
         const id = messageIdOf(runId, chunk.agentId)
@@ -149,13 +152,16 @@ export class Ledger {
       case 'error':
         return this.#set(runId, { error: pick(chunk, 'message', 'code', 'category', 'retryable', 'recoverable') })
       case 'run-context': {
-        const { blobs, ...run } = this.runs.get(runId) as Run
-        this.runs.set(runId, { ...run, context: chunk.context, ...pick(entry, 'blobs') })
+        const { blobs, ...rest } = run
+        this.runs.set(runId, { ...rest, context: chunk.context, ...pick(entry, 'blobs') })
         return true
       }
       case 'hook-completed':
-        this.#hooks.push({ ...pick(chunk, 'hookId', 'hook', 'result', 'emissions'), runId, ...pick(entry, 'blobs') })
-        return true
+        return this.#keep({
+          ...pick(chunk, 'hookId', 'hook', 'result', 'emissions'),
+          runId,
+          ...pick(entry, 'blobs'),
+        })
     }
     return undefined
   }
@@ -177,9 +183,20 @@ export class Ledger {
   }
 
   #ask(interrupt: Interrupt): true {
-    this.#interrupts.set(interrupt.interruptId, interrupt)
-    if (interrupt.status === 'open') this.#open.add(interrupt.interruptId)
-    else this.#open.delete(interrupt.interruptId)
+    const { interruptId, status } = interrupt
+    this.#interrupts.set(interruptId, interrupt)
+    if (status === 'open') this.#open.set(interruptId, interrupt)
+    else this.#open.delete(interruptId)
+    return true
+  }
+
+  /** A hook takes the place of itself and, unless its id has a `/`, of all below it: what is at its end needs no more replay. */
+  #keep(hook: Hook): true {
+    const { runId, hookId } = hook
+    const [first] = hookId.split('/') as [string]
+    const ofRun = this.#hooks.get(runId) ?? new Map<string, Map<string, Hook>>()
+    const below = (first !== hookId && ofRun.get(first)) || new Map<string, Hook>()
+    this.#hooks.set(runId, ofRun.set(first, below.set(hookId, hook)))
     return true
   }
 
@@ -190,7 +207,7 @@ export class Ledger {
       agents: [...this.agents.values()],
       requests: [...this.#requests.values()],
       interrupts: [...this.#interrupts.values()],
-      hooks: [...this.#hooks],
+      hooks: [...this.#hooks.values()].flatMap(ofRun => [...ofRun.values()].flatMap(below => [...below.values()])),
       usage: runs.reduce((total, run) => sum(total, run.usage), {} as Usage),
     }
   }

@@ -145,7 +145,12 @@ const FAMILIES = {
     }),
     row({ type: is('error'), message: text }),
     row({ type: is('status'), message: text }),
-    row({ type: is('hook-completed'), hookId: id, hook: is('useStep'), result: value }),
+    row({
+      type: is('hook-completed'),
+      hookId: is('1', '2', '1/1', '1/2', '2/1/1'),
+      hook: is('useStep'),
+      result: value,
+    }),
     row({ type: is('run-context'), context: value }),
     row({ type: is('from-the-future'), x: value }),
   ],

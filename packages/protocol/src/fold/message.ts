@@ -82,7 +82,7 @@ export class MessageCell {
       if (part.type === 'meta') meta = part as Meta
       else parts.push(part as Part)
     }
-    const run = runId === undefined ? undefined : ledger.runs.get(runId)
+    const run = ledger.runs.get(runId as string)
     const agent = ledger.agents.get(id)
     const status = !run ? 'sent' : meta?.aborted ? 'cancelled' : STATUS[agent?.status ?? run.status]
     const { type, key, at, ...beside } = meta ?? {}

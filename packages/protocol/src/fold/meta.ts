@@ -1,18 +1,16 @@
+import { isObject } from '../catalogue/check.ts'
 import type { Chunk } from '../catalogue/chunk.ts'
 import { MAX_JSON_DEPTH } from '../json/stream.ts'
-import { type Json, type JsonObject, putOwn } from '../json/value.ts'
+import { getOwn, type Json, type JsonObject, putOwn } from '../json/value.ts'
 import { pick } from './body.ts'
 import type { Meta, PartBase } from './view.ts'
-
-const isObject = (value: Json | undefined): value is JsonObject =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)
 
 /** Merges objects deeply; anything else, arrays and what lies too deep too, replaces what was there. */
 function merge(into: JsonObject | undefined, from: JsonObject, depth = 0): JsonObject {
   const merged: JsonObject = { ...into }
   for (const key of Object.keys(from)) {
     const value = from[key] as Json
-    const old = Object.hasOwn(merged, key) ? merged[key] : undefined
+    const old = getOwn(merged, key)
     const deep = isObject(old) && isObject(value) && depth < MAX_JSON_DEPTH
     putOwn(merged, key, deep ? merge(old, value, depth + 1) : value)
   }

@@ -1,4 +1,5 @@
 import { JsonStream } from '../json/stream.ts'
+import { pick } from './body.ts'
 import { Growth, type Mark } from './growth.ts'
 import { Cell, type Lane } from './lane.ts'
 import type { MessageCell } from './message.ts'
@@ -7,7 +8,8 @@ import type { Meta, Part, TextPart, ToolPart, Undo } from './view.ts'
 
 export type AnyPart = Part | Meta
 
-const isText = (part: AnyPart): part is TextPart => part.type === 'text' || part.type === 'reasoning'
+export const isText = (part: { readonly type: string }): part is TextPart =>
+  part.type === 'text' || part.type === 'reasoning'
 
 export const isTool = (part: AnyPart): part is ToolPart => part.type === 'tool' || part.type === 'dynamic-tool'
 
@@ -131,8 +133,8 @@ export class PartCell extends Cell {
   }
 
   /** Takes up a draft that a view carried. */
-  resume(lane: Lane, { part, length }: Old): void {
+  resume(lane: Lane, old: Old): void {
     this.own(lane)
-    this.#old = { ...(part && { part }), ...(length !== undefined && { length }) }
+    this.#old = pick(old, 'part', 'length')
   }
 }

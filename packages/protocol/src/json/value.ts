@@ -15,7 +15,7 @@ export function isContainer(value: unknown): value is JsonContainer {
 }
 
 /** Reads an own key, so that `constructor` and `__proto__` mean what the document says and nothing inherited. */
-export const getOwn = (object: JsonObject, key: string): Json | undefined =>
+export const getOwn = <T>(object: { readonly [key: string]: T }, key: string): T | undefined =>
   Object.hasOwn(object, key) ? object[key] : undefined
 
 /** Writes an own key as `JSON.parse` would: a plain assignment to `__proto__` would swap the prototype instead. */

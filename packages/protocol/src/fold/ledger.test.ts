@@ -1,0 +1,181 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import type { Chunk } from '../catalogue/chunk.ts'
+import type { Entry } from '../entry.ts'
+import { MAIN, writing } from './entries.fixture.ts'
+import { Fold } from './fold.ts'
+import { clone, folded, WRITERS } from './log.fixture.ts'
+import { check } from './property.fixture.ts'
+import type { Hook, View } from './view.ts'
+
+const hook = (hookId: string, result = 0): Chunk => ({ type: 'hook-completed', hookId, hook: 'useStep', result })
+const end: Chunk = { type: 'run-finished', status: 'completed' }
+const OTHER = { ...MAIN, runId: 'r2', agentId: 'r2' }
+
+const shown = (view: View | undefined) => view?.hooks.map(({ runId, hookId, result }) => `${runId} ${hookId} ${result}`)
+
+describe('hooks', () => {
+  test('a later one of the same run and id takes the place of the earlier', () => {
+    const { say, fold } = writing()
+    say(hook('a', 1))
+    say(hook('b', 2))
+    say(hook('a', 3))
+    say(hook('b/x', 4))
+    say(hook('b/y', 5))
+    say(hook('b/x', 6))
+    say(hook('a', 7), OTHER)
+    expect(shown(fold.view())).toEqual(['r1 a 3', 'r1 b 2', 'r1 b/x 6', 'r1 b/y 5', 'r2 a 7'])
+  })
+
+  test('one without a slash takes the place of all below it, in its run alone', () => {
+    const { say, fold } = writing()
+    say(hook('a/1', 1))
+    say(hook('a/1/2', 2))
+    say(hook('ab/1', 3))
+    say(hook('a/1', 4), OTHER)
+    say(hook('a', 5))
+    expect(shown(fold.view())).toEqual(['r1 a 5', 'r1 ab/1 3', 'r2 a/1 4'])
+    // What comes below it later stands beside it, until it is said again.
+    say(hook('a/2', 6))
+    expect(shown(fold.view())).toEqual(['r1 a 5', 'r1 a/2 6', 'r1 ab/1 3', 'r2 a/1 4'])
+    say(hook('a', 7))
+    expect(shown(fold.view())).toEqual(['r1 a 7', 'r1 ab/1 3', 'r2 a/1 4'])
+  })
+
+  test('one with a slash takes no place but its own', () => {
+    const { say, fold } = writing()
+    say(hook('a/1/2', 1))
+    say(hook('a/1', 2))
+    say(hook('a/', 3))
+    expect(shown(fold.view())).toEqual(['r1 a/1/2 1', 'r1 a/1 2', 'r1 a/ 3'])
+  })
+
+  test('go with the end of their run', () => {
+    const { say, fold, reports } = writing()
+    say(hook('a', 1))
+    say(hook('b/1', 2))
+    say(hook('a', 3), OTHER)
+    say(end)
+    expect(shown(fold.view())).toEqual(['r2 a 3'])
+    say(hook('a', 4))
+    expect(shown(fold.view())).toEqual(['r2 a 3'])
+    expect(reports).toEqual(['after-end'])
+  })
+
+  test('law 10: internal ones go in the same way, by the end that everybody sees', () => {
+    const { say, fold } = writing()
+    say(hook('a/1', 1), MAIN, true)
+    say(hook('a', 2), MAIN, true)
+    say(hook('a', 3), OTHER, true)
+    say(hook('a', 4))
+    expect(shown(fold.view().internal)).toEqual(['r1 a 2', 'r2 a 3'])
+    say(end)
+    expect(shown(fold.view())).toEqual([])
+    expect(shown(fold.view().internal)).toEqual(['r2 a 3'])
+  })
+
+  test('law 10: internal ones that a restored view carries go with their run', () => {
+    const { say, fold, log } = writing()
+    say(hook('a/1', 1), MAIN, true)
+    const restored = Fold.from(clone(fold.view()))
+    say(end)
+    restored.apply(log.slice(1))
+    expect(shown(restored.view().internal)).toEqual([])
+    expect(restored.view()).toEqual(fold.view())
+  })
+
+  test('neither a view taken before nor a hook in it changes', () => {
+    const { say, fold } = writing()
+    say(hook('a/1', 1))
+    const before = fold.view()
+    const text = JSON.stringify(before)
+    say(hook('a/1', 2))
+    say(hook('a', 3))
+    say(end)
+    expect(JSON.stringify(before)).toBe(text)
+  })
+
+  test('law 11: what goes costs nothing, however many others there are', () => {
+    const count = 50_000
+    const chunks = Array.from({ length: count }, (_, i) => [hook(`${i}/0`), hook(`${i}/1`)]).flat()
+    const ends = Array.from({ length: count }, (_, i) => hook(`${i}`))
+    const entries = [...chunks, ...ends].map((chunk, i): Entry => {
+      return { sequence: i + 1, timestamp: 0, origin: MAIN, chunk, internal: true }
+    })
+    expect(folded(entries).internal?.hooks).toHaveLength(count)
+  })
+})
+
+describe('hooks of any log', () => {
+  const hookId = fc.constantFrom(
+    'a',
+    'b',
+    '',
+    'a/',
+    'a/1',
+    'a/2',
+    'a/1/1',
+    'b/1',
+    '/1',
+    'ab/1',
+    '__proto__',
+    '__proto__/1',
+  )
+  const said = fc.record({
+    from: fc.constantFrom(0, 1, 3),
+    chunk: fc.oneof(
+      { weight: 12, arbitrary: fc.tuple(hookId, fc.nat(9)).map(([id, result]) => hook(id, result)) },
+      { weight: 1, arbitrary: fc.constant(end) },
+    ),
+    internal: fc.boolean(),
+  })
+  const logs = fc.array(said, { maxLength: 40, size: 'max' }).map(list =>
+    list.map(({ from, chunk, internal }, i): Entry => {
+      const isHidden = internal && chunk.type === 'hook-completed'
+      return { sequence: i + 1, timestamp: i, origin: WRITERS[from], chunk, ...(isHidden && { internal: true }) }
+    }),
+  )
+
+  /** The rules, word by word, over a plain list. */
+  function expected(log: readonly Entry[], internal: boolean): string[] {
+    let hooks: Pick<Hook, 'runId' | 'hookId' | 'result'>[] = []
+    const ended = new Set<string>()
+    for (const entry of log) {
+      const { runId } = entry.origin as { runId: string }
+      if (ended.has(runId)) continue
+      const { chunk } = entry
+      if (chunk.type === 'run-finished') {
+        ended.add(runId)
+        hooks = hooks.filter(one => one.runId !== runId)
+      } else if (chunk.type === 'hook-completed' && (entry.internal ?? false) === internal) {
+        const { hookId: id, result } = chunk
+        const isGone = (one: (typeof hooks)[number]) =>
+          one.runId === runId && (one.hookId === id || (!id.includes('/') && one.hookId.startsWith(`${id}/`)))
+        hooks = [...hooks.filter(one => !isGone(one)), { runId, hookId: id, ...(result !== undefined && { result }) }]
+      }
+    }
+    return hooks.map(one => `${one.runId} ${one.hookId} ${one.result}`).sort()
+  }
+
+  test('are those that the rules leave', () => {
+    check(
+      fc.property(logs, log => {
+        const view = folded(log)
+        expect(shown(view)?.sort()).toEqual(expected(log, false))
+        expect(shown(view.internal)?.sort() ?? []).toEqual(expected(log, true))
+      }),
+    )
+  })
+
+  test('a view taken at any point, as JSON, plus the rest equals the whole, order and all', () => {
+    check(
+      fc.property(logs, fc.nat(40), (log, n) => {
+        const before = folded(log.slice(0, n))
+        const fold = Fold.from(clone(before))
+        expect(fold.view()).toEqual(before)
+        fold.apply(log.slice(n))
+        expect(fold.view()).toEqual(folded(log))
+      }),
+    )
+  })
+})
