@@ -142,8 +142,8 @@ export function agent<
   // What the code of an agent sees of state and context is for itself to say.
   const { model, instructions, state, initialState, stopWhen, trimHistory } = definition as unknown as Agent
   const { parallelCalls = PARALLEL_CALLS, maxRetries = MAX_RETRIES } = definition
-  checkName(name, 'name', name)
-  checkName(name, 'version', version)
+  checkName('agent', name, 'name', name)
+  checkName('agent', name, 'version', version)
   if (typeof model !== 'function') asV4(model, `agent ${name}: model`)
   const subAgents = subAgentsOf(name, definition.subAgents)
   checkTools(name, typeof tools === 'function' ? subAgents : [...listOf(name, tools), ...subAgents])
@@ -164,7 +164,7 @@ export function agent<
     state,
     initialState,
     stopWhen,
-    budget: budgetOf(name, {
+    budget: budgetOf(`agent ${name}`, {
       ...definition.budget,
       ...(definition.maxSteps !== undefined && { steps: definition.maxSteps }),
     }),

@@ -9,10 +9,10 @@ import type { Callable } from '../tool/tool.ts'
 const NAME = /^[A-Za-z0-9_.-]{1,64}$/
 
 /** Throws where a name, or a part of one, is none. */
-export function checkName(name: unknown, what: string, value: unknown): void {
+export function checkName(kind: 'agent' | 'workflow', name: unknown, what: string, value: unknown): void {
   if (typeof value === 'string' && NAME.test(value)) return
   throw new ValidationError(
-    `agent ${typeof name === 'string' ? name : nameOf(name)}: ${what}: expected 1 to 64 letters, digits, _, . and -, found ${nameOf(value)}`,
+    `${kind} ${typeof name === 'string' ? name : nameOf(name)}: ${what}: expected 1 to 64 letters, digits, _, . and -, found ${nameOf(value)}`,
   )
 }
 

@@ -1,0 +1,43 @@
+/** When an edge is taken. */
+export interface EdgeOptions {
+  /** The condition that the node returned. */
+  readonly when?: string
+  /** Where the node returned no condition, or one that no other edge is for. */
+  readonly otherwise?: true
+  /** How often the edge may be taken in one pass through the workflow. */
+  readonly max?: number
+}
+
+/** When a fork is taken, and the node where its branches meet again. */
+export interface ForkOptions<Name extends string = string> {
+  readonly join: Name
+  readonly when?: string
+  readonly otherwise?: true
+}
+
+/** From where to where a run may go. */
+export type EdgeDefinition<Name extends string = string> =
+  | readonly [from: 'start', to: Name]
+  | readonly [from: Name, to: Name | 'end', options?: EdgeOptions]
+  | readonly [from: Name, to: readonly Name[], options: ForkOptions<Name>]
+
+/** An edge as it is looked up. */
+export interface Edge {
+  /** Unique in its workflow, and the same whenever it is defined the same. */
+  readonly key: string
+  readonly from: string
+  /** One target; of a fork, the heads of its branches. */
+  readonly to: readonly string[]
+  readonly join: string | undefined
+  readonly when: string | undefined
+  readonly otherwise: boolean
+  readonly max: number | undefined
+}
+
+/** An edge with all that its definition left unsaid. */
+export function edgeOf([from, target, options = {}]: EdgeDefinition): Edge {
+  const { join, when, otherwise = false, max } = options as EdgeOptions & Partial<ForkOptions>
+  const to = typeof target === 'string' ? [target] : target
+  const label = otherwise ? '?*' : when === undefined ? '' : `?${JSON.stringify(when)}`
+  return { key: `${from}->${to.join('+')}${label}`, from, to, join, when, otherwise, max }
+}

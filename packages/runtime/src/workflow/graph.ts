@@ -1,0 +1,54 @@
+// Where a run may go: look-ups alone, so that the same node with the same condition always leads to the same place.
+
+import type { Edge } from './edge.ts'
+import type { Node } from './node.ts'
+
+/** Where a run goes after a node. */
+export type Step =
+  | { readonly to: 'end' }
+  | {
+      readonly to: string
+      /** The edge's key, by which the times it was taken are counted. */
+      readonly edge: string
+      readonly max?: number
+    }
+  | { readonly fork: readonly string[]; readonly join: string; readonly edge: string }
+
+/** The edges of a workflow. */
+export class Graph {
+  /** The node that a run begins with. */
+  readonly first: string
+  readonly edges: readonly Edge[]
+  readonly #exits = new Map<string, { when: Map<string, Step>; otherwise: Step | undefined }>()
+  readonly #routes = new Map<string, string>()
+
+  constructor(nodes: ReadonlyMap<string, Node>, edges: readonly Edge[]) {
+    this.first = edges.find(({ from }) => from === 'start')?.to[0] ?? ''
+    this.edges = edges
+    for (const id of nodes.keys()) this.#exits.set(id, { when: new Map(), otherwise: undefined })
+    for (const edge of edges) {
+      const exits = this.#exits.get(edge.from)
+      if (exits === undefined) continue
+      if (edge.when === undefined) exits.otherwise = stepOf(edge)
+      else exits.when.set(edge.when, stepOf(edge))
+    }
+    for (const { id, onError } of nodes.values()) if (onError.mode === 'route') this.#routes.set(id, onError.to)
+  }
+
+  /** Where a run goes after a node that returned this condition, or none; nothing where no edge is for it. */
+  next(node: string, condition: string | undefined): Step | undefined {
+    const exits = this.#exits.get(node)
+    return (condition === undefined ? undefined : exits?.when.get(condition)) ?? exits?.otherwise
+  }
+
+  /** The node that an error of this one is routed to. */
+  routeOf(node: string): string | undefined {
+    return this.#routes.get(node)
+  }
+}
+
+function stepOf({ key, to: [head = 'end', ...others], join, max }: Edge): Step {
+  if (join !== undefined) return { fork: [head, ...others], join, edge: key }
+  if (head === 'end') return { to: 'end' }
+  return { to: head, edge: key, ...(max !== undefined && { max }) }
+}
