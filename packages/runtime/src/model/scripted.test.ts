@@ -3,10 +3,12 @@ import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { Clock, settled } from '../drive/clock.fixture.ts'
 import { tool } from '../tool/tool.ts'
+import { hear } from './answer.fixture.ts'
+import { generated } from './generation.ts'
 import { asV4 } from './model.ts'
 import { added, promptOf } from './prompt.ts'
 import { finish, Stage } from './run.fixture.ts'
-import { type ScriptedPrompt, scriptedModel } from './scripted.ts'
+import { type ScriptedAnswer, type ScriptedPrompt, scriptedModel } from './scripted.ts'
 
 const user = (text: string): LanguageModelV4CallOptions['prompt'][number] => ({
   role: 'user',
@@ -160,6 +162,96 @@ test('an error comes after what was said before it', async () => {
   })()
   await expect(rest).rejects.toBe(error)
   expect(types).toEqual(['stream-start', 'text-start', 'text-delta', 'text-delta', 'text-end'])
+})
+
+describe('asked for a whole answer', () => {
+  const source = { type: 'source', sourceType: 'url', id: 's', url: 'https://example.org' } as const
+  const answer = {
+    reasoning: 'I think.',
+    text: 'Let me see.',
+    calls: [{ name: 'look', input: { a: 'b c' } }],
+    usage: { input: 10, output: 3 },
+    warnings: [{ type: 'unsupported', feature: 'seed' }],
+    parts: [{ type: 'response-metadata', id: 'r' }, source],
+  } satisfies ScriptedAnswer
+
+  test('gives all at once', async () => {
+    expect(await scriptedModel([answer]).doGenerate({ prompt: [user('Hello?')] })).toEqual({
+      content: [
+        { type: 'reasoning', text: 'I think.' },
+        { type: 'text', text: 'Let me see.' },
+        { type: 'tool-call', toolCallId: 'call-look-1', toolName: 'look', input: '{"a":"b c"}' },
+        source,
+      ],
+      warnings: answer.warnings,
+      response: { id: 'r' },
+      finishReason: { unified: 'tool-calls', raw: undefined },
+      usage: {
+        inputTokens: { total: 10, noCache: undefined, cacheRead: undefined, cacheWrite: undefined },
+        outputTokens: { total: 3, text: undefined, reasoning: undefined },
+      },
+    })
+  })
+
+  test('parts in the provider’s own words are put together, each with what was said of it', async () => {
+    const signed = { providerMetadata: { maker: { signature: 's' } } }
+    const citations = [{ source }]
+    const parts: LanguageModelV4StreamPart[] = [
+      { type: 'text-start', id: '0' },
+      { type: 'text-delta', id: '0', delta: 'a' },
+      { type: 'reasoning-delta', id: '0', delta: 'b', ...signed },
+      { type: 'text-delta', id: '0', delta: 'c' },
+      { type: 'text-end', id: '0', citations },
+      { type: 'text-start', id: '0' },
+      { type: 'text-delta', id: '0', delta: 'd' },
+      { type: 'ping' },
+    ]
+    const { content } = await scriptedModel([{ parts }]).doGenerate({ prompt: [] })
+    expect(content).toEqual([
+      { type: 'text', text: 'ac', citations },
+      { type: 'reasoning', text: 'b', ...signed },
+      { type: 'text', text: 'd' },
+    ])
+  })
+
+  test('an error is thrown, whether the stream ends with it or says it', async () => {
+    const error = new Error('overloaded')
+    for (const answer of [{ text: 'Half a', error }, { parts: [{ type: 'error', error } as const] }]) {
+      await expect(scriptedModel([answer]).doGenerate({ prompt: [] })).rejects.toBe(error)
+    }
+  })
+
+  test('what is generated is what is streamed', async () => {
+    const model = scriptedModel([answer])
+    const whole = { ...model, doStream: (call: LanguageModelV4CallOptions) => generated(model, call) }
+    for (const each of [model, whole]) {
+      const { answer } = await hear(await heard(each))
+      expect(answer).toMatchObject({ text: 'Let me see.', usage: { inputTokens: 10 }, finishReason: 'tool-calls' })
+      expect(answer.warnings).toEqual([{ type: 'unsupported', feature: 'seed' }])
+    }
+  })
+})
+
+describe('in pieces', () => {
+  test('of so many characters, none of which is cut', async () => {
+    const parts = await heard(scriptedModel([{ text: '{"a": "𝄞b𝄞"}', pieceLength: 4 }]))
+    const pieces = parts.flatMap(part => (part.type === 'text-delta' ? part.delta : []))
+    expect(pieces).toEqual(['{"a"', ': "𝄞', 'b𝄞"}'])
+  })
+
+  test('also what it thinks and calls', async () => {
+    const parts = await heard(
+      scriptedModel([{ reasoning: 'abc', calls: [{ name: 'look', input: { a: 1 } }], pieceLength: 2 }]),
+    )
+    const pieces = parts.flatMap(part => ('delta' in part ? part.delta : []))
+    expect(pieces).toEqual(['ab', 'c', '{"', 'a"', ':1', '}'])
+  })
+
+  test.each([0, -1, 1.5, Number.NaN])('but not of %s', async pieceLength => {
+    await expect(heard(scriptedModel([{ text: 'a', pieceLength }]))).rejects.toThrow(
+      `pieceLength: expected a whole number from 1 on, found ${pieceLength}`,
+    )
+  })
 })
 
 describe('at a pace', () => {

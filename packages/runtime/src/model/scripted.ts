@@ -5,11 +5,13 @@ import type {
   LanguageModelV4CallOptions,
   LanguageModelV4FinishReason,
   LanguageModelV4StreamPart,
+  SharedV4Warning,
 } from '@ai-sdk/provider'
 import { systemTimers, type Timers } from '@millrace/log'
 import type { Json } from '@millrace/protocol'
 import { isAdded } from './prompt.ts'
 import { sleep } from './retry.ts'
+import { wholeOf } from './whole.ts'
 
 /** One answer: what the model thinks, says and calls, in this order; or exactly these parts. */
 export interface ScriptedAnswer {
@@ -23,6 +25,10 @@ export interface ScriptedAnswer {
     readonly reasoning?: number
   }
   readonly finishReason?: LanguageModelV4FinishReason['unified']
+  /** What people should know of the answer: said before all else. */
+  readonly warnings?: readonly SharedV4Warning[]
+  /** Everything comes in pieces of so many characters instead of words, as a JSON document does. */
+  readonly pieceLength?: number
   /** Parts in the provider's own words, after all else. */
   readonly parts?: readonly LanguageModelV4StreamPart[]
   /** What is thrown after that, instead of the end. */
@@ -70,33 +76,26 @@ export function scriptedModel(script: Script, options: ScriptedOptions = {}): La
     if (answer) return answer
     throw new Error(`the script has ${script.length} answers for a turn, and none after ${prompt.turnAnswers}`)
   }
-  return {
-    specificationVersion: 'v4',
-    provider: 'millrace',
-    modelId,
-    supportedUrls: {},
-    async doGenerate() {
-      throw new Error('the scripted model only streams')
-    },
-    async doStream(call) {
-      const answer = await answerOf(call)
-      const parts = partsOf(answer)
-      const signal = call.abortSignal ?? new AbortController().signal
-      const stream = new ReadableStream<LanguageModelV4StreamPart>(
-        {
-          async pull(controller) {
-            const { done, value } = parts.next()
-            if (done) return answer.error === undefined ? controller.close() : controller.error(answer.error)
-            if (paceMs > 0 && /-delta$/.test(value.type)) await sleep(timers, paceMs, signal)
-            if (signal.aborted) return controller.error(signal.reason)
-            controller.enqueue(value)
-          },
+  const doStream: LanguageModelV4['doStream'] = async call => {
+    const answer = await answerOf(call)
+    const parts = partsOf(answer)
+    const signal = call.abortSignal ?? new AbortController().signal
+    const stream = new ReadableStream<LanguageModelV4StreamPart>(
+      {
+        async pull(controller) {
+          const { done, value } = parts.next()
+          if (done) return answer.error === undefined ? controller.close() : controller.error(answer.error)
+          if (paceMs > 0 && /-delta$/.test(value.type)) await sleep(timers, paceMs, signal)
+          if (signal.aborted) return controller.error(signal.reason)
+          controller.enqueue(value)
         },
-        { highWaterMark: 0 },
-      )
-      return { stream }
-    },
+      },
+      { highWaterMark: 0 },
+    )
+    return { stream }
   }
+  const doGenerate: LanguageModelV4['doGenerate'] = async call => wholeOf((await doStream(call)).stream)
+  return { specificationVersion: 'v4', provider: 'millrace', modelId, supportedUrls: {}, doGenerate, doStream }
 }
 
 function promptOf(options: LanguageModelV4CallOptions): ScriptedPrompt {
@@ -112,11 +111,12 @@ function promptOf(options: LanguageModelV4CallOptions): ScriptedPrompt {
 }
 
 function* partsOf(answer: ScriptedAnswer): Generator<LanguageModelV4StreamPart, void, void> {
-  const { reasoning, text, calls = [], parts = [], error } = answer
-  yield { type: 'stream-start', warnings: [] }
-  if (reasoning !== undefined) yield* wordsOf('reasoning', reasoning)
-  if (text !== undefined) yield* wordsOf('text', text)
-  for (const [index, call] of calls.entries()) yield* callOf(call, index)
+  const { reasoning, text, calls = [], parts = [], error, warnings = [], pieceLength } = answer
+  const cut = pieceLength === undefined ? tokensOf : piecesOf(pieceLength)
+  yield { type: 'stream-start', warnings: [...warnings] }
+  if (reasoning !== undefined) yield* wordsOf('reasoning', cut(reasoning))
+  if (text !== undefined) yield* wordsOf('text', cut(text))
+  for (const [index, call] of calls.entries()) yield* callOf(call, index, cut)
   yield* parts
   if (error !== undefined || parts.some(({ type }) => type === 'finish')) return
   yield {
@@ -126,23 +126,38 @@ function* partsOf(answer: ScriptedAnswer): Generator<LanguageModelV4StreamPart, 
   }
 }
 
-function* wordsOf(kind: 'text' | 'reasoning', text: string): Generator<LanguageModelV4StreamPart> {
+function* wordsOf(kind: 'text' | 'reasoning', words: readonly string[]): Generator<LanguageModelV4StreamPart> {
   yield { type: `${kind}-start`, id: kind }
-  for (const delta of tokensOf(text)) yield { type: `${kind}-delta`, id: kind, delta }
+  for (const delta of words) yield { type: `${kind}-delta`, id: kind, delta }
   yield { type: `${kind}-end`, id: kind }
 }
 
-function* callOf({ name, input, id }: ScriptedCall, index: number): Generator<LanguageModelV4StreamPart> {
+function* callOf({ name, input, id }: ScriptedCall, index: number, cut: Cut): Generator<LanguageModelV4StreamPart> {
   const own = id ?? `call-${name}-${index + 1}`
   const text = JSON.stringify(input)
   yield { type: 'tool-input-start', id: own, toolName: name }
-  for (const delta of tokensOf(text)) yield { type: 'tool-input-delta', id: own, delta }
+  for (const delta of cut(text)) yield { type: 'tool-input-delta', id: own, delta }
   yield { type: 'tool-input-end', id: own }
   yield { type: 'tool-call', toolCallId: own, toolName: name, input: text }
 }
 
+/** How a text is told piece by piece. */
+type Cut = (text: string) => readonly string[]
+
 /** Words with the space before them. */
-const tokensOf = (text: string): readonly string[] => text.match(/\s*\S+|\s+$/g) ?? []
+const tokensOf: Cut = text => text.match(/\s*\S+|\s+$/g) ?? []
+
+/** Pieces of so many characters; none ends inside of one. */
+function piecesOf(length: number): Cut {
+  if (!Number.isSafeInteger(length) || length < 1) {
+    throw new Error(`the script: pieceLength: expected a whole number from 1 on, found ${length}`)
+  }
+  return text => {
+    const characters = [...text]
+    const count = Math.ceil(characters.length / length)
+    return Array.from({ length: count }, (_, at) => characters.slice(at * length, (at + 1) * length).join(''))
+  }
+}
 
 function usageOf({ usage = {}, reasoning = '', text = '' }: ScriptedAnswer) {
   const { input, output = tokensOf(reasoning).length + tokensOf(text).length } = usage
