@@ -20,7 +20,6 @@ export class Graph {
   readonly first: string
   readonly edges: readonly Edge[]
   readonly #exits = new Map<string, { when: Map<string, Step>; otherwise: Step | undefined }>()
-  readonly #routes = new Map<string, string>()
 
   constructor(nodes: ReadonlyMap<string, Node>, edges: readonly Edge[]) {
     this.first = edges.find(({ from }) => from === 'start')?.to[0] ?? ''
@@ -32,18 +31,12 @@ export class Graph {
       if (edge.when === undefined) exits.otherwise = stepOf(edge)
       else exits.when.set(edge.when, stepOf(edge))
     }
-    for (const { id, onError } of nodes.values()) if (onError.mode === 'route') this.#routes.set(id, onError.to)
   }
 
   /** Where a run goes after a node that returned this condition, or none; nothing where no edge is for it. */
   next(node: string, condition: string | undefined): Step | undefined {
     const exits = this.#exits.get(node)
     return (condition === undefined ? undefined : exits?.when.get(condition)) ?? exits?.otherwise
-  }
-
-  /** The node that an error of this one is routed to. */
-  routeOf(node: string): string | undefined {
-    return this.#routes.get(node)
   }
 }
 

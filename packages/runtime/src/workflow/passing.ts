@@ -15,10 +15,10 @@ type Edges = readonly EdgeDefinition[]
 
 type CodeOf<N> = N extends { readonly run: infer Run } ? Run : N
 
-export type ContextOf<N> = CodeOf<N> extends (context: infer Context) => unknown ? Context : unknown
+type ContextOf<N> = CodeOf<N> extends (context: infer Context) => unknown ? Context : unknown
 
 /** What a node takes; unknown where its code does not look. */
-export type Takes<N> = N extends { readonly kind: 'agent' }
+type Takes<N> = N extends { readonly kind: 'agent' }
   ? string
   : N extends { readonly agent: Agent }
     ? N extends { readonly prompt: (input: infer Input) => string }
@@ -31,7 +31,7 @@ export type Takes<N> = N extends { readonly kind: 'agent' }
 type AgentOf<N> = N extends { readonly kind: 'agent' } ? N : N extends { readonly agent: infer A } ? A : never
 
 /** What a node returns; of an agent, its output or else its words. */
-export type Returns<N> = [AgentOf<N>] extends [never]
+type Returns<N> = [AgentOf<N>] extends [never]
   ? CodeOf<N> extends (...args: never) => infer Returned
     ? Awaited<Returned>
     : never
@@ -52,7 +52,9 @@ type ContinuedAlong<Nodes, One> = One extends readonly [infer From extends keyof
     : Continued<Nodes[From]>
   : never
 
-type ParamsOf<N> = ContextOf<N> extends { readonly params: infer Params } ? Params : unknown
+/** The params that a node's code takes; unknown where it does not look, or does not say. */
+type ParamsOf<N> =
+  ContextOf<N> extends { readonly params: infer Params } ? ([Params] extends [never] ? unknown : Params) : unknown
 
 type GivenParams<N> = N extends { readonly params: infer Params } ? Params : undefined
 
@@ -67,31 +69,25 @@ type EdgeFrom<E extends Edges, From> = Extract<E[number], readonly [From, ...unk
 
 type OptionsOf<One> = One extends readonly [unknown, unknown, infer Options] ? Options : object
 
-/** The conditions of a node that never reach its `otherwise`: a capped edge lets its own through when it is used up. */
-type Settled<E extends Edges, From> =
-  EdgeFrom<E, From> extends infer One
-    ? One extends readonly [unknown, unknown, { readonly when: infer When; readonly max?: undefined }]
-      ? When
-      : never
-    : never
+/** The conditions that a node has edges of their own for. */
+type Settled<E extends Edges, From> = WhenOf<EdgeFrom<E, From>>
 
-/** Those of a node's results that lead along an edge. */
-export type Leading<Returned, E extends Edges, One> = Returned extends { readonly transitionTo: string }
+type WhenOf<One> = One extends readonly [unknown, unknown, { readonly when: infer When }] ? When : never
+
+/** Those of a node's results that lead along an edge; where one says which condition, it leads along no other edge. */
+type Leading<Returned, E extends Edges, One> = Returned extends { readonly transitionTo: string }
   ? never
-  : OptionsOf<One> extends { readonly when: infer When }
-    ? Returned extends { readonly condition?: infer Condition }
-      ? When extends Condition
-        ? Returned
-        : never
-      : never
-    : Returned extends { readonly condition: string }
-      ? Exclude<
-          Returned['condition'],
-          Settled<E, One extends readonly [infer From, ...unknown[]] ? From : never>
-        > extends never
+  : [WhenOf<One>] extends [never]
+    ? Returned extends { readonly condition: infer Condition extends string }
+      ? [Exclude<Condition, Settled<E, FromOf<One>>>] extends [never]
         ? never
         : Returned
       : Returned
+    : WhenOf<One> extends Conditions<Returned>
+      ? Returned
+      : never
+
+type FromOf<One> = One extends readonly [infer From, ...unknown[]] ? From : never
 
 /** The data of a result; of one without any, what the node had received. */
 type DataOf<Returned, Received> = Returned extends { readonly data?: infer Data }
@@ -198,12 +194,17 @@ interface Problem<Text> {
   readonly problem: Text
 }
 
-/** The edges, with a problem where something does not fit: what passes along an edge, or the node that it leaves. */
-export type CheckedEdges<Nodes, E extends Edges, I extends Schema | undefined> = {
-  readonly [K in keyof E]: [ProblemOf<Nodes, E, I, E[K]>] extends [never]
-    ? unknown
-    : readonly [unknown, Problem<ProblemOf<Nodes, E, I, E[K]>>, ...unknown[]]
-}
+/**
+ * The edges, with a problem where something does not fit: what passes along an edge, or the node that it leaves. Nodes of any name are not checked: so the
+ * compiler sees them for as long as there is code among them whose context it has yet to tell.
+ */
+export type CheckedEdges<Nodes, E extends Edges, I extends Schema | undefined> = string extends keyof Nodes
+  ? unknown
+  : {
+      readonly [K in keyof E]: [ProblemOf<Nodes, E, I, E[K]>] extends [never]
+        ? unknown
+        : readonly [unknown, Problem<ProblemOf<Nodes, E, I, E[K]>>, ...unknown[]]
+    }
 
 type ProblemOf<Nodes, E extends Edges, I extends Schema | undefined, One> = One extends readonly [
   infer From extends string,
@@ -248,11 +249,9 @@ type BadJoin<Nodes, E extends Edges, I extends Schema | undefined, One> =
       : `${Join} does not take what its branches give`
     : never
 
-type Joins<E extends Edges> = E[number] extends infer One
-  ? OptionsOf<One> extends { readonly join: infer Join }
-    ? Join
-    : never
-  : never
+type Joins<E extends Edges> = JoinOf<E[number]>
+
+type JoinOf<One> = One extends readonly [unknown, unknown, { readonly join: infer Join }] ? Join : never
 
 type BadParams<Nodes, Name extends keyof Nodes & string> = [GivenParams<Nodes[Name]>] extends [ParamsOf<Nodes[Name]>]
   ? never
