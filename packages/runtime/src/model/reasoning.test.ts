@@ -1,0 +1,192 @@
+import type { LanguageModelV4CallOptions, SharedV4ProviderOptions } from '@ai-sdk/provider'
+import { describe, expect, expectTypeOf, test } from 'vitest'
+import { ValidationError } from '../error/error.ts'
+import { anthropicProvider, openaiProvider } from '../providers/providers.fixture.ts'
+import { anthropic, openaiWire, rawServer } from '../providers/server.fixture.ts'
+import { EFFORTS, type Reasoning, reasoningOf } from './reasoning.ts'
+
+const modelOf = (provider: string, modelId = 'm') => ({ provider, modelId })
+const features = (provider: string, asked: Reasoning) =>
+  reasoningOf(modelOf(provider), asked).warnings.map(warning => (warning as { feature: string }).feature)
+
+describe('the effort', () => {
+  test('is an option of every call', () => {
+    for (const effort of EFFORTS) {
+      expect(reasoningOf(modelOf('maker.chat'), { effort })).toEqual({ settings: { reasoning: effort }, warnings: [] })
+    }
+    expectTypeOf(EFFORTS).toEqualTypeOf<readonly NonNullable<LanguageModelV4CallOptions['reasoning']>[]>()
+  })
+
+  test('in a word that nobody knows is left out, and said', () => {
+    expect(reasoningOf(modelOf('maker.chat'), { effort: 'heroic' })).toEqual({
+      settings: {},
+      warnings: [
+        {
+          type: 'unsupported',
+          feature: 'reasoning.effort',
+          details: '"heroic" is none of provider-default, none, minimal, low, medium, high, xhigh, max',
+        },
+      ],
+    })
+    expect(features('maker.chat', { effort: 'constructor' })).toEqual(['reasoning.effort'])
+  })
+})
+
+describe('a bound and thoughts, in the words of each provider', () => {
+  const both = { maxTokens: 2048, includeThoughts: true }
+  test.each<[string, Reasoning, SharedV4ProviderOptions]>([
+    ['anthropic.messages', both, { anthropic: { thinking: { type: 'enabled', budgetTokens: 2048 } } }],
+    ['googleVertex.anthropic.messages', both, { anthropic: { thinking: { type: 'enabled', budgetTokens: 2048 } } }],
+    ['bedrock.anthropic.messages', both, { anthropic: { thinking: { type: 'enabled', budgetTokens: 2048 } } }],
+    ['google.generative-ai', both, { google: { thinkingConfig: { thinkingBudget: 2048, includeThoughts: true } } }],
+    ['google.vertex.chat', { includeThoughts: false }, { google: { thinkingConfig: { includeThoughts: false } } }],
+    ['openai.responses', { includeThoughts: true }, { openai: { reasoningSummary: 'auto' } }],
+    ['openai.responses', { includeThoughts: false }, { openai: { reasoningSummary: null } }],
+    ['azure.responses', { includeThoughts: true }, { openai: { reasoningSummary: 'auto' } }],
+    ['xai.responses', { includeThoughts: true }, { xai: { reasoningSummary: 'auto' } }],
+    ['amazon-bedrock', { maxTokens: 2048 }, { bedrock: { reasoningConfig: { type: 'enabled', budgetTokens: 2048 } } }],
+    ['cohere.chat', { maxTokens: 2048 }, { cohere: { thinking: { type: 'enabled', tokenBudget: 2048 } } }],
+    ['alibaba.chat', both, { alibaba: { enableThinking: true, thinkingBudget: 2048 } }],
+    ['groq.chat', { includeThoughts: true }, { groq: { reasoningFormat: 'parsed' } }],
+    ['groq.chat', { includeThoughts: false }, { groq: { reasoningFormat: 'hidden' } }],
+  ])('%s: %j', (provider, asked, providerOptions) => {
+    expect(reasoningOf(modelOf(provider), asked)).toEqual({ settings: { providerOptions }, warnings: [] })
+  })
+
+  test('a gateway passes on what the provider behind it is told', () => {
+    const { settings, warnings } = reasoningOf(modelOf('gateway', 'google/gemini-3-pro'), both)
+    expect(settings).toEqual({
+      providerOptions: { google: { thinkingConfig: { thinkingBudget: 2048, includeThoughts: true } } },
+    })
+    expect(warnings).toEqual([])
+    const unknown = reasoningOf(modelOf('gateway', 'maker/m'), both)
+    expect(unknown.settings).toEqual({})
+    expect(unknown.warnings).toHaveLength(2)
+  })
+
+  test('what a provider cannot be told is said, never silent', () => {
+    expect(reasoningOf(modelOf('maker.chat'), both)).toEqual({
+      settings: {},
+      warnings: [
+        {
+          type: 'unsupported',
+          feature: 'reasoning.maxTokens',
+          details: 'maker.chat cannot be told how many tokens to think',
+        },
+        {
+          type: 'unsupported',
+          feature: 'reasoning.includeThoughts',
+          details: 'maker.chat cannot be told to show thoughts',
+        },
+      ],
+    })
+    expect(features('openai.chat', both)).toEqual(['reasoning.maxTokens', 'reasoning.includeThoughts'])
+    expect(features('openai.responses', both)).toEqual(['reasoning.maxTokens'])
+    expect(features('xai.responses', { includeThoughts: false })).toEqual(['reasoning.includeThoughts'])
+    expect(features('amazon-bedrock', both)).toEqual(['reasoning.includeThoughts'])
+    expect(features('groq.chat', { maxTokens: 1 })).toEqual(['reasoning.maxTokens'])
+  })
+
+  test('an effort beside a bound goes to who takes both', () => {
+    const asked = { effort: 'low', maxTokens: 2048 }
+    expect(reasoningOf(modelOf('anthropic.messages'), asked)).toMatchObject({
+      settings: { reasoning: 'low', providerOptions: { anthropic: {} } },
+      warnings: [],
+    })
+    // Google refuses a call with a level and a budget.
+    expect(reasoningOf(modelOf('google.generative-ai'), asked)).toEqual({
+      settings: { providerOptions: { google: { thinkingConfig: { thinkingBudget: 2048 } } } },
+      warnings: [expect.objectContaining({ feature: 'reasoning.effort' })],
+    })
+    expect(reasoningOf(modelOf('openai.responses'), asked)).toEqual({
+      settings: { reasoning: 'low' },
+      warnings: [expect.objectContaining({ feature: 'reasoning.maxTokens' })],
+    })
+  })
+
+  test('where thoughts are shown whenever there are any, the rest is said', () => {
+    const shown = (asked: Reasoning) => features('anthropic.messages', asked)
+    expect(shown({ includeThoughts: true, effort: 'high' })).toEqual([])
+    expect(shown({ includeThoughts: true, maxTokens: 2048 })).toEqual([])
+    expect(shown({ includeThoughts: true })).toEqual(['reasoning.includeThoughts'])
+    expect(shown({ includeThoughts: true, effort: 'none' })).toEqual(['reasoning.includeThoughts'])
+    expect(shown({ includeThoughts: false, effort: 'high' })).toEqual(['reasoning.includeThoughts'])
+    expect(shown({ includeThoughts: false })).toEqual([])
+  })
+})
+
+describe('beside options that are there', () => {
+  const asked = { maxTokens: 2048, includeThoughts: true }
+  test('what they say, they say; the rest is added, where they stand', () => {
+    const given = { google: { thinkingConfig: { includeThoughts: false }, labels: { a: 'b' } }, other: { c: 1 } }
+    const before = structuredClone(given)
+    const { settings } = reasoningOf(modelOf('google.generative-ai'), asked, given)
+    expect(settings.providerOptions).toEqual({
+      google: { thinkingConfig: { thinkingBudget: 2048, includeThoughts: false }, labels: { a: 'b' } },
+      other: { c: 1 },
+    })
+    expect(given).toEqual(before)
+  })
+
+  test('under the name that they use', () => {
+    const keysOf = (provider: string, given: SharedV4ProviderOptions) =>
+      Object.entries(reasoningOf(modelOf(provider), asked, given).settings.providerOptions ?? {})
+        .filter(([, options]) => 'thinkingConfig' in options || 'reasoningSummary' in options)
+        .map(([key]) => key)
+    expect(keysOf('google.vertex.chat', { googleVertex: { labels: {} } })).toEqual(['googleVertex'])
+    expect(keysOf('google.vertex.chat', { vertex: {} })).toEqual(['vertex'])
+    expect(keysOf('google.vertex.chat', {})).toEqual(['google'])
+    expect(keysOf('google.generative-ai', { googleVertex: {} })).toEqual(['google'])
+    expect(keysOf('azure.responses', { azure: { store: false } })).toEqual(['azure'])
+    expect(keysOf('openai.responses', { azure: {} })).toEqual(['openai'])
+  })
+
+  test('they stay as they are where there is nothing to add', () => {
+    const given = { maker: { a: 1 } }
+    expect(reasoningOf(modelOf('maker.chat'), { effort: 'low' }, given).settings).toEqual({
+      reasoning: 'low',
+      providerOptions: given,
+    })
+    expect(reasoningOf(modelOf('openai.responses'), {}, given).settings).toEqual({ providerOptions: given })
+    expect(reasoningOf(modelOf('openai.responses'), {})).toEqual({ settings: {}, warnings: [] })
+  })
+})
+
+test.each<[object, string]>([
+  [{ effort: 5 }, 'reasoning.effort: expected text, found a number'],
+  [{ maxTokens: 0 }, 'reasoning.maxTokens: expected a whole number from 1 on, found 0'],
+  [{ maxTokens: 1.5 }, 'reasoning.maxTokens: expected a whole number from 1 on, found 1.5'],
+  [{ maxTokens: '5' }, 'reasoning.maxTokens: expected a whole number from 1 on, found a string'],
+  [{ includeThoughts: 'yes' }, 'reasoning.includeThoughts: expected true or false, found a string'],
+])('%j is no way to think', (asked, problem) => {
+  expect(() => reasoningOf(modelOf('maker.chat'), asked as Reasoning)).toThrow(new ValidationError(problem))
+})
+
+describe('the packages understand it', () => {
+  const prompt: LanguageModelV4CallOptions['prompt'] = [{ role: 'user', content: [{ type: 'text', text: 'Hello?' }] }]
+  const ask = async (provider: typeof anthropicProvider, body: string, asked: Reasoning) => {
+    const server = await rawServer({ body })
+    const model = provider.model(server.url)
+    const { settings, warnings } = reasoningOf(model, asked)
+    const { stream } = await model.doStream({ prompt, ...settings })
+    const first = await stream.getReader().read()
+    await server.close()
+    return { body: server.asked[0]?.body, warnings, said: first.value?.type === 'stream-start' && first.value.warnings }
+  }
+  const words = anthropic([{ type: 'text', text: '' }, [{ type: 'text_delta', text: 'Hi.' }]])
+
+  test('@ai-sdk/anthropic takes the bound and the effort', async () => {
+    const bound = await ask(anthropicProvider, words, { maxTokens: 2048, includeThoughts: true })
+    expect(bound.body).toMatchObject({ thinking: { type: 'enabled', budget_tokens: 2048 } })
+    expect([bound.warnings, bound.said]).toEqual([[], []])
+    const effort = await ask(anthropicProvider, words, { effort: 'low', includeThoughts: true })
+    expect(effort.body).toMatchObject({ thinking: { type: 'enabled', budget_tokens: expect.any(Number) } })
+    expect([effort.warnings, effort.said]).toEqual([[], []])
+  })
+
+  test('@ai-sdk/openai-compatible takes the effort, and is said to take no more', async () => {
+    const { body, warnings } = await ask(openaiProvider, openaiWire.text(['Hi.']), { effort: 'high', maxTokens: 5 })
+    expect(body).toMatchObject({ reasoning_effort: 'high' })
+    expect(warnings).toMatchObject([{ type: 'unsupported', feature: 'reasoning.maxTokens' }])
+  })
+})
