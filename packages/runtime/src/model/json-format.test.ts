@@ -1,0 +1,151 @@
+import { createOpenAICompatible } from '@ai-sdk/openai-compatible'
+import type { LanguageModelV4, LanguageModelV4CallOptions, SharedV4Warning } from '@ai-sdk/provider'
+import { describe, expect, test } from 'vitest'
+import { anthropicProvider, openaiProvider } from '../providers/providers.fixture.ts'
+import { anthropicWire, openaiWire, rawServer } from '../providers/server.fixture.ts'
+import { jsonFormatOf, noteWarnings } from './json-format.ts'
+
+const schema = { type: 'object', properties: { city: { type: 'string' } }, required: ['city'] }
+const request = { schema, name: 'draft' }
+const refused: SharedV4Warning = { type: 'unsupported', feature: 'responseFormat' }
+/** Asks as is known by now, and hears these warnings. */
+const ask = (model: object, ...warnings: readonly unknown[]) => {
+  const format = jsonFormatOf(model, request)
+  return { format, isNews: noteWarnings(model, warnings, format) }
+}
+
+test('a model is first asked by the format of its answer, and told that it is JSON', () => {
+  const { responseFormat, instructions } = jsonFormatOf({}, request)
+  expect(responseFormat).toEqual({ type: 'json', schema, name: 'draft' })
+  expect(instructions).toMatch(/\bJSON\b/)
+  expect(instructions).not.toContain('city')
+})
+
+test('one that has no schemas is told the schema in the prompt from then on, and still held to JSON', () => {
+  const model = {}
+  expect(ask(model, refused).isNews).toBe(true)
+  const { format, isNews } = ask(model)
+  expect(format.responseFormat).toEqual({ type: 'json' })
+  expect(format.instructions.split('\n').at(-1)).toBe(JSON.stringify(schema))
+  expect(isNews).toBe(false)
+  expect(jsonFormatOf(model, request)).toEqual(format)
+})
+
+test('one that has no JSON at all is only told', () => {
+  const model = {}
+  expect([ask(model, refused).isNews, ask(model, refused).isNews]).toEqual([true, true])
+  const { format, isNews } = ask(model, refused)
+  expect(format).toEqual({ instructions: expect.stringContaining('"city"') })
+  expect(isNews).toBe(false)
+})
+
+test('calls that were asked at once say the same, whenever they end', () => {
+  const model = {}
+  const first = jsonFormatOf(model, request)
+  expect(noteWarnings(model, [refused], first)).toBe(true)
+  expect(noteWarnings(model, [refused], first)).toBe(false)
+  const second = jsonFormatOf(model, request)
+  expect(second.responseFormat).toEqual({ type: 'json' })
+  expect(noteWarnings(model, [refused], second)).toBe(true)
+  expect(noteWarnings(model, [refused], first)).toBe(false)
+  expect(jsonFormatOf(model, request)).not.toHaveProperty('responseFormat')
+})
+
+test('what one model lacks, another may have', () => {
+  const model = {}
+  ask(model, refused)
+  expect(jsonFormatOf({}, request).responseFormat).toHaveProperty('schema')
+})
+
+describe('a warning', () => {
+  test.each<[boolean, unknown]>([
+    [true, { type: 'unsupported', feature: 'responseFormat', details: 'JSON response format is not supported.' }],
+    [true, { type: 'unsupported', feature: 'responseFormat JSON schema' }],
+    [true, { type: 'unsupported', feature: 'response_format' }],
+    [true, { type: 'unsupported-setting', setting: 'responseFormat', details: 'only with structuredOutputs' }],
+    // The provider has told the model by itself.
+    [false, { type: 'compatibility', feature: 'responseFormat JSON schema' }],
+    [false, { type: 'unsupported', feature: 'seed' }],
+    [false, { type: 'unsupported', feature: 'tool responseFormats' }],
+    [false, { type: 'unsupported-setting', setting: 'topK' }],
+    [false, { type: 'other', message: 'responseFormat' }],
+    [false, { type: 'unsupported' }],
+    [false, null],
+    [false, 'responseFormat'],
+  ])('says %s that a model lacks it: %j', (isLacking, warning) => {
+    expect(ask({}, { type: 'other', message: 'Mind.' }, warning).isNews).toBe(isLacking)
+  })
+
+  test('says nothing of it where no format was asked for', () => {
+    expect(noteWarnings({}, [refused], { instructions: 'Answer.' })).toBe(false)
+  })
+})
+
+test('a name is as every provider takes it', () => {
+  const nameOf = (name: string) => jsonFormatOf({}, { schema, name }).responseFormat
+  expect(nameOf('email draft.v2/ü')).toMatchObject({ name: 'email_draft_v2__' })
+  expect(nameOf('a'.repeat(99))).toMatchObject({ name: 'a'.repeat(64) })
+  expect(nameOf('')).toMatchObject({ name: 'response' })
+})
+
+describe('the packages', () => {
+  const prompt: LanguageModelV4CallOptions['prompt'] = [{ role: 'user', content: [{ type: 'text', text: 'Where?' }] }]
+  /** Asks a model so often; what the server was sent, and whether each call taught something. */
+  const asked = async (count: number, body: string, modelOf: (url: string) => LanguageModelV4) => {
+    const server = await rawServer({ body })
+    const model = modelOf(server.url)
+    const news: boolean[] = []
+    for (let call = 0; call < count; call++) {
+      const format = jsonFormatOf(model, request)
+      const { instructions, ...options } = format
+      const { stream } = await model.doStream({
+        prompt: [{ role: 'system', content: instructions }, ...prompt],
+        ...options,
+      })
+      const { value } = await stream.getReader().read()
+      news.push(noteWarnings(model, value?.type === 'stream-start' ? value.warnings : [], format))
+    }
+    await server.close()
+    return { news, bodies: server.asked.map(({ body }) => body) }
+  }
+  const maker = (url: string) => createOpenAICompatible({ name: 'maker', baseURL: url, apiKey: 'sk-key-of-a-test' })
+
+  test.each([
+    [anthropicProvider, anthropicWire],
+    [openaiProvider, openaiWire],
+  ])('$name with schemas warns of nothing', async (provider, wire) => {
+    const { news, bodies } = await asked(2, wire.text(['{"city":"Ulm"}']), provider.model)
+    expect(news).toEqual([false, false])
+    expect(JSON.stringify(bodies[1])).toContain('"city"')
+  })
+
+  test('@ai-sdk/openai-compatible without schemas says so beforehand: no call is lost', async () => {
+    const { news, bodies } = await asked(1, openaiWire.text(['{}']), url => maker(url)('m'))
+    expect(news).toEqual([false])
+    expect(bodies[0]).toMatchObject({
+      response_format: { type: 'json_object' },
+      messages: [{ role: 'system', content: expect.stringContaining('"city"') }, { role: 'user' }],
+    })
+  })
+
+  test('@ai-sdk/openai-compatible behind another model says so in a warning', async () => {
+    const wrapped = (url: string): LanguageModelV4 => {
+      const model = maker(url)('m')
+      const { specificationVersion, provider, modelId, supportedUrls } = model
+      const doStream = (options: LanguageModelV4CallOptions) => model.doStream(options)
+      const doGenerate = (options: LanguageModelV4CallOptions) => model.doGenerate(options)
+      return { specificationVersion, provider, modelId, supportedUrls, doStream, doGenerate }
+    }
+    const { news, bodies } = await asked(3, openaiWire.text(['{}']), wrapped)
+    expect(news).toEqual([true, false, false])
+    expect(bodies.map(body => JSON.stringify(body).includes('city'))).toEqual([false, true, true])
+    expect(bodies[2]).toMatchObject({ response_format: { type: 'json_object' } })
+  })
+
+  test('a model that completes text has no JSON at all', async () => {
+    const text = `data: ${JSON.stringify({ id: 'x', created: 1, model: 'm', choices: [{ index: 0, text: '{}', finish_reason: 'stop' }] })}\n\ndata: [DONE]\n\n`
+    const { news, bodies } = await asked(3, text, url => maker(url).completionModel('m'))
+    expect(news).toEqual([true, true, false])
+    expect(bodies[2]?.['prompt']).toContain('"city"')
+  })
+})
