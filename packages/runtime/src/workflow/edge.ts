@@ -1,3 +1,5 @@
+import { checkEdge } from './check.ts'
+
 /** When an edge is taken. */
 export interface EdgeOptions {
   /** The condition that the node returned. */
@@ -34,8 +36,10 @@ export interface Edge {
   readonly max: number | undefined
 }
 
-/** An edge with all that its definition left unsaid. */
-export function edgeOf([from, target, options = {}]: EdgeDefinition): Edge {
+/** An edge with all that its definition left unsaid; throws where it is none. `place` names the workflow and the edge. */
+export function edgeOf(place: string, definition: EdgeDefinition): Edge {
+  checkEdge(place, definition)
+  const [from, target, options = {}] = definition
   const { join, when, otherwise = false, max } = options as EdgeOptions & Partial<ForkOptions>
   const to = typeof target === 'string' ? [target] : target
   const label = otherwise ? '?*' : when === undefined ? '' : `?${JSON.stringify(when)}`

@@ -1,7 +1,6 @@
 // Where a run may go: look-ups alone, so that the same node with the same condition always leads to the same place.
 
 import type { Edge } from './edge.ts'
-import type { Node } from './node.ts'
 
 /** Where a run goes after a node. */
 export type Step =
@@ -21,15 +20,14 @@ export class Graph {
   readonly edges: readonly Edge[]
   readonly #exits = new Map<string, { when: Map<string, Step>; otherwise: Step | undefined }>()
 
-  constructor(nodes: ReadonlyMap<string, Node>, edges: readonly Edge[]) {
-    this.first = edges.find(({ from }) => from === 'start')?.to[0] ?? ''
+  constructor(edges: readonly Edge[]) {
+    this.first = edges.find(({ from }) => from === 'start')?.to[0] ?? 'end'
     this.edges = edges
-    for (const id of nodes.keys()) this.#exits.set(id, { when: new Map(), otherwise: undefined })
     for (const edge of edges) {
-      const exits = this.#exits.get(edge.from)
-      if (exits === undefined) continue
+      const exits = this.#exits.get(edge.from) ?? { when: new Map(), otherwise: undefined }
       if (edge.when === undefined) exits.otherwise = stepOf(edge)
       else exits.when.set(edge.when, stepOf(edge))
+      this.#exits.set(edge.from, exits)
     }
   }
 

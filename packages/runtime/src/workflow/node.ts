@@ -1,6 +1,7 @@
 import type { Json, Message, Usage } from '@millrace/protocol'
 import type { Agent } from '../agent/agent.ts'
 import type { Backoff } from '../model/retry.ts'
+import { checkNode, jsonOf } from './check.ts'
 
 /** What a node's code is given. */
 export interface NodeContext<Input = unknown, Params = undefined> {
@@ -92,21 +93,21 @@ export interface NodeOptions {
 }
 
 /** A node that is code with options. */
-export interface FunctionNode extends NodeOptions {
+export interface FunctionNodeDefinition extends NodeOptions {
   readonly run: NodeFunction
   readonly params?: unknown
   readonly agent?: undefined
 }
 
 /** A node that is an agent with options. */
-export interface AgentNode extends NodeOptions {
+export interface AgentNodeDefinition extends NodeOptions {
   readonly agent: Agent
   /** What the agent is told, made of the input; the same each time it is asked. */
   readonly prompt?: (input: never) => string
   readonly run?: undefined
 }
 
-export type NodeDefinition = NodeFunction | FunctionNode | Agent | AgentNode
+export type NodeDefinition = NodeFunction | FunctionNodeDefinition | Agent | AgentNodeDefinition
 
 interface Common {
   readonly id: string
@@ -128,14 +129,14 @@ export type OnError =
   | { readonly mode: 'route'; readonly to: string }
 
 /** A node of code, as the engine runs it. */
-export interface CodeNode extends Common {
+export interface FunctionNode extends Common {
   readonly agent?: undefined
   readonly run: (context: NodeContext<unknown, unknown>) => unknown
   readonly params: unknown
 }
 
 /** A node that is an agent, as the engine runs it. */
-export interface AgentStation extends Common {
+export interface AgentNode extends Common {
   readonly run?: undefined
   readonly agent: Agent
   readonly prompt: (input: unknown) => string
@@ -143,30 +144,39 @@ export interface AgentStation extends Common {
 }
 
 /** One station of a workflow. */
-export type Node = CodeNode | AgentStation
+export type Node = FunctionNode | AgentNode
 
-/** A node with all that its definition left unsaid. */
-export function nodeOf(id: string, definition: NodeDefinition): Node {
-  if (typeof definition === 'function') return nodeOf(id, { run: definition })
-  if ('kind' in definition) return nodeOf(id, { agent: definition })
-  const { title = id, retry, onError = 'stop' } = definition
+/** A node with all that its definition left unsaid; throws where it is none. `place` names the workflow and the node. */
+export function nodeOf(place: string, id: string, definition: NodeDefinition): Node {
+  checkNode(place, definition)
+  const { run, agent, prompt, params, ...options } = partsOf(definition)
+  const { title = id, retry, onError = 'stop' } = options
   const common: Common = {
     id,
     title,
     retry: retry && { attempts: retry.attempts, backoff: retry.backoff ?? {}, when: retry.when ?? (() => true) },
-    onError: policyOf(onError),
+    onError: policyOf(place, onError),
   }
-  if (definition.agent !== undefined) {
-    const { agent, prompt } = definition
-    return { ...common, agent, prompt: (prompt as AgentStation['prompt'] | undefined) ?? textOf, params: undefined }
-  }
-  return { ...common, run: definition.run as CodeNode['run'], params: definition.params }
+  if (agent === undefined) return { ...common, run: run as FunctionNode['run'], params }
+  return { ...common, agent, prompt: (prompt as AgentNode['prompt'] | undefined) ?? textOf, params: undefined }
 }
 
-function policyOf(policy: ErrorPolicy): OnError {
+type Parts = NodeOptions & {
+  readonly run?: NodeFunction | undefined
+  readonly params?: unknown
+  readonly agent?: Agent | undefined
+  readonly prompt?: AgentNodeDefinition['prompt']
+}
+
+function partsOf(definition: NodeDefinition): Parts {
+  if (typeof definition === 'function') return { run: definition }
+  return 'kind' in definition ? { agent: definition } : definition
+}
+
+function policyOf(place: string, policy: ErrorPolicy): OnError {
   if (policy === 'stop') return { mode: 'stop' }
   if ('route' in policy) return { mode: 'route', to: policy.route }
-  return { mode: 'continue', data: policy.continue as Json }
+  return { mode: 'continue', data: jsonOf(`${place}: onError.continue`, policy.continue) }
 }
 
 /** A text as it is; anything else as JSON. */

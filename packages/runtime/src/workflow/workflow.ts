@@ -1,11 +1,15 @@
 import type { Json, JsonObject } from '@millrace/protocol'
 import { type Budget, budgetOf } from '../agent/budget.ts'
 import { checkName } from '../agent/check.ts'
-import { type JsonSchema, jsonSchemaOf, type Schema } from '../schema/schema.ts'
-import { type EdgeDefinition, edgeOf } from './edge.ts'
+import { checkGiven, foundOf } from '../options.ts'
+import { checkSchema, type JsonSchema, jsonSchemaOf, type Schema } from '../schema/schema.ts'
+import { fail, isRecord } from './check.ts'
+import { type Edge, type EdgeDefinition, edgeOf } from './edge.ts'
 import { Graph } from './graph.ts'
+import { mermaidOf } from './mermaid.ts'
 import { type Node, type NodeDefinition, nodeOf } from './node.ts'
 import type { CheckedEdges, GivenTo, OutputFrom } from './passing.ts'
+import { checkWiring } from './wiring.ts'
 
 /** Where a run stands that another version of the workflow began. */
 export interface MigrationPoint {
@@ -62,6 +66,8 @@ export interface Workflow<Id extends string = string, Input = unknown, Output = 
   readonly graph: Graph
   readonly budget: Budget
   readonly migrations: ReadonlyMap<string, Migration>
+  /** The workflow as a diagram in the words of Mermaid; the same whenever it is defined the same. */
+  toMermaid(): string
   /** Never there: what a run of it takes and gives, for the compiler. */
   readonly types?: { readonly input: Input; readonly output: Output }
 }
@@ -79,23 +85,73 @@ export function workflow<
   const Edges extends readonly EdgeDefinition<NameOf<Nodes>>[],
   I extends Schema | undefined = undefined,
 >(definition: WorkflowDefinition<Id, Nodes, Edges, I>): Workflow<Id, GivenTo<I>, OutputFrom<Nodes, Edges, I>> {
-  const { id, version = '1', input, jsonSchema, maxSteps, migrate = {} } = definition
+  checkGiven('workflow', definition)
+  const { id, version = '1', maxSteps } = definition
   checkName('workflow', id, 'id', id)
   checkName('workflow', id, 'version', version)
   const place = `workflow ${id}`
-  const nodes = new Map(
-    Object.entries<NodeDefinition>(definition.nodes).map(([node, one]) => [node, nodeOf(node, one)]),
-  )
-  const edges = (definition.edges as readonly EdgeDefinition[]).map(edgeOf)
+  const nodes = nodesOf(place, definition.nodes)
+  const edges = edgesOf(place, definition.edges)
+  checkWiring(place, nodes, edges)
   return {
     kind: 'workflow',
     name: id,
     program: `workflow:${id}@${version}`,
     version,
-    input: input && { schema: input, jsonSchema: jsonSchemaOf(input, `${place}: input`, jsonSchema) },
+    input: inputOf(place, definition.input, definition.jsonSchema),
     nodes,
-    graph: new Graph(nodes, edges),
+    graph: new Graph(edges),
     budget: budgetOf(place, { ...definition.budget, ...(maxSteps !== undefined && { steps: maxSteps }) }),
-    migrations: new Map(Object.entries(migrate as Readonly<Record<string, Migration>>)),
+    migrations: migrationsOf(id, version, definition.migrate),
+    toMermaid: () => mermaidOf(nodes, edges),
   }
+}
+
+const NODE_ID = /^[\w-]{1,64}$/
+
+function nodesOf(place: string, given: NodeDefinitions): ReadonlyMap<string, Node> {
+  if (!isRecord(given)) fail(`${place}: nodes`, `expected an object, found ${foundOf(given)}`)
+  const nodes = Object.entries<NodeDefinition>(given)
+  if (nodes.length === 0) fail(`${place}: nodes`, 'there are none: a workflow has one or more')
+  return new Map(
+    nodes.map(([id, definition]) => {
+      const here = `${place}: node ${id}`
+      if (!NODE_ID.test(id)) fail(here, 'its id: expected 1 to 64 letters, digits, _ and -')
+      if (id === 'start' || id === 'end') fail(here, `its id: 'start' and 'end' are no nodes: choose another`)
+      // Positions and joins are objects whose fields are nodes.
+      if (id in Object.prototype) fail(here, 'its id: every object has a field by that name: choose another')
+      return [id, nodeOf(here, id, definition)]
+    }),
+  )
+}
+
+function edgesOf(place: string, given: readonly EdgeDefinition[]): readonly Edge[] {
+  if (!Array.isArray(given)) fail(`${place}: edges`, `expected an array, found ${foundOf(given)}`)
+  return given.map((definition, index) => edgeOf(`${place}: edges.${index}`, definition))
+}
+
+function inputOf(place: string, schema: Schema | undefined, jsonSchema: JsonSchema | undefined): Workflow['input'] {
+  const here = `${place}: input`
+  if (schema !== undefined) checkSchema(schema, here)
+  else if (jsonSchema !== undefined) fail(`${place}: jsonSchema`, 'there is no input that it could be of')
+  if (schema === undefined || jsonSchema !== undefined) {
+    return schema && { schema, jsonSchema: jsonSchemaOf(schema, here, jsonSchema) }
+  }
+  try {
+    return { schema, jsonSchema: jsonSchemaOf(schema, here) }
+  } catch {
+    // Only models need it: who makes the workflow a tool is told then.
+    return { schema, jsonSchema: undefined }
+  }
+}
+
+function migrationsOf(name: string, version: string, given: object = {}): ReadonlyMap<string, Migration> {
+  if (!isRecord(given)) fail(`workflow ${name}: migrate`, `expected an object, found ${foundOf(given)}`)
+  for (const [other, migration] of Object.entries(given)) {
+    const here = `workflow ${name}: migrate.${other}`
+    checkName('workflow', name, 'migrate', other)
+    if (other === version) fail(here, `this is version ${version} itself: name those that came before it`)
+    if (typeof migration !== 'function') fail(here, `expected a function, found ${foundOf(migration)}`)
+  }
+  return new Map(Object.entries(given as Readonly<Record<string, Migration>>))
 }

@@ -1,0 +1,79 @@
+import { expect, test } from 'vitest'
+import type { NodeContext } from './node.ts'
+import { workflow } from './workflow.ts'
+
+const { graph } = workflow({
+  id: 'email-draft',
+  nodes: {
+    ask: (): { condition?: 'clear' | 'again' | 'odd' } => ({ condition: 'clear' }),
+    draft: () => ({ data: 'text' }),
+    check: () => ({ data: 1 }),
+    translate: () => ({ data: 'Text' }),
+    merge: ({ input }: NodeContext<{ check: number; translate: string }>) => ({ data: input.translate }),
+    strict: (): { condition: 'yes' } => ({ condition: 'yes' }),
+  },
+  edges: [
+    ['start', 'ask'],
+    ['ask', 'draft', { when: 'clear' }],
+    ['ask', 'ask', { when: 'again', max: 3 }],
+    ['ask', 'strict', { otherwise: true }],
+    ['draft', ['check', 'translate'], { join: 'merge' }],
+    ['check', 'merge'],
+    ['translate', 'merge'],
+    ['merge', 'end'],
+    ['strict', 'end', { when: 'yes' }],
+  ],
+})
+
+test('a run begins with the node that start leads to', () => {
+  expect(graph.first).toBe('ask')
+})
+
+test('a condition leads along its own edge, with the cap of that edge', () => {
+  expect(graph.next('ask', 'clear')).toEqual({ to: 'draft', edge: 'ask->draft?"clear"' })
+  expect(graph.next('ask', 'again')).toEqual({ to: 'ask', edge: 'ask->ask?"again"', max: 3 })
+})
+
+test('no condition, or one that has no edge, leads along otherwise', () => {
+  const otherwise = { to: 'strict', edge: 'ask->strict?*' }
+  expect(graph.next('ask', undefined)).toEqual(otherwise)
+  expect(graph.next('ask', 'odd')).toEqual(otherwise)
+  expect(graph.next('ask', 'toString')).toEqual(otherwise)
+})
+
+test('where there is no otherwise, there is no way', () => {
+  expect(graph.next('strict', undefined)).toBeUndefined()
+  expect(graph.next('strict', 'no')).toBeUndefined()
+  expect(graph.next('strict', 'yes')).toEqual({ to: 'end' })
+  expect(graph.next('nobody', undefined)).toBeUndefined()
+})
+
+test('an only edge is taken, whatever the condition', () => {
+  expect(graph.next('check', undefined)).toEqual({ to: 'merge', edge: 'check->merge' })
+  expect(graph.next('check', 'clear')).toEqual({ to: 'merge', edge: 'check->merge' })
+  expect(graph.next('merge', undefined)).toEqual({ to: 'end' })
+})
+
+test('a fork names its branches in their order, and its join', () => {
+  expect(graph.next('draft', undefined)).toEqual({
+    fork: ['check', 'translate'],
+    join: 'merge',
+    edge: 'draft->check+translate',
+  })
+})
+
+test('the keys of edges are unique, also between the same nodes', () => {
+  const { graph: two } = workflow({
+    id: 'two',
+    nodes: { a: (): { condition?: 'x' | '*' } => ({}), b: () => {} },
+    edges: [
+      ['start', 'a'],
+      ['a', 'b', { when: 'x' }],
+      ['a', 'b', { when: '*' }],
+      ['a', 'b', { otherwise: true }],
+      ['b', 'end'],
+    ],
+  })
+  const keys = two.edges.map(({ key }) => key)
+  expect(new Set(keys).size).toBe(keys.length)
+})
