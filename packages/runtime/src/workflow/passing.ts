@@ -43,7 +43,7 @@ type Conditions<Returned> = Returned extends { readonly condition?: infer Condit
   : never
 
 /** What stands in for a node's data where the node failed. */
-type Continued<N> = N extends { readonly onError: { readonly continue: infer Data } } ? Written<Data> : never
+type Continued<N> = N extends { readonly onError: { readonly continue: infer Data } } ? Jsonified<Written<Data>> : never
 
 /** What passes along an edge where the node that it leaves failed: then there is no condition. */
 type ContinuedAlong<Nodes, One> = One extends readonly [infer From extends keyof Nodes, ...unknown[]]
@@ -195,16 +195,18 @@ interface Problem<Text> {
 }
 
 /**
- * The edges, with a problem where something does not fit: what passes along an edge, or the node that it leaves. Nodes of any name are not checked: so the
- * compiler sees them for as long as there is code among them whose context it has yet to tell.
+ * The edges, with a problem where something does not fit: what passes along an edge, or the node that it leaves. Nodes of any name and edges of any number are
+ * not checked: so the compiler sees them while there is code whose context it has yet to tell, and where a name is wrong, which it tells by itself.
  */
 export type CheckedEdges<Nodes, E extends Edges, I extends Schema | undefined> = string extends keyof Nodes
   ? unknown
-  : {
-      readonly [K in keyof E]: [ProblemOf<Nodes, E, I, E[K]>] extends [never]
-        ? unknown
-        : readonly [unknown, Problem<ProblemOf<Nodes, E, I, E[K]>>, ...unknown[]]
-    }
+  : number extends E['length']
+    ? unknown
+    : {
+        readonly [K in keyof E]: [ProblemOf<Nodes, E, I, E[K]>] extends [never]
+          ? unknown
+          : readonly [unknown, Problem<ProblemOf<Nodes, E, I, E[K]>>, ...unknown[]]
+      }
 
 type ProblemOf<Nodes, E extends Edges, I extends Schema | undefined, One> = One extends readonly [
   infer From extends string,
