@@ -100,7 +100,7 @@ function checkBranches(place: string, heads: readonly unknown[], options: unknow
 }
 
 /** Throws where an object has a field that nobody reads. */
-export function checkKeys(place: string, given: object, known: readonly string[]): void {
+function checkKeys(place: string, given: object, known: readonly string[]): void {
   const unknown = Object.keys(given).find(key => !known.includes(key))
   if (unknown !== undefined) fail(place, `expected ${known.join(', ')}, found ${JSON.stringify(unknown)}`)
 }

@@ -11,7 +11,7 @@ export interface EdgeOptions {
 }
 
 /** When a fork is taken, and the node where its branches meet again. */
-export interface ForkOptions<Name extends string = string> {
+export interface ForkEdgeOptions<Name extends string = string> {
   readonly join: Name
   readonly when?: string
   readonly otherwise?: true
@@ -21,7 +21,7 @@ export interface ForkOptions<Name extends string = string> {
 export type EdgeDefinition<Name extends string = string> =
   | readonly [from: 'start', to: Name]
   | readonly [from: Name, to: Name | 'end', options?: EdgeOptions]
-  | readonly [from: Name, to: readonly Name[], options: ForkOptions<Name>]
+  | readonly [from: Name, to: readonly Name[], options: ForkEdgeOptions<Name>]
 
 /** An edge as it is looked up. */
 export interface Edge {
@@ -40,7 +40,7 @@ export interface Edge {
 export function edgeOf(place: string, definition: EdgeDefinition): Edge {
   checkEdge(place, definition)
   const [from, target, options = {}] = definition
-  const { join, when, otherwise = false, max } = options as EdgeOptions & Partial<ForkOptions>
+  const { join, when, otherwise = false, max } = options as EdgeOptions & Partial<ForkEdgeOptions>
   const to = typeof target === 'string' ? [target] : target
   const label = otherwise ? '?*' : when === undefined ? '' : `?${JSON.stringify(when)}`
   return { key: `${from}->${to.join('+')}${label}`, from, to, join, when, otherwise, max }
