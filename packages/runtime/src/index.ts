@@ -34,6 +34,29 @@ export {
 } from './drive/notices.ts'
 export { CLIENT_TOOL_ERROR_CODES, categoryOf, type ErrorCode, errorCodes } from './error/code.ts'
 export * from './error/error.ts'
+export type { ReasonInput, ReasonMessage, ReasonPart } from './hooks/input.ts'
+export type { ReasonInterrupt } from './hooks/interrupt-pass.ts'
+export type { ReasonStep } from './hooks/reason.ts'
+export {
+  type InterruptOption,
+  type InterruptOptions,
+  type InterruptRequest,
+  type InterruptResponse,
+  useInterrupt,
+} from './hooks/use-interrupt.ts'
+export {
+  REASON_STEPS,
+  type ReasonOptions,
+  type ReasonResult,
+  type StructuredOptions,
+  type ToolCallResult,
+  type ToolExecution,
+  useReason,
+} from './hooks/use-reason.ts'
+export { useRuntimeContext } from './hooks/use-runtime-context.ts'
+export { type SetState, useNodeState, useWorkflowState } from './hooks/use-state.ts'
+export { type StepContext, useStep } from './hooks/use-step.ts'
+export { type StructuredAbout, type StructuredUpdate, useStructuredData } from './hooks/use-structured-data.ts'
 export type { Logger } from './logger.ts'
 export type { Model, ModelSettings } from './model/model.ts'
 export { type Backoff, DEFAULT_BACKOFF } from './model/retry.ts'
@@ -55,7 +78,15 @@ export { Run, type StopOptions } from './run/run.ts'
 export type { SessionStatus } from './run/status.ts'
 export { RunStream, type StreamOptions } from './run/stream.ts'
 export type { Suspended, WaitingChild } from './run/suspension.ts'
-export { createRuntime, createWorker, type ForkOptions, Runtime, type StartOptions, type Worker } from './runtime.ts'
+export {
+  createRuntime,
+  createWorker,
+  type ForkOptions,
+  Runtime,
+  type StartOptions,
+  type StartWorkflowOptions,
+  type Worker,
+} from './runtime.ts'
 export type { Jsonified } from './schema/json.ts'
 export type { InputOf, JsonSchema, OutputOf, Schema } from './schema/schema.ts'
 export type { SpanAbout, TelemetryOptions } from './telemetry/options.ts'
@@ -77,3 +108,14 @@ export {
   type ToolOutput,
   tool,
 } from './tool/tool.ts'
+export type { NodeContext, NodeFailure, NodeResult, NodeRetry } from './workflow/node.ts'
+export { MAX_STATE, MAX_STATE_VALUE } from './workflow/state.ts'
+export {
+  type Migration,
+  type MigrationPoint,
+  type Workflow,
+  type WorkflowDefinition,
+  type WorkflowInput,
+  type WorkflowOutput,
+  workflow,
+} from './workflow/workflow.ts'

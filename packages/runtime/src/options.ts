@@ -3,15 +3,18 @@ import type { Json } from '@millrace/protocol'
 import type { Agent } from './agent/agent.ts'
 import type { Engine, InProcessOptions } from './drive/engine.ts'
 import type { Observer } from './drive/notices.ts'
+import { type Program, programsOf } from './drive/program.ts'
 import { ValidationError } from './error/error.ts'
 import type { Logger } from './logger.ts'
 import type { Backoff } from './model/retry.ts'
 import type { TelemetryOptions } from './telemetry/options.ts'
+import type { Workflow } from './workflow/workflow.ts'
 
 export interface RuntimeOptions {
   /** Where the logs are. */
   readonly store: LogStore
   readonly agents?: readonly Agent[]
+  readonly workflows?: readonly Workflow[]
   /** Who drives: an engine of one's own, how the one in this process is to work, or nobody here, because workers do. */
   readonly engine?: Engine | InProcessOptions | false
   readonly log?: Omit<StreamManagerOptions, 'store' | 'timers'>
@@ -38,9 +41,16 @@ export const MAX_TAKEOVERS = 5
 /** When a session counts as blocked, if nothing is said. */
 export const BLOCKED_AFTER_MS = 10_000
 
-/** The agents of a runtime by their programs; throws where its options could not work. */
-export function checkOptions(options: RuntimeOptions): ReadonlyMap<string, Agent> {
-  const { store, agents = [], engine, maxTakeovers = MAX_TAKEOVERS, blockedAfterMs = BLOCKED_AFTER_MS } = options
+/** The programs of a runtime, by all names that runs have of them; throws where its options could not work. */
+export function checkOptions(options: RuntimeOptions): ReadonlyMap<string, Program> {
+  const {
+    store,
+    agents = [],
+    workflows = [],
+    engine,
+    maxTakeovers = MAX_TAKEOVERS,
+    blockedAfterMs = BLOCKED_AFTER_MS,
+  } = options
   if (typeof store?.append !== 'function') {
     throw new ValidationError('store: expected a store of logs, such as openStore gives: await it first')
   }
@@ -54,13 +64,18 @@ export function checkOptions(options: RuntimeOptions): ReadonlyMap<string, Agent
   }
   checkTelemetry(options.telemetry)
   checkObservers(options.observers)
+  checkPrograms('agent', agents)
+  checkPrograms('workflow', workflows)
+  return programsOf([...agents, ...workflows])
+}
+
+function checkPrograms(kind: Program['kind'], programs: readonly Program[]): void {
   const names = new Set<string>()
-  for (const agent of agents) {
-    if (agent?.kind !== 'agent') throw new ValidationError('agents: expected what agent() gives')
-    if (names.has(agent.name)) throw new ValidationError(`agents: there are two by the name ${agent.name}`)
-    names.add(agent.name)
+  for (const program of programs) {
+    if (program?.kind !== kind) throw new ValidationError(`${kind}s: expected what ${kind}() gives`)
+    if (names.has(program.name)) throw new ValidationError(`${kind}s: there are two by the name ${program.name}`)
+    names.add(program.name)
   }
-  return new Map(agents.map(agent => [agent.program, agent]))
 }
 
 function checkTelemetry(telemetry: TelemetryOptions | undefined): void {

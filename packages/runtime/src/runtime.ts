@@ -5,6 +5,7 @@ import type { Agent, OutputOfAgent } from './agent/agent.ts'
 import { Driver } from './drive/driver.ts'
 import { type Engine, type InProcessOptions, inProcessEngine } from './drive/engine.ts'
 import { Notices } from './drive/notices.ts'
+import type { Program } from './drive/program.ts'
 import { RunError, ValidationError } from './error/error.ts'
 import { consoleLogger, guarded } from './logger.ts'
 import { DEFAULT_BACKOFF } from './model/retry.ts'
@@ -29,15 +30,25 @@ import { Run, type RunHost, type StopOptions } from './run/run.ts'
 import { type SessionStatus, statusOf } from './run/status.ts'
 import { Turns } from './run/turns.ts'
 import { Telemetry } from './telemetry/telemetry.ts'
+import type { Workflow, WorkflowOutput } from './workflow/workflow.ts'
 
-export interface StartOptions<A extends Agent | string = Agent | string> extends AskOptions {
+/** What is said of any run that is asked for. */
+interface Starting extends AskOptions {
   /** The session; if none is named a new one, of the run's own id where that is given. */
   readonly session?: string
-  readonly agent: A
   readonly input?: UserInput
   readonly messageId?: string
   /** Whose the session is, if it has to be made. */
   readonly principal?: string
+}
+
+export interface StartOptions<A extends Agent | string = Agent | string> extends Starting {
+  readonly agent: A
+}
+
+export interface StartWorkflowOptions<W extends Workflow | string = Workflow | string> extends Starting {
+  /** A workflow, or its id. */
+  readonly workflow: W
 }
 
 export interface ForkOptions {
@@ -55,10 +66,10 @@ interface AskedAgain {
   readonly asked: Asked
 }
 
-/** Runs of agents over one store: asks for them, shows them, and drives them unless others do. */
+/** Runs of agents and workflows over one store: asks for them, shows them, and drives them unless others do. */
 export class Runtime implements RunHost {
   readonly manager: StreamManager
-  readonly #agents: ReadonlyMap<string, Agent>
+  readonly #programs: ReadonlyMap<string, Program>
   readonly #engine: Engine | undefined
   readonly #blockedAfterMs: number
   readonly #telemetry: Telemetry
@@ -67,7 +78,7 @@ export class Runtime implements RunHost {
   #isClosed = false
 
   constructor(options: RuntimeOptions) {
-    this.#agents = checkOptions(options)
+    this.#programs = checkOptions(options)
     const { store, engine = {}, log, timers = systemTimers, logger = consoleLogger } = options
     this.#blockedAfterMs = options.blockedAfterMs ?? BLOCKED_AFTER_MS
     this.manager = new StreamManager({ ...log, store, timers })
@@ -76,14 +87,14 @@ export class Runtime implements RunHost {
     this.#notices = new Notices({
       manager: this.manager,
       observers: [...(options.observers ?? [])],
-      programs: this.#agents.keys(),
+      programs: this.#programs.keys(),
       timers,
       logger: told,
     })
     if (engine === false) return
     const driver = new Driver({
       manager: this.manager,
-      agents: this.#agents,
+      programs: this.#programs,
       timers,
       logger: told,
       telemetry: this.#telemetry,
@@ -97,15 +108,17 @@ export class Runtime implements RunHost {
   }
 
   /** Asks for a run; who asks again under the same `runId` gets the same run. */
-  async start<A extends Agent | string>(options: StartOptions<A>): Promise<Run<OutputOfAgent<A>>> {
+  start<A extends Agent | string>(options: StartOptions<A>): Promise<Run<OutputOfAgent<A>>>
+  start<W extends Workflow | string>(options: StartWorkflowOptions<W>): Promise<Run<WorkflowOutput<W>>>
+  async start(options: StartOptions | StartWorkflowOptions): Promise<Run> {
     checkGiven('start', options)
     const { runId = randomUUID(), session = options.runId ?? randomUUID(), input, messageId, principal } = options
-    const program = this.#programOf(options.agent)
+    const program = this.#programOf(options)
     const message = input === undefined ? undefined : messageOf(input, messageId)
     const asked = { program, ...(message && { message }) }
     // An id that was made just now is nobody else's, and the session need not be read for it.
     const isNamed = message !== undefined && messageId !== undefined
-    const ask = () => this.#askNew<OutputOfAgent<A>>(session, asked, runId, options, isNamed)
+    const ask = () => this.#askNew(session, asked, runId, options, isNamed)
     try {
       return await ask()
     } catch (error) {
@@ -227,7 +240,7 @@ export class Runtime implements RunHost {
   }
 
   get #answering(): Answering {
-    return { manager: this.manager, agents: this.#agents, turns: this.#turns }
+    return { manager: this.manager, programs: this.#programs, turns: this.#turns }
   }
 
   /** What a session shows, and its ticket. */
@@ -345,15 +358,22 @@ export class Runtime implements RunHost {
     if (this.#isClosed) throw new RunError('runtime_closed', `${what}: the runtime was closed, make another`)
   }
 
-  #programOf(agent: Agent | string): string {
-    if (typeof agent !== 'string') {
-      if (agent?.kind === 'agent') return agent.program
-      throw new ValidationError(`agent: expected what agent() gives or a name, found ${foundOf(agent)}`)
+  #programOf({ agent, workflow }: { readonly agent?: unknown; readonly workflow?: unknown }): string {
+    if (agent !== undefined && workflow !== undefined) {
+      throw new ValidationError('start: expected an agent or a workflow, found both')
     }
-    for (const { name, program } of this.#agents.values()) if (name === agent) return program
-    if (/^agent:.+@.+$/.test(agent)) return agent
-    const known = [...this.#agents.values()].map(({ name }) => name).join(', ')
-    throw new RunError('program_unknown', `there is no agent ${agent} here, only ${known || 'none'}`)
+    const kind = workflow === undefined ? 'agent' : 'workflow'
+    const given = workflow ?? agent
+    if (typeof given !== 'string') {
+      const { kind: found, program } = Object(given) as Partial<Program>
+      if (found === kind && program !== undefined) return program
+      throw new ValidationError(`${kind}: expected what ${kind}() gives or a name, found ${foundOf(given)}`)
+    }
+    const own = new Set([...this.#programs.values()].filter(program => program.kind === kind))
+    for (const { name, program } of own) if (name === given) return program
+    if (new RegExp(`^${kind}:.+@.+$`).test(given)) return given
+    const known = [...own].map(({ name }) => name).join(', ')
+    throw new RunError('program_unknown', `there is no ${kind} ${given} here, only ${known || 'none'}`)
   }
 }
 

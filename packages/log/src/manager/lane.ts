@@ -47,33 +47,57 @@ export interface LaneWriter {
   discard(origin: WriterOrigin, discard: Discard): Promise<boolean>
 }
 
+/** What opens, seals and ends lanes and runs is for everybody who reads them (law 10). */
+export const PUBLIC: ReadonlySet<string> = new Set([
+  'checkpoint-created',
+  'step-discarded',
+  'rewind',
+  'subagent-start',
+  'subagent-end',
+  'run-started',
+  'run-paused',
+  'run-resumed',
+  'run-finished',
+  'executor-superseded',
+])
+
+/** Whether a chunk is internal on a lane that is: what a step has used counts for its run, whatever it said. */
+export const isHidden = ({ type }: Chunk): boolean => !PUBLIC.has(type) && type !== 'step-finish'
+
 /** One line of work of a writer: what is written here carries its origin. */
 export class Lane {
   readonly origin: WriterOrigin
+  /** Whether what is said here never leaves the server, but for what everybody who reads the run must see (law 10). */
+  readonly isInternal: boolean
   readonly #writer: LaneWriter
 
-  constructor(writer: LaneWriter, origin: WriterOrigin) {
+  constructor(writer: LaneWriter, origin: WriterOrigin, isInternal = false) {
     this.#writer = writer
     this.origin = origin
+    this.isInternal = isInternal
   }
 
   /** Appends a chunk, soon and in order; throws at once what it would never take. */
   write(chunk: Chunk, options?: WriteOptions): Write {
-    return this.#writer.write(this.origin, chunk, options)
+    return this.#writer.write(this.origin, chunk, this.isInternal ? { internal: isHidden(chunk), ...options } : options)
   }
 
   /** Appends a batch whole, ended by a `checkpoint-created`: it seals this lane's draft. */
   commit(batch: BatchLike, options?: CommitOptions): Promise<Committed> {
-    return this.#writer.commit(this.origin, batch, options)
+    return this.#writer.commit(this.origin, this.#own(batch), options)
   }
 
   /** Whether a commit of that batch would be taken, by its size alone (law 6); throws where it is no batch. */
   fits(batch: BatchLike): boolean {
-    return this.#writer.fits(this.origin, batch)
+    return this.#writer.fits(this.origin, this.#own(batch))
   }
 
   /** Takes this lane's draft back, where the log holds some of it and the run is not to stop; tells whether it did. */
   discard(discard: Discard): Promise<boolean> {
     return this.#writer.discard(this.origin, discard)
+  }
+
+  #own(batch: BatchLike): BatchLike {
+    return this.isInternal ? batch.map(item => ('type' in item ? { chunk: item, lane: this } : item)) : batch
   }
 }

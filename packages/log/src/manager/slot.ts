@@ -6,7 +6,16 @@ import { LogError } from '../error.ts'
 import { extract, type NewBlob } from './blobs.ts'
 import type { Draft } from './drafts.ts'
 import { Flight } from './flight.ts'
-import type { BatchLike, CommitOptions, Committed, Said, WriteOptions, Written } from './lane.ts'
+import {
+  type BatchLike,
+  type CommitOptions,
+  type Committed,
+  isHidden,
+  PUBLIC,
+  type Said,
+  type WriteOptions,
+  type Written,
+} from './lane.ts'
 
 interface Load {
   readonly entries: readonly NewEntry[]
@@ -58,20 +67,6 @@ const MAX_DEPTH = 8
 /** From this length on a delta may have to be said in pieces. */
 const LONG = 512
 
-/** What opens, seals and ends lanes and runs is for everybody who reads them (law 10). */
-const PUBLIC = new Set([
-  'checkpoint-created',
-  'step-discarded',
-  'rewind',
-  'subagent-start',
-  'subagent-end',
-  'run-started',
-  'run-paused',
-  'run-resumed',
-  'run-finished',
-  'executor-superseded',
-])
-
 /** An entry of a lane, apart from what the caller may do with its chunk from then on; throws where the chunk is none. */
 export function entryOf(from: WriterOrigin, said: Chunk, options: WriteOptions = {}): NewEntry {
   const chunk = copyOf(said)
@@ -121,7 +116,8 @@ export function entriesOf(from: WriterOrigin, batch: BatchLike, options?: WriteO
   return batch.map(item => {
     if ('type' in item) return entryOf(from, item, options)
     const { chunk, lane, ...own } = item satisfies Said
-    return entryOf(lane?.origin ?? from, chunk, { ...options, ...own })
+    const hidden = lane?.isInternal && isHidden(chunk) ? { internal: true } : {}
+    return entryOf(lane?.origin ?? from, chunk, { ...options, ...hidden, ...own })
   })
 }
 

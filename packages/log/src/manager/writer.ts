@@ -126,9 +126,9 @@ export class Writer {
     this.#appender.watch(onMoved, () => this.refresh())
   }
 
-  /** A line of work under the same epoch: a sub-agent, a branch, a tool. What is not said is as on the main lane. */
-  lane(origin: Partial<WriterOrigin> & { lane: string }): Lane {
-    return new Lane(this.#lanes, originOf({ ...this.main.origin, ...origin }))
+  /** A line of work under the same epoch: a sub-agent, a branch, a tool. What is not said is as on the main lane; of an internal lane no reader sees what it says. */
+  lane(origin: Partial<WriterOrigin> & { lane: string }, options: { readonly isInternal?: boolean } = {}): Lane {
+    return new Lane(this.#lanes, originOf({ ...this.main.origin, ...origin }), options.isInternal)
   }
 
   /** Appends a chunk on the main lane, soon and in order. */

@@ -1,6 +1,6 @@
 import type { Usage } from '@millrace/protocol'
 import { BudgetError, ValidationError } from '../error/error.ts'
-import type { Work } from './work.ts'
+import type { Work, Working } from './work.ts'
 
 /** How far a run may go. */
 export interface Budget {
@@ -33,8 +33,8 @@ export async function checkBudgets(work: Work, taken: number): Promise<void> {
   if (taken >= steps) {
     throw new BudgetError('budget_steps', `${nameOf(work)} has taken ${taken} steps, and may take ${steps}`)
   }
-  for (let own: Work | undefined = work; own; own = own.parent) {
-    const { tokens } = own.agent.budget
+  for (let own: Working | undefined = work; own; own = own.parent) {
+    const { tokens } = own.program.budget
     const { inputTokens = 0, outputTokens = 0 } = await usageOf(own)
     const used = inputTokens + outputTokens
     if (used >= tokens) {
@@ -43,10 +43,10 @@ export async function checkBudgets(work: Work, taken: number): Promise<void> {
   }
 }
 
-const nameOf = ({ agent, parent }: Work): string => (parent ? `agent ${agent.name}` : 'the run')
+const nameOf = ({ program, parent }: Working): string => (parent ? `agent ${program.name}` : 'the run')
 
 /** What an agent has used: the root agent with all that works for it, a sub-agent by itself. */
-async function usageOf({ parent, session, runId, agentId, agent }: Work): Promise<Usage> {
+async function usageOf({ parent, session, runId, agentId, program }: Working): Promise<Usage> {
   if (parent === undefined) return session.run(runId)?.usage ?? {}
-  return agent.budget.tokens === Number.POSITIVE_INFINITY ? {} : session.usageOf(runId, agentId)
+  return program.budget.tokens === Number.POSITIVE_INFINITY ? {} : session.usageOf(runId, agentId)
 }

@@ -14,7 +14,7 @@ export async function callAll(
   step: number,
   tools: ReadonlyMap<string, Callable>,
 ): Promise<Halt | undefined> {
-  const { agent, session, writer, runId, agentId, moved } = work
+  const { agent, session, writer, moved } = work
   const active = new Map<string, Promise<void>>()
   /** Those of them that are at their end: only who reads the session after that knows their outcome. */
   const ended = new Set<string>()
@@ -43,7 +43,7 @@ export async function callAll(
       ended.delete(toolCallId)
       active.delete(toolCallId)
     }
-    const { open } = positionOf(session.message(runId, agentId))
+    const { open } = positionOf(work.message())
     if (open.length === 0 && active.size === 0) return undefined
     const on: string[] = []
     let earliest = Number.POSITIVE_INFINITY

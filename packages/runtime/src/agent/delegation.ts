@@ -14,6 +14,7 @@ import { failed, type Outcome } from '../tool/outcome.ts'
 import type { Agent } from './agent.ts'
 import { copyOf } from './copy.ts'
 import { type Ended, type Halt, workOn } from './loop.ts'
+import { agentOutput } from './output.ts'
 import type { SubAgent } from './sub-agent.ts'
 import { callLane, checkpointOf, type Work } from './work.ts'
 
@@ -138,7 +139,10 @@ async function begin({ work, step, call }: CallSettings, sub: SubAgent, signal: 
         step,
         ...(model !== undefined && { model }),
       }),
+    program: agent,
     history: async () => [task, ...(await session.said(runId, agentId))],
+    message: () => session.message(runId, agentId),
+    output: agentOutput(agent, runId, agentId),
   }
 }
 

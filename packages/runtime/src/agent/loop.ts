@@ -38,7 +38,7 @@ type Tools = ReadonlyMap<string, Callable>
 
 /** Works until the agent is done, or cannot go on. What is left to be said comes back, to be said with the end; throws why it cannot be done. */
 export async function workOn(work: Work): Promise<Ended> {
-  const { agent, session, writer, runId, agentId } = work
+  const { agent, session, writer } = work
   let own: { readonly step: number; readonly tools: Tools } | undefined
   // The calls of a step belong to the tools that the model was told of in it, not to those of the next.
   const toolsAt = async (step: number): Promise<Tools> => {
@@ -48,7 +48,7 @@ export async function workOn(work: Work): Promise<Ended> {
   for (;;) {
     work.signal.throwIfAborted()
     await session.sync(writer.cursor.sequence)
-    const position = positionOf(session.message(runId, agentId))
+    const position = positionOf(work.message())
     const { open, steps } = position
     if (steps > 0) work.checkpointId = checkpointId(work.lane(steps).origin, steps, open.length === 0)
     if (open.length > 0) {
@@ -66,6 +66,7 @@ export async function workOn(work: Work): Promise<Ended> {
     const step = steps + 1
     const spoken = await speak(work, step, await toolsAt(step))
     if (spoken === undefined) return { outcome: 'left' }
+    const besides = work.heard?.(spoken)
     const { facts, calls, made, finishReason, lane, output, text } = spoken
     if (calls === 0) {
       work.checkpointId = checkpointId(lane.origin, step, true)
@@ -73,7 +74,7 @@ export async function workOn(work: Work): Promise<Ended> {
       return { outcome: 'done', facts: said, finishReason, steps: step, text, ...(output !== undefined && { output }) }
     }
     // What was asked for is asked for by a commit: whoever runs it can be sure that it was.
-    const build = await commitOf(work, lane, facts, made)
+    const build = await commitOf(work, lane, facts, made, besides)
     work.signal.throwIfAborted()
     if (typeof build === 'function') await decided(work, build)
     else await lane.commit(build)
@@ -86,17 +87,17 @@ async function close(work: Work, { steps, calls }: Position): Promise<void> {
   const lane = work.lane(steps)
   const { origin } = lane
   const { session, runId, agentId } = work
-  if ((await session.lastCheckpoint(runId, origin.lane, agentId)) === checkpointId(origin, steps, true)) return
+  if ((await session.lastCheckpoint(runId, origin.lane, agentId)) === checkpointId(origin, origin.step, true)) return
   await lane.commit([checkpointOf(lane, true)])
 }
 
 /** The end of an agent that has no calls to run and nothing to say either; undefined where it goes on. */
 async function endOf(work: Work, position: Position, tools: Tools): Promise<Ended | undefined> {
   const { steps, calls } = position
-  const { session, runId, agentId } = work
   const [finishing] = finishingCalls(calls, tools)
   if (finishing === undefined && !(await isStopped(work, position))) return undefined
-  const message = (await session.said(runId, agentId))[0]
+  const own = work.message()
+  const message = own && (await work.session.whole(own))
   const last = message?.parts.slice(message.parts.findLastIndex(({ type }) => type === 'step-start') + 1) ?? []
   const output = last.find(
     (part): part is ToolPart => 'toolCallId' in part && part.toolCallId === finishing?.toolCallId,
@@ -107,8 +108,8 @@ async function endOf(work: Work, position: Position, tools: Tools): Promise<Ende
 }
 
 async function isStopped(work: Work, { steps, calls }: Position): Promise<boolean> {
-  const { agent, session, runId, agentId } = work
-  const message = session.message(runId, agentId)
+  const { agent } = work
+  const message = work.message()
   if (!agent.stopWhen || !message) return false
   const toolNames = calls.map(({ toolName }) => toolName)
   return agent.stopWhen({ ...contextOf(work, steps), message: copyOf(message), toolNames })

@@ -1,49 +1,89 @@
 // A run's output while it streams: the text of a JSON document becomes updates of a structured object, field by field as the schema names them.
 
-import { type Chunk, FieldWatcher, type Json } from '@millrace/protocol'
+import { type Chunk, type Fields, FieldWatcher, type Json } from '@millrace/protocol'
 import { MillraceError } from '../error/error.ts'
-import { type JsonSchema, type Schema, validate } from '../schema/schema.ts'
+import { type Schema, validate } from '../schema/schema.ts'
+import type { Agent } from './agent.ts'
 import { fieldsOf } from './fields.ts'
 
-export interface OutputSettings {
+/** What each update of a structured object says of it. */
+export interface Identity {
   readonly streamId: string
-  readonly step: number
-  /** Of the agent. */
-  readonly name: string
+  readonly dataType: string
+  readonly schemaId?: string
+  readonly schemaVersion?: string
+  readonly id?: string
+  readonly node?: string
+}
+
+export interface OutputSettings {
   readonly schema: Schema
-  readonly jsonSchema: JsonSchema
+  /** The object that readers see; none, where only who asked gets it. */
+  readonly shown?: Identity
+  /** The fields that are shown while they stream; the rest comes with the whole. */
+  readonly fields: Fields
+  /** Where in the document the object lies that is shown; it is the document itself, if nothing is said. */
+  readonly at?: string
+  /** Whether a document is the last word about its object; always, if nothing is said. */
+  readonly isFinal?: (document: Json) => boolean
+  /** The part as which text beside calls is shown; such text is nobody's, if nothing is said. */
+  readonly asideId?: string
+  /** Why an object under the same identity, that an answer before this one has shown, is taken away before anything of this one is shown. */
+  readonly replaces?: string
 }
 
 /** The structured object of an agent's output: of the run, or of a sub-agent in it. */
 export const outputStreamId = (runId: string, agentId: string = runId): string => `output:${agentId}`
 
+/** What makes a document of an agent's answer to a step, if the agent has an output. */
+export function agentOutput(
+  { name, output }: Agent,
+  runId: string,
+  agentId: string,
+): (step: number) => OutputStream | undefined {
+  return step =>
+    output &&
+    new OutputStream({
+      schema: output.schema,
+      shown: { streamId: outputStreamId(runId, agentId), dataType: name },
+      fields: Object.fromEntries(fieldsOf(output.jsonSchema)),
+      asideId: `${step}.aside`,
+    })
+}
+
 /** The text of one answer, which is the output if the answer calls nobody; then it is told what a call needs first, and is text like any other. */
 export class OutputStream {
-  readonly #schema: Schema
+  readonly #settings: OutputSettings
   readonly #watcher: FieldWatcher
-  readonly #identity: { readonly streamId: string; readonly dataType: string }
-  readonly #textId: string
   #text = ''
+  /** Why what is shown of the object has to be taken away before anything else is. */
+  #replaces: string | undefined
   /** Whether something of the object was shown. */
   #isBegun = false
   /** Whether the answer calls somebody, and whether its text is shown as such. */
   #isAside = false
   #isTextOpen = false
 
-  constructor({ streamId, step, name, schema, jsonSchema }: OutputSettings) {
-    this.#schema = schema
-    this.#identity = { streamId, dataType: name }
-    this.#textId = `${step}.aside`
-    this.#watcher = new FieldWatcher(Object.fromEntries(fieldsOf(jsonSchema)))
+  constructor(settings: OutputSettings) {
+    const { fields, at } = settings
+    this.#settings = settings
+    this.#replaces = settings.replaces
+    const placed = at === undefined ? fields : prefixed(fields, at)
+    this.#watcher = new FieldWatcher(settings.shown ? placed : {})
   }
 
   /** Goes on with the next piece of text: what it shows. */
   push(delta: string): Chunk[] {
+    const { shown, at } = this.#settings
     this.#text += delta
     const updates = this.#watcher.push(delta)
     if (this.#isAside) return this.#say(delta)
-    if (updates.length > 0) this.#isBegun = true
-    return updates.map(update => ({ type: 'structured-data', ...this.#identity, ...update }))
+    if (updates.length === 0 || shown === undefined) return []
+    const skipped = at === undefined ? 0 : at.length + 1
+    const said = updates.map((update): Chunk => {
+      return { type: 'structured-data', ...shown, ...update, path: update.path.slice(skipped) }
+    })
+    return [...this.#show(), ...said]
   }
 
   /** What is to be said before a chunk: a call makes the text that came so far what it is, words beside it. */
@@ -51,27 +91,47 @@ export class OutputStream {
     const isCall = chunk.type.startsWith('tool-input-') && !('executor' in chunk && chunk.executor === 'provider')
     if (!isCall || this.#isAside) return []
     this.#isAside = true
-    const { streamId } = this.#identity
-    const shown: Chunk[] = this.#isBegun
-      ? [{ type: 'structured-data-invalidated', streamId, reason: 'tool-calls' }]
-      : []
-    this.#isBegun = false
-    return [...shown, ...this.#say(this.#text)]
+    return [...this.invalidate('tool-calls'), ...this.#say(this.#text)]
   }
 
   /** What is to be said at the end of an answer that calls somebody. */
   leave(): Chunk[] {
-    return this.#isTextOpen ? [{ type: 'text-end', id: this.#textId }] : []
+    const { asideId } = this.#settings
+    return this.#isTextOpen && asideId !== undefined ? [{ type: 'text-end', id: asideId }] : []
   }
 
-  /** Says the whole object, at the end of an answer that calls nobody; gives it. Throws where it does not fit. */
+  /** What is to be said where nothing will come of what was shown. */
+  invalidate(reason: string): Chunk[] {
+    const { shown } = this.#settings
+    const isShown = this.#isBegun && shown !== undefined
+    this.#isBegun = false
+    return isShown ? [{ type: 'structured-data-invalidated', streamId: shown.streamId, reason }] : []
+  }
+
+  /** Says the whole object, at the end of an answer that calls nobody; gives the document. Throws where it does not fit. */
   async settle(write: (chunk: Chunk) => PromiseLike<void>): Promise<Json> {
+    const { schema, shown, at, isFinal } = this.#settings
     const document = this.#document()
-    const checked = 'problem' in document ? document : await validate(this.#schema, document.value)
+    const checked = 'problem' in document ? document : await validate(schema, document.value)
     if ('problem' in checked) throw misfit(`the answer does not fit the output: ${checked.problem}`, checked.cause)
-    const output = jsonOf(checked.value)
-    await write({ type: 'structured-data', ...this.#identity, kind: 'final', data: output })
-    return output
+    const value = jsonOf(checked.value)
+    const data = at === undefined ? value : (Object(value) as { readonly [key: string]: Json })[at]
+    if (shown && data !== undefined && (isFinal?.(value) ?? true)) {
+      for (const chunk of this.#show()) await write(chunk)
+      await write({ type: 'structured-data', ...shown, kind: 'final', data })
+    }
+    return value
+  }
+
+  /** What is to be said before the object is shown. */
+  #show(): Chunk[] {
+    this.#isBegun = true
+    const { shown } = this.#settings
+    const reason = this.#replaces
+    this.#replaces = undefined
+    return shown && reason !== undefined
+      ? [{ type: 'structured-data-invalidated', streamId: shown.streamId, reason }]
+      : []
   }
 
   #document(): { readonly value: Json } | { readonly problem: string; readonly cause?: unknown } {
@@ -80,13 +140,16 @@ export class OutputStream {
   }
 
   #say(delta: string): Chunk[] {
-    if (delta === '') return []
-    const id = this.#textId
+    const { asideId: id } = this.#settings
+    if (delta === '' || id === undefined) return []
     const start: Chunk[] = this.#isTextOpen ? [] : [{ type: 'text-start', id }]
     this.#isTextOpen = true
     return [...start, { type: 'text-delta', id, delta }]
   }
 }
+
+const prefixed = (fields: Fields, at: string): Fields =>
+  Object.fromEntries(Object.entries(fields).map(([path, kind]) => [`${at}.${path}`, kind]))
 
 /** An answer that is not what was asked for; the model may do better. */
 export const misfit = (message: string, cause: unknown): MillraceError =>

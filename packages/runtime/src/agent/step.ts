@@ -7,7 +7,8 @@ import { classify } from '../error/classify.ts'
 import type { MillraceError } from '../error/error.ts'
 import { Answer, cutOff } from '../model/answer.ts'
 import type { Made } from '../model/calls.ts'
-import { asV4, modelName } from '../model/model.ts'
+import { jsonFormatOf, noteWarnings } from '../model/json-format.ts'
+import { asV4, type Model, modelName } from '../model/model.ts'
 import { added, promptOf } from '../model/prompt.ts'
 import { backoffOf, sleep } from '../model/retry.ts'
 import { excerpt, refusalOf } from '../model/room.ts'
@@ -17,7 +18,7 @@ import { compute } from './agent.ts'
 import { breath } from './breath.ts'
 import { copyOf } from './copy.ts'
 import { keyOf } from './key.ts'
-import { misfit, OutputStream, outputStreamId } from './output.ts'
+import { misfit } from './output.ts'
 import { contextOf, longestCallId, type Work } from './work.ts'
 
 /** A model call that came to its end, and is to be committed with these facts. */
@@ -31,6 +32,8 @@ export interface Spoken {
   /** The agent's output, where the answer is that. */
   readonly output: Json | undefined
   readonly text: string
+  /** What the provider said of its answer. */
+  readonly about: Pick<Answer, 'usage' | 'warnings' | 'providerMetadata' | 'raw'>
 }
 
 /** Calls the model until an answer is whole and fits; undefined where another process is to make the next attempt; throws where it cannot be had. */
@@ -39,13 +42,13 @@ export async function speak(
   step: number,
   tools: ReadonlyMap<string, Callable>,
 ): Promise<Spoken | undefined> {
-  const { agent, session, writer, runId, agentId, timers, backoff, signal, leaving, logger } = work
+  const { agent, session, writer, runId, timers, backoff, signal, leaving, logger } = work
   const context = contextOf(work, step)
-  const model = asV4(await compute(agent.model, context), `agent ${agent.name}: model`)
+  const given = await compute(agent.model, context)
+  const model = asV4(given, `agent ${agent.name}: model`)
   const instructions = await compute(agent.instructions, context)
   const history = await work.history()
   const messages = agent.trimHistory ? await agent.trimHistory(copyOf(history), context) : history
-  const prompt = promptOf(messages, instructions)
   const lane = work.lane(step, modelName(model))
   const corrections: LanguageModelV4Prompt = []
   for (let attempt = 1; ; attempt++) {
@@ -53,14 +56,15 @@ export async function speak(
     if (attempt > 1 && leaving.aborted) return undefined
     // What was taken back is free again.
     if (attempt > 1) await session.sync(writer.cursor.sequence)
-    const output =
-      agent.output &&
-      new OutputStream({ streamId: outputStreamId(runId, agentId), step, name: agent.name, ...agent.output })
+    const output = work.output(step)
+    const format = formatOf(work, given)
+    const prompt = promptOf(messages, [instructions, format?.told].filter(Boolean).join('\n\n'))
     const answer = new Answer({
       step,
+      prefix: work.prefix,
       tools,
       isTaken: id => session.hasCall(id),
-      reserve: id => session.reserve(id, agentId),
+      reserve: id => session.reserve(id, lane.origin.lane),
       longestId: longestCallId(lane),
       rewinds: rewindsOf(session.view),
       write(chunk) {
@@ -73,14 +77,17 @@ export async function speak(
     let isBegun = false
     let told: ModelCall | undefined
     try {
-      const options = optionsOf(work, step, attempt, [...prompt, ...corrections], tools)
+      const options = optionsOf(work, step, attempt, [...prompt, ...corrections], tools, format?.responseFormat)
       const call = work.telemetry.modelCall({ model, options, step, attempt })
       told = call
       const begin = () => {
         isBegun = true
-        return lane.write({ type: 'step-start', ...(attempt > 1 && { attempt }) })
+        const stepId = work.prefix && { stepId: `${work.prefix}${step}` }
+        return lane.write({ type: 'step-start', ...stepId, ...(attempt > 1 && { attempt }) })
       }
-      await call.within(() => hear(work, model, options, answer, call, begin))
+      await call
+        .within(() => hear(work, model, options, answer, call, begin))
+        .finally(() => format?.note(answer.warnings))
       const { facts, calls, made, text } = answer
       const isOutput = output !== undefined && calls === 0
       const given = isOutput ? await output.settle(chunk => lane.write(chunk)) : undefined
@@ -89,13 +96,26 @@ export async function speak(
       const said: Chunk[] = given === undefined || work.parent ? [] : [{ type: 'output', output: given }]
       const finishReason = answer.finishReason ?? 'other'
       call.end()
-      return { facts: [...facts, ...said, finishOf(answer)], calls, made, finishReason, lane, output: given, text }
+      const { usage, warnings, providerMetadata, raw } = answer
+      const about = { usage, warnings, providerMetadata, raw }
+      return {
+        facts: [...facts, ...said, finishOf(answer)],
+        calls,
+        made,
+        finishReason,
+        lane,
+        output: given,
+        text,
+        about,
+      }
     } catch (error) {
       signal.throwIfAborted()
       const refusal = refusalOf(error)
       const isTooLarge = refusal === 'too-large' && output !== undefined
       if (refusal !== undefined && !isTooLarge) throw error
       const failure = isTooLarge ? misfit('the answer is larger than the log takes', error) : classify(error)
+      // Also for those who know nothing of drafts: nobody takes for done what did not fit.
+      if (isBegun) for (const said of output?.invalidate(failure.code) ?? []) lane.write(said)
       told?.end(failure)
       logger.warn('a model call failed', { runId, step, attempt, code: failure.code, cause: failure.cause ?? failure })
       // Where nothing was said there is nothing to take back (law 3): not what opened the message either.
@@ -158,11 +178,12 @@ async function hear(
 }
 
 function optionsOf(
-  { agent, session, runId, agentId, signal }: Work,
+  { agent, session, runId, agentId, signal, prefix = '' }: Work,
   step: number,
   attempt: number,
   prompt: LanguageModelV4Prompt,
   tools: ReadonlyMap<string, Callable>,
+  responseFormat: LanguageModelV4CallOptions['responseFormat'],
 ): LanguageModelV4CallOptions {
   const { providerOptions, ...settings } = agent.settings
   const known = [...tools.values()].map(tool => {
@@ -184,10 +205,26 @@ function optionsOf(
     prompt: copyOf(prompt),
     abortSignal: signal,
     // The same whenever this call is made again, for models that can tell.
-    providerOptions: { ...providerOptions, millrace: { key: keyOf(session.id, runId, agentId, step), attempt } },
+    providerOptions: {
+      ...providerOptions,
+      millrace: { key: keyOf(session.id, runId, agentId, `${prefix}${step}`), attempt },
+    },
     ...(known.length > 0 && { tools: known }),
-    ...(agent.output && { responseFormat: { type: 'json', schema: agent.output.jsonSchema, name: agent.name } }),
+    ...(responseFormat && { responseFormat }),
   } as LanguageModelV4CallOptions
+}
+
+/** How the model is asked for the output, if there is one: as it can be, and in the prompt where it cannot. */
+function formatOf({ agent, responseFormat }: Work, given: Model) {
+  if (responseFormat || !agent.output) return responseFormat && { responseFormat, told: undefined, note: () => {} }
+  const format = jsonFormatOf(given, { schema: agent.output.jsonSchema, name: agent.name })
+  const { responseFormat: asked, instructions } = format
+  const isSaid = asked?.type === 'json' && asked.schema !== undefined
+  return {
+    responseFormat: asked,
+    told: isSaid ? undefined : instructions,
+    note: (warnings: Answer['warnings']) => void noteWarnings(given, warnings, format),
+  }
 }
 
 function finishOf({ usage, finishReason, warnings, providerMetadata }: Answer): Chunk {

@@ -1,24 +1,30 @@
-// What an agent works with: its writer and lane, its session, and the signals that tell it to end.
+// What whoever is at work in a run works with: a writer and lanes, the session, and the signals that tell it to end.
 
-import type { Lane, Timers, Writer } from '@millrace/log'
+import type { LanguageModelV4CallOptions } from '@ai-sdk/provider'
+import type { Lane, Said, Timers, Writer } from '@millrace/log'
 import type { Chunk, Json, Message } from '@millrace/protocol'
 import type { Session } from '../drive/session.ts'
 import type { Logger } from '../logger.ts'
 import type { Backoff } from '../model/retry.ts'
 import type { AgentWork } from '../telemetry/agent.ts'
 import { approvalIdOf } from '../tool/approval.ts'
+import type { Workflow } from '../workflow/workflow.ts'
 import type { Agent, AgentContext } from './agent.ts'
 import type { Bell } from './bell.ts'
+import type { Budget } from './budget.ts'
 import { copyOf } from './copy.ts'
+import type { OutputStream } from './output.ts'
+import type { Spoken } from './step.ts'
 
-export interface Work {
-  readonly agent: Agent
+/** An agent or a workflow at work, of the run or for a call in it. */
+export interface Working {
+  readonly program: { readonly name: string; readonly budget: Budget }
   readonly session: Session
   readonly writer: Writer
   readonly runId: string
   readonly agentId: string
   /** Whose call it works for; none, of the root agent of the run. */
-  readonly parent: Work | undefined
+  readonly parent: Working | undefined
   /** Aborted when the run is to stop, its time is over, or another process has it. */
   readonly signal: AbortSignal
   /** Aborted when the next commit is to be the last here, because another process is to go on. */
@@ -40,14 +46,31 @@ export interface Work {
   turn<T>(commit: () => Promise<T>): Promise<T>
   /** The lane of the agent, in a step. */
   lane(step: number, model?: string): Lane
+  /** A workflow by its id, if there is one here. */
+  workflowOf(id: string): Workflow | undefined
+}
+
+/** An agent at work, or a model that a workflow asks: it works as one. */
+export interface Work extends Working {
+  readonly agent: Agent
   /** What the model is sent: the conversation, or what a sub-agent was told and has said. */
   history(): Promise<Message[]>
+  /** What it has said so far: where it stands is told from that. */
+  message(): Message | undefined
+  /** What makes a document of the answer to a step, if that is asked for. */
+  output(step: number): OutputStream | undefined
+  /** What the ids of its parts begin with, where others write into the same message. */
+  readonly prefix?: string
+  /** The format that the model is asked for, where it is not that of the output. */
+  readonly responseFormat?: LanguageModelV4CallOptions['responseFormat']
+  /** Takes down a model call that came to its end; tells what else its commit says, if calls follow. */
+  heard?(spoken: Spoken): readonly Said[]
 }
 
 /** The lane of a call of an agent. */
 export function callLane(work: Work, step: number, toolCallId: string): Lane {
-  const { origin } = work.lane(step)
-  return work.writer.lane({ ...origin, lane: `${origin.lane}/${toolCallId}` })
+  const { origin, isInternal } = work.lane(step)
+  return work.writer.lane({ ...origin, lane: `${origin.lane}/${toolCallId}` }, { isInternal })
 }
 
 /** The longest name that a log takes. */
@@ -91,6 +114,7 @@ export function checkpointOf({ origin }: Lane, closesStep: boolean): Chunk {
     type: 'checkpoint-created',
     checkpointId: checkpointId(origin, step, closesStep),
     stepCount: step,
-    closesStep,
+    // The execution of a node is one step, however often a model is called in it.
+    closesStep: closesStep && origin.node === undefined,
   }
 }

@@ -16,20 +16,25 @@ import type { Agent } from '../agent/agent.ts'
 import { Bell } from '../agent/bell.ts'
 import { copyOf } from '../agent/copy.ts'
 import { type Ended, workOn } from '../agent/loop.ts'
-import { checkpointOf, type Work } from '../agent/work.ts'
+import { agentOutput } from '../agent/output.ts'
+import { checkpointOf, type Work, type Working } from '../agent/work.ts'
 import { BudgetError, MillraceError } from '../error/error.ts'
 import type { Logger } from '../logger.ts'
 import type { Backoff } from '../model/retry.ts'
 import type { DriveWork, Telemetry } from '../telemetry/telemetry.ts'
+import { flowOn } from '../workflow/flow.ts'
 import { childrenEnded, completed, failed, failureOf, stopped } from './ending.ts'
 import type { Notices } from './notices.ts'
 import { canPause, pauseOf } from './pause.ts'
+import { type Program, workflowOf } from './program.ts'
 import { Session } from './session.ts'
 import { SNAPSHOT_EVERY, type Snapshots } from './snapshots.ts'
 import type { StoreClock } from './store-clock.ts'
 
 export interface DriveSettings {
   readonly manager: StreamManager
+  /** By all names that runs have of them. */
+  readonly programs: ReadonlyMap<string, Program>
   readonly timers: Timers
   readonly logger: Logger
   readonly backoff: Backoff
@@ -50,7 +55,7 @@ export interface DriveOptions {
   /** Whose the session is. */
   readonly principal: string | null
   /** None where the run was taken only to be stopped. */
-  readonly agent: Agent | undefined
+  readonly definition: Program | undefined
   readonly snapshots: Snapshots
   readonly clock: StoreClock
   /** Aborted where the run is to be handed over at its next commit. */
@@ -73,7 +78,7 @@ export class Drive {
   readonly #controller = new AbortController()
   readonly #moved = new Bell()
   readonly #told: DriveWork
-  #work: Work | undefined
+  #work: Working | undefined
   #session: Session | undefined
   /** How far the latest snapshot reaches, as far as this drive knows. */
   #kept = 0
@@ -83,7 +88,8 @@ export class Drive {
     this.#options = options
     this.#writer = options.writer
     this.#runId = options.writer.main.origin.runId
-    this.#told = settings.telemetry.drive({ ...options, clock: options.clock.now })
+    const agent = options.definition?.kind === 'agent' ? options.definition : undefined
+    this.#told = settings.telemetry.drive({ ...options, agent, clock: options.clock.now })
   }
 
   /** Works until the run ends; whether to look for what is due next: false where another is to go on with this run. */
@@ -107,24 +113,27 @@ export class Drive {
   }
 
   async #run(): Promise<boolean> {
-    const { agent } = this.#options
+    const { definition } = this.#options
     const writer = this.#writer
     const before = writer.ticket.run === null ? undefined : await this.#open()
     do {
       if (before && (await this.#endAtOnce(before))) return true
       // The stop was taken back, and nobody here can do more.
-      if (agent === undefined) return true
+      if (definition === undefined) return true
       // Said before any code of the program runs; not where a stop has come just now, which ends it with what was shown.
     } while (!(await writer.begin()))
     writer.watch(ticket => this.#look(ticket))
     const session = before ?? (await this.#open())
     if (before === undefined) this.#kept = session.head
-    const left = before ? await this.#timeLeft(agent, session) : agent.budget.time
-    const cancelTime = this.#limitTime(agent, left)
+    const left = before ? await this.#timeLeft(definition, session) : definition.budget.time
+    const cancelTime = this.#limitTime(definition, left)
     try {
-      const work = this.#prepare(agent, session)
+      const work = this.#prepare(definition, session)
       for (;;) {
-        const ended = await unlessAborted(work.then(workOn), this.#controller.signal)
+        const ended = await unlessAborted(
+          work.then(begun => begun()),
+          this.#controller.signal,
+        )
         if (ended.outcome === 'left') return false
         if (ended.outcome === 'waiting' ? await this.#pause(ended, session) : await this.#complete(ended)) return true
         // Somebody has answered meanwhile.
@@ -141,8 +150,8 @@ export class Drive {
   /** Ends a run that is not to go on before anything of it is taken back: what was shown is kept. Tells whether it did. */
   async #endAtOnce(session: Session): Promise<boolean> {
     const { logger } = this.#settings
-    const { agent } = this.#options
-    const why = agent && (await this.#verdictOn(agent, session))
+    const { definition } = this.#options
+    const why = definition && (await this.#verdictOn(definition, session))
     if (why === undefined && !mustStop(this.#writer.ticket)) return false
     const checkpointId = await session.lastCheckpoint(this.#runId)
     let isFailed = false
@@ -162,13 +171,13 @@ export class Drive {
   }
 
   /** Why a run that was driven before cannot go on, if it cannot. */
-  async #verdictOn(agent: Agent, session: Session): Promise<MillraceError | undefined> {
+  async #verdictOn(definition: Program, session: Session): Promise<MillraceError | undefined> {
     const { maxTakeovers } = this.#settings
     const { takeovers = 0 } = session.run(this.#runId) ?? {}
     if (takeovers >= maxTakeovers) {
       return new MillraceError('run_crashed', `the run was taken over ${maxTakeovers} times and got no further`)
     }
-    return (await this.#timeLeft(agent, session)) > 0 ? undefined : overtime(agent)
+    return (await this.#timeLeft(definition, session)) > 0 ? undefined : overtime(definition)
   }
 
   async #open(): Promise<Session> {
@@ -189,19 +198,20 @@ export class Drive {
   }
 
   /** How long the run may still take, by the store's clock: not counted is when it waited for somebody. */
-  async #timeLeft({ budget }: Agent, session: Session): Promise<number> {
+  async #timeLeft({ budget }: Program, session: Session): Promise<number> {
     if (budget.time === Number.POSITIVE_INFINITY) return budget.time
     return budget.time - (await session.timeOf(this.#runId, this.#runId, this.#options.clock.now()))
   }
 
-  #limitTime(agent: Agent, left: number): () => void {
+  #limitTime(definition: Program, left: number): () => void {
     // Timers know no times beyond this; nobody waits for so long in one process.
     if (left > 2 ** 31 - 1) return () => {}
-    return this.#settings.timers.after(Math.max(0, left), () => this.#controller.abort(overtime(agent)), true)
+    return this.#settings.timers.after(Math.max(0, left), () => this.#controller.abort(overtime(definition)), true)
   }
 
-  async #prepare(agent: Agent, session: Session): Promise<Work> {
-    const { timers, logger, backoff } = this.#settings
+  /** All that the program needs to begin; gives what works on the run until it is done or cannot go on. */
+  async #prepare(definition: Program, session: Session): Promise<() => Promise<Ended>> {
+    const { timers, logger, backoff, programs } = this.#settings
     const writer = this.#writer
     const runId = this.#runId
     this.#controller.signal.throwIfAborted()
@@ -209,12 +219,8 @@ export class Drive {
     const context = await this.#context(session)
     this.#controller.signal.throwIfAborted()
     if (session.message(runId, runId) === undefined) await writer.write({ type: 'start' })
-    if (agent.initialState !== undefined && session.state === undefined) {
-      const lane = writer.main
-      await lane.commit([{ type: 'state-snapshot', state: agent.initialState }, checkpointOf(lane, false)])
-    }
-    this.#work = {
-      agent,
+    const working: Working = {
+      program: definition,
       session,
       writer,
       runId,
@@ -232,11 +238,31 @@ export class Drive {
       moved: this.#moved,
       clock: this.#options.clock.now,
       turn: inTurn(),
-      history: () => session.history(),
       lane: (step, model) =>
         writer.lane({ lane: writer.main.origin.lane, step, ...(model !== undefined && { model }) }),
+      workflowOf: id => workflowOf(programs, id),
     }
-    return this.#work
+    if (definition.kind === 'workflow') {
+      this.#work = working
+      return () => flowOn(working, definition)
+    }
+    await this.#giveState(definition, session)
+    const work: Work = {
+      ...working,
+      agent: definition,
+      history: () => session.history(),
+      message: () => session.message(runId, runId),
+      output: agentOutput(definition, runId, runId),
+    }
+    this.#work = work
+    return () => workOn(work)
+  }
+
+  /** The state that an agent begins with, where the session has none. */
+  async #giveState({ initialState }: Agent, session: Session): Promise<void> {
+    if (initialState === undefined || session.state !== undefined) return
+    const lane = this.#writer.main
+    await lane.commit([{ type: 'state-snapshot', state: initialState }, checkpointOf(lane, false)])
   }
 
   async #context(session: Session): Promise<Json | undefined> {
@@ -255,11 +281,11 @@ export class Drive {
   /** Decides how the run ends or waits. */
   async #decide(build: (ticket: Ticket) => BatchLike | undefined) {
     const { notices } = this.#settings
-    const { agent, clock, program, principal } = this.#options
+    const { definition, clock, program, principal } = this.#options
     let batch: BatchLike | undefined
     const done = await this.#writer.decide(ticket => {
       const said = build(ticket)
-      batch = said && notices.owed(said, { clock: clock.now(), program, isDriven: agent !== undefined })
+      batch = said && notices.owed(said, { clock: clock.now(), program, isDriven: definition !== undefined })
       return batch
     })
     if (done && batch) {
@@ -321,11 +347,11 @@ export class Drive {
   }
 }
 
-const overtime = ({ budget: { time } }: Agent): BudgetError =>
+const overtime = ({ budget: { time } }: Program): BudgetError =>
   new BudgetError('budget_time', `the run has taken longer than ${time} ms`)
 
 /** Does one thing after the other, whatever becomes of them. */
-function inTurn(): Work['turn'] {
+function inTurn(): Working['turn'] {
   let last: Promise<unknown> = Promise.resolve()
   return work => {
     const done = last.then(work)

@@ -1,16 +1,10 @@
 // Drives what is due in a session: takes its log, looks after that, decides, and works until there is nothing left to do or somebody else is to go on.
 
 import { LogError, MOST_DUE, mustStop, type StreamInfo, type Ticket } from '@millrace/log'
-import type { Agent } from '../agent/agent.ts'
 import { Drive, type DriveSettings } from './drive.ts'
 import type { Driving } from './engine.ts'
 import { Snapshots } from './snapshots.ts'
 import { StoreClock } from './store-clock.ts'
-
-export interface DriverSettings extends DriveSettings {
-  /** By their programs. */
-  readonly agents: ReadonlyMap<string, Agent>
-}
 
 /** How long a session is not looked at in which only something is due that is told by others, unless it has a deadline before. */
 const LEFT_MS = 30_000
@@ -23,7 +17,7 @@ const PASSING: ReadonlySet<string> = new Set(['busy', 'absent', 'closed', 'refus
 const LOST: ReadonlySet<string> = new Set(['fenced', 'regressed', 'unavailable'])
 
 export class Driver implements Driving {
-  readonly #settings: DriverSettings
+  readonly #settings: DriveSettings
   readonly #snapshots: Snapshots
   readonly #leaving = new AbortController()
   readonly #abandoned = new AbortController()
@@ -33,16 +27,16 @@ export class Driver implements Driving {
   #isRunFirst = false
   #isInReach = true
 
-  constructor(settings: DriverSettings) {
+  constructor(settings: DriveSettings) {
     this.#settings = settings
     this.#snapshots = new Snapshots(settings.manager, settings.logger)
   }
 
   /** The sessions in which something is due that can be driven here. */
   async due(limit: number): Promise<readonly string[]> {
-    const { manager, agents, logger } = this.#settings
+    const { manager, programs, logger } = this.#settings
     try {
-      const [runs, owing] = await Promise.all([manager.due([...agents.keys()], limit), this.#owing(limit)])
+      const [runs, owing] = await Promise.all([manager.due([...programs.keys()], limit), this.#owing(limit)])
       this.#isInReach = true
       this.#isRunFirst = !this.#isRunFirst
       return inTurns(this.#isRunFirst ? [runs, owing] : [owing, runs]).slice(0, limit)
@@ -102,14 +96,14 @@ export class Driver implements Driving {
 
   /** Drives one run, if one is due; whether to look for another. */
   async #driveOne(sessionId: string): Promise<boolean> {
-    const { manager, agents, timers, notices } = this.#settings
+    const { manager, programs, timers, notices } = this.#settings
     const info = await manager.getInfo(sessionId)
     const lookedAt = timers.now()
     const clock = info && new StoreClock(timers, info.clock)
     const isLeft = info !== null && (await notices.take(info))
     const next = info ? nextOf(info.ticket, info.clock) : undefined
-    const agent = next && agents.get(next.program)
-    if (!clock || !next || (agent === undefined && !next.mustStop)) {
+    const definition = next && programs.get(next.program)
+    if (!clock || !next || (definition === undefined && !next.mustStop)) {
       if (info && isLeft) this.#left.set(sessionId, lookedAt + Math.min(LEFT_MS, untilLate(info)))
       return false
     }
@@ -124,7 +118,7 @@ export class Driver implements Driving {
         writer,
         program,
         principal: info.principal,
-        agent,
+        definition,
         snapshots: this.#snapshots,
         clock,
         leaving: this.#leaving.signal,

@@ -5,11 +5,14 @@ import {
   type Agent,
   type Entry,
   type Fold,
+  type Hook,
+  type Interrupt,
   type Json,
   type Message,
   messageIdOf,
   type Part,
   type Run,
+  type StructuredObject,
   type Usage,
   type View,
 } from '@millrace/protocol'
@@ -168,9 +171,41 @@ export class Session {
     return contextOf(this.#manager, this.id, this.view, runId)
   }
 
+  /** The text of the message that a run began with. */
+  askedText(runId: string): string {
+    const parts = this.view.requests.find(request => request.runId === runId)?.message?.parts ?? []
+    return parts.map(part => (part.type === 'text' ? part.text : '')).join('')
+  }
+
+  /** What the hooks of a run gave, with large values in their places. */
+  async hooks(runId: string): Promise<readonly Hook[]> {
+    const own = this.view.internal?.hooks.filter(hook => hook.runId === runId) ?? []
+    return Promise.all(
+      own.map(async hook => {
+        const hash = hook.blobs?.['/result']?.hash
+        return hash === undefined ? hook : { ...hook, result: await largeValue(this.#manager, this.id, hash) }
+      }),
+    )
+  }
+
+  /** A structured object, as far as it was read. */
+  structured(streamId: string): StructuredObject | undefined {
+    return this.#fold.structured(streamId)
+  }
+
+  /** A question to a person, once it was asked. */
+  interrupt(interruptId: string): Interrupt | undefined {
+    return this.view.interrupts.find(interrupt => interrupt.interruptId === interruptId)
+  }
+
   /** The message of an agent in a run, once it has one. */
   message(runId: string, agentId: string): Message | undefined {
     return this.#fold.message(messageIdOf(runId, agentId))
+  }
+
+  /** What an agent has said in a run that no reader sees. */
+  internalMessage(runId: string, agentId: string): Message | undefined {
+    return this.view.internal?.messages.find(({ id }) => id === messageIdOf(runId, agentId))
   }
 
   /** Notes that a sub-agent begins or ends. */
@@ -200,7 +235,7 @@ export class Session {
   /** What an agent has said in a run, with large values in their places and its output as text; nothing, where it has not. */
   async said(runId: string, agentId: string): Promise<Message[]> {
     const message = this.message(runId, agentId)
-    return message ? [await this.#resolve(message)] : []
+    return message ? [await this.whole(message)] : []
   }
 
   /** Whether a call of that id is in the session. */
@@ -229,10 +264,11 @@ export class Session {
   /** The conversation: messages of people and of root agents, with large values in their places and outputs as text. */
   async history(): Promise<Message[]> {
     const own = this.view.messages.filter(({ parent }) => parent === undefined)
-    return Promise.all(own.map(message => this.#resolve(message)))
+    return Promise.all(own.map(message => this.whole(message)))
   }
 
-  async #resolve(message: Message): Promise<Message> {
+  /** A message with large values in their places, and the output of its agent as text. */
+  async whole(message: Message): Promise<Message> {
     const { runId, agentId } = message
     const output = runId === undefined ? undefined : this.#fold.structured(outputStreamId(runId, agentId))
     const isPlain = message.parts.every(part => part.blobs === undefined)

@@ -109,6 +109,24 @@ export const errorCodes = {
   programUnknown: 'program_unknown',
   /** What was asked for or defined is not valid. */
   validationFailed: 'validation_failed',
+  /** A node of a workflow failed. */
+  workflowNodeFailed: 'workflow_node_failed',
+  /** What a node returned leads nowhere: there is no edge for its condition, or no such workflow to go on with. */
+  workflowNoWay: 'workflow_no_way',
+  /** An edge was taken as often as it may be. */
+  workflowLoop: 'workflow_loop',
+  /** What a workflow was given does not fit its input. */
+  workflowInputInvalid: 'workflow_input_invalid',
+  /** The code of a workflow is not what it was when the run came to where it stands. */
+  workflowChanged: 'workflow_changed',
+  /** The state of a workflow is larger than may be kept. */
+  workflowStateTooLarge: 'workflow_state_too_large',
+  /** A hook failed, and the node went on without it. */
+  hookFailed: 'hook_failed',
+  /** What a hook gives is larger than the log takes. */
+  hookResultTooLarge: 'hook_result_too_large',
+  /** Nobody answered a question in time. */
+  interruptTimeout: 'interrupt_timeout',
   /** The program's own code threw. */
   agentFailed: 'agent_failed',
   /** Something went wrong that no other code names; the log of the process knows more. */

@@ -1,7 +1,7 @@
 // One answer of a model, as it streams: the provider's parts become chunks of a draft. What has to wait for the commit, because it is a fact, is kept here.
 
 import type { LanguageModelV4StreamPart, SharedV4Warning } from '@ai-sdk/provider'
-import type { Chunk, FinishReason, JsonObject, Usage } from '@millrace/protocol'
+import type { Chunk, FinishReason, Json, JsonObject, Usage } from '@millrace/protocol'
 import { unreadable } from '../error/classify.ts'
 import { ProviderError } from '../error/error.ts'
 import type { Callable } from '../tool/tool.ts'
@@ -18,6 +18,8 @@ interface TextSink {
 
 export interface AnswerOptions {
   readonly step: number
+  /** What the ids of parts begin with, where others write into the same message: then nothing is said of the message as a whole. */
+  readonly prefix?: string | undefined
   readonly tools: ReadonlyMap<string, Callable>
   /** Whether the session has a call by that id. */
   isTaken(toolCallId: string): boolean
@@ -45,6 +47,8 @@ export class Answer {
   usage: Usage | undefined
   finishReason: FinishReason | undefined
   providerMetadata: JsonObject | undefined
+  /** What the provider calls it, for who looks for the cause of something. */
+  raw: { readonly [what: string]: Json } = {}
   /** Why the answer is worth nothing, once the provider has said so. */
   failure: unknown
   /** All text so far. */
@@ -182,7 +186,8 @@ export class Answer {
 
   /** Ids of parts are unique in their message, and the same when the step is tried again. */
   #nextId(): string {
-    return `${this.#options.step}.${++this.#count}`
+    const { prefix = '', step } = this.#options
+    return `${prefix}${step}.${++this.#count}`
   }
 
   /** A source is said once, whether it was found, cited or both. */
@@ -209,6 +214,8 @@ export class Answer {
   async #response({ id, modelId }: Part<'response-metadata'>): Promise<void> {
     if (id === undefined && modelId === undefined) return
     const response = { ...(id !== undefined && { id }), ...(modelId !== undefined && { modelId }) }
+    this.raw = { ...this.raw, response }
+    if (this.#options.prefix !== undefined) return
     await this.#offer({ type: 'message-metadata', metadata: { response } }, 'what the provider says of its answer')
   }
 
@@ -226,7 +233,8 @@ export class Answer {
     this.usage = usageOf(usage) ?? this.usage
     this.providerMetadata = keptMetadata(providerMetadata, this.#warn).providerMetadata
     if (this.failure !== undefined) return
-    const { unified } = finishReason
+    const { unified, raw } = finishReason
+    if (raw !== undefined) this.raw = { ...this.raw, finishReason: raw }
     // What is no end must not look like one (law 7).
     if (unified === 'interrupted') this.failure = cutOff()
     else if (unified === 'error') this.failure = brokenOff()

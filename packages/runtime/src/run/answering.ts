@@ -3,6 +3,7 @@
 import { type GuestOptions, MAX_CLAIM, type StreamInfo, type StreamManager, type Ticket } from '@millrace/log'
 import type { Chunk, Message, Part, View } from '@millrace/protocol'
 import type { Agent } from '../agent/agent.ts'
+import type { Program } from '../drive/program.ts'
 import { RunError, ValidationError } from '../error/error.ts'
 import { checkGiven, foundOf } from '../options.ts'
 import type { Schema } from '../schema/schema.ts'
@@ -36,7 +37,7 @@ export interface ClaimOptions extends AnswerOptions {
 export interface Answering {
   readonly manager: StreamManager
   /** By their programs. */
-  readonly agents: ReadonlyMap<string, Agent>
+  readonly programs: ReadonlyMap<string, Program>
   /** Those of this process who append to a session: all at once they would have to try again after each of the others. */
   readonly turns: Turns
 }
@@ -54,12 +55,13 @@ export async function giveAnswer(
   options: AnswerOptions,
 ): Promise<Given> {
   checkOptions(options)
-  const { manager, agents } = answering
+  const { manager, programs } = answering
   const answer = answerOf(given)
   const { ticket, version } = await infoFor(manager, sessionId, options)
   mustBeOfKind(ticket, answer)
   const { runId, program = '' } = ticket.run ?? {}
-  const agent = agents.get(program)
+  const definition = programs.get(program)
+  const agent = definition?.kind === 'agent' ? definition : undefined
   const pending = pendingFor(ticket, answer)
   let call = pending?.toolCallId
   // The ticket decides; the session, which may be long, is read only where something is to be compared with what it shows.

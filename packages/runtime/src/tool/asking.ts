@@ -40,10 +40,11 @@ export async function commitOf(
   lane: Lane,
   facts: readonly Chunk[],
   made: readonly Made[],
+  besides: readonly Said[] = [],
 ): Promise<readonly Said[] | ((ticket: Ticket) => readonly Said[])> {
   const asked = await Promise.all(made.map(call => askedOf(work, lane.origin.step, call)))
   const now = work.clock()
-  const compose = (refused: ReadonlyMap<string, Refused>) => composed(work, lane, facts, asked, refused, now)
+  const compose = (refused: ReadonlyMap<string, Refused>) => composed(work, lane, facts, asked, refused, now, besides)
   if (asked.every(call => pendingsOf(call).most === 0)) return compose(new Map())
   // The ticket may move again and again: what is large is measured once.
   const builds = new Map<number, readonly Said[]>()
@@ -150,6 +151,7 @@ function composed(
   asked: readonly Asked[],
   refused: ReadonlyMap<string, Refused>,
   now: number,
+  besides: readonly Said[],
 ): readonly Said[] {
   const calls = new Map(asked.map(call => [call.toolCallId, call]))
   const batch: Said[] = facts.map(chunk => {
@@ -171,7 +173,7 @@ function composed(
     tail.push(...askingOf(work, lane.origin.step, call))
   }
   const isOpen = asked.length > refused.size
-  return [...batch, { chunk: checkpointOf(lane, !isOpen), lane }, ...tail]
+  return [...batch, ...besides, { chunk: checkpointOf(lane, !isOpen), lane }, ...tail]
 }
 
 /** A request for approval, with what its rule decided, on the lane of the call: that goes on by itself as soon as it is answered. */

@@ -182,17 +182,17 @@ export function batchOf(
 }
 
 /** Whether no other call of the step is open. */
-function isLast({ work: { session, runId, agentId }, call }: CallSettings): boolean {
-  const { open } = positionOf(session.message(runId, agentId))
+function isLast({ work, call }: CallSettings): boolean {
+  const { open } = positionOf(work.message())
   return open.every(({ toolCallId }) => toolCallId === call.toolCallId)
 }
 
 /** Whether the output of a call is the run's: of several finishing calls the first that the model made, whichever is done first. */
-function isFinal({ work: { session, runId, agentId }, call, tools }: CallSettings): boolean {
+function isFinal({ work, call, tools }: CallSettings): boolean {
   const tool = tools.get(call.toolName)
   // That of a sub-agent is its parent's to use.
-  if (tool?.executor !== 'server' || !tool.finish || agentId !== runId) return false
-  const { calls } = positionOf(session.message(runId, agentId))
+  if (tool?.executor !== 'server' || !tool.finish || work.agentId !== work.runId) return false
+  const { calls } = positionOf(work.message())
   const place = calls.findIndex(({ toolCallId }) => toolCallId === call.toolCallId)
   return finishingCalls(calls.slice(0, place), tools).length === 0
 }

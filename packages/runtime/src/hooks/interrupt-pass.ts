@@ -1,0 +1,116 @@
+// A model that may ask a person: in its first pass it answers with what it would ask, and with what it would say if nobody answered.
+
+import type { Json, JsonObject, Message } from '@millrace/protocol'
+import { type JsonSchema, jsonSchemaOf, type Schema, validate } from '../schema/schema.ts'
+import { messagesOf } from './input.ts'
+import type { Reasoned } from './reason.ts'
+
+export interface ReasonInterrupt<R extends Schema | undefined = undefined> {
+  /** Whether the model has to ask, or may go on without; it has to, if nothing is said. */
+  readonly mode?: 'required' | 'optional'
+  /** What a request of the model must be: one that `useInterrupt` takes. */
+  readonly requestSchema: Schema
+  /** What the person's answer must be. */
+  readonly responseSchema?: R
+  readonly schemaId?: string
+  readonly schemaVersion?: string
+}
+
+/** What the first pass gave, as the log keeps it. */
+export interface FirstPass extends Omit<Reasoned, 'said'> {
+  readonly document: JsonObject
+}
+
+/** Whether a first answer asks a person. */
+export const isAsking = (document: Json): boolean => {
+  const { decision = 'interrupt' } = document as { readonly decision?: unknown }
+  return decision === 'interrupt'
+}
+
+/** The document of a first pass: what is asked, and what would be said. */
+export function envelopeOf(
+  output: { readonly schema: Schema; readonly jsonSchema: JsonSchema } | undefined,
+  { mode = 'required', requestSchema }: ReasonInterrupt<Schema | undefined>,
+): { readonly schema: Schema; readonly jsonSchema: JsonSchema } {
+  const isOptional = mode === 'optional'
+  const decision = {
+    type: 'string',
+    enum: ['continue', 'interrupt'],
+    description: 'Whether a person has to be asked first',
+  }
+  const draft = output
+    ? { output: { ...output.jsonSchema, description: 'The answer as it would be if nobody could be asked' } }
+    : { draftText: { type: 'string', description: 'The answer as it would be if nobody could be asked' } }
+  const request = {
+    ...jsonSchemaOf(requestSchema, 'useReason: interrupt.requestSchema'),
+    description: 'What the person is asked',
+  }
+  return {
+    jsonSchema: {
+      type: 'object',
+      properties: { ...(isOptional && { decision }), ...draft, interruptRequest: request },
+      required: [...(isOptional ? ['decision'] : ['interruptRequest']), ...Object.keys(draft)],
+      additionalProperties: false,
+    },
+    schema: schemaOf(value => check(value, isOptional, output?.schema, requestSchema)),
+  }
+}
+
+type Checked = { readonly value: JsonObject } | { readonly problem: string }
+
+async function check(
+  given: unknown,
+  isOptional: boolean,
+  output: Schema | undefined,
+  request: Schema,
+): Promise<Checked> {
+  if (typeof given !== 'object' || given === null || Array.isArray(given)) return { problem: 'expected an object' }
+  const { decision, interruptRequest, draftText, output: draft } = given as { readonly [name: string]: Json }
+  if (isOptional && decision !== 'continue' && decision !== 'interrupt') {
+    return { problem: 'decision: expected continue or interrupt' }
+  }
+  const isAsked = !isOptional || decision === 'interrupt'
+  if (!isAsked && interruptRequest !== undefined && interruptRequest !== null) {
+    return { problem: 'interruptRequest: expected none, as decision is continue' }
+  }
+  const asked = isAsked ? await validate(request, interruptRequest) : { value: undefined }
+  if ('problem' in asked) return { problem: `interruptRequest: ${asked.problem}` }
+  const drafted = output ? await validate(output, draft) : textOf(draftText)
+  // A draft that is none matters only where it is the answer.
+  if ('problem' in drafted && !isAsked) return { problem: drafted.problem }
+  const known = 'problem' in drafted ? {} : { [output ? 'output' : 'draftText']: drafted.value as Json }
+  return {
+    value: {
+      ...(isOptional && { decision: decision as string }),
+      ...known,
+      ...(isAsked && { interruptRequest: asked.value as Json }),
+    },
+  }
+}
+
+const textOf = (text: unknown): { readonly value: string } | { readonly problem: string } =>
+  typeof text === 'string' ? { value: text } : { problem: 'draftText: expected text' }
+
+const schemaOf = (checked: (value: unknown) => Promise<Checked>): Schema => ({
+  '~standard': {
+    version: 1,
+    vendor: 'millrace',
+    validate: async value => {
+      const result = await checked(value)
+      return 'problem' in result ? { issues: [{ message: result.problem }] } : { value: result.value }
+    },
+  },
+})
+
+/** What the model is told before its second pass: what it said, what was asked, and what the person answered. */
+export function continued({ document, text }: FirstPass, response: Json): readonly Message[] {
+  const asked = JSON.stringify(document['interruptRequest'] ?? null)
+  const answered = typeof response === 'string' ? response : JSON.stringify(response)
+  return messagesOf([
+    { role: 'assistant', content: text },
+    {
+      role: 'user',
+      content: `The person was asked: ${asked}\nThe person answered: ${answered}\nNow give the final answer, which takes this into account.`,
+    },
+  ])
+}

@@ -1,0 +1,162 @@
+// A model at work for a hook: it works as an agent does, with tools and approvals, on the hook's own lane and in the message of the workflow.
+
+import type { LanguageModelV4CallOptions } from '@ai-sdk/provider'
+import type { Said } from '@millrace/log'
+import type { FinishReason, Json, JsonObject, Message, Part, ToolPart, Usage } from '@millrace/protocol'
+import type { Agent } from '../agent/agent.ts'
+import { workOn } from '../agent/loop.ts'
+import { type OutputSettings, OutputStream } from '../agent/output.ts'
+import type { Spoken } from '../agent/step.ts'
+import type { Work } from '../agent/work.ts'
+import { type Call, type Execution, withoutHooks } from '../workflow/execution.ts'
+import { recordOf } from '../workflow/record.ts'
+import { messagesOf } from './input.ts'
+
+/** One model call of a hook, as the log keeps it. */
+export interface ReasonStep {
+  readonly text: string
+  readonly toolCallIds: readonly string[]
+  readonly finishReason: FinishReason
+  readonly usage?: Usage
+  readonly warnings?: readonly Json[]
+  readonly providerMetadata?: JsonObject
+  readonly raw?: JsonObject
+}
+
+export interface ReasonSettings {
+  readonly agent: Agent
+  readonly messages: readonly Message[]
+  /** What the answer is a document of, if it is one. */
+  readonly output?: OutputSettings
+  readonly responseFormat?: LanguageModelV4CallOptions['responseFormat']
+  /** Whether readers see what it says and calls. */
+  readonly isShown: boolean
+  /** Which of several rounds of the hook this is. */
+  readonly pass: number
+  readonly abortSignal?: AbortSignal | undefined
+}
+
+/** What came of a model's work, and what its commit is to say. */
+export interface Reasoned {
+  readonly steps: readonly ReasonStep[]
+  readonly calls: readonly ToolPart[]
+  readonly text: string
+  readonly output: Json | undefined
+  readonly finishReason: FinishReason
+  readonly said: readonly Said[]
+}
+
+/** Lets a model work until it is done, from wherever it stands. */
+export async function reason(call: Call, settings: ReasonSettings): Promise<Reasoned> {
+  const { execution, lane, hookId } = call
+  const { work: flow } = execution
+  const { session, writer, runId, agentId } = flow
+  const { agent, isShown, pass, abortSignal } = settings
+  const prefix = `${hookId}:${pass}:`
+  const hooks = execution.partsOf(`${hookId}/${pass}.`)
+  const steps = hooks.map(({ value }) => value as unknown as ReasonStep)
+  let last: Spoken | undefined
+  const message = (): Message | undefined => {
+    const all = isShown ? session.message(runId, agentId) : session.internalMessage(runId, agentId)
+    if (all === undefined) return undefined
+    const ids = new Set(steps.flatMap(({ toolCallIds }) => toolCallIds))
+    return { ...all, runId: '', parts: all.parts.filter(part => isOf(part, prefix, ids)) }
+  }
+  const whole = async (): Promise<Message[]> => {
+    const own = message()
+    return own ? [await session.whole(own)] : []
+  }
+  const work: Work = {
+    ...flow,
+    program: agent,
+    parent: flow,
+    agent,
+    signal: abortSignal
+      ? AbortSignal.any([call.signal, flow.signal, abortSignal])
+      : AbortSignal.any([call.signal, flow.signal]),
+    checkpointId: undefined,
+    prefix,
+    ...(settings.responseFormat && { responseFormat: settings.responseFormat }),
+    lane: (_step, model) =>
+      writer.lane({ ...lane.origin, ...(model !== undefined && { model }) }, { isInternal: !isShown }),
+    history: async () => [...settings.messages, ...(await whole())],
+    message,
+    output: () => settings.output && new OutputStream(settings.output),
+    heard(spoken) {
+      last = spoken
+      const step = stepOf(spoken)
+      if (spoken.calls === 0) return []
+      steps.push(step)
+      const record = {
+        hookId: `${hookId}/${pass}.${steps.length}`,
+        hook: 'useReason',
+        given: { value: step as unknown as Json },
+      }
+      execution.note(record)
+      return [recordOf(record, lane)]
+    },
+  }
+  await session.sync(writer.cursor.sequence)
+  for (;;) {
+    const ended = await call.write(withoutHooks(() => workOn(work)))
+    if (ended.outcome === 'left') return call.leave()
+    if (ended.outcome === 'waiting') {
+      await call.park(ended.on, ended.until)
+      continue
+    }
+    if (last && last.calls === 0) steps.push(stepOf(last))
+    const calls = ((await whole())[0]?.parts ?? []).filter((part): part is ToolPart => 'toolCallId' in part)
+    const { facts: said, text, output, finishReason } = ended
+    if (isShown && settings.output === undefined) execution.noteText(text)
+    return { steps, calls, text, output, finishReason, said: said.map(hidden) }
+  }
+
+  function hidden(one: Said): Said {
+    return isShown ? one : { ...one, lane: work.lane(0) }
+  }
+}
+
+/** An agent as a node: it is told something, and gives its output or what it said last. */
+export async function askAgent(
+  execution: Execution,
+  agent: Agent,
+  prompt: string,
+): Promise<{ readonly output: Json | undefined; readonly text: string }> {
+  const value = await execution.call('agent', agent.name, async call => {
+    const { output } = agent
+    const {
+      said,
+      text,
+      output: given,
+    } = await reason(call, {
+      agent,
+      messages: messagesOf(prompt),
+      isShown: true,
+      pass: 1,
+      ...(output && { output: { schema: output.schema, fields: {} } }),
+    })
+    return { value: { text, ...(given !== undefined && { output: given }) }, said }
+  })
+  const { text, output } = value as { readonly text: string; readonly output?: Json }
+  return { text, output }
+}
+
+function stepOf({ text, finishReason, made, about }: Spoken): ReasonStep {
+  const { usage, warnings, providerMetadata, raw } = about
+  return {
+    text,
+    toolCallIds: made.map(({ toolCallId }) => toolCallId),
+    finishReason,
+    ...(usage && { usage }),
+    ...(warnings.length > 0 && { warnings: warnings as unknown as Json[] }),
+    ...(providerMetadata && { providerMetadata }),
+    ...(Object.keys(raw).length > 0 && { raw }),
+  }
+}
+
+/** Whether a part of the message was written by a hook. */
+function isOf(part: Part, prefix: string, toolCallIds: ReadonlySet<string>): boolean {
+  if ('toolCallId' in part) return toolCallIds.has(part.toolCallId)
+  if (part.type === 'step-start') return 'stepId' in part && part.stepId?.startsWith(prefix) === true
+  return 'id' in part && part.id?.startsWith(prefix) === true
+}

@@ -1,0 +1,43 @@
+import type { Json } from '@millrace/protocol'
+import { keyOf } from '../agent/key.ts'
+import { MillraceError } from '../error/error.ts'
+import type { Jsonified } from '../schema/json.ts'
+import { executionOf, withoutHooks } from '../workflow/execution.ts'
+
+/** What the code of a step is given. */
+export interface StepContext {
+  /** The same whenever this step is done again, for those who can tell: it may be cut off before its result is kept. */
+  readonly idempotencyKey: string
+  readonly abortSignal: AbortSignal
+}
+
+/** Does something with effects, and keeps what came of it: once that is in the log it is not done again. */
+export async function useStep<T>(
+  key: string,
+  code: (context: StepContext) => T | PromiseLike<T>,
+): Promise<Jsonified<Awaited<T>>> {
+  const execution = executionOf('useStep')
+  const { work } = execution
+  const value = await execution.call('useStep', key, async ({ hookId, signal }) => {
+    // What others must not do meanwhile begins only while the lease surely lasts.
+    await work.writer.sure()
+    const idempotencyKey = keyOf(work.session.id, work.runId, hookId)
+    const result = await withoutHooks(() => code({ idempotencyKey, abortSignal: signal }))
+    return { value: resultOf(key, result) }
+  })
+  return value as Jsonified<Awaited<T>>
+}
+
+/** What a step gave, as JSON has it; nothing stays nothing. */
+function resultOf(key: string, value: unknown): Json | undefined {
+  if (value === undefined) return undefined
+  let text: string | undefined
+  let cause: unknown
+  try {
+    text = JSON.stringify(value)
+  } catch (error) {
+    cause = error
+  }
+  if (text !== undefined) return JSON.parse(text) as Json
+  throw new MillraceError('hook_failed', `useStep ${key}: the result is no JSON, and cannot be kept`, { cause })
+}

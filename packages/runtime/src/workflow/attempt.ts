@@ -1,0 +1,165 @@
+// One try at a node: its code, what it returned, and what becomes of an error.
+
+import { LogError } from '@millrace/log'
+import type { Json, Usage } from '@millrace/protocol'
+import { unlessAborted } from '../abort.ts'
+import { copyOf } from '../agent/copy.ts'
+import { MillraceError, ValidationError } from '../error/error.ts'
+import { askAgent } from '../hooks/reason.ts'
+import { emitStructured } from '../hooks/use-structured-data.ts'
+import { DEFAULT_BACKOFF, sleep } from '../model/retry.ts'
+import { foundOf } from '../options.ts'
+import { type Execution, withoutHooks } from './execution.ts'
+import type { Node, NodeContext, NodeFailure, NodeResult } from './node.ts'
+
+/** What became of a try. */
+export type Attempted =
+  | { readonly outcome: 'done'; readonly data?: Json; readonly condition?: string; readonly transitionTo?: string }
+  | { readonly outcome: 'again' }
+  | { readonly outcome: 'routed'; readonly to: string; readonly failure: Json }
+
+/** Runs a node once; throws where the run ends with it. */
+export async function attempt(execution: Execution, node: Node): Promise<Attempted> {
+  const { work, at } = execution
+  try {
+    const returned = await unlessAborted(
+      execution.run(() => runOf(node, execution)),
+      work.signal,
+    )
+    const result = resultOf(node, returned)
+    await show(execution, result.ui)
+    const { data, condition, transitionTo } = result
+    return {
+      outcome: 'done',
+      ...(data !== undefined && { data: data as Json }),
+      ...(condition !== undefined && { condition }),
+      ...(transitionTo !== undefined && { transitionTo }),
+    }
+  } catch (error) {
+    work.signal.throwIfAborted()
+    // What is wrong with the log is not about the node; and code that is not what it was will not be by being tried again.
+    if (error instanceof LogError || isChanged(error)) throw error
+    return failed(execution, node, error, (at.failures ?? 0) + 1)
+  }
+}
+
+const isChanged = (error: unknown): boolean => MillraceError.isInstance(error) && error.code === 'workflow_changed'
+
+async function runOf(node: Node, execution: Execution): Promise<unknown> {
+  const { work, at } = execution
+  const { failures = 0 } = at
+  if (failures > 0) {
+    const backoff = { ...DEFAULT_BACKOFF, ...work.backoff, ...node.retry?.backoff }
+    await sleep(work.timers, Math.min(backoff.first * 2 ** (failures - 1), backoff.longest), execution.signal)
+  }
+  if (node.agent === undefined) return node.run(contextOf(node, execution))
+  const { output, text } = await askAgent(execution, node.agent, node.prompt(copyOf(at.input)))
+  return { data: output ?? text }
+}
+
+/** What the code of a node is given. */
+function contextOf({ id, params }: Node, execution: Execution): NodeContext<unknown, unknown> {
+  const { work, at } = execution
+  const { session, runId } = work
+  return {
+    input: copyOf(at.input),
+    params,
+    node: id,
+    step: at.step,
+    sessionId: session.id,
+    runId,
+    get data() {
+      return copyOf(work.data)
+    },
+    get messages() {
+      return copyOf(session.view.messages.filter(message => message.parent === undefined && message.runId !== runId))
+    },
+    // Code that decides by it decides the same when it starts again.
+    get tokenUsage() {
+      return execution.now('tokenUsage', undefined, () => session.run(runId)?.usage ?? {}) as Usage
+    },
+    abortSignal: execution.signal,
+  }
+}
+
+/** The fields of what a node may return. */
+const FIELDS = ['data', 'ui', 'condition', 'transitionTo']
+
+/** What a node returned; throws where it is nothing that a node may return. */
+function resultOf({ id }: Node, returned: unknown): NodeResult<Json> {
+  if (returned === undefined || returned === null) return {}
+  const wrong = (what: string) => new ValidationError(`node ${id} returned ${what}`)
+  if (typeof returned !== 'object' || Array.isArray(returned)) {
+    throw wrong(
+      `${foundOf(returned)}: expected { data, ui, condition, transitionTo }, of which data is for the next node`,
+    )
+  }
+  const other = Object.keys(returned).find(key => !FIELDS.includes(key))
+  if (other !== undefined)
+    throw wrong(`${other}: expected data, ui, condition or transitionTo; for the next node, in data`)
+  const { data, ui, condition, transitionTo } = returned as NodeResult
+  for (const [what, text] of Object.entries({ condition, transitionTo, 'ui.message': ui?.message })) {
+    if (text !== undefined && typeof text !== 'string') throw wrong(`as ${what} ${foundOf(text)}: expected text`)
+  }
+  return {
+    ...(data !== undefined && { data: jsonOf(data, () => wrong('data that is no JSON')) }),
+    ...(ui !== undefined && { ui }),
+    ...(condition !== undefined && { condition }),
+    ...(transitionTo !== undefined && { transitionTo }),
+  }
+}
+
+function jsonOf(value: unknown, refuse: () => Error): Json {
+  let text: string | undefined
+  try {
+    text = JSON.stringify(value)
+  } catch {
+    throw refuse()
+  }
+  if (text === undefined) throw refuse()
+  return JSON.parse(text) as Json
+}
+
+/** Says what a node shows at its end. */
+async function show(execution: Execution, ui: NodeResult['ui']): Promise<void> {
+  const { work, at } = execution
+  const { message = '', structured } = ui ?? {}
+  if (message.trim() !== '') {
+    if (execution.hasSaid(message) && process.env['NODE_ENV'] !== 'production') {
+      work.logger.warn('a text is shown twice: useReason has streamed what ui.message says again', {
+        runId: work.runId,
+        node: at.node,
+      })
+    }
+    const id = `${at.execution}/message`
+    await execution.emit({ type: 'text-start', id })
+    await execution.emit({ type: 'text-delta', id, delta: message })
+    await execution.emit({ type: 'text-end', id })
+  }
+  if (structured !== undefined) await emitStructured(execution, { ...structured, kind: 'final' }, 'ui.structured')
+}
+
+/** What becomes of a node that failed. */
+async function failed(execution: Execution, node: Node, error: unknown, failures: number): Promise<Attempted> {
+  const { work, at } = execution
+  const { retry, onError } = node
+  const failure = MillraceError.isInstance(error)
+    ? error
+    : new MillraceError('workflow_node_failed', `node ${node.id} failed`, { cause: error })
+  const { runId, logger } = work
+  logger.warn('a node failed', { runId, node: node.id, failures, code: failure.code, cause: failure.cause ?? failure })
+  await execution.takeBack(failure)
+  if (retry && failures < retry.attempts && withoutHooks(() => retry.when(error))) return { outcome: 'again' }
+  switch (onError.mode) {
+    case 'stop':
+      throw failure
+    case 'continue':
+      return { outcome: 'done', ...(onError.data !== undefined && { data: onError.data }) }
+    case 'route': {
+      const { code, message } = failure
+      const { input = null } = at
+      const told: NodeFailure = { node: node.id, code, message, input }
+      return { outcome: 'routed', to: onError.to, failure: told as unknown as Json }
+    }
+  }
+}

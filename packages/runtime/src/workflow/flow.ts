@@ -1,0 +1,304 @@
+// A workflow at work: from where the log says that it stands, node after node, branches side by side, until its end, or until nothing of it can go on here.
+
+import type { Lane, Said } from '@millrace/log'
+import type { Chunk, Json } from '@millrace/protocol'
+import { keyOf } from '../agent/key.ts'
+import type { Ended, Halt } from '../agent/loop.ts'
+import type { Working } from '../agent/work.ts'
+import { BudgetError, MillraceError } from '../error/error.ts'
+import { validate } from '../schema/schema.ts'
+import { type Attempted, attempt } from './attempt.ts'
+import { Execution, OVER, sealOf } from './execution.ts'
+import { Journal, positionIdOf } from './journal.ts'
+import type { Node } from './node.ts'
+import {
+  type At,
+  entered,
+  failedAt,
+  isFork,
+  lineAt,
+  moved,
+  openOf,
+  type Path,
+  type Position,
+  started,
+} from './position.ts'
+import { recordOf } from './record.ts'
+import { Streams } from './streams.ts'
+import type { Workflow } from './workflow.ts'
+
+/** Works until the workflow is done, or cannot go on; throws why it cannot be done. */
+export function flowOn(work: Working, workflow: Workflow): Promise<Ended> {
+  return new Flow(work, workflow).run()
+}
+
+const never = (): Promise<never> => new Promise(() => {})
+
+class Flow {
+  readonly #work: Working
+  #workflow: Workflow
+  readonly #scope: string
+  readonly #open = new Set<Execution>()
+  readonly #streams: Streams
+  readonly #standstill = Promise.withResolvers<Halt>()
+  /** How many lines are at work, and how many of them were left to another process. */
+  #lines = 0
+  #left = 0
+  #changes = 0
+  #isOver = false
+  #journal!: Journal
+  #position!: Position
+
+  constructor(work: Working, workflow: Workflow) {
+    this.#work = work
+    this.#workflow = workflow
+    this.#streams = new Streams(work.session)
+    this.#scope = work.agentId === work.runId ? '' : `${keyOf(work.agentId)}:`
+  }
+
+  async run(): Promise<Ended> {
+    try {
+      await this.#begin()
+      return await Promise.race([this.#along([]).then(ended => ended ?? never()), this.#standstill.promise])
+    } finally {
+      this.#isOver = true
+      for (const execution of this.#open) execution.close(OVER)
+    }
+  }
+
+  /** Finds out where the workflow stands; where it stands nowhere, it begins. */
+  async #begin(): Promise<void> {
+    const work = this.#work
+    this.#journal = await Journal.read(work.session, work.runId, this.#scope)
+    const { position } = this.#journal
+    if (position) {
+      this.#position = position
+      this.#workflow = this.#named(position.program)
+      return
+    }
+    const given = work.data ?? work.session.askedText(work.runId)
+    const lane = work.lane(0)
+    this.#position = started(this.#workflow.program, this.#workflow.graph.first, await this.#taken(given))
+    const about: Said[] = work.parent ? [] : [{ chunk: { type: 'session', sessionId: work.session.id }, lane }]
+    await lane.commit([...about, ...this.#arriving(lane), { chunk: sealOf(lane), lane }])
+  }
+
+  /** What a workflow is given, as its input has it. */
+  async #taken(given: Json | undefined, workflow = this.#workflow): Promise<Json | undefined> {
+    const { input, name } = workflow
+    if (input === undefined) {
+      if (given === undefined || typeof given === 'string') return given ?? ''
+      throw new MillraceError(
+        'workflow_input_invalid',
+        `workflow ${name} takes text, and was given something else: define its input`,
+      )
+    }
+    const checked = await validate(input.schema, given)
+    if ('problem' in checked) {
+      throw new MillraceError('workflow_input_invalid', `workflow ${name}: the input does not fit: ${checked.problem}`)
+    }
+    return checked.value as Json
+  }
+
+  /** Works along a line until it ends, which is told, or comes to its join. */
+  async #along(path: Path): Promise<Ended | undefined> {
+    this.#lines++
+    try {
+      for (;;) {
+        const line = lineAt(this.#position, path)
+        if (line === undefined) return undefined
+        if (isFork(line)) {
+          // While its branches are at work it is not.
+          this.#lines--
+          const branches = Object.keys(line.branches).map(head => this.#along([...path, head]))
+          await Promise.all(branches).finally(() => this.#lines++)
+        } else if (this.#work.leaving.aborted) {
+          this.#left++
+          this.#look()
+          return await never()
+        } else {
+          const ended = await this.#execute(path, line)
+          if (ended) return ended
+        }
+      }
+    } finally {
+      this.#lines--
+      this.#look()
+    }
+  }
+
+  /** Runs the execution that is open on a line to its end, however often it is tried; tells where the workflow ends with it. */
+  async #execute(path: Path, at: At): Promise<Ended | undefined> {
+    const { budget } = this.#workflow
+    if (at.step > budget.steps) {
+      throw new BudgetError('budget_steps', `the run has come to ${at.step} nodes, and may come to ${budget.steps}`)
+    }
+    const node = this.#workflow.nodes.get(at.node)
+    if (node === undefined) {
+      throw new MillraceError('workflow_changed', `workflow ${this.#workflow.name} has no node ${at.node} any more`)
+    }
+    const execution = new Execution({
+      work: this.#work,
+      at,
+      lane: this.#laneOf(path, at),
+      state: this.#journal.state,
+      streams: this.#streams,
+      scope: this.#scope,
+      records: this.#journal.recordsOf(at.execution),
+      onChange: () => this.#look(),
+    })
+    this.#open.add(execution)
+    try {
+      const attempted = await attempt(execution, node)
+      return await this.#settle(path, execution, node, attempted)
+    } finally {
+      this.#open.delete(execution)
+      execution.close(OVER)
+    }
+  }
+
+  async #settle(path: Path, execution: Execution, node: Node, attempted: Attempted): Promise<Ended | undefined> {
+    const { at } = execution
+    if (attempted.outcome === 'again') {
+      await this.#move(execution, position => failedAt(position, path))
+      return undefined
+    }
+    if (attempted.outcome === 'routed') {
+      await this.#move(execution, position => entered(position, path, attempted.to, attempted.failure))
+      return undefined
+    }
+    const { data = at.input, condition, transitionTo } = attempted
+    if (transitionTo !== undefined) return this.#transit(path, execution, transitionTo, data)
+    const step = this.#workflow.graph.next(node.id, condition)
+    if (step === undefined) {
+      throw new MillraceError(
+        'workflow_no_way',
+        `node ${node.id} returned ${condition === undefined ? 'no condition' : `the condition ${condition}`}, and no edge is for that`,
+      )
+    }
+    if (!('to' in step) || step.to !== 'end') {
+      await this.#move(execution, position => moved(position, path, step as Exclude<typeof step, { to: 'end' }>, data))
+      return undefined
+    }
+    const { lane } = execution
+    this.#work.checkpointId = String((sealOf(lane, true) as { checkpointId: string }).checkpointId)
+    const isOutput = data !== undefined && this.#work.parent === undefined
+    const facts: Chunk[] = [...(isOutput ? [{ type: 'output', output: data } as const] : []), sealOf(lane, true)]
+    const said = facts.map(chunk => ({ chunk, lane }))
+    const text = typeof data === 'string' ? data : ''
+    return {
+      outcome: 'done',
+      facts: said,
+      finishReason: 'stop',
+      steps: at.step,
+      text,
+      ...(data !== undefined && { output: data }),
+    }
+  }
+
+  async #transit(path: Path, execution: Execution, id: string, data: Json | undefined): Promise<undefined> {
+    const { node } = execution.at
+    if (path.length > 0) {
+      throw new MillraceError(
+        'workflow_no_way',
+        `node ${node} is in a branch, and cannot go on with workflow ${id}: join first`,
+      )
+    }
+    const next = this.#work.workflowOf(id)
+    if (next === undefined) {
+      throw new MillraceError(
+        'workflow_no_way',
+        `node ${node} goes on with workflow ${id}, and there is none by that id here`,
+      )
+    }
+    const input = await this.#taken(data, next)
+    const chunk: Chunk = { type: 'transition', transitionTo: id }
+    await this.#move(execution, position => started(next.program, next.graph.first, input, position), [
+      { chunk, lane: execution.lane },
+    ])
+    this.#workflow = next
+    return undefined
+  }
+
+  /** Commits the end of an execution, or of a try at it, together with where the workflow stands after it. */
+  async #move(
+    execution: Execution,
+    change: (position: Position) => Position,
+    said: readonly Said[] = [],
+  ): Promise<void> {
+    const { lane, at } = execution
+    const before = this.#position
+    await this.#work.turn(async () => {
+      this.#work.signal.throwIfAborted()
+      const after = change(this.#position)
+      const isOver = !openOf(after.line).some(({ execution }) => execution === at.execution)
+      const changes = execution.leftChanges()
+      const closing: Said[] = isOver
+        ? [
+            {
+              chunk: { type: 'hook-completed', hookId: `${this.#scope}${at.execution}`, hook: 'node' },
+              lane,
+              internal: true,
+            },
+          ]
+        : []
+      const entries = [
+        ...said,
+        ...changes,
+        ...closing,
+        ...this.#arriving(lane, after, before),
+        { chunk: sealOf(lane, isOver), lane },
+      ]
+      await lane.commit(entries)
+      execution.keepChanges()
+      if (isOver) this.#journal.forget(at.execution)
+      this.#position = after
+    })
+  }
+
+  /** What is said of where a workflow stands: the line for people about each node that it comes to, and the record. */
+  #arriving(lane: Lane, after = this.#position, before?: Position): Said[] {
+    const known = new Set(before ? openOf(before.line).map(({ execution }) => execution) : [])
+    const workflow = this.#named(after.program)
+    const fresh = openOf(after.line).filter(({ execution }) => !known.has(execution))
+    const notes = fresh.map(({ node, step }): Said => {
+      const message = workflow.nodes.get(node)?.title ?? node
+      return { chunk: { type: 'status', message }, lane, node, step }
+    })
+    const given = { value: after as unknown as Json }
+    return [...notes, recordOf({ hookId: positionIdOf(this.#scope), hook: 'position', given }, lane)]
+  }
+
+  #laneOf(path: Path, { node, step }: At): Lane {
+    const main = this.#work.lane(step).origin
+    let name = main.lane
+    for (let depth = 0; depth < path.length; depth++) {
+      const line = lineAt(this.#position, path.slice(0, depth)) as { readonly fork: string }
+      name = `${name}/${line.fork}.${path[depth]}`
+    }
+    return this.#work.writer.lane({ ...main, lane: name, node })
+  }
+
+  #named(program: string): Workflow {
+    if (program === this.#workflow.program) return this.#workflow
+    const id = program.slice(program.indexOf(':') + 1, program.lastIndexOf('@'))
+    const found = this.#work.workflowOf(id)
+    if (found?.program === program) return found
+    throw new MillraceError('program_unknown', `the run stands in ${program}, and nobody here has that`)
+  }
+
+  /** Looks, once nothing has changed for a moment, whether anything can still go on here. */
+  #look(): void {
+    const changes = ++this.#changes
+    setImmediate(() => {
+      if (this.#isOver || changes !== this.#changes) return
+      const parked = [...this.#open].filter(({ isParked }) => isParked)
+      if (this.#lines === 0 || parked.length + this.#left < this.#lines) return
+      const all = parked.flatMap(execution => execution.parked)
+      const waits = all.filter(one => one !== 'left')
+      if (this.#left > 0 || waits.length < all.length) return this.#standstill.resolve({ outcome: 'left' })
+      const until = Math.min(...waits.map(one => one.until))
+      this.#standstill.resolve({ outcome: 'waiting', on: waits.flatMap(({ on }) => on), until })
+    })
+  }
+}

@@ -1,0 +1,55 @@
+// What the log remembers of a workflow's run, read when somebody takes it up: where it stands, its state, and what the hooks of its open executions gave.
+
+import type { Json } from '@millrace/protocol'
+import type { Session } from '../drive/session.ts'
+import type { Position } from './position.ts'
+import { type HookRecord, recordIn } from './record.ts'
+import { WorkflowState } from './state.ts'
+
+/** The record of where a workflow stands, and how those of its state begin. */
+const POSITION = 'position'
+const STATE = 'state/'
+
+export const positionIdOf = (scope: string): string => `${scope}${POSITION}`
+
+export class Journal {
+  readonly position: Position | undefined
+  readonly state = new WorkflowState()
+  /** By execution, then by hook. */
+  readonly #records = new Map<string, Map<string, HookRecord>>()
+
+  private constructor(records: readonly HookRecord[], scope: string) {
+    let position: Json | undefined
+    for (const record of records) {
+      const { hookId, given } = record
+      if (!hookId.startsWith(scope)) continue
+      const own = hookId.slice(scope.length)
+      const [execution = ''] = own.split('/', 1)
+      // A workflow at work for a call of this one has a scope of its own.
+      if (execution.includes(':')) continue
+      if (own === POSITION) position = given.value
+      else if (own.startsWith(STATE)) this.state.set(decodeURIComponent(own.slice(STATE.length)), given.value)
+      else if (own !== execution) this.recordsOf(execution).set(hookId, record)
+    }
+    this.position = position as unknown as Position | undefined
+  }
+
+  /** Reads what the log holds of a workflow in a run. */
+  static async read(session: Session, runId: string, scope: string): Promise<Journal> {
+    return new Journal((await session.hooks(runId)).map(recordIn), scope)
+  }
+
+  /** What the hooks of an execution gave; what they give from now on is added by who commits it. */
+  recordsOf(execution: string): Map<string, HookRecord> {
+    const known = this.#records.get(execution)
+    if (known) return known
+    const records = new Map<string, HookRecord>()
+    this.#records.set(execution, records)
+    return records
+  }
+
+  /** Forgets what the hooks of an execution gave: it has ended. */
+  forget(execution: string): void {
+    this.#records.delete(execution)
+  }
+}

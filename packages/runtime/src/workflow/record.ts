@@ -1,0 +1,41 @@
+// What the log remembers of a workflow beside its entries for people: what hooks gave, what state was set, where the workflow stands. No reader sees it.
+
+import type { Lane, Said } from '@millrace/log'
+import type { Hook, Json } from '@millrace/protocol'
+
+/** What a hook gave, or why it gave nothing. */
+export interface Given {
+  readonly value?: Json
+  /** With how often the execution had failed by then. */
+  readonly error?: { readonly code: string; readonly message: string; readonly failures: number }
+  /** The questions that it asked, while they are not answered. */
+  readonly asked?: readonly string[]
+  /** Whether others of its node were under way when it was done: then these may have begun before it. */
+  readonly beside?: true
+}
+
+export interface HookRecord {
+  readonly hookId: string
+  readonly hook: string
+  readonly given: Given
+  /** How many emissions of its execution are in the log with it. */
+  readonly emissions?: number
+}
+
+/** The entry that keeps a record. */
+export function recordOf({ hookId, hook, given, emissions }: HookRecord, lane: Lane): Said {
+  const result = given as unknown as Json
+  return {
+    chunk: { type: 'hook-completed', hookId, hook, result, ...(emissions !== undefined && { emissions }) },
+    lane,
+    internal: true,
+  }
+}
+
+/** A record as it was kept. */
+export const recordIn = ({ hookId, hook, result, emissions }: Hook): HookRecord => ({
+  hookId,
+  hook,
+  given: (result ?? {}) as Given,
+  ...(emissions !== undefined && { emissions }),
+})
