@@ -53,7 +53,7 @@ export async function reason(call: Call, settings: ReasonSettings): Promise<Reas
   const { session, writer, runId, agentId } = flow
   const { agent, isShown, pass, abortSignal } = settings
   const prefix = `${hookId}:${pass}:`
-  const hooks = execution.partsOf(`${hookId}/${pass}.`)
+  const hooks = execution.replay.partsOf(`${hookId}/${pass}.`)
   const steps = hooks.map(({ value }) => value as unknown as ReasonStep)
   let last: Spoken | undefined
   const message = (): Message | undefined => {
@@ -92,7 +92,7 @@ export async function reason(call: Call, settings: ReasonSettings): Promise<Reas
         hook: 'useReason',
         given: { value: step as unknown as Json },
       }
-      execution.note(record)
+      execution.replay.note(record)
       return [recordOf(record, lane)]
     },
   }

@@ -277,7 +277,7 @@ async function workWithPerson(
 ): Promise<{ result: ReasonResult; said: Reasoned['said'] }> {
   const { execution, hookId } = call
   const key = `${hookId}/first`
-  let first = execution.partsOf(key)[0]?.value as unknown as FirstPass | undefined
+  let first = execution.replay.partsOf(key)[0]?.value as unknown as FirstPass | undefined
   let said: Reasoned['said'] = []
   if (first === undefined) {
     const envelope = envelopeOf(plan.output, interrupt)
@@ -299,7 +299,7 @@ async function workWithPerson(
       return { result: resultOf(plan, [{ ...done, text, output: output as Json | undefined }]), said: done.said }
     }
     const record = { hookId: key, hook: 'useReason', given: { value: first as unknown as Json } }
-    execution.note(record)
+    execution.replay.note(record)
     said = [...done.said, recordOf(record, call.lane)]
   }
   const { responseSchema, schemaId, schemaVersion } = interrupt

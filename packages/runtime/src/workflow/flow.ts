@@ -97,7 +97,8 @@ class Flow {
     if ('problem' in checked) {
       throw new MillraceError('workflow_input_invalid', `workflow ${name}: the input does not fit: ${checked.problem}`)
     }
-    return checked.value as Json
+    // What the first node is given is the same after it was in the log.
+    return checked.value === undefined ? undefined : (JSON.parse(JSON.stringify(checked.value)) as Json)
   }
 
   /** Works along a line until it ends, which is told, or comes to its join. */
@@ -181,7 +182,7 @@ class Flow {
       return undefined
     }
     const { lane } = execution
-    this.#work.checkpointId = String((sealOf(lane, true) as { checkpointId: string }).checkpointId)
+    this.#work.checkpointId = sealOf(lane, true).checkpointId
     const isOutput = data !== undefined && this.#work.parent === undefined
     const facts: Chunk[] = [...(isOutput ? [{ type: 'output', output: data } as const] : []), sealOf(lane, true)]
     const said = facts.map(chunk => ({ chunk, lane }))
@@ -232,7 +233,7 @@ class Flow {
       this.#work.signal.throwIfAborted()
       const after = change(this.#position)
       const isOver = !openOf(after.line).some(({ execution }) => execution === at.execution)
-      const changes = execution.leftChanges()
+      const keeping = execution.keepingLast()
       const closing: Said[] = isOver
         ? [
             {
@@ -244,13 +245,13 @@ class Flow {
         : []
       const entries = [
         ...said,
-        ...changes,
+        ...keeping.said,
         ...closing,
         ...this.#arriving(lane, after, before),
         { chunk: sealOf(lane, isOver), lane },
       ]
       await lane.commit(entries)
-      execution.keepChanges()
+      keeping.kept()
       if (isOver) this.#journal.forget(at.execution)
       this.#position = after
     })
