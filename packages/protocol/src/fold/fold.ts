@@ -38,7 +38,8 @@ export interface Refold {
 /** What opens and ends lanes concerns internal drafts as much as others, and reaches the internal fold too (law 10). */
 const SHARED = new Set(['checkpoint-created', 'step-discarded', 'subagent-start', 'subagent-end', 'run-finished'])
 
-const idOf = ({ runId, agentId }: WriterOrigin): string => messageIdOf(runId, agentId)
+/** The id of a writer's own message. */
+export const idOf = ({ runId, agentId }: WriterOrigin): string => messageIdOf(runId, agentId)
 
 /** Where a rewind goes back to; undefined for what is none, or none that a writer may say. */
 export function rewindOf({ chunk, sequence, origin, internal }: Entry): number | undefined {

@@ -1,7 +1,7 @@
 import { type Entry, isGuest } from '../entry.ts'
 import { ProtocolError } from '../error.ts'
-import { Fold, type FoldOptions, rewindOf } from './fold.ts'
-import { Ledger, messageIdOf } from './ledger.ts'
+import { Fold, type FoldOptions, idOf, rewindOf } from './fold.ts'
+import { Ledger } from './ledger.ts'
 import type { View } from './view.ts'
 
 /**
@@ -28,7 +28,7 @@ function cutsOf(entries: readonly Entry[], from?: View): [from: number, to: numb
   const ledger = new Ledger(from)
   const targets = entries.map(entry => {
     const { origin } = entry
-    if (isGuest(origin) || !ledger.admits(entry, messageIdOf(origin.runId, origin.agentId))) return undefined
+    if (isGuest(origin) || !ledger.admits(entry, idOf(origin))) return undefined
     if (!entry.internal) ledger.apply(entry, entry.chunk)
     return rewindOf(entry)
   })

@@ -34,17 +34,18 @@ interface Place {
   warned: boolean
 }
 
-/** A place that the document has come to, and the last one in it. */
+/** A place that the document has come to. */
 interface Step {
   place: Place
   above: Step | undefined
-  segment: JsonSegment
   path: string
   /** How many nulls the receiver would have to fill in to write here. */
   gap: number
   /** How long the receiver's array is; of an object, 1 if the receiver has one. */
   length: number
-  below?: Step | undefined
+  /** The key or index that it was last gone on with, and the place there, if fields are declared for it. */
+  next: JsonSegment | undefined
+  below: Step | undefined
 }
 
 /**
@@ -70,20 +71,33 @@ export class FieldWatcher {
 
   readonly #root: Step
   #updates: FieldUpdate[] = []
+  /** Where the open string stands, or the root if that is nowhere: between two of its deltas nothing else is reported. */
+  #open: Step | undefined
+  /** Where the last update went, if it left nothing but itself there. */
+  #sent: Step | undefined
 
   /** Throws an `invalid-field` for a path that is none, and for two fields that could write the same value. */
   constructor(fields: Fields) {
     const all = Object.entries(fields).map(parseField)
     for (const [i, one] of all.entries()) for (const other of all.slice(0, i)) refuseRivals(one, other)
-    const place = placeOf(all, 0)
-    this.#root = { place, above: undefined, segment: '', path: '', gap: 0, length: 0 }
+    this.#root = {
+      place: placeOf(all, 0),
+      above: undefined,
+      path: '',
+      gap: 0,
+      length: 0,
+      next: undefined,
+      below: undefined,
+    }
     this.json = new JsonStream({
       onGrow: (delta, path) => {
-        const step = this.#find(path, path.length)
-        if (step?.place.field?.kind === 'text-delta') this.#send(step, { kind: 'text-delta', path: step.path, delta })
+        this.#open ??= this.#find(path) ?? this.#root
+        const step = this.#open
+        if (step.place.field?.kind === 'text-delta') this.#send(step, { kind: 'text-delta', path: step.path, delta })
       },
       onComplete: (value, path, repeated) => {
-        const step = this.#find(path, path.length)
+        this.#open = undefined
+        const step = this.#find(path)
         if (step) this.#settle(step, value, repeated)
         else if (typeof path.at(-1) === 'number') this.#append(this.#find(path, path.length - 1), value)
       },
@@ -102,12 +116,15 @@ export class FieldWatcher {
     return this.json.end()
   }
 
-  /** Goes the first so many steps of a path, as long as fields are declared there. */
-  #find(path: JsonPath, depth: number): Step | undefined {
+  /** Goes the first so many steps of a path, or all, as long as fields are declared there. */
+  #find(path: JsonPath, depth = path.length): Step | undefined {
     let step: Step | undefined = this.#root
     for (let i = 0; step && i < depth; i++) {
       const segment = path[i] as JsonSegment
-      if (step.below?.segment !== segment) step.below = this.#enter(step, segment)
+      if (step.next !== segment) {
+        step.next = segment
+        step.below = this.#enter(step, segment)
+      }
       step = step.below
     }
     return step
@@ -126,14 +143,14 @@ export class FieldWatcher {
     }
     const path = above.path ? `${above.path}.${segment}` : `${segment}`
     const gap = above.gap + (isItem ? segment - above.length : 0)
-    return { place, above, segment, path, gap, length: 0 }
+    return { place, above, path, gap, length: 0, next: undefined, below: undefined }
   }
 
   #settle(step: Step, value: Json, repeated: boolean): void {
     const { place, path } = step
     const { field, keys } = place
     const fits = field && fitsIn(field, value)
-    if (field && !fits && value !== null && !(isContainer(value) && keys.size)) {
+    if (field && !fits && value !== null && !(keys.size && isContainer(value))) {
       this.#warn(place, 'path-conflict', `field '${field.declared}'`, `${grownBy(field.kind)}`, kindOf(value))
     }
     if (repeated) this.#send(step, { kind: 'set', path, value: cut(place, value) ?? null })
@@ -155,12 +172,16 @@ export class FieldWatcher {
       this.#warn(step.place, 'path-conflict', `path '${step.path}'`, `at most ${MAX_GAP} places to fill`, step.gap)
       return
     }
-    this.#updates.push(update)
+    // Most pushes bring one: an array made for it takes a tenth of what one that grows to it does.
+    if (this.#updates.length) this.#updates.push(update)
+    else this.#updates = [update]
+    if (!length && step === this.#sent) return
+    this.#sent = length ? undefined : step
     // Now the receiver has everything on the way to here.
     for (let one: Step | undefined = step; one; one = one.above) {
       one.gap = 0
       one.length = length
-      length = typeof one.segment === 'number' ? one.segment + 1 : 1
+      length = typeof one.above?.next === 'number' ? one.above.next + 1 : 1
     }
   }
 

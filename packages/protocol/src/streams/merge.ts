@@ -1,4 +1,5 @@
-import { over, pipe, type StreamOptions, Tap } from './pipe.ts'
+import { filterWith } from './filter.ts'
+import { over, type StreamOptions, Tap } from './pipe.ts'
 
 /** The items of several sources: of each, one item at most has been asked for and not yet handed out (law 8). */
 function merge<Item>(streams: Iterable<AsyncIterable<Item>>): AsyncIterator<Item, undefined> {
@@ -55,11 +56,6 @@ export function combineStreams<Stream extends AsyncIterable<unknown>>(
   options?: StreamOptions,
 ): AsyncIterableIterator<Stream extends AsyncIterable<infer Item> ? Item : never, undefined> {
   type Item = Stream extends AsyncIterable<infer I> ? I : never
-  return pipe(
-    { [Symbol.asyncIterator]: () => merge(streams as Iterable<AsyncIterable<Item>>) },
-    async function* (items) {
-      yield* items
-    },
-    options,
-  )
+  const all = { [Symbol.asyncIterator]: () => merge(streams as Iterable<AsyncIterable<Item>>) }
+  return filterWith(all, () => true, options)
 }

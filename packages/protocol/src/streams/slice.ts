@@ -1,3 +1,4 @@
+import { filterWith } from './filter.ts'
 import { pipe, type StreamOptions } from './pipe.ts'
 
 /** The first `count` items; the source is not asked for one more, and is let go with the last of them. */
@@ -37,12 +38,6 @@ export function skip<Item>(
   count: number,
   options?: StreamOptions,
 ): AsyncIterableIterator<Item, undefined> {
-  return pipe(
-    stream,
-    async function* (items) {
-      let left = count
-      for await (const item of items) if (left-- <= 0) yield item
-    },
-    options,
-  )
+  let left = count
+  return filterWith(stream, () => left-- <= 0, options)
 }
