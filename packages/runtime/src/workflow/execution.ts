@@ -96,7 +96,7 @@ export class Execution {
     this.at = at
     this.lane = lane
     this.replay = new Replay(at, scope, records)
-    this.#unkept = new Unkept({ ...settings, counted: this.replay.emissions })
+    this.#unkept = new Unkept({ ...settings, counted: this.replay.shown })
     this.#flights = new Flights(onChange)
   }
 
@@ -238,7 +238,8 @@ export class Execution {
         this.work.signal.throwIfAborted()
         this.signal.throwIfAborted()
         // Taken together with the commit's place in the queue: what is said from here on is not in it.
-        const { said: kept, records, kept: done } = this.#unkept.keeping(record())
+        const own = record()
+        const { said: kept, records, kept: done } = this.#unkept.keeping(own, this.replay.knownOf(own.hookId)?.shown)
         const seal = { chunk: sealOf(this.lane), lane: this.lane }
         const { outcome } = await this.lane.commit([...said, ...kept, seal])
         if (outcome === 'moved') continue

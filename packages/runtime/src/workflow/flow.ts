@@ -6,6 +6,7 @@ import { keyOf } from '../agent/key.ts'
 import type { Ended, Halt } from '../agent/loop.ts'
 import type { Working } from '../agent/work.ts'
 import { BudgetError, MillraceError } from '../error/error.ts'
+import { refusalOf } from '../model/room.ts'
 import { validate } from '../schema/schema.ts'
 import { type Attempted, attempt } from './attempt.ts'
 import { Execution, OVER, sealOf } from './execution.ts'
@@ -76,7 +77,9 @@ class Flow {
       this.#workflow = this.#named(position.program)
       return
     }
-    const given = work.data ?? work.session.askedText(work.runId)
+    const text = work.session.askedText(work.runId)
+    // What a client sent along is input only for a workflow that says what it takes.
+    const given = this.#workflow.input ? (work.data ?? text) : text
     const lane = work.lane(0)
     this.#position = started(this.#workflow.program, this.#workflow.graph.first, await this.#taken(given))
     const about: Said[] = work.parent ? [] : [{ chunk: { type: 'session', sessionId: work.session.id }, lane }]
@@ -228,9 +231,9 @@ class Flow {
     said: readonly Said[] = [],
   ): Promise<void> {
     const { lane, at } = execution
-    const before = this.#position
     await this.#work.turn(async () => {
       this.#work.signal.throwIfAborted()
+      const before = this.#position
       const after = change(this.#position)
       const isOver = !openOf(after.line).some(({ execution }) => execution === at.execution)
       const keeping = execution.keepingLast()
@@ -250,7 +253,11 @@ class Flow {
         ...this.#arriving(lane, after, before),
         { chunk: sealOf(lane, isOver), lane },
       ]
-      await lane.commit(entries)
+      await lane.commit(entries).catch(error => {
+        if (refusalOf(error) !== 'too-large') throw error
+        const what = `what node ${at.node} returned is larger than the log takes: return less, or a reference`
+        throw new MillraceError('hook_result_too_large', what, { cause: error })
+      })
       keeping.kept()
       if (isOver) this.#journal.forget(at.execution)
       this.#position = after

@@ -23,9 +23,15 @@ export class Replay {
     this.#records = records
   }
 
-  /** How many emissions of the execution are in the log. */
-  get emissions(): number {
-    return Math.max(0, ...[...this.#records.values()].map(({ emissions = 0 }) => emissions))
+  /** How many emissions of the execution are in the log, by what they are about. */
+  get shown(): ReadonlyMap<string, number> {
+    const counts = new Map<string, number>()
+    for (const { given } of this.#records.values()) {
+      for (const [about, count] of Object.entries(given.shown ?? {})) {
+        counts.set(about, Math.max(count, counts.get(about) ?? 0))
+      }
+    }
+    return counts
   }
 
   /** How often the execution has failed before. */
@@ -71,6 +77,11 @@ export class Replay {
   /** Takes down what a commit keeps. */
   note(record: HookRecord): void {
     this.#records.set(record.hookId, record)
+  }
+
+  /** What the log holds of a hook, whoever asks. */
+  knownOf(hookId: string): Given | undefined {
+    return this.#records.get(hookId)?.given
   }
 
   /** What the log holds of the parts of what a hook does, by how their names begin. */

@@ -4,7 +4,7 @@
 import type { Lane, Said } from '@millrace/log'
 import type { Chunk, Json, StructuredDataChunk } from '@millrace/protocol'
 import { keyOf } from '../agent/key.ts'
-import { type HookRecord, recordOf } from './record.ts'
+import { type Given, type HookRecord, recordOf } from './record.ts'
 import { type Change, stateOf, type Update, type WorkflowState } from './state.ts'
 import type { Streams } from './streams.ts'
 
@@ -13,8 +13,8 @@ export interface UnkeptSettings {
   readonly scope: string
   readonly state: WorkflowState
   readonly streams: Streams
-  /** As many emissions are in the log. */
-  readonly counted: number
+  /** How many emissions are in the log, by what they are about. */
+  readonly counted: ReadonlyMap<string, number>
 }
 
 /** What a commit keeps, and what to do once it has. */
@@ -28,7 +28,10 @@ export class Unkept {
   readonly #settings: UnkeptSettings
   #given: HookRecord[] = []
   #changes: Change[] = []
-  #emitted = 0
+  /** How often each thing was shown or changed: by itself, because of hooks side by side now one comes first and now the other. */
+  readonly #emitted = new Map<string, number>()
+  /** Those of them that no commit has counted. */
+  readonly #uncounted = new Set<string>()
   readonly #streamIds = new Set<string>()
 
   constructor(settings: UnkeptSettings) {
@@ -42,12 +45,12 @@ export class Unkept {
 
   /** Shows something, once: not where the log holds it from before. */
   emit(chunk: Chunk): PromiseLike<void> {
-    return this.#isNext() ? this.#settings.lane.write(chunk) : Promise.resolve()
+    return this.#isNext('message') ? this.#settings.lane.write(chunk) : Promise.resolve()
   }
 
   /** As `emit`, for an update of a structured object, which has to fit. */
   emitStructured(chunk: StructuredDataChunk, what: string): PromiseLike<void> {
-    if (!this.#isNext()) return Promise.resolve()
+    if (!this.#isNext(`structured:${chunk.streamId}`)) return Promise.resolve()
     this.#settings.streams.write(chunk, what)
     this.#streamIds.add(chunk.streamId)
     return this.#settings.lane.write(chunk)
@@ -56,7 +59,7 @@ export class Unkept {
   /** Changes the state, with the next commit. */
   change(key: string, update: Update): void {
     const checked = typeof update === 'function' ? update : stateOf(key, update)
-    if (this.#isNext()) this.#changes.push({ key, update: checked })
+    if (this.#isNext(`state:${key}`)) this.#changes.push({ key, update: checked })
   }
 
   /** A value of the state, with the changes of this execution. */
@@ -64,14 +67,23 @@ export class Unkept {
     return this.#settings.state.read(key, this.#changes)
   }
 
-  /** All that a commit is to keep by now, with one more record; throws where the state would be none. */
-  keeping(record?: HookRecord): Keeping {
-    const { lane, state, counted } = this.#settings
+  /** All that a commit is to keep by now, with one more record, and what one in whose place that comes had counted; throws where the state would be none. */
+  keeping(record: HookRecord, before?: Given['shown']): Keeping {
+    const { lane, state } = this.#settings
     const given = this.#given
     const changes = this.#changes
     const values = state.after(changes)
-    const emissions = Math.max(this.#emitted, counted)
-    const records = [...given, ...(record ? [record] : [])].map(one => ({ ...one, emissions }))
+    const uncounted = new Set(this.#uncounted)
+    const counts = Object.fromEntries([...uncounted].map(about => [about, this.#emitted.get(about) as number]))
+    // Once for all of them: they are kept by one commit.
+    const shown = { ...before, ...counts }
+    const emissions = [...this.#emitted.values()].reduce((sum, count) => sum + count, 0)
+    const counting = {
+      ...record,
+      given: { ...record.given, ...(Object.keys(shown).length > 0 && { shown }) },
+      emissions,
+    }
+    const records = [...given, counting]
     return {
       records,
       said: [...records.map(one => recordOf(one, lane)), ...this.#stateRecords(values)],
@@ -79,6 +91,7 @@ export class Unkept {
         for (const [key, value] of values) state.set(key, value)
         this.#given = this.#given.slice(given.length)
         this.#changes = this.#changes.slice(changes.length)
+        for (const about of uncounted) if (this.#emitted.get(about) === counts[about]) this.#uncounted.delete(about)
       },
     }
   }
@@ -102,9 +115,12 @@ export class Unkept {
   }
 
   /** Counts an emission; tells whether the log does not hold it yet. */
-  #isNext(): boolean {
-    this.#emitted++
-    return this.#emitted > this.#settings.counted
+  #isNext(about: string): boolean {
+    const count = (this.#emitted.get(about) ?? 0) + 1
+    this.#emitted.set(about, count)
+    if (count <= (this.#settings.counted.get(about) ?? 0)) return false
+    this.#uncounted.add(about)
+    return true
   }
 
   #stateRecords(values: ReadonlyMap<string, Json | undefined>): Said[] {
