@@ -1,0 +1,61 @@
+import { type NodeContext, scriptedModel, useInterrupt, useReason, workflow } from '@millrace/runtime'
+import { z } from 'zod'
+
+export const Email = z.object({
+  subject: z.string().max(40),
+  body: z.string(),
+  bullets: z.array(z.string()).min(1),
+})
+
+const tones = [
+  { id: 'warm', label: 'Warm', description: 'As to a friend' },
+  { id: 'formal', label: 'Formal', description: 'As to an office' },
+]
+
+/** In place of a model of a provider: the same words each time, in pieces of a few characters. */
+const model = scriptedModel(
+  ({ lastText, turnAnswers }) => ({ text: JSON.stringify(draftOf(lastText, turnAnswers)), pieceLength: 6 }),
+  { paceMs: 20 },
+)
+
+function draftOf(request: string, answers: number): z.infer<typeof Email> {
+  const bullets = ['Saturday, three o’clock', 'At the mill', 'Bring a cake']
+  if (request.includes('warm')) {
+    return { subject: 'Come to the mill!', body: 'Dear Ann,\n\nit would not be a party without you.', bullets }
+  }
+  // The first subject is longer than the schema allows: it is refused, and the model corrects it.
+  const subject = answers === 0 ? 'Invitation to the festivities on the occasion of our jubilee' : 'Invitation'
+  return { subject, body: 'Dear Ms Smith,\n\nwe request the pleasure of your company.', bullets }
+}
+
+export const emailDraft = workflow({
+  id: 'email-draft',
+  nodes: {
+    ask: {
+      title: 'Asking for the tone',
+      run: async ({ input }: NodeContext<string>) => {
+        const question = 'Which tone should the email have?'
+        const tone = await useInterrupt({ id: 'tone', request: { kind: 'choice', question, options: tones } })
+        return { data: { tone, about: input } }
+      },
+    },
+    draft: {
+      title: 'Writing the draft',
+      run: async ({ input }: NodeContext<{ tone: string; about: string }>) => {
+        const { output } = await useReason({
+          model,
+          system: 'You write emails, as JSON.',
+          input: `Write a ${input.tone} email: ${input.about}`,
+          outputSchema: Email,
+          structured: { dataType: 'email', fields: { subject: 'set', body: 'text-delta', bullets: 'append' } },
+        })
+        return { data: output }
+      },
+    },
+  },
+  edges: [
+    ['start', 'ask'],
+    ['ask', 'draft'],
+    ['draft', 'end'],
+  ],
+})
