@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
+import { loosened } from '../schema/loosened.ts'
 import type { JsonSchema } from '../schema/schema.ts'
-import { loosened } from './loosened.ts'
 import { CHECK_MS, DEEPEST_SCHEMA, LONGEST_SCHEMA, schemaOf } from './schema.ts'
 
 const EVIL = '^(a+)+$'

@@ -1,10 +1,11 @@
-import { createContext, Script } from 'node:vm'
 import { fromJsonSchema, type JsonSchemaType, type jsonSchemaValidator } from '@modelcontextprotocol/client'
 import { AjvJsonSchemaValidator } from '@modelcontextprotocol/client/validators/ajv'
 import { ValidationError } from '../error/error.ts'
+import { loosened } from '../schema/loosened.ts'
 import type { JsonSchema, Schema } from '../schema/schema.ts'
+import { checkSize } from '../schema/size.ts'
+import { within } from '../schema/within.ts'
 import { shortened } from './failure.ts'
-import { loosened } from './loosened.ts'
 
 /** The largest schema that is compiled, as JSON. */
 export const LONGEST_SCHEMA = 128 * 1024
@@ -16,9 +17,9 @@ export const CHECK_MS = 1000
 /** Checks values by the schemas of servers, as far as that is safe: without their regular expressions, and within a time. */
 export const validator: jsonSchemaValidator = {
   getValidator<T>(jsonSchema: JsonSchemaType) {
-    const check = within(() => compiled<T>(jsonSchema as JsonSchema), 'compiled')
+    const check = within(CHECK_MS, 'compiled', () => compiled<T>(jsonSchema as JsonSchema))
     return value => {
-      const checked = within(() => check(value), 'checked')
+      const checked = within(CHECK_MS, 'checked', () => check(value))
       return checked.valid ? checked : { ...checked, errorMessage: shortened(checked.errorMessage) }
     }
   },
@@ -26,8 +27,7 @@ export const validator: jsonSchemaValidator = {
 
 /** A schema that checks what a server's JSON Schema says; throws where that is none. */
 export function schemaOf(jsonSchema: JsonSchema): Schema {
-  checkDepth(jsonSchema, DEEPEST_SCHEMA)
-  if (JSON.stringify(jsonSchema).length > LONGEST_SCHEMA) throw new ValidationError('it is too large')
+  checkSize(jsonSchema, LONGEST_SCHEMA, DEEPEST_SCHEMA)
   // Such a schema answers later than it is asked: whatever it is asked would pass, and its refusal would reach nobody.
   if ('$async' in jsonSchema) throw new ValidationError('$async is not allowed')
   return fromJsonSchema(jsonSchema as JsonSchemaType, validator)
@@ -44,28 +44,5 @@ function compiled<T>(jsonSchema: JsonSchema) {
     // A reference may lead to what was left out; then no more than the kind of the value is known.
     const { type } = schema
     return compile(type === undefined ? {} : { type })
-  }
-}
-
-function checkDepth(value: unknown, left: number): void {
-  if (typeof value !== 'object' || value === null) return
-  if (left === 0) throw new ValidationError('it goes too deep')
-  for (const each of Object.values(value)) checkDepth(each, left - 1)
-}
-
-const script = new Script('work()')
-let room: { work?: () => unknown } | undefined
-
-/** What comes of some work that does not wait, unless it takes too long. */
-function within<T>(work: () => T, done: string): T {
-  room ??= createContext({})
-  room.work = work
-  try {
-    return script.runInContext(room, { timeout: CHECK_MS })
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'ERR_SCRIPT_EXECUTION_TIMEOUT') throw error
-    throw new ValidationError(`it cannot be ${done} within ${CHECK_MS} ms`)
-  } finally {
-    delete room.work
   }
 }

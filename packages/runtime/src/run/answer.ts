@@ -1,4 +1,4 @@
-// What people and clients answer, checked before it is in the log: the session, who it is of, the kind, the id, what was offered, and the input that was shown.
+// What people and clients answer, checked before it is in the log: the session, who it is of, the kind, the id, what was offered or asked for, and the input that was shown.
 
 import type { Refusal, StreamManager, Ticket, TicketPending } from '@millrace/log'
 import type { Chunk, Interrupt, Json, Message, Part, ToolPart, View } from '@millrace/protocol'
@@ -6,6 +6,7 @@ import type { ErrorCode } from '../error/code.ts'
 import { RunError, ValidationError } from '../error/error.ts'
 import { excerpt } from '../model/room.ts'
 import { checkGiven, foundOf } from '../options.ts'
+import { formProblem } from '../schema/form.ts'
 import { type Schema, validate } from '../schema/schema.ts'
 import { isSame } from '../state/diff.ts'
 import { largeValue } from './large.ts'
@@ -231,8 +232,11 @@ function misfit({ input }: Interrupt, response: Json): string | undefined {
       if (other === undefined && new Set(chosen).size === chosen.length) return undefined
       return `expected ${isMany ? 'some' : 'one'} of ${offered.join(', ')}`
     }
+    case 'form':
+      // Nothing is what settles a question that nobody has answered.
+      return response === null ? 'expected an answer, found null' : formProblem(input.schema, response)
     default:
-      return undefined
+      return response === null ? 'expected an answer, found null' : undefined
   }
 }
 

@@ -1,10 +1,9 @@
-// What of a server's JSON Schema is checked here. A server's regular expressions are not run in this process, where one of them could hold up everything; nor
-// is what takes longer the more there is of it. What is left out is never missed in the other direction: nothing is refused that the whole schema takes.
+// What is checked of a JSON Schema whose regular expressions are not run: those of others are not to be, because one could hold up the process, nor is what takes
+// longer the more there is of it. What is left out is never missed in the other direction: nothing is refused that the whole schema takes.
 
 import { ValidationError } from '../error/error.ts'
-import type { JsonSchema } from '../schema/schema.ts'
-
-type Keywords = ReadonlySet<string>
+import { type Keywords, ONE_SCHEMA, SCHEMAS_BY_NAME, SCHEMAS_IN_ORDER } from './keywords.ts'
+import type { JsonSchema } from './schema.ts'
 
 /** Regular expressions, and what is compared with everything beside it. */
 const LEFT_OUT: Keywords = new Set(['pattern', 'patternProperties', 'format', 'uniqueItems'])
@@ -17,28 +16,6 @@ const CONTRARY: Keywords = new Set([
   'maxContains',
   'unevaluatedItems',
   'unevaluatedProperties',
-])
-const ONE_SCHEMA: Keywords = new Set([
-  'additionalItems',
-  'additionalProperties',
-  'contains',
-  'else',
-  'if',
-  'items',
-  'not',
-  'propertyNames',
-  'then',
-  'unevaluatedItems',
-  'unevaluatedProperties',
-])
-const SCHEMAS_IN_ORDER: Keywords = new Set(['allOf', 'anyOf', 'items', 'oneOf', 'prefixItems'])
-const SCHEMAS_BY_NAME: Keywords = new Set([
-  '$defs',
-  'definitions',
-  'dependencies',
-  'dependentRequired',
-  'dependentSchemas',
-  'properties',
 ])
 const VALUES: Keywords = new Set(['const', 'enum'])
 const PLAIN: Keywords = new Set([

@@ -1,0 +1,29 @@
+// Where a JSON Schema holds others.
+
+export type Keywords = ReadonlySet<string>
+
+/** Those that hold a schema. */
+export const ONE_SCHEMA: Keywords = new Set([
+  'additionalItems',
+  'additionalProperties',
+  'contains',
+  'else',
+  'if',
+  'items',
+  'not',
+  'propertyNames',
+  'then',
+  'unevaluatedItems',
+  'unevaluatedProperties',
+])
+/** Those that hold a list of schemas. */
+export const SCHEMAS_IN_ORDER: Keywords = new Set(['allOf', 'anyOf', 'items', 'oneOf', 'prefixItems'])
+/** Those that hold schemas by names of their own. */
+export const SCHEMAS_BY_NAME: Keywords = new Set([
+  '$defs',
+  'definitions',
+  'dependencies',
+  'dependentRequired',
+  'dependentSchemas',
+  'properties',
+])
