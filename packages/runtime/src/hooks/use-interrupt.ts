@@ -1,12 +1,14 @@
 // A question to a person, which the node waits for, in whichever process it will be answered.
 
-import { pendingKey, type Said } from '@millrace/log'
-import type { Chunk, Json } from '@millrace/protocol'
+import { type Lane, pendingKey, type Said, type TicketPending } from '@millrace/log'
+import type { InterruptChunk, Json } from '@millrace/protocol'
 import { MillraceError, ValidationError } from '../error/error.ts'
 import { foundOf } from '../options.ts'
+import { checkForm } from '../schema/form.ts'
 import type { Jsonified } from '../schema/json.ts'
-import { type JsonSchema, jsonSchemaOf, type OutputOf, type Schema, validate } from '../schema/schema.ts'
-import { type Call, executionOf, sealOf } from '../workflow/execution.ts'
+import { checkSchema, type JsonSchema, jsonSchemaOf, type OutputOf, type Schema, validate } from '../schema/schema.ts'
+import { isSame } from '../state/diff.ts'
+import { type Call, type Execution, executionOf, sealOf } from '../workflow/execution.ts'
 
 /** One answer to choose. */
 export interface InterruptOption {
@@ -70,26 +72,58 @@ export async function ask(
   options: InterruptOptions<InterruptRequest, Schema | undefined>,
   said: readonly Said[] = [],
 ): Promise<Json> {
-  const { work } = call.execution
+  const { work, replay } = call.execution
   const { responseSchema } = options
+  checkAbout(options)
   const question = await questionOf(options)
-  let asked = call.begun?.asked ?? []
+  const { asked: before = [], askedAfter = 0 } = call.begun ?? {}
+  await work.session.sync(work.writer.cursor.sequence)
+  let asked = before
+  // What nobody answered in time while the node was tried before is asked again.
+  let isOpen = asked.length > 0 && !(askedAfter < replay.failures && hasLapsed(call, asked.at(-1) as string))
   let problem: string | undefined
   for (let beside = said; ; beside = []) {
-    let interruptId = asked.at(-1)
-    if (interruptId === undefined || problem !== undefined) {
-      interruptId = `${work.runId}::${call.hookId}${asked.length === 0 ? '' : `.${asked.length + 1}`}`
-      asked = [...asked, interruptId]
-      const chunk = interruptOf(interruptId, question, options, problem, work.clock())
-      await call.commit([...beside, { chunk, lane: call.lane }, { chunk: sealOf(call.lane), lane: call.lane }], {
+    if (!isOpen) {
+      const chunk = interruptOf(nextId(call), question, options, problem, work.clock())
+      asked = [...asked, chunk.interruptId]
+      const { lane } = call
+      await call.commit([...beside, { chunk, lane }, { chunk: sealOf(lane), lane }], {
         asked,
+        askedAfter: replay.failures,
       })
     }
-    const response = await answerTo(call, interruptId)
+    const response = await answerTo(call, asked.at(-1) as string)
+    isOpen = false
     if (responseSchema === undefined) return response
     const checked = await validate(responseSchema, response)
-    if (!('problem' in checked)) return JSON.parse(JSON.stringify(checked.value)) as Json
+    if (!('problem' in checked)) return JSON.parse(JSON.stringify(checked.value ?? null)) as Json
     problem = checked.problem
+  }
+}
+
+/** Throws where what goes along with a question is not what may. */
+function checkAbout(options: InterruptOptions<InterruptRequest, Schema | undefined>): void {
+  const { responseSchema, requestSchema, schemaId, schemaVersion, meta, timeout } = options
+  const wrong = (what: string, expected: string, found: unknown) =>
+    new ValidationError(`useInterrupt: ${what}: expected ${expected}, found ${foundOf(found)}`)
+  for (const [name, schema] of Object.entries({ responseSchema, requestSchema })) {
+    if (schema !== undefined) checkSchema(schema, `useInterrupt: ${name}`)
+  }
+  for (const [name, text] of Object.entries({ schemaId, schemaVersion })) {
+    if (text !== undefined && typeof text !== 'string') throw wrong(name, 'text', text)
+  }
+  if (meta !== undefined && !isJsonObject(meta)) throw wrong('meta', 'an object of JSON', meta)
+  if (timeout === undefined || timeout === Number.POSITIVE_INFINITY) return
+  if (!(typeof timeout === 'number' && timeout > 0)) throw wrong('timeout', 'milliseconds from 1 on', timeout)
+}
+
+/** Whether something is an object that is the same once it was in the log. */
+function isJsonObject(value: unknown): boolean {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return false
+  try {
+    return isSame(JSON.parse(JSON.stringify(value)) as Json, value as Json)
+  } catch {
+    return false
   }
 }
 
@@ -106,6 +140,9 @@ async function questionOf({
     readonly options?: unknown
     readonly schema?: JsonSchema
   }
+  if (question !== undefined && typeof question !== 'string') {
+    throw new ValidationError(`useInterrupt: request.question: expected text, found ${foundOf(question)}`)
+  }
   const text = question === undefined ? {} : { question }
   switch (kind) {
     case 'text':
@@ -117,7 +154,9 @@ async function questionOf({
       if (responseSchema === undefined && schema === undefined) {
         throw new ValidationError('useInterrupt: a form needs a responseSchema, or a schema in its request')
       }
-      return { kind, ...text, schema: schema ?? jsonSchemaOf(responseSchema as Schema, 'useInterrupt: responseSchema') }
+      const form = schema ?? jsonSchemaOf(responseSchema as Schema, 'useInterrupt: responseSchema')
+      checkForm(form, 'useInterrupt: the schema of the form')
+      return { kind, ...text, schema: form }
     }
     default:
       throw new ValidationError('useInterrupt: request.kind: expected text, choice, multi-choice or form')
@@ -146,7 +185,7 @@ function interruptOf(
   { schemaId, schemaVersion, meta, timeout }: InterruptOptions<InterruptRequest, Schema | undefined>,
   problem: string | undefined,
   now: number,
-): Chunk {
+): InterruptChunk {
   const about = { ...meta, ...(problem !== undefined && { problem }) }
   return {
     type: 'interrupt',
@@ -155,8 +194,23 @@ function interruptOf(
     ...(schemaId !== undefined && { schemaId }),
     ...(schemaVersion !== undefined && { schemaVersion }),
     ...(Object.keys(about).length > 0 && { meta: about }),
-    ...(timeout !== undefined && { deadline: Math.ceil(now + timeout) }),
-  } as Chunk
+    ...(timeout !== undefined && Number.isFinite(timeout) && { deadline: Math.ceil(now + timeout) }),
+  } as InterruptChunk
+}
+
+/** The id of the next question of a hook: one that the run has not asked under yet. */
+function nextId({ hookId, execution }: Call): string {
+  const { session, runId } = execution.work
+  for (let n = 1; ; n++) {
+    const interruptId = `${runId}::${hookId}${n === 1 ? '' : `.${n}`}`
+    if (session.interrupt(interruptId) === undefined) return interruptId
+  }
+}
+
+/** Whether a question was settled because nobody answered in time: no person's answer is nothing. */
+function hasLapsed({ execution }: Call, interruptId: string): boolean {
+  const { status, response } = execution.work.session.interrupt(interruptId) ?? {}
+  return status === 'answered' && response === null
 }
 
 /** The answer to a question, once there is one. */
@@ -167,9 +221,9 @@ async function answerTo(call: Call, interruptId: string): Promise<Json> {
   for (;;) {
     const known = session.interrupt(interruptId)
     if (known === undefined) throw new MillraceError('internal_error', `the log holds no question ${interruptId}`)
-    if (known.status === 'answered') return known.response ?? null
+    if (known.status === 'answered' && !hasLapsed(call, interruptId)) return known.response ?? null
     const { deadline = Number.POSITIVE_INFINITY } = known
-    if (deadline <= work.clock() && (await lapse(call, interruptId))) {
+    if (known.status === 'answered' || (deadline <= work.clock() && (await lapse(call, interruptId)))) {
       throw new MillraceError('interrupt_timeout', `nobody answered ${interruptId} in time`)
     }
     await call.park([`interrupt:${interruptId}`], deadline)
@@ -177,17 +231,31 @@ async function answerTo(call: Call, interruptId: string): Promise<Json> {
 }
 
 /** Settles a question that nobody answered in time; false where somebody was faster, or by the store's clock there is time left. */
-async function lapse(call: Call, interruptId: string): Promise<boolean> {
-  const { work } = call.execution
-  const clock = await work.session.clock()
+async function lapse({ execution, lane, signal }: Call, interruptId: string): Promise<boolean> {
+  const clock = await execution.work.session.clock()
+  return settle(execution, lane, [interruptId], ({ deadline = clock }) => deadline <= clock && !signal.aborted)
+}
+
+/** Settles the questions of a node that has ended without their answers: nobody is asked what nobody wants to know. */
+export async function dropQuestions(execution: Execution): Promise<void> {
+  const { asked } = execution.replay
+  if (asked.length > 0) await settle(execution, execution.lane, asked, () => true)
+}
+
+async function settle(
+  { work }: Execution,
+  lane: Lane,
+  asked: readonly string[],
+  isMeant: (pending: TicketPending) => boolean,
+): Promise<boolean> {
+  const keys = new Set(asked.map(id => `interrupt:${id}`))
   const done = await work.writer.decide(({ pendings }) => {
-    const open = pendings.find(pending => pendingKey(pending) === `interrupt:${interruptId}`)
-    if (open === undefined || (open.deadline ?? clock) > clock || call.signal.aborted) return undefined
-    const { lane } = call
-    return [
-      { chunk: { type: 'interrupt-response', interruptId, response: null }, lane },
-      { chunk: sealOf(lane), lane },
-    ]
+    const open = pendings.filter(pending => keys.has(pendingKey(pending)) && isMeant(pending))
+    if (open.length === 0 || work.signal.aborted) return undefined
+    const responses = open.map(({ id }): Said => {
+      return { chunk: { type: 'interrupt-response', interruptId: id, response: null }, lane }
+    })
+    return [...responses, { chunk: sealOf(lane), lane }]
   })
   await work.session.catchUp()
   return done !== undefined

@@ -1,6 +1,7 @@
 import type { Json } from '@millrace/protocol'
 import { keyOf } from '../agent/key.ts'
-import { MillraceError } from '../error/error.ts'
+import { ValidationError } from '../error/error.ts'
+import { foundOf } from '../options.ts'
 import type { Jsonified } from '../schema/json.ts'
 import { executionOf, withoutHooks } from '../workflow/execution.ts'
 
@@ -18,6 +19,8 @@ export async function useStep<T>(
 ): Promise<Jsonified<Awaited<T>>> {
   const execution = executionOf('useStep')
   const { work } = execution
+  if (typeof key !== 'string') throw new ValidationError(`useStep: key: expected text, found ${foundOf(key)}`)
+  if (typeof code !== 'function') throw new ValidationError(`useStep ${key}: expected code, found ${foundOf(code)}`)
   const value = await execution.call('useStep', key, async ({ hookId, signal }) => {
     // What others must not do meanwhile begins only while the lease surely lasts.
     await work.writer.sure()
@@ -39,5 +42,5 @@ function resultOf(key: string, value: unknown): Json | undefined {
     cause = error
   }
   if (text !== undefined) return JSON.parse(text) as Json
-  throw new MillraceError('hook_failed', `useStep ${key}: the result is no JSON, and cannot be kept`, { cause })
+  throw new ValidationError(`useStep ${key}: the result is no JSON, and cannot be kept`, { cause })
 }

@@ -6,9 +6,11 @@ import { unlessAborted } from '../abort.ts'
 import { copyOf } from '../agent/copy.ts'
 import { MillraceError, ValidationError } from '../error/error.ts'
 import { askAgent } from '../hooks/reason.ts'
+import { dropQuestions } from '../hooks/use-interrupt.ts'
 import { emitStructured } from '../hooks/use-structured-data.ts'
 import { DEFAULT_BACKOFF, sleep } from '../model/retry.ts'
 import { foundOf } from '../options.ts'
+import { isRecord } from './check.ts'
 import { type Execution, withoutHooks } from './execution.ts'
 import type { Node, NodeContext, NodeFailure, NodeResult } from './node.ts'
 
@@ -28,6 +30,9 @@ export async function attempt(execution: Execution, node: Node): Promise<Attempt
     )
     const result = resultOf(node, returned)
     await show(execution, result.ui)
+    // What its state would be is the node's own fault, too.
+    execution.keepingLast()
+    await dropQuestions(execution)
     const { data, condition, transitionTo } = result
     return {
       outcome: 'done',
@@ -98,6 +103,7 @@ function resultOf({ id }: Node, returned: unknown): NodeResult<Json> {
   if (other !== undefined)
     throw wrong(`${other}: expected data, ui, condition or transitionTo; for the next node, in data`)
   const { data, ui, condition, transitionTo } = returned as NodeResult
+  if (ui !== undefined) checkUi(ui, wrong)
   for (const [what, text] of Object.entries({ condition, transitionTo, 'ui.message': ui?.message })) {
     if (text !== undefined && typeof text !== 'string') throw wrong(`as ${what} ${foundOf(text)}: expected text`)
   }
@@ -107,6 +113,15 @@ function resultOf({ id }: Node, returned: unknown): NodeResult<Json> {
     ...(condition !== undefined && { condition }),
     ...(transitionTo !== undefined && { transitionTo }),
   }
+}
+
+function checkUi(ui: unknown, wrong: (what: string) => Error): void {
+  if (!isRecord(ui)) throw wrong(`as ui ${foundOf(ui)}: expected { message, structured }`)
+  const other = Object.keys(ui).find(key => key !== 'message' && key !== 'structured')
+  if (other !== undefined) throw wrong(`ui.${other}: expected message or structured`)
+  const { structured } = ui
+  if (structured === undefined || (isRecord(structured) && 'data' in structured)) return
+  throw wrong('as ui.structured what has no data: expected { data }')
 }
 
 function jsonOf(value: unknown, refuse: () => Error): Json {
@@ -139,20 +154,26 @@ async function show(execution: Execution, ui: NodeResult['ui']): Promise<void> {
   if (structured !== undefined) await emitStructured(execution, { ...structured, kind: 'final' }, 'ui.structured')
 }
 
+/** Whether the words of an error may be shown: not those of what code of a step threw, which the log has kept. */
+const isForPeople = (error: unknown): error is MillraceError =>
+  MillraceError.isInstance(error) && error.code !== 'hook_failed'
+
 /** What becomes of a node that failed. */
 async function failed(execution: Execution, node: Node, error: unknown, failures: number): Promise<Attempted> {
   const { work, at } = execution
   const { retry, onError } = node
-  const failure = MillraceError.isInstance(error)
+  const failure = isForPeople(error)
     ? error
     : new MillraceError('workflow_node_failed', `node ${node.id} failed`, { cause: error })
   const { runId, logger } = work
   logger.warn('a node failed', { runId, node: node.id, failures, code: failure.code, cause: failure.cause ?? failure })
   await execution.takeBack(failure)
+  // What was shown and taken back is not there for the next try.
+  await work.session.sync(work.writer.cursor.sequence)
   if (retry && failures < retry.attempts && withoutHooks(() => retry.when(error))) return { outcome: 'again' }
+  if (onError.mode === 'stop') throw failure
+  await dropQuestions(execution)
   switch (onError.mode) {
-    case 'stop':
-      throw failure
     case 'continue':
       return { outcome: 'done', ...(onError.data !== undefined && { data: onError.data }) }
     case 'route': {

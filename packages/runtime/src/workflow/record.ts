@@ -10,6 +10,8 @@ export interface Given {
   readonly error?: { readonly code: string; readonly message: string; readonly failures: number }
   /** The questions that it asked, while they are not answered. */
   readonly asked?: readonly string[]
+  /** How often the execution had failed when it asked the last of them. */
+  readonly askedAfter?: number
   /** Whether others of its node were under way when it was done: then these may have begun before it. */
   readonly beside?: true
   /** How many emissions of its execution are in the log with it, by what they are about: those that no commit before has counted. */

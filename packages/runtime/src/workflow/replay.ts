@@ -39,6 +39,11 @@ export class Replay {
     return this.#at.failures ?? 0
   }
 
+  /** The questions that its hooks have asked, and had no answer to when they did. */
+  get asked(): readonly string[] {
+    return [...this.#records.values()].flatMap(({ given }) => given.asked?.slice(-1) ?? [])
+  }
+
   /** The name of a hook in its run: the execution, its id or else what it is called, and how often that was used. */
   identify(hook: string, id: string | undefined, unnamed: string): string {
     if (id !== undefined && !(typeof id === 'string' && id.length > 0 && id.length <= LONGEST_ID)) {

@@ -70,8 +70,9 @@ export class Unkept {
   /** All that a commit is to keep by now, with one more record, and what one in whose place that comes had counted; throws where the state would be none. */
   keeping(record: HookRecord, before?: Given['shown']): Keeping {
     const { lane, state } = this.#settings
-    const given = this.#given
-    const changes = this.#changes
+    // Copies: code may add to them while the commit is under way.
+    const given = [...this.#given]
+    const changes = [...this.#changes]
     const values = state.after(changes)
     const uncounted = new Set(this.#uncounted)
     const counts = Object.fromEntries([...uncounted].map(about => [about, this.#emitted.get(about) as number]))

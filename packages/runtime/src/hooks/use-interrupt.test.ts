@@ -1,0 +1,251 @@
+import { describe, expect, test } from 'vitest'
+import { z } from 'zod'
+import { chunksOf } from '../agent/play.fixture.ts'
+import { PLACES, Play, say, single, wired } from '../workflow/play.fixture.ts'
+import { useInterrupt } from './use-interrupt.ts'
+import { useNodeState } from './use-state.ts'
+import { useStep } from './use-step.ts'
+
+const id = (name: string, nth = 1) => `1.node.1/useInterrupt:${name}.${nth}`
+const place = (nth: number) => `1.node.1/@.${nth}`
+const options = [
+  { id: 'a', label: 'A', description: 'first' },
+  { id: 'b', label: 'B' },
+]
+
+describe.each(PLACES)('several questions of a node, %s', (_, opening) => {
+  test('any number one after the other, each answered in another process (Kortyx 10.4)', async () => {
+    let starts = 0
+    const own = single(async () => {
+      starts++
+      const answers: string[] = []
+      for (let n = 1; n <= 5; n++) answers.push(await useInterrupt(say(`Number ${n}?`)))
+      return { data: answers }
+    })
+    const play = await Play.of(own, { open: await opening() })
+    for (let n = 1; n <= 5; n++) {
+      expect(await play.asked()).toEqual([place(n)])
+      if (n === 2 || n === 4) await play.restart()
+      await play.answer(place(n), `answer ${n}`)
+    }
+    const answers = [1, 2, 3, 4, 5].map(n => `answer ${n}`)
+    expect(await play.result()).toMatchObject({ status: 'completed', output: answers })
+    expect(starts).toBe(6)
+    const log = await play.log()
+    expect(chunksOf(log, 'interrupt')).toHaveLength(5)
+    expect(chunksOf(log, 'run-finished')).toHaveLength(1)
+  })
+
+  test('under one id in a loop: each question is its own (Kortyx 3.6)', async () => {
+    const own = single(async () => {
+      const answers: string[] = []
+      while (answers.at(-1) !== 'done') {
+        answers.push(await useInterrupt(say(`After ${answers.join() || 'nothing'}?`, { id: 'more' })))
+      }
+      return { data: answers }
+    })
+    const play = await Play.of(own, { open: await opening() })
+    for (const [index, answer] of ['one', 'two', 'done'].entries()) {
+      expect(await play.asked()).toEqual([id('more', index + 1)])
+      await play.answer(id('more', index + 1), answer)
+    }
+    expect(await play.result()).toMatchObject({ output: ['one', 'two', 'done'] })
+    const questions = chunksOf(await play.log(), 'interrupt').map(({ input }) => input.question)
+    expect(questions).toEqual(['After nothing?', 'After one?', 'After one,two?'])
+  })
+
+  test('in a node that the run comes to again: no question of the last time is asked (Kortyx 3.6)', async () => {
+    const own = wired(
+      {
+        node: async () => {
+          const [turn, setTurn] = useNodeState(1)
+          setTurn(turn + 1)
+          const answer = await useInterrupt(say(`Turn ${turn}?`, { id: 'turn' }))
+          return { data: answer, condition: answer === 'stop' ? 'stop' : 'again' }
+        },
+      },
+      [
+        ['start', 'node'],
+        ['node', 'node', { when: 'again', max: 5 }],
+        ['node', 'end', { when: 'stop' }],
+      ],
+    )
+    const play = await Play.of(own, { open: await opening() })
+    for (const [index, answer] of ['go', 'go', 'stop'].entries()) {
+      expect(await play.asked()).toEqual([`1.node.${index + 1}/useInterrupt:turn.1`])
+      await play.answer(`1.node.${index + 1}/useInterrupt:turn.1`, answer)
+    }
+    expect(await play.result()).toMatchObject({ status: 'completed', output: 'stop' })
+    const questions = chunksOf(await play.log(), 'interrupt').map(({ input }) => input.question)
+    expect(questions).toEqual(['Turn 1?', 'Turn 2?', 'Turn 3?'])
+  })
+
+  test.each([
+    ['in order', ['a', 'b', 'c']],
+    ['in the other order', ['c', 'b', 'a']],
+    ['from the middle', ['b', 'c', 'a']],
+  ])('at the same time, with ids, answered %s: each gets its own', async (_, order) => {
+    const own = single(async () => {
+      const all = ['a', 'b', 'c'].map(async name => {
+        const answer = await useInterrupt(say(`${name}?`, { id: name }))
+        return useStep(`after ${name}`, () => `${name}=${answer}`)
+      })
+      return { data: await Promise.all(all) }
+    })
+    const play = await Play.of(own, { open: await opening() })
+    let open = ['a', 'b', 'c']
+    for (const name of order) {
+      expect(await play.asked()).toEqual(open.map(other => id(other)))
+      if (open.length === 2) await play.restart()
+      await play.answer(id(name), name.toUpperCase())
+      open = open.filter(other => other !== name)
+    }
+    expect(await play.result()).toMatchObject({ status: 'completed', output: ['a=A', 'b=B', 'c=C'] })
+    expect(chunksOf(await play.log(), 'interrupt')).toHaveLength(3)
+  })
+
+  test('at the same time, answered at once: nothing is lost', async () => {
+    const names = ['a', 'b', 'c', 'd']
+    const own = single(async () => ({
+      data: await Promise.all(names.map(name => useInterrupt(say(`${name}?`, { id: name })))),
+    }))
+    const play = await Play.of(own, { open: await opening() })
+    await play.result()
+    await Promise.all(names.map(name => play.answer(id(name), name)))
+    let result = await play.result()
+    while (result.status === 'paused') result = await play.result()
+    expect(result).toMatchObject({ status: 'completed', output: names })
+  })
+})
+
+describe('kinds', () => {
+  const ask = async (request: object, more: object = {}) => {
+    const own = single(async () => ({ data: await useInterrupt({ request, id: 'q', ...more } as never) }))
+    const play = await Play.of(own)
+    await play.result()
+    return play
+  }
+
+  test('text: whatever was written, and nothing that is no text', async () => {
+    const play = await ask({ kind: 'text' })
+    for (const response of [5, null, ['x'], { text: 'x' }]) {
+      expect(await play.refusal(id('q'), response)).toBe('answer_invalid')
+    }
+    await play.answer(id('q'), '')
+    expect(await play.result()).toMatchObject({ status: 'completed', output: '' })
+  })
+
+  test('choice: the id of one that was offered (Kortyx 10.2)', async () => {
+    const play = await ask({ kind: 'choice', question: 'Which?', options })
+    for (const response of ['c', 'A', '', ['a'], { id: 'a' }, null]) {
+      expect(await play.refusal(id('q'), response)).toBe('answer_invalid')
+    }
+    await play.answer(id('q'), 'b')
+    expect(await play.result()).toMatchObject({ output: 'b' })
+  })
+
+  test('multi-choice: a list of those that were offered, none of them twice', async () => {
+    const play = await ask({ kind: 'multi-choice', question: 'Which?', options })
+    for (const response of ['a', ['c'], ['a', 'a'], [['a']]]) {
+      expect(await play.refusal(id('q'), response)).toBe('answer_invalid')
+    }
+    await play.answer(id('q'), ['b', 'a'])
+    expect(await play.result()).toMatchObject({ output: ['b', 'a'] })
+  })
+
+  test('form: an object as its schema has it; who shows it is told the fields', async () => {
+    const responseSchema = z.object({ name: z.string().transform(name => name.trim()), age: z.number().int() })
+    const play = await ask({ kind: 'form', question: 'Who?' }, { responseSchema })
+    const { interrupts } = await play.view()
+    expect(interrupts[0]?.input).toMatchObject({ kind: 'form', schema: { properties: { name: { type: 'string' } } } })
+    for (const response of [null, 'Ann', { name: 'Ann' }, { name: 'Ann', age: '7' }]) {
+      expect(await play.refusal(id('q'), response)).toBe('answer_invalid')
+    }
+    await play.answer(id('q'), { name: ' Ann ', age: 7 })
+    expect(await play.result()).toMatchObject({ output: { name: 'Ann', age: 7 } })
+  })
+
+  test('a form may say its schema itself', async () => {
+    const play = await ask({ kind: 'form', schema: { type: 'object' } })
+    await play.answer(id('q'), { any: 1 })
+    expect(await play.result()).toMatchObject({ output: { any: 1 } })
+  })
+
+  test('an answer that the schema refuses is asked again, with what was wrong, in any process', async () => {
+    const own = single(async () => ({
+      data: await useInterrupt(say('Code?', { id: 'q', responseSchema: z.string().min(4), meta: { hint: 'four' } })),
+    }))
+    const play = await Play.of(own)
+    await play.result()
+    await play.answer(id('q'), 'ab')
+    expect(await play.asked()).toEqual([`${id('q')}.2`])
+    await play.restart()
+    await play.answer(`${id('q')}.2`, 'abc')
+    expect(await play.asked()).toEqual([`${id('q')}.3`])
+    await play.answer(`${id('q')}.3`, 'abcd')
+    expect(await play.result()).toMatchObject({ status: 'completed', output: 'abcd' })
+    const asked = chunksOf(await play.log(), 'interrupt')
+    expect(asked).toHaveLength(3)
+    expect(asked.map(({ meta }) => Object.keys(meta ?? {}))).toEqual([
+      ['hint'],
+      ['hint', 'problem'],
+      ['hint', 'problem'],
+    ])
+  })
+
+  test('what people see of a question is what was meant for them', async () => {
+    const request = {
+      kind: 'choice',
+      question: 'Which?',
+      options: [{ id: 'a', label: 'A', value: 'sk-hidden', description: 'd' }],
+      secret: 'sk-hidden',
+    }
+    const play = await ask(request, { schemaId: 'which', schemaVersion: '2', meta: { color: 'red' } })
+    const [chunk] = chunksOf(await play.log(), 'interrupt')
+    expect(chunk).toMatchObject({
+      schemaId: 'which',
+      schemaVersion: '2',
+      meta: { color: 'red' },
+      input: { kind: 'choice', question: 'Which?', options: [{ id: 'a', label: 'A', description: 'd' }] },
+    })
+    expect(JSON.stringify(await play.log())).not.toContain('sk-hidden')
+  })
+
+  test('a request that is made at run time is checked by its schema, and shown as that has it', async () => {
+    const requestSchema = z.object({
+      kind: z.literal('text'),
+      question: z.string().transform(text => text.trim()),
+    })
+    const play = await ask({ kind: 'text', question: '  Who? ' }, { requestSchema })
+    expect(chunksOf(await play.log(), 'interrupt')).toMatchObject([{ input: { question: 'Who?' } }])
+    const wrong = await ask({ kind: 'text', question: 5 }, { requestSchema })
+    expect(await wrong.result()).toMatchObject({ status: 'failed', error: { code: 'validation_failed' } })
+    expect(chunksOf(await wrong.log(), 'interrupt')).toEqual([])
+  })
+
+  test.each<[string, object, object, string]>([
+    ['no kind', {}, {}, 'kind'],
+    ['an unknown kind', { kind: 'voice' }, {}, 'kind'],
+    ['a question that is no text', { kind: 'text', question: 5 }, {}, 'question'],
+    ['no options', { kind: 'choice', question: 'Q' }, {}, 'options'],
+    ['empty options', { kind: 'choice', question: 'Q', options: [] }, {}, 'options'],
+    ['one option twice', { kind: 'choice', question: 'Q', options: [options[0], options[0]] }, {}, 'options.1'],
+    ['an option without label', { kind: 'multi-choice', question: 'Q', options: [{ id: 'a' }] }, {}, 'options.0'],
+    ['a form without schema', { kind: 'form' }, {}, 'schema'],
+    ['a timeout that is none', { kind: 'text' }, { timeout: Number.NaN }, 'timeout'],
+    ['a timeout in the past', { kind: 'text' }, { timeout: -1 }, 'timeout'],
+    ['meta that is no JSON', { kind: 'text' }, { meta: { at: () => 1 } }, 'meta'],
+    ['meta that is no object', { kind: 'text' }, { meta: 'red' }, 'meta'],
+    ['a schemaId that is no text', { kind: 'text' }, { schemaId: 5 }, 'schemaId'],
+    ['an id that is too long', { kind: 'text' }, { id: 'x'.repeat(65) }, 'id'],
+    ['an id that is none', { kind: 'text' }, { id: '' }, 'id'],
+    ['a responseSchema that is none', { kind: 'text' }, { responseSchema: {} }, 'responseSchema'],
+  ])('%s fails in the node, by its place', async (_, request, more, found) => {
+    const play = await ask(request, more)
+    const { status, error } = await play.result()
+    expect([status, error?.code]).toEqual(['failed', 'validation_failed'])
+    expect(error?.message).toContain('useInterrupt')
+    expect(error?.message).toContain(found)
+    expect(chunksOf(await play.log(), 'interrupt')).toEqual([])
+  })
+})
