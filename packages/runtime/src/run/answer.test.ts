@@ -281,6 +281,30 @@ describe('a question', () => {
     expect(await respond(runtime, '')).toBe('none')
   })
 
+  test('with a form is answered by what fits its schema, place by place', async () => {
+    const schema = { type: 'object', properties: { pin: { type: 'integer', minimum: 1000 } }, required: ['pin'] }
+    const runtime = await asked({ kind: 'form', schema })
+    for (const wrong of [null, 'x', [], {}, { pin: 'x' }, { pin: 1.5 }]) {
+      expect(await respond(runtime, wrong)).toBe('answer_invalid')
+    }
+    // What was answered is in no message: that may be read where the answer may not.
+    await expect(runtime.answer('s', { kind: 'interrupt', id: 'i1', response: { pin: 77 } })).rejects.toThrow(
+      /^i1: the answer does not fit the form: pin: is less than 1000$/,
+    )
+    expect(await refused(runtime, { kind: 'interrupt', id: 'i1', response: { pin: 1 } })).toBe('answer_invalid')
+    expect(await respond(runtime, { pin: 1234 })).toBe('none')
+  })
+
+  test('with a form whose schema nobody can check by is refused, and holds up nobody', async () => {
+    const self = { properties: { a: { $ref: '#/$defs/a' } }, $defs: { a: { allOf: [{ $ref: '#/$defs/a' }] } } }
+    expect(await respond(await asked({ kind: 'form', schema: self }), { a: 1 })).toBe('answer_invalid')
+    const evil = { properties: { a: { pattern: '^(a+)+$' } } }
+    const runtime = await asked({ kind: 'form', schema: evil })
+    expect(await respond(runtime, { a: `${'a'.repeat(60)}!` })).toBe('answer_invalid')
+    expect(await respond(runtime, { a: 'aaa' })).toBe('none')
+    expect(await respond(await asked({ kind: 'form', schema: { pattern: '(' } }), 'x')).toBe('none')
+  })
+
   test('is answered by nothing else', async () => {
     const runtime = await asked({ kind: 'text' })
     expect(await refused(runtime, { kind: 'approval', id: 'i1', approved: true })).toBe('answer_wrong_kind')
