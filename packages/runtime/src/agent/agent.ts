@@ -1,4 +1,5 @@
 import type { Json, JsonObject, Message } from '@millrace/protocol'
+import type { Program } from '../drive/program.ts'
 import { ValidationError } from '../error/error.ts'
 import { asV4, type Model, type ModelSettings } from '../model/model.ts'
 import type { Jsonified } from '../schema/json.ts'
@@ -6,7 +7,7 @@ import { type InputOf, type JsonSchema, jsonSchemaOf, type OutputOf, type Schema
 import type { AnyTool, Callable, Tool } from '../tool/tool.ts'
 import { type Budget, budgetOf } from './budget.ts'
 import { checkCount, checkFunctions, checkName, checkOutput, checkState, checkTools, listOf } from './check.ts'
-import { type SubAgent, subAgent } from './sub-agent.ts'
+import { type SubAgent, subAgentOf } from './sub-agent.ts'
 
 /** What an agent's own code is given: where it stands. */
 export interface AgentContext<State = Json | undefined, Context = Json | undefined> {
@@ -57,8 +58,8 @@ export interface AgentDefinition<
   readonly settings?: ModelSettings
   readonly instructions?: Computed<string | undefined, State, Context>
   readonly tools?: Computed<Tools, State, Context>
-  /** Agents that it may call like tools, each as it is or as `subAgent()` describes it. */
-  readonly subAgents?: readonly (Agent | SubAgent)[]
+  /** Agents and workflows that it may call like tools, each as it is or as `subAgent()` describes it. */
+  readonly subAgents?: readonly (Program | SubAgent)[]
   /** What the run's output must be; then the model answers in JSON. */
   readonly output?: O
   /** The JSON Schema of the output, where `output` cannot say it by itself. */
@@ -174,14 +175,11 @@ export function agent<
   }
 }
 
-function subAgentsOf(name: string, given: readonly (Agent | SubAgent)[] = []): readonly SubAgent[] {
+function subAgentsOf(name: string, given: readonly (Program | SubAgent)[] = []): readonly SubAgent[] {
   if (!Array.isArray(given)) throw new ValidationError(`agent ${name}: subAgents: expected an array`)
-  return (given as readonly (Agent | SubAgent)[]).map((one, index) => {
-    const { executor, kind } = Object(one) as { executor?: unknown; kind?: unknown }
-    if (executor === 'agent') return one as SubAgent
-    if (kind === 'agent') return subAgent(one as Agent)
-    throw new ValidationError(`agent ${name}: subAgents.${index}: expected what agent() or subAgent() gives`)
-  })
+  return (given as readonly (Program | SubAgent)[]).map((one, index) =>
+    subAgentOf(`agent ${name}: subAgents.${index}`, one),
+  )
 }
 
 /** All that the model of an agent may call in a step, by its name. */

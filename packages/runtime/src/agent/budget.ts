@@ -43,7 +43,7 @@ export async function checkBudgets(work: Work, taken: number): Promise<void> {
   }
 }
 
-const nameOf = ({ program, parent }: Working): string => (parent ? `agent ${program.name}` : 'the run')
+const nameOf = ({ program: { kind, name }, parent }: Working): string => (parent ? `${kind} ${name}` : 'the run')
 
 /** What an agent has used: the root agent with all that works for it, a sub-agent by itself. */
 async function usageOf({ parent, session, runId, agentId, program }: Working): Promise<Usage> {

@@ -1,9 +1,10 @@
-// A call of a sub-agent: another agent at work in the same run, on a lane of its own, until its outcome is that of the call.
+// A call of a sub-agent: another agent or a workflow at work in the same run, on a lane of its own, until its outcome is that of the call.
 
-import { LogError, type Said } from '@millrace/log'
+import { type Lane, LogError, type Said } from '@millrace/log'
 import type { Chunk, Json, Message } from '@millrace/protocol'
 import { unlessAborted } from '../abort.ts'
 import { childrenEnded, failureOf } from '../drive/ending.ts'
+import type { Program } from '../drive/program.ts'
 import { BudgetError, type MillraceError, ToolError } from '../error/error.ts'
 import { excerpt } from '../model/room.ts'
 import { validate } from '../schema/schema.ts'
@@ -11,12 +12,14 @@ import type { AgentWork } from '../telemetry/agent.ts'
 import type { ToolCall } from '../telemetry/tool.ts'
 import { batchOf, type CallSettings, decided, refusalOf } from '../tool/execution.ts'
 import { failed, type Outcome } from '../tool/outcome.ts'
-import type { Agent } from './agent.ts'
+import { flowOn } from '../workflow/flow.ts'
+import { recordsEnded } from '../workflow/scope.ts'
 import { copyOf } from './copy.ts'
 import { type Ended, type Halt, workOn } from './loop.ts'
 import { agentOutput } from './output.ts'
+import { noteStandstill } from './standstill.ts'
 import type { SubAgent } from './sub-agent.ts'
-import { callLane, checkpointOf, type Work } from './work.ts'
+import { callLane, checkpointOf, type Work, type Working } from './work.ts'
 
 /** So much of a result is told again with the end of the sub-agent; the call has all of it. */
 export const LONGEST_RESULT = 16 * 1024
@@ -48,20 +51,22 @@ export async function delegate(settings: CallSettings, sub: SubAgent, call: Tool
   const controller = new AbortController()
   const abort = () => controller.abort(work.signal.reason)
   work.signal.addEventListener('abort', abort, { once: true })
-  const agentId = childIdOf(work.runId, sub.agent.name, settings.call.toolCallId)
-  const telemetry = work.telemetry.agent(sub.agent, agentId, call)
+  const agentId = childIdOf(work.runId, sub.program.name, settings.call.toolCallId)
+  const telemetry = work.telemetry.agent(sub.program, agentId, call)
   const told = { agent: telemetry, call }
   let cancelTime: (() => void) | undefined
   try {
     // Before anything of it begins.
-    cancelTime = await limitTime(work, sub.agent, agentId, controller)
-    const begun = await unlessAborted(begin(settings, sub, controller.signal), controller.signal)
-    const child = { ...begun, telemetry }
+    cancelTime = await limitTime(work, sub.program, agentId, controller)
+    const child = await unlessAborted(begin(settings, sub, controller.signal, telemetry), controller.signal)
     const ended = await unlessAborted(
-      telemetry.within(() => workOn(child)),
+      telemetry.within(() => child.work()),
       controller.signal,
     )
     if (ended.outcome !== 'done') {
+      if (ended.outcome === 'waiting' && sub.program.kind === 'workflow') {
+        noteStandstill(work.session, agentId, ended)
+      }
       telemetry.end(STATUSES[ended.outcome])
       call.halt(STATUSES[ended.outcome])
       return ended
@@ -86,64 +91,95 @@ export async function delegate(settings: CallSettings, sub: SubAgent, call: Tool
   return undefined
 }
 
-/** Says that the sub-agent begins, unless that was said before; gives what it works with. */
-async function begin({ work, step, call }: CallSettings, sub: SubAgent, signal: AbortSignal): Promise<Work> {
-  const { session, writer, runId, turn } = work
-  const { toolCallId, input } = call
-  const { agent } = sub
-  const agentId = childIdOf(runId, agent.name, toolCallId)
-  const taken = await validate(sub.input, copyOf(input))
-  if ('problem' in taken) throw new ToolError(`the input does not fit: ${taken.problem}`, { cause: taken.cause })
-  const text: unknown = await sub.prompt(taken.value)
-  if (typeof text !== 'string') {
-    throw new ToolError(`the prompt of ${sub.name} is no text: expected a string, found ${typeof text}`)
-  }
-  const task = taskOf(agentId, text, session.head)
-  const lane = callLane(work, step, toolCallId)
-  const { initialState } = agent
-  if (!session.hasAgent(runId, agentId)) {
-    await turn(async () => {
-      await session.sync(writer.cursor.sequence)
-      // Nobody begins after the end.
-      signal.throwIfAborted()
-      const start: Chunk = {
-        type: 'subagent-start',
-        agentId,
-        agentType: agent.name,
-        toolCallId,
-        lane: lane.origin.lane,
-      }
-      const state: Chunk[] =
-        initialState === undefined || session.state !== undefined
-          ? []
-          : [{ type: 'state-snapshot', state: initialState }]
-      const batch = [start, ...state, checkpointOf(lane, false)]
-      if (!lane.fits(batch))
-        throw new ToolError(`the initial state of agent ${agent.name} is larger than the log takes`)
-      await lane.commit(batch)
-    })
-    await session.sync(writer.cursor.sequence)
-  }
-  return {
-    ...work,
-    agent,
+/** A sub-agent that has begun: its lane, and its work from wherever it stands. */
+interface Child {
+  lane(step: number): Lane
+  work(): Promise<Ended>
+}
+
+/** Says that the sub-agent begins, unless that was said before. */
+async function begin(settings: CallSettings, sub: SubAgent, signal: AbortSignal, telemetry: AgentWork): Promise<Child> {
+  const { work, step, call } = settings
+  const { session, writer, runId } = work
+  const { program } = sub
+  const agentId = childIdOf(runId, program.name, call.toolCallId)
+  const told = await toldTo(sub, call.input)
+  const lane = callLane(work, step, call.toolCallId)
+  if (!session.hasAgent(runId, agentId)) await open(settings, program, lane, signal)
+  await session.sync(writer.cursor.sequence)
+  const { leaving, context, data, timers, backoff, logger, moved, clock, turn, workflowOf } = work
+  const working: Working = {
+    program,
+    session,
+    writer,
+    runId,
     agentId,
     parent: work,
     signal,
+    leaving,
     checkpointId: undefined,
+    context,
+    data,
+    timers,
+    backoff,
+    logger,
+    telemetry,
+    moved,
+    clock,
+    turn,
+    workflowOf,
     lane: (step, model) =>
       writer.lane({
         lane: lane.origin.lane,
         agentId,
-        agentType: agent.name,
+        agentType: program.name,
         step,
         ...(model !== undefined && { model }),
       }),
-    program: agent,
+  }
+  if (program.kind === 'workflow') return { lane: working.lane, work: () => flowOn(working, program, told) }
+  const task = taskOf(agentId, told as string, session.head)
+  const own: Work = {
+    ...working,
+    agent: program,
     history: async () => [task, ...(await session.said(runId, agentId))],
     message: () => session.message(runId, agentId),
-    output: agentOutput(agent, runId, agentId),
+    output: agentOutput(program, runId, agentId),
   }
+  return { lane: own.lane, work: () => workOn(own) }
+}
+
+/** What a sub-agent is told. */
+async function toldTo({ name, program, input: schema, prompt }: SubAgent, input: Json | undefined): Promise<Json> {
+  const taken = await validate(schema, copyOf(input))
+  if ('problem' in taken) throw new ToolError(`the input does not fit: ${taken.problem}`, { cause: taken.cause })
+  if (prompt === undefined) return copyOf(input) ?? null
+  const told: unknown = await prompt(taken.value)
+  const takesText = program.kind === 'agent' || program.input === undefined
+  if (takesText && typeof told !== 'string') {
+    throw new ToolError(`the prompt of ${name} is no text: expected a string, found ${typeof told}`)
+  }
+  return told as Json
+}
+
+/** Says that a sub-agent begins. */
+async function open({ work, call }: CallSettings, program: Program, lane: Lane, signal: AbortSignal): Promise<void> {
+  const { session, writer, runId } = work
+  const { toolCallId } = call
+  const { name: agentType } = program
+  const agentId = childIdOf(runId, agentType, toolCallId)
+  await work.turn(async () => {
+    await session.sync(writer.cursor.sequence)
+    // Nobody begins after the end.
+    signal.throwIfAborted()
+    const start: Chunk = { type: 'subagent-start', agentId, agentType, toolCallId, lane: lane.origin.lane }
+    const initial = program.kind === 'agent' ? program.initialState : undefined
+    const state: Chunk[] =
+      initial === undefined || session.state !== undefined ? [] : [{ type: 'state-snapshot', state: initial }]
+    const batch = [start, ...state, checkpointOf(lane, false)]
+    if (!lane.fits(batch)) throw new ToolError(`the initial state of agent ${agentType} is larger than the log takes`)
+    await lane.commit(batch)
+  })
 }
 
 /** What a sub-agent was told, as a message; it is in nobody's session but the call says it. */
@@ -159,20 +195,20 @@ const taskOf = (agentId: string, text: string, at: number): Message => ({
 /** Ends a sub-agent when its time is over; throws where it is. */
 async function limitTime(
   { session, runId, timers, clock }: Work,
-  { budget: { time }, name }: Agent,
+  { budget: { time }, name, kind }: Program,
   agentId: string,
   controller: AbortController,
 ): Promise<() => void> {
   const left = time === Number.POSITIVE_INFINITY ? time : time - (await session.timeOf(runId, agentId, clock()))
   if (left > LONGEST_MS) return () => {}
-  const overtime = () => new BudgetError('budget_time', `agent ${name} has taken longer than ${time} ms`)
+  const overtime = () => new BudgetError('budget_time', `${kind} ${name} has taken longer than ${time} ms`)
   if (left <= 0) throw overtime()
   return timers.after(left, () => controller.abort(overtime()), true)
 }
 
 async function finish(
   settings: CallSettings,
-  child: Work,
+  child: Child,
   ended: Extract<Ended, { outcome: 'done' }>,
   told: Told,
 ): Promise<void> {
@@ -209,7 +245,7 @@ async function end(
   const { work, step, call } = settings
   const { session, writer, runId } = work
   const { toolCallId } = call
-  const agentType = sub.agent.name
+  const agentType = sub.program.name
   const agentId = childIdOf(runId, agentType, toolCallId)
   const lane = callLane(work, step, toolCallId)
   const failure = result instanceof Error ? result : undefined
@@ -225,7 +261,9 @@ async function end(
     const ends: Said[] = session.hasAgent(runId, agentId) ? [{ chunk, lane }] : []
     // One that is done waited for all of its own.
     const below = failure ? childrenEnded(session, writer, 'interrupted', agent => agent.parentId === agentId) : []
-    await decided(work, () => [...before, ...batchOf(settings, outcome, [], [...below, ...ends])])
+    // What the hooks of a workflow gave nobody asks for any more.
+    const records = sub.program.kind === 'workflow' ? recordsEnded(session, { runId, agentId }, lane) : []
+    await decided(work, () => [...before, ...records, ...batchOf(settings, outcome, [], [...below, ...ends])])
   })
   told.agent.end(failure ? 'failed' : 'completed', failure)
   told.call.settle(outcome.chunk)

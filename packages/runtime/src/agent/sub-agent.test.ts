@@ -297,7 +297,7 @@ test('a definition that could not work is refused at once', () => {
   const { agent: child } = scripted('child', [])
   const named = (name: string) => () => subAgent(child, { name })
   expect(named('no spaces')).toThrow(/tool/)
-  expect(() => subAgent(null as never)).toThrow(/expected what agent\(\) gives/)
+  expect(() => subAgent(null as never)).toThrow(/expected what agent\(\) or workflow\(\) gives/)
   expect(() => subAgent(child, { prompt: 'x' as never })).toThrow(/prompt: expected a function/)
   expect(() => agent({ name: 'a', model: child.model, subAgents: [child, child] })).toThrow(/two by the name child/)
   const same = tool({ name: 'child', input: z.object({}), execute: () => 1 })

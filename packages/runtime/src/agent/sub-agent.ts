@@ -1,38 +1,42 @@
-// An agent as a tool of another: what the model is told of it, and what the child is told.
+// An agent or a workflow as a tool of another: what the model is told of it, and what the child is told.
 
+import type { Program } from '../drive/program.ts'
 import { ValidationError } from '../error/error.ts'
 import { checkGiven } from '../options.ts'
 import { type JsonSchema, jsonSchemaOf, type OutputOf, type Schema } from '../schema/schema.ts'
 import { type Approval, checkApproval } from '../tool/approval.ts'
 import { checkToolName } from '../tool/tool.ts'
+import type { Workflow } from '../workflow/workflow.ts'
 import type { Agent } from './agent.ts'
 
-export interface SubAgentOptions<I extends Schema> {
-  /** What the parent calls it; the agent's own name, if nothing is said. */
+export interface SubAgentOptions<I extends Schema, Told = string> {
+  /** What the parent calls it; its own name, if nothing is said. */
   readonly name?: string
   /** What it is for, for the parent's model. */
   readonly description?: string
   /** A name for people. */
   readonly title?: string
-  /** What the parent says to it; a prompt, if nothing is said. */
+  /** What the parent says to it; if nothing is said, what the workflow takes, or a prompt. */
   readonly input?: I
   /** The JSON Schema of the input, where `input` cannot say it by itself. */
   readonly jsonSchema?: JsonSchema
-  /** What the child is told, made of the input; the same each time it is asked. */
-  readonly prompt?: (input: OutputOf<I>) => string
+  /** What the child is told, made of the input; the same each time it is asked. To a workflow that defines its input it is that. */
+  readonly prompt?: (input: OutputOf<I>) => Told
   readonly approval?: Approval<OutputOf<I>>
 }
 
-/** An agent that another may call. */
+/** An agent or a workflow that another agent may call. */
 export interface SubAgent {
   readonly executor: 'agent'
   readonly name: string
   readonly description?: string
   readonly title?: string
-  readonly agent: Agent
+  /** What works for a call. */
+  readonly program: Program
   readonly input: Schema
   readonly jsonSchema: JsonSchema
-  readonly prompt: (input: unknown) => string
+  /** What the child is told, by the input as the schema has it; as it was called, where nothing is made of it. */
+  readonly prompt: ((input: unknown) => unknown) | undefined
   readonly approval?: Approval<never>
 }
 
@@ -55,30 +59,54 @@ const promptSchema: Schema = {
   },
 }
 
-/** Makes an agent one that another may call; throws where no model could. */
+/** Makes an agent or a workflow one that another agent may call; throws where no model could. */
 export function subAgent<I extends Schema = Schema<{ prompt: string }>>(
   agent: Agent,
-  options: SubAgentOptions<I> = {},
-): SubAgent {
+  options?: SubAgentOptions<I>,
+): SubAgent
+export function subAgent<Input, I extends Schema = Schema<Input extends string ? { prompt: string } : Input>>(
+  workflow: Workflow<string, Input>,
+  options?: SubAgentOptions<I, unknown>,
+): SubAgent
+export function subAgent(program: Program, options: SubAgentOptions<Schema, unknown> = {}): SubAgent {
   checkGiven('subAgent: options', options)
-  const { name = agent?.name, description, title, input, prompt, approval } = options
-  if (agent?.kind !== 'agent') throw new ValidationError('subAgent: expected what agent() gives')
+  const { name = program?.name, description, title, prompt, approval } = options
+  if (program?.kind !== 'agent' && program?.kind !== 'workflow') {
+    throw new ValidationError('subAgent: expected what agent() or workflow() gives')
+  }
   checkToolName(name)
   checkApproval(name, approval)
   if (prompt !== undefined && typeof prompt !== 'function') {
     throw new ValidationError(`tool ${name}: prompt: expected a function, found ${typeof prompt}`)
   }
+  const takes = program.kind === 'workflow' ? program.input : undefined
+  const input = options.input ?? takes?.schema
   return {
     executor: 'agent',
     name,
-    agent,
+    program,
     input: input ?? promptSchema,
-    jsonSchema: input ? jsonSchemaOf(input, `tool ${name}: input`, options.jsonSchema) : PROMPT,
-    prompt: (prompt as SubAgent['prompt'] | undefined) ?? textOf,
+    jsonSchema: input
+      ? jsonSchemaOf(
+          input,
+          `tool ${name}: input`,
+          options.jsonSchema ?? (options.input ? undefined : takes?.jsonSchema),
+        )
+      : PROMPT,
+    // What a workflow takes it reads from what was said: what its schema makes of that is not what it takes.
+    prompt: prompt ?? (takes === undefined ? textOf : options.input && (value => value)),
     ...(description !== undefined && { description }),
     ...(title !== undefined && { title }),
     ...(approval !== undefined && { approval: approval as Approval<never> }),
   }
+}
+
+/** A sub-agent, as it was given or as `subAgent()` makes it; throws, with the place, where it is none. */
+export function subAgentOf(place: string, given: Program | SubAgent): SubAgent {
+  const { executor, kind } = Object(given) as { executor?: unknown; kind?: unknown }
+  if (executor === 'agent') return given as SubAgent
+  if (kind === 'agent' || kind === 'workflow') return subAgent(given as Agent)
+  throw new ValidationError(`${place}: expected what agent(), workflow() or subAgent() gives`)
 }
 
 /** A prompt as it is; anything else as JSON. */

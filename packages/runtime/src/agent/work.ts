@@ -3,6 +3,7 @@
 import type { LanguageModelV4CallOptions } from '@ai-sdk/provider'
 import type { Lane, Said, Timers, Writer } from '@millrace/log'
 import type { Chunk, Json, Message } from '@millrace/protocol'
+import type { Program } from '../drive/program.ts'
 import type { Session } from '../drive/session.ts'
 import type { Logger } from '../logger.ts'
 import type { Backoff } from '../model/retry.ts'
@@ -11,14 +12,13 @@ import { approvalIdOf } from '../tool/approval.ts'
 import type { Workflow } from '../workflow/workflow.ts'
 import type { Agent, AgentContext } from './agent.ts'
 import type { Bell } from './bell.ts'
-import type { Budget } from './budget.ts'
 import { copyOf } from './copy.ts'
-import type { OutputStream } from './output.ts'
+import type { AnswerSink } from './output.ts'
 import type { Spoken } from './step.ts'
 
 /** An agent or a workflow at work, of the run or for a call in it. */
 export interface Working {
-  readonly program: { readonly name: string; readonly budget: Budget }
+  readonly program: Pick<Program, 'kind' | 'name' | 'budget'>
   readonly session: Session
   readonly writer: Writer
   readonly runId: string
@@ -58,9 +58,11 @@ export interface Work extends Working {
   /** What it has said so far: where it stands is told from that. */
   message(): Message | undefined
   /** What makes a document of the answer to a step, if that is asked for. */
-  output(step: number): OutputStream | undefined
+  output(step: number): AnswerSink | undefined
   /** What the ids of its parts begin with, where others write into the same message. */
   readonly prefix?: string
+  /** Whether a word of the model is for itself alone: it is in its history, and no reader sees it. */
+  isHidden?(chunk: Chunk): boolean
   /** The format that the model is asked for, where it is not that of the output. */
   readonly responseFormat?: LanguageModelV4CallOptions['responseFormat']
   /** Takes down a model call that came to its end; tells what else its commit says, if calls follow. */

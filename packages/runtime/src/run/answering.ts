@@ -196,7 +196,7 @@ function callOf(view: View, { kind, id }: Answer): string | undefined {
 /** Whether outputs of clients' tools are checked, of an agent or of one that works for it. */
 const checksOutputs = ({ tools, subAgents }: Agent): boolean =>
   (typeof tools !== 'function' && tools.some(tool => tool.executor === 'client' && tool.output !== undefined)) ||
-  subAgents.some(({ agent }) => checksOutputs(agent))
+  subAgents.some(({ program }) => program.kind === 'agent' && checksOutputs(program))
 
 /** The agent that says a message: the root agent of the run, or one that works for it, by the names of the calls down to it. */
 function agentOf(view: View, root: Agent, message: Message | undefined): Agent | undefined {
@@ -205,7 +205,9 @@ function agentOf(view: View, root: Agent, message: Message | undefined): Agent |
   const parent = view.messages.find(({ id }) => id === messageId)
   const call = parent?.parts.find(part => 'toolCallId' in part && part.toolCallId === toolCallId)
   const name = call && 'toolName' in call ? call.toolName : undefined
-  return agentOf(view, root, parent)?.subAgents.find(sub => sub.name === name)?.agent
+  const program = agentOf(view, root, parent)?.subAgents.find(sub => sub.name === name)?.program
+  // Which tools a node of a workflow has, its code tells when it runs.
+  return program?.kind === 'agent' ? program : undefined
 }
 
 /** The schema of the outputs of a client's tool of an agent, where the tools are not computed. */

@@ -3,6 +3,7 @@
 import type { RunStatus, Usage } from '@millrace/protocol'
 import { type Attributes, type Link, type SpanContext, SpanKind } from '@opentelemetry/api'
 import type { Agent } from '../agent/agent.ts'
+import type { Program } from '../drive/program.ts'
 import { CUT_OFF, failureOf } from './failure.ts'
 import { type Heard, type ModelCall, type ModelCallAbout, ModelSpan, usageAttributes } from './model.ts'
 import { attribute, finishReasonName, providerName } from './names.ts'
@@ -32,7 +33,7 @@ export interface AgentWork {
   /** A tool begins to be executed. */
   toolCall(about: ToolCallAbout): ToolCall
   /** An agent that this one has called begins, or goes on, under the call. */
-  agent(agent: Agent, agentId: string, call: Pick<ToolCall, 'context'>): AgentWork
+  agent(program: Program, agentId: string, call: Pick<ToolCall, 'context'>): AgentWork
   /** Says how the work ended here; whatever is still open in it was cut off. */
   end(status: AgentStatus, failure?: unknown): void
 }
@@ -96,10 +97,11 @@ export class AgentSpan implements AgentWork {
     return call
   }
 
-  agent(agent: Agent, agentId: string, call: Pick<ToolCall, 'context'>): AgentSpan {
-    const place = { ...this.#place, context: call.context, agentId, agentType: agent.name }
+  agent(own: Program, agentId: string, call: Pick<ToolCall, 'context'>): AgentSpan {
+    const place = { ...this.#place, context: call.context, agentId, agentType: own.name }
     const onEnd = () => this.#open.delete(work)
-    const work = new AgentSpan(this.#scope, place, { program: agent.program, agent, onEnd })
+    const agent = own.kind === 'agent' ? own : undefined
+    const work = new AgentSpan(this.#scope, place, { program: own.program, agent, onEnd })
     this.#open.add(work)
     return work
   }

@@ -41,7 +41,7 @@ export async function execute(settings: CallSettings): Promise<Halt | undefined>
   const lane = callLane(work, step, call.toolCallId)
   if (tool?.executor === 'agent') {
     // Two do not work for one call.
-    const others = othersEnded(settings, childIdOf(work.runId, tool.agent.name, call.toolCallId))
+    const others = othersEnded(settings, childIdOf(work.runId, tool.program.name, call.toolCallId))
     if (others.length > 0) await decided(work, () => [...others, { chunk: checkpointOf(lane, false), lane }])
     return told.within(() => delegate(settings, tool, told))
   }
@@ -190,8 +190,8 @@ function isLast({ work, call }: CallSettings): boolean {
 /** Whether the output of a call is the run's: of several finishing calls the first that the model made, whichever is done first. */
 function isFinal({ work, call, tools }: CallSettings): boolean {
   const tool = tools.get(call.toolName)
-  // That of a sub-agent is its parent's to use.
-  if (tool?.executor !== 'server' || !tool.finish || work.agentId !== work.runId) return false
+  // That of a sub-agent, or of a model that a workflow asks, is for whom it works.
+  if (tool?.executor !== 'server' || !tool.finish || work.parent) return false
   const { calls } = positionOf(work.message())
   const place = calls.findIndex(({ toolCallId }) => toolCallId === call.toolCallId)
   return finishingCalls(calls.slice(0, place), tools).length === 0

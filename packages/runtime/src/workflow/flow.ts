@@ -2,7 +2,6 @@
 
 import type { Lane, Said } from '@millrace/log'
 import type { Chunk, Json } from '@millrace/protocol'
-import { keyOf } from '../agent/key.ts'
 import type { Ended, Halt } from '../agent/loop.ts'
 import type { Working } from '../agent/work.ts'
 import { BudgetError, MillraceError } from '../error/error.ts'
@@ -25,12 +24,13 @@ import {
   started,
 } from './position.ts'
 import { recordOf } from './record.ts'
+import { scopeOf } from './scope.ts'
 import { Streams } from './streams.ts'
 import type { Workflow } from './workflow.ts'
 
-/** Works until the workflow is done, or cannot go on; throws why it cannot be done. */
-export function flowOn(work: Working, workflow: Workflow): Promise<Ended> {
-  return new Flow(work, workflow).run()
+/** Works until the workflow is done, or cannot go on; throws why it cannot be done. One that works for a call is given what it begins with. */
+export function flowOn(work: Working, workflow: Workflow, given?: Json): Promise<Ended> {
+  return new Flow(work, workflow, given).run()
 }
 
 const never = (): Promise<never> => new Promise(() => {})
@@ -38,6 +38,7 @@ const never = (): Promise<never> => new Promise(() => {})
 class Flow {
   readonly #work: Working
   #workflow: Workflow
+  readonly #given: Json | undefined
   readonly #scope: string
   readonly #open = new Set<Execution>()
   readonly #streams: Streams
@@ -50,11 +51,12 @@ class Flow {
   #journal!: Journal
   #position!: Position
 
-  constructor(work: Working, workflow: Workflow) {
+  constructor(work: Working, workflow: Workflow, given: Json | undefined) {
     this.#work = work
     this.#workflow = workflow
+    this.#given = given
     this.#streams = new Streams(work.session)
-    this.#scope = work.agentId === work.runId ? '' : `${keyOf(work.agentId)}:`
+    this.#scope = scopeOf(work)
   }
 
   async run(): Promise<Ended> {
@@ -77,13 +79,19 @@ class Flow {
       this.#workflow = this.#named(position.program)
       return
     }
-    const text = work.session.askedText(work.runId)
-    // What a client sent along is input only for a workflow that says what it takes.
-    const given = this.#workflow.input ? (work.data ?? text) : text
+    const given = work.parent ? this.#given : this.#asked()
     const lane = work.lane(0)
     this.#position = started(this.#workflow.program, this.#workflow.graph.first, await this.#taken(given))
     const about: Said[] = work.parent ? [] : [{ chunk: { type: 'session', sessionId: work.session.id }, lane }]
     await lane.commit([...about, ...this.#arriving(lane), { chunk: sealOf(lane), lane }])
+  }
+
+  /** What a run was asked for with. */
+  #asked(): Json {
+    const { data, session, runId } = this.#work
+    const text = session.askedText(runId)
+    // What a client sent along is input only for a workflow that says what it takes.
+    return this.#workflow.input ? (data ?? text) : text
   }
 
   /** What a workflow is given, as its input has it. */

@@ -1,0 +1,23 @@
+// The names of a workflow's records in its run: one that works for a call has names of its own.
+
+import type { Lane, Said } from '@millrace/log'
+import { keyOf } from '../agent/key.ts'
+import type { Session } from '../drive/session.ts'
+
+interface Whose {
+  readonly runId: string
+  readonly agentId: string
+}
+
+/** What stands before the names of all records of a workflow. */
+export const scopeOf = ({ runId, agentId }: Whose): string => (agentId === runId ? '' : `${keyOf(agentId)}:`)
+
+/** The ends of all records of a workflow that worked for a call: nobody asks for them any more. */
+export function recordsEnded(session: Session, work: Whose, lane: Lane): Said[] {
+  const scope = scopeOf(work)
+  const own = session.view.internal?.hooks.filter(
+    ({ runId, hookId }) => runId === work.runId && hookId.startsWith(scope),
+  )
+  const heads = new Set(own?.map(({ hookId }) => hookId.split('/', 1)[0] as string))
+  return [...heads].map(hookId => ({ chunk: { type: 'hook-completed', hookId, hook: 'ended' }, lane, internal: true }))
+}
