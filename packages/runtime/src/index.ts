@@ -78,15 +78,7 @@ export { Run, type StopOptions } from './run/run.ts'
 export type { SessionStatus } from './run/status.ts'
 export { RunStream, type StreamOptions } from './run/stream.ts'
 export type { Suspended, WaitingChild } from './run/suspension.ts'
-export {
-  createRuntime,
-  createWorker,
-  type ForkOptions,
-  Runtime,
-  type StartOptions,
-  type StartWorkflowOptions,
-  type Worker,
-} from './runtime.ts'
+export { createRuntime, type ForkOptions, Runtime, type StartOptions, type StartWorkflowOptions } from './runtime.ts'
 export type { Jsonified } from './schema/json.ts'
 export type { InputOf, JsonSchema, OutputOf, Schema } from './schema/schema.ts'
 export type { SpanAbout, TelemetryOptions } from './telemetry/options.ts'
@@ -108,6 +100,7 @@ export {
   type ToolOutput,
   tool,
 } from './tool/tool.ts'
+export { createWorker, type Worker } from './worker.ts'
 export type { NodeContext, NodeFailure, NodeResult, NodeRetry } from './workflow/node.ts'
 export { MAX_STATE, MAX_STATE_VALUE } from './workflow/state.ts'
 export {

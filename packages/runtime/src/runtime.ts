@@ -3,16 +3,17 @@ import { type StreamInfo, StreamManager, systemTimers, type Ticket } from '@mill
 import type { Run as Begun, RunRequest, View } from '@millrace/protocol'
 import type { Agent, OutputOfAgent } from './agent/agent.ts'
 import { Driver } from './drive/driver.ts'
-import { type Engine, type InProcessOptions, inProcessEngine } from './drive/engine.ts'
+import { type Engine, inProcessEngine } from './drive/engine.ts'
 import { Notices } from './drive/notices.ts'
 import type { Program } from './drive/program.ts'
-import { RunError, ValidationError } from './error/error.ts'
+import { RunError } from './error/error.ts'
 import { consoleLogger, guarded } from './logger.ts'
 import { DEFAULT_BACKOFF } from './model/retry.ts'
-import { BLOCKED_AFTER_MS, checkGiven, checkOptions, foundOf, MAX_TAKEOVERS, type RuntimeOptions } from './options.ts'
+import { BLOCKED_AFTER_MS, checkGiven, checkOptions, MAX_TAKEOVERS, type RuntimeOptions } from './options.ts'
 import type { Answer, AnswerOptions } from './run/answer.ts'
 import { type Answered, type Answering, type ClaimOptions, giveAnswer, giveClaim } from './run/answering.ts'
 import { contextOf } from './run/context.ts'
+import { programOf } from './run/program.ts'
 import { isSessionUnknown, overtaken, refusalOf, sessionUnknown, withLog } from './run/refusal.ts'
 import {
   type Asked,
@@ -113,7 +114,7 @@ export class Runtime implements RunHost {
   async start(options: StartOptions | StartWorkflowOptions): Promise<Run> {
     checkGiven('start', options)
     const { runId = randomUUID(), session = options.runId ?? randomUUID(), input, messageId, principal } = options
-    const program = this.#programOf(options)
+    const program = programOf(this.#programs, options)
     const message = input === undefined ? undefined : messageOf(input, messageId)
     const asked = { program, ...(message && { message }) }
     // An id that was made just now is nobody else's, and the session need not be read for it.
@@ -357,24 +358,6 @@ export class Runtime implements RunHost {
   #mustBeOpen(what: string): void {
     if (this.#isClosed) throw new RunError('runtime_closed', `${what}: the runtime was closed, make another`)
   }
-
-  #programOf({ agent, workflow }: { readonly agent?: unknown; readonly workflow?: unknown }): string {
-    if (agent !== undefined && workflow !== undefined) {
-      throw new ValidationError('start: expected an agent or a workflow, found both')
-    }
-    const kind = workflow === undefined ? 'agent' : 'workflow'
-    const given = workflow ?? agent
-    if (typeof given !== 'string') {
-      const { kind: found, program } = Object(given) as Partial<Program>
-      if (found === kind && program !== undefined) return program
-      throw new ValidationError(`${kind}: expected what ${kind}() gives or a name, found ${foundOf(given)}`)
-    }
-    const own = new Set([...this.#programs.values()].filter(program => program.kind === kind))
-    for (const { name, program } of own) if (name === given) return program
-    if (new RegExp(`^${kind}:.+@.+$`).test(given)) return given
-    const known = [...own].map(({ name }) => name).join(', ')
-    throw new RunError('program_unknown', `there is no ${kind} ${given} here, only ${known || 'none'}`)
-  }
 }
 
 /** Why an answer of several did not count, and the others may. */
@@ -387,19 +370,3 @@ const isCutFor =
 
 /** Makes a runtime; it drives what is due from now on, unless told not to. */
 export const createRuntime = (options: RuntimeOptions): Runtime => new Runtime(options)
-
-/** A process that only drives: it stays alive until it is stopped. */
-export interface Worker {
-  readonly runtime: Runtime
-  /** Hands over what is driven here. */
-  stop(): Promise<void>
-}
-
-/** Drives what others ask for, on the same store. */
-export function createWorker(
-  options: Omit<RuntimeOptions, 'engine'> & { readonly engine?: Engine | InProcessOptions },
-): Worker {
-  const engine = options.engine ?? {}
-  const runtime = createRuntime({ ...options, engine: 'start' in engine ? engine : { keepsAlive: true, ...engine } })
-  return { runtime, stop: () => runtime.close() }
-}
