@@ -2,43 +2,45 @@ import { strictEqual } from 'node:assert/strict'
 import type { Json, StructuredDataChunk, StructuredState } from '@millrace/protocol'
 import { memo } from '../fixtures/memo.ts'
 import { parsed } from '../fixtures/text.ts'
-import { type Contender, type Job, job, type Load, type Suite } from '../harness/suite.ts'
+import { type Benchmark, type Contender, type Job, job, type Load, type Suite } from '../harness/suite.ts'
+import { fields } from './structured/fields.ts'
 
 const COMMIT = 10
 const SIZES = [10_000, 100_000]
 const warmUp: Load = { pieces: 6, items: 10_000 }
 
-/** An array in a structured object that grows by one item a chunk. */
+/** Structured objects: one that grows, and the updates that the text of one brings. */
 export const structured: Suite = {
   name: 'structured',
-  benchmarks: () => {
-    const total = 100_000
-    const ways: [string, Contender['kind'], Contender['prepare']][] = [
-      ['reduceStructuredChunks', 'ours', reduced],
-      [`accumulator, a commit every ${COMMIT}`, 'ours', accumulated],
-      ['an array that grows', 'floor', pushed],
-    ]
-    const name = (way: string, size: number) => `${way}, ${total / size} x ${size.toLocaleString('en')}`
-    return [
-      {
-        name: 'append',
-        title: `${total.toLocaleString('en')} appends, as k objects of n items`,
-        item: 'append',
-        reference: name('reduceStructuredChunks', SIZES[1] ?? 0),
-        contenders: ways.flatMap(([way, kind, prepare]) =>
-          SIZES.map(size => {
-            return { name: name(way, size), kind, load: { pieces: total / size, items: size }, warmUp, prepare }
-          }),
-        ),
-        claims: ways.map(([way, kind]) => ({
-          kind: 'exponent',
-          small: name(way, SIZES[0] ?? 0),
-          large: name(way, SIZES[1] ?? 0),
-          ...(kind === 'ours' ? { under: 1.1 } : {}),
-        })),
-      },
-    ]
-  },
+  benchmarks: () => [append(), fields()],
+}
+
+/** An array in a structured object that grows by one item a chunk. */
+function append(): Benchmark {
+  const total = 100_000
+  const ways: [string, Contender['kind'], Contender['prepare']][] = [
+    ['reduceStructuredChunks', 'ours', reduced],
+    [`accumulator, a commit every ${COMMIT}`, 'ours', accumulated],
+    ['an array that grows', 'floor', pushed],
+  ]
+  const name = (way: string, size: number) => `${way}, ${total / size} x ${size.toLocaleString('en')}`
+  return {
+    name: 'append',
+    title: `${total.toLocaleString('en')} appends, as k objects of n items`,
+    item: 'append',
+    reference: name('reduceStructuredChunks', SIZES[1] ?? 0),
+    contenders: ways.flatMap(([way, kind, prepare]) =>
+      SIZES.map(size => {
+        return { name: name(way, size), kind, load: { pieces: total / size, items: size }, warmUp, prepare }
+      }),
+    ),
+    claims: ways.map(([way, kind]) => ({
+      kind: 'exponent',
+      small: name(way, SIZES[0] ?? 0),
+      large: name(way, SIZES[1] ?? 0),
+      ...(kind === 'ours' ? { under: 1.1 } : {}),
+    })),
+  }
 }
 
 const chunksOf = memo((count: number, _piece: number): StructuredDataChunk[] =>

@@ -1,0 +1,251 @@
+import { deepStrictEqual, ok } from 'node:assert/strict'
+import type { Fields, FieldUpdate } from '@millrace/protocol'
+import { type Draft, draft } from '../../fixtures/draft.ts'
+import { type Benchmark, type Claim, type Contender, type Job, job, type Load } from '../../harness/suite.ts'
+
+const DELTA = 4
+const TOTAL = 1_000_000
+const SIZES = [10_000, 100_000, 1_000_000] as const
+const warmUp: Load = { pieces: 2, items: 10_000 }
+
+const PLAIN: Fields = { subject: 'set', body: 'text-delta', bullets: 'append', people: 'append', sent: 'set' }
+const WILDCARDS: Fields = {
+  subject: 'set',
+  body: 'text-delta',
+  'bullets.*': 'text-delta',
+  'people.*.name': 'set',
+  'people.*.notes': 'text-delta',
+  'people.*.tags': 'append',
+  'people.*.address.*': 'set',
+  sent: 'set',
+}
+
+/** The values that the declared fields have in a draft, by path: named one by one, not found by the rules that are measured. */
+const plainValues = ({ subject, body, bullets, people, sent }: Draft) =>
+  new Map<string, unknown>(Object.entries({ subject, body, bullets, people, sent }))
+
+const wildcardValues = ({ subject, body, bullets, people, sent }: Draft) =>
+  new Map<string, unknown>([
+    ['subject', subject],
+    ['body', body],
+    ...bullets.map((bullet, i) => [`bullets.${i}`, bullet] as const),
+    ...people.flatMap(({ name, notes, tags, address }, i) => [
+      [`people.${i}.name`, name] as const,
+      [`people.${i}.notes`, notes] as const,
+      [`people.${i}.tags`, tags] as const,
+      ...Object.entries(address).map(([key, value]) => [`people.${i}.address.${key}`, value] as const),
+    ]),
+    ['sent', sent],
+  ])
+
+/** Reads a draft to its end, and gives what is then to be checked. */
+type Reader<Output> = (deltas: readonly string[]) => Output | Promise<Output>
+
+const prepared =
+  <Output>(
+    reader: () => Promise<Reader<Output>>,
+    check: (output: Output, text: string, deltas: readonly string[]) => void,
+  ): Contender['prepare'] =>
+  async (length, piece): Promise<Job> => {
+    const read = await reader()
+    const { text, deltas } = draft(length, piece, DELTA)
+    return job(
+      () => read(deltas),
+      output => check(output, text, deltas),
+    )
+  }
+
+/** What updates amount to: who sends them on keeps none, so none is kept while the time is taken. */
+interface Tally {
+  sets: number
+  items: number
+  characters: number
+}
+
+function count(tally: Tally, update: FieldUpdate): void {
+  if (update.kind === 'text-delta') tally.characters += update.delta.length
+  else if (update.kind === 'append') tally.items += update.items.length
+  else tally.sets++
+}
+
+/** The check reads the draft once more, keeps all updates, and holds them to the document and to what was counted. */
+async function watched(
+  fields: Fields,
+  valuesOf: (document: Draft) => Map<string, unknown>,
+  length: number,
+  piece: number,
+): Promise<Job> {
+  const { FieldWatcher } = await import('@millrace/protocol')
+  const read = (deltas: readonly string[], keep?: FieldUpdate[]) => {
+    const watcher = new FieldWatcher(fields)
+    const tally: Tally = { sets: 0, items: 0, characters: 0 }
+    for (const delta of deltas) {
+      for (const update of watcher.push(delta)) {
+        count(tally, update)
+        keep?.push(update)
+      }
+    }
+    ok(watcher.end())
+    return tally
+  }
+  const prepare = prepared<Tally>(
+    async () => read,
+    (tally, text, deltas) => {
+      const updates: FieldUpdate[] = []
+      deepStrictEqual(tally, read(deltas, updates))
+      deepStrictEqual(received(updates), valuesOf(JSON.parse(text)))
+    },
+  )
+  return prepare(length, piece)
+}
+
+/** What has arrived at each path; a text that came in other pieces than those of the deltas is refused. */
+function received(updates: readonly FieldUpdate[]): Map<string, unknown> {
+  const values = new Map<string, unknown>()
+  for (const update of updates) {
+    const { path } = update
+    const old = values.get(path)
+    if (update.kind === 'set') values.set(path, update.value)
+    else if (update.kind === 'append') {
+      if (Array.isArray(old)) old.push(...update.items)
+      else values.set(path, [...update.items])
+    } else {
+      ok(update.delta.length <= DELTA + 1, `${update.delta.length} characters of ${path} at once`)
+      values.set(path, `${old ?? ''}${update.delta}`)
+    }
+  }
+  return values
+}
+
+const checkValue = (value: unknown, text: string) => deepStrictEqual(value, JSON.parse(text))
+
+const parsed = prepared<unknown>(async () => {
+  const { JsonStream } = await import('@millrace/protocol')
+  return deltas => {
+    const stream = new JsonStream()
+    for (const delta of deltas) stream.push(delta)
+    ok(stream.end())
+    return stream.value
+  }
+}, checkValue)
+
+/** No fields: an update for whatever grows. What handing them out costs alone, wherever they are from. */
+const handedOut = prepared<Tally>(
+  async () => {
+    const { JsonStream } = await import('@millrace/protocol')
+    return deltas => {
+      let updates: FieldUpdate[] = []
+      const tally: Tally = { sets: 0, items: 0, characters: 0 }
+      const stream = new JsonStream({
+        onGrow: delta => {
+          updates = [{ kind: 'text-delta', path: 'body', delta }]
+        },
+      })
+      for (const delta of deltas) {
+        updates = []
+        stream.push(delta)
+        for (const update of updates) count(tally, update)
+      }
+      ok(stream.end())
+      return tally
+    }
+  },
+  ({ characters }, text) => {
+    const { subject, body, bullets, people }: Draft = JSON.parse(text)
+    const texts = people.flatMap(({ name, tags, address, notes }) => [
+      name,
+      ...tags,
+      address.street,
+      address.city,
+      notes,
+    ])
+    const all = [subject, body, ...bullets, ...texts].join('').length
+    // Where two strings share a delta only the latter's growth is handed out.
+    ok(characters <= all && characters > all * 0.9, `${characters} of ${all} characters`)
+  },
+)
+
+const jsonriver = prepared<unknown>(async () => {
+  const { parse } = await import('jsonriver')
+  return async deltas => {
+    let last: unknown
+    for await (const value of parse(iterate(deltas))) last = value
+    return last
+  }
+}, checkValue)
+
+const partialJson = prepared<unknown>(async () => {
+  const { parse } = await import('partial-json')
+  return deltas => {
+    let text = ''
+    let value: unknown
+    for (const delta of deltas) {
+      text += delta
+      value = parse(text)
+    }
+    return value
+  }
+}, checkValue)
+
+/** The cheapest async iterator there is. */
+function iterate<T>(items: readonly T[]): AsyncIterable<T> {
+  let at = 0
+  const next = (): Promise<IteratorResult<T, undefined>> => {
+    const done = at === items.length
+    return Promise.resolve(done ? { done, value: undefined } : { done, value: items[at++] as T })
+  }
+  return { [Symbol.asyncIterator]: () => ({ next }) }
+}
+
+const JSON_STREAM = 'JsonStream'
+const PLAIN_FIELDS = 'FieldWatcher'
+const WILDCARD_FIELDS = 'FieldWatcher, wildcards'
+const HANDED_OUT = 'JsonStream, an update a delta'
+const JSONRIVER = 'jsonriver'
+const PARTIAL_JSON = 'partial-json'
+
+const rowOf = (way: string, size: number) =>
+  `${way}, ${TOTAL / size} x ${size < 1_000_000 ? `${size / 1000} KB` : '1 MB'}`
+
+/** The declared fields of a document that arrives in small deltas, as updates: what that costs beside parsing it, by its size. */
+export function fields(): Benchmark {
+  const [small, , large] = SIZES
+  const ways: [string, Contender['kind'], Contender['prepare']][] = [
+    [JSON_STREAM, 'ours', parsed],
+    [PLAIN_FIELDS, 'ours', (length, piece) => watched(PLAIN, plainValues, length, piece)],
+    [WILDCARD_FIELDS, 'ours', (length, piece) => watched(WILDCARDS, wildcardValues, length, piece)],
+    [HANDED_OUT, 'floor', handedOut],
+    [JSONRIVER, 'peer', jsonriver],
+  ]
+  const rescanning = `${PARTIAL_JSON}, 1 x 10 KB only`
+  const ratio = (of: string, to: string, atMost?: number): Claim[] =>
+    SIZES.map(size => ({ kind: 'ratio', of: rowOf(of, size), to: rowOf(to, size), ...(atMost && { atMost }) }))
+  return {
+    name: 'fields',
+    title: `the fields of 1 MB in ${DELTA}-character deltas, as k documents of n characters`,
+    item: 'character',
+    reference: rowOf(WILDCARD_FIELDS, large),
+    contenders: [
+      ...ways.flatMap(([way, kind, prepare]) =>
+        SIZES.map(size => {
+          return { name: rowOf(way, size), kind, load: { pieces: TOTAL / size, items: size }, warmUp, prepare }
+        }),
+      ),
+      { name: rescanning, kind: 'peer', load: { pieces: 1, items: small }, warmUp, prepare: partialJson },
+    ],
+    claims: [
+      ...[JSON_STREAM, PLAIN_FIELDS, WILDCARD_FIELDS].map((way): Claim => {
+        return { kind: 'exponent', small: rowOf(way, small), large: rowOf(way, large), under: 1.1 }
+      }),
+      ...ratio(PLAIN_FIELDS, JSON_STREAM, 1.5),
+      ...ratio(WILDCARD_FIELDS, JSON_STREAM, 1.5),
+      ...ratio(HANDED_OUT, JSON_STREAM),
+      ...ratio(WILDCARD_FIELDS, JSONRIVER),
+      { kind: 'ratio', of: rowOf(WILDCARD_FIELDS, small), to: rescanning },
+    ],
+    notes: [
+      'the peers only parse: what changed in the value is left to find',
+      'partial-json reads everything again with each delta, so that its time grows with the square of the length: it is given 10 KB only',
+    ],
+  }
+}
