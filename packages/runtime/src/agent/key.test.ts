@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { keyOf } from './key.ts'
+import { keyOf, pieceOf } from './key.ts'
 
 const RUNS = Math.ceil(500 * Number(process.env['MILLRACE_RUNS'] ?? 1))
 
@@ -23,6 +23,7 @@ test('other pieces make another key, in letters that any header takes', () => {
     fc.property(pieces, pieces, (one, other) => {
       expect(keyOf(...one) === keyOf(...other)).toBe(JSON.stringify(one) === JSON.stringify(other))
       expect(keyOf(...one)).toMatch(/^[\x21-\x7e]*$/)
+      for (const piece of one) expect(pieceOf(keyOf(piece))).toBe(piece)
     }),
     { numRuns: RUNS },
   )

@@ -7,3 +7,9 @@ const escaped = (piece: string): string =>
   piece.replace(/\p{Surrogate}|\P{Surrogate}+/gu, part =>
     part.isWellFormed() ? encodeURIComponent(part) : `%u${part.charCodeAt(0).toString(16)}`,
   )
+
+/** The piece that a name of one piece was made of. */
+export const pieceOf = (key: string): string =>
+  key.replace(/%u[0-9a-f]{4}|(?:(?!%u).)+/gs, part =>
+    part.startsWith('%u') ? String.fromCharCode(Number.parseInt(part.slice(2), 16)) : decodeURIComponent(part),
+  )

@@ -7,6 +7,7 @@ import {
   type Fold,
   type Hook,
   type Interrupt,
+  isGuest,
   type Json,
   type Message,
   messageIdOf,
@@ -17,6 +18,7 @@ import {
   type View,
 } from '@millrace/protocol'
 import { outputStreamId } from '../agent/output.ts'
+import { RunError } from '../error/error.ts'
 import { contextOf } from '../run/context.ts'
 import { largeValue } from '../run/large.ts'
 import { Trail } from './trail.ts'
@@ -177,15 +179,34 @@ export class Session {
     return parts.map(part => (part.type === 'text' ? part.text : '')).join('')
   }
 
-  /** What the hooks of a run gave, with large values in their places. */
-  async hooks(runId: string): Promise<readonly Hook[]> {
-    const own = this.view.internal?.hooks.filter(hook => hook.runId === runId) ?? []
+  /** What the hooks of a run that has not ended gave, with large values in their places. */
+  hooks(runId: string): Promise<readonly Hook[]> {
+    return this.wholeHooks(this.view.internal?.hooks.filter(hook => hook.runId === runId) ?? [])
+  }
+
+  /** What hooks gave, with large values in their places. */
+  wholeHooks(hooks: readonly Hook[]): Promise<readonly Hook[]> {
     return Promise.all(
-      own.map(async hook => {
+      hooks.map(async hook => {
         const hash = hook.blobs?.['/result']?.hash
         return hash === undefined ? hook : { ...hook, result: await largeValue(this.#manager, this.id, hash) }
       }),
     )
+  }
+
+  /** All that was said in a run that has ended; throws where it is trimmed. */
+  async pastOf(runId: string): Promise<readonly Entry[]> {
+    const at = this.run(runId)?.at ?? this.head + 1
+    const next = this.view.runs.find(run => run.at > at)?.at ?? this.head + 1
+    try {
+      const entries = await this.#manager.entries(this.id, at - 1, next - 1)
+      return entries.filter(({ origin }) => !isGuest(origin) && origin.runId === runId)
+    } catch (error) {
+      if (!(error instanceof LogError && error.code === 'truncated')) throw error
+      throw new RunError('run_not_resumable', `run ${runId} is trimmed: nobody can go on from it, start another`, {
+        cause: error,
+      })
+    }
   }
 
   /** A structured object, as far as it was read. */

@@ -5,7 +5,10 @@ import { type Input, isCheckpointCreated, isGuest, type Run, type View } from '@
 import { RunError } from '../error/error.ts'
 import { type Asked, messageOf, mustBeNew, mustBeShown, requestFor, type UserInput } from './request.ts'
 
-/** How an interrupted run goes on. */
+/**
+ * How an interrupted run goes on. A message or a confirmation belongs to the conversation: an agent reads it there, and of a workflow no node is given it, as what
+ * its nodes were given is what they go on with.
+ */
 export type ResumeOptions =
   | { readonly mode?: 'continue' }
   | { readonly mode: 'with-message'; readonly input: UserInput; readonly messageId?: string }
@@ -35,6 +38,10 @@ export async function resumption(
     })
   }
   mustBeShown(view, run)
+  // Where a workflow stood is told by its entries alone.
+  if (program.startsWith('workflow:') && floor >= run.at) {
+    throw new RunError('run_not_resumable', `run ${runId} is trimmed: nobody can go on from it, start another`)
+  }
   const { mode = 'continue' } = options
   if (options.mode !== 'from-checkpoint') mustBeNext(view, ticket, run, options.whenBusy)
   const wanted = options.mode === 'from-checkpoint' ? options.checkpointId : undefined

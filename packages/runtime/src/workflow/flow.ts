@@ -9,6 +9,7 @@ import { refusalOf } from '../model/room.ts'
 import { validate } from '../schema/schema.ts'
 import { type Attempted, attempt } from './attempt.ts'
 import { Execution, OVER, sealOf } from './execution.ts'
+import { batchesOf, forebearsOf, type Inheritance, inheritanceOf } from './inheritance.ts'
 import { Journal, positionIdOf } from './journal.ts'
 import type { Node } from './node.ts'
 import {
@@ -73,23 +74,41 @@ class Flow {
   async #begin(): Promise<void> {
     const work = this.#work
     this.#journal = await Journal.read(work.session, work.runId, this.#scope)
-    const { position } = this.#journal
+    const inherited = this.#journal.position || work.parent ? undefined : await inheritanceOf(work.session, work.runId)
+    const position = this.#journal.position ?? inherited?.position
     if (position) {
       this.#position = position
       this.#workflow = this.#named(position.program)
+      if (inherited) await this.#inherit(inherited)
       return
     }
     const given = work.parent ? this.#given : this.#asked()
     const lane = work.lane(0)
     this.#position = started(this.#workflow.program, this.#workflow.graph.first, await this.#taken(given))
-    const about: Said[] = work.parent ? [] : [{ chunk: { type: 'session', sessionId: work.session.id }, lane }]
-    await lane.commit([...about, ...this.#arriving(lane), { chunk: sealOf(lane), lane }])
+    await lane.commit([...this.#beginning(lane), { chunk: sealOf(lane), lane }])
   }
 
-  /** What a run was asked for with. */
+  /** Keeps in this run what it takes over from another. */
+  async #inherit(inheritance: Inheritance): Promise<void> {
+    const lane = this.#work.lane(0)
+    for (const batch of batchesOf(inheritance, lane, this.#beginning(lane))) {
+      await lane.commit([...batch, { chunk: sealOf(lane), lane }])
+    }
+    this.#journal = new Journal(inheritance.records, this.#scope)
+  }
+
+  /** What a run says first. */
+  #beginning(lane: Lane): readonly Said[] {
+    const { parent, session } = this.#work
+    const about: Said[] = parent ? [] : [{ chunk: { type: 'session', sessionId: session.id }, lane }]
+    return [...about, ...this.#arriving(lane)]
+  }
+
+  /** What a run was asked for with; one that goes on from another, what that was. */
   #asked(): Json {
     const { data, session, runId } = this.#work
-    const text = session.askedText(runId)
+    const [first = runId] = forebearsOf(session, runId)
+    const text = session.askedText(first)
     // What a client sent along is input only for a workflow that says what it takes.
     return this.#workflow.input ? (data ?? text) : text
   }
@@ -141,6 +160,8 @@ class Flow {
 
   /** Runs the execution that is open on a line to its end, however often it is tried; tells where the workflow ends with it. */
   async #execute(path: Path, at: At): Promise<Ended | undefined> {
+    const end = this.#journal.endOf(at.execution)
+    if (end) return this.#ended(at, this.#laneOf(path, at), end.value)
     const { budget } = this.#workflow
     if (at.step > budget.steps) {
       throw new BudgetError('budget_steps', `the run has come to ${at.step} nodes, and may come to ${budget.steps}`)
@@ -192,18 +213,27 @@ class Flow {
       await this.#move(execution, position => moved(position, path, step as Exclude<typeof step, { to: 'end' }>, data))
       return undefined
     }
-    const { lane } = execution
-    this.#work.checkpointId = sealOf(lane, true).checkpointId
+    return this.#ended(at, execution.lane, data)
+  }
+
+  /** The end of the workflow, with what is left to be said of it. */
+  #ended(at: At, lane: Lane, data: Json | undefined): Ended {
+    const seal = sealOf(lane, true)
+    this.#work.checkpointId = seal.checkpointId
     const isOutput = data !== undefined && this.#work.parent === undefined
-    const facts: Chunk[] = [...(isOutput ? [{ type: 'output', output: data } as const] : []), sealOf(lane, true)]
-    const said = facts.map(chunk => ({ chunk, lane }))
-    const text = typeof data === 'string' ? data : ''
+    const hookId = `${this.#scope}${at.execution}`
+    const facts: Said[] = [
+      ...(isOutput ? [{ chunk: { type: 'output', output: data } as const, lane }] : []),
+      // Who goes on from here has nothing left to do.
+      recordOf({ hookId, hook: 'node', given: { ...(data !== undefined && { value: data }) } }, lane),
+      { chunk: seal, lane },
+    ]
     return {
       outcome: 'done',
-      facts: said,
+      facts,
       finishReason: 'stop',
       steps: at.step,
-      text,
+      text: typeof data === 'string' ? data : '',
       ...(data !== undefined && { output: data }),
     }
   }

@@ -1,9 +1,10 @@
 // What the log remembers of a workflow's run, read when somebody takes it up: where it stands, its state, and what the hooks of its open executions gave.
 
 import type { Json } from '@millrace/protocol'
+import { pieceOf } from '../agent/key.ts'
 import type { Session } from '../drive/session.ts'
 import type { Position } from './position.ts'
-import { type HookRecord, recordIn } from './record.ts'
+import { type Given, type HookRecord, recordIn } from './record.ts'
 import { WorkflowState } from './state.ts'
 
 /** The record of where a workflow stands, and how those of its state begin. */
@@ -17,8 +18,10 @@ export class Journal {
   readonly state = new WorkflowState()
   /** By execution, then by hook. */
   readonly #records = new Map<string, Map<string, HookRecord>>()
+  /** What executions gave that have ended. */
+  readonly #ends = new Map<string, Given>()
 
-  private constructor(records: readonly HookRecord[], scope: string) {
+  constructor(records: readonly HookRecord[], scope: string) {
     let position: Json | undefined
     for (const record of records) {
       const { hookId, given } = record
@@ -28,8 +31,9 @@ export class Journal {
       // A workflow at work for a call of this one has a scope of its own.
       if (execution.includes(':')) continue
       if (own === POSITION) position = given.value
-      else if (own.startsWith(STATE)) this.state.set(decodeURIComponent(own.slice(STATE.length)), given.value)
-      else if (own !== execution) this.recordsOf(execution).set(hookId, record)
+      else if (own.startsWith(STATE)) this.state.set(pieceOf(own.slice(STATE.length)), given.value)
+      else if (own === execution) this.#ends.set(execution, given)
+      else this.recordsOf(execution).set(hookId, record)
     }
     this.position = position as unknown as Position | undefined
   }
@@ -46,6 +50,11 @@ export class Journal {
     const records = new Map<string, HookRecord>()
     this.#records.set(execution, records)
     return records
+  }
+
+  /** What an execution gave that has ended, and with it the workflow: where a run goes on from there, nothing is left to do. */
+  endOf(execution: string): Given | undefined {
+    return this.#ends.get(execution)
   }
 
   /** Forgets what the hooks of an execution gave: it has ended. */

@@ -42,6 +42,10 @@ export interface Position {
   readonly visits: { readonly [node: string]: number }
   readonly taken: { readonly [edge: string]: number }
   readonly line: Line
+  /** What tells the edges of the workflow as they were when it came to be at work. */
+  readonly edges?: string
+  /** The run by whose name effects go, where that is one before: what was cut off there is done again here. */
+  readonly keys?: string
 }
 
 /** The heads of the branches from the main line down to a line. */
@@ -51,8 +55,8 @@ export const isFork = (line: Line | Done): line is Extract<Line, { fork: string 
 
 /** The beginning of a workflow. */
 export function started(program: string, first: string, input: Json | undefined, before?: Position): Position {
-  const { leg = 0, steps = 0 } = before ?? {}
-  const none: Position = { program, leg: leg + 1, steps, visits: {}, taken: {}, line: NOWHERE }
+  const { leg = 0, steps = 0, keys } = before ?? {}
+  const none: Position = { program, leg: leg + 1, steps, visits: {}, taken: {}, line: NOWHERE, ...(keys && { keys }) }
   return entered(none, [], first, input)
 }
 
