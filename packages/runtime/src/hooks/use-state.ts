@@ -36,13 +36,16 @@ function stateHook<T>(
   initial: T | undefined,
 ): [T | undefined, SetState<T>] {
   const first = stateOf(key, initial)
-  const value = execution.now(hook, id, () => execution.read(key) ?? first)
+  const value = execution.now(hook, id, () => {
+    const known = execution.read(key)
+    return known === undefined ? first : known
+  })
   return [
     value as T | undefined,
     update => {
       // A function is given what a reader would be.
       const made = (before: Json | undefined) =>
-        (update as (value: unknown) => unknown)(before ?? structuredClone(first))
+        (update as (value: unknown) => unknown)(before === undefined ? structuredClone(first) : before)
       execution.change(key, typeof update === 'function' ? made : (update as Json | undefined))
     },
   ]

@@ -178,7 +178,8 @@ export class Execution {
     if (known) return structuredClone(known.given.value)
     const value = find()
     this.#unkept.add({ hookId, hook, given: { ...(value !== undefined && { value }) } })
-    return value
+    // Who is given it may write into it before the commit.
+    return structuredClone(value)
   }
 
   /** Shows something, once: not where the log holds it from before. */
