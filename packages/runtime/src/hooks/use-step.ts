@@ -24,7 +24,7 @@ export async function useStep<T>(
   const value = await execution.call('useStep', key, async ({ hookId, signal }) => {
     // What others must not do meanwhile begins only while the lease surely lasts.
     await work.writer.sure()
-    const idempotencyKey = keyOf(work.session.id, work.runId, hookId)
+    const idempotencyKey = keyOf(work.session.id, execution.keys, hookId)
     const result = await withoutHooks(() => code({ idempotencyKey, abortSignal: signal }))
     return { value: resultOf(key, result) }
   })

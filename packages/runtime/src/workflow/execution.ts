@@ -24,6 +24,8 @@ export interface Call {
   readonly signal: AbortSignal
   /** What the log holds of it, if it was begun before. */
   readonly begun: Given | undefined
+  /** Commits what the node was given, changed and showed so far, if it did: what the hook commits by itself comes after that. */
+  keep(): Promise<void>
   /** Commits what belongs to the hook while it is not done. */
   commit(said: readonly Said[], given: Given): Promise<void>
   /** Waits until somebody may have answered, or the time is over: as long as nobody has, the node can do without this process. */
@@ -48,6 +50,8 @@ export interface ExecutionSettings {
   readonly streams: Streams
   /** What stands before the names of all records of this workflow in its run. */
   readonly scope: string
+  /** The run by whose name its effects go. */
+  readonly keys: string
   /** What the log holds of this execution, by hook; what is committed is added. */
   readonly records: Map<string, HookRecord>
   /** Called when a hook begins, waits, goes on or ends. */
@@ -79,6 +83,8 @@ export class Execution {
   readonly work: Working
   readonly at: At
   readonly lane: Lane
+  /** The run by whose name its effects go: one before its own, where what was cut off there is done again. */
+  readonly keys: string
   readonly replay: Replay
   readonly #unkept: Unkept
   readonly #flights: Flights
@@ -91,10 +97,11 @@ export class Execution {
   #trouble: unknown
 
   constructor(settings: ExecutionSettings) {
-    const { work, at, lane, scope, records, onChange } = settings
+    const { work, at, lane, scope, keys, records, onChange } = settings
     this.work = work
     this.at = at
     this.lane = lane
+    this.keys = keys
     this.replay = new Replay(at, scope, records)
     this.#unkept = new Unkept({ ...settings, counted: this.replay.shown })
     this.#flights = new Flights(onChange)
@@ -161,7 +168,7 @@ export class Execution {
       if (error) throw new MillraceError(error.code as ErrorCode, error.message)
       return structuredClone(value)
     }
-    this.#flights.begin(hookId, id !== undefined)
+    this.#flights.begin(hookId, hook, id !== undefined)
     try {
       if (this.work.leaving.aborted && known === undefined) return await this.#leave(hookId)
       return await this.#live(hookId, hook, known, live)
@@ -232,14 +239,25 @@ export class Execution {
     return this.#unkept.keepingLast()
   }
 
+  /** Commits what no commit holds yet, by the record of a hook that is under way: who starts again has it when the code comes there. */
+  async keep(hookId = this.#flights.first): Promise<void> {
+    if (hookId === undefined || this.#unkept.isEmpty) return
+    await this.#commit([], () => {
+      const hook = this.#flights.hookOf(hookId)
+      if (hook === undefined || this.#unkept.isEmpty) return undefined
+      return { hookId, hook, given: { asked: this.replay.knownOf(hookId)?.asked ?? [], ...this.#beside() } }
+    })
+  }
+
   /** Commits with all that was said and changed so far; the records are kept for who starts again. */
-  async #commit(said: readonly Said[], record: () => HookRecord): Promise<void> {
+  async #commit(said: readonly Said[], record: () => HookRecord | undefined): Promise<void> {
     await this.work.turn(async () => {
       for (;;) {
         this.work.signal.throwIfAborted()
         this.signal.throwIfAborted()
         // Taken together with the commit's place in the queue: what is said from here on is not in it.
         const own = record()
+        if (own === undefined) return
         const { said: kept, records, kept: done } = this.#unkept.keeping(own, this.replay.knownOf(own.hookId)?.shown)
         const seal = { chunk: sealOf(this.lane), lane: this.lane }
         const { outcome } = await this.lane.commit([...said, ...kept, seal])
@@ -268,6 +286,7 @@ export class Execution {
       lane,
       signal: this.signal,
       begun,
+      keep: () => this.keep(hookId),
       commit,
       park: (on, until) => this.#park(hookId, on, until),
       leave: () => this.#leave(hookId),

@@ -11,6 +11,7 @@ import { type Attempted, attempt } from './attempt.ts'
 import { Execution, OVER, sealOf } from './execution.ts'
 import { batchesOf, forebearsOf, type Inheritance, inheritanceOf } from './inheritance.ts'
 import { Journal, positionIdOf } from './journal.ts'
+import { migrationOf, settlementOf, versionOf } from './migration.ts'
 import type { Node } from './node.ts'
 import {
   type At,
@@ -80,21 +81,45 @@ class Flow {
       this.#position = position
       this.#workflow = this.#named(position.program)
       if (inherited) await this.#inherit(inherited)
+      if (position.program !== this.#workflow.program) await this.#migrate()
       return
     }
     const given = work.parent ? this.#given : this.#asked()
     const lane = work.lane(0)
-    this.#position = started(this.#workflow.program, this.#workflow.graph.first, await this.#taken(given))
+    this.#position = started(this.#workflow, await this.#taken(given))
     await lane.commit([...this.#beginning(lane), { chunk: sealOf(lane), lane }])
   }
 
   /** Keeps in this run what it takes over from another. */
   async #inherit(inheritance: Inheritance): Promise<void> {
-    const lane = this.#work.lane(0)
+    const lane = this.#standing()
     for (const batch of batchesOf(inheritance, lane, this.#beginning(lane))) {
       await lane.commit([...batch, { chunk: sealOf(lane), lane }])
     }
     this.#journal = new Journal(inheritance.records, this.#scope)
+  }
+
+  /** Takes a run of another version over into this one: it stands where that says before any node runs, and waits for nothing that it has left. */
+  async #migrate(): Promise<void> {
+    const { session, writer, signal } = this.#work
+    const before = this.#position
+    const { position, replaced } = migrationOf(this.#workflow, before, this.#journal)
+    const lane = this.#standing(position)
+    const records = replaced.flatMap(({ execution }) => [...this.#journal.recordsOf(execution).values()])
+    const ends = replaced.map(at => this.#closing(at, lane))
+    await session.catchUp()
+    await writer.decide(ticket => {
+      signal.throwIfAborted()
+      const settled = settlementOf(this.#work, records, lane, ticket)
+      return [...settled, ...ends, ...this.#arriving(lane, position, before), { chunk: sealOf(lane), lane }]
+    })
+    for (const { execution } of replaced) this.#journal.forget(execution)
+    this.#position = position
+  }
+
+  /** The lane on which is said where the workflow stands. */
+  #standing({ line } = this.#position): Lane {
+    return this.#work.lane(openOf(line)[0]?.step ?? 0)
   }
 
   /** What a run says first. */
@@ -177,6 +202,7 @@ class Flow {
       state: this.#journal.state,
       streams: this.#streams,
       scope: this.#scope,
+      keys: this.#position.keys ?? this.#work.runId,
       records: this.#journal.recordsOf(at.execution),
       onChange: () => this.#look(),
     })
@@ -204,9 +230,10 @@ class Flow {
     if (transitionTo !== undefined) return this.#transit(path, execution, transitionTo, data)
     const step = this.#workflow.graph.next(node.id, condition)
     if (step === undefined) {
+      const isChanged = this.#position.edges !== this.#workflow.graph.digest
       throw new MillraceError(
-        'workflow_no_way',
-        `node ${node.id} returned ${condition === undefined ? 'no condition' : `the condition ${condition}`}, and no edge is for that`,
+        isChanged ? 'workflow_changed' : 'workflow_no_way',
+        `node ${node.id} returned ${condition === undefined ? 'no condition' : `the condition ${condition}`}, and no edge is for that${isChanged ? ': its edges are not what they were when the run began. Give the workflow another version' : ''}`,
       )
     }
     if (!('to' in step) || step.to !== 'end') {
@@ -255,9 +282,7 @@ class Flow {
     }
     const input = await this.#taken(data, next)
     const chunk: Chunk = { type: 'transition', transitionTo: id }
-    await this.#move(execution, position => started(next.program, next.graph.first, input, position), [
-      { chunk, lane: execution.lane },
-    ])
+    await this.#move(execution, position => started(next, input, position), [{ chunk, lane: execution.lane }])
     this.#workflow = next
     return undefined
   }
@@ -275,15 +300,7 @@ class Flow {
       const after = change(this.#position)
       const isOver = !openOf(after.line).some(({ execution }) => execution === at.execution)
       const keeping = execution.keepingLast()
-      const closing: Said[] = isOver
-        ? [
-            {
-              chunk: { type: 'hook-completed', hookId: `${this.#scope}${at.execution}`, hook: 'node' },
-              lane,
-              internal: true,
-            },
-          ]
-        : []
+      const closing = isOver ? [this.#closing(at, lane)] : []
       const entries = [
         ...said,
         ...keeping.said,
@@ -300,6 +317,12 @@ class Flow {
       if (isOver) this.#journal.forget(at.execution)
       this.#position = after
     })
+  }
+
+  /** The record that an execution has ended: those below it are needed no more. */
+  #closing({ execution }: At, lane: Lane): Said {
+    const chunk = { type: 'hook-completed', hookId: `${this.#scope}${execution}`, hook: 'node' } as const
+    return { chunk, lane, internal: true }
   }
 
   /** What is said of where a workflow stands: the line for people about each node that it comes to, and the record. */
@@ -325,11 +348,11 @@ class Flow {
     return this.#work.writer.lane({ ...main, lane: name, node })
   }
 
+  /** The workflow that a program names, or one that goes on with runs of it. */
   #named(program: string): Workflow {
-    if (program === this.#workflow.program) return this.#workflow
     const id = program.slice(program.indexOf(':') + 1, program.lastIndexOf('@'))
-    const found = this.#work.workflowOf(id)
-    if (found?.program === program) return found
+    const found = id === this.#workflow.name ? this.#workflow : this.#work.workflowOf(id)
+    if (found && (found.program === program || found.migrations.has(versionOf(program)))) return found
     throw new MillraceError('program_unknown', `the run stands in ${program}, and nobody here has that`)
   }
 
@@ -342,9 +365,17 @@ class Flow {
       if (this.#lines === 0 || parked.length + this.#left < this.#lines) return
       const all = parked.flatMap(execution => execution.parked)
       const waits = all.filter(one => one !== 'left')
-      if (this.#left > 0 || waits.length < all.length) return this.#standstill.resolve({ outcome: 'left' })
+      if (this.#left > 0 || waits.length < all.length) return this.#halt({ outcome: 'left' }, changes)
       const until = Math.min(...waits.map(one => one.until))
-      this.#standstill.resolve({ outcome: 'waiting', on: waits.flatMap(({ on }) => on), until })
+      this.#halt({ outcome: 'waiting', on: waits.flatMap(({ on }) => on), until }, changes)
     })
+  }
+
+  /** Ends here, with all that was said and changed so far in the log; unless something goes on meanwhile. */
+  #halt(halt: Halt, changes: number): void {
+    const keeping = [...this.#open].map(execution => execution.keep())
+    Promise.all(keeping).then(() => {
+      if (changes === this.#changes) this.#standstill.resolve(halt)
+    }, this.#standstill.reject)
   }
 }

@@ -1,5 +1,6 @@
 // Where a run may go: look-ups alone, so that the same node with the same condition always leads to the same place.
 
+import { createHash } from 'node:crypto'
 import type { Edge } from './edge.ts'
 
 /** Where a run goes after a node. */
@@ -18,11 +19,15 @@ export class Graph {
   /** The node that a run begins with. */
   readonly first: string
   readonly edges: readonly Edge[]
+  /** Tells it from graphs with other edges. */
+  readonly digest: string
   readonly #exits = new Map<string, { when: Map<string, Step>; otherwise: Step | undefined }>()
 
   constructor(edges: readonly Edge[]) {
     this.first = edges.find(({ from }) => from === 'start')?.to[0] ?? 'end'
     this.edges = edges
+    const keys = edges.map(({ key, join = '' }) => `${key}:${join}`).sort()
+    this.digest = createHash('sha256').update(keys.join('\n')).digest('base64url').slice(0, 12)
     for (const edge of edges) {
       const exits = this.#exits.get(edge.from) ?? { when: new Map(), otherwise: undefined }
       if (edge.when === undefined) exits.otherwise = stepOf(edge)

@@ -2,7 +2,7 @@
 // takes it up need not know the old one.
 
 import type { Lane, Said } from '@millrace/log'
-import { type Entry, Fold, isGuest } from '@millrace/protocol'
+import { type Entry, Fold, isGuest, type Part } from '@millrace/protocol'
 import type { Session } from '../drive/session.ts'
 import { Journal } from './journal.ts'
 import { openOf, type Position } from './position.ts'
@@ -104,4 +104,11 @@ function renamed(shown: NonNullable<Given['shown']>, from: string, runId: string
     about.startsWith(old) ? [`structured:${runId}:${about.slice(old.length)}`, count] : [about, count],
   )
   return Object.fromEntries(all) as NonNullable<Given['shown']>
+}
+
+/** What was said in the runs from which a run goes on, hidden words too, in the order in which it was. */
+export function partsBefore(session: Session, runId: string): readonly Part[] {
+  const runs = forebearsOf(session, runId)
+  const messages = runs.flatMap(from => [session.message(from, from), session.internalMessage(from, from)])
+  return messages.flatMap(message => message?.parts ?? []).sort((a, b) => a.at - b.at)
 }

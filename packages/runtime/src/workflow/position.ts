@@ -3,7 +3,7 @@
 
 import type { Json } from '@millrace/protocol'
 import { MillraceError } from '../error/error.ts'
-import type { Step } from './graph.ts'
+import type { Graph, Step } from './graph.ts'
 
 /** One execution of a node that has not ended. */
 export interface At {
@@ -43,7 +43,7 @@ export interface Position {
   readonly taken: { readonly [edge: string]: number }
   readonly line: Line
   /** What tells the edges of the workflow as they were when it came to be at work. */
-  readonly edges?: string
+  readonly edges: string
   /** The run by whose name effects go, where that is one before: what was cut off there is done again here. */
   readonly keys?: string
 }
@@ -54,9 +54,23 @@ export type Path = readonly string[]
 export const isFork = (line: Line | Done): line is Extract<Line, { fork: string }> => 'fork' in line
 
 /** The beginning of a workflow. */
-export function started(program: string, first: string, input: Json | undefined, before?: Position): Position {
+export function started(
+  { program, graph }: { readonly program: string; readonly graph: Pick<Graph, 'first' | 'digest'> },
+  input: Json | undefined,
+  before?: Position,
+): Position {
   const { leg = 0, steps = 0, keys } = before ?? {}
-  const none: Position = { program, leg: leg + 1, steps, visits: {}, taken: {}, line: NOWHERE, ...(keys && { keys }) }
+  const { first, digest: edges } = graph
+  const none: Position = {
+    program,
+    leg: leg + 1,
+    steps,
+    visits: {},
+    taken: {},
+    line: NOWHERE,
+    edges,
+    ...(keys !== undefined && { keys }),
+  }
   return entered(none, [], first, input)
 }
 

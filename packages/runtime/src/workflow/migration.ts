@@ -1,0 +1,119 @@
+// How a run goes on that another version of its workflow began: where the functions of this version say, decided once, before any node runs.
+
+import { type Lane, pendingKey, type Said, type Ticket } from '@millrace/log'
+import type { Json, ToolPart } from '@millrace/protocol'
+import type { Working } from '../agent/work.ts'
+import { childrenEnded } from '../drive/ending.ts'
+import { MillraceError } from '../error/error.ts'
+import { foundOf } from '../options.ts'
+import { isRecord, jsonOf } from './check.ts'
+import type { Journal } from './journal.ts'
+import { type At, isFork, lineAt, moved, type Path, type Position } from './position.ts'
+import type { HookRecord } from './record.ts'
+import type { Migration, Workflow } from './workflow.ts'
+
+/** The version that a program names. */
+export const versionOf = (program: string): string => program.slice(program.lastIndexOf('@') + 1)
+
+/** A run in its new version, and the executions of the old one that do not go on. */
+export interface Migrated {
+  readonly position: Position
+  readonly replaced: readonly At[]
+}
+
+/** Asks a workflow where a run of another version goes on, for each execution that is open; throws where it cannot. */
+export function migrationOf(workflow: Workflow, position: Position, { state }: Journal): Migrated {
+  const { name, program, nodes, graph } = workflow
+  const version = versionOf(position.program)
+  const migrate = workflow.migrations.get(version) as Migration
+  const place = `workflow ${name}: migrate.${version}`
+  const replaced: At[] = []
+  let now: Position = { ...position, program, edges: graph.digest }
+  const visit = (path: Path): void => {
+    const line = lineAt(now, path)
+    if (line === undefined) return
+    if (isFork(line)) {
+      if (!nodes.has(line.join)) {
+        throw changed(place, `the branches of the run meet in ${line.join}, and there is no such node any more`)
+      }
+      for (const head of Object.keys(line.branches)) visit([...path, head])
+      return
+    }
+    const to = asked(place, migrate, { node: line.node, input: line.input ?? null, state: state.under('workflow:') })
+    const node = to?.node ?? line.node
+    if (!nodes.has(node)) {
+      const what = to ? `it returned the node ${node}` : `it lets the run stand in node ${node}`
+      throw changed(place, `${what}, and there is no such node`)
+    }
+    if (to === undefined) return
+    replaced.push(line)
+    now = moved(now, path, { to: node, edge: '' }, to.input)
+  }
+  visit([])
+  return { position: now, replaced }
+}
+
+function asked(
+  place: string,
+  migrate: Migration,
+  at: Parameters<Migration>[0],
+): { readonly node: string; readonly input: Json } | undefined {
+  let to: unknown
+  try {
+    to = migrate(structuredClone(at))
+  } catch (cause) {
+    throw changed(place, `it threw for node ${at.node}`, cause)
+  }
+  if (to === undefined) return undefined
+  if (!isRecord(to) || typeof to['node'] !== 'string') {
+    throw changed(place, `it returned ${found(to)} for node ${at.node}: expected { node, input } or nothing`)
+  }
+  try {
+    return { node: to['node'], input: jsonOf(`${place}: input`, to['input']) }
+  } catch (cause) {
+    throw changed(place, `it returned an input that is no JSON for node ${at.node}`, cause)
+  }
+}
+
+const found = (value: unknown): string =>
+  value instanceof Promise ? 'a promise' : isRecord(value) ? 'an object without a node' : foundOf(value)
+
+const changed = (place: string, what: string, cause?: unknown): MillraceError =>
+  new MillraceError('workflow_changed', `${place}: ${what}`, { cause })
+
+/** Settles what executions wait for that do not go on, so that the run does not wait for it: what is open on the ticket, and calls that are not done. */
+export function settlementOf(
+  { session, writer, runId, agentId }: Working,
+  records: readonly HookRecord[],
+  lane: Lane,
+  { pendings }: Ticket,
+): readonly Said[] {
+  const questions = new Set(
+    records.flatMap(({ given }) => given.asked ?? []).map(id => pendingKey({ kind: 'interrupt', id })),
+  )
+  const calls = new Set(records.flatMap(({ given }) => callsOf(given.value)))
+  const responses = pendings
+    .filter(pending => questions.has(pendingKey(pending)))
+    .map(({ id }): Said => ({ chunk: { type: 'interrupt-response', interruptId: id, response: null }, lane }))
+  const shown = session.message(runId, agentId)
+  const hidden = session.internalMessage(runId, agentId)
+  const outcomes = [shown, hidden].flatMap(message =>
+    (message?.parts ?? [])
+      .filter((part): part is ToolPart => 'toolCallId' in part && calls.has(part.toolCallId) && isOpen(part))
+      .map(({ toolCallId }): Said => {
+        const errorText = 'The workflow goes on elsewhere since this call was made.'
+        const chunk = { type: 'tool-output-error', toolCallId, errorText, code: 'interrupted' } as const
+        return { chunk, lane, internal: message === hidden }
+      }),
+  )
+  const children = childrenEnded(session, writer, 'interrupted', ({ toolCallId }) => calls.has(toolCallId))
+  return [...responses, ...children, ...outcomes]
+}
+
+/** The calls that a model call made, where a record is of one. */
+function callsOf(value: Json | undefined): readonly string[] {
+  const ids = isRecord(value) ? value['toolCallIds'] : undefined
+  return Array.isArray(ids) ? ids.filter(id => typeof id === 'string') : []
+}
+
+const isOpen = ({ state }: ToolPart): boolean => !state.startsWith('output-')
