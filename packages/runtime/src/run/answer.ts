@@ -1,7 +1,7 @@
 // What people and clients answer, checked before it is in the log: the session, who it is of, the kind, the id, what was offered or asked for, and the input that was shown.
 
 import type { Refusal, StreamManager, Ticket, TicketPending } from '@millrace/log'
-import type { Chunk, Interrupt, Json, Message, Part, ToolPart, View } from '@millrace/protocol'
+import type { Chunk, Interrupt, Json, Part, ToolPart, View } from '@millrace/protocol'
 import type { ErrorCode } from '../error/code.ts'
 import { RunError, ValidationError } from '../error/error.ts'
 import { excerpt } from '../model/room.ts'
@@ -169,26 +169,23 @@ export const pendingFor = ({ pendings }: Ticket, { kind, id }: Answer): TicketPe
 
 const WANTED = { approval: 'an approval', 'client-tool': 'a tool-result', interrupt: 'an answer to its question' }
 
-/** How the outputs of a client's tool are checked, where that is known here. */
-export type OutputSchemaOf = (toolName: string, message: Message | undefined) => Schema | undefined
-
-/** Throws where an answer is not to what waits: not to what was shown, none that was offered, no output that fits. */
+/** Throws where an answer is not to what waits: not to what was shown, none that was offered, no output that fits the schema, where one is known. */
 export async function mustFit(
   view: View,
   answer: Answer,
-  schemaOf: OutputSchemaOf,
+  schema: Schema | undefined,
   manager: StreamManager,
   sessionId: string,
 ): Promise<void> {
   const large = (hash: string) => largeValue(manager, sessionId, hash)
-  const problem = await problemOf(view, answer, schemaOf, large)
+  const problem = await problemOf(view, answer, schema, large)
   if (problem !== undefined) throw new RunError('answer_invalid', `${answer.id}: ${problem}`)
 }
 
 async function problemOf(
   view: View,
   answer: Answer,
-  schemaOf: OutputSchemaOf,
+  schema: Schema | undefined,
   large: (hash: string) => Promise<Json>,
 ): Promise<string | undefined> {
   if (answer.kind === 'approval') {
@@ -202,8 +199,6 @@ async function problemOf(
   }
   const pending = view.pendings.find(({ kind, id }) => kind === KINDS[answer.kind] && id === answer.id)
   if (answer.kind === 'tool-result' && pending?.kind === 'client-tool' && 'output' in answer) {
-    const message = view.messages.find(({ id }) => id === pending.messageId)
-    const schema = schemaOf(pending.part.toolName, message)
     const checked = schema && (await validate(schema, answer.output))
     return checked && 'problem' in checked ? `the output does not fit: ${checked.problem}` : undefined
   }

@@ -1,12 +1,10 @@
 // How an answer gets into a session: looked at beside what waits there, then decided on the ticket, where the first wins (law 5).
 
 import { type GuestOptions, MAX_CLAIM, type StreamInfo, type StreamManager, type Ticket } from '@millrace/log'
-import type { Chunk, Message, Part, View } from '@millrace/protocol'
-import type { Agent } from '../agent/agent.ts'
+import type { Chunk, Part, View } from '@millrace/protocol'
 import type { Program } from '../drive/program.ts'
 import { RunError, ValidationError } from '../error/error.ts'
 import { checkGiven, foundOf } from '../options.ts'
-import type { Schema } from '../schema/schema.ts'
 import {
   type Answer,
   type AnswerOptions,
@@ -19,6 +17,7 @@ import {
   refusalOf,
 } from './answer.ts'
 import { sessionUnknown } from './refusal.ts'
+import { Speakers } from './speakers.ts'
 import type { Turns } from './turns.ts'
 
 /** What became of an answer: where it is in the log. */
@@ -60,31 +59,27 @@ export async function giveAnswer(
   const { ticket, version } = await infoFor(manager, sessionId, options)
   mustBeOfKind(ticket, answer)
   const { runId, program = '' } = ticket.run ?? {}
-  const definition = programs.get(program)
-  const agent = definition?.kind === 'agent' ? definition : undefined
+  const known = new Speakers(programs, program)
   const pending = pendingFor(ticket, answer)
   let call = pending?.toolCallId
   // The ticket decides; the session, which may be long, is read only where something is to be compared with what it shows.
-  if (pending ? isCompared(answer, agent) : isOfOld(ticket, answer)) {
+  if (pending ? isCompared(answer, known) : isOfOld(ticket, answer)) {
     const { view } = await manager.view(sessionId)
-    const schemaOf = (toolName: string, message: Message | undefined) => {
-      const own = agent && agentOf(view, agent, message)
-      return own && outputOf(own, toolName)
-    }
-    await mustFit(view, answer, schemaOf, manager, sessionId)
+    const schema = pending && known.outputOf(view, pending)
+    await mustFit(view, answer, schema, manager, sessionId)
     call ??= callOf(view, answer)
   }
   const chunk = chunkOf(answer, call)
   // What did not wait was compared with nothing: it is an answer to nothing that begins to wait just now.
-  const beside = pending === undefined && isCompared(answer, agent) ? { ifVersion: version } : {}
+  const beside = pending === undefined && isCompared(answer, known) ? { ifVersion: version } : {}
   const done = await give(answering, sessionId, options.guest, () => chunk, beside)
   return done ? { ...done, runId } : giveAnswer(answering, sessionId, answer, options)
 }
 
 /** Whether something of an answer has to fit what the session shows. */
-function isCompared(answer: Answer, agent: Agent | undefined): boolean {
+function isCompared(answer: Answer, known: Speakers): boolean {
   if (answer.kind === 'approval') return answer.input !== undefined
-  return answer.kind === 'interrupt' || ('output' in answer && agent !== undefined && checksOutputs(agent))
+  return answer.kind === 'interrupt' || ('output' in answer && known.checkOutputs)
 }
 
 /** Whether an answer to what does not wait has to be looked at beside what was settled: it says what was shown, or its id alone does not tell its call. */
@@ -191,27 +186,4 @@ function callOf(view: View, { kind, id }: Answer): string | undefined {
   if (kind !== 'approval') return undefined
   const fitting = view.runs.filter(({ runId }) => id.startsWith(`${runId}::`)).map(({ runId }) => runId.length)
   return approvedPart(view, id)?.toolCallId ?? (fitting.length > 0 ? id.slice(Math.max(...fitting) + 2) : undefined)
-}
-
-/** Whether outputs of clients' tools are checked, of an agent or of one that works for it. */
-const checksOutputs = ({ tools, subAgents }: Agent): boolean =>
-  (typeof tools !== 'function' && tools.some(tool => tool.executor === 'client' && tool.output !== undefined)) ||
-  subAgents.some(({ program }) => program.kind === 'agent' && checksOutputs(program))
-
-/** The agent that says a message: the root agent of the run, or one that works for it, by the names of the calls down to it. */
-function agentOf(view: View, root: Agent, message: Message | undefined): Agent | undefined {
-  if (message?.parent === undefined) return message && root
-  const { messageId, toolCallId } = message.parent
-  const parent = view.messages.find(({ id }) => id === messageId)
-  const call = parent?.parts.find(part => 'toolCallId' in part && part.toolCallId === toolCallId)
-  const name = call && 'toolName' in call ? call.toolName : undefined
-  const program = agentOf(view, root, parent)?.subAgents.find(sub => sub.name === name)?.program
-  // Which tools a node of a workflow has, its code tells when it runs.
-  return program?.kind === 'agent' ? program : undefined
-}
-
-/** The schema of the outputs of a client's tool of an agent, where the tools are not computed. */
-function outputOf({ tools }: Agent, toolName: string): Schema | undefined {
-  const tool = typeof tools === 'function' ? undefined : tools.find(({ name }) => name === toolName)
-  return tool?.executor === 'client' ? tool.output : undefined
 }

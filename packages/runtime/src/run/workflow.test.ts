@@ -207,6 +207,31 @@ test('a form is checked where it is answered, by a process that has no workflow'
   expect(await play.result()).toMatchObject({ output: { tone: 'very-dry', lines: 3 } })
 })
 
+test('what a client gives is checked where its tool is known: that of an agent that is a node, and of those who work for it', async () => {
+  const where = tool({ name: 'where', input: z.object({}), client: true, output: z.string() })
+  const child = scripted('child', [{ calls: [call('where', 'w2')] }, { text: 'ok' }], { tools: [where] })
+  const parent = scripted('parent', [{ calls: [call('where', 'w1'), ask('child', 'k1')] }, { text: 'Done.' }], {
+    tools: [where],
+    subAgents: [child.agent],
+  })
+  const anything = tool({ name: 'where', input: z.object({}), client: true })
+  const model = scriptedModel([{ calls: [call('where', 'w3')] }, { text: 'ok' }])
+  const play = await Play.of(
+    inRow({
+      parent: { agent: parent.agent } as never,
+      code: async () => void (await useReason({ id: 'agent', model, input: 'Go.', tools: [anything] })),
+    }),
+  )
+  await play.result()
+  for (const id of ['w1', 'w2']) {
+    expect(await codeOf(give(play.runtime, id, 7))).toBe('answer_invalid')
+    await give(play.runtime, id, 'Ulm')
+  }
+  expect((await play.result()).pendings.map(({ id }) => id)).toEqual(['w3'])
+  await give(play.runtime, 'w3', 7)
+  expect(await play.result()).toMatchObject({ status: 'completed' })
+})
+
 test('a form that nobody could answer is not asked', async () => {
   const schema = { allOf: [{ $ref: '#' }] }
   const play = await Play.of(single(async () => void (await useInterrupt({ request: { kind: 'form', schema } }))))
