@@ -96,6 +96,7 @@ export async function reason(call: Call, settings: ReasonSettings): Promise<Reas
       return [recordOf(record, lane)]
     },
   }
+  await call.keep()
   await session.sync(writer.cursor.sequence)
   for (;;) {
     const ended = await call.write(withoutHooks(() => workOn(work)))
