@@ -5,6 +5,8 @@ export type Parked = { readonly on: readonly string[]; readonly until: number } 
 
 export class Flights {
   readonly #open = new Map<string, Parked | undefined>()
+  /** What each is called. */
+  readonly #hooks = new Map<string, string>()
   readonly #onChange: () => void
   /** The hook under way that has no id. */
   #unnamed: string | undefined
@@ -21,13 +23,19 @@ export class Flights {
     return this.#open.keys().next().value
   }
 
+  /** What a hook under way is called. */
+  hookOf(hookId: string): string | undefined {
+    return this.#hooks.get(hookId)
+  }
+
   /** Whether another may begin beside those under way: only where all of them have ids. */
   admits(id: string | undefined): boolean {
     return this.#open.size === 0 || (id !== undefined && this.#unnamed === undefined)
   }
 
-  begin(hookId: string, isNamed: boolean): void {
+  begin(hookId: string, hook: string, isNamed: boolean): void {
     if (!isNamed) this.#unnamed = hookId
+    this.#hooks.set(hookId, hook)
     this.set(hookId, undefined)
   }
 
@@ -40,6 +48,7 @@ export class Flights {
   end(hookId: string): void {
     if (this.#unnamed === hookId) this.#unnamed = undefined
     this.#open.delete(hookId)
+    this.#hooks.delete(hookId)
     this.#onChange()
   }
 

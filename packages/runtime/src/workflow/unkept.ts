@@ -38,6 +38,11 @@ export class Unkept {
     this.#settings = settings
   }
 
+  /** Whether there is nothing that a commit would keep. */
+  get isEmpty(): boolean {
+    return this.#given.length === 0 && this.#changes.length === 0 && this.#uncounted.size === 0
+  }
+
   /** Adds what a hook gave that no commit of its own keeps. */
   add(record: HookRecord): void {
     this.#given.push(record)
