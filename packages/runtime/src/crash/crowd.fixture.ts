@@ -28,6 +28,21 @@ export interface CrowdOptions {
   readonly sleep?: (ms: number) => Promise<void>
 }
 
+/** Those who answer what the entries that they are shown ask for. */
+export interface Answering {
+  readonly given: readonly Given[]
+  /** What was told that should not have been. */
+  readonly problems: readonly string[]
+  /** Whether it has nothing to say at present. */
+  readonly isIdle: boolean
+  /** Waits until it has said all that it has to. */
+  idle(): Promise<void>
+  /** Answers all that waits. */
+  answer(): void
+  /** Looks at the next entry of the log. */
+  take(entry: Entry): void
+}
+
 /** Something that was said, and what came of it. */
 export interface Given {
   readonly what: string
@@ -49,7 +64,7 @@ const RETRY_MS = 20
 /** What says nothing about an answer: it is given again. */
 const PASSING: ReadonlySet<string> = new Set(['store_unavailable', 'runtime_closed'])
 
-export class Crowd {
+export class Crowd implements Answering {
   readonly given: Given[] = []
   /** What was told that should not have been. */
   readonly problems: string[] = []

@@ -57,7 +57,7 @@ interface Passing {
 }
 
 /** A part that has no name is known by what it says. */
-function partOf(part: Part): Record<string, unknown> & { lane: string } {
+export function partOf(part: Part): Record<string, unknown> & { lane: string } {
   const { at, key, ...rest } = part
   const { attempt, claim, deadline, approval, ...other } = rest as typeof rest & Passing
   const own = approval ? { ...other, approval: { ...approval, deadline: approval.deadline && 'set' } } : other

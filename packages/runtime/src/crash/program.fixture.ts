@@ -11,7 +11,10 @@ import { type ScriptedAnswer, type ScriptedPrompt, scriptedModel } from '../mode
 import type { Run } from '../run/run.ts'
 import type { Runtime } from '../runtime.ts'
 import { type Tool, tool } from '../tool/tool.ts'
+import type { Workflow } from '../workflow/workflow.ts'
+import type { Answering, CrowdOptions } from './crowd.fixture.ts'
 import type { Note } from './ledger.fixture.ts'
+import type { verdict } from './verdict.fixture.ts'
 
 export interface ProgramOptions {
   /** Told of every call, at its start and at its end. */
@@ -29,8 +32,13 @@ const RUNS = ['survey', 'report'] as const
 export interface Program {
   readonly runs: readonly string[]
   readonly agents: (options: ProgramOptions) => readonly Agent[]
+  readonly workflows?: (options: ProgramOptions) => readonly Workflow[]
   /** Asks for all runs; who asks again asks for the same. */
   readonly ask: (runtime: Runtime) => Promise<unknown>
+  /** Those who answer, where they are not those of the program with people. */
+  readonly crowd?: (options: CrowdOptions) => Answering
+  /** Whether all that happened was right, where that is not told from agents alone. */
+  readonly judge?: typeof verdict
 }
 
 interface Survey {

@@ -4,7 +4,7 @@
 import { type LogStore, Memory, memoryStore, StreamManager } from '@millrace/log'
 import type { Entry } from '@millrace/protocol'
 import { createRuntime, type Runtime } from '../runtime.ts'
-import { Crowd, type Voice } from './crowd.fixture.ts'
+import { type Answering, Crowd, type Voice } from './crowd.fixture.ts'
 import { Ledger, type Note, noted, witnessed } from './ledger.fixture.ts'
 import { type Events, Machine, Process } from './machine.fixture.ts'
 import { MILL } from './people.fixture.ts'
@@ -30,6 +30,8 @@ export interface ScheduleOptions {
   /** The same without any fault, once that is known. */
   readonly undisturbed?: Happened
   readonly isTraced?: boolean
+  /** What is driven; that with people or that without, as the plan says, if nothing is said. */
+  readonly program?: Program
   /** Breaks something, to see whether it is found. */
   readonly mutant?: {
     readonly note?: (note: Note, process: string) => Note
@@ -65,7 +67,7 @@ class Schedule implements Events {
   readonly #takenBack = new Set<string>()
   readonly #desk: Runtime
   readonly #program: Program
-  readonly #crowd: Crowd | undefined
+  readonly #crowd: Answering | undefined
   /** Who speaks for the crowd, where that is not the desk. */
   #front: Front | undefined
   #count = 0
@@ -79,10 +81,11 @@ class Schedule implements Events {
     this.#memory = new Memory({ clock: () => this.#machine.now })
     this.#story = new Story(options.undisturbed && { whole: wholeOf(options.undisturbed) })
     // Who asks and who looks on is in a process of its own, to which nothing happens.
-    this.#program = plan.crowd ? MILL : POND
+    this.#program = options.program ?? (plan.crowd ? MILL : POND)
     this.#desk = this.#speaker(new Process('desk'), this.#store())
     const speech = { voice: () => this.#voice(), sleep: (ms: number) => this.#sleep(ms), claimMs: LEASE_MS / 10 }
-    this.#crowd = plan.crowd && new Crowd({ ...plan.crowd, ...speech })
+    const { crowd = options => new Crowd(options) } = this.#program
+    this.#crowd = plan.crowd && crowd({ ...plan.crowd, ...speech })
   }
 
   /** The store itself, and what people agree to there. */
@@ -93,10 +96,11 @@ class Schedule implements Events {
   /** A process that drives nothing, and knows what the agents are. */
   #speaker(process: Process, store: LogStore): Runtime {
     const timers = this.#machine.timersOf(process)
-    const agents = this.#program.agents({ note: () => {}, timers })
+    const silent = { note: () => {}, timers }
     return createRuntime({
       store: this.#options.mutant?.store?.(store) ?? store,
-      agents,
+      agents: this.#program.agents(silent),
+      workflows: this.#program.workflows?.(silent) ?? [],
       engine: false,
       timers,
       logger: SILENT,
@@ -139,7 +143,8 @@ class Schedule implements Events {
     const happened = await this.#happened()
     if (happened.entries.length !== this.#story.count) this.#violations.push('the reader missed some of it')
     this.#violations.push(...(this.#crowd?.problems ?? []))
-    const violations = [...this.#violations, ...verdict(happened, { ...this.#options, isExact: true })]
+    const { judge = verdict } = this.#program
+    const violations = [...this.#violations, ...judge(happened, { ...this.#options, isExact: true })]
     return { violations, happened, points: machine.points, steps: machine.steps, trace: machine.trace ?? [] }
   }
 
@@ -189,9 +194,11 @@ class Schedule implements Events {
     const note = mutant?.note?.(write, process.name) ?? write
     const timers = machine.timersOf(process)
     const store = machine.storeOf(process, this.#store())
+    const options = { note, timers, paceMs: this.#plan.paceMs }
     const runtime = createRuntime({
       store: noted(mutant?.store?.(store) ?? store, note),
-      agents: this.#program.agents({ note, timers, paceMs: this.#plan.paceMs }),
+      agents: this.#program.agents(options),
+      workflows: this.#program.workflows?.(options) ?? [],
       engine: { pollMs: POLL_MS },
       log: { leaseMs: LEASE_MS, patienceMs: 2 * LEASE_MS, owner: process.name },
       backoff: { first: 50 },

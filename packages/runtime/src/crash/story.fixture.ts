@@ -83,7 +83,9 @@ export class Story {
     for (const id of order ? new Set([...messages.keys(), ...this.#seen.keys()]) : messages.keys()) {
       this.#checkMessage(entry, id, isDiscard)
     }
-    for (const id of structured) this.#checkObject(entry, id, isDiscard)
+    // An object that did not fit, or that another comes in the place of, is taken back by name.
+    const invalidated = chunk.type === 'structured-data-invalidated' ? chunk.streamId : undefined
+    for (const id of structured) this.#checkObject(entry, id, isDiscard || id === invalidated)
   }
 
   #checkRun(entry: Entry, runId: string): void {
@@ -132,11 +134,11 @@ export class Story {
     this.#seen.set(id, parts)
   }
 
-  #checkObject(entry: Entry, streamId: string, isDiscard: boolean): void {
+  #checkObject(entry: Entry, streamId: string, isTakenBack: boolean): void {
     const before = this.#objects.get(streamId)
     const now = this.#fold.structured(streamId)
-    if (before && !isDiscard) {
-      if (now === undefined) fail(entry, `the object ${streamId} is gone without a discard`)
+    if (before && !isTakenBack) {
+      if (now === undefined) fail(entry, `the object ${streamId} is gone, and nobody took it back`)
       if (before.status === 'done' && JSON.stringify(before.data) !== JSON.stringify(now.data)) {
         fail(entry, `the object ${streamId} changed though it was done`)
       }

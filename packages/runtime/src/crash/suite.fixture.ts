@@ -5,11 +5,14 @@ import { type Report, type ScheduleOptions, schedule } from './schedule.fixture.
 const SHOWN_STEPS = 150
 
 /** The program without any fault, which everything is compared with. */
-export async function undisturbed(plan: Plan = UNDISTURBED): Promise<Report> {
-  const first = await schedule(plan)
+export async function undisturbed(
+  plan: Plan = UNDISTURBED,
+  options: Pick<ScheduleOptions, 'program'> = {},
+): Promise<Report> {
+  const first = await schedule(plan, options)
   const { happened } = first
   expect(first.violations).toEqual([])
-  expect((await schedule(plan, { undisturbed: happened })).violations, 'the same again').toEqual([])
+  expect((await schedule(plan, { ...options, undisturbed: happened })).violations, 'the same again').toEqual([])
   return first
 }
 

@@ -35,9 +35,9 @@ export function verdict(happened: Happened, { undisturbed, isExact = false }: Ve
   const stopped = stoppedOf(entries)
   return [
     ...commits.problems,
-    ...startProblems(commits, lines, isExact),
+    ...startProblems(startsIn(commits), lines, isExact),
     ...inputProblems(lines, undisturbed && stopped.size === 0 ? undisturbed.lines : []),
-    ...endProblems(commits, lines),
+    ...endProblems(commits.made, lines),
     ...pauseProblems(entries),
     ...(happened.given ? consentProblems(happened) : []),
     ...(happened.given ? answerProblems(entries, happened.given, stopped.size > 0) : []),
@@ -63,8 +63,28 @@ const nameOf = ({ kind, key, attempt }: CallLine): string => `${kind} ${key} att
 /** The run of a model's call, which its key names after the session. */
 const runOf = (key: string): string => decodeURIComponent(key.split('/')[1] as string)
 
+/** What the log says of a call that starts. */
+export interface Starts {
+  /** Where it says that nobody is to make it any more. */
+  sealedAt(line: CallLine): number
+  /** Where it says that somebody is to make it; nothing, where it does not. */
+  askedAt(line: CallLine): number | undefined
+  /** Whether one process may make it more often than once. */
+  mayRepeat?(line: CallLine): boolean
+}
+
+function startsIn({ outcomes, asked, ends }: Commits): Starts {
+  return {
+    askedAt: ({ kind, key }) => (kind === 'model' ? 0 : asked.get(key)?.at),
+    sealedAt({ kind, key }) {
+      const runId = kind === 'model' ? runOf(key) : asked.get(key)?.runId
+      return Math.min(outcomes.get(key) ?? Infinity, ends.get(runId ?? '') ?? Infinity)
+    },
+  }
+}
+
 /** That nothing was called which the log had the outcome of, or which nobody had asked for, or twice by one process. */
-function startProblems({ outcomes, asked, ends }: Commits, lines: readonly Line[], isExact: boolean): string[] {
+export function startProblems(starts: Starts, lines: readonly Line[], isExact: boolean): string[] {
   const problems: string[] = []
   const eras = new Map<string, Era>()
   let latest: Era | undefined
@@ -87,15 +107,13 @@ function startProblems({ outcomes, asked, ends }: Commits, lines: readonly Line[
         say('it has not begun')
         continue
       }
-      const ask = asked.get(line.key)
-      const runId = line.kind === 'model' ? runOf(line.key) : ask?.runId
-      const sealed = Math.min(outcomes.get(line.key) ?? Infinity, ends.get(runId ?? '') ?? Infinity)
+      const sealed = starts.sealedAt(line)
       if (sealed < era.first) say(`the log had the outcome at ${sealed}, before it took over at ${era.first}`)
       else if (sealed <= era.known) say(`it had committed the outcome at ${sealed} itself`)
       else if (isExact && sealed <= known) say(`the outcome at ${sealed} was known to be in the log`)
       if (isExact && era !== latest) say(`${latest?.process} has the log`)
-      if (line.kind === 'tool' && !(ask && ask.at <= era.known)) say('nobody asked for it')
-      if (era.starts.has(nameOf(line))) say('it did so before')
+      if (!((starts.askedAt(line) ?? Infinity) <= era.known)) say('nobody asked for it')
+      if (era.starts.has(nameOf(line)) && !starts.mayRepeat?.(line)) say('it did so before')
       era.starts.add(nameOf(line))
     }
   }
@@ -103,7 +121,7 @@ function startProblems({ outcomes, asked, ends }: Commits, lines: readonly Line[
 }
 
 /** That who calls again calls with the same. */
-function inputProblems(lines: readonly Line[], reference: readonly Line[]): string[] {
+export function inputProblems(lines: readonly Line[], reference: readonly Line[]): string[] {
   const problems: string[] = []
   const inputs = new Map<string, string>()
   for (const line of [...reference, ...lines]) {
@@ -132,13 +150,13 @@ function difference(found: string, expected: string): string {
 }
 
 /** That what has an outcome was really called, and came to its end. */
-function endProblems({ made }: Commits, lines: readonly Line[]): string[] {
+export function endProblems(made: ReadonlySet<string>, lines: readonly Line[]): string[] {
   const ended = new Set(lines.map(line => ('phase' in line && line.phase === 'end' ? line.key : undefined)))
   return [...made].filter(key => !ended.has(key)).map(key => `${key} was never called`)
 }
 
 /** The runs that were asked to stop, and where. */
-function stoppedOf(entries: readonly Entry[]): ReadonlyMap<string, number> {
+export function stoppedOf(entries: readonly Entry[]): ReadonlyMap<string, number> {
   const stopped = new Map<string, number>()
   for (const { sequence, chunk } of entries) {
     if (chunk.type === 'stop-requested' && !stopped.has(chunk.runId)) stopped.set(chunk.runId, sequence)
@@ -147,7 +165,7 @@ function stoppedOf(entries: readonly Entry[]): ReadonlyMap<string, number> {
 }
 
 /** That what a run had shown when it was asked to stop is shown still, and that it did not go on. */
-function stopProblems(entries: readonly Entry[], view: View, runId: string, at: number): string[] {
+export function stopProblems(entries: readonly Entry[], view: View, runId: string, at: number): string[] {
   const then = foldLog(entries.filter(({ sequence }) => sequence <= at)).view()
   const problems: string[] = []
   const started = then.runs.find(run => run.runId === runId)
@@ -183,7 +201,7 @@ function viewProblems(view: Normal, expected: Normal, stopped: ReadonlySet<strin
 }
 
 /** Where two values differ. */
-function differences(path: string, found: unknown, expected: unknown): string[] {
+export function differences(path: string, found: unknown, expected: unknown): string[] {
   if (Object.is(found, expected)) return []
   if (typeof found !== 'object' || typeof expected !== 'object' || found === null || expected === null) {
     return [`${path} is ${JSON.stringify(found)}, expected ${JSON.stringify(expected)}`]

@@ -1,0 +1,110 @@
+// The program of a recipe: its workflows, for one process after another, and the run that they are asked for.
+
+import { systemTimers } from '@millrace/log'
+import type { Json } from '@millrace/protocol'
+import { useNodeState } from '../hooks/use-state.ts'
+import { scriptedModel } from '../model/scripted.ts'
+import type { Runtime } from '../runtime.ts'
+import type { NodeContext, NodeDefinition, NodeResult } from '../workflow/node.ts'
+import { type Workflow, type WorkflowDefinition, workflow } from '../workflow/workflow.ts'
+import { notedModel, type Program, type ProgramOptions, SESSION } from './program.fixture.ts'
+import { Answers } from './workflow.answers.fixture.ts'
+import { act, answer, type Bench, digest } from './workflow.ops.fixture.ts'
+import { type NodeRecipe, type Recipe, recipesOf } from './workflow.recipe.fixture.ts'
+import { judgeOf } from './workflow.verdict.fixture.ts'
+
+export const FLOW_RUN = 'flow'
+
+/** The program of a seed. */
+export const flowOf = (seed: number): Program => programOf(recipesOf(seed))
+
+/** The program of recipes; of one schedule at a time, because what fails the first time does so once. */
+export function programOf(recipes: readonly Recipe[]): Program {
+  const seen = new Set<string>()
+  const isFirst = (key: string): boolean => !seen.has(key) && seen.add(key) !== undefined
+  return {
+    runs: [FLOW_RUN],
+    agents: () => [],
+    workflows: options => recipes.map(recipe => workflowOf(recipe, benchOf(options, isFirst))),
+    ask(runtime) {
+      seen.clear()
+      return askFlow(runtime)
+    },
+    crowd: options => new Answers(options),
+    judge: judgeOf(recipes),
+  }
+}
+
+function askFlow(runtime: Runtime) {
+  return runtime.start({
+    session: SESSION,
+    workflow: 'workflow:first@1',
+    runId: FLOW_RUN,
+    messageId: `asks-${FLOW_RUN}`,
+    input: 'Go.',
+    context: { asked: FLOW_RUN },
+  })
+}
+
+function benchOf({ note, timers = systemTimers, paceMs = 0 }: ProgramOptions, isFirst: Bench['isFirst']): Bench {
+  return {
+    note,
+    isFirst,
+    model: notedModel(scriptedModel(answer, { paceMs, timers }), note),
+    pause: () => (paceMs > 0 ? new Promise(done => timers.after(paceMs, done)) : Promise.resolve()),
+  }
+}
+
+/** The workflow of a recipe. */
+function workflowOf({ id, nodes, edges }: Recipe, bench: Bench): Workflow {
+  const made = Object.entries(nodes).map(([name, recipe]) => [name, nodeOf(name, recipe, bench)] as const)
+  // What passes from node to node is known at run time only.
+  const definition = { id, nodes: Object.fromEntries(made), edges, input: ANYTHING } as unknown
+  return workflow(definition as WorkflowDefinition<string, Record<string, NodeDefinition>, [], undefined>)
+}
+
+const ANYTHING = { '~standard': { version: 1, vendor: 'millrace', validate: (value: unknown) => ({ value }) } }
+
+function nodeOf(id: string, recipe: NodeRecipe, bench: Bench): NodeDefinition {
+  const { attempts, fails } = recipe
+  return {
+    run: (context: NodeContext<Json>) => runNode(id, recipe, bench, context),
+    ...(attempts !== undefined && { retry: { attempts } }),
+    ...(fails !== undefined && { onError: fails === 'continue' ? { continue: `${id} failed` } : fails }),
+  }
+}
+
+async function runNode(
+  id: string,
+  { ops, exit, shows, fails }: NodeRecipe,
+  bench: Bench,
+  { input, tokenUsage }: NodeContext<Json>,
+): Promise<NodeResult> {
+  const results: Json[] = []
+  for (const [index, op] of ops.entries()) results.push(await act(bench, op, `${id}.${index}`))
+  // What it used depends on how often it was tried; it is read, and told nobody.
+  if (fails !== undefined || tokenUsage === undefined) throw new Error(`${id} fails`)
+  const data = { from: id, given: digest(input), results }
+  return {
+    data,
+    ...(shows === 'message' && { ui: { message: `${id} has ${digest(data)}.` } }),
+    ...(shows === 'structured' && { ui: { structured: { data, dataType: 'node' } } }),
+    ...exitOf(exit, data),
+  }
+}
+
+function exitOf(exit: NodeRecipe['exit'], data: Json): NodeResult {
+  switch (exit.kind) {
+    case 'on':
+      return {}
+    case 'left or right':
+      return digest(data).charCodeAt(1) % 2 === 0 ? { condition: 'left' } : {}
+    case 'again': {
+      const [count, set] = useNodeState(0)
+      set(count + 1)
+      return count < exit.times ? { condition: 'again' } : {}
+    }
+    case 'transition':
+      return { transitionTo: exit.to }
+  }
+}
