@@ -131,6 +131,7 @@ export class Ledger {
           parentId,
           startedAt: timestamp,
           ...pick(chunk, 'agentId', 'agentType', 'toolCallId'),
+          ...(chunk.type === 'subagent-start' && pick(chunk, 'lane')),
           ...known,
           ...(ends && pick(chunk, 'status', 'result', 'reason')),
         })

@@ -109,6 +109,8 @@ export interface Agent {
   readonly agentType: string
   readonly toolCallId: string
   readonly parentId: string
+  /** Where it works, as far as it said. */
+  readonly lane?: string
   readonly startedAt: number
   /** Once it has ended. */
   readonly status?: RunStatus

@@ -43,10 +43,10 @@ export function childrenEnded(
   const agents = new Map(open.map(agent => [agent.agentId, agent]))
   const isEnding = (agent: Agent | undefined): boolean =>
     agent !== undefined && (isMeant(agent) || isEnding(agents.get(agent.parentId)))
-  // That of the call which an agent works for.
+  // Said where it began; in a snapshot from before that was kept there are only agents that call each other.
   const laneOf = (agentId: string): string => {
     const agent = agents.get(agentId)
-    return agent ? `${laneOf(agent.parentId)}/${agent.toolCallId}` : lane
+    return agent?.lane ?? (agent ? `${laneOf(agent.parentId)}/${agent.toolCallId}` : lane)
   }
   return open.filter(isEnding).map(({ agentId, agentType, toolCallId, parentId }) => ({
     chunk: { type: 'subagent-end', agentId, agentType, toolCallId, status },

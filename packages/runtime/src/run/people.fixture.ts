@@ -7,6 +7,7 @@ import { z } from 'zod'
 import { type Agent, agent } from '../agent/agent.ts'
 import { keeping, reportsOf, type Told } from '../agent/play.fixture.ts'
 import type { SubAgent } from '../agent/sub-agent.ts'
+import type { Program } from '../drive/program.ts'
 import { type ScriptedAnswer, scriptedModel } from '../model/scripted.ts'
 import type { RuntimeOptions } from '../options.ts'
 import type { Runtime, StartOptions } from '../runtime.ts'
@@ -84,7 +85,7 @@ export function counted(name: string, approval?: Approval<{ n: number }>) {
 export function scripted<const Name extends string>(
   name: Name,
   answers: readonly ScriptedAnswer[],
-  more: { tools?: readonly AnyTool[]; subAgents?: readonly (Agent | SubAgent)[]; [option: string]: unknown } = {},
+  more: { tools?: readonly AnyTool[]; subAgents?: readonly (Program | SubAgent)[]; [option: string]: unknown } = {},
 ) {
   const prompts: string[] = []
   const model = scriptedModel(({ options, turnAnswers }) => {
