@@ -23,6 +23,8 @@ import type { Logger } from '../logger.ts'
 import type { Backoff } from '../model/retry.ts'
 import type { DriveWork, Telemetry } from '../telemetry/telemetry.ts'
 import { flowOn } from '../workflow/flow.ts'
+import { programAt } from '../workflow/journal.ts'
+import { workflowNamed } from '../workflow/migration.ts'
 import { childrenEnded, completed, failed, failureOf, stopped } from './ending.ts'
 import type { Notices } from './notices.ts'
 import { canPause, pauseOf } from './pause.ts'
@@ -120,6 +122,7 @@ export class Drive {
       if (before && (await this.#endAtOnce(before))) return true
       // The stop was taken back, and nobody here can do more.
       if (definition === undefined) return true
+      if (before) await this.#mustKnow(definition, before)
       // Said before any code of the program runs; not where a stop has come just now, which ends it with what was shown.
     } while (!(await writer.begin()))
     writer.watch(ticket => this.#look(ticket))
@@ -168,6 +171,13 @@ export class Drive {
     })
     if (isFailed) logger.error('a run failed', { sessionId: session.id, runId: this.#runId, cause: why })
     return done !== undefined
+  }
+
+  /** Throws, before anything is said, where the run stands in a workflow that only others have: it is theirs, and has not failed. */
+  async #mustKnow(definition: Program, session: Session): Promise<void> {
+    if (definition.kind !== 'workflow') return
+    const program = await programAt(session, this.#runId)
+    if (program !== undefined) workflowNamed(program, definition, id => workflowOf(this.#settings.programs, id))
   }
 
   /** Why a run that was driven before cannot go on, if it cannot. */

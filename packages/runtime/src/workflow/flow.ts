@@ -11,7 +11,7 @@ import { type Attempted, attempt } from './attempt.ts'
 import { Execution, OVER, sealOf } from './execution.ts'
 import { batchesOf, forebearsOf, type Inheritance, inheritanceOf } from './inheritance.ts'
 import { Journal, positionIdOf } from './journal.ts'
-import { migrationOf, settlementOf, versionOf } from './migration.ts'
+import { migrationOf, settlementOf, workflowNamed } from './migration.ts'
 import type { Node } from './node.ts'
 import {
   type At,
@@ -348,12 +348,8 @@ class Flow {
     return this.#work.writer.lane({ ...main, lane: name, node })
   }
 
-  /** The workflow that a program names, or one that goes on with runs of it. */
   #named(program: string): Workflow {
-    const id = program.slice(program.indexOf(':') + 1, program.lastIndexOf('@'))
-    const found = id === this.#workflow.name ? this.#workflow : this.#work.workflowOf(id)
-    if (found && (found.program === program || found.migrations.has(versionOf(program)))) return found
-    throw new MillraceError('program_unknown', `the run stands in ${program}, and nobody here has that`)
+    return workflowNamed(program, this.#workflow, id => this.#work.workflowOf(id))
   }
 
   /** Looks, once nothing has changed for a moment, whether anything can still go on here. */

@@ -13,6 +13,14 @@ const STATE = 'state/'
 
 export const positionIdOf = (scope: string): string => `${scope}${POSITION}`
 
+/** The program of the workflow that a run stands in, if it stands somewhere. */
+export async function programAt(session: Session, runId: string): Promise<string | undefined> {
+  const id = positionIdOf('')
+  const hooks = session.view.internal?.hooks.filter(hook => hook.runId === runId && hook.hookId === id) ?? []
+  const [record] = (await session.wholeHooks(hooks)).map(recordIn)
+  return (record?.given.value as Partial<Position> | undefined)?.program
+}
+
 export class Journal {
   readonly position: Position | undefined
   readonly state = new WorkflowState()

@@ -13,7 +13,19 @@ import type { HookRecord } from './record.ts'
 import type { Migration, Workflow } from './workflow.ts'
 
 /** The version that a program names. */
-export const versionOf = (program: string): string => program.slice(program.lastIndexOf('@') + 1)
+const versionOf = (program: string): string => program.slice(program.lastIndexOf('@') + 1)
+
+/** The workflow that a program names, or one that goes on with runs of it; throws where there is none here. */
+export function workflowNamed(
+  program: string,
+  own: Workflow,
+  workflowOf: (id: string) => Workflow | undefined,
+): Workflow {
+  const id = program.slice(program.indexOf(':') + 1, program.lastIndexOf('@'))
+  const found = id === own.name ? own : workflowOf(id)
+  if (found && (found.program === program || found.migrations.has(versionOf(program)))) return found
+  throw new MillraceError('program_unknown', `the run stands in ${program}, and nobody here has that`)
+}
 
 /** A run in its new version, and the executions of the old one that do not go on. */
 export interface Migrated {
