@@ -1,13 +1,15 @@
-import { execFileSync } from 'node:child_process'
+import { execFileSync, spawnSync } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 
 const root = join(import.meta.dirname, '..')
 
-/** Runs the TypeScript of a page, block after block, as an application would, and again on the same file of SQLite; gives what each prints. Blocks with a name are files beside it. */
-function runTwice(page: string, more = ''): readonly [string, string] {
-  const text = readFileSync(join(root, page), 'utf8')
+const textOf = (page: string): string => readFileSync(join(root, page), 'utf8')
+
+/** Writes the TypeScript of a page, block after block, as one program, and does something in its folder. Blocks with a name are files beside it. */
+function withProgram<T>(page: string, more: string, use: (folder: string) => T): T {
+  const text = textOf(page)
   const program = [...text.matchAll(/```ts\n(.*?)```/gs)].map(([, block]) => block).join('\n')
   // Inside the package, so that it may import it by its own name.
   const folder = mkdtempSync(join(root, '.example-'))
@@ -15,14 +17,45 @@ function runTwice(page: string, more = ''): readonly [string, string] {
     writeFileSync(join(folder, 'example.ts'), `${program}\n${more}`)
     for (const [, name = '', block = ''] of text.matchAll(/```ts (\S+)\n(.*?)```/gs))
       writeFileSync(join(folder, name), block)
-    const { MILLRACE_STORE, ...env } = process.env
-    const args = ['--conditions=@millrace/source', 'example.ts']
-    const run = () => execFileSync(process.execPath, args, { cwd: folder, encoding: 'utf8', env })
-    return [run(), run()]
+    return use(folder)
   } finally {
     rmSync(folder, { recursive: true })
   }
 }
+
+/** Runs the TypeScript of a page as an application would, and again on the same file of SQLite; gives what each prints. */
+function runTwice(page: string, more = ''): readonly [string, string] {
+  return withProgram(page, more, cwd => {
+    const { MILLRACE_STORE, ...env } = process.env
+    const args = ['--conditions=@millrace/source', 'example.ts']
+    const run = () => execFileSync(process.execPath, args, { cwd, encoding: 'utf8', env })
+    return [run(), run()]
+  })
+}
+
+/** What the compiler has to say of the TypeScript of a page. */
+function compile(page: string, more = ''): string[] {
+  return withProgram(page, more, cwd => {
+    const compilerOptions = { noPropertyAccessFromIndexSignature: false, noUnusedLocals: false }
+    const settings = { extends: '../../../tsconfig.json', compilerOptions, include: ['example.ts'] }
+    writeFileSync(join(cwd, 'tsconfig.json'), JSON.stringify(settings))
+    const { stdout, error } = spawnSync(join(root, '../../node_modules/.bin/tsc'), ['-p', '.'], {
+      cwd,
+      encoding: 'utf8',
+    })
+    if (error) throw error
+    return stdout.split('\n').filter(line => line.startsWith('example.ts'))
+  })
+}
+
+/** The diagrams of workflows that a page shows. */
+const diagramsIn = (page: string): string[] =>
+  [...textOf(page).matchAll(/```mermaid\n(flowchart.*?)```/gs)].map(([, diagram = '']) => diagram)
+
+/** The line that a page with diagrams prints, where it is told to print those of these workflows. */
+const drawn = (page: string): string => `${JSON.stringify(diagramsIn(page))}\n`
+const draw = (...workflows: string[]): string => `
+  console.log(JSON.stringify([${workflows}].map(one => one.toMermaid())))`
 
 const twice = (printed: string) => [printed, printed]
 
@@ -105,6 +138,61 @@ test('the guide to sub-agents runs as written, again and again', () => {
     for (const call of [1, 2]) expect(printed).toMatch(new RegExp(`searcher works for call-searcher-${call}\\b`))
     expect(printed).toMatch(/printer waits for approval\nIt is in the paper\.\n$/)
   }
+})
+
+test('the guide to workflows runs as written, again and again, and its diagrams are those of its workflows', () => {
+  const page = '../../docs/guide/workflows.md'
+  const more = `
+    const counter = createRuntime({ store, workflows: [judged, order] })
+    const told = async (run: { result(): Promise<{ text: string; output: unknown }> }) => {
+      const { text, output } = await run.result()
+      console.log(text, JSON.stringify(output))
+    }
+    await told(await counter.start({ workflow: judged, data: { hotel: 'Ulm' } }))
+    await told(await counter.start({ workflow: order, input: 'card' }))
+    await counter.close()`
+  const printed = [
+    'completed Draft 2 about mills: the wheel turns.',
+    '21 degrees, 1 hotel',
+    'Thank you. paid',
+    '1 sort sort',
+    '2 pay pay',
+    'trip 21 degrees, 1 hotel',
+    'It is warm, and there is a hotel.',
+    'Ann',
+    'Four stars. {"booked":true}',
+    'Sorry: we take cash only. "open"',
+    drawn(page),
+  ].join('\n')
+  expect(diagramsIn(page)).toHaveLength(4)
+  expect(runTwice(page, more + draw('article', 'trip', 'order', 'judged'))).toEqual(twice(printed))
+})
+
+test('the guide to hooks runs as written, again and again, and its diagram is that of its workflow', () => {
+  const page = '../../docs/guide/hooks.md'
+  const printed = [
+    "completed { number: 2, tries: 2 } [ 'ben to Ulm, true', 'ben to Ulm, true' ]",
+    'letter {"subject":"An invitation","sender":{"name":"Ben"},"sections":[{"title":"Where","text":"At the old mill."},{"title":"When","text":"On Saturday."}],"tags":["party","mill"]}',
+    'stamp {"stamp":"fish"}',
+    'bill {"for":"Ulm","rows":[{"item":"fish","cents":85},{"item":"blue","cents":85},{"item":"red","cents":85},{"item":"blue","cents":85}],"note":"Pay soon."}',
+    drawn(page),
+  ].join('\n')
+  expect(diagramsIn(page)).toHaveLength(1)
+  expect(runTwice(page, draw('correspondence'))).toEqual(twice(printed))
+})
+
+test('the compiler takes the guides to workflows and hooks, and not what would not fit', () => {
+  const wrong = `
+    workflow({
+      id: 'wrong',
+      nodes: { one: () => ({ data: 1 }), two: ({ input }: NodeContext<string>) => ({ data: input }) },
+      edges: [['start', 'one'], ['one', 'two'], ['two', 'end']],
+    })`
+  expect(compile('../../docs/guide/hooks.md')).toEqual([])
+  expect(compile('../../docs/guide/workflows.md')).toEqual([])
+  const [problem, ...others] = compile('../../docs/guide/workflows.md', wrong)
+  expect(problem).toContain('two does not take what one returns')
+  expect(others).toEqual([])
 })
 
 test('the guide to MCP runs as written, again and again', () => {
