@@ -4,6 +4,7 @@
 import type { Lane, Said } from '@millrace/log'
 import type { Chunk, Json, StructuredDataChunk } from '@millrace/protocol'
 import { keyOf } from '../agent/key.ts'
+import { ValidationError } from '../error/error.ts'
 import { type Given, type HookRecord, recordOf } from './record.ts'
 import { type Change, stateOf, type Update, type WorkflowState } from './state.ts'
 import type { Streams } from './streams.ts'
@@ -53,12 +54,22 @@ export class Unkept {
     return this.#isNext('message') ? this.#settings.lane.write(chunk) : Promise.resolve()
   }
 
-  /** As `emit`, for an update of a structured object, which has to fit. */
+  /** As `emit`, for an update of a structured object, which has to fit: the same does not fit again when the code starts again. */
   emitStructured(chunk: StructuredDataChunk, what: string): PromiseLike<void> {
-    if (!this.#isNext(`structured:${chunk.streamId}`)) return Promise.resolve()
-    this.#settings.streams.write(chunk, what)
+    const about = `structured:${chunk.streamId}`
+    const isNext = this.#isNext(about)
+    const refusal = `refused:${this.#emitted.get(about)}:${chunk.streamId}`
+    if (!isNext) {
+      if (!this.#settings.counted.has(refusal)) return Promise.resolve()
+      throw new ValidationError(`${what}: the update does not fit, as when the node came here before`)
+    }
     this.#streamIds.add(chunk.streamId)
-    return this.#settings.lane.write(chunk)
+    try {
+      return this.#settings.streams.show(this.#settings.lane, chunk, what)
+    } catch (error) {
+      this.#isNext(refusal)
+      throw error
+    }
   }
 
   /** Changes the state, with the next commit. */
