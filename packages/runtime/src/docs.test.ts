@@ -60,7 +60,10 @@ const draw = (...workflows: string[]): string => `
 const twice = (printed: string) => [printed, printed]
 
 test('the example in the README runs as written, again and again', () => {
-  const printed = 'Hello. I go on where I stopped, even after kill -9. paused You have it back.\n'
+  const printed = [
+    'Hello. I go on where I stopped, even after kill -9. paused You have it back.',
+    'A merry poem about mills, in two lines.\n',
+  ].join('\n')
   expect(runTwice('../../README.md')).toEqual(twice(printed))
 })
 
