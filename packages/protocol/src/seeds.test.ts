@@ -109,7 +109,7 @@ function runtimeFile(name: string): string | undefined {
   for (const [, list = '', file = ''] of read(`${runtime}index.ts`).matchAll(/^export ([^']+?) from '([^']+)'$/gm)) {
     const isNamed = list === '*' || new RegExp(`\\b${name}\\b`).test(list)
     const text = isNamed ? read(`${runtime}${file}`) : ''
-    if (new RegExp(`^export (?:const|class|function|interface|type) ${name}\\b`, 'm').test(text)) return text
+    if (new RegExp(`^export (?:const|class|(?:async )?function|interface|type) ${name}\\b`, 'm').test(text)) return text
   }
   return undefined
 }
@@ -117,7 +117,9 @@ function runtimeFile(name: string): string | undefined {
 /** A name of the runtime package, and a method, property or key of it. */
 function hasRuntime(name: string, member?: string): boolean {
   const text = runtimeFile(name)
-  const declared = text?.split(/^(?=export )/m).find(part => new RegExp(`^export \\w+ ${name}\\b`).test(part))
+  const declared = text
+    ?.split(/^(?=export )/m)
+    .find(part => new RegExp(`^export (?:async )?\\w+ ${name}\\b`).test(part))
   if (declared === undefined || member === undefined) return declared !== undefined
   return new RegExp(`^  (?:async |get |readonly )?${member}\\??[<(:]`, 'm').test(declared)
 }

@@ -14,16 +14,22 @@ import {
   LONGEST_NOTIFY_MS,
   MAX_NOTIFY_TRIES,
   MAX_RETRIES,
+  MAX_STATE,
+  MAX_STATE_VALUE,
   MAX_TAKEOVERS,
   NOTIFY_AFTER_MS,
   OBSERVER_TIMEOUT_MS,
   PARALLEL_CALLS,
   POLL_MS,
+  REASON_STEPS,
+  workflow,
 } from './index.ts'
 import { LONGEST_ERROR } from './run/answer.ts'
 import { LONGEST_RUN_ID } from './run/request.ts'
+import { DEEPEST_FORM, FORM_CHECK_MS, LONGEST_FORM } from './schema/form.ts'
 import { LONGEST_WAIT } from './tool/approval.ts'
 import { LONGEST_TIMEOUT } from './tool/tool.ts'
+import { LONGEST_ID } from './workflow/replay.ts'
 
 const page = readFileSync(join(import.meta.dirname, '../../../docs/reference/defaults.md'), 'utf8')
 
@@ -40,6 +46,8 @@ test.each([
   ['pollMs', POLL_MS],
   ['concurrency', CONCURRENCY],
   ['graceMs', GRACE_MS],
+  ['toolExecution.maxSteps', REASON_STEPS],
+  ['toolExecution.parallelCalls', PARALLEL_CALLS],
 ])('the table of defaults says what %s is', (name, value) => {
   expect(page).toContain(`| \`${name}\` | ${value.toLocaleString('en')} |`)
 })
@@ -60,6 +68,24 @@ test.each([
   ['pauses and ends that wait for that', MOST_WAITING.toLocaleString('en')],
   ['pauses and ends that are owed', `${MAX_NOTICES}`],
   ['its result, told again by `subagent-end`', `${LONGEST_RESULT / 1024} KiB`],
+  ['`useReason`: `maxRetries`', `${MAX_RETRIES}`],
+  ['the `id` of a hook', `${LONGEST_ID} characters`],
+  ['a value of `useNodeState` or `useWorkflowState`', `${MAX_STATE_VALUE / 1024} KiB`],
+  ['all state of a run', `${MAX_STATE / 1024 / 1024} MiB`],
+  ['the schema of a form', `${LONGEST_FORM / 1024} KiB, ${DEEPEST_FORM} levels`],
+  ['a check by the schema of a form', `${FORM_CHECK_MS}`],
 ])('the table of defaults says what bounds %s', (name, value) => {
   expect(page).toContain(`| ${name} | ${value} |`)
+})
+
+test('a workflow is bound as an agent is, where nothing else is said', () => {
+  const { budget } = workflow({
+    id: 'w',
+    nodes: { one: () => undefined },
+    edges: [
+      ['start', 'one'],
+      ['one', 'end'],
+    ],
+  })
+  expect(budget).toEqual(DEFAULT_BUDGET)
 })
