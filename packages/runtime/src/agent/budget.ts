@@ -45,8 +45,10 @@ export async function checkBudgets(work: Work, taken: number): Promise<void> {
 
 const nameOf = ({ program: { kind, name }, parent }: Working): string => (parent ? `${kind} ${name}` : 'the run')
 
-/** What an agent has used: the root agent with all that works for it, a sub-agent by itself. */
-async function usageOf({ parent, session, runId, agentId, program }: Working): Promise<Usage> {
+/** What an agent has used: the root agent with all that works for it, a sub-agent by itself, and so one that a node of a workflow asks. */
+async function usageOf({ parent, session, runId, agentId, program, lane }: Working): Promise<Usage> {
   if (parent === undefined) return session.run(runId)?.usage ?? {}
-  return program.budget.tokens === Number.POSITIVE_INFINITY ? {} : session.usageOf(runId, agentId)
+  if (program.budget.tokens === Number.POSITIVE_INFINITY) return {}
+  // Whoever works in the message of a workflow is known by its lane alone.
+  return parent.agentId === agentId ? session.usageOn(runId, lane(0).origin) : session.usageOf(runId, agentId)
 }

@@ -21,7 +21,7 @@ import { outputStreamId } from '../agent/output.ts'
 import { RunError } from '../error/error.ts'
 import { contextOf } from '../run/context.ts'
 import { largeValue } from '../run/large.ts'
-import { Trail } from './trail.ts'
+import { type HookOrigin, Trail } from './trail.ts'
 
 /** The lane on which the root agent of a run works. */
 const ROOT_LANE = 'main'
@@ -141,6 +141,16 @@ export class Session {
   /** What an agent of a run has used, discarded attempts too. */
   async usageOf(runId: string, agentId: string): Promise<Usage> {
     return (await this.#trailOf(runId)).usage.get(agentId) ?? {}
+  }
+
+  /** What a model used that works for a hook, discarded attempts too. */
+  async usageOn(runId: string, origin: HookOrigin): Promise<Usage> {
+    return (await this.#trailOf(runId)).usageOn(origin)
+  }
+
+  /** For how long a hook has been at work until now, in milliseconds: not while its run waited for somebody. */
+  async timeOn(runId: string, origin: HookOrigin, now: number): Promise<number> {
+    return (await this.#trailOf(runId)).timeOn(origin, now)
   }
 
   /** For how long a run has been at work until now, or a sub-agent of it, in milliseconds: not while it waited for somebody. */

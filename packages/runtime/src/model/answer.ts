@@ -86,6 +86,11 @@ export class Answer {
     return this.#calls.made
   }
 
+  /** The ids of all calls: also of those that the provider ran, or that could not be made. */
+  get callIds(): readonly string[] {
+    return this.#calls.ids
+  }
+
   /** Whether the provider has said that it is at its end. */
   get isWhole(): boolean {
     return this.finishReason !== undefined

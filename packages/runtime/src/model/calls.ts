@@ -75,6 +75,11 @@ export class Calls {
     this.#options = options
   }
 
+  /** The ids of all calls. */
+  get ids(): readonly string[] {
+    return [...this.#ids]
+  }
+
   /** A call begins, its input streams. */
   async start(part: Part<'tool-input-start'>): Promise<void> {
     const call = this.#add(part.id, part.toolName, part.providerExecuted, part.inputEncoding === 'text')

@@ -5,7 +5,7 @@ import type { Json, Usage } from '@millrace/protocol'
 import { unlessAborted } from '../abort.ts'
 import { copyOf } from '../agent/copy.ts'
 import { MillraceError, ValidationError } from '../error/error.ts'
-import { askAgent } from '../hooks/reason.ts'
+import { askAgent } from '../hooks/ask-agent.ts'
 import { dropQuestions } from '../hooks/use-interrupt.ts'
 import { emitStructured } from '../hooks/use-structured-data.ts'
 import { DEFAULT_BACKOFF, sleep } from '../model/retry.ts'
@@ -59,7 +59,8 @@ async function runOf(node: Node, execution: Execution): Promise<unknown> {
   }
   if (node.agent === undefined) return node.run(contextOf(node, execution))
   const { output, text } = await askAgent(execution, node.agent, node.prompt(copyOf(at.input)))
-  return { data: output ?? text }
+  // That of a finishing tool may be null.
+  return { data: output === undefined ? text : output }
 }
 
 /** What the code of a node is given. */
