@@ -184,7 +184,8 @@ export class Execution {
     const known = this.replay.take(hookId, hook)
     if (known) return structuredClone(known.given.value)
     const value = find()
-    this.#unkept.add({ hookId, hook, given: { ...(value !== undefined && { value }) } })
+    const given = { ...(value !== undefined && { value }), ...this.#beside(0) }
+    this.#unkept.add({ hookId, hook, given })
     // Who is given it may write into it before the commit.
     return structuredClone(value)
   }
@@ -311,8 +312,9 @@ export class Execution {
     }
   }
 
-  #beside(): Pick<Given, 'beside'> {
-    return this.#flights.size > 1 ? { beside: true } : {}
+  /** Whether others are under way beside a hook, which may itself be. */
+  #beside(own = 1): Pick<Given, 'beside'> {
+    return this.#flights.size > own ? { beside: true } : {}
   }
 
   async #park(hookId: string, on: readonly string[], until: number): Promise<void> {

@@ -1,0 +1,184 @@
+import type { Entry, Json, View } from '@millrace/protocol'
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { reportsOf } from '../agent/play.fixture.ts'
+import type { Ticking } from '../drive/clock.fixture.ts'
+import { isEndOf, Stage } from '../drive/stage.fixture.ts'
+import { useInterrupt } from '../hooks/use-interrupt.ts'
+import { useNodeState, useWorkflowState } from '../hooks/use-state.ts'
+import { useStep } from '../hooks/use-step.ts'
+import { useStructuredData } from '../hooks/use-structured-data.ts'
+import type { NodeContext } from './node.ts'
+import { inRow, say } from './play.fixture.ts'
+import type { Workflow } from './workflow.ts'
+
+const SESSION = 's'
+const RUN = 'r'
+const RUNS = Math.ceil(40 * Number(process.env['MILLRACE_RUNS'] ?? 1))
+
+/** What a node does: hooks one after the other, or side by side. */
+type Doing =
+  | { readonly do: 'step' | 'fail' | 'ask' | 'again'; readonly ms: number }
+  | { readonly do: 'count' | 'own' | 'show' | 'plain' }
+  | { readonly all: readonly Doing[] }
+  | { readonly row: readonly Doing[] }
+
+const leaf: fc.Arbitrary<Doing> = fc.oneof(
+  {
+    arbitrary: fc.record({ do: fc.constantFrom('step', 'step', 'step', 'fail', 'ask', 'again'), ms: fc.nat(30) }),
+    weight: 3,
+  },
+  { arbitrary: fc.record({ do: fc.constantFrom('count', 'own', 'show') }), weight: 1 },
+)
+const { doing } = fc.letrec<{ doing: Doing }>(tie => ({
+  doing: fc.oneof(
+    { depthSize: 'small', maxDepth: 3, withCrossShrink: true },
+    leaf,
+    fc.record({ all: fc.array(tie('doing'), { minLength: 2, maxLength: 4 }) }),
+    fc.record({ row: fc.array(tie('doing'), { minLength: 1, maxLength: 3 }) }),
+  ),
+}))
+/** Hooks without ids have to be alone. */
+const plain = fc.constant<Doing>({ do: 'plain' })
+const parts = fc.array(fc.oneof({ arbitrary: doing, weight: 4 }, plain), { minLength: 1, maxLength: 4 })
+const program = fc.array(parts, { minLength: 1, maxLength: 2 })
+
+/** What one process has: its steps take their own times, and note their effects by the key that they are given. */
+interface Life {
+  readonly timers: Ticking
+  readonly nth: number
+  readonly effects: string[]
+}
+
+function workflowOf(nodes: readonly (readonly Doing[])[], life: Life): Workflow {
+  return inRow(
+    Object.fromEntries(
+      nodes.map((parts, index) => [
+        `n${index}`,
+        async ({ input }: NodeContext<Json>) => ({ data: [input, await row(parts, 'p', life)] }),
+      ]),
+    ),
+  )
+}
+
+async function row(parts: readonly Doing[], place: string, life: Life): Promise<Json> {
+  const results: Json[] = []
+  for (const [index, part] of parts.entries()) results.push(await act(part, `${place}${index}`, life))
+  return results
+}
+
+async function act(part: Doing, place: string, life: Life): Promise<Json> {
+  if ('all' in part) return Promise.all(part.all.map((one, index) => act(one, `${place}_${index}.`, life)))
+  if ('row' in part) return row(part.row, `${place}.`, life)
+  const { timers, nth, effects } = life
+  switch (part.do) {
+    case 'count': {
+      const [, set] = useWorkflowState<number>('count', 0)
+      set(count => (count ?? 0) + 1)
+      return 'counted'
+    }
+    case 'own': {
+      const [own, set] = useNodeState(0)
+      set(count => (count ?? 0) + 1)
+      return own
+    }
+    case 'show':
+      useStructuredData({ kind: 'append', streamId: `${place}.list`, path: 'items', items: [place] })
+      return 'shown'
+    case 'plain':
+      return useInterrupt(say(place))
+    case 'ask':
+      return useInterrupt(say(place, { id: place }))
+    default: {
+      const id = part.do === 'again' ? `same ${place.slice(0, place.lastIndexOf('_') + 2)}` : place
+      const done = useStep(id, async ({ idempotencyKey }) => {
+        effects.push(idempotencyKey)
+        await new Promise<void>(resolve => void timers.after((part.ms * (nth * 7 + 1)) % 31, resolve))
+        if (part.do === 'fail') throw new Error('no')
+        return place
+      })
+      return part.do === 'fail' ? done.catch(() => 'failed') : done
+    }
+  }
+}
+
+interface Played {
+  readonly shape: unknown
+  readonly effects: readonly string[]
+  readonly isKilled: boolean
+  /** What was done although the log held it when a process was killed before that. */
+  readonly repeated: readonly string[]
+}
+
+/** Plays a program, killed after its nth append and once more after some of who goes on, with people who answer as soon as they are asked. */
+async function play(nodes: readonly (readonly Doing[])[], n: number, more: number): Promise<Played> {
+  const stage = new Stage()
+  const effects: string[] = []
+  const left = [n, more]
+  let isKilled = false
+  const deaths: { readonly kept: readonly string[]; readonly done: number }[] = []
+  const process = () => {
+    const nth = 2 - left.length
+    const to = left.shift()
+    const life = { timers: stage.clock.timers(), nth, effects }
+    const own = stage.process(() => [], { workflows: [workflowOf(nodes, life)] })
+    let appends = 0
+    own.wire.after = async ({ method }) => {
+      if (method !== 'append' || ++appends !== to) return
+      isKilled = true
+      own.kill()
+      deaths.push({ done: effects.length, kept: (await stage.entries(SESSION)).flatMap(doneIn) })
+      process()
+    }
+  }
+  const desk = stage.process(() => [], { engine: false })
+  await desk.runtime.start({ session: SESSION, runId: RUN, workflow: 'workflow:own@1', input: 'Go.' })
+  process()
+  for (let after = 0; ; ) {
+    const isNext = ({ sequence, chunk }: Entry) => sequence > after && chunk.type === 'interrupt'
+    const next = await stage.seen(SESSION, entry => isNext(entry) || isEndOf(RUN)(entry))
+    after = next.sequence
+    if (next.chunk.type !== 'interrupt') break
+    const { interruptId } = next.chunk
+    const answer = { kind: 'interrupt', id: interruptId, response: `to ${interruptId}` } as const
+    await stage.clock.until(desk.runtime.answer(SESSION, answer))
+  }
+  expect(reportsOf(await stage.entries(SESSION))).toEqual([])
+  const repeated = deaths.flatMap(({ kept, done }) => effects.slice(done).filter(key => kept.includes(key)))
+  return { shape: shapeOf(await stage.view(SESSION)), effects, isKilled, repeated }
+}
+
+/** The key of a step that an entry says is done. */
+function doneIn({ chunk }: Entry): string[] {
+  if (chunk.type !== 'hook-completed' || chunk.hook !== 'useStep') return []
+  const { error } = chunk.result as { readonly error?: unknown }
+  return error === undefined ? [`${SESSION}/${RUN}/${encodeURIComponent(chunk.hookId)}`] : []
+}
+
+const shapeOf = ({ runs, output, structured, interrupts, pendings, drafts }: View) => ({
+  runs: runs.map(({ status, error }) => ({ status, code: error?.code, message: error?.message })),
+  output,
+  structured: structured.map(({ streamId, data }) => [streamId, data]).sort(),
+  asked: interrupts.map(({ interruptId, status, response }) => [interruptId, status, response]).sort(),
+  open: [pendings, drafts],
+})
+
+test('a program of hooks in rows and side by side comes to the same, wherever its process dies', async () => {
+  let kills = 0
+  await fc.assert(
+    fc.asyncProperty(program, fc.integer({ min: 1, max: 9 }), async (nodes, more) => {
+      const whole = await play(nodes, Number.POSITIVE_INFINITY, more)
+      expect(whole.shape).toMatchObject({ runs: [{ status: 'completed' }] })
+      for (let n = 1, isKilled = true; isKilled; n++) {
+        const cut = await play(nodes, n, more)
+        isKilled = cut.isKilled
+        kills += Number(isKilled)
+        expect([n, cut.shape]).toEqual([n, whole.shape])
+        expect([n, [...new Set(cut.effects)].sort()]).toEqual([n, [...new Set(whole.effects)].sort()])
+        expect([n, cut.repeated]).toEqual([n, []])
+      }
+    }),
+    { numRuns: RUNS },
+  )
+  expect(kills).toBeGreaterThan(RUNS)
+}, 120_000)
