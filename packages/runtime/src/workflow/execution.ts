@@ -361,17 +361,20 @@ export function sealOf({ origin }: Lane, closesStep = false): Extract<Chunk, { t
   }
 }
 
-/** Why a hook failed: what is wrong with the log is not about it, unless it was too large for it. */
-function failureOf(error: unknown, hook: string): unknown {
-  if (refusalOf(error) !== 'too-large') return error
-  const what = `what ${hook} gives is larger than the log takes: return less, or a reference`
-  return new MillraceError('hook_result_too_large', what, { cause: error })
+/** Why a hook failed, in the words in which it is told again when the node starts again; what is wrong with the log is not about it, unless it was too large for it. */
+function failureOf(error: unknown, hook: string): MillraceError | LogError {
+  if (refusalOf(error) === 'too-large') {
+    const what = `what ${hook} gives is larger than the log takes: return less, or a reference`
+    return new MillraceError('hook_result_too_large', what, { cause: error })
+  }
+  if (error instanceof LogError || MillraceError.isInstance(error)) return error
+  const message = error instanceof Error ? error.message : `${hook} failed`
+  return new MillraceError('hook_failed', excerpt(message), { cause: error })
 }
 
 /** Why a hook failed, as it is kept: no reader sees it. */
-function errorOf(error: unknown, failures: number): NonNullable<Given['error']> {
-  const { code, message } = MillraceError.isInstance(error)
-    ? error
-    : { code: 'hook_failed', message: error instanceof Error ? error.message : String(error) }
-  return { code, message: excerpt(message), failures }
-}
+const errorOf = ({ code, message }: MillraceError, failures: number): NonNullable<Given['error']> => ({
+  code,
+  message: excerpt(message),
+  failures,
+})
