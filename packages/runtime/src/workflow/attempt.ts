@@ -12,7 +12,8 @@ import { DEFAULT_BACKOFF, sleep } from '../model/retry.ts'
 import { foundOf } from '../options.ts'
 import { isRecord } from './check.ts'
 import { type Execution, withoutHooks } from './execution.ts'
-import type { Node, NodeContext, NodeFailure, NodeResult } from './node.ts'
+import { endCalls, takeBackBelow } from './leftovers.ts'
+import type { Node, NodeContext, NodeFailure, NodeResult, Retry } from './node.ts'
 
 /** What became of a try. */
 export type Attempted =
@@ -33,6 +34,7 @@ export async function attempt(execution: Execution, node: Node): Promise<Attempt
     // What its state would be is the node's own fault, too.
     execution.keepingLast()
     await dropQuestions(execution)
+    await endCalls(execution)
     const { data, condition, transitionTo } = result
     return {
       outcome: 'done',
@@ -159,6 +161,18 @@ async function show(execution: Execution, ui: NodeResult['ui']): Promise<void> {
 const isForPeople = (error: unknown): error is MillraceError =>
   MillraceError.isInstance(error) && error.code !== 'hook_failed'
 
+/** Whether a node may run again after an error; not where its rule cannot tell. */
+function isMeant({ work, at }: Execution, { when }: Retry, error: unknown): boolean {
+  try {
+    // What code threw in a hook is what it is asked about.
+    const isHooks = MillraceError.isInstance(error) && error.code === 'hook_failed' && error.cause !== undefined
+    return withoutHooks(() => when(isHooks ? error.cause : error))
+  } catch (cause) {
+    work.logger.warn('retry.when of a node failed', { runId: work.runId, node: at.node, cause })
+    return false
+  }
+}
+
 /** What becomes of a node that failed. */
 async function failed(execution: Execution, node: Node, error: unknown, failures: number): Promise<Attempted> {
   const { work, at } = execution
@@ -169,11 +183,13 @@ async function failed(execution: Execution, node: Node, error: unknown, failures
   const { runId, logger } = work
   logger.warn('a node failed', { runId, node: node.id, failures, code: failure.code, cause: failure.cause ?? failure })
   await execution.takeBack(failure)
+  await takeBackBelow(execution, failure.code)
   // What was shown and taken back is not there for the next try.
   await work.session.sync(work.writer.cursor.sequence)
-  if (retry && failures < retry.attempts && withoutHooks(() => retry.when(error))) return { outcome: 'again' }
+  if (retry && failures < retry.attempts && isMeant(execution, retry, error)) return { outcome: 'again' }
   if (onError.mode === 'stop') throw failure
   await dropQuestions(execution)
+  await endCalls(execution)
   switch (onError.mode) {
     case 'continue':
       return { outcome: 'done', ...(onError.data !== undefined && { data: onError.data }) }
