@@ -101,7 +101,21 @@ export {
   tool,
 } from './tool/tool.ts'
 export { createWorker, type Worker } from './worker.ts'
-export type { NodeContext, NodeFailure, NodeResult, NodeRetry } from './workflow/node.ts'
+export type { EdgeDefinition, EdgeOptions, ForkEdgeOptions } from './workflow/edge.ts'
+export type {
+  AgentNodeDefinition,
+  ErrorPolicy,
+  FunctionNodeDefinition,
+  NodeContext,
+  NodeDefinition,
+  NodeFailure,
+  NodeFunction,
+  NodeOptions,
+  NodeResult,
+  NodeRetry,
+  NodeUi,
+  StructuredResult,
+} from './workflow/node.ts'
 export { MAX_STATE, MAX_STATE_VALUE } from './workflow/state.ts'
 export {
   type Migration,

@@ -122,6 +122,10 @@ test('an answer is one of its kinds, whole', () => {
   expect(answers).toHaveLength(8)
   expectTypeOf<RunResult['suspended']>().toEqualTypeOf<Suspended | undefined>()
   expectTypeOf<Suspended['kind']>().toEqualTypeOf<
-    'suspended_client_tool' | 'suspended_step_partial' | 'suspended_awaiting_children' | 'suspended_interrupt'
+    | 'suspended_client_tool'
+    | 'suspended_step_partial'
+    | 'suspended_awaiting_children'
+    | 'suspended_interrupt'
+    | 'suspended_mixed'
   >()
 })

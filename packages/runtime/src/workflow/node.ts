@@ -123,20 +123,20 @@ export interface Retry {
   readonly when: (error: unknown) => boolean
 }
 
-export type OnError =
+type OnError =
   | { readonly mode: 'stop' }
   | { readonly mode: 'continue'; readonly data: Json }
   | { readonly mode: 'route'; readonly to: string }
 
 /** A node of code, as the engine runs it. */
-export interface FunctionNode extends Common {
+interface FunctionNode extends Common {
   readonly agent?: undefined
   readonly run: (context: NodeContext<unknown, unknown>) => unknown
   readonly params: unknown
 }
 
 /** A node that is an agent, as the engine runs it. */
-export interface AgentNode extends Common {
+interface AgentNode extends Common {
   readonly run?: undefined
   readonly agent: Agent
   readonly prompt: (input: unknown) => string
