@@ -198,9 +198,9 @@ export class Content {
   /** A new part of the writer's own message. */
   #add(part: AnyPart, writer: Writer): PartCell {
     const { origin, id } = writer
-    const { runId, agentId, agentType } = origin
     const message =
-      this.messages.get(id) ?? new MessageCell({ id, role: 'assistant', runId, agentId, agentType }, this.#changes)
+      this.messages.get(id) ??
+      new MessageCell({ id, role: 'assistant', ...pick(origin, 'runId', 'agentId', 'agentType') }, this.#changes)
     const cell = message.add(part)
     this.#filling.add(message)
     if (message.placedAt === undefined) this.#place(message, part.at)

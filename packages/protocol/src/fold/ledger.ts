@@ -125,13 +125,12 @@ export class Ledger {
         const ends = chunk.type === 'subagent-end'
         // The root agent is no child, and nobody is their own.
         if (chunk.agentId === runId || (ends ? known?.status : known || chunk.agentId === agentId)) return false
-        const parentId = agentId === chunk.agentId ? runId : agentId
         this.agents.set(id, {
           runId,
-          parentId,
+          parentId: agentId === chunk.agentId ? runId : agentId,
           startedAt: timestamp,
           ...pick(chunk, 'agentId', 'agentType', 'toolCallId'),
-          ...(chunk.type === 'subagent-start' && pick(chunk, 'lane')),
+          ...(!ends && pick(chunk, 'lane')),
           ...known,
           ...(ends && pick(chunk, 'status', 'result', 'reason')),
         })

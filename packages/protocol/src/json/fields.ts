@@ -70,7 +70,7 @@ export class FieldWatcher {
   readonly warnings: ProtocolError[] = []
 
   readonly #root: Step
-  #updates: FieldUpdate[] = []
+  #updates: FieldUpdate[] | undefined
   /** Where the open string stands, or the root if that is nowhere: between two of its deltas nothing else is reported. */
   #open: Step | undefined
   /** Where the last update went, if it left nothing but itself there. */
@@ -106,9 +106,9 @@ export class FieldWatcher {
 
   /** Goes on with the next piece of text: the updates that it brings. Never throws. */
   push(delta: string): FieldUpdate[] {
-    this.#updates = []
+    this.#updates = undefined
     this.json.push(delta)
-    return this.#updates
+    return this.#updates ?? []
   }
 
   /** Says that the text is over; whether a whole document was seen. */
@@ -162,7 +162,7 @@ export class FieldWatcher {
   #append(step: Step | undefined, item: Json): void {
     if (step?.place.field?.kind !== 'append') return
     const { path } = step
-    const last = this.#updates.at(-1)
+    const last = this.#updates?.at(-1)
     if (last?.kind === 'append' && last.path === path) last.items.push(item)
     else this.#send(step, { kind: 'append', path, items: [item] })
   }
@@ -173,7 +173,7 @@ export class FieldWatcher {
       return
     }
     // Most pushes bring one: an array made for it takes a tenth of what one that grows to it does.
-    if (this.#updates.length) this.#updates.push(update)
+    if (this.#updates) this.#updates.push(update)
     else this.#updates = [update]
     if (!length && step === this.#sent) return
     this.#sent = length ? undefined : step
