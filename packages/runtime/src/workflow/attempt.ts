@@ -13,7 +13,7 @@ import { foundOf } from '../options.ts'
 import { isRecord } from './check.ts'
 import { type Execution, withoutHooks } from './execution.ts'
 import { endCalls, takeBackBelow } from './leftovers.ts'
-import type { Node, NodeContext, NodeFailure, NodeResult, Retry } from './node.ts'
+import type { Node, NodeContext, NodeFailure, NodeResult } from './node.ts'
 
 /** What became of a try. */
 export type Attempted =
@@ -162,7 +162,7 @@ const isForPeople = (error: unknown): error is MillraceError =>
   MillraceError.isInstance(error) && error.code !== 'hook_failed'
 
 /** Whether a node may run again after an error; not where its rule cannot tell. */
-function isMeant({ work, at }: Execution, { when }: Retry, error: unknown): boolean {
+function isMeant({ work, at }: Execution, { when }: NonNullable<Node['retry']>, error: unknown): boolean {
   try {
     // What code threw in a hook is what it is asked about.
     const isHooks = MillraceError.isInstance(error) && error.code === 'hook_failed' && error.cause !== undefined

@@ -4,7 +4,7 @@ import type { Lane, Said } from '@millrace/log'
 import type { Chunk, Json } from '@millrace/protocol'
 import type { Ended, Halt } from '../agent/loop.ts'
 import type { Working } from '../agent/work.ts'
-import { BudgetError, MillraceError } from '../error/error.ts'
+import { BudgetError, MillraceError, ValidationError } from '../error/error.ts'
 import { refusalOf } from '../model/room.ts'
 import { validate } from '../schema/schema.ts'
 import { type Attempted, attempt } from './attempt.ts'
@@ -248,6 +248,11 @@ class Flow {
     const seal = sealOf(lane, true)
     this.#work.checkpointId = seal.checkpointId
     const isOutput = data !== undefined && this.#work.parent === undefined
+    if (isOutput && !lane.fits([{ type: 'output', output: data }, seal])) {
+      throw new ValidationError(
+        `node ${at.node} returned more data than the output of a run may be: return less, or a reference`,
+      )
+    }
     const hookId = `${this.#scope}${at.execution}`
     const facts: Said[] = [
       ...(isOutput ? [{ chunk: { type: 'output', output: data } as const, lane }] : []),
