@@ -11,7 +11,7 @@ import { tarballs } from './tarball.ts'
 
 const open = packages(root).filter(({ manifest }) => !manifest.private)
 const home = mkdtempSync(join(tmpdir(), 'millrace-pack-'))
-afterAll(() => rmSync(home, { recursive: true, force: true }))
+afterAll(() => rmSync(home, { recursive: true, force: true }), 60_000)
 
 beforeAll(async () => {
   writeFileSync(join(home, 'package.json'), JSON.stringify({ private: true, type: 'module' }))
