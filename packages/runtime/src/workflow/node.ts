@@ -117,7 +117,7 @@ interface Common {
 }
 
 /** When a node that failed runs again, with all that was not said. */
-export interface Retry {
+interface Retry {
   readonly attempts: number
   readonly backoff: Partial<Backoff>
   readonly when: (error: unknown) => boolean
