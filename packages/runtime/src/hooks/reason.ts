@@ -9,6 +9,7 @@ import { type OutputSettings, OutputStream } from '../agent/output.ts'
 import type { Spoken } from '../agent/step.ts'
 import type { Work } from '../agent/work.ts'
 import { type Call, type Execution, withoutHooks } from '../workflow/execution.ts'
+import { partsBefore } from '../workflow/inheritance.ts'
 import { recordOf } from '../workflow/record.ts'
 import { messagesOf } from './input.ts'
 
@@ -56,11 +57,13 @@ export async function reason(call: Call, settings: ReasonSettings): Promise<Reas
   const hooks = execution.replay.partsOf(`${hookId}/${pass}.`)
   const steps = hooks.map(({ value }) => value as unknown as ReasonStep)
   let last: Spoken | undefined
+  const earlier = agentId === runId ? committedOf(partsBefore(session, runId), prefix, steps) : []
   const message = (): Message | undefined => {
     const all = isShown ? session.message(runId, agentId) : session.internalMessage(runId, agentId)
-    if (all === undefined) return undefined
+    if (all === undefined && earlier.length === 0) return undefined
     const ids = new Set(steps.flatMap(({ toolCallIds }) => toolCallIds))
-    return { ...all, runId: '', parts: all.parts.filter(part => isOf(part, prefix, ids)) }
+    const parts = all?.parts.filter(part => isOf(part, prefix, ids)) ?? []
+    return { ...NOBODY, ...all, runId: '', parts: [...earlier, ...parts] }
   }
   const whole = async (): Promise<Message[]> => {
     const own = message()
@@ -153,6 +156,18 @@ function stepOf({ text, finishReason, made, about }: Spoken): ReasonStep {
     ...(providerMetadata && { providerMetadata }),
     ...(Object.keys(raw).length > 0 && { raw }),
   }
+}
+
+/** A message in which nobody has said anything yet. */
+const NOBODY: Message = { id: '', role: 'assistant', status: 'sent', at: 0, createdAt: 0, parts: [] }
+
+/** What a hook has said in the runs from which this one goes on: the steps that came to calls, and not what was cut off. */
+function committedOf(said: readonly Part[], prefix: string, steps: readonly ReasonStep[]): readonly Part[] {
+  const ids = new Set(steps.flatMap(({ toolCallIds }) => toolCallIds))
+  const parts = said.filter(part => isOf(part, prefix, ids))
+  const starts = parts.flatMap(({ type }, index) => (type === 'step-start' ? [index] : []))
+  const byStep = starts.map((start, nth) => parts.slice(start, starts[nth + 1]))
+  return byStep.filter(step => step.some(part => 'toolCallId' in part)).flat()
 }
 
 /** Whether a part of the message was written by a hook. */
