@@ -37,6 +37,14 @@ export * from './error/error.ts'
 export type { ReasonInput, ReasonMessage, ReasonPart } from './hooks/input.ts'
 export type { ReasonInterrupt } from './hooks/interrupt-pass.ts'
 export type { ReasonStep } from './hooks/reason.ts'
+export type {
+  ReasonOptions,
+  ReasonResult,
+  StructuredOptions,
+  ToolCallResult,
+  ToolExecution,
+} from './hooks/reason-options.ts'
+export { REASON_STEPS } from './hooks/reason-plan.ts'
 export {
   type InterruptOption,
   type InterruptOptions,
@@ -44,15 +52,7 @@ export {
   type InterruptResponse,
   useInterrupt,
 } from './hooks/use-interrupt.ts'
-export {
-  REASON_STEPS,
-  type ReasonOptions,
-  type ReasonResult,
-  type StructuredOptions,
-  type ToolCallResult,
-  type ToolExecution,
-  useReason,
-} from './hooks/use-reason.ts'
+export { useReason } from './hooks/use-reason.ts'
 export { useRuntimeContext } from './hooks/use-runtime-context.ts'
 export { type SetState, useNodeState, useWorkflowState } from './hooks/use-state.ts'
 export { type StepContext, useStep } from './hooks/use-step.ts'

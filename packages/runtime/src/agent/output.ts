@@ -32,6 +32,29 @@ export interface OutputSettings {
   readonly replaces?: string
 }
 
+/** What becomes of the text of one answer that is not shown as text. */
+export interface AnswerSink {
+  /** Goes on with the next piece of text: what it shows. */
+  push(delta: string): Chunk[]
+  /** What is to be said before a chunk. */
+  before(chunk: Chunk): Chunk[]
+  /** What is to be said at the end of an answer that calls somebody. */
+  leave(): Chunk[]
+  /** What is to be said where nothing will come of what was shown. */
+  invalidate(reason: string): Chunk[]
+  /** Says what is left at the end of an answer that calls nobody; gives its document, if it is to be one. Throws where that does not fit. */
+  settle(write: (chunk: Chunk) => PromiseLike<void>): Promise<Json | undefined>
+}
+
+/** The text of an answer that only who asked gets. */
+export const unshown: AnswerSink = {
+  push: () => [],
+  before: () => [],
+  leave: () => [],
+  invalidate: () => [],
+  settle: async () => undefined,
+}
+
 /** The structured object of an agent's output: of the run, or of a sub-agent in it. */
 export const outputStreamId = (runId: string, agentId: string = runId): string => `output:${agentId}`
 
@@ -52,7 +75,7 @@ export function agentOutput(
 }
 
 /** The text of one answer, which is the output if the answer calls nobody; then it is told what a call needs first, and is text like any other. */
-export class OutputStream {
+export class OutputStream implements AnswerSink {
   readonly #settings: OutputSettings
   readonly #watcher: FieldWatcher
   #text = ''

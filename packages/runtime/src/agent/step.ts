@@ -2,12 +2,12 @@
 
 import type { LanguageModelV4, LanguageModelV4CallOptions, LanguageModelV4Prompt } from '@ai-sdk/provider'
 import type { Lane } from '@millrace/log'
-import type { Chunk, FinishReason, Json, View } from '@millrace/protocol'
+import type { Chunk, FinishReason, Json, Usage, View } from '@millrace/protocol'
 import { classify } from '../error/classify.ts'
 import type { MillraceError } from '../error/error.ts'
 import { Answer, cutOff } from '../model/answer.ts'
 import type { Made } from '../model/calls.ts'
-import { jsonFormatOf, noteWarnings } from '../model/json-format.ts'
+import { jsonFormatOf, noteWarnings, toldOf } from '../model/json-format.ts'
 import { asV4, type Model, modelName } from '../model/model.ts'
 import { added, promptOf } from '../model/prompt.ts'
 import { backoffOf, sleep } from '../model/retry.ts'
@@ -27,13 +27,18 @@ export interface Spoken {
   /** How many calls the model is to be told the outcome of, and those of them that have to run for that. */
   readonly calls: number
   readonly made: readonly Made[]
+  /** The ids of all calls: also of those that the provider ran, or that could not be made. */
+  readonly callIds: readonly string[]
   readonly finishReason: FinishReason
   readonly lane: Lane
   /** The agent's output, where the answer is that. */
   readonly output: Json | undefined
   readonly text: string
   /** What the provider said of its answer. */
-  readonly about: Pick<Answer, 'usage' | 'warnings' | 'providerMetadata' | 'raw'>
+  readonly about: Pick<Answer, 'usage' | 'warnings' | 'providerMetadata' | 'raw'> & {
+    /** What each attempt used that was taken back before it. */
+    readonly discarded: readonly Usage[]
+  }
 }
 
 /** Calls the model until an answer is whole and fits; undefined where another process is to make the next attempt; throws where it cannot be had. */
@@ -51,6 +56,7 @@ export async function speak(
   const messages = agent.trimHistory ? await agent.trimHistory(copyOf(history), context) : history
   const lane = work.lane(step, modelName(model))
   const corrections: LanguageModelV4Prompt = []
+  const discarded: Usage[] = []
   for (let attempt = 1; ; attempt++) {
     // Between attempts nothing is under way that could be finished.
     if (attempt > 1 && leaving.aborted) return undefined
@@ -69,7 +75,7 @@ export async function speak(
       rewinds: rewindsOf(session.view),
       write(chunk) {
         for (const said of output?.before(chunk) ?? []) lane.write(said)
-        return lane.write(chunk)
+        return lane.write(chunk, work.isHidden?.(chunk) ? { internal: true } : undefined)
       },
       fits: said => lane.fits(said),
       sink: output,
@@ -97,11 +103,12 @@ export async function speak(
       const finishReason = answer.finishReason ?? 'other'
       call.end()
       const { usage, warnings, providerMetadata, raw } = answer
-      const about = { usage, warnings, providerMetadata, raw }
+      const about = { usage, warnings, providerMetadata, raw, discarded }
       return {
         facts: [...facts, ...said, finishOf(answer)],
         calls,
         made,
+        callIds: answer.callIds,
         finishReason,
         lane,
         output: given,
@@ -120,6 +127,7 @@ export async function speak(
       logger.warn('a model call failed', { runId, step, attempt, code: failure.code, cause: failure.cause ?? failure })
       // Where nothing was said there is nothing to take back (law 3): not what opened the message either.
       if (isBegun) await takeBack(lane, answer, attempt, failure)
+      if (isBegun && answer.usage) discarded.push(answer.usage)
       if (!failure.retryable || attempt > agent.maxRetries) throw failure
       if (failure.code === 'output_invalid') corrections.splice(0, corrections.length, ...correctionOf(answer, failure))
       else {
@@ -215,15 +223,17 @@ function optionsOf(
 }
 
 /** How the model is asked for the output, if there is one: as it can be, and in the prompt where it cannot. */
-function formatOf({ agent, responseFormat }: Work, given: Model) {
-  if (responseFormat || !agent.output) return responseFormat && { responseFormat, told: undefined, note: () => {} }
+function formatOf({ agent, responseFormat: wanted }: Work, given: Model) {
+  if (!agent.output) return wanted && { responseFormat: wanted, told: undefined, note: () => {} }
   const format = jsonFormatOf(given, { schema: agent.output.jsonSchema, name: agent.name })
-  const { responseFormat: asked, instructions } = format
-  const isSaid = asked?.type === 'json' && asked.schema !== undefined
+  const responseFormat = wanted ?? format.responseFormat
+  // A model that does not look at the schema of a format has to be told, also where another wants that format.
+  const isSaid = [responseFormat, format.responseFormat].every(one => one?.type === 'json' && one.schema !== undefined)
   return {
-    responseFormat: asked,
-    told: isSaid ? undefined : instructions,
-    note: (warnings: Answer['warnings']) => void noteWarnings(given, warnings, format),
+    responseFormat,
+    told: isSaid ? undefined : toldOf(agent.output.jsonSchema),
+    note: (warnings: Answer['warnings']) =>
+      void noteWarnings(given, warnings, responseFormat ? { responseFormat } : {}),
   }
 }
 

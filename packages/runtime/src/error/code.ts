@@ -123,6 +123,8 @@ export const errorCodes = {
   workflowStateTooLarge: 'workflow_state_too_large',
   /** A hook failed, and the node went on without it. */
   hookFailed: 'hook_failed',
+  /** The code of a node cut a hook off that it had called. */
+  hookAborted: 'hook_aborted',
   /** What a hook gives is larger than the log takes. */
   hookResultTooLarge: 'hook_result_too_large',
   /** Nobody answered a question in time. */

@@ -1,9 +1,11 @@
 // A model that may ask a person: in its first pass it answers with what it would ask, and with what it would say if nobody answered.
 
-import type { Json, JsonObject, Message } from '@millrace/protocol'
+import type { Json, JsonObject, Message, Part } from '@millrace/protocol'
+import { ValidationError } from '../error/error.ts'
 import { type JsonSchema, jsonSchemaOf, type Schema, validate } from '../schema/schema.ts'
 import { messagesOf } from './input.ts'
 import type { Reasoned } from './reason.ts'
+import { questionOf } from './use-interrupt.ts'
 
 export interface ReasonInterrupt<R extends Schema | undefined = undefined> {
   /** Whether the model has to ask, or may go on without; it has to, if nothing is said. */
@@ -30,8 +32,9 @@ export const isAsking = (document: Json): boolean => {
 /** The document of a first pass: what is asked, and what would be said. */
 export function envelopeOf(
   output: { readonly schema: Schema; readonly jsonSchema: JsonSchema } | undefined,
-  { mode = 'required', requestSchema }: ReasonInterrupt<Schema | undefined>,
+  interrupt: ReasonInterrupt<Schema | undefined>,
 ): { readonly schema: Schema; readonly jsonSchema: JsonSchema } {
+  const { mode = 'required', requestSchema } = interrupt
   const isOptional = mode === 'optional'
   const decision = {
     type: 'string',
@@ -52,7 +55,7 @@ export function envelopeOf(
       required: [...(isOptional ? ['decision'] : ['interruptRequest']), ...Object.keys(draft)],
       additionalProperties: false,
     },
-    schema: schemaOf(value => check(value, isOptional, output?.schema, requestSchema)),
+    schema: schemaOf(value => check(value, isOptional, output?.schema, interrupt)),
   }
 }
 
@@ -62,7 +65,7 @@ async function check(
   given: unknown,
   isOptional: boolean,
   output: Schema | undefined,
-  request: Schema,
+  interrupt: ReasonInterrupt<Schema | undefined>,
 ): Promise<Checked> {
   if (typeof given !== 'object' || given === null || Array.isArray(given)) return { problem: 'expected an object' }
   const { decision, interruptRequest, draftText, output: draft } = given as { readonly [name: string]: Json }
@@ -73,7 +76,7 @@ async function check(
   if (!isAsked && interruptRequest !== undefined && interruptRequest !== null) {
     return { problem: 'interruptRequest: expected none, as decision is continue' }
   }
-  const asked = isAsked ? await validate(request, interruptRequest) : { value: undefined }
+  const asked = isAsked ? await requestOf(interruptRequest, interrupt) : { value: undefined }
   if ('problem' in asked) return { problem: `interruptRequest: ${asked.problem}` }
   const drafted = output ? await validate(output, draft) : textOf(draftText)
   // A draft that is none matters only where it is the answer.
@@ -85,6 +88,23 @@ async function check(
       ...known,
       ...(isAsked && { interruptRequest: asked.value as Json }),
     },
+  }
+}
+
+/** A request as its schema has it, if a person can be asked that. */
+async function requestOf(
+  given: Json | undefined,
+  { requestSchema, responseSchema }: ReasonInterrupt<Schema | undefined>,
+): Promise<{ readonly value: Json } | { readonly problem: string }> {
+  const checked = await validate(requestSchema, given)
+  if ('problem' in checked) return checked
+  const value = checked.value as Json
+  try {
+    await questionOf({ request: value as never, responseSchema })
+    return { value }
+  } catch (error) {
+    if (error instanceof ValidationError) return { problem: error.message }
+    throw error
   }
 }
 
@@ -102,15 +122,23 @@ const schemaOf = (checked: (value: unknown) => Promise<Checked>): Schema => ({
   },
 })
 
-/** What the model is told before its second pass: what it said, what was asked, and what the person answered. */
-export function continued({ document, text }: FirstPass, response: Json): readonly Message[] {
+/** What the model is told before its second pass: what it called and said, what was asked, and what the person answered. */
+export function continued({ document, text, steps, calls }: FirstPass, response: Json): readonly Message[] {
   const asked = JSON.stringify(document['interruptRequest'] ?? null)
   const answered = typeof response === 'string' ? response : JSON.stringify(response)
-  return messagesOf([
+  const [said, told] = messagesOf([
     { role: 'assistant', content: text },
     {
       role: 'user',
       content: `The person was asked: ${asked}\nThe person answered: ${answered}\nNow give the final answer, which takes this into account.`,
     },
-  ])
+  ]) as readonly [Message, Message]
+  const before = steps.flatMap(({ toolCallIds }): readonly Part[] => {
+    const own = calls.filter(({ toolCallId }) => toolCallIds.includes(toolCallId))
+    return own.length === 0 ? [] : [STEP, ...own]
+  })
+  return [{ ...said, parts: [...before, STEP, ...said.parts] }, told]
 }
+
+/** The begin of what the model said at once. */
+const STEP: Part = { type: 'step-start', key: 'step', at: 0 }

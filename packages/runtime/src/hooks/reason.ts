@@ -5,19 +5,20 @@ import type { Said } from '@millrace/log'
 import type { FinishReason, Json, JsonObject, Message, Part, ToolPart, Usage } from '@millrace/protocol'
 import type { Agent } from '../agent/agent.ts'
 import { workOn } from '../agent/loop.ts'
-import { type OutputSettings, OutputStream } from '../agent/output.ts'
+import { type OutputSettings, OutputStream, unshown } from '../agent/output.ts'
 import type { Spoken } from '../agent/step.ts'
 import type { Work } from '../agent/work.ts'
-import { type Call, type Execution, withoutHooks } from '../workflow/execution.ts'
+import { type Call, withoutHooks } from '../workflow/execution.ts'
 import { partsBefore } from '../workflow/inheritance.ts'
 import { recordOf } from '../workflow/record.ts'
-import { messagesOf } from './input.ts'
+import { totalOf } from './reason-result.ts'
 
 /** One model call of a hook, as the log keeps it. */
 export interface ReasonStep {
   readonly text: string
   readonly toolCallIds: readonly string[]
   readonly finishReason: FinishReason
+  /** With that of attempts that were taken back. */
   readonly usage?: Usage
   readonly warnings?: readonly Json[]
   readonly providerMetadata?: JsonObject
@@ -32,6 +33,11 @@ export interface ReasonSettings {
   readonly responseFormat?: LanguageModelV4CallOptions['responseFormat']
   /** Whether readers see what it says and calls. */
   readonly isShown: boolean
+  /** Whether they see what it thinks, and what it says as text; they do, if nothing is said. */
+  readonly areThoughtsShown?: boolean
+  readonly isTextShown?: boolean
+  /** Whether they see text beside calls where the answer is a document. */
+  readonly areAsidesShown?: boolean
   /** Which of several rounds of the hook this is. */
   readonly pass: number
   readonly abortSignal?: AbortSignal | undefined
@@ -52,25 +58,28 @@ export async function reason(call: Call, settings: ReasonSettings): Promise<Reas
   const { execution, lane, hookId } = call
   const { work: flow } = execution
   const { session, writer, runId, agentId } = flow
-  const { agent, isShown, pass, abortSignal } = settings
+  const { agent, isShown, areThoughtsShown = true, isTextShown = true, pass, abortSignal } = settings
   const prefix = `${hookId}:${pass}:`
   const hooks = execution.replay.partsOf(`${hookId}/${pass}.`)
   const steps = hooks.map(({ value }) => value as unknown as ReasonStep)
   let last: Spoken | undefined
   const earlier = agentId === runId ? committedOf(partsBefore(session, runId), prefix, steps) : []
   const message = (): Message | undefined => {
-    const all = isShown ? session.message(runId, agentId) : session.internalMessage(runId, agentId)
+    const hidden = isShown && areThoughtsShown ? undefined : session.internalMessage(runId, agentId)
+    const all = isShown ? session.message(runId, agentId) : hidden
     if (all === undefined && earlier.length === 0) return undefined
     const ids = new Set(steps.flatMap(({ toolCallIds }) => toolCallIds))
-    const parts = all?.parts.filter(part => isOf(part, prefix, ids)) ?? []
-    return { ...NOBODY, ...all, runId: '', parts: [...earlier, ...parts] }
+    const said = all === hidden ? [] : (all?.parts ?? [])
+    const parts = [...said, ...(hidden?.parts ?? [])].sort((a, b) => a.at - b.at)
+    return { ...NOBODY, ...all, runId: '', parts: [...earlier, ...parts.filter(part => isOf(part, prefix, ids))] }
   }
   const whole = async (): Promise<Message[]> => {
     const own = message()
-    return own ? [await session.whole(own)] : []
+    return own && own.parts.length > 0 ? [await session.whole(own)] : []
   }
   const work: Work = {
     ...flow,
+    telemetry: call.telemetry,
     program: agent,
     parent: flow,
     agent,
@@ -84,7 +93,12 @@ export async function reason(call: Call, settings: ReasonSettings): Promise<Reas
       writer.lane({ ...lane.origin, ...(model !== undefined && { model }) }, { isInternal: !isShown }),
     history: async () => [...settings.messages, ...(await whole())],
     message,
-    output: () => settings.output && new OutputStream(settings.output),
+    output: step => {
+      if (settings.output === undefined) return isTextShown ? undefined : unshown
+      const aside = settings.areAsidesShown && { asideId: `${prefix}${step}.aside` }
+      return new OutputStream({ ...settings.output, ...aside })
+    },
+    isHidden: ({ type }) => !areThoughtsShown && type.startsWith('reasoning-'),
     heard(spoken) {
       last = spoken
       const step = stepOf(spoken)
@@ -111,7 +125,7 @@ export async function reason(call: Call, settings: ReasonSettings): Promise<Reas
     if (last && last.calls === 0) steps.push(stepOf(last))
     const calls = ((await whole())[0]?.parts ?? []).filter((part): part is ToolPart => 'toolCallId' in part)
     const { facts: said, text, output, finishReason } = ended
-    if (isShown && settings.output === undefined) execution.noteText(text)
+    if (isShown && isTextShown && settings.output === undefined) execution.noteText(text)
     return { steps, calls, text, output, finishReason, said: said.map(hidden) }
   }
 
@@ -120,38 +134,13 @@ export async function reason(call: Call, settings: ReasonSettings): Promise<Reas
   }
 }
 
-/** An agent as a node: it is told something, and gives its output or what it said last. */
-export async function askAgent(
-  execution: Execution,
-  agent: Agent,
-  prompt: string,
-): Promise<{ readonly output: Json | undefined; readonly text: string }> {
-  const value = await execution.call('agent', agent.name, async call => {
-    const { output } = agent
-    const {
-      said,
-      text,
-      output: given,
-    } = await reason(call, {
-      agent,
-      messages: messagesOf(prompt),
-      isShown: true,
-      pass: 1,
-      ...(output && { output: { schema: output.schema, fields: {} } }),
-    })
-    return { value: { text, ...(given !== undefined && { output: given }) }, said }
-  })
-  const { text, output } = value as { readonly text: string; readonly output?: Json }
-  return { text, output }
-}
-
-function stepOf({ text, finishReason, made, about }: Spoken): ReasonStep {
-  const { usage, warnings, providerMetadata, raw } = about
+function stepOf({ text, finishReason, callIds, about }: Spoken): ReasonStep {
+  const { usage, warnings, providerMetadata, raw, discarded } = about
   return {
     text,
-    toolCallIds: made.map(({ toolCallId }) => toolCallId),
+    toolCallIds: callIds,
     finishReason,
-    ...(usage && { usage }),
+    ...((usage || discarded.length > 0) && { usage: totalOf([...discarded, usage]) }),
     ...(warnings.length > 0 && { warnings: warnings as unknown as Json[] }),
     ...(providerMetadata && { providerMetadata }),
     ...(Object.keys(raw).length > 0 && { raw }),

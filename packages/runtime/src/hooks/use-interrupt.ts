@@ -127,7 +127,8 @@ function isJsonObject(value: unknown): boolean {
   }
 }
 
-async function questionOf({
+/** What a person is shown; throws where it is nothing that can be asked. */
+export async function questionOf({
   request,
   requestSchema,
   responseSchema,

@@ -3,13 +3,14 @@
 import type {
   LanguageModelV3,
   LanguageModelV3StreamPart,
+  LanguageModelV4,
   LanguageModelV4CallOptions,
   LanguageModelV4Content,
   LanguageModelV4GenerateResult,
   LanguageModelV4StreamPart,
 } from '@ai-sdk/provider'
 import { unreadable } from '../error/classify.ts'
-import type { Model } from './model.ts'
+import { asV4, type Model } from './model.ts'
 import { fromV3 } from './v3.ts'
 
 type Stream = ReadableStream<LanguageModelV4StreamPart>
@@ -18,6 +19,29 @@ type Stream = ReadableStream<LanguageModelV4StreamPart>
 export async function generated(model: Model, options: LanguageModelV4CallOptions): Promise<{ stream: Stream }> {
   if (model.specificationVersion === 'v3') return fromV3(wholeV3(model)).doStream(options)
   return { stream: streamOf(await model.doGenerate(options), options.responseFormat?.type === 'json') }
+}
+
+/** Models that answer whole, by those that could stream: what is known of one is known of it whenever it is asked for. */
+const whole = new WeakMap<Model, Model>()
+
+/** The same model, asked for whole answers. */
+export function unstreamed(model: Model): Model {
+  const known = whole.get(model)
+  if (known) return known
+  const { provider, modelId, supportedUrls } = asV4(model)
+  const { supportsStructuredOutputs } = model as { readonly supportsStructuredOutputs?: unknown }
+  const made: LanguageModelV4 = {
+    specificationVersion: 'v4',
+    provider,
+    modelId,
+    supportedUrls,
+    doGenerate: options => asV4(model).doGenerate(options),
+    doStream: options => generated(model, options),
+    // What some say of themselves beyond the interface.
+    ...(supportsStructuredOutputs !== undefined && { supportsStructuredOutputs }),
+  }
+  whole.set(model, made)
+  return made
 }
 
 /** A model of version v3 whose streams are whole answers, so that there is one way to speak to it. */

@@ -77,7 +77,7 @@ describe('a warning', () => {
   })
 
   test('says nothing of it where no format was asked for', () => {
-    expect(noteWarnings({}, [refused], { instructions: 'Answer.' })).toBe(false)
+    expect(noteWarnings({}, [refused], {})).toBe(false)
   })
 })
 

@@ -27,10 +27,14 @@ export function jsonFormatOf(model: object, { schema, name }: JsonRequest): Json
     // Where the provider has no schemas after all, it may refuse to give JSON that the prompt does not speak of.
     return { responseFormat: { type: 'json', schema, name: nameOf(name) }, instructions: ASKED }
   }
-  const instructions = `${ASKED} It has to fit this JSON Schema:\n${JSON.stringify(schema)}`
+  const instructions = toldOf(schema)
   // Without a schema it may still be held to JSON.
   return lack === 'schema' ? { responseFormat: { type: 'json' }, instructions } : { instructions }
 }
+
+/** How a model is told a schema that the format of its answer does not say. */
+export const toldOf = (schema: JsonSchema): string =>
+  `${ASKED} It has to fit this JSON Schema:\n${JSON.stringify(schema)}`
 
 const ASKED = 'Answer with one JSON document and nothing else: no words around it, no code fence.'
 
@@ -41,7 +45,11 @@ function lackOf(model: object): 'schema' | 'json' | undefined {
 }
 
 /** Learns from the warnings of a call what its model lacks; true where that was not known, and the next call asks in other words. */
-export function noteWarnings(model: object, warnings: readonly unknown[], { responseFormat }: JsonFormat): boolean {
+export function noteWarnings(
+  model: object,
+  warnings: readonly unknown[],
+  { responseFormat }: Pick<JsonFormat, 'responseFormat'>,
+): boolean {
   if (responseFormat?.type !== 'json' || !warnings.some(isRefusal)) return false
   const lack = responseFormat.schema ? 'schema' : 'json'
   const known = lackOf(model)

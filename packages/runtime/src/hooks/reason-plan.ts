@@ -1,0 +1,213 @@
+// What a call of a model in a node is to do, with all that was not said: checked, because code may have put it together at run time.
+
+import type { LanguageModelV4CallOptions, SharedV4Warning } from '@ai-sdk/provider'
+import { FieldWatcher, type Message } from '@millrace/protocol'
+import { type Agent, MAX_RETRIES, PARALLEL_CALLS } from '../agent/agent.ts'
+import { subAgentOf } from '../agent/sub-agent.ts'
+import { ValidationError } from '../error/error.ts'
+import { unstreamed } from '../model/generation.ts'
+import { asV4, type ModelSettings } from '../model/model.ts'
+import { reasoningOf } from '../model/reasoning.ts'
+import { foundOf } from '../options.ts'
+import { checkSchema, type JsonSchema, jsonSchemaOf, type Schema } from '../schema/schema.ts'
+import type { Callable } from '../tool/tool.ts'
+import { messagesOf } from './input.ts'
+import type { ReasonInterrupt } from './interrupt-pass.ts'
+import type { ReasonOptions, StructuredOptions } from './reason-options.ts'
+
+export interface Plan {
+  readonly id: string | undefined
+  readonly agent: Agent
+  readonly messages: readonly Message[]
+  readonly isShown: boolean
+  readonly areThoughtsShown: boolean
+  readonly structured: StructuredOptions | undefined
+  readonly output: { readonly schema: Schema; readonly jsonSchema: JsonSchema } | undefined
+  readonly interrupt: ReasonInterrupt<Schema | undefined> | undefined
+  readonly responseFormat: LanguageModelV4CallOptions['responseFormat']
+  readonly abortSignal: AbortSignal | undefined
+  readonly warnings: readonly SharedV4Warning[]
+}
+
+/** Options of which nobody knows the types. */
+export type AnyReasonOptions = ReasonOptions<Schema | undefined, Schema | undefined>
+
+/** How many model calls there may be, if nothing is said. */
+export const REASON_STEPS = 8
+
+/** The plan of a call; throws, with the place, where it cannot be made. */
+export function planOf(options: AnyReasonOptions): Plan {
+  if (typeof options !== 'object' || options === null) {
+    throw new ValidationError(`useReason: expected options, found ${foundOf(options)}`)
+  }
+  check(options)
+  const { model, input, system, abortSignal, reasoning, responseFormat, emit = true, stream = true } = options
+  const { id, structured, interrupt, toolExecution, maxRetries = MAX_RETRIES } = options
+  const asked = asV4(model, 'useReason: model')
+  const thought = reasoningOf(asked, reasoning ?? {}, options.providerOptions)
+  const output = outputOf(options)
+  return {
+    id,
+    messages: messagesOf(input),
+    isShown: emit,
+    areThoughtsShown: reasoning?.includeThoughts !== false,
+    structured: emit ? structured : undefined,
+    output,
+    interrupt,
+    responseFormat,
+    abortSignal,
+    warnings: thought.warnings,
+    agent: {
+      kind: 'agent',
+      name: id ?? 'useReason',
+      program: '',
+      model: stream ? model : unstreamed(model),
+      settings: { ...settingsOf(options), ...thought.settings },
+      instructions: system,
+      ...callablesOf(options, emit),
+      output,
+      state: undefined,
+      initialState: undefined,
+      stopWhen: undefined,
+      budget: {
+        steps: toolExecution?.maxSteps ?? REASON_STEPS,
+        tokens: Number.POSITIVE_INFINITY,
+        time: Number.POSITIVE_INFINITY,
+      },
+      trimHistory: undefined,
+      parallelCalls: toolExecution?.parallelCalls ?? PARALLEL_CALLS,
+      maxRetries,
+    },
+  }
+}
+
+function settingsOf({ temperature, maxOutputTokens, stopSequences }: AnyReasonOptions): ModelSettings {
+  return {
+    ...(temperature !== undefined && { temperature }),
+    ...(maxOutputTokens !== undefined && { maxOutputTokens }),
+    ...(stopSequences !== undefined && { stopSequences: [...stopSequences] }),
+  }
+}
+
+type Expectation = readonly [is: (value: never) => boolean, expected: string]
+
+const TEXT: Expectation = [value => typeof value === 'string', 'text']
+const FLAG: Expectation = [value => typeof value === 'boolean', 'true or false']
+const OBJECT: Expectation = [value => typeof value === 'object' && !Array.isArray(value), 'an object']
+const wholeFrom = (least: number): Expectation => [
+  value => Number.isSafeInteger(value) && value >= least,
+  `a whole number from ${least} on`,
+]
+const oneOf = (...words: readonly string[]): Expectation => [value => words.includes(value), words.join(' or ')]
+
+/** What stands where, if it is there; what has a check of its own elsewhere is not among it. */
+const EXPECTED: { readonly [path: string]: Expectation } = {
+  system: TEXT,
+  temperature: [value => Number.isFinite(value), 'a number'],
+  maxOutputTokens: wholeFrom(1),
+  stopSequences: [
+    (value: unknown) => Array.isArray(value) && value.every(one => typeof one === 'string'),
+    'an array of texts',
+  ],
+  providerOptions: OBJECT,
+  abortSignal: [value => (value as unknown) instanceof AbortSignal, 'an AbortSignal'],
+  reasoning: OBJECT,
+  responseFormat: OBJECT,
+  'responseFormat.type': oneOf('text', 'json'),
+  emit: FLAG,
+  stream: FLAG,
+  structured: OBJECT,
+  'structured.stream': FLAG,
+  'structured.dataType': TEXT,
+  'structured.schemaId': TEXT,
+  'structured.schemaVersion': TEXT,
+  'structured.fields': OBJECT,
+  interrupt: OBJECT,
+  'interrupt.mode': oneOf('required', 'optional'),
+  'interrupt.schemaId': TEXT,
+  'interrupt.schemaVersion': TEXT,
+  tools: [value => Array.isArray(value), 'an array'],
+  subAgents: [value => Array.isArray(value), 'an array'],
+  toolExecution: OBJECT,
+  'toolExecution.maxSteps': wholeFrom(1),
+  'toolExecution.approval': [
+    value => typeof value === 'boolean' || typeof value === 'object',
+    'true, false, or an object of them by the names of tools',
+  ],
+  'toolExecution.parallelCalls': wholeFrom(1),
+  maxRetries: wholeFrom(0),
+}
+
+function check(options: AnyReasonOptions): void {
+  for (const [path, [is, expected]] of Object.entries(EXPECTED)) {
+    const [first = '', second] = path.split('.')
+    const above = (options as unknown as { readonly [name: string]: object | undefined })[first]
+    const value = second === undefined ? above : (above as { readonly [name: string]: unknown } | undefined)?.[second]
+    if (value === undefined || (value !== null && is(value as never))) continue
+    const found = typeof value === 'number' || typeof value === 'string' ? JSON.stringify(value) : foundOf(value)
+    throw new ValidationError(`useReason: ${path}: expected ${expected}, found ${found.slice(0, 60)}`)
+  }
+  const { structured, outputSchema, interrupt } = options
+  if (structured && outputSchema === undefined) {
+    throw new ValidationError('useReason: structured: it shows the object that outputSchema describes: give both')
+  }
+  try {
+    new FieldWatcher(structured?.fields ?? {})
+  } catch (cause) {
+    throw new ValidationError(`useReason: structured.fields: ${(cause as Error).message}`, { cause })
+  }
+  if (interrupt) checkSchema(interrupt.requestSchema, 'useReason: interrupt.requestSchema')
+  if (interrupt?.responseSchema) checkSchema(interrupt.responseSchema, 'useReason: interrupt.responseSchema')
+}
+
+/** The output that is asked for; only objects and arrays can be told from the words around them. */
+function outputOf({ outputSchema, jsonSchema }: AnyReasonOptions): Plan['output'] {
+  if (outputSchema === undefined) {
+    if (jsonSchema === undefined) return undefined
+    throw new ValidationError('useReason: jsonSchema: it describes what outputSchema checks: give both')
+  }
+  const known = jsonSchemaOf(outputSchema, 'useReason: outputSchema', jsonSchema)
+  const { type = 'object' } = known
+  if (type === 'object' || type === 'array') return { schema: outputSchema, jsonSchema: known }
+  throw new ValidationError(
+    `useReason: outputSchema: expected a schema of an object or an array, found one of ${JSON.stringify(type)}: wrap it in an object`,
+  )
+}
+
+/** What the model may call: tools, agents and workflows. */
+function callablesOf(options: AnyReasonOptions, emit: boolean): Pick<Agent, 'tools' | 'subAgents'> {
+  const approval = options.toolExecution?.approval
+  const names = new Set<string>()
+  const known = givenOf(options).map((callable): Callable => {
+    const { name, executor } = callable
+    if (names.has(name)) throw new ValidationError(`useReason: tools: there are two by the name ${name}`)
+    names.add(name)
+    const asks = typeof approval === 'object' ? approval[name] : approval
+    const own = asks === undefined || executor === 'provider' ? callable : ({ ...callable, approval: asks } as Callable)
+    // What works for a call may ask somebody too.
+    const isAsked = executor === 'client' || executor === 'agent' || (own.executor === 'server' && own.approval)
+    if (isAsked && !emit) {
+      throw new ValidationError(
+        `useReason: emit: false hides what somebody has to answer for tool ${name}: leave it out`,
+      )
+    }
+    return own
+  })
+  const other = typeof approval === 'object' ? Object.keys(approval).find(name => !names.has(name)) : undefined
+  // Who misspells a name would have it run unasked.
+  if (other !== undefined) {
+    throw new ValidationError(`useReason: toolExecution.approval: there is no tool by the name ${other}`)
+  }
+  return {
+    tools: known.filter(one => one.executor !== 'agent'),
+    subAgents: known.filter(one => one.executor === 'agent'),
+  }
+}
+
+function givenOf({ tools = [], subAgents = [] }: AnyReasonOptions): readonly Callable[] {
+  for (const [index, tool] of tools.entries()) {
+    if (tool?.executor !== undefined) continue
+    throw new ValidationError(`useReason: tools.${index}: expected what tool() or providerTool() gives`)
+  }
+  return [...tools, ...subAgents.map((one, index) => subAgentOf(`useReason: subAgents.${index}`, one))]
+}
