@@ -17,7 +17,7 @@ export async function askAgent(
   agent: Agent,
   prompt: string,
 ): Promise<{ readonly output: Json | undefined; readonly text: string }> {
-  const value = await execution.call('agent', agent.name, async call => {
+  const live = async (call: Call) => {
     await giveState(call, agent)
     const abortSignal = await limitTime(call, agent)
     const messages = messagesOf(prompt)
@@ -31,7 +31,8 @@ export async function askAgent(
       ...outputOf(call, agent),
     })
     return { value: { text, ...(output !== undefined && { output }) }, said }
-  })
+  }
+  const value = await execution.call('agent', agent.name, live, agent)
   const { text, output } = value as { readonly text: string; readonly output?: Json }
   return { text, output }
 }

@@ -1,4 +1,5 @@
-// An agent at work: `invoke_agent {name}`, with its steps, model calls and tools below it.
+// An agent at work: `invoke_agent {name}`, with its steps, model calls and tools below it; or a workflow: `invoke_workflow {name}`, with its nodes, and below them
+// their hooks, which work as agents do.
 
 import type { RunStatus, Usage } from '@millrace/protocol'
 import { type Attributes, type Link, type SpanContext, SpanKind } from '@opentelemetry/api'
@@ -7,21 +8,37 @@ import type { Program } from '../drive/program.ts'
 import { CUT_OFF, failureOf } from './failure.ts'
 import { type Heard, type ModelCall, type ModelCallAbout, ModelSpan, usageAttributes } from './model.ts'
 import { attribute, finishReasonName, providerName } from './names.ts'
-import type { Place, Scope } from './scope.ts'
+import type { Beginning, Place, Scope } from './scope.ts'
 import type { GuardedSpan } from './span.ts'
 import { type ToolCall, type ToolCallAbout, ToolSpan } from './tool.ts'
+
+/** What is told first of what begins. */
+type Heading = Beginning & { readonly name: string }
 
 /** How the work of an agent ended here: with its end, or because it waits, was handed over, or was taken away. */
 export type AgentStatus = RunStatus | 'paused' | 'left' | 'lost'
 
 export interface AgentAbout {
-  /** `agent:name@version`. */
-  readonly program: string
-  /** None where the run is taken only to be ended. */
-  readonly agent: Agent | undefined
-  readonly attributes?: Attributes
-  readonly links?: Link[]
+  readonly heading: Heading
+  /** None of a workflow, or where the run is taken only to be ended. */
+  readonly agent?: Agent | undefined
+  /** What of it is a node or a hook: it waits, and is handed over, with what it is a part of, and what it uses is of that. */
+  readonly partOf?: AgentSpan
   readonly onEnd?: () => void
+}
+
+/** One try at an execution of a node. */
+export interface NodeAbout {
+  readonly node: string
+  readonly step: number
+  readonly attempt: number
+}
+
+/** What a hook is, and who works for it, if it is an agent. */
+export interface HookAbout {
+  readonly hook: string
+  readonly id: string | undefined
+  readonly agent?: Agent | undefined
 }
 
 /** An agent at work, for who works for it. */
@@ -34,6 +51,10 @@ export interface AgentWork {
   toolCall(about: ToolCallAbout): ToolCall
   /** An agent that this one has called begins, or goes on, under the call. */
   agent(program: Program, agentId: string, call: Pick<ToolCall, 'context'>): AgentWork
+  /** A node of the workflow begins, or begins again. */
+  node(about: NodeAbout): AgentWork
+  /** A hook of the node begins, or goes on. */
+  hook(about: HookAbout): AgentWork
   /** Says how the work ended here; whatever is still open in it was cut off. */
   end(status: AgentStatus, failure?: unknown): void
 }
@@ -45,27 +66,19 @@ export class AgentSpan implements AgentWork {
   #step: { readonly number: number; readonly span: GuardedSpan } | undefined
   /** What has begun and not ended: it ends with the agent. */
   readonly #open = new Set<{ cut(): void }>()
+  readonly #partOf: AgentSpan | undefined
   readonly #onEnd: (() => void) | undefined
   #isModelTold = false
   #isEnded = false
   #usage: Usage = {}
   #finishReason: string | undefined
 
-  constructor(scope: Scope, place: Place, { program, agent, attributes, links, onEnd }: AgentAbout) {
+  constructor(scope: Scope, place: Place, { heading, agent, partOf, onEnd }: AgentAbout) {
     this.#scope = scope
+    this.#partOf = partOf
     this.#onEnd = onEnd
-    this.#span = scope.begin(`invoke_agent ${place.agentType}`, SpanKind.INTERNAL, place, {
-      operation: 'invoke_agent',
-      attributes: {
-        [attribute.operation]: 'invoke_agent',
-        ...modelOf(agent),
-        [attribute.agentVersion]: program.slice(program.lastIndexOf('@') + 1),
-        [attribute.program]: program,
-        ...attributes,
-      },
-      about: {},
-      ...(links && { links }),
-    })
+    const attributes = { ...modelOf(agent), ...heading.attributes }
+    this.#span = scope.begin(heading.name, SpanKind.INTERNAL, place, { ...heading, attributes })
     this.#isModelTold = typeof agent?.model === 'object'
     this.#place = { ...place, context: this.#span.context }
   }
@@ -99,9 +112,29 @@ export class AgentSpan implements AgentWork {
 
   agent(own: Program, agentId: string, call: Pick<ToolCall, 'context'>): AgentSpan {
     const place = { ...this.#place, context: call.context, agentId, agentType: own.name }
-    const onEnd = () => this.#open.delete(work)
-    const agent = own.kind === 'agent' ? own : undefined
-    const work = new AgentSpan(this.#scope, place, { program: own.program, agent, onEnd })
+    return this.#begin(place, { heading: programHeading(own.program), agent: own.kind === 'agent' ? own : undefined })
+  }
+
+  node({ node, step, attempt }: NodeAbout): AgentSpan {
+    const attributes = { [attribute.node]: node, [attribute.step]: step, [attribute.attempt]: attempt }
+    const heading = { name: `node ${node}`, operation: 'node', attributes, about: { node, step, attempt } } as const
+    return this.#begin(this.#place, { heading, partOf: this })
+  }
+
+  hook({ hook, id, agent }: HookAbout): AgentSpan {
+    if (agent) {
+      const place = { ...this.#place, agentType: agent.name }
+      return this.#begin(place, { heading: programHeading(agent.program), agent, partOf: this })
+    }
+    // Code may make ids of what people said.
+    const named = this.#scope.content && id !== undefined && { [attribute.hookId]: id }
+    const attributes = { [attribute.hook]: hook, ...named }
+    const heading = { name: hook, operation: 'hook', attributes, about: { hook } } as const
+    return this.#begin(this.#place, { heading, partOf: this })
+  }
+
+  #begin(place: Place, about: Omit<AgentAbout, 'onEnd'>): AgentSpan {
+    const work = new AgentSpan(this.#scope, place, { ...about, onEnd: () => this.#open.delete(work) })
     this.#open.add(work)
     return work
   }
@@ -110,7 +143,10 @@ export class AgentSpan implements AgentWork {
     if (this.#isEnded) return
     this.#isEnded = true
     // The latest first: an agent before the call that it works for.
-    for (const open of [...this.#open].reverse()) open.cut()
+    for (const open of [...this.#open].reverse()) {
+      if (HALTS.has(status) && open instanceof AgentSpan && open.#partOf === this) open.end(status)
+      else open.cut()
+    }
     this.#step?.span.end()
     const reason = this.#finishReason
     this.#span.set({
@@ -142,11 +178,33 @@ export class AgentSpan implements AgentWork {
     return { ...this.#place, context: this.#step.span.context }
   }
 
-  #note({ usage, finishReason }: Heard): void {
+  #note(heard: Heard): void {
+    const { usage, finishReason } = heard
+    if (this.#partOf) this.#partOf.#note(heard)
     this.#finishReason = finishReason
     const sum: Record<string, number> = { ...this.#usage }
     for (const [name, count] of Object.entries(usage ?? {})) sum[name] = (sum[name] ?? 0) + count
     this.#usage = sum
+  }
+}
+
+/** How a drive ends after which the run goes on. */
+const HALTS: ReadonlySet<AgentStatus> = new Set(['paused', 'left'])
+
+/** What is told first of a program at work. */
+export function programHeading(program: string, attributes: Attributes = {}, links?: Link[]): Heading {
+  const [kind, rest = ''] = program.split(/:(.*)/s)
+  const at = rest.lastIndexOf('@')
+  const name = rest.slice(0, at)
+  const operation = kind === 'workflow' ? 'invoke_workflow' : 'invoke_agent'
+  const own =
+    kind === 'workflow' ? { [attribute.workflowName]: name } : { [attribute.agentVersion]: rest.slice(at + 1) }
+  return {
+    name: `${operation} ${name}`,
+    operation,
+    attributes: { [attribute.operation]: operation, ...own, [attribute.program]: program, ...attributes },
+    about: {},
+    ...(links && { links }),
   }
 }
 

@@ -10,6 +10,7 @@ export const attribute = {
   conversation: 'gen_ai.conversation.id',
   agentName: 'gen_ai.agent.name',
   agentVersion: 'gen_ai.agent.version',
+  workflowName: 'gen_ai.workflow.name',
   outputType: 'gen_ai.output.type',
   requestModel: 'gen_ai.request.model',
   requestStream: 'gen_ai.request.stream',
@@ -46,6 +47,9 @@ export const attribute = {
   program: 'millrace.program',
   agentId: 'millrace.agent.id',
   step: 'millrace.step',
+  node: 'millrace.node',
+  hook: 'millrace.hook',
+  hookId: 'millrace.hook.id',
   attempt: 'millrace.attempt',
   status: 'millrace.status',
   isTakeover: 'millrace.takeover',
@@ -53,7 +57,7 @@ export const attribute = {
 } as const
 
 /** The kinds of things that are told of, by the conventions' names where they have one. */
-export type Operation = 'invoke_agent' | 'step' | 'chat' | 'execute_tool'
+export type Operation = 'invoke_agent' | 'invoke_workflow' | 'node' | 'hook' | 'step' | 'chat' | 'execute_tool'
 
 /** An error that has no name of its own. */
 export const OTHER_ERROR = '_OTHER'

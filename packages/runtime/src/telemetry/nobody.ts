@@ -16,6 +16,8 @@ const work: AgentWork = {
   modelCall: () => modelCall,
   toolCall: () => toolCall,
   agent: () => work,
+  node: () => work,
+  hook: () => work,
   end: ignore,
 }
 

@@ -9,6 +9,8 @@ export interface SpanAbout {
   readonly agentId: string
   readonly agentType: string
   readonly step?: number
+  readonly node?: string
+  readonly hook?: string
   readonly attempt?: number
   readonly model?: string
   readonly toolName?: string

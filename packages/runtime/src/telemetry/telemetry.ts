@@ -4,7 +4,7 @@ import type { BatchLike, Writer } from '@millrace/log'
 import { type Attributes, type SpanContext, trace } from '@opentelemetry/api'
 import type { Agent } from '../agent/agent.ts'
 import type { Logger } from '../logger.ts'
-import { AgentSpan, type AgentStatus, type AgentWork } from './agent.ts'
+import { AgentSpan, type AgentStatus, type AgentWork, programHeading } from './agent.ts'
 import { attribute, OTHER_ERROR } from './names.ts'
 import { unwatched } from './nobody.ts'
 import type { TelemetryOptions } from './options.ts'
@@ -17,9 +17,9 @@ const KNOWN_RUNS = 1000
 
 export interface DriveAbout {
   readonly writer: Pick<Writer, 'streamId' | 'main' | 'ticket'>
-  /** `agent:name@version`. */
+  /** `agent:name@version`, or that of a workflow. */
   readonly program: string
-  /** None where the run is taken only to be ended. */
+  /** None of a workflow, or where the run is taken only to be ended. */
   readonly agent: Agent | undefined
   /** The store's clock now. */
   readonly clock: () => number
@@ -64,12 +64,9 @@ export class Telemetry {
     const asked = this.#asked.take(runId)
     const before = this.#driven.take(runId)
     const place = { context: under(asked), sessionId, runId, agentId: runId, agentType }
-    const work = new AgentSpan(this.#scope, place, {
-      program,
-      agent,
-      ...(isTakeover && { attributes: { [attribute.isTakeover]: true } }),
-      ...(before && { links: [{ context: before }] }),
-    })
+    const taken = isTakeover ? { [attribute.isTakeover]: true } : {}
+    const heading = programHeading(program, taken, before && [{ context: before }])
+    const work = new AgentSpan(this.#scope, place, { heading, agent })
     const labels = { [attribute.agentName]: agentType }
     if (isTakeover) this.#scope.instruments.count('takeovers', labels)
     // Who ends without a word hands the run over.

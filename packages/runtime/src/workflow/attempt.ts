@@ -182,6 +182,7 @@ async function failed(execution: Execution, node: Node, error: unknown, failures
     : new MillraceError('workflow_node_failed', `node ${node.id} failed`, { cause: error })
   const { runId, logger } = work
   logger.warn('a node failed', { runId, node: node.id, failures, code: failure.code, cause: failure.cause ?? failure })
+  execution.telemetry.end('failed', failure)
   await execution.takeBack(failure)
   await takeBackBelow(execution, failure.code)
   // What was shown and taken back is not there for the next try.

@@ -3,10 +3,12 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { type Lane, LogError, type Said } from '@millrace/log'
 import type { Chunk, Json, StructuredDataChunk } from '@millrace/protocol'
+import type { Agent } from '../agent/agent.ts'
 import { checkpointId, type Working } from '../agent/work.ts'
 import type { ErrorCode } from '../error/code.ts'
 import { MillraceError, ValidationError } from '../error/error.ts'
 import { excerpt, refusalOf } from '../model/room.ts'
+import type { AgentWork } from '../telemetry/agent.ts'
 import { Flights, type Parked } from './flights.ts'
 import type { At } from './position.ts'
 import type { Given, HookRecord } from './record.ts'
@@ -22,6 +24,8 @@ export interface Call {
   /** The hook's own line of work: what waits there waits for itself alone. */
   readonly lane: Lane
   readonly signal: AbortSignal
+  /** To whom it is told what works for the hook. */
+  readonly telemetry: AgentWork
   /** What the log holds of it, if it was begun before. */
   readonly begun: Given | undefined
   /** Commits what the node was given, changed and showed so far, if it did: what the hook commits by itself comes after that. */
@@ -48,6 +52,8 @@ export interface ExecutionSettings {
   readonly lane: Lane
   readonly state: WorkflowState
   readonly streams: Streams
+  /** To whom it is told what the node does. */
+  readonly telemetry: AgentWork
   /** What stands before the names of all records of this workflow in its run. */
   readonly scope: string
   /** The run by whose name its effects go. */
@@ -86,6 +92,7 @@ export class Execution {
   /** The run by whose name its effects go: one before its own, where what was cut off there is done again. */
   readonly keys: string
   readonly replay: Replay
+  readonly telemetry: AgentWork
   readonly #unkept: Unkept
   readonly #flights: Flights
   readonly #controller = new AbortController()
@@ -97,8 +104,9 @@ export class Execution {
   #trouble: unknown
 
   constructor(settings: ExecutionSettings) {
-    const { work, at, lane, scope, keys, records, onChange } = settings
+    const { work, at, lane, scope, keys, records, telemetry, onChange } = settings
     this.work = work
+    this.telemetry = telemetry
     this.at = at
     this.lane = lane
     this.keys = keys
@@ -153,7 +161,12 @@ export class Execution {
   }
 
   /** What a hook gives: what the log holds, or what comes of it now. */
-  async call(hook: string, id: string | undefined, live: (call: Call) => Promise<Came>): Promise<Json | undefined> {
+  async call(
+    hook: string,
+    id: string | undefined,
+    live: (call: Call) => Promise<Came>,
+    agent?: Agent,
+  ): Promise<Json | undefined> {
     // Who is left of a node that has ended gets no answer, and does no harm.
     if (this.signal.aborted) return never()
     if (!this.#flights.admits(id)) {
@@ -169,9 +182,15 @@ export class Execution {
       return structuredClone(value)
     }
     this.#flights.begin(hookId, hook, id !== undefined)
+    const told = this.telemetry.hook({ hook, id, agent })
     try {
       if (this.work.leaving.aborted && known === undefined) return await this.#leave(hookId)
-      return await this.#live(hookId, hook, known, live)
+      const value = await told.within(() => this.#live(hookId, hook, known, live, told))
+      told.end('completed')
+      return value
+    } catch (error) {
+      told.end('failed', error)
+      throw error
     } finally {
       this.#flights.end(hookId)
     }
@@ -274,6 +293,7 @@ export class Execution {
     hook: string,
     begun: Given | undefined,
     live: (call: Call) => Promise<Came>,
+    telemetry: AgentWork,
   ): Promise<Json | undefined> {
     const { work } = this
     const { origin } = this.lane
@@ -286,6 +306,7 @@ export class Execution {
       execution: this,
       lane,
       signal: this.signal,
+      telemetry,
       begun,
       keep: () => this.keep(hookId),
       commit,

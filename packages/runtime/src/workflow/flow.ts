@@ -64,7 +64,11 @@ class Flow {
   async run(): Promise<Ended> {
     try {
       await this.#begin()
-      return await Promise.race([this.#along([]).then(ended => ended ?? never()), this.#standstill.promise])
+      const ended = await Promise.race([this.#along([]).then(ended => ended ?? never()), this.#standstill.promise])
+      for (const { telemetry } of this.#open) {
+        if (ended.outcome !== 'done') telemetry.end(ended.outcome === 'left' ? 'left' : 'paused')
+      }
+      return ended
     } finally {
       this.#isOver = true
       for (const execution of this.#open) execution.close(OVER)
@@ -195,8 +199,10 @@ class Flow {
     if (node === undefined) {
       throw new MillraceError('workflow_changed', `workflow ${this.#workflow.name} has no node ${at.node} any more`)
     }
+    const telemetry = this.#work.telemetry.node({ node: at.node, step: at.step, attempt: (at.failures ?? 0) + 1 })
     const execution = new Execution({
       work: this.#work,
+      telemetry,
       at,
       lane: this.#laneOf(path, at),
       state: this.#journal.state,
@@ -208,8 +214,13 @@ class Flow {
     })
     this.#open.add(execution)
     try {
-      const attempted = await attempt(execution, node)
-      return await this.#settle(path, execution, node, attempted)
+      const attempted = await telemetry.within(() => attempt(execution, node))
+      const ended = await this.#settle(path, execution, node, attempted)
+      telemetry.end('completed')
+      return ended
+    } catch (error) {
+      telemetry.end('failed', error)
+      throw error
     } finally {
       this.#open.delete(execution)
       execution.close(OVER)
