@@ -105,7 +105,7 @@ export async function speak(
       const { usage, warnings, providerMetadata, raw } = answer
       const about = { usage, warnings, providerMetadata, raw, discarded }
       return {
-        facts: [...facts, ...said, finishOf(answer)],
+        facts: [...facts, ...said, finishOf(answer, lane)],
         calls,
         made,
         callIds: answer.callIds,
@@ -237,11 +237,12 @@ function formatOf({ agent, responseFormat: wanted }: Work, given: Model) {
   }
 }
 
-function finishOf({ usage, finishReason, warnings, providerMetadata }: Answer): Chunk {
+function finishOf({ usage, finishReason, warnings, providerMetadata }: Answer, { isInternal }: Lane): Chunk {
+  const about = { type: 'step-finish', ...(usage && { usage }), ...(finishReason && { finishReason }) } as const
+  // Readers see what was used, whatever was said; what a provider says of that may tell it.
+  if (isInternal) return about
   return {
-    type: 'step-finish',
-    ...(usage && { usage }),
-    ...(finishReason && { finishReason }),
+    ...about,
     ...(warnings.length > 0 && { warnings: warnings as unknown as Json[] }),
     ...(providerMetadata && { providerMetadata }),
   }
@@ -251,7 +252,7 @@ function finishOf({ usage, finishReason, warnings, providerMetadata }: Answer): 
 async function takeBack(lane: Lane, answer: Answer, attempt: number, failure: MillraceError): Promise<void> {
   const { usage } = answer
   // In the log before the discard, and the attempt's words with it: what was used counts as discarded only where something is taken back.
-  if (usage) await lane.write({ ...finishOf(answer), finishReason: 'error' } as Chunk).appended
+  if (usage) await lane.write({ ...finishOf(answer, lane), finishReason: 'error' } as Chunk).appended
   await lane.discard({ reason: failure.code, attempt, ...(usage && { usage }) })
 }
 
