@@ -8,12 +8,14 @@ import { agent } from '../agent/agent.ts'
 import { Ear } from '../drive/observing.fixture.ts'
 import { useInterrupt } from '../hooks/use-interrupt.ts'
 import { useReason } from '../hooks/use-reason.ts'
+import { useWorkflowState } from '../hooks/use-state.ts'
 import { scriptedModel } from '../model/scripted.ts'
+import type { Runtime } from '../runtime.ts'
 import { tool } from '../tool/tool.ts'
 import type { NodeContext } from '../workflow/node.ts'
 import { inRow, Play, publicOf, say, single } from '../workflow/play.fixture.ts'
 import { workflow } from '../workflow/workflow.ts'
-import { approve, ask, call, counted, give, scripted } from './people.fixture.ts'
+import { approve, ask, call, counted, give, scripted, soundLog } from './people.fixture.ts'
 import { codeOf, echo, stage, typesOf } from './stage.fixture.ts'
 import type { Suspended } from './suspension.ts'
 
@@ -285,5 +287,64 @@ describe('what a run of a workflow does', () => {
     await play.answer('1.wait.1/useInterrupt:a.1', 'x')
     await play.result()
     expect(await play.runtime.status('s')).toEqual({ status: 'idle' })
+  })
+})
+
+describe('a turn of a workflow', () => {
+  const greet = () =>
+    inRow({
+      ask: async ({ input }) => {
+        const [count, setCount] = useWorkflowState<number>('count', 0)
+        setCount(count + 1)
+        return { data: `${await question('tone')} ${input} ${count}` }
+      },
+      tell: ({ input }) => ({ data: input, ui: { message: `${input}` } }),
+    })
+  const tone = '1.ask.1/useInterrupt:tone.1'
+  const respond = (runtime: Runtime, runId: string, response: string) =>
+    runtime.answer('s', { kind: 'interrupt', id: `${runId}::${tone}`, response })
+
+  test('is done again from its start, with fresh state, and what it had asked is not asked any more', async () => {
+    const play = await Play.of(greet())
+    await play.result()
+    // While it waits: the one that is open is stopped.
+    const again = await play.runtime.retry('s', 'r', { runId: 'again' })
+    await again.result()
+    expect(await codeOf(respond(play.runtime, 'r', 'late'))).toBe('answer_already_settled')
+    await respond(play.runtime, 'again', 'dry')
+    expect(await again.result()).toMatchObject({ status: 'completed', output: 'dry Go. 0' })
+    const edited = await play.runtime.edit('s', (await play.view()).messages[0]?.id ?? '', 'Come.', { runId: 'edited' })
+    await edited.result()
+    await respond(play.runtime, 'edited', 'warm')
+    expect(await edited.result()).toMatchObject({ status: 'completed', output: 'warm Come. 0' })
+    const { messages, output } = await play.view()
+    expect([messages.length, output]).toEqual([2, 'warm Come. 0'])
+    await play.log()
+  })
+
+  test('is ended in a fork, which asks nobody; there it begins anew', async () => {
+    const play = await Play.of(greet())
+    await play.result()
+    await play.runtime.fork('s', { session: 'fork' })
+    const { view } = await play.runtime.view('fork')
+    expect([view.pendings, view.runs.map(({ status }) => status)]).toEqual([[], ['interrupted']])
+    await respond(play.runtime, 'r', 'dry')
+    expect(await play.result()).toMatchObject({ status: 'completed', output: 'dry Go. 0' })
+    const other = await play.runtime.start({ workflow: 'own', input: 'Hi.', session: 'fork', runId: 'r2' })
+    const id = `r2::${tone}`
+    expect((await other.result()).pendings.map(pending => pending.id)).toEqual([id])
+    await play.runtime.answer('fork', { kind: 'interrupt', id, response: 'wet' })
+    expect(await other.result()).toMatchObject({ status: 'completed', output: 'wet Hi. 0' })
+    await soundLog(play.runtime, 'fork')
+  })
+
+  test('goes on by a confirmation, which answers its approvals and none of its questions', async () => {
+    const things = () => Promise.all([question('a'), reason('b', call('pay', 'p1', { n: 1 }))])
+    const play = await Play.of(single(async () => ({ data: (await things())[0] })))
+    await play.result()
+    await play.runtime.resume('s', 'r', { mode: 'with-confirmation', approved: true })
+    expect((await play.result()).suspended).toEqual({ kind: 'suspended_interrupt', interruptIds: interrupts('a') })
+    await play.answer('1.node.1/useInterrupt:a.1', 'x')
+    expect(await play.result()).toMatchObject({ status: 'completed', output: 'x' })
   })
 })
