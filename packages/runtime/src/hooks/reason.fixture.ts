@@ -85,14 +85,16 @@ async function settled<T>(
 export async function answered<T>(asked: Asked<T>, response: Json, other = asked.runtime): Promise<Asked<T>> {
   const [pending] = asked.view.pendings
   await other.answer(SESSION, { kind: 'interrupt', id: pending?.id ?? '', response })
-  return settled({ ...asked, runtime: other }, await other.run(SESSION, RUN).result())
+  const { store, told, came } = asked
+  return settled({ runtime: other, store, told, came }, await other.run(SESSION, RUN).result())
 }
 
 /** Approves a call, or does not, and waits until the run waits or ends again. */
 export async function decided<T>(asked: Asked<T>, toolCallId: string, approved = true): Promise<Asked<T>> {
   const { runtime } = asked
   await runtime.answer(SESSION, { kind: 'approval', id: `${RUN}::${toolCallId}`, approved })
-  return settled(asked, await runtime.run(SESSION, RUN).result())
+  const { store, told, came } = asked
+  return settled({ runtime, store, told, came }, await runtime.run(SESSION, RUN).result())
 }
 
 /** What readers see. */
