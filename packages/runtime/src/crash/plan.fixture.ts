@@ -121,3 +121,13 @@ const faultOf = (random: Random, most: number): readonly [number, Fault] => [
   random.between(1, most),
   random.pick(FAULTS),
 ]
+
+/** A plan by chance for a program that has so many points. */
+export function flowPlanOf(seed: number, points: number): Plan {
+  const { crowd, ...plan } = peoplePlanOf(seed)
+  const random = new Random(seed)
+  const place = (point: number) => 1 + (point % points)
+  const faults = plan.faults.map(([point, fault]) => [place(point), fault] as const)
+  if (crowd?.when === 'told') faults.push([random.between(1, points), 'answer'])
+  return { ...plan, faults: faults.sort(([one], [other]) => one - other), crowd: { ...PROMPT, ...crowd } }
+}

@@ -22,6 +22,8 @@ export interface ProgramOptions {
   readonly timers?: Timers
   /** From token to token of a model, and from piece to piece of a tool; none, if nothing is said. */
   readonly paceMs?: number
+  /** Whether nobody has done this before, in whichever process: for what fails the first time. */
+  readonly isFirst?: (key: string) => boolean
 }
 
 export const SESSION = 'session'

@@ -11,34 +11,40 @@ import { notedModel, type Program, type ProgramOptions, SESSION } from './progra
 import { Answers } from './workflow.answers.fixture.ts'
 import { act, answer, type Bench, digest } from './workflow.ops.fixture.ts'
 import { type NodeRecipe, type Recipe, recipesOf } from './workflow.recipe.fixture.ts'
-import { judgeOf } from './workflow.verdict.fixture.ts'
+import { judgeOf, type Known, knownOf } from './workflow.verdict.fixture.ts'
 
 export const FLOW_RUN = 'flow'
 
 /** The program of a seed. */
 export const flowOf = (seed: number): Program => programOf(recipesOf(seed))
 
-/** The program of recipes; of one schedule at a time, because what fails the first time does so once. */
-export function programOf(recipes: readonly Recipe[]): Program {
+/** The program of recipes. */
+const programOf = (recipes: readonly Recipe[]): Program =>
+  flowProgram(bench => recipes.map(recipe => workflowOf(recipe, bench)), knownOf(recipes))
+
+/** A program of workflows, whose first is asked for; of one schedule at a time, because what fails the first time does so once. */
+export function flowProgram(make: (bench: Bench) => readonly Workflow[], known: Known): Program {
   const seen = new Set<string>()
   const isFirst = (key: string): boolean => !seen.has(key) && seen.add(key) !== undefined
+  const workflows = (options: ProgramOptions) => make(benchOf({ isFirst, ...options }))
   return {
     runs: [FLOW_RUN],
     agents: () => [],
-    workflows: options => recipes.map(recipe => workflowOf(recipe, benchOf(options, isFirst))),
+    workflows,
     ask(runtime) {
       seen.clear()
-      return askFlow(runtime)
+      const [first] = workflows({ note: () => {} })
+      return askFlow(runtime, first as Workflow)
     },
     crowd: options => new Answers(options),
-    judge: judgeOf(recipes),
+    judge: judgeOf(known),
   }
 }
 
-function askFlow(runtime: Runtime) {
+function askFlow(runtime: Runtime, { program }: Workflow) {
   return runtime.start({
     session: SESSION,
-    workflow: 'workflow:first@1',
+    workflow: program,
     runId: FLOW_RUN,
     messageId: `asks-${FLOW_RUN}`,
     input: 'Go.',
@@ -46,7 +52,7 @@ function askFlow(runtime: Runtime) {
   })
 }
 
-function benchOf({ note, timers = systemTimers, paceMs = 0 }: ProgramOptions, isFirst: Bench['isFirst']): Bench {
+function benchOf({ note, timers = systemTimers, paceMs = 0, isFirst = () => false }: ProgramOptions): Bench {
   return {
     note,
     isFirst,

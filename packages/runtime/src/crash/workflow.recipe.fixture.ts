@@ -63,15 +63,16 @@ interface Piece {
   readonly tails: readonly Tail[]
 }
 
-/** How deep forks may lie in each other. */
+/** How deep forks may lie in each other, and from how many nodes on there is nothing but single ones. */
 const DEPTH = 2
+const MANY = 4
 
 /** The workflows of a seed: a run begins with the first, and goes on with the second if there is one. */
 export function recipesOf(seed: number): readonly Recipe[] {
   const random = new Random(seed)
   const isTwo = random.below(3) === 0
-  const second = isTwo ? [new Cook(random, 'second').recipe(random.between(1, 2))] : []
-  return [new Cook(random, 'first').recipe(random.between(2, 3), isTwo ? 'second' : undefined), ...second]
+  const second = isTwo ? [new Cook(random, 'second').recipe(1)] : []
+  return [new Cook(random, 'first').recipe(random.between(1, 2), isTwo ? 'second' : undefined), ...second]
 }
 
 class Cook {
@@ -113,7 +114,7 @@ class Cook {
 
   #piece(depth: number): Piece {
     const kind = this.#random.below(depth < DEPTH ? 8 : 6)
-    if (kind < 2) return this.#alone({ exit: { kind: 'on' } }, depth)
+    if (kind < 2 || this.#count >= MANY) return this.#alone({ exit: { kind: 'on' } }, depth)
     if (kind === 2) return this.#choice(depth)
     if (kind === 3) return this.#loop(depth)
     if (kind === 4) return this.#alone({ exit: { kind: 'on' }, attempts: 3 }, depth)
@@ -155,9 +156,7 @@ class Cook {
 
   #fork(depth: number): Piece {
     const entry = this.#node({ exit: { kind: 'on' } }, depth)
-    const heads = Array.from({ length: this.#random.between(2, 3) }, () =>
-      this.#row(this.#random.between(1, 2), depth + 1),
-    )
+    const heads = Array.from({ length: 2 }, () => this.#row(this.#random.between(1, 2), depth + 1))
     const join = this.#node({ exit: { kind: 'on' } }, depth)
     const branches = heads.map(head => head.entry)
     this.#edges.push([entry, branches, { join }])
@@ -170,11 +169,12 @@ class Cook {
     const id = `${this.#id[0]}${++this.#count}`
     const isBeside = depth > 0
     const kind = random.below(6)
-    const ops = Array.from({ length: random.between(0, 3) }, (_, index) => this.#op(`${id}${index}`, id, isBeside))
+    const ops = Array.from({ length: random.between(0, 2) }, (_, index) => this.#op(`${id}${index}`, id, isBeside))
     // Around what fails the first time there is something to be kept and something to be done again.
     if (about.attempts && !about.fails) ops.splice(random.below(ops.length + 1), 0, once(id))
     this.#nodes[id] = {
-      ops,
+      // Of what a node that fails showed and changed, that is kept which some commit came after: which it is depends on who is faster.
+      ops: about.fails === undefined ? ops : lasting(ops),
       isBeside,
       ...about,
       ...(kind < 2 && { shows: kind === 0 ? 'message' : 'structured' }),
@@ -217,7 +217,7 @@ class Cook {
 
   #strands(name: string): readonly (readonly Op[])[] {
     const random = this.#random
-    return Array.from({ length: random.between(2, 3) }, (_, strand) => {
+    return Array.from({ length: 2 }, (_, strand) => {
       const own = `${name}.${strand}`
       const hooks = Array.from({ length: random.between(1, 2) }, (_, nth) => this.#hook(`${own}.${nth}`, true))
       const between: Op[] = random.below(2) === 0 ? [{ op: 'show', stream: own, isWhole: false }] : []
@@ -225,6 +225,11 @@ class Cook {
     })
   }
 }
+
+const lasting = (ops: readonly Op[]): readonly Op[] =>
+  ops
+    .filter(({ op }) => op !== 'show' && op !== 'state')
+    .map(op => (op.op === 'together' ? { ...op, strands: op.strands.map(lasting) } : op))
 
 const once = (id: string): Op => ({ op: 'step', key: `${id}once`, fails: 'once' })
 

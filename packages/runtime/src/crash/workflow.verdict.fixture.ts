@@ -20,20 +20,25 @@ import {
 } from './verdict.fixture.ts'
 import { opsOf, type Recipe } from './workflow.recipe.fixture.ts'
 
-/** What tells whether a run of these recipes was right. */
+/** What there is to know of workflows before their run is judged. */
+export interface Known {
+  /** Whether nothing of them happens side by side. */
+  readonly isSequential: boolean
+  /** Keys of steps that fail in nodes that are tried again: these are done again. */
+  readonly failing: ReadonlySet<string>
+}
+
+/** What tells whether a run was right. */
 export const judgeOf =
-  (recipes: readonly Recipe[]) =>
+  ({ isSequential, failing }: Known) =>
   (happened: Happened, { undisturbed, isExact = false }: VerdictOptions = {}): string[] => {
     const { entries, view, lines, given = [] } = happened
     const kept = keptOf(entries)
     const stopped = stoppedOf(entries)
     const isStopped = stopped.size > 0
-    const isSequential = !recipes.some(({ nodes }) =>
-      Object.values(nodes).some(({ ops, isBeside }) => isBeside || ops.some(({ op }) => op === 'together')),
-    )
     return [
       ...kept.problems,
-      ...startProblems(startsIn(kept, keysThatFail(recipes)), lines, isExact),
+      ...startProblems(startsIn(kept, failing), lines, isExact),
       ...inputProblems(lines, undisturbed && !isStopped ? undisturbed.lines : []),
       ...endProblems(kept.made, lines),
       ...consentProblems(lines),
@@ -49,13 +54,14 @@ export const judgeOf =
     ]
   }
 
-/** Keys of steps that fail: in another try at their node they are done again. */
-function keysThatFail(recipes: readonly Recipe[]): ReadonlySet<string> {
+/** What recipes tell before they are run. */
+export function knownOf(recipes: readonly Recipe[]): Known {
   const nodes = recipes.flatMap(recipe => Object.values(recipe.nodes))
   const steps = nodes.flatMap(({ ops, attempts = 1 }) =>
     opsOf(ops).flatMap(op => (op.op === 'step' && op.fails && attempts > 1 ? [op.key] : [])),
   )
-  return new Set(steps)
+  const isSequential = nodes.every(({ ops, isBeside }) => !isBeside && ops.every(({ op }) => op !== 'together'))
+  return { isSequential, failing: new Set(steps) }
 }
 
 /** What a log says of hooks and tools. */
@@ -79,6 +85,7 @@ function keptOf(entries: readonly Entry[]): Kept {
   const words = new Map<string, number>()
   const problems: string[] = []
   let end = Number.POSITIVE_INFINITY
+  let isStarted = false
   let isStopping = false
   for (const { sequence, origin, chunk, internal } of entries) {
     const say = (problem: string) => problems.push(`entry ${sequence}, ${chunk.type}: ${problem}`)
@@ -88,6 +95,9 @@ function keptOf(entries: readonly Entry[]): Kept {
     if (sequence > end) say(`the run has ended at ${end}`)
     if (isWord(chunk)) words.set(lane, (words.get(lane) ?? 0) + 1)
     switch (chunk.type) {
+      case 'run-started':
+        isStarted = true
+        break
       case 'run-finished':
         end = sequence
         break
@@ -126,7 +136,7 @@ function keptOf(entries: readonly Entry[]): Kept {
       default:
     }
   }
-  if (end === Number.POSITIVE_INFINITY) problems.push('the run has no end')
+  if (isStarted && end === Number.POSITIVE_INFINITY) problems.push('the run has no end')
   return { records, asked, outcomes, made, end, problems }
 }
 

@@ -2,8 +2,24 @@
 
 import { cutOff, deploys, fights, handsOver, instants, points } from './deaths.fixture.ts'
 import { answersAtDeath, bothDie, peopled } from './people.fixture.ts'
+import { deadlyRounds } from './rounds.fixture.ts'
 import type { Kind } from './schedule.fixture.ts'
 import { stops, stopsAtDeath, stopsBlocked } from './stops.fixture.ts'
+
+/** Workflows whose processes die, each between a pause and its answer, and others while they start nodes again. */
+export const FLOW_KINDS: readonly Kind[] = [
+  {
+    title: 'the email draft, killed while it waits and when it goes on',
+    share: 1,
+    program: 'draft',
+    play: deadlyRounds,
+  },
+  { title: 'questions in a loop, killed between them', share: 1, program: 'rounds', play: deadlyRounds },
+  { title: 'branches of which one is tried again', share: 1, program: 'branches', play: deadlyRounds },
+  { title: 'a transition after an answer', share: 1, program: 'passage', play: deadlyRounds },
+  { title: 'another try after an answer', share: 1, program: 'retry', play: deadlyRounds },
+  { title: 'an approval within a model’s work', share: 1, program: 'consent', play: deadlyRounds },
+]
 
 /** While people answer by a process of their own. */
 export const PEOPLE_KINDS: readonly Kind[] = [
@@ -31,6 +47,7 @@ export const SERVER_KINDS: readonly Kind[] = [
   { title: 'a deploy after which nobody can drive the run', share: 1, play: deploys },
   { title: 'a stop of what nobody can drive', share: 1, play: stopsBlocked },
   ...PEOPLE_KINDS,
+  ...FLOW_KINDS,
   {
     title: 'people answer, and the store is out of reach for who drives',
     share: 1,

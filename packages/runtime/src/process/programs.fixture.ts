@@ -1,7 +1,8 @@
 import { MILL, peopleAgents } from '../crash/people.fixture.ts'
 import { POND, type Program } from '../crash/program.fixture.ts'
+import { SCENARIOS, type ScenarioName } from '../crash/workflow.scenarios.fixture.ts'
 
-export type ProgramName = 'pond' | 'mill'
+export type ProgramName = 'pond' | 'mill' | ScenarioName
 
 /** How long an answer is waited for that does not come. */
 const DEADLINE_MS = 60
@@ -11,7 +12,10 @@ interface Played extends Program {
   readonly usual: { readonly points: number; readonly appends: number }
 }
 
-/** The programs of the schedules: two runs that need nobody, and one with people, clients and other agents. */
+/** Of a workflow, from one pause to the next. */
+const FLOW = { points: 12, appends: 10 }
+
+/** The programs of the schedules: two runs that need nobody, one with people, clients and other agents, and workflows. */
 export const PROGRAMS: Readonly<Record<ProgramName, Played>> = {
   pond: { ...POND, usual: { points: 60, appends: 50 } },
   mill: {
@@ -19,4 +23,10 @@ export const PROGRAMS: Readonly<Record<ProgramName, Played>> = {
     agents: options => peopleAgents({ ...options, deadlineMs: DEADLINE_MS }),
     usual: { points: 90, appends: 75 },
   },
+  draft: { ...SCENARIOS.draft, usual: FLOW },
+  rounds: { ...SCENARIOS.rounds, usual: FLOW },
+  branches: { ...SCENARIOS.branches, usual: FLOW },
+  passage: { ...SCENARIOS.passage, usual: FLOW },
+  retry: { ...SCENARIOS.retry, usual: FLOW },
+  consent: { ...SCENARIOS.consent, usual: FLOW },
 }

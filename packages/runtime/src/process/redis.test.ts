@@ -7,7 +7,7 @@ const server = redis()
 
 schedules({
   name: 'redis',
-  count: 75,
+  count: 90,
   lanes: 3,
   every: { pond: 7, mill: 9 },
   dieAt: diesAt,

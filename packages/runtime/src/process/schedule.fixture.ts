@@ -11,7 +11,8 @@ import { Random } from '../crash/random.fixture.ts'
 import { type Happened, verdict } from '../crash/verdict.fixture.ts'
 import { crowdAt } from './people.fixture.ts'
 import { Pool } from './pool.fixture.ts'
-import type { ProgramName } from './programs.fixture.ts'
+import { PROGRAMS, type ProgramName } from './programs.fixture.ts'
+import { undisturbedRounds } from './rounds.fixture.ts'
 import { KEPT } from './seeds.fixture.ts'
 import { Place, Stage } from './stage.fixture.ts'
 import type { Moment, Point, StoreSpec } from './told.fixture.ts'
@@ -33,7 +34,7 @@ export interface Backend {
   readonly lanes: number
   readonly kinds: readonly Kind[]
   /** Before and after every how-manieth point of a program a process is killed, beside the seeds. */
-  readonly every: Readonly<Record<ProgramName, number>>
+  readonly every: Readonly<Record<'pond' | 'mill', number>>
   /** Where a lane plays. */
   spec(lane: number, folder: string): Promise<StoreSpec>
   close?(): Promise<void>
@@ -60,6 +61,7 @@ export function schedules(backend: Backend): void {
     const places: Place[] = []
     let pool: Pool
     const undisturbed = new Map<ProgramName, Happened>()
+    const flows = new Set(kinds.flatMap(({ program }) => (program && isFlow(program) ? [program] : [])))
     let from = 0
     let played = 0
     /** How often a process was killed at each point when every one was gone through. */
@@ -67,14 +69,12 @@ export function schedules(backend: Backend): void {
     beforeAll(async () => {
       pool = new Pool(name, lanes + 1)
       for (let lane = 0; lane < lanes; lane++) places.push(await Place.open(await backend.spec(lane, folder), folder))
-      for (const program of ['pond', 'mill'] as const) {
+      for (const program of ['pond', 'mill', ...flows] as const) {
         const calm = new Stage(places[0] as Place, pool, new Random(0), { name: `calm-${program}`, program })
-        const happened = await perform(calm, async stage => {
-          if (program === 'mill') await stage.front()
-          await stage.worker()
-          await stage.over()
-        })
-        expect(verdict(happened)).toEqual([])
+        const { judge = verdict } = PROGRAMS[program]
+        const happened = await perform(calm, isFlow(program) ? undisturbedRounds : withAll)
+        expect(judge(happened)).toEqual([])
+        expect(happened.view.runs.map(({ status }) => status)).not.toContain('failed')
         undisturbed.set(program, happened)
       }
       from = performance.now()
@@ -117,7 +117,13 @@ export function schedules(backend: Backend): void {
       const stage = new Stage(place, pool, new Random(seed), { name: id, program }, calm.view)
       try {
         const happened = await perform(stage, play)
-        const problems = [...verdict(happened, { undisturbed: calm }), ...stage.problems, ...epochProblems(stage)]
+        const { judge = verdict } = PROGRAMS[program]
+        const problems = [
+          ...judge(happened, { undisturbed: calm }),
+          ...stage.problems,
+          ...epochProblems(stage),
+          ...(await readerProblems(stage, happened)),
+        ]
         expect(problems).toEqual([])
         played++
       } catch (error) {
@@ -180,6 +186,15 @@ export function schedules(backend: Backend): void {
   })
 }
 
+const isFlow = (program: ProgramName): boolean => PROGRAMS[program].workflows !== undefined
+
+/** Plays with nobody who dies. */
+async function withAll(stage: Stage): Promise<void> {
+  if (stage.program === 'mill') await stage.front()
+  await stage.worker()
+  await stage.over()
+}
+
 /** Plays a schedule to its end; what happened in it. */
 async function perform(stage: Stage, play: (stage: Stage) => Promise<unknown>): Promise<Happened> {
   await stage.begin()
@@ -193,6 +208,23 @@ async function perform(stage: Stage, play: (stage: Stage) => Promise<unknown>): 
   const noted = lines.filter(line => line !== '').map(line => JSON.parse(line) as Line)
   const { given } = stage
   return { entries, view, lines: noted, ...(given && { given }) }
+}
+
+/** Law 2: that who was attached all the time got every entry once, and so does who comes back with a cursor. */
+async function readerProblems({ place, seen, random }: Stage, { entries }: Happened): Promise<string[]> {
+  const { manager } = place.runtime
+  const last = random.pick(seen)
+  const rest: number[] = []
+  const options = { after: last.cursor, whole: true, internal: true }
+  for await (const { sequence } of await manager.createResumableReader(SESSION, options)) rest.push(sequence)
+  const all = entries.map(({ sequence }) => sequence)
+  const attached = seen.map(({ sequence }) => sequence)
+  return [
+    ...(attached.join() === all.join() ? [] : [`a reader got ${attached.join()} of ${all.join()}`]),
+    ...(rest.join() === all.slice(all.indexOf(last.sequence) + 1).join()
+      ? []
+      : [`who came back after ${last.sequence} got ${rest.join()}`]),
+  ]
 }
 
 const BEGINS = new Set(['run-started', 'executor-superseded', 'run-resumed'])

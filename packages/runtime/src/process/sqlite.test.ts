@@ -1,13 +1,13 @@
 import { join } from 'node:path'
 import { deploys, diesAt, fights, handsOver, instants, points } from './deaths.fixture.ts'
-import { PEOPLE_KINDS } from './kinds.fixture.ts'
+import { FLOW_KINDS, PEOPLE_KINDS } from './kinds.fixture.ts'
 import { peopled } from './people.fixture.ts'
 import { schedules } from './schedule.fixture.ts'
 import { stops, stopsAtDeath, stopsBlocked } from './stops.fixture.ts'
 
 schedules({
   name: 'sqlite',
-  count: 100,
+  count: 120,
   lanes: 3,
   every: { pond: 2, mill: 5 },
   dieAt: diesAt,
@@ -22,6 +22,7 @@ schedules({
     { title: 'a deploy after which nobody can drive the run', share: 1, play: deploys },
     { title: 'a stop of what nobody can drive', share: 1, play: stopsBlocked },
     ...PEOPLE_KINDS,
+    ...FLOW_KINDS,
     { title: 'people answer, two processes fight for the run', share: 1, program: 'mill', play: peopled(fights) },
   ],
 })

@@ -1,14 +1,17 @@
 // Where a schedule plays: a store, the processes on it, and somebody in this process who is attached all the time. Moments are counted in what happens to the store,
 // or seen in the log; time only says when to give up.
 
+import { appendFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { LogStore, ReadEntry } from '@millrace/log'
 import { isStopRequested, type View } from '@millrace/protocol'
 import { type FaultProxy, proxy } from '../../../../scripts/faults/proxy.ts'
 import type { Given } from '../crash/crowd.fixture.ts'
+import { type Note, witnessed } from '../crash/ledger.fixture.ts'
 import { SESSION } from '../crash/program.fixture.ts'
 import type { Random } from '../crash/random.fixture.ts'
 import { Story } from '../crash/story.fixture.ts'
+import { Answers } from '../crash/workflow.answers.fixture.ts'
 import { createRuntime, type Runtime } from '../index.ts'
 import type { Actor, Pool } from './pool.fixture.ts'
 import { PROGRAMS, type ProgramName } from './programs.fixture.ts'
@@ -26,6 +29,8 @@ export class Place {
   readonly spec: StoreSpec
   readonly runtime: Runtime
   readonly folder: string
+  /** Told of what people agree to here. */
+  note: Note = () => {}
   readonly #store: LogStore
   #gate: FaultProxy | undefined
 
@@ -33,7 +38,11 @@ export class Place {
     this.spec = spec
     this.#store = store
     this.folder = folder
-    this.runtime = createRuntime({ store, engine: false, blockedAfterMs: BLOCKED_AFTER_MS })
+    this.runtime = createRuntime({
+      store: witnessed(store, line => this.note(line), 'before'),
+      engine: false,
+      blockedAfterMs: BLOCKED_AFTER_MS,
+    })
   }
 
   /** Opens it; the folder is for what its processes leave behind. */
@@ -71,12 +80,15 @@ export class Stage {
   /** All that the one who is attached was given. */
   readonly seen: ReadEntry[] = []
   readonly story: Story
+  /** How many questions were passed on to those who answer. */
+  answered = 0
   readonly #pool: Pool
   readonly #actors: Actor[] = []
   readonly #waiting = new Set<Waiting>()
   readonly #leaving = new AbortController()
   /** The runs whose requests were taken back. */
   readonly #removed = new Set<string>()
+  #answers: Answers | undefined
   #following: Promise<void> | undefined
   #failure: { readonly error: unknown } | undefined
 
@@ -99,6 +111,7 @@ export class Stage {
   async begin(): Promise<void> {
     const { manager } = this.place.runtime
     await manager.deleteStream(SESSION)
+    this.place.note = line => appendFileSync(this.ledger, `${JSON.stringify({ ...line, process: 'desk' })}\n`)
     await PROGRAMS[this.program].ask(this.place.runtime)
     this.#following = this.#follow().catch(error => this.#fail(error))
   }
@@ -128,13 +141,20 @@ export class Stage {
     return this.worker({ ...options, crowd })
   }
 
+  /** Those who answer what workflows ask, in this process: all that waits, when they are told to. */
+  get answers(): Answers {
+    this.#answers ??= new Answers({ when: 'told', voice: () => ({ runtime: this.place.runtime }) })
+    return this.#answers
+  }
+
   /** What those who answer said, and what was wrong about it, as far as they lived to tell. */
   get given(): readonly Given[] | undefined {
-    return this.program === 'mill' ? this.#actors.flatMap(({ given }) => given) : undefined
+    if (this.program === 'pond') return undefined
+    return [...this.#actors.flatMap(({ given }) => given), ...(this.#answers?.given ?? [])]
   }
 
   get problems(): readonly string[] {
-    return this.#actors.flatMap(({ problems }) => problems)
+    return [...this.#actors.flatMap(({ problems }) => problems), ...(this.#answers?.problems ?? [])]
   }
 
   /** About how many points, and appends among them, there are. */

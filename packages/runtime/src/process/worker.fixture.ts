@@ -1,6 +1,6 @@
 // A process of the schedules: it opens a store when it is told which, and drives what is due in it, or answers, until it is told to close, or killed.
 
-import { appendFileSync } from 'node:fs'
+import { appendFileSync, writeFileSync } from 'node:fs'
 import { flushCompileCache } from 'node:module'
 import type { LogStore } from '@millrace/log'
 import { messages, tell } from '../../../../scripts/faults/process.ts'
@@ -28,11 +28,14 @@ class Work {
   readonly #worker: Worker
 
   constructor(store: LogStore, opening: Opening, note: Note) {
-    const { tag, leaseMs, paceMs, program, isAble, moment } = opening
+    const { tag, leaseMs, paceMs, program, isAble, moment, ledger } = opening
     this.#store = store
+    const { agents, workflows } = PROGRAMS[program]
+    const options = { note, paceMs, isFirst: (key: string) => isFirst(ledger, key) }
     this.#worker = createWorker({
       store: noted(pointed(store, moment, say), note),
-      agents: isAble ? PROGRAMS[program].agents({ note, paceMs }) : [stranger],
+      agents: isAble ? agents(options) : [stranger],
+      workflows: (isAble && workflows?.(options)) || [],
       engine: { pollMs: POLL_MS },
       log: { leaseMs, owner: tag },
       backoff: { first: 1, longest: 5 },
@@ -48,6 +51,16 @@ class Work {
     await this.#worker.stop()
     await this.#store.close()
     say({ kind: 'closed' })
+  }
+}
+
+/** Whether nobody has done this before, in whichever process: who has leaves a file behind. */
+function isFirst(ledger: string, key: string): boolean {
+  try {
+    writeFileSync(`${ledger}.${key.replace(/[^\w]/g, '-')}`, '', { flag: 'wx' })
+    return true
+  } catch {
+    return false
   }
 }
 

@@ -1,0 +1,65 @@
+// Schedules of workflows that ask: from pause to pause, each waited for and answered in another process than the one before.
+
+import type { Actor } from './pool.fixture.ts'
+import type { Stage } from './stage.fixture.ts'
+import { type Moment, POINTS } from './told.fixture.ts'
+
+const PACE_MS = 2
+
+/** Nobody dies: who drives is there from the first pause to the end. */
+export async function undisturbedRounds(stage: Stage): Promise<void> {
+  await stage.worker()
+  for (let pauses = 1; await isPaused(stage, pauses); pauses++) await answer(stage)
+}
+
+/** Who drives is killed -9 when it has paused, and before that is answered; and who takes it up in the midst of what it starts again. */
+export async function deadlyRounds(stage: Stage): Promise<void> {
+  const { random } = stage
+  let driving = random.pick([true, false]) ? await stage.worker() : await diesOnTheWay(stage, 1)
+  for (let pauses = 1; await isPaused(stage, pauses); pauses++) {
+    // One pause at least, and the way on from there.
+    const isDeadly = pauses === 1 || random.below(4) === 0
+    if (isDeadly) {
+      await driving.kill()
+      stage.notes.push(`${driving.tag} died at pause ${pauses}, entry ${stage.seen.length}`)
+    }
+    await answer(stage)
+    if (isDeadly) driving = await diesOnTheWay(stage, pauses + 1)
+  }
+}
+
+/** A process dies on the way to the next pause, if it does not come there first; another goes on. */
+async function diesOnTheWay(stage: Stage, pauses: number): Promise<Actor> {
+  const { random, usual } = stage
+  const moment: Moment = {
+    of: POINTS,
+    n: random.between(1, usual.points),
+    when: random.pick(['before', 'after']),
+    does: 'halt',
+  }
+  const dying = await stage.worker({ moment, paceMs: random.pick([0, PACE_MS]) })
+  const reached = await Promise.race([dying.reached, isPaused(stage, pauses).then(() => undefined)])
+  stage.notes.push(`${dying.tag} died ${moment.when} point ${moment.n}, ${reached ?? 'too late'}`)
+  await dying.kill()
+  return stage.worker()
+}
+
+/** Waits until the run has paused so often; false where it has ended. */
+async function isPaused(stage: Stage, times: number): Promise<boolean> {
+  const count = () => stage.seen.filter(({ chunk }) => chunk.type === 'run-paused').length
+  await stage.until(`the run has paused ${times} times`, () => stage.isOver || count() >= times)
+  return !stage.isOver
+}
+
+/** Answers all that waits, and waits until that is in the log. */
+async function answer(stage: Stage): Promise<void> {
+  const { answers } = stage
+  // When they answer is decided here, and not by the pause.
+  const asked = stage.seen.filter(({ chunk }) => ASKING.has(chunk.type))
+  for (const entry of asked.slice(stage.answered)) answers.take(entry)
+  stage.answered = asked.length
+  answers.answer()
+  await answers.idle()
+}
+
+const ASKING: ReadonlySet<string> = new Set(['interrupt', 'tool-approval-request'])
