@@ -55,6 +55,12 @@ const prepared =
     )
   }
 
+/** What was read: every contender holds the whole value to the end, so that the collector has the same to carry for each. */
+interface Seen {
+  tally: Tally
+  value: unknown
+}
+
 /** What updates amount to: who sends them on keeps none, so none is kept while the time is taken. */
 interface Tally {
   sets: number
@@ -86,13 +92,14 @@ async function watched(
       }
     }
     ok(watcher.end())
-    return tally
+    return { tally, value: watcher.json.value }
   }
-  const prepare = prepared<Tally>(
+  const prepare = prepared<Seen>(
     async () => read,
-    (tally, text, deltas) => {
+    (seen, text, deltas) => {
       const updates: FieldUpdate[] = []
-      deepStrictEqual(tally, read(deltas, updates))
+      deepStrictEqual(seen, read(deltas, updates))
+      checkValue(seen.value, text)
       deepStrictEqual(received(updates), valuesOf(JSON.parse(text)))
     },
   )
@@ -130,7 +137,7 @@ const parsed = prepared<unknown>(async () => {
 }, checkValue)
 
 /** No fields: an update for whatever grows. What handing them out costs alone, wherever they are from. */
-const handedOut = prepared<Tally>(
+const handedOut = prepared<Seen>(
   async () => {
     const { JsonStream } = await import('@millrace/protocol')
     return deltas => {
@@ -147,10 +154,11 @@ const handedOut = prepared<Tally>(
         for (const update of updates) count(tally, update)
       }
       ok(stream.end())
-      return tally
+      return { tally, value: stream.value }
     }
   },
-  ({ characters }, text) => {
+  ({ tally: { characters }, value }, text) => {
+    checkValue(value, text)
     const { subject, body, bullets, people }: Draft = JSON.parse(text)
     const texts = people.flatMap(({ name, tags, address, notes }) => [
       name,
