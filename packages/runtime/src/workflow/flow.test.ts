@@ -60,10 +60,10 @@ test('a workflow asks, waits, and goes on from the log', async () => {
   const paused = await run.result()
   expect(paused.status).toBe('paused')
   const [pending] = paused.pendings
-  await expect(runtime.answer('s', { kind: 'interrupt', id: pending!.id, response: 'wet' })).rejects.toThrow('dry')
+  await expect(runtime.answer('s', { kind: 'interrupt', id: pending?.id ?? '', response: 'wet' })).rejects.toThrow('dry')
   await runtime.close()
   const other = createRuntime({ store, workflows: [emailDraft] })
-  await other.answer('s', { kind: 'interrupt', id: pending!.id, response: 'dry' })
+  await other.answer('s', { kind: 'interrupt', id: pending?.id ?? '', response: 'dry' })
   const result = await other.run('s', run.runId).result()
   expect(result).toMatchObject({ status: 'completed', text: 'There you are' })
   expect(result.output).toMatchObject({ subject: 'Hi', count: 1 })
