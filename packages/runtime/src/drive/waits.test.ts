@@ -57,6 +57,26 @@ describe('a sub-agent', () => {
     expect(timeAt(90, [...said, [50, child, { type: 'step-start' }]])).toBe(50)
   })
 
+  test('that is a workflow is not while its questions wait, and goes on with each hook by itself', () => {
+    const on = (lane: string) => ({ runId: ROOT, lane, agentId: child, agentType: 'a', step: 1, node: 'n' })
+    const question = (interruptId: string): Chunk => ({ type: 'interrupt', interruptId, input: { kind: 'text' } })
+    const answer = (interruptId: string): Chunk => ({ type: 'interrupt-response', interruptId, response: 'so' })
+    const said = [
+      [10, ROOT, start('child', 'c')],
+      [20, on('main/c/a'), question('q1')],
+      [20, on('main/c/b'), made('k1')],
+      [20, on('main/c/b'), request('k1')],
+    ] as const
+    expect(timeAt(90, said)).toBe(10)
+    expect(timeAt(90, [...said, [50, guest, answer('q1')]])).toBe(10)
+    expect(timeAt(90, [...said, [50, guest, answer('q1')], [60, guest, response('k1')]])).toBe(40)
+    // While a model speaks for another of its hooks it is at work, and what these have asked for stays asked.
+    const speaks = [...said, [50, on('main/c/z'), { type: 'step-start' }]] as const
+    expect(timeAt(90, speaks)).toBe(50)
+    expect(timeAt(90, [...speaks, [60, on('main/c/z'), { type: 'step-finish' }]])).toBe(20)
+    expect(timeAt(90, [...speaks, [60, on('main/c/z'), { type: 'step-discarded', reason: 'x' }]])).toBe(20)
+  })
+
   test('is while anything of it goes on', () => {
     const said = [
       [10, ROOT, start('child', 'c')],

@@ -1,11 +1,13 @@
 // For how long the sub-agents of a run were at work, told from its entries alone: not while the run paused, and not while all that they had open waited for
 // somebody.
 
-import { type Chunk, type Entry, isGuest } from '@millrace/protocol'
+import { type Chunk, type Entry, isGuest, type WriterOrigin } from '@millrace/protocol'
 
+/** A call, or a question of a workflow's. */
 interface Call {
   readonly agentId: string
-  waitsForApproval: boolean
+  readonly lane: string
+  waitsForAnswer: boolean
   waitsForClient: boolean
   /** Who works for it. */
   child: string | undefined
@@ -16,6 +18,8 @@ interface Working {
   readonly parentId: string
   /** The calls that have no outcome. */
   readonly open: Set<string>
+  /** The lanes on which a model is speaking. */
+  readonly speaking: Set<string>
   /** For how long it waited before. */
   waited: number
   /** Since when it waits, if it does. */
@@ -24,7 +28,7 @@ interface Working {
 
 export class Waits {
   readonly #agents = new Map<string, Working>()
-  /** The open calls of sub-agents, by their ids. */
+  /** The open calls and questions of sub-agents, by their ids. */
   readonly #calls = new Map<string, Call>()
   #isPaused = false
 
@@ -36,15 +40,15 @@ export class Waits {
 
   /** Goes on with the next entry of the run, or of a guest. */
   add({ chunk, origin, timestamp }: Entry): void {
-    if (!isGuest(origin)) this.#say(origin.agentId, chunk, timestamp)
-    const call = 'toolCallId' in chunk ? this.#calls.get(chunk.toolCallId as string) : undefined
+    if (!isGuest(origin)) this.#say(origin, chunk, timestamp)
+    const call = this.#calls.get(idOf(chunk) ?? '')
     if (call === undefined) return
     this.#settle(call, chunk)
     this.#look(call.agentId, timestamp)
   }
 
   /** What only who drives the run says. */
-  #say(agentId: string, chunk: Chunk, at: number): void {
+  #say({ agentId, lane }: WriterOrigin, chunk: Chunk, at: number): void {
     switch (chunk.type) {
       case 'run-paused':
       case 'run-resumed':
@@ -54,7 +58,14 @@ export class Waits {
       case 'subagent-start': {
         const call = this.#calls.get(chunk.toolCallId)
         if (call) call.child = chunk.agentId
-        this.#agents.set(chunk.agentId, { began: at, parentId: agentId, open: new Set(), waited: 0, since: undefined })
+        this.#agents.set(chunk.agentId, {
+          began: at,
+          parentId: agentId,
+          open: new Set(),
+          speaking: new Set(),
+          waited: 0,
+          since: undefined,
+        })
         break
       }
       case 'subagent-end':
@@ -62,36 +73,54 @@ export class Waits {
         this.#agents.delete(chunk.agentId)
         break
       case 'step-start':
-        // Nobody waits for what a step that was discarded has asked for.
-        this.#close(agentId)
+        // Nobody waits for what a step that was discarded has asked for: on its own lane, as hooks of a workflow have steps side by side.
+        this.#close(agentId, lane)
+        this.#agents.get(agentId)?.speaking.add(lane)
+        this.#look(agentId, at)
+        break
+      case 'step-finish':
+      case 'step-discarded':
+        this.#agents.get(agentId)?.speaking.delete(lane)
         this.#look(agentId, at)
         break
       case 'tool-input-available': {
-        const agent = chunk.executor === 'provider' ? undefined : this.#agents.get(agentId)
-        agent?.open.add(chunk.toolCallId)
-        const waitsForClient = chunk.executor === 'client'
-        if (agent)
-          this.#calls.set(chunk.toolCallId, { agentId, waitsForApproval: false, waitsForClient, child: undefined })
+        const { executor } = chunk
+        if (executor !== 'provider')
+          this.#open(chunk.toolCallId, agentId, lane, { waitsForClient: executor === 'client' })
         break
       }
+      case 'interrupt':
+        // What else of its node goes on meanwhile no entry tells.
+        this.#open(chunk.interruptId, agentId, lane, { waitsForAnswer: true })
+        break
       case 'tool-approval-request': {
         const call = this.#calls.get(chunk.toolCallId)
-        if (call) call.waitsForApproval = true
+        if (call) call.waitsForAnswer = true
       }
     }
+  }
+
+  #open(id: string, agentId: string, lane: string, waits: Partial<Call>): void {
+    const agent = this.#agents.get(agentId)
+    if (agent === undefined) return
+    agent.open.add(id)
+    this.#calls.set(id, { agentId, lane, waitsForAnswer: false, waitsForClient: false, child: undefined, ...waits })
   }
 
   /** What anybody may say of a call. */
   #settle(call: Call, chunk: Chunk): void {
     switch (chunk.type) {
       case 'tool-approval-response':
-        call.waitsForApproval = false
+        call.waitsForAnswer = false
         // What was denied no client runs.
         call.waitsForClient &&= chunk.approved
         break
       case 'tool-output-available':
         if (chunk.preliminary) break
         this.#end(call, chunk.toolCallId)
+        break
+      case 'interrupt-response':
+        this.#end(call, chunk.interruptId)
         break
       case 'tool-input-error':
       case 'tool-output-error':
@@ -105,10 +134,14 @@ export class Waits {
     this.#agents.get(agentId)?.open.delete(toolCallId)
   }
 
-  #close(agentId: string): void {
+  /** Nothing that an agent has open, or has open on a lane, is waited for any more. */
+  #close(agentId: string, lane?: string): void {
     const agent = this.#agents.get(agentId)
-    for (const toolCallId of agent?.open ?? []) this.#calls.delete(toolCallId)
-    agent?.open.clear()
+    for (const id of agent?.open ?? []) {
+      if (lane !== undefined && this.#calls.get(id)?.lane !== lane) continue
+      this.#calls.delete(id)
+      agent?.open.delete(id)
+    }
   }
 
   /** Notes that an agent begins to wait or goes on, and with it whom it works for. */
@@ -123,12 +156,19 @@ export class Waits {
     this.#look(agent.parentId, at)
   }
 
-  #isWaiting({ open }: Working): boolean {
-    return this.#isPaused || (open.size > 0 && [...open].every(id => this.#waits(this.#calls.get(id))))
+  #isWaiting({ open, speaking }: Working): boolean {
+    if (this.#isPaused) return true
+    return speaking.size === 0 && open.size > 0 && [...open].every(id => this.#waits(this.#calls.get(id)))
   }
 
   #waits(call: Call | undefined): boolean {
-    if (call?.waitsForApproval || call?.waitsForClient) return true
+    if (call?.waitsForAnswer || call?.waitsForClient) return true
     return call?.child !== undefined && this.#agents.get(call.child)?.since !== undefined
   }
+}
+
+/** The call or the question that a chunk is about, if it is about one. */
+function idOf(chunk: Chunk): string | undefined {
+  const { toolCallId, interruptId } = chunk as { toolCallId?: string; interruptId?: string }
+  return toolCallId ?? interruptId
 }
