@@ -1,5 +1,6 @@
 // The names of a workflow's records in its run: one that works for a call has names of its own.
 
+import { createHash } from 'node:crypto'
 import type { Lane, Said } from '@millrace/log'
 import { keyOf } from '../agent/key.ts'
 import type { Session } from '../drive/session.ts'
@@ -9,8 +10,15 @@ interface Whose {
   readonly agentId: string
 }
 
+/** The longest that stands before a name as it is: names of questions have a bound. */
+const LONGEST = 128
+
 /** What stands before the names of all records of a workflow. */
-export const scopeOf = ({ runId, agentId }: Whose): string => (agentId === runId ? '' : `${keyOf(agentId)}:`)
+export function scopeOf({ runId, agentId }: Whose): string {
+  if (agentId === runId) return ''
+  const key = keyOf(agentId)
+  return `${key.length <= LONGEST ? key : createHash('sha256').update(key).digest('hex')}:`
+}
 
 /** The ends of all records of a workflow that worked for a call: nobody asks for them any more. */
 export function recordsEnded(session: Session, work: Whose, lane: Lane): Said[] {
