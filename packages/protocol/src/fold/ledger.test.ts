@@ -9,6 +9,7 @@ import { check } from './property.fixture.ts'
 import type { Hook, View } from './view.ts'
 
 const hook = (hookId: string, result = 0): Chunk => ({ type: 'hook-completed', hookId, hook: 'useStep', result })
+const over = (hookId: string): Chunk => ({ type: 'hook-completed', hookId, hook: 'node' })
 const end: Chunk = { type: 'run-finished', status: 'completed' }
 const OTHER = { ...MAIN, runId: 'r2', agentId: 'r2' }
 
@@ -40,6 +41,22 @@ describe('hooks', () => {
     expect(shown(fold.view())).toEqual(['r1 a 5', 'r1 a/2 6', 'r1 ab/1 3', 'r2 a/1 4'])
     say(hook('a', 7))
     expect(shown(fold.view())).toEqual(['r1 a 7', 'r1 ab/1 3', 'r2 a/1 4'])
+  })
+
+  test('one without a slash that says nothing more ends all below it, and leaves nothing', () => {
+    const { say, fold } = writing()
+    say(hook('a/1', 1))
+    say(hook('a', 2))
+    say(hook('b/1', 3))
+    say(hook('a/1', 4), OTHER)
+    say(over('a'))
+    expect(shown(fold.view())).toEqual(['r1 b/1 3', 'r2 a/1 4'])
+    say(over('b'))
+    say(over('c'))
+    expect(shown(fold.view())).toEqual(['r2 a/1 4'])
+    // With a slash it is one of those that are kept.
+    say(over('d/1'))
+    expect(shown(fold.view())).toEqual(['r2 a/1 4', 'r1 d/1 undefined'])
   })
 
   test('one with a slash takes no place but its own', () => {
@@ -125,6 +142,7 @@ describe('hooks of any log', () => {
     from: fc.constantFrom(0, 1, 3),
     chunk: fc.oneof(
       { weight: 12, arbitrary: fc.tuple(hookId, fc.nat(9)).map(([id, result]) => hook(id, result)) },
+      { weight: 3, arbitrary: hookId.map(over) },
       { weight: 1, arbitrary: fc.constant(end) },
     ),
     internal: fc.boolean(),
@@ -151,7 +169,9 @@ describe('hooks of any log', () => {
         const { hookId: id, result } = chunk
         const isGone = (one: (typeof hooks)[number]) =>
           one.runId === runId && (one.hookId === id || (!id.includes('/') && one.hookId.startsWith(`${id}/`)))
-        hooks = [...hooks.filter(one => !isGone(one)), { runId, hookId: id, ...(result !== undefined && { result }) }]
+        hooks = hooks.filter(one => !isGone(one))
+        const isOver = result === undefined && !id.includes('/')
+        if (!isOver) hooks.push({ runId, hookId: id, ...(result !== undefined && { result }) })
       }
     }
     return hooks.map(one => `${one.runId} ${one.hookId} ${one.result}`).sort()

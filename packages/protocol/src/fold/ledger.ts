@@ -190,11 +190,16 @@ export class Ledger {
     return true
   }
 
-  /** A hook takes the place of itself and, unless its id has a `/`, of all below it: what is at its end needs no more replay. */
+  /** A hook takes the place of itself and, unless its id has a `/`, of all below it: what is at its end needs no more replay, and nothing of it where it says no more than that. */
   #keep(hook: Hook): true {
-    const { runId, hookId } = hook
+    const { runId, hookId, result } = hook
     const [first] = hookId.split('/') as [string]
     const ofRun = this.#hooks.get(runId) ?? new Map<string, Map<string, Hook>>()
+    if (first === hookId && result === undefined) {
+      ofRun.delete(first)
+      if (ofRun.size === 0) this.#hooks.delete(runId)
+      return true
+    }
     const below = (first !== hookId && ofRun.get(first)) || new Map<string, Hook>()
     this.#hooks.set(runId, ofRun.set(first, below.set(hookId, hook)))
     return true

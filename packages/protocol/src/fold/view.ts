@@ -164,7 +164,7 @@ export interface Interrupt extends Omit<InterruptChunk, 'type'> {
 
 /**
  * What a hook returned, in a run that has not ended. The last word under an id stands; an id with no `/` also ends those that begin with it and
- * a `/`. They stand by run, then by the first piece of the id, then by id, each where it was first written.
+ * a `/`, and without a result nothing is left of it itself. They stand by run, then by the first piece of the id, then by id, each where it was first written.
  */
 export interface Hook extends Omit<HookCompletedChunk, 'type'> {
   readonly runId: string

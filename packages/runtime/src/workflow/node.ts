@@ -17,7 +17,7 @@ export interface NodeContext<Input = unknown, Params = undefined> {
   readonly runId: string
   /** What the client sent with its request: input, and so not to be trusted. */
   readonly data: Json | undefined
-  /** The conversation up to this run. */
+  /** The conversation up to this run, with the message that asked for it. */
   readonly messages: readonly Message[]
   /** What the run has used so far. */
   readonly tokenUsage: Usage
