@@ -269,14 +269,16 @@ export class Session {
     return message ? [await this.whole(message)] : []
   }
 
-  /** Whether a call of that id is in the session. */
+  /** Whether a call of that id is in the session, also one that no reader sees. */
   hasCall(toolCallId: string): boolean {
-    return this.#calls.has(toolCallId)
+    if (this.#calls.has(toolCallId)) return true
+    const hidden = this.view.internal?.messages ?? []
+    return hidden.some(({ parts }) => parts.some(part => 'toolCallId' in part && part.toolCallId === toolCallId))
   }
 
   /** Takes an id for a call of an agent; false where the session has a call by it, or another agent is about to make one. */
   reserve(toolCallId: string, agentId: string): boolean {
-    if (this.#calls.has(toolCallId) || (this.#reserved.get(toolCallId) ?? agentId) !== agentId) return false
+    if (this.hasCall(toolCallId) || (this.#reserved.get(toolCallId) ?? agentId) !== agentId) return false
     this.#reserved.set(toolCallId, agentId)
     return true
   }

@@ -69,8 +69,8 @@ export async function reason(call: Call, settings: ReasonSettings): Promise<Reas
     const all = isShown ? session.message(runId, agentId) : hidden
     if (all === undefined && earlier.length === 0) return undefined
     const ids = new Set(steps.flatMap(({ toolCallIds }) => toolCallIds))
-    const said = all === hidden ? [] : (all?.parts ?? [])
-    const parts = [...said, ...(hidden?.parts ?? [])].sort((a, b) => a.at - b.at)
+    const thoughts = all === hidden ? [] : (hidden?.parts.filter(({ type }) => type === 'reasoning') ?? [])
+    const parts = [...(all?.parts ?? []), ...thoughts].sort((a, b) => a.at - b.at)
     return { ...NOBODY, ...all, runId: '', parts: [...earlier, ...parts.filter(part => isOf(part, prefix, ids))] }
   }
   const whole = async (): Promise<Message[]> => {

@@ -65,10 +65,11 @@ export interface Shape {
   readonly state: Json | undefined
   readonly messages: readonly unknown[]
   readonly agents: readonly unknown[]
+  readonly structured: readonly unknown[]
 }
 
 /** What a run came to, whoever drove it. */
-function shapeOf({ runs, output, state, messages, agents, pendings, drafts }: View): Shape {
+function shapeOf({ runs, output, state, messages, agents, structured, pendings, drafts }: View): Shape {
   expect([pendings, drafts]).toEqual([[], []])
   return {
     run: runs.map(({ status, error, reason }) => ({ status, code: error?.code, reason })),
@@ -90,5 +91,6 @@ function shapeOf({ runs, output, state, messages, agents, pendings, drafts }: Vi
       result,
       reason,
     })),
+    structured: structured.map(({ streamId, dataType, status, data }) => ({ streamId, dataType, status, data })),
   }
 }
