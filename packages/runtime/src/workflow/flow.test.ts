@@ -60,7 +60,9 @@ test('a workflow asks, waits, and goes on from the log', async () => {
   const paused = await run.result()
   expect(paused.status).toBe('paused')
   const [pending] = paused.pendings
-  await expect(runtime.answer('s', { kind: 'interrupt', id: pending?.id ?? '', response: 'wet' })).rejects.toThrow('dry')
+  await expect(runtime.answer('s', { kind: 'interrupt', id: pending?.id ?? '', response: 'wet' })).rejects.toThrow(
+    'dry',
+  )
   await runtime.close()
   const other = createRuntime({ store, workflows: [emailDraft] })
   await other.answer('s', { kind: 'interrupt', id: pending?.id ?? '', response: 'dry' })
