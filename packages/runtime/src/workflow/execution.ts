@@ -7,9 +7,9 @@ import type { Agent } from '../agent/agent.ts'
 import { checkpointId, type Working } from '../agent/work.ts'
 import type { ErrorCode } from '../error/code.ts'
 import { MillraceError, ValidationError } from '../error/error.ts'
-import { excerpt, refusalOf } from '../model/room.ts'
 import type { AgentWork } from '../telemetry/agent.ts'
 import { Flights, type Parked } from './flights.ts'
+import { errorOf, failureOf } from './hook-failure.ts'
 import type { At } from './position.ts'
 import type { Given, HookRecord } from './record.ts'
 import { Replay } from './replay.ts'
@@ -381,21 +381,3 @@ export function sealOf({ origin }: Lane, closesStep = false): Extract<Chunk, { t
     closesStep,
   }
 }
-
-/** Why a hook failed, in the words in which it is told again when the node starts again; what is wrong with the log is not about it, unless it was too large for it. */
-function failureOf(error: unknown, hook: string): MillraceError | LogError {
-  if (refusalOf(error) === 'too-large') {
-    const what = `what ${hook} gives is larger than the log takes: return less, or a reference`
-    return new MillraceError('hook_result_too_large', what, { cause: error })
-  }
-  if (error instanceof LogError || MillraceError.isInstance(error)) return error
-  const message = error instanceof Error ? error.message : `${hook} failed`
-  return new MillraceError('hook_failed', excerpt(message), { cause: error })
-}
-
-/** Why a hook failed, as it is kept: no reader sees it. */
-const errorOf = ({ code, message }: MillraceError, failures: number): NonNullable<Given['error']> => ({
-  code,
-  message: excerpt(message),
-  failures,
-})

@@ -1,5 +1,6 @@
 // Workflows as tools: an agent, or a model that a workflow asks, calls one, and it works for the call in the same run.
 
+import { memoryStore } from '@millrace/log'
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { agent } from '../agent/agent.ts'
@@ -11,7 +12,7 @@ import { useNodeState, useWorkflowState } from '../hooks/use-state.ts'
 import { useStep } from '../hooks/use-step.ts'
 import { scriptedModel } from '../model/scripted.ts'
 import { approve, ask, begin, call, callsIn, counted, saidIn, scripted, soundLog } from '../run/people.fixture.ts'
-import { gate, until } from '../run/stage.fixture.ts'
+import { gate, stage, until } from '../run/stage.fixture.ts'
 import { tool } from '../tool/tool.ts'
 import { cutEverywhere } from './cut.fixture.ts'
 import type { NodeContext } from './node.ts'
@@ -407,6 +408,38 @@ describe('a workflow as a tool, wherever it is called', () => {
     expect(await runtime.run('s', 'r').result()).toMatchObject({ status: 'completed' })
     expect((await callsIn(runtime))['c1']?.output).toBe('other yes no')
     await soundLog(runtime)
+  })
+
+  test('on shutdown it stops at its next commit, and another process goes on from there', async () => {
+    const store = memoryStore()
+    const held = gate()
+    const began = gate()
+    const done: string[] = []
+    const walks = inRow(
+      {
+        first: async () => {
+          await useStep('first', async () => {
+            began.open()
+            await held.opened
+            done.push('first')
+          })
+        },
+        last: async () => ({ data: await useStep('last', () => `${done.push('last')}`) }),
+      },
+      { id: 'walks' },
+    )
+    const own = caller(walks, [ask('walks', 'c1')])
+    const { runtime } = await begin(own, { store, engine: { pollMs: 10, graceMs: 60_000 } })
+    await began.opened
+    const closed = runtime.close()
+    held.open()
+    await closed
+    expect(done).toEqual(['first'])
+    const other = stage({ store, agents: [own] })
+    expect(await other.run('s', 'r').result()).toMatchObject({ status: 'completed', text: 'Done.' })
+    expect(done).toEqual(['first', 'last'])
+    const log = await soundLog(other)
+    expect(chunksOf(log, 'step-discarded')).toEqual([])
   })
 
   test('what its hooks gave is not kept when it has ended', async () => {
