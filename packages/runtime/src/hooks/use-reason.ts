@@ -1,9 +1,10 @@
 // The model call of a node: it streams, uses tools, gives an object that fits, and may ask a person before it goes on.
 
-import type { Said } from '@millrace/log'
+import { LogError, type Said } from '@millrace/log'
 import type { Json, JsonObject } from '@millrace/protocol'
 import type { Identity, OutputSettings } from '../agent/output.ts'
 import { MillraceError } from '../error/error.ts'
+import { refusalOf } from '../model/room.ts'
 import type { Schema } from '../schema/schema.ts'
 import type { AnyTool } from '../tool/tool.ts'
 import { type Call, executionOf, sealOf } from '../workflow/execution.ts'
@@ -152,7 +153,9 @@ function firstPass(call: Call, plan: Plan, interrupt: ReasonInterrupt<Schema | u
 async function failed(call: Call, { abortSignal }: Plan, error: unknown): Promise<unknown> {
   const { execution, lane } = call
   const { work: flow } = execution
-  if (call.signal.aborted || flow.signal.aborted) return error
+  // What is wrong with the log is not about the call, unless it was too large for it.
+  const isOfLog = error instanceof LogError && refusalOf(error) !== 'too-large'
+  if (isOfLog || call.signal.aborted || flow.signal.aborted) return error
   const isCut = abortSignal?.aborted === true && error === abortSignal.reason
   const failure = isCut
     ? new MillraceError('hook_aborted', 'useReason was cut off by its abortSignal', { cause: error })
