@@ -528,4 +528,52 @@ describe('a workflow as a tool, cut off after every append', () => {
       { agentId: 'inner:k1', parentId: 'outer:c1', status: 'completed', result: { well: 'yes', seen: 0 } },
     ])
   }, 60_000)
+
+  test('with branches: one asks, one is an agent whose tool needs approval, one fails the first time', async () => {
+    const { shape, kills } = await cutEverywhere({
+      programs() {
+        const { tool: careful } = counted('careful', true)
+        const { agent: inner } = scripted(
+          'inner',
+          [{ text: 'I try', calls: [call('careful', 'k1', { n: 1 })] }, { text: 'tried' }],
+          { tools: [careful] },
+        )
+        let tries = 0
+        const branches = wired(
+          {
+            first: () => ({ data: 'go' }),
+            a: async () => ({ data: await useInterrupt(say('A?')) }),
+            b: inner,
+            c: {
+              run: async ({ input }: NodeContext<string>) => {
+                const once = await useStep('once', () => `${input} once`)
+                if (tries++ === 0) throw new Error('the first time')
+                return { data: once }
+              },
+              retry: { attempts: 2, backoff: { first: 1 } },
+            },
+            joins: ({ input }: NodeContext<object>) => ({ data: input as never, ui: { message: 'Joined.' } }),
+          },
+          [
+            ['start', 'first'],
+            ['first', ['a', 'b', 'c'], { join: 'joins' }],
+            ['a', 'joins'],
+            ['b', 'joins'],
+            ['c', 'joins'],
+            ['joins', 'end'],
+          ],
+          { id: 'branches' },
+        )
+        return { agents: [caller(branches, [ask('branches', 'c1')])] }
+      },
+      start: { agent: 'agent:parent@1' },
+      answer: ({ kind, id }) =>
+        kind === 'interrupt' ? { kind, id, response: 'yes' } : { kind: 'approval', id, approved: true },
+    })
+    expect(kills).toBeGreaterThan(15)
+    expect(shape.run).toMatchObject([{ status: 'completed' }])
+    expect(shape.agents).toMatchObject([
+      { agentId: 'branches:c1', status: 'completed', result: { a: 'yes', b: 'tried', c: 'go once' } },
+    ])
+  }, 60_000)
 })
