@@ -168,6 +168,7 @@ class Flow {
         const line = lineAt(this.#position, path)
         if (line === undefined) return undefined
         if (isFork(line)) {
+          this.#nodeOf(line.join)
           // While its branches are at work it is not.
           this.#lines--
           const branches = Object.keys(line.branches).map(head => this.#along([...path, head]))
@@ -195,10 +196,7 @@ class Flow {
     if (at.step > budget.steps) {
       throw new BudgetError('budget_steps', `the run has come to ${at.step} nodes, and may come to ${budget.steps}`)
     }
-    const node = this.#workflow.nodes.get(at.node)
-    if (node === undefined) {
-      throw new MillraceError('workflow_changed', `workflow ${this.#workflow.name} has no node ${at.node} any more`)
-    }
+    const node = this.#nodeOf(at.node)
     const telemetry = this.#work.telemetry.node({ node: at.node, step: at.step, attempt: (at.failures ?? 0) + 1 })
     const execution = new Execution({
       work: this.#work,
@@ -251,7 +249,18 @@ class Flow {
       await this.#move(execution, position => moved(position, path, step as Exclude<typeof step, { to: 'end' }>, data))
       return undefined
     }
+    if (path.length > 0) {
+      const why = 'leads to the end out of a branch, as it did not when the run came there'
+      throw new MillraceError('workflow_changed', `node ${node.id} ${why}: give the workflow another version`)
+    }
     return this.#ended(at, execution.lane, data)
+  }
+
+  /** A node that the run stands in or will come to. */
+  #nodeOf(id: string): Node {
+    const node = this.#workflow.nodes.get(id)
+    if (node) return node
+    throw new MillraceError('workflow_changed', `workflow ${this.#workflow.name} has no node ${id} any more`)
   }
 
   /** The end of the workflow, with what is left to be said of it. */

@@ -16,11 +16,19 @@ export class Replay {
   /** How often each name was used. */
   readonly #uses = new Map<string, number>()
   readonly #asked = new Set<string>()
+  /** What the log held when the code began, in the order in which it was given, of hooks that were under way alone. */
+  readonly #row: readonly string[]
+  /** How many of these the code has asked for, one after the other. */
+  #passed = 0
+  /** What was found to be changed: code that catches it comes no further. */
+  #found: MillraceError | undefined
 
   constructor(at: At, scope: string, records: Map<string, HookRecord>) {
     this.#at = at
     this.#scope = scope
     this.#records = records
+    const alone = [...records.values()].filter(({ hookId, given }) => given.beside === undefined && !isPart(hookId))
+    this.#row = alone.map(({ hookId }) => hookId)
   }
 
   /** How many emissions of the execution are in the log, by what they are about. */
@@ -62,6 +70,7 @@ export class Replay {
 
   /** What the log holds of a hook that the code has come to; throws where by its place that is another, or this one was not there. */
   take(hookId: string, hook: string): HookRecord | undefined {
+    if (this.#found) throw this.#found
     const known = this.#records.get(hookId)
     this.#asked.add(hookId)
     // What failed in a try before this one is tried again.
@@ -70,11 +79,13 @@ export class Replay {
       return undefined
     }
     if (known.hook !== hook) throw this.#changed(`it calls ${hook} where it called ${known.hook} before`)
+    this.#mustBeInOrder(known)
     return known
   }
 
   /** Throws where the code has come to its end without what it was given before. */
   mustBeAtItsEnd(): void {
+    if (this.#found) throw this.#found
     const [left] = this.#unasked()
     if (left) throw this.#changed(`it ended without ${left.hookId}, which it was given before`)
   }
@@ -103,6 +114,15 @@ export class Replay {
     }
   }
 
+  /** What was given to hooks that were under way alone is asked for in that order. */
+  #mustBeInOrder({ hookId, given }: HookRecord): void {
+    while (this.#asked.has(this.#row[this.#passed] ?? '')) this.#passed++
+    const first = this.#row[this.#passed]
+    if (first === undefined || given.beside || this.failures > 0) return
+    const isLater = this.#row.indexOf(hookId, this.#passed) >= 0
+    if (isLater) throw this.#changed(`it calls ${hookId} before ${first}, which it was given before that`)
+  }
+
   /** What the log holds and the code has not asked for. */
   #unasked(): readonly HookRecord[] {
     // A try after one that failed may go another way.
@@ -111,10 +131,11 @@ export class Replay {
   }
 
   #changed(how: string): MillraceError {
-    return new MillraceError(
+    this.#found = new MillraceError(
       'workflow_changed',
       `the code of node ${this.#at.node} is not what it was when the run came there: ${how}. Give the workflow another version, and say in migrate how such runs go on`,
     )
+    return this.#found
   }
 }
 
