@@ -17,6 +17,7 @@ if (runs !== undefined && positionals.length === 0)
     'packages/log/src/chaos',
     'packages/runtime/src/crash/schedules',
     'packages/runtime/src/crash/people.schedules',
+    'packages/runtime/src/crash/workflow.schedules',
     'packages/runtime/src/races/races',
     'packages/runtime/src/process',
   )

@@ -1,12 +1,12 @@
-// The program with people on a real store, in real time: driven by one life after another, each of which ends at an append of its own. A dead one is never answered again
+// A program with people on a real store, in real time: driven by one life after another, each of which ends at an append of its own. A dead one is never answered again
 // and never rings; that its lease has run out is said at once.
 
 import { type LogStore, systemTimers, type Timers } from '@millrace/log'
 import { createRuntime, type Runtime } from '../runtime.ts'
 import { Crowd, type CrowdOptions } from './crowd.fixture.ts'
 import { Ledger, type Note, noted, witnessed } from './ledger.fixture.ts'
-import { askPeople, ELSEWHERE, PEOPLE_RUN, peopleAgents } from './people.fixture.ts'
-import { SESSION } from './program.fixture.ts'
+import { ELSEWHERE, MILL, peopleAgents } from './people.fixture.ts'
+import { type Program, SESSION } from './program.fixture.ts'
 import { Story } from './story.fixture.ts'
 import { type Happened, verdict } from './verdict.fixture.ts'
 
@@ -27,31 +27,39 @@ const POLL_MS = 10
 const DEADLINE_MS = 40
 const CLAIM_MS = 10
 
+/** The program with people, of whom nobody waits for long. */
+const QUICK_MILL: Program = {
+  ...MILL,
+  agents: options => peopleAgents({ ...options, deadlineMs: DEADLINE_MS }),
+}
+
 /** Lives one life after another until the run has ended; each of the deaths is that of the next. */
 export async function live(
   store: LogStore,
   deaths: readonly Death[],
   manner: Pick<CrowdOptions, 'when' | 'errs'>,
   undisturbed?: Happened,
+  program: Program = QUICK_MILL,
 ): Promise<Lived> {
   const ledger = new Ledger()
   const base = witnessed(store, ledger.of('the log'), 'before')
-  const agents = peopleAgents({ note: () => {} })
+  const { judge = verdict, crowd: make = options => new Crowd(options), runs } = program
+  const agents = program.agents({ note: () => {} })
   const desk = createRuntime({ store: base, agents, engine: false, logger: SILENT })
   const { manager } = desk
   for (const session of [SESSION, ELSEWHERE]) await manager.deleteStream(session)
-  const crowd = new Crowd({ ...manner, voice: () => ({ runtime: desk }), claimMs: CLAIM_MS })
+  const crowd = make({ ...manner, voice: () => ({ runtime: desk }), claimMs: CLAIM_MS })
   const story = new Story()
   const lives: Life[] = []
   const next = () => {
-    const life = new Life(`p${lives.length + 1}`, base, ledger, deaths[lives.length])
+    const life = new Life(`p${lives.length + 1}`, base, ledger, program, deaths[lives.length])
     lives.push(life)
     life.gone.then(() => {
       next()
       if (manner.when === 'told') crowd.answer()
     })
   }
-  await askPeople(desk)
+  await program.ask(desk)
   next()
   const reading = { after: 0, follow: true, whole: true, internal: true }
   for await (const entry of await manager.createResumableReader(SESSION, reading)) {
@@ -60,7 +68,7 @@ export async function live(
     if (entry.chunk.type === 'run-finished') break
   }
   await crowd.idle()
-  const status = story.ended.get(PEOPLE_RUN)
+  const [status] = runs.map(runId => story.ended.get(runId))
   const { view } = await manager.view(SESSION)
   const entries = await manager.entries(SESSION, 0, view.head)
   for (const life of lives) await life.leave()
@@ -70,7 +78,7 @@ export async function live(
     violations: [
       ...crowd.problems,
       ...(status === 'completed' ? [] : [`the run is ${status}`]),
-      ...verdict(happened, undisturbed && { undisturbed }),
+      ...judge(happened, undisturbed && { undisturbed }),
     ],
     appends: lives.reduce((all, { appends }) => all + appends, 0),
   }
@@ -87,7 +95,7 @@ class Life {
   #epoch: string | undefined
   #isAlive = true
 
-  constructor(name: string, store: LogStore, ledger: Ledger, death: Death | undefined) {
+  constructor(name: string, store: LogStore, ledger: Ledger, program: Program, death: Death | undefined) {
     this.#store = store
     this.#death = death
     const write = ledger.of(name)
@@ -102,7 +110,8 @@ class Life {
     }
     this.#runtime = createRuntime({
       store: noted(this.#mortal(), note),
-      agents: peopleAgents({ note, timers, deadlineMs: DEADLINE_MS }),
+      agents: program.agents({ note, timers }),
+      workflows: program.workflows?.({ note, timers }) ?? [],
       engine: { pollMs: POLL_MS },
       log: { owner: name },
       backoff: { first: 1, longest: 5 },

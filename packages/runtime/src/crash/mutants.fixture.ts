@@ -21,10 +21,10 @@ export const chunkOf = (said: Chunk | Said): Chunk => ('chunk' in said ? (said.c
 const typesOf = (batch: BatchLike): string[] => batch.map(said => chunkOf(said).type)
 
 /** Breaks every lane of a writer. */
-function lanes(writer: Writer, change: (lane: Lane) => void): void {
+export function lanes(writer: Writer, change: (lane: Lane) => void): void {
   const make = writer.lane.bind(writer)
-  writer.lane = origin => {
-    const lane = make(origin)
+  writer.lane = (...call) => {
+    const lane = make(...call)
     change(lane)
     return lane
   }

@@ -1,16 +1,9 @@
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import type { LogStore } from '@millrace/log'
-import { postgresStore } from '@millrace/log/postgres'
-import { redisStore } from '@millrace/log/redis'
-import { sqliteStore } from '@millrace/log/sqlite'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { postgres } from '../../../../scripts/services/postgres.ts'
-import { redis } from '../../../../scripts/services/redis.ts'
 import { type Death, live } from './lives.fixture.ts'
 import { FAST, PROMPT } from './plan.fixture.ts'
 import { Random } from './random.fixture.ts'
+import { BACKENDS, type Backend } from './stores.fixture.ts'
 import { undisturbed } from './suite.fixture.ts'
 import type { Happened } from './verdict.fixture.ts'
 
@@ -18,37 +11,6 @@ import type { Happened } from './verdict.fixture.ts'
 const LANES = 4
 const TIMEOUT = { timeout: 120_000 }
 const FIRST = Number(process.env['MILLRACE_SEED'] ?? 1)
-
-interface Backend {
-  open(lane: number): LogStore
-  close(): Promise<void>
-}
-
-const BACKENDS: Record<'sqlite' | 'redis' | 'postgres', () => Promise<Backend>> = {
-  async sqlite() {
-    const folder = mkdtempSync(join(tmpdir(), 'millrace-people-'))
-    return {
-      open: lane => sqliteStore({ path: join(folder, `${lane}.db`) }),
-      close: async () => rmSync(folder, { recursive: true }),
-    }
-  },
-  async redis() {
-    const server = await redis()
-    return {
-      open: lane => redisStore({ url: server.url, prefix: `lane${lane}:` }),
-      close: () => server.stop(),
-    }
-  },
-  async postgres() {
-    // Here no power is cut: what a crash of the server can lose is for other tests.
-    const settings = { fsync: 'off', synchronous_commit: 'off', full_page_writes: 'off', autovacuum: 'off' }
-    const server = await postgres({ settings })
-    return {
-      open: lane => postgresStore({ url: server.url, schema: `lane${lane}`, poolSize: 2 }),
-      close: () => server.stop(),
-    }
-  },
-}
 
 describe.each(['sqlite', 'redis', 'postgres'] as const)('%s: the program with people', name => {
   let backend: Backend

@@ -1,0 +1,68 @@
+import { StreamManager } from '@millrace/log'
+import { afterEach, describe, expect, test, vi } from 'vitest'
+import { atEach, FAST, flowPlanOf, PROMPT } from './plan.fixture.ts'
+import type { Program } from './program.fixture.ts'
+import { schedule } from './schedule.fixture.ts'
+import { flowOf } from './workflow.fixture.ts'
+import { FLOW_MUTANTS, type FlowMutant } from './workflow.mutants.fixture.ts'
+import { SCENARIOS } from './workflow.scenarios.fixture.ts'
+
+/** So many workflows by chance, and so many schedules of each. */
+const SEEDS = 40
+const EACH = 5
+
+/** People who let a run wait. */
+const PAUSED = { ...PROMPT, when: 'paused' } as const
+
+/** The workflows in which a mutant is looked for, and how each is driven. */
+function* plans({
+  of,
+}: FlowMutant): Generator<readonly [Program, (points: number) => readonly Parameters<typeof schedule>[0][]]> {
+  if (of !== undefined) {
+    yield [SCENARIOS[of], points => atEach(points, { ...FAST, crowd: PAUSED }, 'death-after')]
+    return
+  }
+  for (let seed = 1; seed <= SEEDS; seed++) {
+    yield [flowOf(seed), points => Array.from({ length: EACH }, (_, at) => flowPlanOf(seed * EACH + at, points))]
+  }
+}
+
+describe('what the schedules with workflows are to find is found', () => {
+  afterEach(() => {
+    vi.restoreAllMocks()
+  })
+
+  /** Each of the programs as it is without mutants. */
+  const calm = async (program: Program) => schedule({ ...FAST, crowd: PROMPT }, { program })
+
+  test.each(FLOW_MUTANTS.map(mutant => [mutant.name, mutant] as const))(
+    '%s',
+    { timeout: 120_000 },
+    async (_, mutant) => {
+      const seen = new Set<string>()
+      let count = 0
+      for (const [program, plansOf] of plans(mutant)) {
+        vi.restoreAllMocks()
+        const { happened, points } = await calm(program)
+        mutant.break?.()
+        const create = StreamManager.prototype.createWriter
+        vi.spyOn(StreamManager.prototype, 'createWriter').mockImplementation(async function (
+          this: StreamManager,
+          ...call
+        ) {
+          const writer = await create.apply(this, call)
+          mutant.writer?.(writer)
+          return writer
+        })
+        const options = { undisturbed: happened, program, ...(mutant.world && { mutant: mutant.world }) }
+        for (const plan of plansOf(points)) {
+          count++
+          const { violations } = await schedule(plan, options)
+          if (violations.some(violation => mutant.found.test(violation))) return
+          for (const violation of violations) seen.add(violation.slice(0, 200))
+        }
+      }
+      expect.unreachable(`${count} schedules found nothing but ${[...seen].join('\n')}`)
+    },
+  )
+})
