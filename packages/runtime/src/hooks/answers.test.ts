@@ -193,6 +193,35 @@ describe('time', () => {
     expect(await output()).toBe('failed interrupt_timeout')
   })
 
+  test('it runs out while no process is there: an answer is late, and whoever comes next throws', async () => {
+    const own = single(async () => ({
+      data: await useInterrupt(say('Well?', { id: 'q', timeout: 5000 })).catch(error => error.code),
+    }))
+    const { stage, begin, process, answer, output } = await play(own)
+    await stage.seen('s', ({ chunk }) => chunk.type === 'run-paused')
+    process.kill()
+    await stage.clock.advance(5001)
+    const guest = stage.process(() => [], { engine: false })
+    expect(await answer(guest.runtime, Q, 'yes')).toBe('answer_late')
+    begin()
+    expect(await stage.ended('s', 'r')).toBe('completed')
+    expect(await output()).toBe('interrupt_timeout')
+  })
+
+  test('one of several that wait may run out: the others still wait', async () => {
+    const own = single(async () => {
+      const short = useInterrupt(say('Short?', { id: 'short', timeout: 1000 })).catch(error => error.code)
+      const long = useInterrupt(say('Long?', { id: 'long' }))
+      return { data: await Promise.all([short, long]) }
+    })
+    const { stage, process, answer, output } = await play(own)
+    const short = '1.node.1/useInterrupt:short.1'
+    await stage.seen('s', ({ chunk }) => chunk.type === 'interrupt-response' && chunk.interruptId === `r::${short}`)
+    expect(await answer(process.runtime, '1.node.1/useInterrupt:long.1', 'yes')).toBe('none')
+    expect(await stage.ended('s', 'r')).toBe('completed')
+    expect(await output()).toEqual(['interrupt_timeout', 'yes'])
+  })
+
   test('a node that is tried again because nobody answered asks again', async () => {
     const own = single({
       run: async () => ({ data: await useInterrupt(say('Well?', { id: 'q', timeout: 5000 })) }),
