@@ -41,6 +41,8 @@ export class Session {
   /** The ids of all calls, and by the keys of their parts: a part that was taken back does not tell its call any more. */
   readonly #calls = new Set<string>()
   readonly #callOf = new Map<string, string>()
+  /** The ids of calls that no reader sees. */
+  #hidden: Set<string>
   /** The sub-agents that have not ended, by the ids of their messages: a run may have many, and asks for each again and again. */
   readonly #working = new Set<string>()
   /** The ids of calls that agents are about to make, and who: those of others are not read yet. */
@@ -59,6 +61,7 @@ export class Session {
     this.#onRead = onRead
     this.#onClock = onClock
     for (const { parts } of this.view.messages) for (const part of parts) this.#noteCall(part.key, part)
+    this.#hidden = hiddenCallsIn(this.view)
     for (const { runId, agentId, status } of this.view.agents) {
       if (status === undefined) this.#working.add(messageIdOf(runId, agentId))
     }
@@ -113,7 +116,12 @@ export class Session {
     this.#fold.apply(entries)
     this.#trail?.add(entries)
     this.#view = undefined
-    for (const entry of entries) this.#noteAgent(entry)
+    for (const entry of entries) {
+      this.#noteAgent(entry)
+      if (entry.internal && 'toolCallId' in entry.chunk) this.#hidden.add(String(entry.chunk.toolCallId))
+    }
+    const isTakenBack = ({ chunk }: Entry) => chunk.type === 'step-discarded' || chunk.type === 'rewind'
+    if (this.#hidden.size > 0 && entries.some(isTakenBack)) this.#hidden = hiddenCallsIn(this.view)
     for (const [messageId, keys] of this.#fold.takeChanges().messages) {
       for (const key of keys) this.#noteCall(key, this.#fold.part(messageId, key))
     }
@@ -271,9 +279,7 @@ export class Session {
 
   /** Whether a call of that id is in the session, also one that no reader sees. */
   hasCall(toolCallId: string): boolean {
-    if (this.#calls.has(toolCallId)) return true
-    const hidden = this.view.internal?.messages ?? []
-    return hidden.some(({ parts }) => parts.some(part => 'toolCallId' in part && part.toolCallId === toolCallId))
+    return this.#calls.has(toolCallId) || this.#hidden.has(toolCallId)
   }
 
   /** Takes an id for a call of an agent; false where the session has a call by it, or another agent is about to make one. */
@@ -330,4 +336,9 @@ export class Session {
     }
     return whole
   }
+}
+
+function hiddenCallsIn({ internal }: View): Set<string> {
+  const parts = internal?.messages.flatMap(message => message.parts) ?? []
+  return new Set(parts.flatMap(part => ('toolCallId' in part ? [part.toolCallId] : [])))
 }

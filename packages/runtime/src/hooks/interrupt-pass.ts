@@ -19,7 +19,7 @@ export interface ReasonInterrupt<R extends Schema | undefined = undefined> {
 }
 
 /** What the first pass gave, as the log keeps it. */
-export interface FirstPass extends Omit<Reasoned, 'said'> {
+export interface FirstPass extends Omit<Reasoned, 'said' | 'output'> {
   readonly document: JsonObject
 }
 

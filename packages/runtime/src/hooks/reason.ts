@@ -70,7 +70,8 @@ export async function reason(call: Call, settings: ReasonSettings): Promise<Reas
     if (all === undefined && earlier.length === 0) return undefined
     const ids = new Set(steps.flatMap(({ toolCallIds }) => toolCallIds))
     const thoughts = all === hidden ? [] : (hidden?.parts.filter(({ type }) => type === 'reasoning') ?? [])
-    const parts = [...(all?.parts ?? []), ...thoughts].sort((a, b) => a.at - b.at)
+    const said = all?.parts ?? []
+    const parts = thoughts.length === 0 ? said : [...said, ...thoughts].sort((a, b) => a.at - b.at)
     return { ...NOBODY, ...all, runId: '', parts: [...earlier, ...parts.filter(part => isOf(part, prefix, ids))] }
   }
   const whole = async (): Promise<Message[]> => {

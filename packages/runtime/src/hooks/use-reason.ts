@@ -100,8 +100,8 @@ async function workWithPerson(call: Call, plan: Plan, interrupt: ReasonInterrupt
   let first = execution.replay.partsOf(key)[0]?.value as unknown as FirstPass | undefined
   let said: Reasoned['said'] = []
   if (first === undefined) {
-    const { said: words, ...done } = await firstPass(call, plan, interrupt)
-    const document = done.output as JsonObject
+    const { said: words, output: given, ...done } = await firstPass(call, plan, interrupt)
+    const document = given as JsonObject
     first = { ...done, document }
     if (!isAsking(document)) {
       const { output, draftText } = document
@@ -130,7 +130,10 @@ async function workWithPerson(call: Call, plan: Plan, interrupt: ReasonInterrupt
     messages: [...plan.messages, ...continued(first, response)],
     ...(settings.output && { output: { ...settings.output, ...(isReplacing && { replaces: 'continued' }) } }),
   })
-  return { result: { ...resultOf(plan, [first, done]), interruptResponse: response }, said: done.said }
+  return {
+    result: { ...resultOf(plan, [{ ...first, output: undefined }, done]), interruptResponse: response },
+    said: done.said,
+  }
 }
 
 function firstPass(call: Call, plan: Plan, interrupt: ReasonInterrupt<Schema | undefined>): Promise<Reasoned> {
