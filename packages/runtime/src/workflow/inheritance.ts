@@ -2,7 +2,7 @@
 // takes it up need not know the old one.
 
 import type { Lane, Said } from '@millrace/log'
-import { type Entry, Fold, isGuest, type Part } from '@millrace/protocol'
+import { type Entry, Fold, isGuest, type Part, type StructuredDataChunk } from '@millrace/protocol'
 import type { Session } from '../drive/session.ts'
 import { Journal } from './journal.ts'
 import { openOf, type Position } from './position.ts'
@@ -13,6 +13,8 @@ export interface Inheritance {
   readonly position: Position
   readonly records: readonly HookRecord[]
 }
+
+type Shown = NonNullable<Given['shown']>
 
 /** The runs from which a run goes on, one from the other, the first of them first. */
 export function forebearsOf({ view }: Session, runId: string): readonly string[] {
@@ -37,11 +39,13 @@ export async function inheritanceOf(session: Session, runId: string): Promise<In
   const { position } = new Journal(hooks.map(recordIn), '')
   // One that was stopped before it had taken over everything stands where it would have gone on.
   if (position === undefined) return inheritanceOf(session, resume.runId)
+  const rename = (shown: Shown) => renamed(shown, resume.runId, runId)
+  const records = hooks.map(recordIn).flatMap(record => keptOf(session, record, position, rename))
   const isWhole = !past.slice(place).some(isRecord)
   return {
     // Where nothing is left behind, what was cut off is what is done again, and goes by the same name.
     position: isWhole ? { ...position, keys: position.keys ?? resume.runId } : without(position),
-    records: hooks.map(recordIn).flatMap(record => keptOf(session, record, position, resume.runId, runId)),
+    records: [...records, ...wordsOf(records, position, past.slice(0, place), rename)],
   }
 }
 
@@ -75,8 +79,7 @@ function keptOf(
   session: Session,
   record: HookRecord,
   { line }: Position,
-  from: string,
-  runId: string,
+  rename: (shown: Shown) => Shown,
 ): readonly HookRecord[] {
   const [first] = record.hookId.split('/', 1)
   if (first !== 'state' && !openOf(line).some(({ execution }) => execution === first)) return []
@@ -87,7 +90,7 @@ function keptOf(
       given: {
         ...given,
         ...(asked && { asked: isAnswered(session, asked) ? asked : [] }),
-        ...(shown && { shown: renamed(shown, from, runId) }),
+        ...(shown && { shown: rename(shown) }),
       },
     },
   ]
@@ -98,12 +101,12 @@ const isAnswered = (session: Session, asked: readonly string[]): boolean =>
   session.interrupt(asked.at(-1) ?? '')?.status === 'answered'
 
 /** What was shown, by the names that it has in the new run: those of structured objects without a name begin with that of their run. */
-function renamed(shown: NonNullable<Given['shown']>, from: string, runId: string): NonNullable<Given['shown']> {
+function renamed(shown: Shown, from: string, runId: string): Shown {
   const old = `structured:${from}:`
   const all = Object.entries(shown).map(([about, count]) =>
     about.startsWith(old) ? [`structured:${runId}:${about.slice(old.length)}`, count] : [about, count],
   )
-  return Object.fromEntries(all) as NonNullable<Given['shown']>
+  return Object.fromEntries(all) as Shown
 }
 
 /** What was said in the runs from which a run goes on, hidden words too, in the order in which it was. */
@@ -111,4 +114,36 @@ export function partsBefore(session: Session, runId: string): readonly Part[] {
   const runs = forebearsOf(session, runId)
   const messages = runs.flatMap(from => [session.message(from, from), session.internalMessage(from, from)])
   return messages.flatMap(message => message?.parts ?? []).sort((a, b) => a.at - b.at)
+}
+
+/**
+ * What was shown after the last commit and kept because the run was asked to stop, counted as if it were committed: updates of structured objects, which would
+ * be made twice. Pieces of texts cannot be told apart any more: they come again.
+ */
+function wordsOf(
+  records: readonly HookRecord[],
+  { line }: Position,
+  past: readonly Entry[],
+  rename: (shown: Shown) => Shown,
+): readonly HookRecord[] {
+  const drafts = new Map<string, StructuredDataChunk[]>()
+  for (const { chunk, origin } of past) {
+    if (isGuest(origin)) continue
+    const place = `${origin.lane} ${origin.step}`
+    if (chunk.type === 'structured-data') drafts.set(place, [...(drafts.get(place) ?? []), chunk])
+    else if (chunk.type === 'checkpoint-created' || chunk.type === 'step-discarded') drafts.delete(place)
+  }
+  return openOf(line).flatMap(({ execution, step }) => {
+    const words = [...drafts].flatMap(([place, chunks]) => (place.endsWith(` ${step}`) ? chunks : []))
+    const grown = new Set(words.flatMap(({ kind, streamId }) => (kind === 'text-delta' ? [streamId] : [])))
+    const left: Record<string, number> = {}
+    for (const { streamId } of words) {
+      if (!grown.has(streamId)) left[`structured:${streamId}`] = (left[`structured:${streamId}`] ?? 0) + 1
+    }
+    const own = records.filter(({ hookId }) => hookId.startsWith(`${execution}/`))
+    const counted = (about: string) => Math.max(0, ...own.map(({ given }) => given.shown?.[about] ?? 0))
+    const all = Object.entries(rename(left)).map(([about, count]) => [about, counted(about) + count])
+    const given = { shown: Object.fromEntries(all) as Shown }
+    return all.length > 0 ? [{ hookId: `${execution}/words/left`, hook: 'words', given }] : []
+  })
 }
