@@ -45,6 +45,8 @@ export class Answers {
   /** Looks at the next entry of the log. */
   take({ chunk, origin }: Entry): void {
     const { when = 'asked' } = this.#options
+    // What is asked for a time only is for nobody.
+    if (chunk.type === 'interrupt' && chunk.deadline !== undefined) return
     if (chunk.type === 'interrupt') this.#open.push(responseOf(chunk))
     else if (chunk.type === 'tool-approval-request' && !isGuest(origin)) {
       const { toolCallId } = chunk

@@ -2,6 +2,7 @@
 
 import { systemTimers } from '@millrace/log'
 import type { Json } from '@millrace/protocol'
+import { agent } from '../agent/agent.ts'
 import { useNodeState } from '../hooks/use-state.ts'
 import { scriptedModel } from '../model/scripted.ts'
 import type { Runtime } from '../runtime.ts'
@@ -9,7 +10,7 @@ import type { NodeContext, NodeDefinition, NodeResult } from '../workflow/node.t
 import { type Workflow, type WorkflowDefinition, workflow } from '../workflow/workflow.ts'
 import { notedModel, type Program, type ProgramOptions, SESSION } from './program.fixture.ts'
 import { Answers } from './workflow.answers.fixture.ts'
-import { act, answer, type Bench, digest } from './workflow.ops.fixture.ts'
+import { act, answer, type Bench, digest, tallyTool } from './workflow.ops.fixture.ts'
 import { type NodeRecipe, type Recipe, recipesOf } from './workflow.recipe.fixture.ts'
 import { judgeOf, type Known, knownOf } from './workflow.verdict.fixture.ts'
 
@@ -72,7 +73,11 @@ function workflowOf({ id, nodes, edges }: Recipe, bench: Bench): Workflow {
 const ANYTHING = { '~standard': { version: 1, vendor: 'millrace', validate: (value: unknown) => ({ value }) } }
 
 function nodeOf(id: string, recipe: NodeRecipe, bench: Bench): NodeDefinition {
-  const { attempts, fails } = recipe
+  const { attempts, fails, agent: ask } = recipe
+  if (ask !== undefined) {
+    const { model, note, pause } = bench
+    return { agent: agent({ name: id, model, tools: [tallyTool(note, pause)] }), prompt: () => `${ask}|${id}` }
+  }
   return {
     run: (context: NodeContext<Json>) => runNode(id, recipe, bench, context),
     ...(attempts !== undefined && { retry: { attempts } }),

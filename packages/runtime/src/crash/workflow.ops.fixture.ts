@@ -4,6 +4,7 @@
 import type { LanguageModelV4 } from '@ai-sdk/provider'
 import type { Json } from '@millrace/protocol'
 import { z } from 'zod'
+import { MillraceError } from '../error/error.ts'
 import { type InterruptOptions, type InterruptRequest, useInterrupt } from '../hooks/use-interrupt.ts'
 import { useReason } from '../hooks/use-reason.ts'
 import { useRuntimeContext } from '../hooks/use-runtime-context.ts'
@@ -122,12 +123,15 @@ const REQUESTS = {
   strict: { request: { kind: 'text', question: 'Surely?' }, responseSchema: z.string().startsWith('surely') },
   choice: { request: { kind: 'choice', question: 'Which?', options: OPTIONS } },
   'multi-choice': { request: { kind: 'multi-choice', question: 'Which ones?', options: OPTIONS } },
+  late: { request: { kind: 'text', question: 'Anybody?' }, timeout: 700 },
   form: { request: { kind: 'form' }, responseSchema: z.object({ name: z.string(), age: z.number() }) },
 } as const
 
 async function question({ ask, id }: Extract<Op, { op: 'question' }>): Promise<Json> {
   const asked = { ...REQUESTS[ask], ...(id !== undefined && { id }) } as InterruptOptions<InterruptRequest>
-  return useInterrupt(asked) as Promise<Json>
+  const answered = useInterrupt(asked) as Promise<Json>
+  if (ask !== 'late') return answered
+  return answered.catch((error: unknown) => MillraceError.isInstance(error) && error.code)
 }
 
 async function show({ stream: streamId, isWhole }: Extract<Op, { op: 'show' }>): Promise<Json> {
@@ -148,7 +152,7 @@ function state({ key, isShared }: Extract<Op, { op: 'state' }>): Json {
 }
 
 /** A tool that counts; of it approval is asked for by who uses it. */
-function tallyTool(note: Note, pause: () => Promise<void>): AnyTool {
+export function tallyTool(note: Note, pause: () => Promise<void>): AnyTool {
   return tool({
     name: 'tally',
     description: 'Counts something',

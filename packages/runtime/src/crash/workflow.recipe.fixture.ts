@@ -7,8 +7,8 @@ import { Random } from './random.fixture.ts'
 /** What a model is asked for. */
 export type Asking = 'text' | 'broken' | 'hidden' | 'object' | 'tools' | 'approval' | 'denial' | 'person'
 
-/** What a person is asked for; `strict` refuses the first answer. */
-export type Question = 'text' | 'strict' | 'choice' | 'multi-choice' | 'form'
+/** What a person is asked for; `strict` refuses the first answer, and `late` is one that nobody answers in time. */
+export type Question = 'text' | 'strict' | 'choice' | 'multi-choice' | 'form' | 'late'
 
 /** One thing that a node does. */
 export type Op =
@@ -41,6 +41,8 @@ export interface NodeRecipe {
   /** Whether others may be at work at the same time. */
   readonly isBeside: boolean
   readonly shows?: 'message' | 'structured'
+  /** Of a node that is an agent: what it is asked for, and nothing else is done. */
+  readonly agent?: Asking
   readonly attempts?: number
   /** What comes of it where it always fails, at its end. */
   readonly fails?: 'continue' | { readonly route: string }
@@ -53,7 +55,7 @@ export interface Recipe {
 }
 
 const ASKINGS: readonly Asking[] = ['text', 'broken', 'hidden', 'object', 'tools', 'approval', 'denial', 'person']
-const QUESTIONS: readonly Question[] = ['text', 'strict', 'choice', 'multi-choice', 'form']
+const QUESTIONS: readonly Question[] = ['text', 'strict', 'choice', 'multi-choice', 'form', 'late']
 
 /** An end that leads on: from which node, and when. */
 type Tail = readonly [from: string, options?: object]
@@ -63,9 +65,10 @@ interface Piece {
   readonly tails: readonly Tail[]
 }
 
-/** How deep forks may lie in each other, and from how many nodes on there is nothing but single ones. */
+/** How deep forks may lie in each other, and from how many nodes on there is nothing but single ones; now and then from more. */
 const DEPTH = 2
 const MANY = 4
+const MORE = 9
 
 /** The workflows of a seed: a run begins with the first, and goes on with the second if there is one. */
 export function recipesOf(seed: number): readonly Recipe[] {
@@ -80,10 +83,12 @@ class Cook {
   readonly #id: string
   readonly #nodes: Record<string, NodeRecipe> = {}
   readonly #edges: EdgeDefinition[] = []
+  readonly #many: number
   #count = 0
 
   constructor(random: Random, id: string) {
     this.#random = random
+    this.#many = random.below(6) === 0 ? MORE : MANY
     this.#id = id
   }
 
@@ -114,7 +119,7 @@ class Cook {
 
   #piece(depth: number): Piece {
     const kind = this.#random.below(depth < DEPTH ? 8 : 6)
-    if (kind < 2 || this.#count >= MANY) return this.#alone({ exit: { kind: 'on' } }, depth)
+    if (kind < 2 || this.#count >= this.#many) return this.#alone({ exit: { kind: 'on' } }, depth)
     if (kind === 2) return this.#choice(depth)
     if (kind === 3) return this.#loop(depth)
     if (kind === 4) return this.#alone({ exit: { kind: 'on' }, attempts: 3 }, depth)
@@ -169,15 +174,20 @@ class Cook {
     const id = `${this.#id[0]}${++this.#count}`
     const isBeside = depth > 0
     const kind = random.below(6)
-    const ops = Array.from({ length: random.between(0, 2) }, (_, index) => this.#op(`${id}${index}`, id, isBeside))
+    const isAgent = about.exit.kind === 'on' && about.attempts === undefined && random.below(6) === 0
+    const own = Array.from({ length: random.between(0, 2) }, (_, index) => this.#op(`${id}${index}`, id, isBeside))
+    // What was in vain in one try is done again in the next: how often, depends on who dies.
+    const ops = about.attempts === undefined ? own : answered(own)
     // Around what fails the first time there is something to be kept and something to be done again.
     if (about.attempts && !about.fails) ops.splice(random.below(ops.length + 1), 0, once(id))
     this.#nodes[id] = {
       // Of what a node that fails showed and changed, that is kept which some commit came after: which it is depends on who is faster.
-      ops: about.fails === undefined ? ops : lasting(ops),
+      ops: isAgent ? [] : about.fails === undefined ? ops : lasting(ops),
       isBeside,
       ...about,
-      ...(kind < 2 && { shows: kind === 0 ? 'message' : 'structured' }),
+      ...(isAgent
+        ? { agent: random.pick(['text', 'broken', 'tools'] as const) }
+        : kind < 2 && { shows: kind === 0 ? 'message' : 'structured' }),
     }
     return id
   }
@@ -225,6 +235,12 @@ class Cook {
     })
   }
 }
+
+const answered = (ops: readonly Op[]): Op[] =>
+  ops.map(op => {
+    if (op.op === 'together') return { ...op, strands: op.strands.map(answered) }
+    return op.op === 'question' && op.ask === 'late' ? { ...op, ask: 'text' } : op
+  })
 
 const lasting = (ops: readonly Op[]): readonly Op[] =>
   ops

@@ -76,8 +76,9 @@ describe('workflows by chance', () => {
       new Set<Op['op']>(['step', 'reason', 'question', 'show', 'state', 'count', 'context', 'together']),
     )
     const asked = opsOf(ops).flatMap(op => ('ask' in op ? [`${op.ask} ${'id' in op ? 'named' : 'unnamed'}`] : []))
-    expect(new Set(asked).size).toBe(2 * 12)
+    expect(new Set(asked).size).toBe(2 * 13)
     expect(new Set(nodes.map(({ exit }) => exit.kind)).size).toBe(4)
+    expect(new Set(nodes.map(({ agent }) => agent)).size).toBe(4)
     expect(nodes.some(({ fails }) => fails === 'continue')).toBe(true)
     expect(nodes.some(({ fails }) => typeof fails === 'object')).toBe(true)
     expect(nodes.some(({ attempts, fails }) => attempts && !fails)).toBe(true)

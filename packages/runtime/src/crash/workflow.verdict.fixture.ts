@@ -237,7 +237,8 @@ function factsOf(entries: readonly Entry[]): ReadonlyMap<string, number> {
   const facts = new Map<string, number>()
   for (const { chunk, internal } of entries) {
     if (internal || !FACTS.has(chunk.type)) continue
-    const fact = JSON.stringify(chunk)
+    // A deadline is counted from when somebody was asked.
+    const fact = JSON.stringify({ ...chunk, deadline: undefined })
     facts.set(fact, (facts.get(fact) ?? 0) + 1)
   }
   return facts
