@@ -28,3 +28,10 @@ test('other pieces make another key, in letters that any header takes', () => {
     { numRuns: RUNS },
   )
 })
+
+test('a long name is told by its hash, a short one as it is', () => {
+  expect(shortKeyOf('tone', 64)).toBe('tone')
+  const long = ['é'.repeat(64), 'è'.repeat(64)].map(piece => shortKeyOf(piece, 64))
+  expect(long.map(({ length }) => length)).toEqual([64, 64])
+  expect(new Set(long).size).toBe(2)
+})

@@ -1,11 +1,11 @@
 // What the log holds of one execution of a node, asked for hook by hook as its code comes to them again.
 
-import { keyOf } from '../agent/key.ts'
+import { shortKeyOf } from '../agent/key.ts'
 import { MillraceError, ValidationError } from '../error/error.ts'
 import type { At } from './position.ts'
 import type { Given, HookRecord } from './record.ts'
 
-/** The longest id of a hook: it is in the name of its lane, and in those of the calls below. */
+/** The longest id of a hook, and what of it is in the name of its lane, and in those of the calls below. */
 export const LONGEST_ID = 64
 
 export class Replay {
@@ -57,7 +57,7 @@ export class Replay {
     if (id !== undefined && !(typeof id === 'string' && id.length > 0 && id.length <= LONGEST_ID)) {
       throw new ValidationError(`${hook}: id: expected text of 1 to ${LONGEST_ID} characters`)
     }
-    const name = id === undefined ? unnamed : `${hook}:${keyOf(id)}`
+    const name = id === undefined ? unnamed : `${hook}:${shortKeyOf(id, LONGEST_ID)}`
     const use = this.usesOf(name) + 1
     this.#uses.set(name, use)
     return `${this.#scope}${this.#at.execution}/${name}.${use}`

@@ -1,8 +1,7 @@
 // The names of a workflow's records in its run: one that works for a call has names of its own.
 
-import { createHash } from 'node:crypto'
 import type { Lane, Said } from '@millrace/log'
-import { keyOf } from '../agent/key.ts'
+import { shortKeyOf } from '../agent/key.ts'
 import type { Session } from '../drive/session.ts'
 
 interface Whose {
@@ -15,9 +14,7 @@ const LONGEST = 128
 
 /** What stands before the names of all records of a workflow. */
 export function scopeOf({ runId, agentId }: Whose): string {
-  if (agentId === runId) return ''
-  const key = keyOf(agentId)
-  return `${key.length <= LONGEST ? key : createHash('sha256').update(key).digest('hex')}:`
+  return agentId === runId ? '' : `${shortKeyOf(agentId, LONGEST)}:`
 }
 
 /** The ends of all records of a workflow that worked for a call: nobody asks for them any more. */
