@@ -6,10 +6,10 @@ import type { Ended, Halt } from '../agent/loop.ts'
 import type { Working } from '../agent/work.ts'
 import { BudgetError, MillraceError, ValidationError } from '../error/error.ts'
 import { refusalOf } from '../model/room.ts'
-import { validate } from '../schema/schema.ts'
 import { type Attempted, attempt } from './attempt.ts'
 import { Execution, OVER, sealOf } from './execution.ts'
-import { batchesOf, forebearsOf, type Inheritance, inheritanceOf } from './inheritance.ts'
+import { batchesOf, type Inheritance, inheritanceOf } from './inheritance.ts'
+import { askedOf, inputOf } from './input.ts'
 import { Journal, positionIdOf } from './journal.ts'
 import { migrationOf, settlementOf, workflowNamed } from './migration.ts'
 import type { Node } from './node.ts'
@@ -88,9 +88,9 @@ class Flow {
       if (position.program !== this.#workflow.program) await this.#migrate()
       return
     }
-    const given = work.parent ? this.#given : this.#asked()
+    const given = work.parent ? this.#given : askedOf(work, this.#workflow)
     const lane = work.lane(0)
-    this.#position = started(this.#workflow, await this.#taken(given))
+    this.#position = started(this.#workflow, await inputOf(this.#workflow, given))
     await lane.commit([...this.#beginning(lane), { chunk: sealOf(lane), lane }])
   }
 
@@ -131,33 +131,6 @@ class Flow {
     const { parent, session } = this.#work
     const about: Said[] = parent ? [] : [{ chunk: { type: 'session', sessionId: session.id }, lane }]
     return [...about, ...this.#arriving(lane)]
-  }
-
-  /** What a run was asked for with; one that goes on from another, what that was. */
-  #asked(): Json {
-    const { data, session, runId } = this.#work
-    const [first = runId] = forebearsOf(session, runId)
-    const text = session.askedText(first)
-    // What a client sent along is input only for a workflow that says what it takes.
-    return this.#workflow.input ? (data ?? text) : text
-  }
-
-  /** What a workflow is given, as its input has it. */
-  async #taken(given: Json | undefined, workflow = this.#workflow): Promise<Json | undefined> {
-    const { input, name } = workflow
-    if (input === undefined) {
-      if (given === undefined || typeof given === 'string') return given ?? ''
-      throw new MillraceError(
-        'workflow_input_invalid',
-        `workflow ${name} takes text, and was given something else: define its input`,
-      )
-    }
-    const checked = await validate(input.schema, given)
-    if ('problem' in checked) {
-      throw new MillraceError('workflow_input_invalid', `workflow ${name}: the input does not fit: ${checked.problem}`)
-    }
-    // What the first node is given is the same after it was in the log.
-    return checked.value === undefined ? undefined : (JSON.parse(JSON.stringify(checked.value)) as Json)
   }
 
   /** Works along a line until it ends, which is told, or comes to its join. */
@@ -305,7 +278,7 @@ class Flow {
         `node ${node} goes on with workflow ${id}, and there is none by that id here`,
       )
     }
-    const input = await this.#taken(data, next)
+    const input = await inputOf(next, data)
     const chunk: Chunk = { type: 'transition', transitionTo: id }
     await this.#move(execution, position => started(next, input, position), [{ chunk, lane: execution.lane }])
     this.#workflow = next
