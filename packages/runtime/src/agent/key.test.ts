@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { keyOf, pieceOf } from './key.ts'
+import { keyOf, pieceOf, shortKeyOf } from './key.ts'
 
 const RUNS = Math.ceil(500 * Number(process.env['MILLRACE_RUNS'] ?? 1))
 

@@ -2,7 +2,7 @@
 
 import type { Lane, Said } from '@millrace/log'
 import type { Chunk, Json } from '@millrace/protocol'
-import type { Ended, Halt } from '../agent/loop.ts'
+import type { Ended } from '../agent/loop.ts'
 import type { Working } from '../agent/work.ts'
 import { BudgetError, MillraceError, ValidationError } from '../error/error.ts'
 import { refusalOf } from '../model/room.ts'
@@ -11,6 +11,7 @@ import { Execution, OVER, sealOf } from './execution.ts'
 import { batchesOf, type Inheritance, inheritanceOf } from './inheritance.ts'
 import { askedOf, inputOf } from './input.ts'
 import { Journal, positionIdOf } from './journal.ts'
+import { Lull } from './lull.ts'
 import { migrationOf, settlementOf, workflowNamed } from './migration.ts'
 import type { Node } from './node.ts'
 import {
@@ -44,12 +45,7 @@ class Flow {
   readonly #scope: string
   readonly #open = new Set<Execution>()
   readonly #streams: Streams
-  readonly #standstill = Promise.withResolvers<Halt>()
-  /** How many lines are at work, and how many of them were left to another process. */
-  #lines = 0
-  #left = 0
-  #changes = 0
-  #isOver = false
+  readonly #lull = new Lull(this.#open)
   #journal!: Journal
   #position!: Position
 
@@ -64,13 +60,13 @@ class Flow {
   async run(): Promise<Ended> {
     try {
       await this.#begin()
-      const ended = await Promise.race([this.#along([]).then(ended => ended ?? never()), this.#standstill.promise])
+      const ended = await Promise.race([this.#along([]).then(ended => ended ?? never()), this.#lull.halted])
       for (const { telemetry } of this.#open) {
         if (ended.outcome !== 'done') telemetry.end(ended.outcome === 'left' ? 'left' : 'paused')
       }
       return ended
     } finally {
-      this.#isOver = true
+      this.#lull.close()
       for (const execution of this.#open) execution.close(OVER)
     }
   }
@@ -135,7 +131,7 @@ class Flow {
 
   /** Works along a line until it ends, which is told, or comes to its join. */
   async #along(path: Path): Promise<Ended | undefined> {
-    this.#lines++
+    this.#lull.begin()
     try {
       for (;;) {
         const line = lineAt(this.#position, path)
@@ -143,21 +139,18 @@ class Flow {
         if (isFork(line)) {
           this.#nodeOf(line.join)
           // While its branches are at work it is not.
-          this.#lines--
+          this.#lull.end()
           const branches = Object.keys(line.branches).map(head => this.#along([...path, head]))
-          await Promise.all(branches).finally(() => this.#lines++)
+          await Promise.all(branches).finally(() => this.#lull.begin())
         } else if (this.#work.leaving.aborted) {
-          this.#left++
-          this.#look()
-          return await never()
+          return await this.#lull.leave()
         } else {
           const ended = await this.#execute(path, line)
           if (ended) return ended
         }
       }
     } finally {
-      this.#lines--
-      this.#look()
+      this.#lull.end()
     }
   }
 
@@ -181,7 +174,7 @@ class Flow {
       scope: this.#scope,
       keys: this.#position.keys ?? this.#work.runId,
       records: this.#journal.recordsOf(at.execution),
-      onChange: () => this.#look(),
+      onChange: () => this.#lull.look(),
     })
     this.#open.add(execution)
     try {
@@ -348,28 +341,5 @@ class Flow {
 
   #named(program: string): Workflow {
     return workflowNamed(program, this.#workflow, id => this.#work.workflowOf(id))
-  }
-
-  /** Looks, once nothing has changed for a moment, whether anything can still go on here. */
-  #look(): void {
-    const changes = ++this.#changes
-    setImmediate(() => {
-      if (this.#isOver || changes !== this.#changes) return
-      const parked = [...this.#open].filter(({ isParked }) => isParked)
-      if (this.#lines === 0 || parked.length + this.#left < this.#lines) return
-      const all = parked.flatMap(execution => execution.parked)
-      const waits = all.filter(one => one !== 'left')
-      if (this.#left > 0 || waits.length < all.length) return this.#halt({ outcome: 'left' }, changes)
-      const until = Math.min(...waits.map(one => one.until))
-      this.#halt({ outcome: 'waiting', on: waits.flatMap(({ on }) => on), until }, changes)
-    })
-  }
-
-  /** Ends here, with all that was said and changed so far in the log; unless something goes on meanwhile. */
-  #halt(halt: Halt, changes: number): void {
-    const keeping = [...this.#open].map(execution => execution.keep())
-    Promise.all(keeping).then(() => {
-      if (changes === this.#changes) this.#standstill.resolve(halt)
-    }, this.#standstill.reject)
   }
 }
