@@ -309,3 +309,27 @@ test('emit: false: the question is asked, and nothing else is shown', async () =
   expect(seen).toContain('Which tone?')
   expect(seen).not.toMatch(/Dear Ann|Final/)
 })
+
+test('what providers say of their answers comes together over both passes', async () => {
+  const finish = (said: Record<string, string>): NonNullable<ScriptedAnswer['parts']> => [
+    {
+      type: 'finish',
+      usage: {
+        inputTokens: { total: 1, noCache: undefined, cacheRead: undefined, cacheWrite: undefined },
+        outputTokens: { total: 1, text: undefined, reasoning: undefined },
+      },
+      finishReason: { unified: 'stop', raw: undefined },
+      providerMetadata: { acme: said, [`of-${said['last']}`]: {} },
+    },
+  ]
+  const { model } = heardModel(({ lastText }) =>
+    lastText.includes('The person answered')
+      ? { ...second, parts: finish({ last: 'second' }) }
+      : { ...first(), parts: finish({ last: 'first', id: '1' }) },
+  )
+  const paused = await asking(() =>
+    useReason({ model, input: 'x', outputSchema: email, interrupt: { requestSchema: question } }),
+  )
+  const { given } = await answered(paused, 'dry')
+  expect(given.providerMetadata).toEqual({ acme: { last: 'second', id: '1' }, 'of-first': {}, 'of-second': {} })
+})

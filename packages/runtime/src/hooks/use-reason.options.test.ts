@@ -5,7 +5,7 @@ import { expect, test } from 'vitest'
 import { z } from 'zod'
 import { heardModel } from '../agent/play.fixture.ts'
 import { MillraceError } from '../error/error.ts'
-import { scriptedModel } from '../model/scripted.ts'
+import { type ScriptedAnswer, scriptedModel } from '../model/scripted.ts'
 import { gate } from '../run/stage.fixture.ts'
 import { tool } from '../tool/tool.ts'
 import { asking, publicOf, structuredIn, textIn } from './reason.fixture.ts'
@@ -125,6 +125,31 @@ test('emit: false leaves nothing of the answer for readers, and yet it counts', 
   expect(JSON.stringify(view)).not.toMatch(/secret|look/)
   expect(given.tokens).toMatchObject({ inputTokens: 12, outputTokens: 5 })
   expect(view.runs[0]?.usage).toMatchObject({ inputTokens: 12, outputTokens: 5 })
+})
+
+test('emit: false: what the provider says of its answer is for the node alone', async () => {
+  const usage = {
+    inputTokens: { total: 3, noCache: undefined, cacheRead: undefined, cacheWrite: undefined },
+    outputTokens: { total: 1, text: undefined, reasoning: undefined },
+  }
+  const answer: ScriptedAnswer = {
+    text: 'x',
+    warnings: [{ type: 'other', message: 'secret-warning' }],
+    parts: [
+      {
+        type: 'finish',
+        usage,
+        finishReason: { unified: 'stop', raw: undefined },
+        providerMetadata: { acme: { found: 'secret-source' } },
+      },
+    ],
+  }
+  const { given, log } = await asking(() => useReason({ model: scriptedModel([answer]), input: 'x', emit: false }))
+  expect(given).toMatchObject({
+    providerMetadata: { acme: { found: 'secret-source' } },
+    warnings: [{ message: 'secret-warning' }],
+  })
+  expect(JSON.stringify(publicOf(log))).not.toContain('secret')
 })
 
 test('includeThoughts: false hides what is thought, also where it is needed again for the next step', async () => {
