@@ -265,7 +265,9 @@ export class Execution {
     await this.#commit([], () => {
       const hook = this.#flights.hookOf(hookId)
       if (hook === undefined || this.#unkept.isEmpty) return undefined
-      return { hookId, hook, given: { asked: this.replay.knownOf(hookId)?.asked ?? [], ...this.#beside() } }
+      const { asked = [], askedAfter } = this.replay.knownOf(hookId) ?? {}
+      const begun = { asked, ...(askedAfter !== undefined && { askedAfter }), ...this.#beside() }
+      return { hookId, hook, given: begun }
     })
   }
 
@@ -327,7 +329,9 @@ export class Execution {
       if (failure instanceof LogError) throw failure
       work.logger.warn('a hook failed', { runId: work.runId, hookId, cause: error })
       // Where the code goes on in spite of it, the next commit says so.
-      const kept = { error: errorOf(failure, this.replay.failures), ...this.#beside() }
+      const { shown } = this.replay.knownOf(hookId) ?? {}
+      // What its record had counted is counted by this one, which comes in its place.
+      const kept = { error: errorOf(failure, this.replay.failures), ...this.#beside(), ...(shown && { shown }) }
       this.#unkept.add({ hookId, hook, given: kept })
       throw failure
     }
