@@ -14,7 +14,7 @@ import { act, answer, type Bench, digest, tallyTool } from './workflow.ops.fixtu
 import { type NodeRecipe, type Recipe, recipesOf } from './workflow.recipe.fixture.ts'
 import { judgeOf, type Known, knownOf } from './workflow.verdict.fixture.ts'
 
-export const FLOW_RUN = 'flow'
+const FLOW_RUN = 'flow'
 
 /** The program of a seed. */
 export const flowOf = (seed: number): Program => programOf(recipesOf(seed))

@@ -5,10 +5,10 @@ import type { EdgeDefinition } from '../workflow/edge.ts'
 import { Random } from './random.fixture.ts'
 
 /** What a model is asked for. */
-export type Asking = 'text' | 'broken' | 'hidden' | 'object' | 'tools' | 'approval' | 'denial' | 'person'
+type Asking = 'text' | 'broken' | 'hidden' | 'object' | 'tools' | 'approval' | 'denial' | 'person'
 
 /** What a person is asked for; `strict` refuses the first answer, and `late` is one that nobody answers in time. */
-export type Question = 'text' | 'strict' | 'choice' | 'multi-choice' | 'form' | 'late'
+type Question = 'text' | 'strict' | 'choice' | 'multi-choice' | 'form' | 'late'
 
 /** One thing that a node does. */
 export type Op =
@@ -27,7 +27,7 @@ export type Op =
   | { readonly op: 'together'; readonly strands: readonly (readonly Op[])[] }
 
 /** Where a node goes on. */
-export type Exit =
+type Exit =
   | { readonly kind: 'on' }
   /** By what it was given. */
   | { readonly kind: 'left or right' }

@@ -212,6 +212,8 @@ const consent = (bench: Bench) => [
     nodes: {
       work: async () => {
         await done(bench, 'prepare')
+        // That it has failed is kept, too, before anybody waits.
+        await act(bench, { op: 'step', key: 'knock', fails: 'always' }, 'work')
         const [seen, see] = useWorkflowState('seen', 0)
         see(seen + 1)
         const yes = await act(bench, { op: 'reason', ask: 'approval' }, 'work')
