@@ -30,6 +30,8 @@ export interface ScheduleOptions {
   /** The same without any fault, once that is known. */
   readonly undisturbed?: Happened
   readonly isTraced?: boolean
+  /** After how many steps it is given up; after very many, if nothing is said. */
+  readonly maxSteps?: number
   /** What is driven; that with people or that without, as the plan says, if nothing is said. */
   readonly program?: Program
   /** Breaks something, to see whether it is found. */
@@ -130,12 +132,12 @@ class Schedule implements Events {
     await this.#program.ask(this.#desk)
     const isRead = this.#read(reading.signal)
     this.#spawn()
-    const isOver = await machine.until(() => this.#isOver(), MAX_STEPS)
+    const isOver = await machine.until(() => this.#isOver(), this.#options.maxSteps ?? MAX_STEPS)
     if (!isOver) this.#violations.push(`it does not come to its end: ${JSON.stringify([...this.#story.ended])}`)
     // Whoever stood still goes on, and whatever was under way arrives: nothing may come of it.
     const { head } = this.#story
     const end = machine.now + 4 * LEASE_MS
-    await machine.until(() => machine.now > end, MAX_STEPS)
+    await machine.until(() => machine.now > end, this.#options.maxSteps ?? MAX_STEPS)
     if (this.#story.head !== head && isOver) this.#violations.push(`the log went on after ${head}`)
     reading.abort()
     await isRead

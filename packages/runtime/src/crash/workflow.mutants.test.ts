@@ -11,6 +11,9 @@ import { SCENARIOS } from './workflow.scenarios.fixture.ts'
 const SEEDS = 40
 const EACH = 5
 
+/** More than any of them needs; some mutants go on for ever. */
+const MAX_STEPS = 2000
+
 /** People who let a run wait. */
 const PAUSED = { ...PROMPT, when: 'paused' } as const
 
@@ -54,7 +57,12 @@ describe('what the schedules with workflows are to find is found', () => {
           mutant.writer?.(writer)
           return writer
         })
-        const options = { undisturbed: happened, program, ...(mutant.world && { mutant: mutant.world }) }
+        const options = {
+          undisturbed: happened,
+          program,
+          maxSteps: MAX_STEPS,
+          ...(mutant.world && { mutant: mutant.world }),
+        }
         for (const plan of plansOf(points)) {
           count++
           const { violations } = await schedule(plan, options)
