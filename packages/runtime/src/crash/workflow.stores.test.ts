@@ -16,9 +16,9 @@ const TIMEOUT = { timeout: 180_000 }
 const RUNS = Number(process.env['MILLRACE_RUNS'] ?? 1)
 const FIRST = Number(process.env['MILLRACE_SEED'] ?? 1)
 /** From how many appends to the next a process is killed, and from which on: all together it is killed after each. */
-const STEPS = { sqlite: [2, 1], redis: [2, 2], postgres: [4, 1] } as const
+const STEPS = { sqlite: [3, 1], redis: [3, 2], postgres: [3, 3] } as const
 /** How many workflows by chance. */
-const COUNT = Math.ceil(6 * RUNS)
+const COUNT = Math.ceil(3 * RUNS)
 
 describe.each(['sqlite', 'redis', 'postgres'] as const)('%s: workflows', name => {
   let backend: Backend
