@@ -2,6 +2,7 @@
 
 import type { Json, JsonObject, Message, Part } from '@millrace/protocol'
 import { ValidationError } from '../error/error.ts'
+import { embedded } from '../schema/embedded.ts'
 import { type JsonSchema, jsonSchemaOf, type Schema, validate } from '../schema/schema.ts'
 import { messagesOf } from './input.ts'
 import type { Reasoned } from './reason.ts'
@@ -36,24 +37,30 @@ export function envelopeOf(
 ): { readonly schema: Schema; readonly jsonSchema: JsonSchema } {
   const { mode = 'required', requestSchema } = interrupt
   const isOptional = mode === 'optional'
-  const decision = {
-    type: 'string',
-    enum: ['continue', 'interrupt'],
-    description: 'Whether a person has to be asked first',
-  }
-  const draft = output
-    ? { output: { ...output.jsonSchema, description: 'The answer as it would be if nobody could be asked' } }
-    : { draftText: { type: 'string', description: 'The answer as it would be if nobody could be asked' } }
-  const request = {
-    ...jsonSchemaOf(requestSchema, 'useReason: interrupt.requestSchema'),
-    description: 'What the person is asked',
+  const decision = { type: 'string', enum: ['continue', 'interrupt'] }
+  const draft = output ? embedded(output.jsonSchema, 'output') : { schema: { type: 'string' }, definitions: {} }
+  const draftName = output ? 'output' : 'draftText'
+  const asked = embedded(jsonSchemaOf(requestSchema, 'useReason: interrupt.requestSchema'), 'interruptRequest')
+  const definitions = { ...draft.definitions, ...asked.definitions }
+  const properties = {
+    ...(isOptional && { decision }),
+    [draftName]: draft.schema,
+    // Providers that hold a model to a schema want every field to be there.
+    interruptRequest: isOptional ? { anyOf: [asked.schema, { type: 'null' }] } : asked.schema,
   }
   return {
     jsonSchema: {
       type: 'object',
-      properties: { ...(isOptional && { decision }), ...draft, interruptRequest: request },
-      required: [...(isOptional ? ['decision'] : ['interruptRequest']), ...Object.keys(draft)],
+      // Said here, because the schemas have words of their own.
+      description: [
+        ...(isOptional ? ['decision: whether a person has to be asked first.'] : []),
+        `${draftName}: the answer as it would be if nobody could be asked.`,
+        `interruptRequest: what the person is asked${isOptional ? ', null if nothing' : ''}.`,
+      ].join(' '),
+      properties,
+      required: Object.keys(properties),
       additionalProperties: false,
+      ...(Object.keys(definitions).length > 0 && { $defs: definitions }),
     },
     schema: schemaOf(value => check(value, isOptional, output?.schema, interrupt)),
   }

@@ -4,6 +4,7 @@ import { expect, test } from 'vitest'
 import { z } from 'zod'
 import { heardModel } from '../agent/play.fixture.ts'
 import type { ScriptedAnswer } from '../model/scripted.ts'
+import { formProblem } from '../schema/form.ts'
 import { tool } from '../tool/tool.ts'
 import { answered, asking, structuredIn, textIn } from './reason.fixture.ts'
 import { useInterrupt } from './use-interrupt.ts'
@@ -63,7 +64,7 @@ test('the draft is shown while the person is asked, then replaced; both passes a
     { kind: 'interrupt', interrupt: { schemaId: 'tone', schemaVersion: '1', input: { question: 'Which tone?' } } },
   ])
   expect(heard[0]?.responseFormat).toMatchObject({
-    schema: { required: ['interruptRequest', 'output'], properties: { output: { required: ['subject', 'body'] } } },
+    schema: { required: ['output', 'interruptRequest'], properties: { output: { required: ['subject', 'body'] } } },
   })
   const { given, view, log } = await answered(paused, 'dry')
   expect(heard).toHaveLength(2)
@@ -118,7 +119,12 @@ test('optional: the model may go on without asking', async () => {
     }),
   )
   expect(result.status).toBe('completed')
-  expect(heard[0]?.responseFormat).toMatchObject({ schema: { required: ['decision', 'output'] } })
+  expect(heard[0]?.responseFormat).toMatchObject({
+    schema: {
+      required: ['decision', 'output', 'interruptRequest'],
+      properties: { interruptRequest: { anyOf: [{ type: 'object' }, { type: 'null' }] } },
+    },
+  })
   expect(given).toMatchObject({
     output: { subject: 'Draft', body: 'Dear Ann' },
     text: JSON.stringify({ subject: 'Draft', body: 'Dear Ann' }),
@@ -332,4 +338,23 @@ test('what providers say of their answers comes together over both passes', asyn
   )
   const { given } = await answered(paused, 'dry')
   expect(given.providerMetadata).toEqual({ acme: { last: 'second', id: '1' }, 'of-first': {}, 'of-second': {} })
+})
+
+test('a schema that refers to itself and has words of its own keeps its meaning in the first pass', async () => {
+  const Tree = z
+    .object({
+      name: z.string(),
+      get kids() {
+        return z.array(Tree)
+      },
+    })
+    .describe('A family')
+  const output = { name: 'a', kids: [{ name: 'b', kids: [] }] }
+  const { model, heard } = heardModel([{ text: JSON.stringify({ output, interruptRequest: request }) }])
+  await asking(() => useReason({ model, input: 'x', outputSchema: Tree, interrupt: { requestSchema: question } }))
+  const [{ responseFormat }] = heard as unknown as [{ responseFormat: { schema: object } }]
+  const { schema } = responseFormat
+  expect(formProblem(schema, { output, interruptRequest: request })).toBeUndefined()
+  expect(formProblem(schema, { output: { ...output, kids: [{ name: 1 }] }, interruptRequest: request })).toBeDefined()
+  expect(JSON.stringify(schema)).toContain('"A family"')
 })
