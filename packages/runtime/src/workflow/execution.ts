@@ -5,13 +5,12 @@ import { type Lane, LogError, type Said } from '@millrace/log'
 import type { Chunk, Json, StructuredDataChunk } from '@millrace/protocol'
 import type { Agent } from '../agent/agent.ts'
 import { checkpointId, type Working } from '../agent/work.ts'
-import type { ErrorCode } from '../error/code.ts'
 import { MillraceError, ValidationError } from '../error/error.ts'
 import type { AgentWork } from '../telemetry/agent.ts'
 import { Flights, type Parked } from './flights.ts'
-import { errorOf, failureOf } from './hook-failure.ts'
+import { errorKept, errorRestored, failureOf } from './hook-failure.ts'
 import type { At } from './position.ts'
-import type { Given, HookRecord } from './record.ts'
+import { type Given, type HookRecord, recordIn } from './record.ts'
 import { Replay } from './replay.ts'
 import type { Update, WorkflowState } from './state.ts'
 import type { Streams } from './streams.ts'
@@ -178,7 +177,7 @@ export class Execution {
     const known = this.replay.take(hookId, hook)?.given
     if (known && known.asked === undefined) {
       const { error, value } = known
-      if (error) throw new MillraceError(error.code as ErrorCode, error.message)
+      if (error) throw errorRestored(error)
       return structuredClone(value)
     }
     this.#flights.begin(hookId, hook, id !== undefined)
@@ -284,7 +283,8 @@ export class Execution {
         const seal = { chunk: sealOf(this.lane), lane: this.lane }
         const { outcome } = await this.lane.commit([...said, ...kept, seal])
         if (outcome === 'moved') continue
-        for (const one of records) this.replay.note(one)
+        const beside = said.flatMap(({ chunk }) => (chunk.type === 'hook-completed' ? [recordIn(chunk)] : []))
+        for (const one of [...beside, ...records]) this.replay.note(one)
         return done()
       }
     })
@@ -331,9 +331,9 @@ export class Execution {
       // Where the code goes on in spite of it, the next commit says so.
       const { shown } = this.replay.knownOf(hookId) ?? {}
       // What its record had counted is counted by this one, which comes in its place.
-      const kept = { error: errorOf(failure, this.replay.failures), ...this.#beside(), ...(shown && { shown }) }
-      this.#unkept.add({ hookId, hook, given: kept })
-      throw failure
+      const kept = errorKept(failure, this.replay.failures)
+      this.#unkept.add({ hookId, hook, given: { error: kept, ...this.#beside(), ...(shown && { shown }) } })
+      throw errorRestored(kept, failure.cause)
     }
   }
 

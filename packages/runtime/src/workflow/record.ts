@@ -6,8 +6,17 @@ import type { Hook, Json } from '@millrace/protocol'
 /** What a hook gave, or why it gave nothing. */
 export interface Given {
   readonly value?: Json
-  /** With how often the execution had failed by then. */
-  readonly error?: { readonly code: string; readonly message: string; readonly failures: number }
+  readonly error?: {
+    readonly code: string
+    readonly message: string
+    /** How often the execution had failed by then. */
+    readonly failures: number
+    /** What code may decide by beside. */
+    readonly class?: string
+    readonly retryable?: boolean
+    readonly statusCode?: number
+    readonly retryAfterMs?: number
+  }
   /** The questions that it asked, while they are not answered. */
   readonly asked?: readonly string[]
   /** How often the execution had failed when it asked the last of them. */
@@ -37,7 +46,7 @@ export function recordOf({ hookId, hook, given, emissions }: HookRecord, lane: L
 }
 
 /** A record as it was kept. */
-export const recordIn = ({ hookId, hook, result, emissions }: Hook): HookRecord => ({
+export const recordIn = ({ hookId, hook, result, emissions }: Omit<Hook, 'runId'>): HookRecord => ({
   hookId,
   hook,
   given: (result ?? {}) as Given,
