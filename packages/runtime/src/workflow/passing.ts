@@ -42,6 +42,9 @@ type Conditions<Returned> = Returned extends { readonly condition?: infer Condit
   ? Extract<Condition, string>
   : never
 
+/** The workflows that a node may go on with in place of its own. */
+type Elsewhere<Returned> = Returned extends { readonly transitionTo?: infer To } ? Extract<To, string> : never
+
 /** What stands in for a node's data where the node failed. */
 type Continued<N> = N extends { readonly onError: { readonly continue: infer Data } } ? Jsonified<Written<Data>> : never
 
@@ -178,14 +181,12 @@ type Targets<One> = One extends readonly [unknown, infer To, ...unknown[]]
     : To
   : never
 
-/** What a run of a workflow gives. */
-export type OutputFrom<Nodes, E extends Edges, I extends Schema | undefined> = Along<
-  Nodes,
-  E,
-  I,
-  Extract<E[number], readonly [unknown, 'end', ...unknown[]]>,
-  never
->
+/** What a run of a workflow gives; where it may end with another one, that is known when it runs. */
+export type OutputFrom<Nodes, E extends Edges, I extends Schema | undefined> = [
+  { [Name in keyof Nodes]: Elsewhere<Returns<Nodes[Name]>> }[keyof Nodes],
+] extends [never]
+  ? Along<Nodes, E, I, Extract<E[number], readonly [unknown, 'end', ...unknown[]]>, never>
+  : unknown
 
 // The checks.
 
@@ -214,7 +215,7 @@ type ProblemOf<Nodes, E extends Edges, I extends Schema | undefined, One> = One 
 ]
   ?
       | (From extends keyof Nodes
-          ? BadParams<Nodes, From> | BadPolicy<Nodes, E, I, From> | BadWhen<Nodes, From, One>
+          ? BadParams<Nodes, From> | BadPolicy<Nodes, E, I, From> | BadWhen<Nodes, From, One> | NoWay<Nodes, E, From>
           : never)
       | BadTarget<Nodes, E, I, One, From, Targets<One>>
       | BadJoin<Nodes, E, I, One>
@@ -226,6 +227,23 @@ type BadWhen<Nodes, From extends keyof Nodes & string, One> =
       ? never
       : `${From} never returns the condition ${When}`
     : never
+
+/** The conditions of a node that it has no edge for; where it may return any text, nobody can tell. */
+type NoWay<Nodes, E extends Edges, From extends keyof Nodes & string> = [Always<EdgeFrom<E, From>>] extends [never]
+  ? Exclude<Conditions<Staying<Returns<Nodes[From]>>>, Settled<E, From>> extends infer Condition extends string
+    ? Condition extends Condition
+      ? string extends Condition
+        ? never
+        : `${From} may return the condition ${Condition}, and no edge is for it: add one with when, or with otherwise`
+      : never
+    : never
+  : never
+
+/** Those of a node's edges that are not of one condition. */
+type Always<One> = One extends unknown ? ([WhenOf<One>] extends [never] ? One : never) : never
+
+/** Those of a node's results that do not end its workflow. */
+type Staying<Returned> = Returned extends { readonly transitionTo: string } ? never : Returned
 
 type BadTarget<
   Nodes,

@@ -5,7 +5,9 @@ import { expectTypeOf, test } from 'vitest'
 import { z } from 'zod'
 import { agent } from '../agent/agent.ts'
 import { scriptedModel } from '../model/scripted.ts'
-import type { NodeContext, NodeFailure } from './node.ts'
+import type { EdgeDefinition } from './edge.ts'
+import type { NodeContext, NodeFailure, NodeResult } from './node.ts'
+import type { CheckedEdges } from './passing.ts'
 import { type WorkflowInput, type WorkflowOutput, workflow } from './workflow.ts'
 
 const model = scriptedModel([])
@@ -121,7 +123,6 @@ test('a condition brings only the data that is returned with it', () => {
     nodes: {
       ask: ({ input }: NodeContext<string>) => {
         if (input === '') return { condition: 'none', data: 0 }
-        if (input === 'off') return { transitionTo: 'elsewhere', data: { far: true } }
         return input === 'x' ? { condition: 'one', data: input } : { condition: 'rest', data: [input] }
       },
       none: count,
@@ -139,6 +140,50 @@ test('a condition brings only the data that is returned with it', () => {
     ],
   })
   expectTypeOf<WorkflowOutput<typeof split>>().toEqualTypeOf<string | number | string[]>()
+})
+
+test('where a run may end with another workflow nobody knows its output, and what that one is given passes along no edge', () => {
+  const leaving = workflow({
+    id: 'leaving',
+    nodes: {
+      sort: ({ input }: NodeContext<string>) =>
+        input === 'off' ? { transitionTo: 'elsewhere', data: { far: true }, condition: 'gone' } : { data: input },
+      say: text,
+    },
+    edges: [
+      ['start', 'sort'],
+      ['sort', 'say'],
+      ['say', 'end'],
+    ],
+  })
+  expectTypeOf<WorkflowOutput<typeof leaving>>().toBeUnknown()
+  const declared = workflow({
+    id: 'declared',
+    nodes: { one: (_: NodeContext<string>): NodeResult<number> => ({ data: 1 }) },
+    edges: [
+      ['start', 'one'],
+      ['one', 'end'],
+    ],
+  })
+  expectTypeOf<WorkflowOutput<typeof declared>>().toBeUnknown()
+})
+
+test('a condition has an edge, unless it ends the workflow or could be any text', () => {
+  const start = ['start', 'one'] as const
+  const leaving = () => ({ transitionTo: 'elsewhere', condition: 'gone' }) as const
+  const any = (): { condition: string } => ({ condition: 'a' })
+  const two = (): { condition?: 'a' | 'b' } => ({})
+  workflow({ id: 'w', nodes: { one: any }, edges: [start, ['one', 'end', { when: 'a' }]] })
+  workflow({ id: 'w', nodes: { one: two }, edges: [start, ['one', 'end']] })
+  workflow({ id: 'w', nodes: { one: two }, edges: [start, ['one', 'end', { otherwise: true }]] })
+  workflow({ id: 'w', nodes: { one: leaving }, edges: [start, ['one', 'end', { when: 'gone' }]] })
+  type EdgesOf<E extends readonly EdgeDefinition[]> = CheckedEdges<{ one: typeof two }, E, undefined>
+  type Checked = EdgesOf<readonly [readonly ['start', 'one'], readonly ['one', 'end', { readonly when: 'a' }]]>
+  // What the compiler says stands at the edge.
+  expectTypeOf<Checked[0]>().toBeUnknown()
+  expectTypeOf<
+    Checked[1][1]['problem']
+  >().toEqualTypeOf<'one may return the condition b, and no edge is for it: add one with when, or with otherwise'>()
 })
 
 test('a join takes what each branch gives, by its head, through all nodes of the branch', () => {
@@ -205,6 +250,9 @@ test('nodes and edges that do not fit do not compile', () => {
     workflow({ id: 'w', nodes: { one: { agent: talker, prompt: (n: number) => `${n}` } }, edges: [start, end] })
     // @ts-expect-error one never returns this condition
     workflow({ id: 'w', nodes: { one: () => ({ condition: 'a' }) }, edges: [start, ['one', 'end', { when: 'b' }]] })
+    const both = (): { condition: 'a' | 'b' } => ({ condition: 'a' })
+    // @ts-expect-error no edge is for b
+    workflow({ id: 'w', nodes: { one: both }, edges: [start, ['one', 'end', { when: 'a' }]] })
     // @ts-expect-error an agent returns no condition
     workflow({ id: 'w', nodes: { one: talker }, edges: [start, ['one', 'end', { when: 'b' }]] })
     // @ts-expect-error a node that passes on what two cannot take
