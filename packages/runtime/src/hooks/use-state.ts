@@ -14,7 +14,7 @@ export function useNodeState<T>(): [value: T | undefined, set: SetState<T>]
 export function useNodeState<T>(initial?: T): [value: T | undefined, set: SetState<T>] {
   const execution = executionOf('useNodeState')
   const { node } = execution.at
-  const slot = execution.replay.usesOf('useNodeState')
+  const slot = execution.slotOf('useNodeState')
   return stateHook(execution, 'useNodeState', undefined, `node:${execution.leg}.${node}:${slot}`, initial)
 }
 

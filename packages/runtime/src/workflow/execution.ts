@@ -8,6 +8,7 @@ import { checkpointId, type Working } from '../agent/work.ts'
 import { MillraceError, ValidationError } from '../error/error.ts'
 import type { AgentWork } from '../telemetry/agent.ts'
 import { Flights, type Parked } from './flights.ts'
+import { Gate } from './gate.ts'
 import { errorKept, errorRestored, failureOf } from './hook-failure.ts'
 import type { At } from './position.ts'
 import { type Given, type HookRecord, recordIn } from './record.ts'
@@ -92,6 +93,7 @@ export class Execution {
   readonly keys: string
   readonly replay: Replay
   readonly telemetry: AgentWork
+  readonly #gate = new Gate()
   readonly #unkept: Unkept
   readonly #flights: Flights
   readonly #controller = new AbortController()
@@ -100,6 +102,7 @@ export class Execution {
   readonly #writing = new Set<Promise<unknown>>()
   /** Texts that were shown. */
   readonly #texts = new Set<string>()
+  #slots = 0
   #trouble: unknown
 
   constructor(settings: ExecutionSettings) {
@@ -110,7 +113,12 @@ export class Execution {
     this.lane = lane
     this.keys = keys
     this.replay = new Replay(at, scope, records)
-    this.#unkept = new Unkept({ ...settings, counted: this.replay.shown })
+    this.#unkept = new Unkept({
+      ...settings,
+      gate: this.#gate,
+      counted: this.replay.shown,
+      isRetry: this.replay.failures > 0,
+    })
     this.#flights = new Flights(onChange)
   }
 
@@ -174,31 +182,41 @@ export class Execution {
       )
     }
     const hookId = this.replay.identify(hook, id, '@')
-    const known = this.replay.take(hookId, hook)?.given
-    if (known && known.asked === undefined) {
-      const { error, value } = known
-      if (error) throw errorRestored(error)
-      return structuredClone(value)
+    if (this.#flights.has(hookId)) {
+      throw new ValidationError(
+        `${hook}: another by the id ${id} is under way in node ${this.at.node}: give each its own`,
+      )
     }
+    const known = this.replay.take(hookId, hook)?.given
     this.#flights.begin(hookId, hook, id !== undefined)
-    const told = this.telemetry.hook({ hook, id, agent })
     try {
+      if (known && known.asked === undefined) return structuredClone(givenBy(known))
       if (this.work.leaving.aborted && known === undefined) return await this.#leave(hookId)
-      const value = await told.within(() => this.#live(hookId, hook, known, live, told))
+      const told = this.telemetry.hook({ hook, id, agent })
+      return await this.#told(told, () => this.#live(hookId, hook, known, live, told))
+    } finally {
+      await this.#gate.pass(pieceOf(hookId))
+      // Who is left of a node that has ended is answered by nobody.
+      if (this.signal.aborted) await never()
+      this.#flights.end(hookId)
+    }
+  }
+
+  async #told<T>(told: AgentWork, work: () => Promise<T>): Promise<T> {
+    try {
+      const value = await told.within(work)
       told.end('completed')
       return value
     } catch (error) {
       told.end('failed', error)
       throw error
-    } finally {
-      this.#flights.end(hookId)
     }
   }
 
   /** What a hook gives that cannot wait: what the log holds, or what it finds now, which the next commit keeps. */
   now(hook: string, id: string | undefined, find: () => Json | undefined): Json | undefined {
     this.#mustBeOpen()
-    const hookId = this.replay.identify(hook, id, hook)
+    const hookId = this.replay.identify(hook, id, hook, this.#gate.anchor)
     const known = this.replay.take(hookId, hook)
     if (known) return structuredClone(known.given.value)
     const value = find()
@@ -223,6 +241,10 @@ export class Execution {
   /** Changes the state, with the next commit. */
   change(key: string, update: Update): void {
     this.#mustBeOpen()
+    if (running.getStore() !== this) {
+      const why = 'what a tool or a step does is not done again when the node starts again'
+      throw new ValidationError(`state of node ${this.at.node}: set it where the node's own code runs: ${why}`)
+    }
     this.#unkept.change(key, update)
   }
 
@@ -234,7 +256,16 @@ export class Execution {
   /** The name of something that is the same whenever the code comes to it. */
   nameOf(kind: string): string {
     this.#mustBeOpen()
-    return this.replay.identify(kind, undefined, kind)
+    return this.replay.identify(kind, undefined, kind, this.#gate.anchor)
+  }
+
+  /** The place of a call among those of the node that have no id; throws where that may be another when the node starts again. */
+  slotOf(hook: string): number {
+    this.#mustBeOpen()
+    if (!this.#flights.admits(undefined)) {
+      throw new ValidationError(`${hook}: other hooks of node ${this.at.node} are under way: call it before them`)
+    }
+    return this.#slots++
   }
 
   /** Whether a text was shown. */
@@ -280,7 +311,7 @@ export class Execution {
         const own = record()
         if (own === undefined) return
         const { said: kept, records, kept: done } = this.#unkept.keeping(own, this.replay.knownOf(own.hookId)?.shown)
-        const seal = { chunk: sealOf(this.lane), lane: this.lane }
+        const seal = { chunk: sealOf(this.lane, false, markOf(own)), lane: this.lane }
         const { outcome } = await this.lane.commit([...said, ...kept, seal])
         if (outcome === 'moved') continue
         const beside = said.flatMap(({ chunk }) => (chunk.type === 'hook-completed' ? [recordIn(chunk)] : []))
@@ -299,7 +330,7 @@ export class Execution {
   ): Promise<Json | undefined> {
     const { work } = this
     const { origin } = this.lane
-    const lane = work.writer.lane({ ...origin, lane: `${origin.lane}/${hookId.slice(hookId.indexOf('/') + 1)}` })
+    const lane = work.writer.lane({ ...origin, lane: `${origin.lane}/${pieceOf(hookId)}` })
     this.#lanes.add(lane)
     const commit = (said: readonly Said[], given: Given) =>
       this.#commit(said, () => ({ hookId, hook, given: { ...given, ...this.#beside() } }))
@@ -337,9 +368,9 @@ export class Execution {
     }
   }
 
-  /** Whether others are under way beside a hook, which may itself be. */
+  /** Whether others are or were under way beside a hook, which may itself be: then what came first may come second the next time. */
   #beside(own = 1): Pick<Given, 'beside'> {
-    return this.#flights.size > own ? { beside: true } : {}
+    return this.#flights.size > own || this.#flights.wereBeside ? { beside: true } : {}
   }
 
   async #park(hookId: string, on: readonly string[], until: number): Promise<void> {
@@ -351,8 +382,11 @@ export class Execution {
       if (Number.isFinite(until))
         cancel = timers.after(Math.min(Math.max(until - clock(), 1), LONGEST_MS), resolve, true)
     })
+    const release = () => cancel?.()
+    this.signal.addEventListener('abort', release, { once: true })
     await Promise.race([moved.after(count), late])
-    cancel?.()
+    release()
+    this.signal.removeEventListener('abort', release)
     if (this.signal.aborted) return never()
     this.#flights.set(hookId, undefined)
     await session.catchUp()
@@ -376,12 +410,29 @@ export class Execution {
 }
 
 /** The end of a commit within the execution of a node. */
-export function sealOf({ origin }: Lane, closesStep = false): Extract<Chunk, { type: 'checkpoint-created' }> {
+export function sealOf(
+  { origin }: Lane,
+  closesStep = false,
+  mark = '',
+): Extract<Chunk, { type: 'checkpoint-created' }> {
   const { step } = origin
   return {
     type: 'checkpoint-created',
-    checkpointId: checkpointId(origin, step, closesStep),
+    checkpointId: `${checkpointId(origin, step, closesStep)}${mark}`,
     stepCount: step,
     closesStep,
   }
+}
+
+/** What tells a hook from others of its execution. */
+const pieceOf = (hookId: string): string => hookId.slice(hookId.indexOf('/') + 1)
+
+/** What tells the commits of an execution apart: the hook, and how often it has asked. */
+const markOf = ({ hookId, given: { asked } }: HookRecord): string =>
+  `${pieceOf(hookId)}${asked === undefined ? '' : `?${asked.length}`}`
+
+/** What the log says that a hook gave; throws what it says that it threw. */
+function givenBy({ error, value }: Given): Json | undefined {
+  if (error) throw errorRestored(error)
+  return value
 }

@@ -10,6 +10,7 @@ export class Flights {
   readonly #onChange: () => void
   /** The hook under way that has no id. */
   #unnamed: string | undefined
+  #wereBeside = false
 
   constructor(onChange: () => void) {
     this.#onChange = onChange
@@ -28,14 +29,26 @@ export class Flights {
     return this.#hooks.get(hookId)
   }
 
+  /** Whether some were under way side by side at any time. */
+  get wereBeside(): boolean {
+    return this.#wereBeside
+  }
+
   /** Whether another may begin beside those under way: only where all of them have ids. */
   admits(id: string | undefined): boolean {
     return this.#open.size === 0 || (id !== undefined && this.#unnamed === undefined)
   }
 
+  /** Whether one by the same id is under way. */
+  has(hookId: string): boolean {
+    const name = nameOf(hookId)
+    return [...this.#open.keys()].some(other => nameOf(other) === name)
+  }
+
   begin(hookId: string, hook: string, isNamed: boolean): void {
     if (!isNamed) this.#unnamed = hookId
     this.#hooks.set(hookId, hook)
+    if (this.#open.size > 0) this.#wereBeside = true
     this.set(hookId, undefined)
   }
 
@@ -61,3 +74,6 @@ export class Flights {
     return [...this.#open.values()].filter(parked => parked !== undefined)
   }
 }
+
+/** The name of a hook without how often it was used. */
+const nameOf = (hookId: string): string => hookId.slice(0, hookId.lastIndexOf('.'))

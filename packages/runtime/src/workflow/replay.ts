@@ -52,20 +52,16 @@ export class Replay {
     return [...this.#records.values()].flatMap(({ given }) => given.asked?.slice(-1) ?? [])
   }
 
-  /** The name of a hook in its run: the execution, its id or else what it is called, and how often that was used. */
-  identify(hook: string, id: string | undefined, unnamed: string): string {
+  /** The name of a hook in its run: the execution, its id or else what it is called, the hook that it follows where that matters, and how often that was used. */
+  identify(hook: string, id: string | undefined, unnamed: string, anchor = ''): string {
     if (id !== undefined && !(typeof id === 'string' && id.length > 0 && id.length <= LONGEST_ID)) {
       throw new ValidationError(`${hook}: id: expected text of 1 to ${LONGEST_ID} characters`)
     }
-    const name = id === undefined ? unnamed : `${hook}:${shortKeyOf(id, LONGEST_ID)}`
-    const use = this.usesOf(name) + 1
+    const called = id === undefined ? unnamed : `${hook}:${shortKeyOf(id, LONGEST_ID)}`
+    const name = anchor === '' ? called : `${called}|${anchor}`
+    const use = (this.#uses.get(name) ?? 0) + 1
     this.#uses.set(name, use)
     return `${this.#scope}${this.#at.execution}/${name}.${use}`
-  }
-
-  /** How often a name was used so far. */
-  usesOf(name: string): number {
-    return this.#uses.get(name) ?? 0
   }
 
   /** What the log holds of a hook that the code has come to; throws where by its place that is another, or this one was not there. */

@@ -5,6 +5,7 @@ import type { Lane, Said } from '@millrace/log'
 import type { Chunk, Json, StructuredDataChunk } from '@millrace/protocol'
 import { keyOf } from '../agent/key.ts'
 import { ValidationError } from '../error/error.ts'
+import type { Gate } from './gate.ts'
 import { type Given, type HookRecord, recordOf } from './record.ts'
 import { type Change, stateOf, type Update, type WorkflowState } from './state.ts'
 import type { Streams } from './streams.ts'
@@ -14,8 +15,11 @@ export interface UnkeptSettings {
   readonly scope: string
   readonly state: WorkflowState
   readonly streams: Streams
-  /** How many emissions are in the log, by what they are about. */
+  readonly gate: Gate
+  /** How many emissions are in the log, by what they are about and the hook that they follow. */
   readonly counted: ReadonlyMap<string, number>
+  /** Whether this is a try after one that failed: it may go another way, so what sets a value sets it again. */
+  readonly isRetry: boolean
 }
 
 /** What a commit keeps, and what to do once it has. */
@@ -29,7 +33,7 @@ export class Unkept {
   readonly #settings: UnkeptSettings
   #given: HookRecord[] = []
   #changes: Change[] = []
-  /** How often each thing was shown or changed: by itself, because of hooks side by side now one comes first and now the other. */
+  /** How often each thing was shown or changed after a hook: each by itself, because of hooks side by side now one comes first and now the other. */
   readonly #emitted = new Map<string, number>()
   /** Those of them that no commit has counted. */
   readonly #uncounted = new Set<string>()
@@ -51,15 +55,16 @@ export class Unkept {
 
   /** Shows something, once: not where the log holds it from before. */
   emit(chunk: Chunk): PromiseLike<void> {
-    return this.#isNext('message') ? this.#settings.lane.write(chunk) : Promise.resolve()
+    return this.#isNext(this.#placeOf('message')) ? this.#settings.lane.write(chunk) : Promise.resolve()
   }
 
   /** As `emit`, for an update of a structured object, which has to fit: the same does not fit again when the code starts again. */
   emitStructured(chunk: StructuredDataChunk, what: string): PromiseLike<void> {
-    const about = `structured:${chunk.streamId}`
-    const isNext = this.#isNext(about)
-    const refusal = `refused:${this.#emitted.get(about)}:${chunk.streamId}`
-    if (!isNext) {
+    const place = this.#placeOf(`structured:${chunk.streamId}`)
+    const isNext = this.#isNext(place)
+    const refusal = `refused:${this.#emitted.get(place)}:${place}`
+    const isAgain = !isNext && this.#settings.isRetry && chunk.kind === 'set'
+    if (!isNext && !isAgain) {
       if (!this.#settings.counted.has(refusal)) return Promise.resolve()
       throw new ValidationError(`${what}: the update does not fit, as when the node came here before`)
     }
@@ -75,7 +80,9 @@ export class Unkept {
   /** Changes the state, with the next commit. */
   change(key: string, update: Update): void {
     const checked = typeof update === 'function' ? update : stateOf(key, update)
-    if (this.#isNext(`state:${key}`)) this.#changes.push({ key, update: checked })
+    const isNext = this.#isNext(this.#placeOf(`state:${key}`))
+    const isAgain = this.#settings.isRetry && typeof update !== 'function'
+    if (isNext || isAgain) this.#changes.push({ key, update: checked })
   }
 
   /** A value of the state, with the changes of this execution. */
@@ -91,7 +98,7 @@ export class Unkept {
     const changes = [...this.#changes]
     const values = state.after(changes)
     const uncounted = new Set(this.#uncounted)
-    const counts = Object.fromEntries([...uncounted].map(about => [about, this.#emitted.get(about) as number]))
+    const counts = Object.fromEntries([...uncounted].map(place => [place, this.#emitted.get(place) as number]))
     // Once for all of them: they are kept by one commit.
     const shown = { ...before, ...counts }
     const emissions = [...this.#emitted.values()].reduce((sum, count) => sum + count, 0)
@@ -108,7 +115,7 @@ export class Unkept {
         for (const [key, value] of values) state.set(key, value)
         this.#given = this.#given.slice(given.length)
         this.#changes = this.#changes.slice(changes.length)
-        for (const about of uncounted) if (this.#emitted.get(about) === counts[about]) this.#uncounted.delete(about)
+        for (const place of uncounted) if (this.#emitted.get(place) === counts[place]) this.#uncounted.delete(place)
       },
     }
   }
@@ -131,12 +138,18 @@ export class Unkept {
     for (const streamId of this.#streamIds) this.#settings.streams.forget(streamId)
   }
 
+  /** Where something is said: what it is about, and the hook that it follows. */
+  #placeOf(about: string): string {
+    const { anchor } = this.#settings.gate
+    return anchor === '' ? about : `${about}|${anchor}`
+  }
+
   /** Counts an emission; tells whether the log does not hold it yet. */
-  #isNext(about: string): boolean {
-    const count = (this.#emitted.get(about) ?? 0) + 1
-    this.#emitted.set(about, count)
-    if (count <= (this.#settings.counted.get(about) ?? 0)) return false
-    this.#uncounted.add(about)
+  #isNext(place: string): boolean {
+    const count = (this.#emitted.get(place) ?? 0) + 1
+    this.#emitted.set(place, count)
+    if (count <= (this.#settings.counted.get(place) ?? 0)) return false
+    this.#uncounted.add(place)
     return true
   }
 
