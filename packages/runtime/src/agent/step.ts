@@ -91,9 +91,7 @@ export async function speak(
         const stepId = work.prefix && { stepId: `${work.prefix}${step}` }
         return lane.write({ type: 'step-start', ...stepId, ...(attempt > 1 && { attempt }) })
       }
-      await call
-        .within(() => hear(work, model, options, answer, call, begin))
-        .finally(() => format?.note(answer.warnings))
+      await call.within(() => hear(work, model, options, answer, call, begin)).finally(() => format?.note(answer))
       const { facts, calls, made, text } = answer
       const isOutput = output !== undefined && calls === 0
       const given = isOutput ? await output.settle(chunk => lane.write(chunk)) : undefined
@@ -227,13 +225,13 @@ function formatOf({ agent, responseFormat: wanted }: Work, given: Model) {
   if (!agent.output) return wanted && { responseFormat: wanted, told: undefined, note: () => {} }
   const format = jsonFormatOf(given, { schema: agent.output.jsonSchema, name: agent.name })
   const responseFormat = wanted ?? format.responseFormat
-  // A model that does not look at the schema of a format has to be told, also where another wants that format.
-  const isSaid = [responseFormat, format.responseFormat].every(one => one?.type === 'json' && one.schema !== undefined)
+  const isSaid = responseFormat?.type === 'json' && responseFormat.schema !== undefined
   return {
     responseFormat,
-    told: isSaid ? undefined : toldOf(agent.output.jsonSchema),
-    note: (warnings: Answer['warnings']) =>
-      void noteWarnings(given, warnings, responseFormat ? { responseFormat } : {}),
+    // Another may want a format that does not say the schema.
+    told: isSaid ? format.instructions : toldOf(agent.output.jsonSchema),
+    note: ({ warnings, isWhole }: Answer) =>
+      void noteWarnings(given, warnings, responseFormat ? { responseFormat } : {}, isWhole),
   }
 }
 

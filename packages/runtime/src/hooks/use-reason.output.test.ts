@@ -23,10 +23,33 @@ test('the object is given, and no text is shown; the format of the answer says t
     name: 'draft',
     schema: { required: ['subject', 'stars'] },
   })
-  expect(heard[0]?.prompt).toHaveLength(1)
 })
 
-test('a model without such a format is told the schema, from the second call on the JSON alone', async () => {
+test('the schema is told too until the model has answered without a warning', async () => {
+  const { model, heard } = heardModel([{ text: FITTING }, { text: FITTING }])
+  await asking(async () => {
+    await useReason({ model, input: 'x', outputSchema: draft, system: 'Be brief.' })
+    return useReason({ model, input: 'x', outputSchema: draft, system: 'Be brief.' })
+  })
+  expect(heard.map(({ prompt }) => JSON.stringify(prompt[0]).includes('stars'))).toEqual([true, false])
+  expect(heard[1]?.prompt[0]).toEqual({ role: 'system', content: 'Be brief.' })
+})
+
+test('a model without such a format, and made anew for each call, needs no second attempt', async () => {
+  let count = 0
+  const { given } = await asking(async () => {
+    const { model } = heardModel(({ options }) => {
+      count++
+      const isTold = JSON.stringify(options.prompt).includes('stars')
+      return { text: isTold ? FITTING : 'As you wish: 3 stars.', warnings: [refused] }
+    })
+    return useReason({ model, input: 'x', outputSchema: draft, maxRetries: 0 })
+  })
+  expect(given.output).toEqual({ subject: 'Hi', stars: 3 })
+  expect(count).toBe(1)
+})
+
+test('a model without such a format is told the schema each time, and asked for no format that it lacks', async () => {
   const answers = (lacks: boolean): ScriptedAnswer => ({ text: FITTING, ...(lacks && { warnings: [refused] }) })
   const { model, heard } = heardModel(({ options }) => answers(options.responseFormat !== undefined))
   const { given } = await asking(async () => {
@@ -40,7 +63,7 @@ test('a model without such a format is told the schema, from the second call on 
     undefined,
     undefined,
   ])
-  expect(heard.map(({ prompt }) => JSON.stringify(prompt[0]).includes('subject'))).toEqual([false, true, true, true])
+  expect(heard.map(({ prompt }) => JSON.stringify(prompt[0]).includes('subject'))).toEqual([true, true, true, true])
 })
 
 test('what is known of a model is known of it whether it streams or not', async () => {
@@ -62,7 +85,8 @@ test('a format that the caller wants is asked for, and the schema told where it 
   const own = { type: 'json', schema: { type: 'object', title: 'mine' } } as const
   await asking(() => useReason({ model, input: 'x', outputSchema: draft, responseFormat: own }))
   expect(heard[1]?.responseFormat).toEqual(own)
-  expect(heard[1]?.prompt).toHaveLength(1)
+  await asking(() => useReason({ model, input: 'x', outputSchema: draft, responseFormat: own }))
+  expect(heard[2]?.prompt).toHaveLength(1)
 })
 
 test('jsonSchema is what the model is told, where the schema cannot say it', async () => {

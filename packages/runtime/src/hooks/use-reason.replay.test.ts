@@ -41,6 +41,8 @@ async function cut(
         prompts.push(JSON.stringify(prompt.options.prompt))
         return script(prompt)
       })
+      // What a model can do each process learns for itself; here it is known.
+      Object.assign(model, { supportsStructuredOutputs: true })
       const own = workflow({
         id: 'own',
         nodes: { node: async (_: NodeContext<string>) => ({ data: await code(model) }) },

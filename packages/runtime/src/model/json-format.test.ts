@@ -14,11 +14,25 @@ const ask = (model: object, ...warnings: readonly unknown[]) => {
   return { format, isNews: noteWarnings(model, warnings, format) }
 }
 
-test('a model is first asked by the format of its answer, and told that it is JSON', () => {
-  const { responseFormat, instructions } = jsonFormatOf({}, request)
-  expect(responseFormat).toEqual({ type: 'json', schema, name: 'draft' })
-  expect(instructions).toMatch(/\bJSON\b/)
-  expect(instructions).not.toContain('city')
+test('a model is first asked by the format of its answer and told, and no more told once it has answered without a warning', () => {
+  const model = {}
+  const format = jsonFormatOf(model, request)
+  expect(format.responseFormat).toEqual({ type: 'json', schema, name: 'draft' })
+  expect(format.instructions).toMatch(/\bJSON\b.*"city"/s)
+  expect(noteWarnings(model, [], format, false)).toBe(false)
+  expect(jsonFormatOf(model, request)).toEqual(format)
+  expect(noteWarnings(model, [], format)).toBe(false)
+  expect(jsonFormatOf(model, request)).toEqual({ responseFormat: format.responseFormat })
+})
+
+test('one that says beforehand that it has schemas is not told', () => {
+  expect(jsonFormatOf({ supportsStructuredOutputs: true }, request)).not.toHaveProperty('instructions')
+})
+
+test('one that has answered without a warning may lack it later', () => {
+  const model = {}
+  expect([ask(model).isNews, ask(model, refused).isNews]).toEqual([false, true])
+  expect(jsonFormatOf(model, request).responseFormat).toEqual({ type: 'json' })
 })
 
 test('one that has no schemas is told the schema in the prompt from then on, and still held to JSON', () => {
@@ -26,7 +40,7 @@ test('one that has no schemas is told the schema in the prompt from then on, and
   expect(ask(model, refused).isNews).toBe(true)
   const { format, isNews } = ask(model)
   expect(format.responseFormat).toEqual({ type: 'json' })
-  expect(format.instructions.split('\n').at(-1)).toBe(JSON.stringify(schema))
+  expect(format.instructions?.split('\n').at(-1)).toBe(JSON.stringify(schema))
   expect(isNews).toBe(false)
   expect(jsonFormatOf(model, request)).toEqual(format)
 })
@@ -99,7 +113,7 @@ describe('the packages', () => {
       const format = jsonFormatOf(model, request)
       const { instructions, ...options } = format
       const { stream } = await model.doStream({
-        prompt: [{ role: 'system', content: instructions }, ...prompt],
+        prompt: instructions === undefined ? prompt : [{ role: 'system', content: instructions }, ...prompt],
         ...options,
       })
       const { value } = await stream.getReader().read()
@@ -138,7 +152,7 @@ describe('the packages', () => {
     }
     const { news, bodies } = await asked(3, openaiWire.text(['{}']), wrapped)
     expect(news).toEqual([true, false, false])
-    expect(bodies.map(body => JSON.stringify(body).includes('city'))).toEqual([false, true, true])
+    expect(bodies.map(body => JSON.stringify(body).includes('city'))).toEqual([true, true, true])
     expect(bodies[2]).toMatchObject({ response_format: { type: 'json_object' } })
   })
 

@@ -13,46 +13,52 @@ export interface JsonRequest {
 export interface JsonFormat {
   /** For the call; nothing where the model would not look at it. */
   readonly responseFormat?: NonNullable<LanguageModelV4CallOptions['responseFormat']>
-  /** For the prompt: the schema too, where the format cannot say it. */
-  readonly instructions: string
+  /** For the prompt; nothing where the format is known to say it all. */
+  readonly instructions?: string
 }
 
-/** What models have said that they lack: a schema of the answer, or JSON altogether. By the model itself, so that nothing is kept of one that is gone. */
-const lacking = new WeakMap<object, 'schema' | 'json'>()
+/** What a model lacks: a schema of the answer, or JSON altogether. */
+type Lack = 'nothing' | 'schema' | 'json'
+
+/** What models have said that they lack. By the model itself, so that nothing is kept of one that is gone. */
+const lacking = new WeakMap<object, Lack>()
 
 /** How to ask this model, as far as it is known. It is to be the one that its provider gave: an adapted one is new each time. */
 export function jsonFormatOf(model: object, { schema, name }: JsonRequest): JsonFormat {
   const lack = lackOf(model)
-  if (lack === undefined) {
-    // Where the provider has no schemas after all, it may refuse to give JSON that the prompt does not speak of.
-    return { responseFormat: { type: 'json', schema, name: nameOf(name) }, instructions: ASKED }
-  }
+  const responseFormat = { type: 'json', schema, name: nameOf(name) } as const
+  if (lack === 'nothing') return { responseFormat }
   const instructions = toldOf(schema)
+  // Of whom nothing is known is asked both ways: some words more cost less than an answer that does not fit.
+  if (lack === undefined) return { responseFormat, instructions }
   // Without a schema it may still be held to JSON.
   return lack === 'schema' ? { responseFormat: { type: 'json' }, instructions } : { instructions }
 }
 
 /** How a model is told a schema that the format of its answer does not say. */
 export const toldOf = (schema: JsonSchema): string =>
-  `${ASKED} It has to fit this JSON Schema:\n${JSON.stringify(schema)}`
+  `Answer with one JSON document and nothing else: no words around it, no code fence. It has to fit this JSON Schema:\n${JSON.stringify(schema)}`
 
-const ASKED = 'Answer with one JSON document and nothing else: no words around it, no code fence.'
-
-/** What a model lacks; that it has no schemas it may say beforehand. */
-function lackOf(model: object): 'schema' | 'json' | undefined {
-  const { supportsStructuredOutputs } = model as { readonly supportsStructuredOutputs?: unknown }
-  return lacking.get(model) ?? (supportsStructuredOutputs === false ? 'schema' : undefined)
+/** What a model lacks, if that is known; of schemas it may tell beforehand. */
+function lackOf(model: object): Lack | undefined {
+  const { supportsStructuredOutputs: has } = model as { readonly supportsStructuredOutputs?: unknown }
+  return lacking.get(model) ?? (has === false ? 'schema' : has === true ? 'nothing' : undefined)
 }
 
-/** Learns from the warnings of a call what its model lacks; true where that was not known, and the next call asks in other words. */
+/** Learns from the warnings of a call what its model lacks; true where that was not known. One that has answered without such a warning lacks nothing. */
 export function noteWarnings(
   model: object,
   warnings: readonly unknown[],
   { responseFormat }: Pick<JsonFormat, 'responseFormat'>,
+  isWhole = true,
 ): boolean {
-  if (responseFormat?.type !== 'json' || !warnings.some(isRefusal)) return false
-  const lack = responseFormat.schema ? 'schema' : 'json'
+  if (responseFormat?.type !== 'json') return false
   const known = lackOf(model)
+  if (!warnings.some(isRefusal)) {
+    if (isWhole && responseFormat.schema && known === undefined) lacking.set(model, 'nothing')
+    return false
+  }
+  const lack = responseFormat.schema ? 'schema' : 'json'
   // A call that was asked in the old words may end after one that was asked in the new.
   if (known === lack || known === 'json') return false
   lacking.set(model, lack)
