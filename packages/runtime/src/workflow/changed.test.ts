@@ -90,46 +90,55 @@ describe('code that is not what it was when the run came there', () => {
     expect(done).toEqual(['a'])
   })
 
-  test('has the node no more that the run is in, or that it comes to where its branches meet', async () => {
+  test('has the node no more that the run is in', async () => {
     const gone = await changed(inRow({ node: row('q') }), inRow({ other: row('q') }))
     expect(gone).toMatchObject({ code: 'workflow_changed', message: expect.stringContaining('no node node any more') })
-    const edges = (join: string) => [
-      ['start', 'a'],
-      ['a', ['b', 'c'], { join }],
-      ['b', join],
-      ['c', join],
-      [join, 'end'],
-    ]
-    const nodes = { a: row(''), b: row('q'), c: row('') }
-    const joined = await changed(
-      wired({ ...nodes, d: row('') }, edges('d')),
-      wired({ ...nodes, e: row('') }, edges('e')),
-    )
-    expect(joined).toMatchObject({ code: 'workflow_changed', message: expect.stringContaining('no node d any more') })
   })
 
-  test('leads out of a branch where its branches met', async () => {
-    const nodes = { a: row(''), b: row('q'), c: row(''), d: row(''), e: row('') }
-    const fork = [
-      ['start', 'a'],
-      ['a', ['b', 'c'], { join: 'd' }],
-      ['b', 'd'],
-      ['c', 'd'],
-      ['d', 'e'],
-      ['e', 'end'],
-    ]
-    const other = [
-      ['start', 'a'],
-      ['a', 'b'],
-      ['b', 'c', { when: 'never' }],
-      ['b', 'e', { otherwise: true }],
-      ['c', 'd'],
-      ['d', 'end'],
-      ['e', 'end'],
-    ]
-    const { code, message } = await changed(wired(nodes, fork), wired(nodes, other))
+  const fork = (heads: string[], join: string) => [
+    ['start', 'a'],
+    ['a', heads, { join }],
+    ...heads.map(head => [head, join]),
+    [join, 'end'],
+  ]
+  const inFork = { a: row(''), b: row('q'), c: row('') }
+  test.each<[what: string, nodes: Readonly<Record<string, NodeDefinition>>, edges: unknown]>([
+    ['meet elsewhere', { ...inFork, e: row('z') }, fork(['b', 'c'], 'e')],
+    ['are more', { ...inFork, m: row('z'), d: row('z') }, fork(['b', 'c', 'm'], 'd')],
+    [
+      'are a row',
+      { ...inFork, d: row('z') },
+      [
+        ['start', 'a'],
+        ['a', 'b'],
+        ['b', 'c'],
+        ['c', 'd'],
+        ['d', 'end'],
+      ],
+    ],
+  ])('has other edges while the run is in branches: they %s', async (_, nodes, edges) => {
+    done.length = 0
+    const before = wired({ ...inFork, d: row('') }, fork(['b', 'c'], 'd'))
+    const { code, message } = await changed(before, wired(nodes, edges))
     expect(code).toBe('workflow_changed')
-    expect(message).toContain('node e leads to the end out of a branch')
+    expect(message).toContain('the edges are not what they were')
+    expect(done).toEqual([])
+  })
+
+  test('has other edges since before the run came to its branches: those are what they were', async () => {
+    const store = memoryStore()
+    const nodes = { a: row('q'), b: row('q'), c: row(''), d: row('') }
+    const own = wired(nodes, fork(['b', 'c'], 'd'))
+    const ROW = ['a', 'b', 'c', 'd', 'end'].map((to, at) => [['start', 'a', 'b', 'c', 'd'][at], to])
+    let runtime = stage({ store, workflows: [wired(nodes, ROW)] })
+    await (await runtime.start({ session: SESSION, runId: RUN, workflow: 'own', input: 'Go.' })).result()
+    for (let n = 0; n < 2; n++) {
+      await runtime.close()
+      runtime = stage({ store, workflows: [own] })
+      const [pending] = (await runtime.run(SESSION, RUN).result()).pendings
+      await runtime.answer(SESSION, { kind: 'interrupt', id: pending?.id ?? '', response: 'yes' })
+    }
+    expect(await runtime.run(SESSION, RUN).result()).toMatchObject({ status: 'completed' })
   })
 
   test('has the edge no more that the run would go on by', async () => {

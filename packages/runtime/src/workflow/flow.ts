@@ -12,7 +12,7 @@ import { batchesOf, type Inheritance, inheritanceOf } from './inheritance.ts'
 import { askedOf, inputOf } from './input.ts'
 import { Journal, positionIdOf } from './journal.ts'
 import { Lull } from './lull.ts'
-import { migrationOf, settlementOf, workflowNamed } from './migration.ts'
+import { migrationOf, mustHaveItsFork, settlementOf, workflowNamed } from './migration.ts'
 import type { Node } from './node.ts'
 import {
   type At,
@@ -80,6 +80,7 @@ class Flow {
     if (position) {
       this.#position = position
       this.#workflow = this.#named(position.program)
+      mustHaveItsFork(position, this.#workflow)
       if (inherited) await this.#inherit(inherited)
       if (position.program !== this.#workflow.program) await this.#migrate()
       return
@@ -137,7 +138,6 @@ class Flow {
         const line = lineAt(this.#position, path)
         if (line === undefined) return undefined
         if (isFork(line)) {
-          this.#nodeOf(line.join)
           // While its branches are at work it is not.
           this.#lull.end()
           const branches = Object.keys(line.branches).map(head => this.#along([...path, head]))
@@ -197,32 +197,31 @@ class Flow {
       await this.#move(execution, position => failedAt(position, path))
       return undefined
     }
+    const edges = this.#workflow.graph.digest
     if (attempted.outcome === 'routed') {
-      await this.#move(execution, position => entered(position, path, attempted.to, attempted.failure))
+      const { to, failure } = attempted
+      await this.#move(execution, position => entered({ ...position, edges }, path, to, failure))
       return undefined
     }
     const { data = at.input, condition, transitionTo } = attempted
     if (transitionTo !== undefined) return this.#transit(path, execution, transitionTo, data)
     const step = this.#workflow.graph.next(node.id, condition)
     if (step === undefined) {
-      const isChanged = this.#position.edges !== this.#workflow.graph.digest
+      const isChanged = this.#position.edges !== edges
       throw new MillraceError(
         isChanged ? 'workflow_changed' : 'workflow_no_way',
-        `node ${node.id} returned ${condition === undefined ? 'no condition' : `the condition ${condition}`}, and no edge is for that${isChanged ? ': its edges are not what they were when the run began. Give the workflow another version' : ''}`,
+        `node ${node.id} returned ${condition === undefined ? 'no condition' : `the condition ${condition}`}, and no edge is for that${isChanged ? ': its edges are not what they were when the run came there. Give the workflow another version' : ''}`,
       )
     }
     if (!('to' in step) || step.to !== 'end') {
-      await this.#move(execution, position => moved(position, path, step as Exclude<typeof step, { to: 'end' }>, data))
+      const on = step as Exclude<typeof step, { to: 'end' }>
+      await this.#move(execution, position => moved({ ...position, edges }, path, on, data))
       return undefined
-    }
-    if (path.length > 0) {
-      const why = 'leads to the end out of a branch, as it did not when the run came there'
-      throw new MillraceError('workflow_changed', `node ${node.id} ${why}: give the workflow another version`)
     }
     return this.#ended(at, execution.lane, data)
   }
 
-  /** A node that the run stands in or will come to. */
+  /** A node that the run stands in. */
   #nodeOf(id: string): Node {
     const node = this.#workflow.nodes.get(id)
     if (node) return node

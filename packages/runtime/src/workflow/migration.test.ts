@@ -191,6 +191,88 @@ describe('a run of another version', () => {
     expect(seen).toEqual(['b', 'c'])
   })
 
+  test.each<[what: string, to: Readonly<Record<string, string>>, edges: unknown, problem: string]>([
+    ['a branch to a node after the join', { b: 'e' }, undefined, 'it returned the node e for node b, which is not in'],
+    ['a branch to a node before the fork', { b: 'a', c: 'a' }, undefined, 'it returned the node a for node b, which'],
+    ['a branch to a node of another', { b: 'c' }, undefined, 'it returned the node c for node b, which is not in'],
+    [
+      'a branch to one within it',
+      { b: 'f' },
+      [
+        ['start', 'a'],
+        ['a', ['b', 'c'], { join: 'd' }],
+        ['b', ['f', 'g'], { join: 'h' }],
+        ['f', 'h'],
+        ['g', 'h'],
+        ['h', 'd'],
+        ['c', 'd'],
+        ['d', 'e'],
+        ['e', 'end'],
+      ],
+      'it returned the node f for node b, which is not in the branch b',
+    ],
+    [
+      'a run in branches to a row',
+      {},
+      ['a', 'b', 'c', 'd', 'e', 'end'].map((to, at) => [['start', 'a', 'b', 'c', 'd', 'e'][at], to]),
+      'the run stands in the branches b, c, and there is no such fork any more',
+    ],
+  ])('ends where its migration takes %s, before any node runs', async (_, to, edges, problem) => {
+    const fork = [
+      ['start', 'a'],
+      ['a', ['b', 'c'], { join: 'd' }],
+      ['b', 'd'],
+      ['c', 'd'],
+      ['d', 'e'],
+      ['e', 'end'],
+    ]
+    const old = new Old()
+    const nodes = { a: () => ({}), b: question('b'), c: question('c'), d: () => ({}), e: () => ({}) }
+    await old.wait(wired(nodes, fork))
+    const ran: string[] = []
+    const names = String(edges).includes('f,h') ? [...'abcdefgh'] : [...'abcde']
+    const noting = Object.fromEntries(names.map(name => [name, () => void ran.push(name)]))
+    const migrate = {
+      1: ({ node }: MigrationPoint) => (to[node] === undefined ? undefined : { node: to[node], input: 1 }),
+    }
+    old.process(wired(noting, edges ?? fork, { ...V2, migrate }))
+    await old.answer('1.c.1/useInterrupt:c.1')
+    const [{ error } = {}] = (await old.ended()).view.runs
+    expect(error).toMatchObject({ code: 'workflow_changed', message: expect.stringContaining(problem) })
+    expect(ran).toEqual([])
+  })
+
+  test('goes on in a node of its branch that is new, and not on a line of its own in one of a branch', async () => {
+    const fork = [
+      ['start', 'a'],
+      ['a', ['b', 'c'], { join: 'd' }],
+      ['b', 'x'],
+      ['x', 'd'],
+      ['c', 'd'],
+      ['d', 'end'],
+    ]
+    const ends = { a: question('a'), d: ({ input }: NodeContext<unknown>) => ({ data: input }) }
+    const nodes = {
+      ...ends,
+      b: question('b'),
+      x: ({ input }: NodeContext<unknown>) => ({ data: input }),
+      c: question('c'),
+    }
+    const old = new Old()
+    await old.wait(wired({ ...nodes, a: () => ({}) }, fork))
+    const toX = ({ node }: MigrationPoint) => (node === 'b' ? { node: 'x', input: 'new' } : undefined)
+    old.process(wired(nodes, fork, { ...V2, migrate: { 1: toX } }))
+    await old.answer('1.c.1/useInterrupt:c.1')
+    expect((await old.ended()).view.output).toEqual({ b: 'new', c: 'yes' })
+
+    const alone = new Old()
+    await alone.wait(wired(nodes, fork))
+    alone.process(wired(nodes, fork, { ...V2, migrate: { 1: () => ({ node: 'x', input: 1 }) } }))
+    await alone.answer('1.a.1/useInterrupt:a.1')
+    const [{ error } = {}] = (await alone.ended()).view.runs
+    expect(error).toMatchObject({ code: 'workflow_changed', message: expect.stringContaining('which is in a branch') })
+  })
+
   test('after a transition is migrated by the workflow that it stands in', async () => {
     const go = wired({ a: () => ({ transitionTo: 'other', data: 'x' }) }, [
       ['start', 'a'],

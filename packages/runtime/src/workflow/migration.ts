@@ -10,6 +10,7 @@ import { isRecord, jsonOf } from './check.ts'
 import type { Journal } from './journal.ts'
 import { type At, isFork, lineAt, moved, type Path, type Position } from './position.ts'
 import type { HookRecord } from './record.ts'
+import { branchesOf } from './wiring.ts'
 import type { Migration, Workflow } from './workflow.ts'
 
 /** The version that a program names. */
@@ -27,6 +28,13 @@ export function workflowNamed(
   throw new MillraceError('program_unknown', `the run stands in ${program}, and nobody here has that`)
 }
 
+/** Throws where a run stands in a fork, and the edges of its version are not what they were when it came there: its branches may not be what they were. */
+export function mustHaveItsFork({ line, program, edges }: Position, workflow: Workflow): void {
+  if (!isFork(line) || program !== workflow.program || edges === workflow.graph.digest) return
+  const what = 'the run stands in branches, and the edges are not what they were when it came there'
+  throw changed(`workflow ${workflow.name}`, `${what}: give the workflow another version`)
+}
+
 /** A run in its new version, and the executions of the old one that do not go on. */
 export interface Migrated {
   readonly position: Position
@@ -40,6 +48,8 @@ export function migrationOf(workflow: Workflow, position: Position, { state }: J
   const migrate = workflow.migrations.get(version) as Migration
   const place = `workflow ${name}: migrate.${version}`
   const replaced: At[] = []
+  const branches = branchesOf(nodes, graph.edges)
+  const isIn = (node: string, path: Path) => branches.get(node)?.join('/') === path.join('/')
   let now: Position = { ...position, program, edges: graph.digest }
   const visit = (path: Path): void => {
     const line = lineAt(now, path)
@@ -47,6 +57,11 @@ export function migrationOf(workflow: Workflow, position: Position, { state }: J
     if (isFork(line)) {
       if (!nodes.has(line.join)) {
         throw changed(place, `the branches of the run meet in ${line.join}, and there is no such node any more`)
+      }
+      const heads = Object.keys(line.branches)
+      const fork = graph.edges.find(({ join, to }) => join === line.join && to.length === heads.length)
+      if (!heads.every(head => fork?.to.includes(head) && isIn(head, [...path, head]))) {
+        throw changed(place, `the run stands in the branches ${heads.join(', ')}, and there is no such fork any more`)
       }
       for (const head of Object.keys(line.branches)) visit([...path, head])
       return
@@ -56,6 +71,15 @@ export function migrationOf(workflow: Workflow, position: Position, { state }: J
     if (!nodes.has(node)) {
       const what = to ? `it returned the node ${node}` : `it lets the run stand in node ${node}`
       throw changed(place, `${what}, and there is no such node`)
+    }
+    const above = lineAt(now, path.slice(0, -1))
+    const isJoin = to !== undefined && path.length > 0 && above && isFork(above) && above.join === node
+    if (!isJoin && !isIn(node, path)) {
+      const what = to ? `it returned the node ${node} for node ${line.node}` : `it lets the run stand in node ${node}`
+      const head = path.at(-1)
+      const where =
+        head === undefined ? 'which is in a branch, and the run is in none' : `which is not in the branch ${head}`
+      throw changed(place, `${what}, ${where}`)
     }
     if (to === undefined) return
     replaced.push(line)

@@ -42,7 +42,7 @@ export interface Position {
   readonly visits: { readonly [node: string]: number }
   readonly taken: { readonly [edge: string]: number }
   readonly line: Line
-  /** What tells the edges of the workflow as they were when it came to be at work. */
+  /** What tells the edges of the workflow as they were when it came to where it stands. */
   readonly edges: string
   /** The run by whose name effects go, where that is one before: what was cut off there is done again here. */
   readonly keys?: string

@@ -119,6 +119,17 @@ function reachOf(ways: readonly Way[], first: string, until?: string): ReadonlyM
   return reached
 }
 
+/** By node: the heads of the branches that it is in, the outermost first. */
+export function branchesOf(nodes: Nodes, edges: readonly Edge[]): ReadonlyMap<string, readonly string[]> {
+  const ways = waysOf(nodes, edges)
+  const forks = edges.filter(({ join }) => join !== undefined)
+  const branches = forks.flatMap(({ to, join }) => to.map(head => ({ head, reach: reachOf(ways, head, join) })))
+  // One that lies in another is the smaller.
+  const outermost = branches.sort((a, b) => b.reach.size - a.reach.size)
+  const headsOf = (id: string) => outermost.filter(({ reach }) => reach.has(id)).map(({ head }) => head)
+  return new Map([...nodes.keys()].map(id => [id, headsOf(id)]))
+}
+
 function checkReach(place: string, nodes: Nodes, edges: readonly Edge[]): void {
   const reached = reachOf(waysOf(nodes, edges), 'start')
   for (const id of nodes.keys()) {
