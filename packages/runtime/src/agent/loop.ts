@@ -78,6 +78,7 @@ export async function workOn(work: Work): Promise<Ended> {
     work.signal.throwIfAborted()
     if (typeof build === 'function') await decided(work, build)
     else await lane.commit(build)
+    work.kept?.()
   }
 }
 

@@ -65,8 +65,10 @@ export interface Work extends Working {
   isHidden?(chunk: Chunk): boolean
   /** The format that the model is asked for, where it is not that of the output. */
   readonly responseFormat?: LanguageModelV4CallOptions['responseFormat']
-  /** Takes down a model call that came to its end; tells what else its commit says, if calls follow. */
+  /** Hears a model call that came to its end; tells what else its commit says, if calls follow. */
   heard?(spoken: Spoken): readonly Said[]
+  /** Called once the commit of a model call with calls is in the log. */
+  kept?(): void
 }
 
 /** The lane of a call of an agent. */

@@ -10,7 +10,7 @@ import type { Spoken } from '../agent/step.ts'
 import type { Work } from '../agent/work.ts'
 import { type Call, withoutHooks } from '../workflow/execution.ts'
 import { partsBefore } from '../workflow/inheritance.ts'
-import { recordOf } from '../workflow/record.ts'
+import { type HookRecord, recordOf } from '../workflow/record.ts'
 import { totalOf } from './reason-result.ts'
 
 /** One model call of a hook, as the log keeps it. */
@@ -63,6 +63,7 @@ export async function reason(call: Call, settings: ReasonSettings): Promise<Reas
   const hooks = execution.replay.partsOf(`${hookId}/${pass}.`)
   const steps = hooks.map(({ value }) => value as unknown as ReasonStep)
   let last: Spoken | undefined
+  let unkept: HookRecord | undefined
   const earlier = agentId === runId ? committedOf(partsBefore(session, runId), prefix, steps) : []
   const message = (): Message | undefined => {
     const hidden = isShown && areThoughtsShown ? undefined : session.internalMessage(runId, agentId)
@@ -110,8 +111,11 @@ export async function reason(call: Call, settings: ReasonSettings): Promise<Reas
         hook: 'useReason',
         given: { value: step as unknown as Json },
       }
-      execution.replay.note(record)
+      unkept = record
       return [recordOf(record, lane)]
+    },
+    kept() {
+      if (unkept) execution.replay.note(unkept)
     },
   }
   await call.keep()

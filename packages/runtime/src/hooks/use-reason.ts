@@ -109,7 +109,6 @@ async function workWithPerson(call: Call, plan: Plan, interrupt: ReasonInterrupt
       return { result: resultOf(plan, [{ ...done, text, output }]), said: words }
     }
     const record = { hookId: key, hook: 'useReason', given: { value: first as unknown as Json } }
-    execution.replay.note(record)
     said = [...words, recordOf(record, call.lane)]
   }
   const { responseSchema, schemaId, schemaVersion } = interrupt
