@@ -8,6 +8,7 @@ import { refusalOf } from '../model/room.ts'
 import type { Schema } from '../schema/schema.ts'
 import type { AnyTool } from '../tool/tool.ts'
 import { type Call, executionOf, sealOf } from '../workflow/execution.ts'
+import { settleBelow } from '../workflow/leftovers.ts'
 import { recordOf } from '../workflow/record.ts'
 import { continued, envelopeOf, type FirstPass, isAsking, type ReasonInterrupt } from './interrupt-pass.ts'
 import { type Reasoned, type ReasonSettings, reason } from './reason.ts'
@@ -164,6 +165,7 @@ async function failed(call: Call, { abortSignal }: Plan, error: unknown): Promis
     : error
   const { code } = MillraceError.isInstance(failure) ? failure : { code: 'hook_failed' }
   await lane.discard({ reason: code, attempt: execution.replay.failures + 1 })
+  await settleBelow(call, code)
   if (await isShowing(call)) {
     const invalidated = { type: 'structured-data-invalidated', streamId: streamIdOf(call), reason: code } as const
     await lane.commit([invalidated, sealOf(lane)])

@@ -1,16 +1,21 @@
-// What the hooks of a node that has failed, or has ended without them, leave open below their lanes: calls, and those who work for them.
+// What hooks leave open below their lanes, where they fail or their node does: calls, and those who work for them.
 
 import { mustStop, type Said } from '@millrace/log'
-import type { Chunk, ToolPart } from '@millrace/protocol'
+import type { Message, ToolPart } from '@millrace/protocol'
 import { childrenEnded } from '../drive/ending.ts'
 import type { ReasonStep } from '../hooks/reason.ts'
-import { type Execution, sealOf } from './execution.ts'
+import { type Call, type Execution, sealOf } from './execution.ts'
 import { recordsEnded } from './scope.ts'
 
-/** Takes back what calls and sub-agents of a node's hooks have said since their last commits: who goes on with them says it again. */
-export async function takeBackBelow({ work, lane, at }: Execution, reason: string): Promise<void> {
+/** Settles what a hook that has failed was waiting for: its node may go on without it, and for long. */
+export async function settleBelow({ execution, hookId, lane }: Call, reason: string): Promise<void> {
+  await takeBackBelow(execution, reason, lane)
+  await endCalls(execution, `${hookId}/`, lane)
+}
+
+/** Takes back what calls and sub-agents of hooks have said since their last commits: who goes on with them says it again. */
+export async function takeBackBelow({ work, at, lane }: Execution, reason: string, { origin } = lane): Promise<void> {
   const { session, writer, runId } = work
-  const { origin } = lane
   // What was on its way when they were told to stop is there by then.
   await work.turn(async () => {})
   await writer.flush()
@@ -24,29 +29,33 @@ export async function takeBackBelow({ work, lane, at }: Execution, reason: strin
   }
 }
 
-/** Ends the calls that hooks of a node have left without an outcome, and who works for them. */
-export async function endCalls(execution: Execution): Promise<void> {
-  const { work, lane, replay } = execution
+/** Ends the calls that hooks of a node, or one of them, have left without an outcome, and who works for them. */
+export async function endCalls(execution: Execution, prefix = '', lane = execution.lane): Promise<void> {
+  const { work, replay } = execution
   const { session, writer, runId, agentId } = work
-  const ids = new Set(replay.partsOf('').flatMap(({ value }) => toolCallIdsIn(value)))
+  const ids = new Set(replay.partsOf(prefix).flatMap(({ value }) => toolCallIdsIn(value)))
   if (ids.size === 0) return
   await work.turn(async () => {
     await session.sync(writer.cursor.sequence)
-    const calls = [session.message(runId, agentId), session.internalMessage(runId, agentId)]
-      .flatMap(message => message?.parts ?? [])
-      .filter((part): part is ToolPart => 'toolCallId' in part && ids.has(part.toolCallId) && isOpen(part))
-    if (calls.length === 0) return
+    const openIn = (message: Message | undefined) =>
+      (message?.parts ?? []).filter(
+        (part): part is ToolPart => 'toolCallId' in part && ids.has(part.toolCallId) && isOpen(part),
+      )
+    const calls = openIn(session.message(runId, agentId))
+    const hidden = openIn(session.internalMessage(runId, agentId))
+    if (calls.length + hidden.length === 0) return
     const isMeant = (agent: { parentId: string; toolCallId: string }) =>
       agent.parentId === agentId && ids.has(agent.toolCallId)
     const children = childrenEnded(session, writer, 'interrupted', isMeant)
     const records = children.flatMap(({ chunk }) =>
       chunk.type === 'subagent-end' ? recordsEnded(session, { runId, agentId: chunk.agentId }, lane) : [],
     )
-    const outcomes = calls.map(({ toolCallId, executor = 'server' }): Said => {
+    const outcomeOf = ({ toolCallId, executor = 'server' }: ToolPart): Said => {
       const errorText = 'nobody waits for it any more'
-      const chunk: Chunk = { type: 'tool-output-error', toolCallId, errorText, code: 'interrupted', executor }
-      return { chunk, lane }
-    })
+      return { chunk: { type: 'tool-output-error', toolCallId, errorText, code: 'interrupted', executor }, lane }
+    }
+    // Who did not see a call sees nothing of its end (law 10).
+    const outcomes = [...calls.map(outcomeOf), ...hidden.map(call => ({ ...outcomeOf(call), internal: true }))]
     await writer.decide(ticket => {
       if (mustStop(ticket) || work.signal.aborted) return undefined
       return [...records, ...children, ...outcomes, { chunk: sealOf(lane), lane }]
