@@ -8,7 +8,9 @@ import { checkForm } from '../schema/form.ts'
 import type { Jsonified } from '../schema/json.ts'
 import { checkSchema, type JsonSchema, jsonSchemaOf, type OutputOf, type Schema, validate } from '../schema/schema.ts'
 import { isSame } from '../state/diff.ts'
-import { type Call, type Execution, executionOf, sealOf } from '../workflow/execution.ts'
+import type { Call } from '../workflow/call.ts'
+import { type Execution, executionOf } from '../workflow/execution.ts'
+import { sealOf } from '../workflow/seal.ts'
 
 /** One answer to choose. */
 export interface InterruptOption {

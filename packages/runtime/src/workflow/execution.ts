@@ -4,47 +4,20 @@ import { AsyncLocalStorage } from 'node:async_hooks'
 import { type Lane, LogError, type Said } from '@millrace/log'
 import type { Chunk, Json, StructuredDataChunk } from '@millrace/protocol'
 import type { Agent } from '../agent/agent.ts'
-import { checkpointId, type Working } from '../agent/work.ts'
+import type { Working } from '../agent/work.ts'
 import { MillraceError, ValidationError } from '../error/error.ts'
 import type { AgentWork } from '../telemetry/agent.ts'
+import type { Call, Came } from './call.ts'
 import { Flights, type Parked } from './flights.ts'
 import { Gate } from './gate.ts'
 import { errorKept, errorRestored, failureOf } from './hook-failure.ts'
 import type { At } from './position.ts'
 import { type Given, type HookRecord, recordIn } from './record.ts'
 import { Replay } from './replay.ts'
+import { markOf, pieceOf, sealOf } from './seal.ts'
 import type { Update, WorkflowState } from './state.ts'
 import type { Streams } from './streams.ts'
 import { type Keeping, Unkept } from './unkept.ts'
-
-/** A hook at work. */
-export interface Call {
-  readonly hookId: string
-  readonly execution: Execution
-  /** The hook's own line of work: what waits there waits for itself alone. */
-  readonly lane: Lane
-  readonly signal: AbortSignal
-  /** To whom it is told what works for the hook. */
-  readonly telemetry: AgentWork
-  /** What the log holds of it, if it was begun before. */
-  readonly begun: Given | undefined
-  /** Commits what the node was given, changed and showed so far, if it did: what the hook commits by itself comes after that. */
-  keep(): Promise<void>
-  /** Commits what belongs to the hook while it is not done. */
-  commit(said: readonly Said[], given: Given): Promise<void>
-  /** Waits until somebody may have answered, or the time is over: as long as nobody has, the node can do without this process. */
-  park(on: readonly string[], until: number): Promise<void>
-  /** Waits for ever: another process is to go on. */
-  leave(): Promise<never>
-  /** Writes on the hook's lane until it is done or told to stop: nothing is taken back before that. */
-  write<T>(work: Promise<T>): Promise<T>
-}
-
-/** What comes of a hook, and what its commit says beside. */
-export interface Came {
-  readonly value: Json | undefined
-  readonly said?: readonly Said[]
-}
 
 export interface ExecutionSettings {
   readonly work: Working
@@ -408,28 +381,6 @@ export class Execution {
     throw new ValidationError(`a hook of node ${this.at.node} was called after the node had ended`)
   }
 }
-
-/** The end of a commit within the execution of a node. */
-export function sealOf(
-  { origin }: Lane,
-  closesStep = false,
-  mark = '',
-): Extract<Chunk, { type: 'checkpoint-created' }> {
-  const { step } = origin
-  return {
-    type: 'checkpoint-created',
-    checkpointId: `${checkpointId(origin, step, closesStep)}${mark}`,
-    stepCount: step,
-    closesStep,
-  }
-}
-
-/** What tells a hook from others of its execution. */
-const pieceOf = (hookId: string): string => hookId.slice(hookId.indexOf('/') + 1)
-
-/** What tells the commits of an execution apart: the hook, and how often it has asked. */
-const markOf = ({ hookId, given: { asked } }: HookRecord): string =>
-  `${pieceOf(hookId)}${asked === undefined ? '' : `?${asked.length}`}`
 
 /** What the log says that a hook gave; throws what it says that it threw. */
 function givenBy({ error, value }: Given): Json | undefined {

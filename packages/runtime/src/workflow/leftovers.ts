@@ -4,8 +4,10 @@ import { mustStop, type Said } from '@millrace/log'
 import type { Message, ToolPart } from '@millrace/protocol'
 import { childrenEnded } from '../drive/ending.ts'
 import type { ReasonStep } from '../hooks/reason.ts'
-import { type Call, type Execution, sealOf } from './execution.ts'
+import type { Call } from './call.ts'
+import type { Execution } from './execution.ts'
 import { recordsEnded } from './scope.ts'
+import { sealOf } from './seal.ts'
 
 /** Settles what a hook that has failed was waiting for: its node may go on without it, and for long. */
 export async function settleBelow({ execution, hookId, lane }: Call, reason: string): Promise<void> {
