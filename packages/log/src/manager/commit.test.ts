@@ -52,6 +52,23 @@ describe('a commit', () => {
     expect([b?.origin, b?.internal]).toMatchObject([{ lane: 'main', step: 2 }, undefined])
   })
 
+  test('law 10: on an internal lane all is internal but what everybody needs, and what counts for the run and the session', async () => {
+    const world = new World()
+    const writer = await world.writer()
+    const lane = writer.lane({ lane: 'hidden' }, { isInternal: true })
+    const own: Chunk[] = [
+      status('a'),
+      { type: 'state-snapshot', state: { n: 1 } },
+      { type: 'state-patch', patches: [{ op: 'replace', path: '/n', value: 2 }] },
+      { type: 'step-finish', finishReason: 'stop' },
+    ]
+    await lane.commit(own)
+    const said = (await world.log()).filter(({ origin }) => 'lane' in origin && origin.lane === 'hidden')
+    expect(said.filter(({ internal }) => internal).map(({ chunk }) => chunk.type)).toEqual(['status'])
+    expect(said.map(({ chunk }) => chunk.type)).toContain('checkpoint-created')
+    expect((await world.manager.view(writer.streamId)).view.state).toEqual({ n: 2 })
+  })
+
   test('law 5: that opens a pending is decided on the ticket: where that has moved nothing is appended, and the caller decides', async () => {
     const world = new World()
     const writer = await world.writer()

@@ -61,8 +61,11 @@ export const PUBLIC: ReadonlySet<string> = new Set([
   'executor-superseded',
 ])
 
-/** Whether a chunk is internal on a lane that is: what a step has used counts for its run, whatever it said. */
-export const isHidden = ({ type }: Chunk): boolean => !PUBLIC.has(type) && type !== 'step-finish'
+/** What counts for the run or the session, whoever may see what led to it. */
+const COUNTED: ReadonlySet<string> = new Set(['step-finish', 'state-snapshot', 'state-patch'])
+
+/** Whether a chunk is internal on a lane that is. */
+export const isHidden = ({ type }: Chunk): boolean => !PUBLIC.has(type) && !COUNTED.has(type)
 
 /** One line of work of a writer: what is written here carries its origin. */
 export class Lane {

@@ -183,6 +183,11 @@ function callablesOf(options: AnyReasonOptions, emit: boolean): Pick<Agent, 'too
     if (names.has(name)) throw new ValidationError(`useReason: tools: there are two by the name ${name}`)
     names.add(name)
     const asks = typeof approval === 'object' ? approval[name] : approval
+    if (asks && executor === 'provider') {
+      throw new ValidationError(
+        `useReason: toolExecution.approval: the provider runs tool ${name} by itself and asks nobody: leave it out, or give approval by the names of the others`,
+      )
+    }
     const own = asks === undefined || executor === 'provider' ? callable : ({ ...callable, approval: asks } as Callable)
     // What works for a call may ask somebody too.
     const isAsked = executor === 'client' || executor === 'agent' || (own.executor === 'server' && own.approval)

@@ -3,11 +3,11 @@
 import type { LanguageModelV4CallOptions } from '@ai-sdk/provider'
 import { expect, test } from 'vitest'
 import { z } from 'zod'
-import { heardModel, resultsIn } from '../agent/play.fixture.ts'
+import { heardModel, reportsOf, resultsIn } from '../agent/play.fixture.ts'
 import { type ScriptedAnswer, scriptedModel } from '../model/scripted.ts'
 import { gate, stage } from '../run/stage.fixture.ts'
 import { providerTool, tool } from '../tool/tool.ts'
-import { answered, asking, callsIn, decided, nodeOf, RUN, SESSION, textIn } from './reason.fixture.ts'
+import { answered, asking, callsIn, decided, nodeOf, publicOf, RUN, SESSION, textIn } from './reason.fixture.ts'
 import { useInterrupt } from './use-interrupt.ts'
 import { useReason } from './use-reason.ts'
 
@@ -241,6 +241,45 @@ test.each(['approval', 'client'])('emit: false is refused where somebody has to 
   )
   expect(given).toMatchObject({ code: 'validation_failed', message: expect.stringContaining('emit: false') })
 })
+
+test.each([true, false])(
+  'emit: %s: what a tool makes of the state is the session’s, and the next call sees it',
+  async emit => {
+    const seen: unknown[] = []
+    const count = tool({
+      name: 'count',
+      input: z.object({ n: z.number() }),
+      execute: (_, { state, updateState }) => {
+        seen.push(state)
+        updateState(before => ({ n: ((before as { n?: number } | undefined)?.n ?? 0) + 1 }))
+        return 'SECRET'
+      },
+    })
+    const model = scriptedModel([
+      { calls: [call('count', 1, 'c1')] },
+      { calls: [call('count', 2, 'c2')] },
+      { text: 'k' },
+    ])
+    const { view, log } = await asking(() => useReason({ model, input: 'x', emit, tools: [count] }))
+    expect(seen).toEqual([undefined, { n: 1 }])
+    expect(view.state).toEqual({ n: 2 })
+    expect(reportsOf(publicOf(log))).toEqual([])
+    expect(JSON.stringify(publicOf(log)).includes('SECRET')).toBe(emit)
+  },
+)
+
+test.each([true, { search: true }])(
+  'a provider asks nobody before it runs a tool: approval %o is refused',
+  async approval => {
+    const search = providerTool({ id: 'acme.search', name: 'search', args: {} })
+    const model = scriptedModel([{ text: 'x' }])
+    const ask = (asks: typeof approval | { search: false }) =>
+      useReason({ model, input: 'x', tools: [search], toolExecution: { approval: asks } })
+    const { given } = await asking(() => ask(approval).catch((why: unknown) => why))
+    expect(given).toMatchObject({ code: 'validation_failed', message: expect.stringContaining('tool search') })
+    expect((await asking(() => ask({ search: false }))).given).toMatchObject({ text: 'x' })
+  },
+)
 
 test('two tools of one name are refused', async () => {
   const { given } = await asking(() =>
