@@ -46,15 +46,6 @@ export interface AnswerSink {
   settle(write: (chunk: Chunk) => PromiseLike<void>): Promise<Json | undefined>
 }
 
-/** The text of an answer that only who asked gets. */
-export const unshown: AnswerSink = {
-  push: () => [],
-  before: () => [],
-  leave: () => [],
-  invalidate: () => [],
-  settle: async () => undefined,
-}
-
 /** The structured object of an agent's output: of the run, or of a sub-agent in it. */
 export const outputStreamId = (runId: string, agentId: string = runId): string => `output:${agentId}`
 

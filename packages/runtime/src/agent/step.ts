@@ -63,6 +63,7 @@ export async function speak(
     // What was taken back is free again.
     if (attempt > 1) await session.sync(writer.cursor.sequence)
     const output = work.output(step)
+    const say = (chunk: Chunk) => lane.write(chunk, work.isHidden?.(chunk) ? { internal: true } : undefined)
     const format = formatOf(work, given)
     const prompt = promptOf(messages, [instructions, format?.told].filter(Boolean).join('\n\n'))
     const answer = new Answer({
@@ -74,8 +75,8 @@ export async function speak(
       longestId: longestCallId(lane),
       rewinds: rewindsOf(session.view),
       write(chunk) {
-        for (const said of output?.before(chunk) ?? []) lane.write(said)
-        return lane.write(chunk, work.isHidden?.(chunk) ? { internal: true } : undefined)
+        for (const said of output?.before(chunk) ?? []) say(said)
+        return say(chunk)
       },
       fits: said => lane.fits(said),
       sink: output,
@@ -95,7 +96,7 @@ export async function speak(
       const { facts, calls, made, text } = answer
       const isOutput = output !== undefined && calls === 0
       const given = isOutput ? await output.settle(chunk => lane.write(chunk)) : undefined
-      if (!isOutput) for (const said of output?.leave() ?? []) await lane.write(said)
+      if (!isOutput) for (const said of output?.leave() ?? []) await say(said)
       // That of a sub-agent is for its parent.
       const said: Chunk[] = given === undefined || work.parent ? [] : [{ type: 'output', output: given }]
       const finishReason = answer.finishReason ?? 'other'

@@ -130,10 +130,14 @@ const schemaOf = (checked: (value: unknown) => Promise<Checked>): Schema => ({
 })
 
 /** What the model is told before its second pass: what it called and said, what was asked, and what the person answered. */
-export function continued({ document, text, steps, calls }: FirstPass, response: Json): readonly Message[] {
+export function continued(
+  { document, text, steps, calls }: FirstPass,
+  said: readonly (readonly Part[])[],
+  response: Json,
+): readonly Message[] {
   const asked = JSON.stringify(document['interruptRequest'] ?? null)
   const answered = typeof response === 'string' ? response : JSON.stringify(response)
-  const [said, told] = messagesOf([
+  const [draft, told] = messagesOf([
     { role: 'assistant', content: text },
     {
       role: 'user',
@@ -142,9 +146,20 @@ export function continued({ document, text, steps, calls }: FirstPass, response:
   ]) as readonly [Message, Message]
   const before = steps.flatMap(({ toolCallIds }): readonly Part[] => {
     const own = calls.filter(({ toolCallId }) => toolCallIds.includes(toolCallId))
-    return own.length === 0 ? [] : [STEP, ...own]
+    if (own.length === 0) return []
+    // Some providers take a call only with the thoughts that led to it.
+    return (
+      said.find(step => step.some(part => 'toolCallId' in part && toolCallIds.includes(part.toolCallId))) ?? [
+        STEP,
+        ...own,
+      ]
+    )
   })
-  return [{ ...said, parts: [...before, STEP, ...said.parts] }, told]
+  // Thoughts without the words that came of them are refused too; those are the document, which nobody is shown.
+  const made = said.at(-1)?.some(part => 'toolCallId' in part)
+    ? []
+    : (said.at(-1)?.filter(({ type }) => type === 'file') ?? [])
+  return [{ ...draft, parts: [...before, STEP, ...made, ...draft.parts] }, told]
 }
 
 /** The begin of what the model said at once. */

@@ -2,17 +2,17 @@
 
 import type { LanguageModelV4CallOptions } from '@ai-sdk/provider'
 import type { Said } from '@millrace/log'
-import type { FinishReason, Json, JsonObject, Message, Part, ToolPart, Usage } from '@millrace/protocol'
+import type { FinishReason, Json, JsonObject, Message, ToolPart, Usage } from '@millrace/protocol'
 import type { Agent } from '../agent/agent.ts'
 import { workOn } from '../agent/loop.ts'
-import { type OutputSettings, OutputStream, unshown } from '../agent/output.ts'
+import { type OutputSettings, OutputStream } from '../agent/output.ts'
 import type { Spoken } from '../agent/step.ts'
 import type { Work } from '../agent/work.ts'
 import type { Call } from '../workflow/call.ts'
 import { withoutHooks } from '../workflow/execution.ts'
-import { partsBefore } from '../workflow/inheritance.ts'
 import { type HookRecord, recordOf } from '../workflow/record.ts'
 import { totalOf } from './reason-result.ts'
+import { wordsOf } from './words.ts'
 
 /** One model call of a hook, as the log keeps it. */
 export interface ReasonStep {
@@ -54,28 +54,27 @@ export interface Reasoned {
   readonly said: readonly Said[]
 }
 
+/** With which the ids of the parts of a pass begin. */
+export const prefixOf = ({ hookId }: Pick<Call, 'hookId'>, pass: number): string => `${hookId}:${pass}:`
+
 /** Lets a model work until it is done, from wherever it stands. */
 export async function reason(call: Call, settings: ReasonSettings): Promise<Reasoned> {
   const { execution, lane, hookId } = call
   const { work: flow } = execution
-  const { session, writer, runId, agentId } = flow
+  const { session, writer } = flow
   const { agent, isShown, areThoughtsShown = true, isTextShown = true, pass, abortSignal } = settings
-  const prefix = `${hookId}:${pass}:`
+  const prefix = prefixOf(call, pass)
   const hooks = execution.replay.partsOf(`${hookId}/${pass}.`)
   const steps = hooks.map(({ value }) => value as unknown as ReasonStep)
   let last: Spoken | undefined
   let unkept: HookRecord | undefined
-  const earlier = agentId === runId ? committedOf(partsBefore(session, runId), prefix, steps) : []
-  const message = (): Message | undefined => {
-    const hidden = isShown && areThoughtsShown ? undefined : session.internalMessage(runId, agentId)
-    const all = isShown ? session.message(runId, agentId) : hidden
-    if (all === undefined && earlier.length === 0) return undefined
-    const ids = new Set(steps.flatMap(({ toolCallIds }) => toolCallIds))
-    const thoughts = all === hidden ? [] : (hidden?.parts.filter(({ type }) => type === 'reasoning') ?? [])
-    const said = all?.parts ?? []
-    const parts = thoughts.length === 0 ? said : [...said, ...thoughts].sort((a, b) => a.at - b.at)
-    return { ...NOBODY, ...all, runId: '', parts: [...earlier, ...parts.filter(part => isOf(part, prefix, ids))] }
-  }
+  const isTextHidden = settings.output ? !settings.areAsidesShown : !isTextShown
+  const message = wordsOf(call, {
+    prefix,
+    toolCallIds: () => steps.flatMap(({ toolCallIds }) => toolCallIds),
+    isShown,
+    isAllShown: isShown && areThoughtsShown && !isTextHidden,
+  })
   const whole = async (): Promise<Message[]> => {
     const own = message()
     return own && own.parts.length > 0 ? [await session.whole(own)] : []
@@ -96,12 +95,10 @@ export async function reason(call: Call, settings: ReasonSettings): Promise<Reas
       writer.lane({ ...lane.origin, ...(model !== undefined && { model }) }, { isInternal: !isShown }),
     history: async () => [...settings.messages, ...(await whole())],
     message,
-    output: step => {
-      if (settings.output === undefined) return isTextShown ? undefined : unshown
-      const aside = settings.areAsidesShown && { asideId: `${prefix}${step}.aside` }
-      return new OutputStream({ ...settings.output, ...aside })
-    },
-    isHidden: ({ type }) => !areThoughtsShown && type.startsWith('reasoning-'),
+    output: step => settings.output && new OutputStream({ ...settings.output, asideId: `${prefix}${step}.aside` }),
+    // The model is told of it all the same.
+    isHidden: ({ type }) =>
+      (!areThoughtsShown && type.startsWith('reasoning-')) || (isTextHidden && type.startsWith('text-')),
     heard(spoken) {
       last = spoken
       const step = stepOf(spoken)
@@ -151,23 +148,4 @@ function stepOf({ text, finishReason, callIds, about }: Spoken): ReasonStep {
     ...(providerMetadata && { providerMetadata }),
     ...(Object.keys(raw).length > 0 && { raw }),
   }
-}
-
-/** A message in which nobody has said anything yet. */
-const NOBODY: Message = { id: '', role: 'assistant', status: 'sent', at: 0, createdAt: 0, parts: [] }
-
-/** What a hook has said in the runs from which this one goes on: the steps that came to calls, and not what was cut off. */
-function committedOf(said: readonly Part[], prefix: string, steps: readonly ReasonStep[]): readonly Part[] {
-  const ids = new Set(steps.flatMap(({ toolCallIds }) => toolCallIds))
-  const parts = said.filter(part => isOf(part, prefix, ids))
-  const starts = parts.flatMap(({ type }, index) => (type === 'step-start' ? [index] : []))
-  const byStep = starts.map((start, nth) => parts.slice(start, starts[nth + 1]))
-  return byStep.filter(step => step.some(part => 'toolCallId' in part)).flat()
-}
-
-/** Whether a part of the message was written by a hook. */
-function isOf(part: Part, prefix: string, toolCallIds: ReadonlySet<string>): boolean {
-  if ('toolCallId' in part) return toolCallIds.has(part.toolCallId)
-  if (part.type === 'step-start') return 'stepId' in part && part.stepId?.startsWith(prefix) === true
-  return 'id' in part && part.id?.startsWith(prefix) === true
 }

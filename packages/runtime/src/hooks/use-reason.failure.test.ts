@@ -190,7 +190,7 @@ test('a format that the caller wants is that of the answer, not of what is asked
   await play.runtime.answer('s', { kind: 'interrupt', id: pendings[0]?.id ?? '', response: 'dry' })
   await play.result()
   expect(heard.map(({ responseFormat }) => responseFormat)).toMatchObject([
-    { schema: { required: ['interruptRequest', 'output'] } },
+    { schema: { required: ['output', 'interruptRequest'] } },
     { name: 'mine' },
   ])
 })

@@ -13,11 +13,12 @@ import { settleBelow } from '../workflow/leftovers.ts'
 import { recordOf } from '../workflow/record.ts'
 import { sealOf } from '../workflow/seal.ts'
 import { continued, envelopeOf, type FirstPass, isAsking, type ReasonInterrupt } from './interrupt-pass.ts'
-import { type Reasoned, type ReasonSettings, reason } from './reason.ts'
+import { prefixOf, type Reasoned, type ReasonSettings, reason } from './reason.ts'
 import type { Given, ReasonOptions, ReasonResult } from './reason-options.ts'
 import { type AnyReasonOptions, type Plan, planOf } from './reason-plan.ts'
 import { resultOf } from './reason-result.ts'
 import { ask } from './use-interrupt.ts'
+import { passOf } from './words.ts'
 
 /** Asks a model, and gives what it answered: once that is in the log it is neither asked nor shown again. */
 export async function useReason<
@@ -125,11 +126,13 @@ async function workWithPerson(call: Call, plan: Plan, interrupt: ReasonInterrupt
     },
     said,
   )
+  const toolCallIds = first.steps.flatMap(step => step.toolCallIds)
+  const words = await passOf(call, { prefix: prefixOf(call, 1), toolCallIds: () => toolCallIds, isShown: plan.isShown })
   const settings = settingsOf(call, plan, 2)
   const isReplacing = settings.output && (await isShowing(call))
   const done = await reason(call, {
     ...settings,
-    messages: [...plan.messages, ...continued(first, response)],
+    messages: [...plan.messages, ...continued(first, words, response)],
     ...(settings.output && { output: { ...settings.output, ...(isReplacing && { replaces: 'continued' }) } }),
   })
   return {

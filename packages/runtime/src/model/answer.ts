@@ -132,7 +132,7 @@ export class Answer {
         return this.#source(part)
       case 'file':
       case 'reasoning-file':
-        return this.#offer({ type: 'file', url: urlOf(part), mediaType: part.mediaType, ...metadataOf(part) }, 'a file')
+        return this.#file(part)
       case 'custom':
         return this.#custom(part)
       case 'stream-start':
@@ -206,6 +206,13 @@ export class Answer {
     const { mediaType, filename } = part
     const named = { mediaType, ...(filename !== undefined && { filename }) }
     return this.#offer({ type: 'source-document', ...named, ...about }, 'a source')
+  }
+
+  async #file(part: Part<'file'> | Part<'reasoning-file'>): Promise<void> {
+    // Where several write one message, a part is known by its id.
+    const named = this.#options.prefix !== undefined && { id: this.#nextId() }
+    const { mediaType } = part
+    await this.#offer({ type: 'file', ...named, url: urlOf(part), mediaType, ...metadataOf(part) }, 'a file')
   }
 
   async #custom(part: Part<'custom'>): Promise<void> {
