@@ -1,6 +1,6 @@
 // A run's output while it streams: the text of a JSON document becomes updates of a structured object, field by field as the schema names them.
 
-import { type Chunk, type Fields, FieldWatcher, type Json } from '@millrace/protocol'
+import { type Chunk, type Fields, type FieldUpdate, FieldWatcher, type Json } from '@millrace/protocol'
 import { MillraceError } from '../error/error.ts'
 import { type Schema, validate } from '../schema/schema.ts'
 import type { Agent } from './agent.ts'
@@ -28,8 +28,8 @@ export interface OutputSettings {
   readonly isFinal?: (document: Json) => boolean
   /** The part as which text beside calls is shown; such text is nobody's, if nothing is said. */
   readonly asideId?: string
-  /** Why an object under the same identity, that an answer before this one has shown, is taken away before anything of this one is shown. */
-  readonly replaces?: string
+  /** Why an object under the same identity, that an answer before this one has shown, is taken away before anything of this one is shown; asked when an answer begins. */
+  readonly replaces?: () => string | undefined
 }
 
 /** What becomes of the text of one answer that is not shown as text. */
@@ -74,6 +74,8 @@ export class OutputStream implements AnswerSink {
   #replaces: string | undefined
   /** Whether something of the object was shown. */
   #isBegun = false
+  /** Whether readers could not tell the object from an array. */
+  #isUnclear = false
   /** Whether the answer calls somebody, and whether its text is shown as such. */
   #isAside = false
   #isTextOpen = false
@@ -81,7 +83,7 @@ export class OutputStream implements AnswerSink {
   constructor(settings: OutputSettings) {
     const { fields, at } = settings
     this.#settings = settings
-    this.#replaces = settings.replaces
+    this.#replaces = settings.replaces?.()
     const placed = at === undefined ? fields : prefixed(fields, at)
     this.#watcher = new FieldWatcher(settings.shown ? placed : {})
   }
@@ -93,11 +95,21 @@ export class OutputStream implements AnswerSink {
     const updates = this.#watcher.push(delta)
     if (this.#isAside) return this.#say(delta)
     if (updates.length === 0 || shown === undefined) return []
-    const skipped = at === undefined ? 0 : at.length + 1
-    const said = updates.map((update): Chunk => {
-      return { type: 'structured-data', ...shown, ...update, path: update.path.slice(skipped) }
+    const placed = at === undefined ? updates : this.#below(at, updates)
+    if (placed.length === 0) return []
+    return [...this.#show(), ...placed.map((update): Chunk => ({ type: 'structured-data', ...shown, ...update }))]
+  }
+
+  /** Updates by their paths in an object that is only a part of the document: all of it cannot be set while it streams. */
+  #below(at: string, updates: readonly FieldUpdate[]): FieldUpdate[] {
+    return updates.flatMap(update => {
+      const path = update.path.slice(at.length + 1)
+      // It begins with a numeric key: who has nothing of it would make an array of that, so it comes with the whole.
+      if (path === '') this.#isUnclear = true
+      if (path === '' || (this.#isUnclear && /^\d+(\.|$)/.test(path))) return []
+      this.#isUnclear = false
+      return [{ ...update, path }]
     })
-    return [...this.#show(), ...said]
   }
 
   /** What is to be said before a chunk: a call makes the text that came so far what it is, words beside it. */

@@ -30,10 +30,11 @@ export const isAsking = (document: Json): boolean => {
   return decision === 'interrupt'
 }
 
-/** The document of a first pass: what is asked, and what would be said. */
+/** The document of a first pass: what is asked, if the log takes that, and what would be said. */
 export function envelopeOf(
   output: { readonly schema: Schema; readonly jsonSchema: JsonSchema } | undefined,
   interrupt: ReasonInterrupt<Schema | undefined>,
+  fits: (question: object) => boolean,
 ): { readonly schema: Schema; readonly jsonSchema: JsonSchema } {
   const { mode = 'required', requestSchema } = interrupt
   const isOptional = mode === 'optional'
@@ -62,7 +63,7 @@ export function envelopeOf(
       additionalProperties: false,
       ...(Object.keys(definitions).length > 0 && { $defs: definitions }),
     },
-    schema: schemaOf(value => check(value, isOptional, output?.schema, interrupt)),
+    schema: schemaOf(value => check(value, isOptional, output?.schema, interrupt, fits)),
   }
 }
 
@@ -73,6 +74,7 @@ async function check(
   isOptional: boolean,
   output: Schema | undefined,
   interrupt: ReasonInterrupt<Schema | undefined>,
+  fits: (question: object) => boolean,
 ): Promise<Checked> {
   if (typeof given !== 'object' || given === null || Array.isArray(given)) return { problem: 'expected an object' }
   const { decision, interruptRequest, draftText, output: draft } = given as { readonly [name: string]: Json }
@@ -83,7 +85,7 @@ async function check(
   if (!isAsked && interruptRequest !== undefined && interruptRequest !== null) {
     return { problem: 'interruptRequest: expected none, as decision is continue' }
   }
-  const asked = isAsked ? await requestOf(interruptRequest, interrupt) : { value: undefined }
+  const asked = isAsked ? await requestOf(interruptRequest, interrupt, fits) : { value: undefined }
   if ('problem' in asked) return { problem: `interruptRequest: ${asked.problem}` }
   const drafted = output ? await validate(output, draft) : textOf(draftText)
   // A draft that is none matters only where it is the answer.
@@ -102,13 +104,14 @@ async function check(
 async function requestOf(
   given: Json | undefined,
   { requestSchema, responseSchema }: ReasonInterrupt<Schema | undefined>,
+  fits: (question: object) => boolean,
 ): Promise<{ readonly value: Json } | { readonly problem: string }> {
   const checked = await validate(requestSchema, given)
   if ('problem' in checked) return checked
   const value = checked.value as Json
   try {
-    await questionOf({ request: value as never, responseSchema })
-    return { value }
+    const question = await questionOf({ request: value as never, responseSchema })
+    return fits(question) ? { value } : { problem: 'it is larger than what a person can be asked: ask less' }
   } catch (error) {
     if (error instanceof ValidationError) return { problem: error.message }
     throw error

@@ -182,6 +182,13 @@ function callablesOf(options: AnyReasonOptions, emit: boolean): Pick<Agent, 'too
     const { name, executor } = callable
     if (names.has(name)) throw new ValidationError(`useReason: tools: there are two by the name ${name}`)
     names.add(name)
+    // What it gave would be the answer, which nobody has checked, and of which nobody was asked.
+    if (executor === 'server' && callable.finish && (options.outputSchema || options.interrupt)) {
+      const instead = options.interrupt ? 'interrupt' : 'outputSchema'
+      throw new ValidationError(
+        `useReason: tools: ${name} ends the call, which with ${instead} the model itself has to: leave its finish out`,
+      )
+    }
     const asks = typeof approval === 'object' ? approval[name] : approval
     if (asks && executor === 'provider') {
       throw new ValidationError(

@@ -1,8 +1,9 @@
 // A question to a person, which the node waits for, in whichever process it will be answered.
 
-import { type Lane, pendingKey, type Said, type TicketPending } from '@millrace/log'
+import { type Lane, MAX_PENDINGS, pendingKey, type Said, type TicketPending } from '@millrace/log'
 import type { InterruptChunk, Json } from '@millrace/protocol'
 import { MillraceError, ValidationError } from '../error/error.ts'
+import { refusalOf } from '../model/room.ts'
 import { foundOf } from '../options.ts'
 import { checkForm } from '../schema/form.ts'
 import type { Jsonified } from '../schema/json.ts'
@@ -10,6 +11,7 @@ import { checkSchema, type JsonSchema, jsonSchemaOf, type OutputOf, type Schema,
 import { isSame } from '../state/diff.ts'
 import type { Call } from '../workflow/call.ts'
 import { type Execution, executionOf } from '../workflow/execution.ts'
+import { type HookRecord, recordOf } from '../workflow/record.ts'
 import { sealOf } from '../workflow/seal.ts'
 
 /** One answer to choose. */
@@ -64,16 +66,42 @@ export async function useInterrupt<const R extends InterruptRequest, S extends S
   if (typeof options !== 'object' || options === null) {
     throw new ValidationError(`useInterrupt: expected options, found ${foundOf(options)}`)
   }
-  const value = await execution.call('useInterrupt', options.id, async call => ({ value: await ask(call, options) }))
-  return value as InterruptResponse<R, S>
+  let isAskedNow = false
+  const live = async (call: Call) => {
+    isAskedNow = true
+    return { value: (await answered(call, options)) as unknown as Json }
+  }
+  try {
+    const { interruptId, response } = (await execution.call('useInterrupt', options.id, live)) as unknown as Answered
+    if (!isAskedNow) mustBeTheSame(execution, interruptId, await questionOf(options))
+    return response as InterruptResponse<R, S>
+  } catch (error) {
+    // Code that catches it does not go on with what was answered to something else.
+    if (MillraceError.isInstance(error) && error.code === 'workflow_changed') execution.mind(Promise.reject(error))
+    throw error
+  }
+}
+
+/** The answer to a question, as the log keeps it. */
+interface Answered {
+  readonly interruptId: string
+  readonly response: Json
 }
 
 /** Asks until an answer fits, on the lane of a hook. */
 export async function ask(
   call: Call,
   options: InterruptOptions<InterruptRequest, Schema | undefined>,
-  said: readonly Said[] = [],
+  said: readonly Said[],
 ): Promise<Json> {
+  return (await answered(call, options, said)).response
+}
+
+async function answered(
+  call: Call,
+  options: InterruptOptions<InterruptRequest, Schema | undefined>,
+  said: readonly Said[] = [],
+): Promise<Answered> {
   const { work, replay } = call.execution
   const { responseSchema } = options
   checkAbout(options)
@@ -82,25 +110,79 @@ export async function ask(
   await work.session.sync(work.writer.cursor.sequence)
   let asked = before
   // What nobody answered in time while the node was tried before is asked again.
-  let isOpen = asked.length > 0 && !(askedAfter < replay.failures && hasLapsed(call, asked.at(-1) as string))
+  const isOfTryBefore = askedAfter < replay.failures
+  let isOpen = asked.length > 0 && !(isOfTryBefore && isDropped(call.execution, asked.at(-1) as string))
+  if (isOpen) isOpen = await isStillAsked(call, asked.at(-1) as string, question, isOfTryBefore)
   let problem: string | undefined
   for (let beside = said; ; beside = []) {
     if (!isOpen) {
       const chunk = interruptOf(nextId(call), question, options, problem, work.clock())
       asked = [...asked, chunk.interruptId]
-      const { lane } = call
-      await call.commit([...beside, { chunk, lane }, { chunk: sealOf(lane), lane }], {
-        asked,
-        askedAfter: replay.failures,
-      })
+      await put(call, chunk, asked, beside)
     }
-    const response = await answerTo(call, asked.at(-1) as string)
+    const interruptId = asked.at(-1) as string
+    const response = await answerTo(call, interruptId)
     isOpen = false
-    if (responseSchema === undefined) return response
+    if (responseSchema === undefined) return { interruptId, response }
     const checked = await validate(responseSchema, response)
-    if (!('problem' in checked)) return JSON.parse(JSON.stringify(checked.value ?? null)) as Json
+    if (!('problem' in checked)) {
+      return { interruptId, response: JSON.parse(JSON.stringify(checked.value ?? null)) as Json }
+    }
     problem = checked.problem
   }
+}
+
+/** Commits a question; throws where the log has no room for it. */
+async function put(
+  call: Call,
+  chunk: InterruptChunk,
+  asked: readonly string[],
+  beside: readonly Said[],
+): Promise<void> {
+  const { lane, execution } = call
+  const question = [{ chunk, lane }, { chunk: sealOf(lane), lane }]
+  try {
+    await call.commit([...beside, ...question], { asked, askedAfter: execution.replay.failures })
+  } catch (cause) {
+    const refusal = refusalOf(cause)
+    if (refusal === 'refused' && execution.work.writer.ticket.pendings.length >= MAX_PENDINGS) {
+      const what = `useInterrupt: a run may wait for ${MAX_PENDINGS} answers at most: ask fewer at a time`
+      throw new MillraceError('interrupt_too_many', what, { cause })
+    }
+    if (refusal === 'too-large' && !lane.fits(question)) {
+      const what = 'useInterrupt: the question is larger than the log takes: ask less, or show a link'
+      throw new MillraceError('hook_result_too_large', what, { cause })
+    }
+    throw cause
+  }
+}
+
+/** Whether a question that was asked is the one that the code asks; that of a try before this one may be another, and is dropped then. */
+async function isStillAsked(
+  { execution, lane }: Call,
+  interruptId: string,
+  question: object,
+  isOfTryBefore: boolean,
+): Promise<boolean> {
+  if (!isOfTryBefore) mustBeTheSame(execution, interruptId, question)
+  if (!isOther(execution, interruptId, question)) return true
+  await settle(execution, lane, [interruptId], () => true)
+  return false
+}
+
+/** Throws where the code asks something else than what a person was shown. */
+function mustBeTheSame(execution: Execution, interruptId: string, question: object): void {
+  if (!isOther(execution, interruptId, question)) return
+  const what = 'useInterrupt asks another question than the one that a person was shown'
+  throw new MillraceError(
+    'workflow_changed',
+    `the code of node ${execution.at.node} is not what it was when the run came there: ${what}. Give the workflow another version, and say in migrate how such runs go on`,
+  )
+}
+
+function isOther({ work }: Execution, interruptId: string, question: object): boolean {
+  const known = work.session.interrupt(interruptId)
+  return known !== undefined && !isSame(known.input as unknown as Json, JSON.parse(JSON.stringify(question)) as Json)
 }
 
 /** Throws where what goes along with a question is not what may. */
@@ -182,10 +264,19 @@ function optionsOf(options: unknown): Json {
   })
 }
 
+/** What goes along with a question. */
+type About = Pick<InterruptOptions<InterruptRequest>, 'schemaId' | 'schemaVersion' | 'meta' | 'timeout'>
+
+/** Whether the log takes a question, by its size. */
+export function isAskable(call: Call, question: object, about: About): boolean {
+  const { lane, execution } = call
+  return lane.fits([interruptOf(nextId(call), question, about, undefined, execution.work.clock()), sealOf(lane)])
+}
+
 function interruptOf(
   interruptId: string,
   question: object,
-  { schemaId, schemaVersion, meta, timeout }: InterruptOptions<InterruptRequest, Schema | undefined>,
+  { schemaId, schemaVersion, meta, timeout }: About,
   problem: string | undefined,
   now: number,
 ): InterruptChunk {
@@ -210,11 +301,13 @@ function nextId({ hookId, execution }: Call): string {
   }
 }
 
-/** Whether a question was settled because nobody answered in time: no person's answer is nothing. */
-function hasLapsed({ execution }: Call, interruptId: string): boolean {
-  const { status, response } = execution.work.session.interrupt(interruptId) ?? {}
-  return status === 'answered' && response === null
-}
+/** Whether a question was settled because nobody answered it: a person's answer may be null too. */
+const isDropped = ({ replay }: Execution, interruptId: string): boolean =>
+  replay.knownOf(markOf(interruptId)) !== undefined
+
+/** The record of a question that nobody answered: one of its execution, by the name that the question has in its run. */
+const markOf = (interruptId: string): string =>
+  `${interruptId.slice(interruptId.lastIndexOf('::') + '::'.length)}/unanswered`
 
 /** The answer to a question, once there is one. */
 async function answerTo(call: Call, interruptId: string): Promise<Json> {
@@ -224,7 +317,7 @@ async function answerTo(call: Call, interruptId: string): Promise<Json> {
   for (;;) {
     const known = session.interrupt(interruptId)
     if (known === undefined) throw new MillraceError('internal_error', `the log holds no question ${interruptId}`)
-    if (known.status === 'answered' && !hasLapsed(call, interruptId)) return known.response ?? null
+    if (known.status === 'answered' && !isDropped(call.execution, interruptId)) return known.response ?? null
     const { deadline = Number.POSITIVE_INFINITY } = known
     if (known.status === 'answered' || (deadline <= work.clock() && (await lapse(call, interruptId)))) {
       throw new MillraceError('interrupt_timeout', `nobody answered ${interruptId} in time`)
@@ -246,20 +339,23 @@ export async function dropQuestions(execution: Execution): Promise<void> {
 }
 
 async function settle(
-  { work }: Execution,
+  { work, replay }: Execution,
   lane: Lane,
   asked: readonly string[],
   isMeant: (pending: TicketPending) => boolean,
 ): Promise<boolean> {
   const keys = new Set(asked.map(id => `interrupt:${id}`))
+  let marks: readonly HookRecord[] = []
   const done = await work.writer.decide(({ pendings }) => {
     const open = pendings.filter(pending => keys.has(pendingKey(pending)) && isMeant(pending))
     if (open.length === 0 || work.signal.aborted) return undefined
     const responses = open.map(({ id }): Said => {
       return { chunk: { type: 'interrupt-response', interruptId: id, response: null }, lane }
     })
-    return [...responses, { chunk: sealOf(lane), lane }]
+    marks = open.map(({ id }) => ({ hookId: markOf(id), hook: 'unanswered', given: {} }))
+    return [...responses, ...marks.map(mark => recordOf(mark, lane)), { chunk: sealOf(lane), lane }]
   })
+  if (done) for (const mark of marks) replay.note(mark)
   await work.session.catchUp()
   return done !== undefined
 }

@@ -17,7 +17,7 @@ import { prefixOf, type Reasoned, type ReasonSettings, reason } from './reason.t
 import type { Given, ReasonOptions, ReasonResult } from './reason-options.ts'
 import { type AnyReasonOptions, type Plan, planOf } from './reason-plan.ts'
 import { resultOf } from './reason-result.ts'
-import { ask } from './use-interrupt.ts'
+import { ask, isAskable } from './use-interrupt.ts'
 import { passOf } from './words.ts'
 
 /** Asks a model, and gives what it answered: once that is in the log it is neither asked nor shown again. */
@@ -90,12 +90,9 @@ function shownOf(call: Call, { structured, id }: Plan): Pick<OutputSettings, 'fi
 /** The same whenever the call is made again. */
 const streamIdOf = ({ hookId, execution }: Call): string => `${execution.work.runId}:${hookId.replace('/', ':')}`
 
-/** Whether readers see an object of the call that is not done. */
-async function isShowing(call: Call): Promise<boolean> {
-  const { session, writer } = call.execution.work
-  await session.sync(writer.cursor.sequence)
-  return session.structured(streamIdOf(call))?.status === 'streaming'
-}
+/** Whether readers see an object of the call that is not done, as far as the log was read. */
+const isShown = (call: Call): boolean =>
+  call.execution.work.session.structured(streamIdOf(call))?.status === 'streaming'
 
 /** First the model says what it would ask, then a person answers, then the model says the rest. */
 async function workWithPerson(call: Call, plan: Plan, interrupt: ReasonInterrupt<Schema | undefined>): Promise<Worked> {
@@ -115,25 +112,18 @@ async function workWithPerson(call: Call, plan: Plan, interrupt: ReasonInterrupt
     const record = { hookId: key, hook: 'useReason', given: { value: first as unknown as Json } }
     said = [...words, recordOf(record, call.lane)]
   }
-  const { responseSchema, schemaId, schemaVersion } = interrupt
-  const response = await ask(
-    call,
-    {
-      request: first.document['interruptRequest'] as never,
-      responseSchema,
-      ...(schemaId !== undefined && { schemaId }),
-      ...(schemaVersion !== undefined && { schemaVersion }),
-    },
-    said,
-  )
+  const { responseSchema } = interrupt
+  const request = first.document['interruptRequest'] as never
+  const response = await ask(call, { request, responseSchema, ...aboutOf(interrupt) }, said)
   const toolCallIds = first.steps.flatMap(step => step.toolCallIds)
   const words = await passOf(call, { prefix: prefixOf(call, 1), toolCallIds: () => toolCallIds, isShown: plan.isShown })
   const settings = settingsOf(call, plan, 2)
-  const isReplacing = settings.output && (await isShowing(call))
+  // Only as long as it is there: one of several steps takes it away.
+  const replaces = () => (isShown(call) ? 'continued' : undefined)
   const done = await reason(call, {
     ...settings,
     messages: [...plan.messages, ...continued(first, words, response)],
-    ...(settings.output && { output: { ...settings.output, ...(isReplacing && { replaces: 'continued' }) } }),
+    ...(settings.output && { output: { ...settings.output, replaces } }),
   })
   return {
     result: { ...resultOf(plan, [{ ...first, output: undefined }, done]), interruptResponse: response },
@@ -141,8 +131,14 @@ async function workWithPerson(call: Call, plan: Plan, interrupt: ReasonInterrupt
   }
 }
 
+/** What goes along with a question. */
+const aboutOf = ({ schemaId, schemaVersion }: ReasonInterrupt<Schema | undefined>) => ({
+  ...(schemaId !== undefined && { schemaId }),
+  ...(schemaVersion !== undefined && { schemaVersion }),
+})
+
 function firstPass(call: Call, plan: Plan, interrupt: ReasonInterrupt<Schema | undefined>): Promise<Reasoned> {
-  const envelope = envelopeOf(plan.output, interrupt)
+  const envelope = envelopeOf(plan.output, interrupt, question => isAskable(call, question, aboutOf(interrupt)))
   // A format that was asked for is that of the answer, which this is not yet.
   const { responseFormat, ...settings } = settingsOf(call, plan, 1)
   return reason(call, {
@@ -171,7 +167,8 @@ async function failed(call: Call, { abortSignal }: Plan, error: unknown): Promis
   const { code } = MillraceError.isInstance(failure) ? failure : { code: 'hook_failed' }
   await lane.discard({ reason: code, attempt: execution.replay.failures + 1 })
   await settleBelow(call, code)
-  if (await isShowing(call)) {
+  await flow.session.sync(flow.writer.cursor.sequence)
+  if (isShown(call)) {
     const invalidated = { type: 'structured-data-invalidated', streamId: streamIdOf(call), reason: code } as const
     await lane.commit([invalidated, sealOf(lane)])
   }
