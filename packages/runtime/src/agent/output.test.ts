@@ -140,12 +140,16 @@ test('an answer that does not fit is taken back and asked for again, with what w
   expect(JSON.stringify(result.message)).not.toContain('odd')
 })
 
-test('an answer that never fits fails the run, with its own code', async () => {
+test('an answer that never fits fails the run, with its own code; what was wrong with it is for the model and the logger', async () => {
   const { model, heard } = heardModel(() => ({ text: '{"title": 1}' }))
-  const { result, view } = await play(agent({ name: 'a', model, output: recipe, maxRetries: 1 }))
+  const { result, view, told } = await play(agent({ name: 'a', model, output: recipe, maxRetries: 1 }))
   expect(heard).toHaveLength(2)
+  expect(told[0]).toMatchObject({
+    message: 'a model call failed',
+    cause: { message: expect.stringMatching(/^title: /) },
+  })
   expect(result).toMatchObject({ status: 'failed', output: undefined, error: { code: 'output_invalid' } })
-  expect(result.error?.message).toMatch(/^the answer does not fit the output: title: /)
+  expect(result.error?.message).toBe('the answer does not fit the output')
   expect(view.structured).toEqual([])
 })
 

@@ -139,7 +139,7 @@ export class OutputStream implements AnswerSink {
     const { schema, shown, at, isFinal } = this.#settings
     const document = this.#document()
     const checked = 'problem' in document ? document : await validate(schema, document.value)
-    if ('problem' in checked) throw misfit(`the answer does not fit the output: ${checked.problem}`, checked.cause)
+    if ('problem' in checked) throw misfit('the answer does not fit the output', new Problem(checked))
     const value = jsonOf(checked.value)
     const data = at === undefined ? value : (Object(value) as { readonly [key: string]: Json })[at]
     if (shown && data !== undefined && (isFinal?.(value) ?? true)) {
@@ -177,9 +177,21 @@ export class OutputStream implements AnswerSink {
 const prefixed = (fields: Fields, at: string): Fields =>
   Object.fromEntries(Object.entries(fields).map(([path, kind]) => [`${at}.${path}`, kind]))
 
+/** What is wrong with an answer, in words that may quote it: for who gave it and for the log of the process, as no reader may have seen it (law 10). */
+class Problem extends Error {
+  constructor({ problem, cause }: { readonly problem: string; readonly cause?: unknown }) {
+    super(problem, cause === undefined ? undefined : { cause })
+    this.name = 'Problem'
+  }
+}
+
 /** An answer that is not what was asked for; the model may do better. */
 export const misfit = (message: string, cause: unknown): MillraceError =>
   new MillraceError('output_invalid', message, { retryable: true, cause })
+
+/** Why an answer was not taken, as the model is told. */
+export const problemOf = ({ message, cause }: MillraceError): string =>
+  cause instanceof Problem ? `${message}: ${cause.message}` : message
 
 /** What a schema makes of an answer must be JSON to be kept. */
 function jsonOf(value: unknown): Json {

@@ -18,7 +18,7 @@ import { compute } from './agent.ts'
 import { breath } from './breath.ts'
 import { copyOf } from './copy.ts'
 import { keyOf } from './key.ts'
-import { misfit } from './output.ts'
+import { misfit, problemOf } from './output.ts'
 import { contextOf, longestCallId, type Work } from './work.ts'
 
 /** A model call that came to its end, and is to be committed with these facts. */
@@ -256,9 +256,9 @@ async function takeBack(lane: Lane, answer: Answer, attempt: number, failure: Mi
 }
 
 /** What the model is told so that its next answer fits; it is no part of the conversation. */
-function correctionOf({ text }: Answer, { message }: MillraceError): LanguageModelV4Prompt {
+function correctionOf({ text }: Answer, failure: MillraceError): LanguageModelV4Prompt {
   // Roles take turns, and some providers refuse a message that says nothing.
   const said = text.trim() === '' ? '(nothing)' : text
-  const asked = `${excerpt(message)}. Answer again, with the whole JSON document and nothing else.`
+  const asked = `${excerpt(problemOf(failure))}. Answer again, with the whole JSON document and nothing else.`
   return [{ role: 'assistant', content: [{ type: 'text', text: said }] }, added(asked)]
 }

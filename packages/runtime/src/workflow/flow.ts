@@ -271,7 +271,8 @@ class Flow {
         `node ${node} goes on with workflow ${id}, and there is none by that id here`,
       )
     }
-    const input = await inputOf(next, data)
+    // What nodes give each other may quote what no reader was to see.
+    const input = await inputOf(next, data, true)
     const chunk: Chunk = { type: 'transition', transitionTo: id }
     await this.#move(execution, position => started(next, input, position), [{ chunk, lane: execution.lane }])
     this.#workflow = next

@@ -15,8 +15,12 @@ export function askedOf({ data, session, runId }: Working, { input }: Workflow):
   return input ? (data ?? text) : text
 }
 
-/** What a workflow was given, as its input has it; throws where it does not fit. */
-export async function inputOf({ input, name }: Workflow, given: Json | undefined): Promise<Json | undefined> {
+/** What a workflow was given, as its input has it; throws where it does not fit, and says why where it is no secret (law 10). */
+export async function inputOf(
+  { input, name }: Workflow,
+  given: Json | undefined,
+  isSecret = false,
+): Promise<Json | undefined> {
   if (input === undefined) {
     if (given === undefined || typeof given === 'string') return given ?? ''
     throw new MillraceError(
@@ -26,7 +30,9 @@ export async function inputOf({ input, name }: Workflow, given: Json | undefined
   }
   const checked = await validate(input.schema, given)
   if ('problem' in checked) {
-    throw new MillraceError('workflow_input_invalid', `workflow ${name}: the input does not fit: ${checked.problem}`)
+    const what = `workflow ${name}: the input does not fit`
+    const cause = checked.cause ?? new Error(checked.problem)
+    throw new MillraceError('workflow_input_invalid', isSecret ? what : `${what}: ${checked.problem}`, { cause })
   }
   // What the first node is given is the same after it was in the log.
   return checked.value === undefined ? undefined : (JSON.parse(JSON.stringify(checked.value)) as Json)
