@@ -41,7 +41,7 @@ export interface ReasonOptions<
   readonly model: Model
   readonly input: ReasonInput
   readonly system?: string
-  /** Cuts the model and its tools off while they are at work: what they were saying is taken back, and the hook throws `hook_aborted`. */
+  /** Cuts the model and its tools off while they are at work, not while they wait for somebody: what they were saying is taken back, and the hook throws `hook_aborted`. */
   readonly abortSignal?: AbortSignal
   readonly reasoning?: Reasoning
   readonly responseFormat?: LanguageModelV4CallOptions['responseFormat']

@@ -65,6 +65,23 @@ test('cut off by its node: nobody is asked any more, nothing is at work for it, 
   await play.log()
 })
 
+test('a call that waits for somebody is not cut off: the answer counts, whatever became of the signal meanwhile', async () => {
+  const controllers: AbortController[] = []
+  const own = single(async () => {
+    const controller = new AbortController()
+    controllers.push(controller)
+    const model = scriptedModel([{ calls: [{ name: 'danger', input: {}, id: 'c1' }] }, { text: 'after' }])
+    const { text } = await useReason({ model, input: 'x', tools: [danger], abortSignal: controller.signal })
+    return { data: text }
+  })
+  const play = await Play.of(own)
+  expect((await play.result()).status).toBe('paused')
+  controllers[0]?.abort()
+  await play.runtime.answer('s', { kind: 'approval', id: 'r::c1', approved: true })
+  expect(await play.result()).toMatchObject({ status: 'completed', output: 'after' })
+  expect(controllers).toHaveLength(2)
+})
+
 test('law 10: of a hidden call that was cut off readers see no end either', async () => {
   const controller = new AbortController()
   const begun = gate()
