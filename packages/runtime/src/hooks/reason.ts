@@ -101,6 +101,7 @@ export async function reason(call: Call, settings: ReasonSettings): Promise<Reas
       (!areThoughtsShown && type.startsWith('reasoning-')) || (isTextHidden && type.startsWith('text-')),
     heard(spoken) {
       last = spoken
+      execution.spent.note(hookId, spoken.about.usage)
       const step = stepOf(spoken)
       if (spoken.calls === 0) return []
       steps.push(step)
@@ -113,6 +114,7 @@ export async function reason(call: Call, settings: ReasonSettings): Promise<Reas
       return [recordOf(record, lane)]
     },
     kept() {
+      execution.spent.said(hookId)
       if (unkept) execution.replay.note(unkept)
     },
   }

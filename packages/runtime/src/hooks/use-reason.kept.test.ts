@@ -1,4 +1,4 @@
-// What a try of a node came to and no commit holds: it is not there for the next try.
+// What a try of a node came to and no commit holds: it is not there for the next try, and yet it counts.
 
 import { type LogStore, memoryStore } from '@millrace/log'
 import { expect, test } from 'vitest'
@@ -103,10 +103,13 @@ test('law 3: a first pass whose commit did not come is not kept: what the person
   expect(hooks).toContain('1.node.1/useReason:ask.1/first')
   await play.restart()
   await play.answer('1.node.1/useReason:ask.1', 'yes')
-  const { output } = await play.result()
+  const { output, usage: used } = await play.result()
   expect(output).toEqual(['yes', 20])
   expect(heard).toHaveLength(3)
   expect(JSON.stringify(heard[2]?.prompt)).toMatch(/The person was asked: .*Question 2.*answered: yes/)
+  expect(inputsOf(used)).toBe(30)
+  const discarded = (await play.view()).runs[0]?.discarded
+  expect(inputsOf(discarded)).toBe(10)
   await play.log()
 })
 
@@ -138,7 +141,10 @@ test('a model call whose commit did not come is no step of the result', async ()
     },
   })
   const play = await Play.of(own)
-  const { output } = await play.result()
+  const { output, usage: used } = await play.result()
   expect([tries, output]).toEqual([2, [2, 20]])
+  expect(inputsOf(used)).toBe(30)
+  const discarded = (await play.view()).runs[0]?.discarded
+  expect(inputsOf(discarded)).toBe(10)
   await play.log()
 })

@@ -165,7 +165,7 @@ async function failed(call: Call, { abortSignal }: Plan, error: unknown): Promis
     ? new MillraceError('hook_aborted', 'useReason was cut off by its abortSignal', { cause: error })
     : error
   const { code } = MillraceError.isInstance(failure) ? failure : { code: 'hook_failed' }
-  await lane.discard({ reason: code, attempt: execution.replay.failures + 1 })
+  await execution.spent.discard(call.hookId, lane, { reason: code, attempt: execution.replay.failures + 1 })
   await settleBelow(call, code)
   await flow.session.sync(flow.writer.cursor.sequence)
   if (isShown(call)) {

@@ -15,6 +15,7 @@ import type { At } from './position.ts'
 import { type Given, type HookRecord, recordIn } from './record.ts'
 import { Replay } from './replay.ts'
 import { markOf, pieceOf, sealOf } from './seal.ts'
+import { Spent } from './spent.ts'
 import type { Update, WorkflowState } from './state.ts'
 import type { Streams } from './streams.ts'
 import { type Keeping, Unkept } from './unkept.ts'
@@ -70,7 +71,8 @@ export class Execution {
   readonly #unkept: Unkept
   readonly #flights: Flights
   readonly #controller = new AbortController()
-  readonly #lanes = new Set<Lane>()
+  readonly spent = new Spent()
+  readonly #lanes = new Map<string, Lane>()
   /** What writes on lanes of hooks, and stops when it is told to. */
   readonly #writing = new Set<Promise<unknown>>()
   /** Texts that were shown. */
@@ -137,7 +139,10 @@ export class Execution {
     await Promise.allSettled(this.#writing)
     this.#unkept.drop()
     const attempt = this.replay.failures + 1
-    for (const lane of [...this.#lanes, this.lane]) await lane.discard({ reason: code, attempt })
+    // What was on its way when it was told to stop is in the log by then.
+    await this.work.turn(async () => {})
+    for (const [hookId, lane] of this.#lanes) await this.spent.discard(hookId, lane, { reason: code, attempt })
+    await this.lane.discard({ reason: code, attempt })
   }
 
   /** What a hook gives: what the log holds, or what comes of it now. */
@@ -289,6 +294,8 @@ export class Execution {
         if (outcome === 'moved') continue
         const beside = said.flatMap(({ chunk }) => (chunk.type === 'hook-completed' ? [recordIn(chunk)] : []))
         for (const one of [...beside, ...records]) this.replay.note(one)
+        // Where it says nothing of the hook it is made while that is at work.
+        if (said.length > 0) this.spent.said(own.hookId)
         return done()
       }
     })
@@ -304,7 +311,7 @@ export class Execution {
     const { work } = this
     const { origin } = this.lane
     const lane = work.writer.lane({ ...origin, lane: `${origin.lane}/${pieceOf(hookId)}` })
-    this.#lanes.add(lane)
+    this.#lanes.set(hookId, lane)
     const commit = (said: readonly Said[], given: Given) =>
       this.#commit(said, () => ({ hookId, hook, given: { ...given, ...this.#beside() } }))
     const call: Call = {
