@@ -5,12 +5,13 @@ import { chunksOf } from '../agent/play.fixture.ts'
 import { LEASE_MS, Stage } from '../drive/stage.fixture.ts'
 import { useInterrupt } from '../hooks/use-interrupt.ts'
 import { useReason } from '../hooks/use-reason.ts'
+import { useWorkflowState } from '../hooks/use-state.ts'
 import { useStep } from '../hooks/use-step.ts'
 import { useStructuredData } from '../hooks/use-structured-data.ts'
 import { scriptedModel } from '../model/scripted.ts'
 import { gate } from '../run/stage.fixture.ts'
 import type { NodeContext, NodeDefinition } from './node.ts'
-import { inRow, PLACES, Play, say, single, wired } from './play.fixture.ts'
+import { inRow, PLACES, Play, publicOf, say, single, wired } from './play.fixture.ts'
 
 /** Code that fails so often, and how often it ran. */
 function failing(times: number, error: (n: number) => unknown = n => new Error(`${n}`)) {
@@ -97,6 +98,23 @@ describe('retry', () => {
     expect(await stage.ended('s', 'r')).toBe('failed')
     // The second try was cut off, and did not fail: it was made again, and the third was the last.
     expect(ran).toBe(4)
+  })
+
+  test('on shutdown nobody waits for the next try, and another process makes it', async () => {
+    const stage = new Stage()
+    const code = failing(1)
+    const own = single({ run: code.run, retry: { attempts: 2, backoff: { first: 9000 } } })
+    const begin = () => stage.process(() => [], { workflows: [own], engine: { pollMs: 50 } })
+    const { runtime } = begin()
+    await runtime.start({ workflow: own, input: 'Go.', session: 's', runId: 'r' })
+    await stage.seen('s', ({ chunk }) => chunk.type === 'hook-completed' && JSON.stringify(chunk).includes('failures'))
+    const before = stage.clock.now()
+    await stage.clock.until(runtime.close())
+    expect(stage.clock.now() - before).toBeLessThan(1000)
+    expect(code.ran).toBe(1)
+    begin()
+    expect(await stage.ended('s', 'r')).toBe('completed')
+    expect(code.ran).toBe(2)
   })
 
   test('what a try has said is taken back, unless it was committed', async () => {
@@ -272,6 +290,66 @@ describe('what a node returns', () => {
     })
     expect(await (await Play.of(own)).result()).toMatchObject({ output: 2_000_000 })
   })
+})
+
+describe('an end that cannot be committed is a failure of its node', () => {
+  const huge = 'x'.repeat(17_000_000)
+  const next: NodeDefinition = ({ input }: NodeContext<unknown>) => ({ data: input })
+  test.each<[what: string, last: boolean]>([
+    ['data', false],
+    ['output', true],
+  ])(
+    '%s that the log does not take: it is not tried again, what it said is taken back, and onError decides',
+    async (_, last) => {
+      let ran = 0
+      const run = () => {
+        ran++
+        return { data: huge, ui: { message: 'There.' } }
+      }
+      const node = { run, retry: { attempts: 3 }, onError: { continue: 'small' } }
+      const play = await Play.of(last ? single(node) : inRow({ node, next }))
+      expect(await play.result()).toMatchObject({ status: 'completed', output: 'small', text: '' })
+      expect(ran).toBe(1)
+      await play.log()
+      const stopped = { run, retry: { attempts: 3 } }
+      const other = await Play.of(last ? single(stopped) : inRow({ node: stopped, next }))
+      const code = last ? 'validation_failed' : 'hook_result_too_large'
+      expect(await other.result()).toMatchObject({ status: 'failed', error: { code } })
+    },
+  )
+
+  test('state that is too large together with that of another branch', async () => {
+    let met = 0
+    const both = gate()
+    const branch = (name: string): NodeDefinition => ({
+      run: async () => {
+        for (let n = 0; n < 10; n++) useWorkflowState<string>(`${name}${n}`)[1]('x'.repeat(60_000))
+        if (++met === 2) both.open()
+        await both.opened
+        return { data: name }
+      },
+      onError: { continue: 'failed' },
+    })
+    const own = wired({ a: () => ({}), b: branch('b'), c: branch('c'), d: next }, [
+      ['start', 'a'],
+      ['a', ['b', 'c'], { join: 'd' }],
+      ['b', 'd'],
+      ['c', 'd'],
+      ['d', 'end'],
+    ])
+    const { output } = await (await Play.of(own)).result()
+    expect(Object.values(output as object).sort()).toEqual([expect.stringMatching(/^[bc]$/), 'failed'])
+  })
+})
+
+test('law 10: a last node without data gives the run no output, whatever it had received', async () => {
+  const own = inRow({
+    first: () => ({ data: { card: '4242' } }),
+    last: () => ({ ui: { message: 'Paid.' } }),
+  })
+  const play = await Play.of(own)
+  expect(await play.result()).toMatchObject({ status: 'completed', output: undefined, text: 'Paid.' })
+  expect(JSON.stringify(publicOf(await play.log()))).not.toContain('4242')
 })
 
 describe('ui', () => {

@@ -12,6 +12,7 @@ import { DEFAULT_BACKOFF, sleep } from '../model/retry.ts'
 import { foundOf } from '../options.ts'
 import { isRecord } from './check.ts'
 import { type Execution, withoutHooks } from './execution.ts'
+import { forebearsOf } from './inheritance.ts'
 import { endCalls, takeBackBelow } from './leftovers.ts'
 import type { Node, NodeContext, NodeFailure, NodeResult } from './node.ts'
 
@@ -21,9 +22,11 @@ export type Attempted =
   | { readonly outcome: 'again' }
   | { readonly outcome: 'routed'; readonly to: string; readonly failure: Json }
 
-/** Runs a node once; throws where the run ends with it. */
-export async function attempt(execution: Execution, node: Node): Promise<Attempted> {
+/** Runs a node once; throws where the run ends with it. Nothing came of it where it was not begun: another process is to go on. */
+export async function attempt(execution: Execution, node: Node): Promise<Attempted | undefined> {
   const { work, at } = execution
+  if ((at.failures ?? 0) > 0) await unlessAborted(pause(execution, node), work.signal)
+  if (execution.signal.aborted || work.leaving.aborted) return undefined
   try {
     const returned = await unlessAborted(
       execution.run(() => runOf(node, execution)),
@@ -52,13 +55,16 @@ export async function attempt(execution: Execution, node: Node): Promise<Attempt
 
 const isChanged = (error: unknown): boolean => MillraceError.isInstance(error) && error.code === 'workflow_changed'
 
+/** Waits before a node is tried again, as long as somebody here would begin it. */
+async function pause({ work, at, signal }: Execution, { retry }: Node): Promise<void> {
+  const { failures = 1 } = at
+  const backoff = { ...DEFAULT_BACKOFF, ...work.backoff, ...retry?.backoff }
+  const ms = Math.min(backoff.first * 2 ** (failures - 1), backoff.longest)
+  await sleep(work.timers, ms, AbortSignal.any([signal, work.leaving])).catch(() => {})
+}
+
 async function runOf(node: Node, execution: Execution): Promise<unknown> {
-  const { work, at } = execution
-  const { failures = 0 } = at
-  if (failures > 0) {
-    const backoff = { ...DEFAULT_BACKOFF, ...work.backoff, ...node.retry?.backoff }
-    await sleep(work.timers, Math.min(backoff.first * 2 ** (failures - 1), backoff.longest), execution.signal)
-  }
+  const { at } = execution
   if (node.agent === undefined) return node.run(contextOf(node, execution))
   const { output, text } = await askAgent(execution, node.agent, node.prompt(copyOf(at.input)))
   // That of a finishing tool may be null.
@@ -79,8 +85,10 @@ function contextOf({ id, params }: Node, execution: Execution): NodeContext<unkn
     get data() {
       return copyOf(work.data)
     },
+    // What it goes on from is the same work, whose words come and go as its own do.
     get messages() {
-      return copyOf(session.view.messages.filter(message => message.parent === undefined && message.runId !== runId))
+      const own: readonly (string | undefined)[] = [...forebearsOf(session, runId), runId]
+      return copyOf(session.view.messages.filter(({ parent, runId }) => parent === undefined && !own.includes(runId)))
     },
     // Code that decides by it decides the same when it starts again.
     get tokenUsage() {
@@ -171,6 +179,14 @@ function isMeant({ work, at }: Execution, { when }: NonNullable<Node['retry']>, 
     work.logger.warn('retry.when of a node failed', { runId: work.runId, node: at.node, cause })
     return false
   }
+}
+
+/** What is wrong with how a node ended, told when that is to be committed. */
+export class BadEnd extends Error {}
+
+/** What becomes of a node whose end could not be committed: it would end the same if it were tried again. */
+export function failedAtEnd(execution: Execution, node: Node, { cause }: BadEnd): Promise<Attempted> {
+  return failed(execution, { ...node, retry: undefined }, cause, (execution.at.failures ?? 0) + 1)
 }
 
 /** What becomes of a node that failed. */

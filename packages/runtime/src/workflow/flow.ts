@@ -6,7 +6,7 @@ import type { Ended } from '../agent/loop.ts'
 import type { Working } from '../agent/work.ts'
 import { BudgetError, MillraceError, ValidationError } from '../error/error.ts'
 import { refusalOf } from '../model/room.ts'
-import { type Attempted, attempt } from './attempt.ts'
+import { type Attempted, attempt, BadEnd, failedAtEnd } from './attempt.ts'
 import { Execution, OVER } from './execution.ts'
 import { batchesOf, type Inheritance, inheritanceOf } from './inheritance.ts'
 import { askedOf, inputOf } from './input.ts'
@@ -30,6 +30,7 @@ import { recordOf } from './record.ts'
 import { scopeOf } from './scope.ts'
 import { sealOf } from './seal.ts'
 import { Streams } from './streams.ts'
+import type { Keeping } from './unkept.ts'
 import type { Workflow } from './workflow.ts'
 
 /** Works until the workflow is done, or cannot go on; throws why it cannot be done. One that works for a call is given what it begins with. */
@@ -38,6 +39,15 @@ export function flowOn(work: Working, workflow: Workflow, given?: Json): Promise
 }
 
 const never = (): Promise<never> => new Promise(() => {})
+
+/** What the commit of an execution's end keeps of it; what is wrong with that is its node's failure. */
+function keepingOf(execution: Execution): Keeping {
+  try {
+    return execution.keepingLast()
+  } catch (cause) {
+    throw new BadEnd('what it changed does not fit', { cause })
+  }
+}
 
 class Flow {
   readonly #work: Working
@@ -180,12 +190,17 @@ class Flow {
     this.#open.add(execution)
     try {
       const attempted = await telemetry.within(() => attempt(execution, node))
-      const ended = await this.#settle(path, execution, node, attempted)
+      if (attempted === undefined) return await this.#lull.leave()
+      const ended = await this.#settle(path, execution, node, attempted).catch(async error => {
+        if (!(error instanceof BadEnd)) throw error
+        return this.#settle(path, execution, node, await failedAtEnd(execution, node, error))
+      })
       telemetry.end('completed')
       return ended
     } catch (error) {
-      telemetry.end('failed', error)
-      throw error
+      const why = error instanceof BadEnd ? error.cause : error
+      telemetry.end('failed', why)
+      throw why
     } finally {
       this.#open.delete(execution)
       execution.close(OVER)
@@ -204,7 +219,8 @@ class Flow {
       await this.#move(execution, position => entered({ ...position, edges }, path, to, failure))
       return undefined
     }
-    const { data = at.input, condition, transitionTo } = attempted
+    const { condition, transitionTo } = attempted
+    const { data = at.input } = attempted
     if (transitionTo !== undefined) return this.#transit(path, execution, transitionTo, data)
     const step = this.#workflow.graph.next(node.id, condition)
     if (step === undefined) {
@@ -219,7 +235,8 @@ class Flow {
       await this.#move(execution, position => moved({ ...position, edges }, path, on, data))
       return undefined
     }
-    return this.#ended(at, execution.lane, data)
+    // What it had received was not meant for whoever sees the output.
+    return this.#ended(at, execution.lane, attempted.data)
   }
 
   /** A node that the run stands in. */
@@ -230,30 +247,41 @@ class Flow {
   }
 
   /** The end of the workflow, with what is left to be said of it. */
-  #ended(at: At, lane: Lane, data: Json | undefined): Ended {
+  async #ended(at: At, lane: Lane, data: Json | undefined): Promise<Ended> {
+    const { parent } = this.#work
     const seal = sealOf(lane, true)
-    this.#work.checkpointId = seal.checkpointId
-    const isOutput = data !== undefined && this.#work.parent === undefined
-    if (isOutput && !lane.fits([{ type: 'output', output: data }, seal])) {
-      throw new ValidationError(
-        `node ${at.node} returned more data than the output of a run may be: return less, or a reference`,
-      )
-    }
     const hookId = `${this.#scope}${at.execution}`
     const facts: Said[] = [
-      ...(isOutput ? [{ chunk: { type: 'output', output: data } as const, lane }] : []),
+      ...(data !== undefined && !parent ? [{ chunk: { type: 'output', output: data } as const, lane }] : []),
       // Who goes on from here has nothing left to do.
       recordOf({ hookId, hook: 'node', given: { ...(data !== undefined && { value: data }) } }, lane),
       { chunk: seal, lane },
     ]
+    if (!lane.fits(facts)) {
+      const what = `node ${at.node} returned more data than the output of a run may be: return less, or a reference`
+      throw new BadEnd(what, { cause: new ValidationError(what) })
+    }
+    this.#work.checkpointId = seal.checkpointId
+    // Whom it works for is told its words, where it gives nothing.
+    const output = data === undefined && parent ? (await this.#words()) || null : data
+    const text = typeof output === 'string' ? output : ''
     return {
       outcome: 'done',
       facts,
       finishReason: 'stop',
       steps: at.step,
-      text: typeof data === 'string' ? data : '',
-      ...(data !== undefined && { output: data }),
+      text,
+      ...(output !== undefined && { output }),
     }
+  }
+
+  /** All text that the workflow has said. */
+  async #words(): Promise<string> {
+    const { writer, session, runId, agentId } = this.#work
+    await writer.flush()
+    await session.sync(writer.cursor.sequence)
+    const parts = session.message(runId, agentId)?.parts ?? []
+    return parts.map(part => (part.type === 'text' && 'text' in part ? part.text : '')).join('')
   }
 
   async #transit(path: Path, execution: Execution, id: string, data: Json | undefined): Promise<undefined> {
@@ -291,7 +319,7 @@ class Flow {
       const before = this.#position
       const after = change(this.#position)
       const isOver = !openOf(after.line).some(({ execution }) => execution === at.execution)
-      const keeping = execution.keepingLast()
+      const keeping = keepingOf(execution)
       const closing = isOver ? [this.#closing(at, lane)] : []
       const entries = [
         ...said,
@@ -303,7 +331,7 @@ class Flow {
       await lane.commit(entries).catch(error => {
         if (refusalOf(error) !== 'too-large') throw error
         const what = `what node ${at.node} returned is larger than the log takes: return less, or a reference`
-        throw new MillraceError('hook_result_too_large', what, { cause: error })
+        throw new BadEnd(what, { cause: new MillraceError('hook_result_too_large', what, { cause: error }) })
       })
       keeping.kept()
       if (isOver) this.#journal.forget(at.execution)

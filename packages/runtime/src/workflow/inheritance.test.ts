@@ -173,6 +173,28 @@ describe('a run that goes on from one that was interrupted', () => {
     expect(heard.at(-1)).toEqual(['Go.', ['Go.', 'Faster!']])
   })
 
+  test('is told nothing of what those have said that it goes on from: the conversation is what it was', async () => {
+    const heard: Json[] = []
+    const own = single(async ({ messages }: NodeContext) => {
+      heard.push(messages.map(({ role, parts }) => [role, ...parts.map(part => ('text' in part ? part.text : ''))]))
+      await useReason({ model: heardModel([{ text: 'Hello.' }]).model, input: 'Go.' })
+      return { data: await useInterrupt(say('Well?', { id: `after ${messages.length}` })) }
+    })
+    const play = await Play.of(own)
+    for (const [from, runId] of [
+      ['r', 'r2'],
+      ['r2', 'r3'],
+    ] as const) {
+      await play.runtime.run(SESSION, from).result()
+      await play.runtime.stop(SESSION, from)
+      await play.runtime.run(SESSION, from).result()
+      await play.runtime.resume(SESSION, from, { runId })
+    }
+    await answer(play.runtime, 'r3', 'yes')
+    expect(await play.runtime.run(SESSION, 'r3').result()).toMatchObject({ status: 'completed', output: 'yes' })
+    for (const told of heard) expect(told).toEqual([['user', 'Go.']])
+  })
+
   test('does what was cut off again under the same key, and what was taken back under another', async () => {
     const keys: string[] = []
     let isBroken = true

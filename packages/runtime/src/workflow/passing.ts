@@ -182,11 +182,20 @@ type Targets<One> = One extends readonly [unknown, infer To, ...unknown[]]
   : never
 
 /** What a run of a workflow gives; where it may end with another one, that is known when it runs. */
-export type OutputFrom<Nodes, E extends Edges, I extends Schema | undefined> = [
+export type OutputFrom<Nodes, E extends Edges> = [
   { [Name in keyof Nodes]: Elsewhere<Returns<Nodes[Name]>> }[keyof Nodes],
 ] extends [never]
-  ? Along<Nodes, E, I, Extract<E[number], readonly [unknown, 'end', ...unknown[]]>, never>
+  ? OutputAlong<Nodes, E, Extract<E[number], readonly [unknown, 'end', ...unknown[]]>>
   : unknown
+
+/** What a run gives that ends by an edge: a last node without data gives nothing, and never what it had received. */
+type OutputAlong<Nodes, E extends Edges, One> = One extends readonly [infer From extends keyof Nodes, ...unknown[]]
+  ? DataOf<Leading<Returns<Nodes[From]>, E, One>, undefined> extends infer Data
+    ? [ContinuedAlong<Nodes, One>] extends [Data]
+      ? Data
+      : Data | ContinuedAlong<Nodes, One>
+    : never
+  : never
 
 // The checks.
 

@@ -127,6 +127,20 @@ describe('a workflow as a tool', () => {
     expect(chunksOf(log, 'output')).toEqual([])
   })
 
+  test('where its last node has no data, the call is told its words, or nothing', async () => {
+    const secret = () => ({ data: 'secret' })
+    const says = inRow(
+      { secret, first: () => ({ ui: { message: 'One. ' } }), last: () => ({ ui: { message: 'Two.' } }) },
+      { id: 'says' },
+    )
+    const silent = inRow({ secret, last: () => {} }, { id: 'silent' })
+    const calls = [ask('says', 'c1', 'Go.'), ask('silent', 'c2', 'Go.')]
+    const { runtime, run } = await begin(caller(says, calls, { subAgents: [says, silent] }))
+    await run.result()
+    const { c1, c2 } = await callsIn(runtime)
+    expect([c1?.output, c2?.output]).toEqual(['One. Two.', null])
+  })
+
   test('state is its own: what another call of it has set, or the workflow that calls it, it does not see', async () => {
     const counter = single(
       () => {

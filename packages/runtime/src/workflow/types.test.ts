@@ -57,8 +57,8 @@ test('what a workflow takes and gives: the text of a person, and the data of the
   })
   expectTypeOf(draft.name).toEqualTypeOf<'email-draft'>()
   expectTypeOf<WorkflowInput<typeof draft>>().toEqualTypeOf<string>()
-  // The log passes on what it received: here that of the agent.
-  expectTypeOf<WorkflowOutput<typeof draft>>().toEqualTypeOf<{ all: string } | { facts: string[] } | null>()
+  // The log has no data: what it received is nobody's output.
+  expectTypeOf<WorkflowOutput<typeof draft>>().toEqualTypeOf<{ all: string } | null | undefined>()
 })
 
 test('an input is what the schema makes of it, as JSON', () => {
@@ -75,10 +75,14 @@ test('an input is what the schema makes of it, as JSON', () => {
   expectTypeOf<WorkflowOutput<typeof dated>>().toEqualTypeOf<(string | number)[]>()
 })
 
-test('a node without data passes its input on, through any number of nodes and loops', () => {
+test('a node without data passes its input on, through any number of nodes and loops, and not to the end', () => {
   const passing = workflow({
     id: 'passing',
-    nodes: { one: anything, two: (): { condition?: 'back' } => ({}), three: (_: NodeContext<string>) => ({}) },
+    nodes: {
+      one: anything,
+      two: (): { condition?: 'back' } => ({}),
+      three: { run: (_: NodeContext<string>) => ({}), onError: { continue: 'failed' } },
+    },
     edges: [
       ['start', 'one'],
       ['one', 'two'],
@@ -87,7 +91,7 @@ test('a node without data passes its input on, through any number of nodes and l
       ['three', 'end'],
     ],
   })
-  expectTypeOf<WorkflowOutput<typeof passing>>().toEqualTypeOf<string>()
+  expectTypeOf<WorkflowOutput<typeof passing>>().toEqualTypeOf<'failed' | undefined>()
   const maybe = workflow({
     id: 'maybe',
     nodes: { one: ({ input }: NodeContext<string>) => (input === '' ? undefined : { data: input.length }) },
@@ -96,7 +100,7 @@ test('a node without data passes its input on, through any number of nodes and l
       ['one', 'end'],
     ],
   })
-  expectTypeOf<WorkflowOutput<typeof maybe>>().toEqualTypeOf<string | number>()
+  expectTypeOf<WorkflowOutput<typeof maybe>>().toEqualTypeOf<number | undefined>()
 })
 
 test('an agent takes a text, or what its prompt is made of, and gives its output or its words', () => {
@@ -196,6 +200,7 @@ test('a join takes what each branch gives, by its head, through all nodes of the
       fallback: ({ input }: NodeContext<NodeFailure>) => ({ data: input.code }),
       right: text,
       merge: anything,
+      last: ({ input }: NodeContext<{ left: number[] | string; right: string }>) => ({ data: input }),
     },
     edges: [
       ['start', 'go'],
@@ -204,7 +209,8 @@ test('a join takes what each branch gives, by its head, through all nodes of the
       ['further', 'merge'],
       ['fallback', 'merge'],
       ['right', 'merge'],
-      ['merge', 'end'],
+      ['merge', 'last'],
+      ['last', 'end'],
     ],
   })
   expectTypeOf<WorkflowOutput<typeof joined>>().toEqualTypeOf<{ left: number[] | string; right: string }>()

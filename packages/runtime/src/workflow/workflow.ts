@@ -72,7 +72,7 @@ export interface Workflow<Id extends string = string, Input = unknown, Output = 
   readonly types?: { readonly input: Input; readonly output: Output }
 }
 
-/** What a run of a workflow gives: the data of the nodes with an edge to the end. */
+/** What a run of a workflow gives: the data of the nodes with an edge to the end, undefined where one has none. */
 export type WorkflowOutput<W> = W extends Workflow<string, unknown, infer Output> ? Output : unknown
 
 /** What the first node of a workflow receives. */
@@ -84,7 +84,7 @@ export function workflow<
   const Nodes extends NodeDefinitions,
   const Edges extends readonly EdgeDefinition<NameOf<Nodes>>[],
   I extends Schema | undefined = undefined,
->(definition: WorkflowDefinition<Id, Nodes, Edges, I>): Workflow<Id, GivenTo<I>, OutputFrom<Nodes, Edges, I>> {
+>(definition: WorkflowDefinition<Id, Nodes, Edges, I>): Workflow<Id, GivenTo<I>, OutputFrom<Nodes, Edges>> {
   checkGiven('workflow', definition)
   const { id, version = '1', maxSteps } = definition
   checkName('workflow', id, 'id', id)
