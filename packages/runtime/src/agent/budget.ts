@@ -43,7 +43,10 @@ export async function checkBudgets(work: Work, taken: number): Promise<void> {
   }
 }
 
-const nameOf = ({ program: { kind, name }, parent }: Working): string => (parent ? `${kind} ${name}` : 'the run')
+function nameOf({ program: { kind, name }, parent }: Working): string {
+  if (parent === undefined) return 'the run'
+  return kind === 'hook' ? name : `${kind} ${name}`
+}
 
 /** What an agent has used: the root agent with all that works for it, a sub-agent by itself, and so one that a node of a workflow asks. */
 async function usageOf({ parent, session, runId, agentId, program, lane }: Working): Promise<Usage> {

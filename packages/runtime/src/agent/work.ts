@@ -16,9 +16,9 @@ import { copyOf } from './copy.ts'
 import type { AnswerSink } from './output.ts'
 import type { Spoken } from './step.ts'
 
-/** An agent or a workflow at work, of the run or for a call in it. */
+/** An agent or a workflow at work, of the run or for a call in it, or a model for a hook. */
 export interface Working {
-  readonly program: Pick<Program, 'kind' | 'name' | 'budget'>
+  readonly program: Pick<Program, 'name' | 'budget'> & { readonly kind: Program['kind'] | 'hook' }
   readonly session: Session
   readonly writer: Writer
   readonly runId: string

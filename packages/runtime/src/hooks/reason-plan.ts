@@ -11,6 +11,7 @@ import { reasoningOf } from '../model/reasoning.ts'
 import { foundOf } from '../options.ts'
 import { checkSchema, type JsonSchema, jsonSchemaOf, type Schema } from '../schema/schema.ts'
 import type { Callable } from '../tool/tool.ts'
+import { mayHave } from './field-check.ts'
 import { messagesOf } from './input.ts'
 import type { ReasonInterrupt } from './interrupt-pass.ts'
 import type { ReasonOptions, StructuredOptions } from './reason-options.ts'
@@ -46,6 +47,7 @@ export function planOf(options: AnyReasonOptions): Plan {
   const asked = asV4(model, 'useReason: model')
   const thought = reasoningOf(asked, reasoning ?? {}, options.providerOptions)
   const output = outputOf(options)
+  checkFields(options, output)
   return {
     id,
     messages: messagesOf(input),
@@ -138,6 +140,32 @@ const EXPECTED: { readonly [path: string]: Expectation } = {
   maxRetries: wholeFrom(0),
 }
 
+/** The options that have a check of their own elsewhere. */
+const OTHERS = [
+  'id',
+  'model',
+  'input',
+  'outputSchema',
+  'jsonSchema',
+  'interrupt.requestSchema',
+  'interrupt.responseSchema',
+  'reasoning.effort',
+  'reasoning.maxTokens',
+  'reasoning.includeThoughts',
+]
+
+const KNOWN: ReadonlySet<string> = new Set([...Object.keys(EXPECTED), ...OTHERS])
+
+/** Throws where there is an option that nobody reads, such as one that is misspelt. */
+function checkNames(options: AnyReasonOptions): void {
+  const { reasoning, structured, interrupt, toolExecution } = options
+  const below = Object.entries({ reasoning, structured, interrupt, toolExecution }).flatMap(([name, given]) =>
+    Object.keys(given ?? {}).map(key => `${name}.${key}`),
+  )
+  const unknown = [...Object.keys(options), ...below].find(path => !KNOWN.has(path))
+  if (unknown !== undefined) throw new ValidationError(`useReason: ${unknown.slice(0, 60)}: there is no such option`)
+}
+
 function check(options: AnyReasonOptions): void {
   for (const [path, [is, expected]] of Object.entries(EXPECTED)) {
     const [first = '', second] = path.split('.')
@@ -147,6 +175,7 @@ function check(options: AnyReasonOptions): void {
     const found = typeof value === 'number' || typeof value === 'string' ? JSON.stringify(value) : foundOf(value)
     throw new ValidationError(`useReason: ${path}: expected ${expected}, found ${found.slice(0, 60)}`)
   }
+  checkNames(options)
   const { structured, outputSchema, interrupt } = options
   if (structured && outputSchema === undefined) {
     throw new ValidationError('useReason: structured: it shows the object that outputSchema describes: give both')
@@ -158,6 +187,14 @@ function check(options: AnyReasonOptions): void {
   }
   if (interrupt) checkSchema(interrupt.requestSchema, 'useReason: interrupt.requestSchema')
   if (interrupt?.responseSchema) checkSchema(interrupt.responseSchema, 'useReason: interrupt.responseSchema')
+}
+
+/** Throws where a field is declared that the schema has not; what a JSON Schema leaves out that was given beside, the schema may have. */
+function checkFields({ structured, jsonSchema }: AnyReasonOptions, output: Plan['output']): void {
+  if (output === undefined || jsonSchema !== undefined) return
+  const unknown = Object.keys(structured?.fields ?? {}).find(path => !mayHave(output.jsonSchema, path))
+  if (unknown === undefined) return
+  throw new ValidationError(`useReason: structured.fields: outputSchema has no ${unknown.slice(0, 60)}`)
 }
 
 /** The output that is asked for; only objects and arrays can be told from the words around them. */

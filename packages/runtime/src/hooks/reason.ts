@@ -28,6 +28,8 @@ export interface ReasonStep {
 
 export interface ReasonSettings {
   readonly agent: Agent
+  /** What the hook is called, where that is no agent of somebody's. */
+  readonly hook?: string
   readonly messages: readonly Message[]
   /** What the answer is a document of, if it is one. */
   readonly output?: OutputSettings
@@ -82,7 +84,7 @@ export async function reason(call: Call, settings: ReasonSettings): Promise<Reas
   const work: Work = {
     ...flow,
     telemetry: call.telemetry,
-    program: agent,
+    program: settings.hook === undefined ? agent : { ...agent, kind: 'hook', name: settings.hook },
     parent: flow,
     agent,
     signal: abortSignal

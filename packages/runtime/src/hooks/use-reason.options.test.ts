@@ -309,6 +309,18 @@ test.each<[unknown, string]>([
     { model, input: 'x', outputSchema: z.object({ a: z.string() }), structured: { fields: { a: 'grow' } } },
     'useReason: structured.fields: ',
   ],
+  [
+    { model, input: 'x', outputSchema: z.object({ a: z.string() }), structured: { fields: { bodi: 'set' } } },
+    'useReason: structured.fields: outputSchema has no bodi',
+  ],
+  [{ model, input: 'x', outputShema: z.object({}) }, 'useReason: outputShema: there is no such option'],
+  [
+    { model, input: 'x', outputSchema: z.object({}), structured: { streem: true } },
+    'useReason: structured.streem: there is no such option',
+  ],
+  [{ model, input: 'x', toolExecution: { maxStep: 2 } }, 'useReason: toolExecution.maxStep: there is no such option'],
+  [{ model, input: 'x', reasoning: { efort: 'low' } }, 'useReason: reasoning.efort: there is no such option'],
+  [{ model, input: 'x', interrupt: { modes: 'optional' } }, 'useReason: interrupt.modes: there is no such option'],
   [{ model, input: 'x', interrupt: {} }, 'useReason: interrupt.requestSchema: expected a Standard Schema'],
   [{ model, input: 'x', interrupt: { mode: 'maybe' } }, 'useReason: interrupt.mode: expected required or optional'],
   [{ model, input: 'x', tools: [{}] }, 'useReason: tools.0: expected what tool()'],

@@ -107,7 +107,7 @@ test('maxSteps bounds the model calls', async () => {
   const { given } = await asking(() =>
     useReason({ model, input: 'x', tools: [own], toolExecution: { maxSteps: 2 } }).catch((why: unknown) => why),
   )
-  expect(given).toMatchObject({ code: 'budget_steps' })
+  expect(given).toMatchObject({ code: 'budget_steps', message: 'useReason has taken 2 steps, and may take 2' })
   expect(ran).toEqual([0, 1])
 })
 

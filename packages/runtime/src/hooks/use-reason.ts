@@ -58,9 +58,10 @@ async function work(call: Call, plan: Plan): Promise<Worked> {
 }
 
 function settingsOf(call: Call, plan: Plan, pass: number): ReasonSettings {
-  const { agent, messages, isShown, areThoughtsShown, output, interrupt, responseFormat, abortSignal } = plan
+  const { id, agent, messages, isShown, areThoughtsShown, output, interrupt, responseFormat, abortSignal } = plan
   return {
     agent,
+    hook: id === undefined ? 'useReason' : `useReason ${id}`,
     messages,
     isShown,
     areThoughtsShown,
