@@ -19,6 +19,7 @@ import { Spent } from './spent.ts'
 import type { Update, WorkflowState } from './state.ts'
 import type { Streams } from './streams.ts'
 import { type Keeping, Unkept } from './unkept.ts'
+import { movedOrLate } from './wait.ts'
 
 export interface ExecutionSettings {
   readonly work: Working
@@ -38,6 +39,11 @@ export interface ExecutionSettings {
   onChange(): void
 }
 
+/** Where a hook is in the order of answers, once it is. */
+interface Order {
+  place?: number | undefined
+}
+
 /** The execution that code runs in. */
 const running = new AsyncLocalStorage<Execution | undefined>()
 
@@ -54,9 +60,6 @@ export const withoutHooks = <T>(code: () => T): T => running.run(undefined, code
 /** Why what is left of a node is let go. */
 export const OVER = new MillraceError('internal_error', 'the node is not at work any more')
 
-/** Timers know no times beyond this. */
-const LONGEST_MS = 2 ** 31 - 1
-
 const never = (): Promise<never> => new Promise(() => {})
 
 export class Execution {
@@ -67,7 +70,7 @@ export class Execution {
   readonly keys: string
   readonly replay: Replay
   readonly telemetry: AgentWork
-  readonly #gate = new Gate()
+  readonly #gate: Gate
   readonly #unkept: Unkept
   readonly #flights: Flights
   readonly #controller = new AbortController()
@@ -88,6 +91,7 @@ export class Execution {
     this.lane = lane
     this.keys = keys
     this.replay = new Replay(at, scope, records)
+    this.#gate = new Gate(this.replay.lastPlace)
     this.#unkept = new Unkept({
       ...settings,
       gate: this.#gate,
@@ -166,14 +170,15 @@ export class Execution {
       )
     }
     const known = this.replay.take(hookId, hook)?.given
+    const order: Order = { place: known?.place }
     this.#flights.begin(hookId, hook, id !== undefined)
     try {
       if (known && known.asked === undefined) return structuredClone(givenBy(known))
       if (this.work.leaving.aborted && known === undefined) return await this.#leave(hookId)
       const told = this.telemetry.hook({ hook, id, agent })
-      return await this.#told(told, () => this.#live(hookId, hook, known, live, told))
+      return await this.#told(told, () => this.#live(hookId, hook, known, live, told, order))
     } finally {
-      await this.#gate.pass(pieceOf(hookId))
+      await this.#gate.pass(order.place ?? this.#gate.take(), pieceOf(hookId))
       // Who is left of a node that has ended is answered by nobody.
       if (this.signal.aborted) await never()
       this.#flights.end(hookId)
@@ -307,6 +312,7 @@ export class Execution {
     begun: Given | undefined,
     live: (call: Call) => Promise<Came>,
     telemetry: AgentWork,
+    order: Order,
   ): Promise<Json | undefined> {
     const { work } = this
     const { origin } = this.lane
@@ -330,7 +336,10 @@ export class Execution {
     try {
       const { value, said = [] } = await live(call)
       if (this.signal.aborted) return await never()
-      await commit(said, { ...(value !== undefined && { value }) })
+      await this.#commit(said, () => {
+        order.place ??= this.#gate.take()
+        return { hookId, hook, given: { ...(value !== undefined && { value }), place: order.place, ...this.#beside() } }
+      })
       // Who is given it may write into it; what is kept is what it was.
       return this.signal.aborted ? await never() : structuredClone(value)
     } catch (error) {
@@ -343,7 +352,12 @@ export class Execution {
       const { shown } = this.replay.knownOf(hookId) ?? {}
       // What its record had counted is counted by this one, which comes in its place.
       const kept = errorKept(failure, this.replay.failures)
-      this.#unkept.add({ hookId, hook, given: { error: kept, ...this.#beside(), ...(shown && { shown }) } })
+      order.place ??= this.#gate.take()
+      this.#unkept.add({
+        hookId,
+        hook,
+        given: { error: kept, place: order.place, ...this.#beside(), ...(shown && { shown }) },
+      })
       throw errorRestored(kept, failure.cause)
     }
   }
@@ -354,22 +368,11 @@ export class Execution {
   }
 
   async #park(hookId: string, on: readonly string[], until: number): Promise<void> {
-    const { moved, timers, clock, session } = this.work
-    const { count } = moved
     this.#flights.set(hookId, { on, until })
-    let cancel: (() => void) | undefined
-    const late = new Promise<void>(resolve => {
-      if (Number.isFinite(until))
-        cancel = timers.after(Math.min(Math.max(until - clock(), 1), LONGEST_MS), resolve, true)
-    })
-    const release = () => cancel?.()
-    this.signal.addEventListener('abort', release, { once: true })
-    await Promise.race([moved.after(count), late])
-    release()
-    this.signal.removeEventListener('abort', release)
+    await movedOrLate(this.work, until, this.signal)
     if (this.signal.aborted) return never()
     this.#flights.set(hookId, undefined)
-    await session.catchUp()
+    await this.work.session.catchUp()
   }
 
   #leave(hookId: string): Promise<never> {

@@ -1,23 +1,63 @@
-// Hooks are answered one at a time. All that code does from one answer until the next follows from that one: so it has a place there, which is the same
-// when the code starts again, whichever of several hooks is faster then.
+// Hooks are answered one at a time, each after all that code can do without it, and in the same order again when the code starts again. So what code does
+// from one answer until the next has its place there, whichever of several hooks is faster then.
+
+interface Waiting {
+  readonly anchor: string
+  answer(): void
+}
 
 export class Gate {
   #anchor = ''
-  #last: Promise<void> = Promise.resolve()
+  /** The last place in the order of answers that was taken. */
+  #last: number
+  /** The places of those who are about to be answered, and of those who only wait for their turn. */
+  readonly #taken = new Set<number>()
+  readonly #waiting = new Map<number, Waiting>()
+  #isLooking = false
+
+  constructor(last: number) {
+    this.#last = last
+  }
 
   /** The hook that was answered last; none, before the first. */
   get anchor(): string {
     return this.#anchor
   }
 
+  /** Takes the next place in the order of answers: none after it is answered before it is, or is left. */
+  take(): number {
+    this.#last++
+    this.#taken.add(this.#last)
+    return this.#last
+  }
+
+  /** Leaves a place: there is no answer. */
+  leave(place: number): void {
+    this.#taken.delete(place)
+    this.#look()
+  }
+
   /** Resolves when it is a hook's turn to be answered. */
-  async pass(anchor: string): Promise<void> {
-    const before = this.#last
-    const { promise, resolve } = Promise.withResolvers<void>()
-    this.#last = promise
-    await before
-    this.#anchor = anchor
-    // Who waited for it goes on before that, as far as it can without another answer.
-    setImmediate(resolve)
+  pass(place: number, anchor: string): Promise<void> {
+    return new Promise(answer => {
+      this.#waiting.set(place, { anchor, answer })
+      this.leave(place)
+    })
+  }
+
+  #look(): void {
+    if (this.#isLooking || this.#waiting.size === 0) return
+    this.#isLooking = true
+    // Only then has the code done all that it can.
+    setImmediate(() => {
+      this.#isLooking = false
+      const first = Math.min(...this.#waiting.keys())
+      for (const place of this.#taken) if (place < first) return
+      const { anchor, answer } = this.#waiting.get(first) as Waiting
+      this.#waiting.delete(first)
+      this.#anchor = anchor
+      answer()
+      this.#look()
+    })
   }
 }

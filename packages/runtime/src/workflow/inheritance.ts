@@ -7,6 +7,7 @@ import type { Session } from '../drive/session.ts'
 import { Journal } from './journal.ts'
 import { openOf, type Position } from './position.ts'
 import { type Given, type HookRecord, recordIn, recordOf } from './record.ts'
+import { leftOf } from './unkept.ts'
 
 /** Where a run goes on, and what it keeps of the one before: the state, and what the hooks of the open executions gave. */
 export interface Inheritance {
@@ -102,10 +103,10 @@ const isAnswered = (session: Session, asked: readonly string[]): boolean =>
 
 /** What was shown, by the names that it has in the new run: those of structured objects without a name begin with that of their run. */
 function renamed(shown: Shown, from: string, runId: string): Shown {
-  const old = `structured:${from}:`
-  const all = Object.entries(shown).map(([about, count]) =>
-    about.startsWith(old) ? [`structured:${runId}:${about.slice(old.length)}`, count] : [about, count],
-  )
+  const all = Object.entries(shown).map(([place, count]) => [
+    place.replace(`structured:${from}:`, `structured:${runId}:`),
+    count,
+  ])
   return Object.fromEntries(all) as Shown
 }
 
@@ -138,7 +139,8 @@ function wordsOf(
     const grown = new Set(words.flatMap(({ kind, streamId }) => (kind === 'text-delta' ? [streamId] : [])))
     const left: Record<string, number> = {}
     for (const { streamId } of words) {
-      if (!grown.has(streamId)) left[`structured:${streamId}`] = (left[`structured:${streamId}`] ?? 0) + 1
+      const about = leftOf(`structured:${streamId}`)
+      if (!grown.has(streamId)) left[about] = (left[about] ?? 0) + 1
     }
     const own = records.filter(({ hookId }) => hookId.startsWith(`${execution}/`))
     const counted = (about: string) => Math.max(0, ...own.map(({ given }) => given.shown?.[about] ?? 0))

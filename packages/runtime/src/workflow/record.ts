@@ -23,6 +23,8 @@ export interface Given {
   readonly askedAfter?: number
   /** Whether others of its node were under way when it was done: then these may have begun before it. */
   readonly beside?: true
+  /** Its place among the answers of its execution. */
+  readonly place?: number
   /** How many emissions of its execution are in the log with it, by what they are about: those that no commit before has counted. */
   readonly shown?: { readonly [about: string]: number }
 }

@@ -19,7 +19,7 @@ const RUNS = Math.ceil(15 * Number(process.env['MILLRACE_RUNS'] ?? 1))
 /** What a node does: hooks one after the other, or side by side. */
 type Doing =
   | { readonly do: 'step' | 'fail' | 'ask' | 'again'; readonly ms: number }
-  | { readonly do: 'count' | 'own' | 'show' | 'plain' }
+  | { readonly do: 'count' | 'list' | 'own' | 'show' | 'plain' }
   | { readonly all: readonly Doing[] }
   | { readonly row: readonly Doing[] }
 
@@ -28,7 +28,7 @@ const leaf: fc.Arbitrary<Doing> = fc.oneof(
     arbitrary: fc.record({ do: fc.constantFrom('step', 'step', 'step', 'fail', 'ask', 'again'), ms: fc.nat(30) }),
     weight: 3,
   },
-  { arbitrary: fc.record({ do: fc.constantFrom('count', 'own', 'show') }), weight: 1 },
+  { arbitrary: fc.record({ do: fc.constantFrom('count', 'list', 'list', 'show') }), weight: 1 },
 )
 const { doing } = fc.letrec<{ doing: Doing }>(tie => ({
   doing: fc.oneof(
@@ -39,8 +39,8 @@ const { doing } = fc.letrec<{ doing: Doing }>(tie => ({
   ),
 }))
 /** Hooks without ids have to be alone. */
-const plain = fc.constant<Doing>({ do: 'plain' })
-const parts = fc.array(fc.oneof({ arbitrary: doing, weight: 4 }, plain), { minLength: 1, maxLength: 4 })
+const alone = fc.constantFrom<Doing>({ do: 'plain' }, { do: 'own' })
+const parts = fc.array(fc.oneof({ arbitrary: doing, weight: 4 }, alone), { minLength: 1, maxLength: 4 })
 const program = fc.array(parts, { minLength: 1, maxLength: 2 })
 
 /** What one process has: its steps take their own times, and note their effects by the key that they are given. */
@@ -51,14 +51,15 @@ interface Life {
 }
 
 function workflowOf(nodes: readonly (readonly Doing[])[], life: Life): Workflow {
-  return inRow(
-    Object.fromEntries(
-      nodes.map((parts, index) => [
-        `n${index}`,
-        async ({ input }: NodeContext<Json>) => ({ data: [input, await row(parts, 'p', life)] }),
-      ]),
-    ),
-  )
+  const own = nodes.map((parts, index) => [
+    `n${index}`,
+    async ({ input }: NodeContext<Json>) => ({ data: [input, await row(parts, `p${index}`, life)] }),
+  ])
+  // Who was faster comes first; that each is there once does not depend on it.
+  const last = ({ input }: NodeContext<Json>) => ({
+    data: [input, useWorkflowState<string[]>('list', [])[0].toSorted()],
+  })
+  return inRow({ ...Object.fromEntries(own), last })
 }
 
 async function row(parts: readonly Doing[], place: string, life: Life): Promise<Json> {
@@ -76,6 +77,11 @@ async function act(part: Doing, place: string, life: Life): Promise<Json> {
       const [, set] = useWorkflowState<number>('count', 0)
       set(count => (count ?? 0) + 1)
       return 'counted'
+    }
+    case 'list': {
+      const [, set] = useWorkflowState<string[]>('list', [])
+      set(list => [...(list ?? []), place])
+      return 'listed'
     }
     case 'own': {
       const [own, set] = useNodeState(0)

@@ -42,6 +42,11 @@ export class Replay {
     return counts
   }
 
+  /** The last place that the log holds in the order of answers. */
+  get lastPlace(): number {
+    return Math.max(0, ...[...this.#records.values()].map(({ given }) => given.place ?? 0))
+  }
+
   /** How often the execution has failed before. */
   get failures(): number {
     return this.#at.failures ?? 0

@@ -35,6 +35,7 @@ export class Unkept {
   #changes: Change[] = []
   /** How often each thing was shown or changed after a hook: each by itself, because of hooks side by side now one comes first and now the other. */
   readonly #emitted = new Map<string, number>()
+  #total = 0
   /** Those of them that no commit has counted. */
   readonly #uncounted = new Set<string>()
   readonly #streamIds = new Set<string>()
@@ -55,13 +56,14 @@ export class Unkept {
 
   /** Shows something, once: not where the log holds it from before. */
   emit(chunk: Chunk): PromiseLike<void> {
-    return this.#isNext(this.#placeOf('message')) ? this.#settings.lane.write(chunk) : Promise.resolve()
+    return this.#isNext('message', this.#placeOf('message')) ? this.#settings.lane.write(chunk) : Promise.resolve()
   }
 
   /** As `emit`, for an update of a structured object, which has to fit: the same does not fit again when the code starts again. */
   emitStructured(chunk: StructuredDataChunk, what: string): PromiseLike<void> {
-    const place = this.#placeOf(`structured:${chunk.streamId}`)
-    const isNext = this.#isNext(place)
+    const about = `structured:${chunk.streamId}`
+    const place = this.#placeOf(about)
+    const isNext = this.#isNext(about, place)
     const refusal = `refused:${this.#emitted.get(place)}:${place}`
     const isAgain = !isNext && this.#settings.isRetry && chunk.kind === 'set'
     if (!isNext && !isAgain) {
@@ -72,7 +74,7 @@ export class Unkept {
     try {
       return this.#settings.streams.show(this.#settings.lane, chunk, what)
     } catch (error) {
-      this.#isNext(refusal)
+      this.#isNext(refusal, refusal)
       throw error
     }
   }
@@ -80,7 +82,8 @@ export class Unkept {
   /** Changes the state, with the next commit. */
   change(key: string, update: Update): void {
     const checked = typeof update === 'function' ? update : stateOf(key, update)
-    const isNext = this.#isNext(this.#placeOf(`state:${key}`))
+    const about = `state:${key}`
+    const isNext = this.#isNext(about, this.#placeOf(about))
     const isAgain = this.#settings.isRetry && typeof update !== 'function'
     if (isNext || isAgain) this.#changes.push({ key, update: checked })
   }
@@ -101,7 +104,7 @@ export class Unkept {
     const counts = Object.fromEntries([...uncounted].map(place => [place, this.#emitted.get(place) as number]))
     // Once for all of them: they are kept by one commit.
     const shown = { ...before, ...counts }
-    const emissions = [...this.#emitted.values()].reduce((sum, count) => sum + count, 0)
+    const emissions = this.#total
     const counting = {
       ...record,
       given: { ...record.given, ...(Object.keys(shown).length > 0 && { shown }) },
@@ -145,12 +148,19 @@ export class Unkept {
   }
 
   /** Counts an emission; tells whether the log does not hold it yet. */
-  #isNext(place: string): boolean {
+  #isNext(about: string, place: string): boolean {
+    const { counted } = this.#settings
+    this.#total++
     const count = (this.#emitted.get(place) ?? 0) + 1
     this.#emitted.set(place, count)
-    if (count <= (this.#settings.counted.get(place) ?? 0)) return false
+    if (count <= (counted.get(place) ?? 0)) return false
     this.#uncounted.add(place)
-    return true
+    const used = usedOf(about)
+    const uses = this.#emitted.get(used) ?? counted.get(used) ?? 0
+    if (uses >= (counted.get(leftOf(about)) ?? 0)) return true
+    this.#emitted.set(used, uses + 1)
+    this.#uncounted.add(used)
+    return false
   }
 
   #stateRecords(values: ReadonlyMap<string, Json | undefined>): Said[] {
@@ -164,3 +174,9 @@ export class Unkept {
 
 /** The record of a value of the state. */
 const stateIdOf = (scope: string, key: string): string => `${scope}state/${keyOf(key)}`
+
+/** Under which name it is counted how many emissions a stop kept that no commit had counted: nobody knows any more which hooks they followed. */
+export const leftOf = (about: string): string => `left:${about}`
+
+/** And how many of these were come to since. */
+const usedOf = (about: string): string => `used:${about}`
