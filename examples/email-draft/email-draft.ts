@@ -1,12 +1,15 @@
-import { createInterface } from 'node:readline'
-import { openStore } from '@millrace/log'
-import { type Entry, Fold, type Interrupt } from '@millrace/protocol'
-import { createRuntime, type Run } from '@millrace/runtime'
+import { Fold } from '@millrace/protocol'
+import { createRuntime, type Entry, openStore, type Run } from 'millrace'
 import { Screen } from './form.ts'
+import { ask, offered } from './person.ts'
 import { emailDraft } from './workflow.ts'
 
 // `email-draft.ts` begins; `email-draft.ts s1` begins s1 or goes on with it; `email-draft.ts s1 warm` goes on with an answer.
 const [, , session = crypto.randomUUID().slice(0, 8), given] = process.argv
+if (!/^[\w.-]{1,64}$/.test(session)) {
+  console.error('The name of a session has 1 to 64 letters, digits, _, . and -')
+  process.exit(1)
+}
 const store = await openStore('sqlite:email-draft.db')
 // An answer that has to be corrected is seen in the form: a warning would only stand in its way.
 const logger = { warn: () => {}, error: console.error }
@@ -31,7 +34,7 @@ for (;;) {
     console.log(error ? `${status}: ${error.message}` : status)
     break
   }
-  const response = (isAnswered ? undefined : given) ?? (await ask(pending.interrupt))
+  const response = (isAnswered ? undefined : given) ?? (await ask(pending.interrupt, process.stdin))
   if (response === undefined) {
     console.log(`${session} waits. Go on with: npm start ${session} <answer>`)
     break
@@ -41,7 +44,8 @@ for (;;) {
     await runtime.answer(session, { kind: 'interrupt', id: pending.id, response })
   } catch (error) {
     // An answer that was not offered is refused, and the run waits on.
-    console.log(String(error))
+    if ((error as { code?: string }).code !== 'answer_invalid') throw error
+    console.log(`${response} is none of the answers: ${offered(pending.interrupt).join(', ')}`)
   }
 }
 await runtime.close()
@@ -59,14 +63,4 @@ async function follow(run: Run): Promise<void> {
       screen.draw(email, 'path' in chunk ? `${chunk.kind} ${chunk.path}` : chunk.kind)
     }
   }
-}
-
-/** Asks who sits at the terminal; nothing where nobody does. */
-async function ask({ input }: Interrupt): Promise<string | undefined> {
-  if (input.kind !== 'choice') return undefined
-  console.log(input.question)
-  for (const { id, label, description } of input.options) console.log(`  ${id}: ${label}. ${description ?? ''}`)
-  const lines = createInterface({ input: process.stdin })
-  for await (const line of lines) if (line.trim() !== '') return line.trim()
-  return undefined
 }

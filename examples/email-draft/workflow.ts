@@ -1,4 +1,4 @@
-import { type NodeContext, scriptedModel, useInterrupt, useReason, workflow } from '@millrace/runtime'
+import { type NodeContext, scriptedModel, useInterrupt, useReason, workflow } from 'millrace'
 import { z } from 'zod'
 
 export const Email = z.object({
