@@ -22,6 +22,7 @@ import { BudgetError, MillraceError } from '../error/error.ts'
 import type { Logger } from '../logger.ts'
 import type { Backoff } from '../model/retry.ts'
 import type { DriveWork, Telemetry } from '../telemetry/telemetry.ts'
+import { draftsEnded } from '../workflow/drafts.ts'
 import { flowOn } from '../workflow/flow.ts'
 import { programAt } from '../workflow/journal.ts'
 import { workflowNamed } from '../workflow/migration.ts'
@@ -167,7 +168,11 @@ export class Drive {
       isFailed = true
       // Said here, because what a writer begins with by itself discards the drafts.
       const begins: Chunk[] = ticket.run.paused ? [] : [{ type: 'executor-superseded' }]
-      return [...begins, ...childrenEnded(session, this.#writer, 'interrupted'), ...failed(why, checkpointId)]
+      const left = [
+        ...draftsEnded(session, this.#writer, why.code),
+        ...childrenEnded(session, this.#writer, 'interrupted'),
+      ]
+      return [...begins, ...left, ...failed(why, checkpointId)]
     })
     if (isFailed) logger.error('a run failed', { sessionId: session.id, runId: this.#runId, cause: why })
     return done !== undefined
@@ -351,7 +356,9 @@ export class Drive {
         return [...childrenEnded(session, writer, stopStatus(ticket)), ...stopped(ticket, checkpointId)]
       // Without a failure the stop was taken back, with the request that it made room for: whoever claims the run next goes on with it.
       isFailed = failure !== undefined
-      return failure && [...childrenEnded(session, writer, 'interrupted'), ...failed(failure, checkpointId)]
+      if (failure === undefined) return undefined
+      const left = [...draftsEnded(session, writer, failure.code), ...childrenEnded(session, writer, 'interrupted')]
+      return [...left, ...failed(failure, checkpointId)]
     })
     if (isFailed) logger.error('a run failed', { sessionId: writer.streamId, runId: this.#runId, cause: error })
   }

@@ -5,6 +5,7 @@ import type { Agent } from '../agent/agent.ts'
 import { fieldsOf } from '../agent/fields.ts'
 import { BudgetError, MillraceError } from '../error/error.ts'
 import type { Call } from '../workflow/call.ts'
+import { objectIdOf } from '../workflow/drafts.ts'
 import type { Execution } from '../workflow/execution.ts'
 import { sealOf } from '../workflow/seal.ts'
 import { messagesOf } from './input.ts'
@@ -43,7 +44,7 @@ export async function askAgent(
 function outputOf({ hookId, execution }: Call, { name, output }: Agent): Pick<ReasonSettings, 'output'> {
   if (output === undefined) return {}
   const { work, at } = execution
-  const streamId = `${work.runId}:${hookId.replace('/', ':')}`
+  const streamId = objectIdOf(work.runId, hookId)
   return {
     output: {
       schema: output.schema,

@@ -8,6 +8,7 @@ import { refusalOf } from '../model/room.ts'
 import type { Schema } from '../schema/schema.ts'
 import type { AnyTool } from '../tool/tool.ts'
 import type { Call } from '../workflow/call.ts'
+import { firstIdOf, objectIdOf } from '../workflow/drafts.ts'
 import { executionOf } from '../workflow/execution.ts'
 import { settleBelow } from '../workflow/leftovers.ts'
 import { recordOf } from '../workflow/record.ts'
@@ -88,8 +89,7 @@ function shownOf(call: Call, { structured, id }: Plan): Pick<OutputSettings, 'fi
   return { shown, fields: stream ? fields : {} }
 }
 
-/** The same whenever the call is made again. */
-const streamIdOf = ({ hookId, execution }: Call): string => `${execution.work.runId}:${hookId.replace('/', ':')}`
+const streamIdOf = ({ hookId, execution }: Call): string => objectIdOf(execution.work.runId, hookId)
 
 /** Whether readers see an object of the call that is not done, as far as the log was read. */
 const isShown = (call: Call): boolean =>
@@ -98,7 +98,7 @@ const isShown = (call: Call): boolean =>
 /** First the model says what it would ask, then a person answers, then the model says the rest. */
 async function workWithPerson(call: Call, plan: Plan, interrupt: ReasonInterrupt<Schema | undefined>): Promise<Worked> {
   const { execution, hookId } = call
-  const key = `${hookId}/first`
+  const key = firstIdOf(hookId)
   let first = execution.replay.partsOf(key)[0]?.value as unknown as FirstPass | undefined
   let said: Reasoned['said'] = []
   if (first === undefined) {

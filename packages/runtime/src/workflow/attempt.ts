@@ -11,6 +11,7 @@ import { emitStructured } from '../hooks/use-structured-data.ts'
 import { DEFAULT_BACKOFF, sleep } from '../model/retry.ts'
 import { foundOf } from '../options.ts'
 import { isRecord } from './check.ts'
+import { endDrafts } from './drafts.ts'
 import { type Execution, withoutHooks } from './execution.ts'
 import { forebearsOf } from './inheritance.ts'
 import { endCalls, takeBackBelow } from './leftovers.ts'
@@ -38,6 +39,7 @@ export async function attempt(execution: Execution, node: Node): Promise<Attempt
     execution.keepingLast()
     await dropQuestions(execution)
     await endCalls(execution)
+    await endDrafts(execution, 'unfinished')
     const { data, condition, transitionTo } = result
     return {
       outcome: 'done',
@@ -207,6 +209,7 @@ async function failed(execution: Execution, node: Node, error: unknown, failures
   if (onError.mode === 'stop') throw failure
   await dropQuestions(execution)
   await endCalls(execution)
+  await endDrafts(execution, failure.code)
   switch (onError.mode) {
     case 'continue':
       return { outcome: 'done', ...(onError.data !== undefined && { data: onError.data }) }
