@@ -86,11 +86,7 @@ test('law 3: a first pass whose commit did not come is not kept: what the person
         }),
         // Its commit is under way when the question is to be asked, which so has to wait.
         useStep('slow', () => (isFirst ? asks.opened : undefined)),
-        useStep('fails', async () => {
-          if (!isFirst) return
-          await fails.opened
-          throw new Error('the node fails')
-        }),
+        isFirst && fails.opened.then(() => Promise.reject(new Error('the node fails'))),
       ])
       return { data: [result.interruptResponse as string, inputsOf(result.usage)] }
     },
