@@ -4,7 +4,7 @@ import type { LanguageModelV4CallOptions } from '@ai-sdk/provider'
 import { type Chunk, type Entry, Fold, type Json, type Message, type ToolPart, type View } from '@millrace/protocol'
 import { expect } from 'vitest'
 import type { Logger } from '../logger.ts'
-import { type ScriptedAnswer, type ScriptedPrompt, scriptedModel } from '../model/scripted.ts'
+import { type ScriptedAnswer, type ScriptedOptions, type ScriptedPrompt, scriptedModel } from '../model/scripted.ts'
 import type { RuntimeOptions } from '../options.ts'
 import type { RunResult } from '../run/result.ts'
 import { logOf, stage } from '../run/stage.fixture.ts'
@@ -77,12 +77,15 @@ export function commitOf(log: readonly Entry[], is: (chunk: Chunk) => boolean): 
 }
 
 /** A model that answers in turn, and what it was asked with. */
-export function heardModel(answers: readonly ScriptedAnswer[] | ((prompt: ScriptedPrompt) => ScriptedAnswer)) {
+export function heardModel(
+  answers: readonly ScriptedAnswer[] | ((prompt: ScriptedPrompt) => ScriptedAnswer),
+  options: ScriptedOptions = {},
+) {
   const heard: LanguageModelV4CallOptions[] = []
   const model = scriptedModel(prompt => {
     heard.push(prompt.options)
     return typeof answers === 'function' ? answers(prompt) : (answers[prompt.turnAnswers] as ScriptedAnswer)
-  })
+  }, options)
   return { model, heard }
 }
 

@@ -25,8 +25,11 @@ test('the object is given, and no text is shown; the format of the answer says t
   })
 })
 
+/** Nobody knows beforehand whether it takes a schema. */
+const UNKNOWN = { supportsStructuredOutputs: undefined }
+
 test('the schema is told too until the model has answered without a warning', async () => {
-  const { model, heard } = heardModel([{ text: FITTING }, { text: FITTING }])
+  const { model, heard } = heardModel([{ text: FITTING }, { text: FITTING }], UNKNOWN)
   await asking(async () => {
     await useReason({ model, input: 'x', outputSchema: draft, system: 'Be brief.' })
     return useReason({ model, input: 'x', outputSchema: draft, system: 'Be brief.' })
@@ -42,7 +45,7 @@ test('a model without such a format, and made anew for each call, needs no secon
       count++
       const isTold = JSON.stringify(options.prompt).includes('stars')
       return { text: isTold ? FITTING : 'As you wish: 3 stars.', warnings: [refused] }
-    })
+    }, UNKNOWN)
     return useReason({ model, input: 'x', outputSchema: draft, maxRetries: 0 })
   })
   expect(given.output).toEqual({ subject: 'Hi', stars: 3 })
@@ -51,7 +54,7 @@ test('a model without such a format, and made anew for each call, needs no secon
 
 test('a model without such a format is told the schema each time, and asked for no format that it lacks', async () => {
   const answers = (lacks: boolean): ScriptedAnswer => ({ text: FITTING, ...(lacks && { warnings: [refused] }) })
-  const { model, heard } = heardModel(({ options }) => answers(options.responseFormat !== undefined))
+  const { model, heard } = heardModel(({ options }) => answers(options.responseFormat !== undefined), UNKNOWN)
   const { given } = await asking(async () => {
     for (let i = 0; i < 3; i++) await useReason({ model, input: 'x', outputSchema: draft })
     return useReason({ model, input: 'x', outputSchema: draft })

@@ -64,11 +64,19 @@ export interface ScriptedOptions {
   /** The time from token to token, in milliseconds; none, if nothing is said. */
   readonly paceMs?: number
   readonly timers?: Timers
+  /** Whether it takes a schema of its answer; it does, if nothing is said. */
+  readonly supportsStructuredOutputs?: boolean | undefined
+}
+
+/** A scripted model; it tells beforehand whether it takes a schema. */
+export interface ScriptedModel extends LanguageModelV4 {
+  readonly supportsStructuredOutputs: boolean | undefined
 }
 
 /** A model that says exactly what a script tells it. */
-export function scriptedModel(script: Script, options: ScriptedOptions = {}): LanguageModelV4 {
+export function scriptedModel(script: Script, options: ScriptedOptions = {}): ScriptedModel {
   const { modelId = 'scripted', paceMs = 0, timers = systemTimers } = options
+  const supportsStructuredOutputs = 'supportsStructuredOutputs' in options ? options.supportsStructuredOutputs : true
   const answerOf = async (call: LanguageModelV4CallOptions): Promise<ScriptedAnswer> => {
     const prompt = promptOf(call)
     if (typeof script === 'function') return script(prompt)
@@ -95,7 +103,8 @@ export function scriptedModel(script: Script, options: ScriptedOptions = {}): La
     return { stream }
   }
   const doGenerate: LanguageModelV4['doGenerate'] = async call => wholeOf((await doStream(call)).stream)
-  return { specificationVersion: 'v4', provider: 'millrace', modelId, supportedUrls: {}, doGenerate, doStream }
+  const about = { provider: 'millrace', modelId, supportedUrls: {}, supportsStructuredOutputs }
+  return { specificationVersion: 'v4', ...about, doGenerate, doStream }
 }
 
 function promptOf(options: LanguageModelV4CallOptions): ScriptedPrompt {

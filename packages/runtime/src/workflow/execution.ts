@@ -239,7 +239,7 @@ export class Execution {
   /** The name of something that is the same whenever the code comes to it. */
   nameOf(kind: string): string {
     this.#mustBeOpen()
-    return this.replay.identify(kind, undefined, kind, this.#gate.anchor)
+    return this.replay.identify(kind, undefined, kind)
   }
 
   /** The place of a call among those of the node that have no id; throws where that may be another when the node starts again. */

@@ -70,6 +70,7 @@ export class Unkept {
       if (!this.#settings.counted.has(refusal)) return Promise.resolve()
       throw new ValidationError(`${what}: the update does not fit, as when the node came here before`)
     }
+    this.#uncounted.add(place)
     this.#streamIds.add(chunk.streamId)
     try {
       return this.#settings.streams.show(this.#settings.lane, chunk, what)
