@@ -179,7 +179,7 @@ export class Runtime implements RunHost {
       id ??= view.runs.at(-1)?.runId
       if (id === undefined) throw new RunError('run_unknown', `there is no run in ${sessionId} to do again`)
       const of = runOf(view, id)
-      return { of, asked: repetition(view, of) }
+      return { of, asked: repetition(this.#programs, view, of) }
     })
   }
 
@@ -192,7 +192,7 @@ export class Runtime implements RunHost {
   ): Promise<Run> {
     return this.#askAgain(sessionId, options, isCutFor('edit'), ({ view }) => {
       const of = runOfMessage(view, messageId)
-      return { of, asked: revision(view, of, input, options.newMessageId) }
+      return { of, asked: revision(this.#programs, view, of, input, options.newMessageId) }
     })
   }
 

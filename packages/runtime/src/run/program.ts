@@ -8,6 +8,14 @@ interface Asked {
   readonly workflow?: unknown
 }
 
+/** The program as it is here: in another version, where nobody here has that one; itself, where there is none of it here. */
+export function presentOf(programs: ReadonlyMap<string, Program>, program: string): string {
+  const unversioned = (own: string) => own.slice(0, own.lastIndexOf('@') + 1)
+  const others = [...programs.values()].map(own => own.program)
+  const other = others.find(own => unversioned(own) === unversioned(program))
+  return programs.get(program)?.program ?? other ?? program
+}
+
 /** The program that a run is asked of; throws where that is none, or none here by that name. */
 export function programOf(programs: ReadonlyMap<string, Program>, { agent, workflow }: Asked): string {
   if (agent !== undefined && workflow !== undefined) {

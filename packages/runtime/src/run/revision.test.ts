@@ -1,4 +1,8 @@
+import { memoryStore } from '@millrace/log'
 import { describe, expect, test } from 'vitest'
+import { agent } from '../agent/agent.ts'
+import { scriptedModel } from '../model/scripted.ts'
+import { workflow } from '../workflow/workflow.ts'
 import { codeOf, echo, gate, logOf, patient, stage, textsOf, typesOf, until } from './stage.fixture.ts'
 
 /** A session of some turns, each answered. */
@@ -119,6 +123,44 @@ describe('a retry', () => {
     const { view } = await runtime.view('s')
     expect(view.runs.find(({ runId }) => runId === 'r3')).toMatchObject({ resumes: 'r1' })
     expect(view.messages.map(({ id }) => id)).toEqual([expect.any(String), 'r1::r1', 'r3::r3'])
+  })
+
+  test('and an edit begin anew: where the version of the turn is not here, by the one that is', async () => {
+    const node = async () => ({ data: 'new' })
+    const edges = [
+      ['start', 'node'],
+      ['node', 'end'],
+    ] as const
+    const before = workflow({ id: 'own', nodes: { node: async () => ({ data: 'old' }) }, edges })
+    const after = workflow({ id: 'own', version: '2', nodes: { node }, edges })
+    const migrating = workflow({ id: 'own', version: '3', nodes: { node }, edges, migrate: { 1: () => undefined } })
+    for (const next of [after, migrating]) {
+      const store = memoryStore()
+      const old = stage({ store, agents: [echo], workflows: [before] })
+      await (await old.start({ workflow: before, input: 'a', session: 's', runId: 'r1', messageId: 'm1' })).result()
+      await (await old.start({ agent: echo, input: 'b', session: 's', runId: 'r2', messageId: 'm2' })).result()
+      await old.close()
+      const upgraded = agent({ name: echo.name, version: '9', model: scriptedModel(() => ({ text: 'new' })) })
+      const runtime = stage({ store, agents: [upgraded], workflows: [next] })
+      const latest = async () => (await runtime.view('s')).view.runs.at(-1)?.program
+      expect((await (await runtime.retry('s', 'r2')).result()).text).toBe('new')
+      expect((await (await runtime.edit('s', 'm2', 'c')).result()).text).toBe('new')
+      expect(await latest()).toBe(upgraded.program)
+      expect((await (await runtime.retry('s', 'r1')).result()).output).toBe('new')
+      expect((await (await runtime.edit('s', 'm1', 'c')).result()).output).toBe('new')
+      expect(await latest()).toBe(next.program)
+    }
+  })
+
+  test('where none of its program is here asks for what it was', async () => {
+    const store = memoryStore()
+    const first = stage({ store, agents: [echo] })
+    await (await first.start({ agent: echo, input: 'a', session: 's', runId: 'r1' })).result()
+    await first.close()
+    const other = stage({ store, agents: [patient(gate())] })
+    await other.retry('s', 'r1', { runId: 'again' })
+    expect((await other.view('s')).view.requests.at(-1)).toMatchObject({ program: echo.program, status: 'waiting' })
+    await other.stop('s', 'again')
   })
 
   test('is refused where there is nothing to do again', async () => {

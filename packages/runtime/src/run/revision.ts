@@ -1,15 +1,20 @@
 // What does a turn again: with the same message, or with another in its place. Both cut before the turn's start.
 
 import type { Run, View } from '@millrace/protocol'
+import type { Program } from '../drive/program.ts'
 import { RunError } from '../error/error.ts'
+import { presentOf } from './program.ts'
 import { type Asked, messageOf, mustBeNew, mustBeShown, requestFor, runOf, type UserInput } from './request.ts'
 
-/** The request that does a turn again, with the same message under the same id. */
-export function repetition(view: View, run: Run): Asked {
+type Programs = ReadonlyMap<string, Program>
+
+/** The request that does a turn again, with the same message under the same id: by the version that is here, where it begins anew. */
+export function repetition(programs: Programs, view: View, run: Run): Asked {
   mustBeShown(view, run)
   const { message, resume, data } = requestFor(view, run.runId) ?? {}
+  const { program = '' } = run
   return {
-    program: run.program ?? '',
+    program: resume ? program : presentOf(programs, program),
     cut: { toSequence: run.at - 1, reason: 'retry' },
     ...(message && { message }),
     ...(resume && { resume }),
@@ -31,8 +36,8 @@ export function runOfMessage(view: View, messageId: string): Run {
 }
 
 /** The request that replaces the message of a turn, and all that came of it. */
-export function revision(view: View, run: Run, input: UserInput, newId?: string): Asked {
-  const asked = repetition(view, run)
+export function revision(programs: Programs, view: View, run: Run, input: UserInput, newId?: string): Asked {
+  const asked = repetition(programs, view, run)
   const toSequence = run.at - 1
   const message = messageOf(input, newId)
   mustBeNew(view, message.messageId, toSequence)

@@ -236,15 +236,12 @@ describe('what a node returns', () => {
     ['text', 'done', 'data'],
     ['a list', [1], 'data'],
     ['a number', 5, 'data'],
-    ['a field that is none', { result: 1 }, 'result'],
-    ['a field of another system', { data: 1, intent: 'x' }, 'intent'],
     ['data that is a function', { data: () => 1 }, 'data'],
     ['data that is no JSON', { data: 1n }, 'data'],
     ['a condition that is no text', { condition: true }, 'condition'],
     ['a transition that is no text', { transitionTo: 5 }, 'transitionTo'],
     ['a message that is no text', { ui: { message: 5 } }, 'ui.message'],
     ['ui that is text', { ui: 'hello' }, 'ui'],
-    ['a field of ui that is none', { ui: { text: 'hello' } }, 'ui.text'],
     ['structured data without data', { ui: { structured: { title: 'x' } } }, 'ui.structured'],
     ['structured data that is no object', { ui: { structured: 'x' } }, 'ui.structured'],
   ])('%s is refused, by its name', async (_, returned, found) => {
@@ -254,6 +251,19 @@ describe('what a node returns', () => {
     expect(error?.message).toContain('node node returned')
     expect(error?.message).toContain(found)
     await play.log()
+  })
+
+  test.each<[string, unknown, string]>([
+    ['a field that is none', { result: 1 }, 'result'],
+    ['a field of another system', { data: 1, intent: 'x' }, 'intent'],
+    ['a field of ui that is none', { ui: { text: 'hello' } }, 'text'],
+  ])('law 10: %s is refused; its name is for the logger', async (_, returned, field) => {
+    const play = await Play.of(single(() => returned as never))
+    const { status, error } = await play.result()
+    expect([status, error?.code]).toEqual(['failed', 'validation_failed'])
+    expect(error?.message).toContain('node node returned')
+    expect(error?.message).not.toContain(field)
+    expect(play.told.map(({ cause }) => String(cause)).join()).toContain(`there is no field ${field}`)
   })
 
   test.each([[undefined], [null], [{}], [{ ui: {} }], [{ data: undefined }]])(

@@ -106,15 +106,23 @@ const FIELDS = ['data', 'ui', 'condition', 'transitionTo']
 /** What a node returned; throws where it is nothing that a node may return. */
 function resultOf({ id }: Node, returned: unknown): NodeResult<Json> {
   if (returned === undefined || returned === null) return {}
-  const wrong = (what: string) => new ValidationError(`node ${id} returned ${what}`)
+  // What it returned is private, its fields too: those are for the logger.
+  const wrong = (what: string, field?: string) => {
+    const cause = field === undefined ? undefined : new Error(`there is no field ${field}`)
+    return new ValidationError(`node ${id} returned ${what}`, { cause })
+  }
   if (typeof returned !== 'object' || Array.isArray(returned)) {
     throw wrong(
       `${foundOf(returned)}: expected { data, ui, condition, transitionTo }, of which data is for the next node`,
     )
   }
   const other = Object.keys(returned).find(key => !FIELDS.includes(key))
-  if (other !== undefined)
-    throw wrong(`${other}: expected data, ui, condition or transitionTo; for the next node, in data`)
+  if (other !== undefined) {
+    throw wrong(
+      'a field that no node may: expected data, ui, condition or transitionTo; for the next node, in data',
+      other,
+    )
+  }
   const { data, ui, condition, transitionTo } = returned as NodeResult
   if (ui !== undefined) checkUi(ui, wrong)
   for (const [what, text] of Object.entries({ condition, transitionTo, 'ui.message': ui?.message })) {
@@ -128,10 +136,10 @@ function resultOf({ id }: Node, returned: unknown): NodeResult<Json> {
   }
 }
 
-function checkUi(ui: unknown, wrong: (what: string) => Error): void {
+function checkUi(ui: unknown, wrong: (what: string, field?: string) => Error): void {
   if (!isRecord(ui)) throw wrong(`as ui ${foundOf(ui)}: expected { message, structured }`)
   const other = Object.keys(ui).find(key => key !== 'message' && key !== 'structured')
-  if (other !== undefined) throw wrong(`ui.${other}: expected message or structured`)
+  if (other !== undefined) throw wrong('as ui a field that it has not: expected message or structured', other)
   const { structured } = ui
   if (structured === undefined || (isRecord(structured) && 'data' in structured)) return
   throw wrong('as ui.structured what has no data: expected { data }')
