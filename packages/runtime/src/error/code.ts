@@ -129,6 +129,8 @@ export const errorCodes = {
   hookResultTooLarge: 'hook_result_too_large',
   /** Nobody answered a question in time. */
   interruptTimeout: 'interrupt_timeout',
+  /** A node asks more at a time than a run may wait for. */
+  interruptTooMany: 'interrupt_too_many',
   /** The program's own code threw. */
   agentFailed: 'agent_failed',
   /** Something went wrong that no other code names; the log of the process knows more. */

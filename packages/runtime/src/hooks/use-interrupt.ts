@@ -140,7 +140,10 @@ async function put(
   beside: readonly Said[],
 ): Promise<void> {
   const { lane, execution } = call
-  const question = [{ chunk, lane }, { chunk: sealOf(lane), lane }]
+  const question = [
+    { chunk, lane },
+    { chunk: sealOf(lane), lane },
+  ]
   try {
     await call.commit([...beside, ...question], { asked, askedAfter: execution.replay.failures })
   } catch (cause) {
@@ -303,9 +306,9 @@ function nextId({ hookId, execution }: Call): string {
 
 /** Whether a question was settled because nobody answered it: a person's answer may be null too. */
 const isDropped = ({ replay }: Execution, interruptId: string): boolean =>
-  replay.knownOf(markOf(interruptId)) !== undefined
+  replay.knownOf(markOf(interruptId))?.value === interruptId
 
-/** The record of a question that nobody answered: one of its execution, by the name that the question has in its run. */
+/** The record of a question that nobody answered: one of its execution, by the name that the question has in its run; one that goes on from it may have the name again. */
 const markOf = (interruptId: string): string =>
   `${interruptId.slice(interruptId.lastIndexOf('::') + '::'.length)}/unanswered`
 
@@ -352,7 +355,7 @@ async function settle(
     const responses = open.map(({ id }): Said => {
       return { chunk: { type: 'interrupt-response', interruptId: id, response: null }, lane }
     })
-    marks = open.map(({ id }) => ({ hookId: markOf(id), hook: 'unanswered', given: {} }))
+    marks = open.map(({ id }) => ({ hookId: markOf(id), hook: 'unanswered', given: { value: id } }))
     return [...responses, ...marks.map(mark => recordOf(mark, lane)), { chunk: sealOf(lane), lane }]
   })
   if (done) for (const mark of marks) replay.note(mark)

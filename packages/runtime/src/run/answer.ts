@@ -228,8 +228,7 @@ function misfit({ input }: Interrupt, response: Json): string | undefined {
       return `expected ${isMany ? 'some' : 'one'} of ${offered.join(', ')}`
     }
     case 'form':
-      // Nothing is what settles a question that nobody has answered.
-      return response === null ? 'expected an answer, found null' : formProblem(input.schema, response)
+      return formProblem(input.schema, response)
     default:
       return response === null ? 'expected an answer, found null' : undefined
   }
