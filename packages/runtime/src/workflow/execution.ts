@@ -94,7 +94,6 @@ export class Execution {
     this.#gate = new Gate(this.replay.lastPlace)
     this.#unkept = new Unkept({
       ...settings,
-      gate: this.#gate,
       counted: this.replay.shown,
       isRetry: this.replay.failures > 0,
     })
@@ -178,7 +177,7 @@ export class Execution {
       const told = this.telemetry.hook({ hook, id, agent })
       return await this.#told(told, () => this.#live(hookId, hook, known, live, told, order))
     } finally {
-      await this.#gate.pass(order.place ?? this.#gate.take(), pieceOf(hookId))
+      await this.#gate.pass(order.place ?? this.#gate.take())
       // Who is left of a node that has ended is answered by nobody.
       if (this.signal.aborted) await never()
       this.#flights.end(hookId)
@@ -199,7 +198,7 @@ export class Execution {
   /** What a hook gives that cannot wait: what the log holds, or what it finds now, which the next commit keeps. */
   now(hook: string, id: string | undefined, find: () => Json | undefined): Json | undefined {
     this.#mustBeOpen()
-    const hookId = this.replay.identify(hook, id, hook, this.#gate.anchor)
+    const hookId = this.replay.identify(hook, id, hook)
     const known = this.replay.take(hookId, hook)
     if (known) return structuredClone(known.given.value)
     const value = find()

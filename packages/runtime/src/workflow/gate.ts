@@ -1,27 +1,16 @@
-// Hooks are answered one at a time, each after all that code can do without it, and in the same order again when the code starts again. So what code does
-// from one answer until the next has its place there, whichever of several hooks is faster then.
-
-interface Waiting {
-  readonly anchor: string
-  answer(): void
-}
+// Hooks are answered one at a time, each after all that code can do without it, and in the same order again when the code starts again. So what code comes
+// to between two answers it comes to there again, whichever of several hooks is faster then.
 
 export class Gate {
-  #anchor = ''
   /** The last place in the order of answers that was taken. */
   #last: number
   /** The places of those who are about to be answered, and of those who only wait for their turn. */
   readonly #taken = new Set<number>()
-  readonly #waiting = new Map<number, Waiting>()
+  readonly #waiting = new Map<number, () => void>()
   #isLooking = false
 
   constructor(last: number) {
     this.#last = last
-  }
-
-  /** The hook that was answered last; none, before the first. */
-  get anchor(): string {
-    return this.#anchor
   }
 
   /** Takes the next place in the order of answers: none after it is answered before it is, or is left. */
@@ -38,9 +27,9 @@ export class Gate {
   }
 
   /** Resolves when it is a hook's turn to be answered. */
-  pass(place: number, anchor: string): Promise<void> {
+  pass(place: number): Promise<void> {
     return new Promise(answer => {
-      this.#waiting.set(place, { anchor, answer })
+      this.#waiting.set(place, answer)
       this.leave(place)
     })
   }
@@ -53,10 +42,9 @@ export class Gate {
       this.#isLooking = false
       const first = Math.min(...this.#waiting.keys())
       for (const place of this.#taken) if (place < first) return
-      const { anchor, answer } = this.#waiting.get(first) as Waiting
+      const answer = this.#waiting.get(first)
       this.#waiting.delete(first)
-      this.#anchor = anchor
-      answer()
+      answer?.()
       this.#look()
     })
   }

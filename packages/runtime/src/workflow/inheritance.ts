@@ -7,7 +7,6 @@ import type { Session } from '../drive/session.ts'
 import { Journal } from './journal.ts'
 import { openOf, type Position } from './position.ts'
 import { type Given, type HookRecord, recordIn, recordOf } from './record.ts'
-import { leftOf } from './unkept.ts'
 
 /** Where a run goes on, and what it keeps of the one before: the state, and what the hooks of the open executions gave. */
 export interface Inheritance {
@@ -139,7 +138,7 @@ function wordsOf(
     const grown = new Set(words.flatMap(({ kind, streamId }) => (kind === 'text-delta' ? [streamId] : [])))
     const left: Record<string, number> = {}
     for (const { streamId } of words) {
-      const about = leftOf(`structured:${streamId}`)
+      const about = `structured:${streamId}`
       if (!grown.has(streamId)) left[about] = (left[about] ?? 0) + 1
     }
     const own = records.filter(({ hookId }) => hookId.startsWith(`${execution}/`))

@@ -57,13 +57,12 @@ export class Replay {
     return [...this.#records.values()].flatMap(({ given }) => given.asked?.slice(-1) ?? [])
   }
 
-  /** The name of a hook in its run: the execution, its id or else what it is called, the hook that it follows where that matters, and how often that was used. */
-  identify(hook: string, id: string | undefined, unnamed: string, anchor = ''): string {
+  /** The name of a hook in its run: the execution, its id or else what it is called, and how often that was used. */
+  identify(hook: string, id: string | undefined, unnamed: string): string {
     if (id !== undefined && !(typeof id === 'string' && id.length > 0 && id.length <= LONGEST_ID)) {
       throw new ValidationError(`${hook}: id: expected text of 1 to ${LONGEST_ID} characters`)
     }
-    const called = id === undefined ? unnamed : `${hook}:${shortKeyOf(id, LONGEST_ID)}`
-    const name = anchor === '' ? called : `${called}|${anchor}`
+    const name = id === undefined ? unnamed : `${hook}:${shortKeyOf(id, LONGEST_ID)}`
     const use = (this.#uses.get(name) ?? 0) + 1
     this.#uses.set(name, use)
     return `${this.#scope}${this.#at.execution}/${name}.${use}`

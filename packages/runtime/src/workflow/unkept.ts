@@ -5,7 +5,6 @@ import type { Lane, Said } from '@millrace/log'
 import type { Chunk, Json, StructuredDataChunk } from '@millrace/protocol'
 import { keyOf } from '../agent/key.ts'
 import { ValidationError } from '../error/error.ts'
-import type { Gate } from './gate.ts'
 import { type Given, type HookRecord, recordOf } from './record.ts'
 import { type Change, stateOf, type Update, type WorkflowState } from './state.ts'
 import type { Streams } from './streams.ts'
@@ -15,8 +14,7 @@ export interface UnkeptSettings {
   readonly scope: string
   readonly state: WorkflowState
   readonly streams: Streams
-  readonly gate: Gate
-  /** How many emissions are in the log, by what they are about and the hook that they follow. */
+  /** How many emissions are in the log, by what they are about. */
   readonly counted: ReadonlyMap<string, number>
   /** Whether this is a try after one that failed: it may go another way, so what sets a value sets it again. */
   readonly isRetry: boolean
@@ -33,7 +31,7 @@ export class Unkept {
   readonly #settings: UnkeptSettings
   #given: HookRecord[] = []
   #changes: Change[] = []
-  /** How often each thing was shown or changed after a hook: each by itself, because of hooks side by side now one comes first and now the other. */
+  /** How often each thing was shown or changed. */
   readonly #emitted = new Map<string, number>()
   #total = 0
   /** Those of them that no commit has counted. */
@@ -56,26 +54,25 @@ export class Unkept {
 
   /** Shows something, once: not where the log holds it from before. */
   emit(chunk: Chunk): PromiseLike<void> {
-    return this.#isNext('message', this.#placeOf('message')) ? this.#settings.lane.write(chunk) : Promise.resolve()
+    return this.#isNext('message') ? this.#settings.lane.write(chunk) : Promise.resolve()
   }
 
   /** As `emit`, for an update of a structured object, which has to fit: the same does not fit again when the code starts again. */
   emitStructured(chunk: StructuredDataChunk, what: string): PromiseLike<void> {
     const about = `structured:${chunk.streamId}`
-    const place = this.#placeOf(about)
-    const isNext = this.#isNext(about, place)
-    const refusal = `refused:${this.#emitted.get(place)}:${place}`
+    const isNext = this.#isNext(about)
+    const refusal = `refused:${this.#emitted.get(about)}:${about}`
     const isAgain = !isNext && this.#settings.isRetry && chunk.kind === 'set'
     if (!isNext && !isAgain) {
       if (!this.#settings.counted.has(refusal)) return Promise.resolve()
       throw new ValidationError(`${what}: the update does not fit, as when the node came here before`)
     }
-    this.#uncounted.add(place)
+    this.#uncounted.add(about)
     this.#streamIds.add(chunk.streamId)
     try {
       return this.#settings.streams.show(this.#settings.lane, chunk, what)
     } catch (error) {
-      this.#isNext(refusal, refusal)
+      this.#isNext(refusal)
       throw error
     }
   }
@@ -83,8 +80,7 @@ export class Unkept {
   /** Changes the state, with the next commit. */
   change(key: string, update: Update): void {
     const checked = typeof update === 'function' ? update : stateOf(key, update)
-    const about = `state:${key}`
-    const isNext = this.#isNext(about, this.#placeOf(about))
+    const isNext = this.#isNext(`state:${key}`)
     const isAgain = this.#settings.isRetry && typeof update !== 'function'
     if (isNext || isAgain) this.#changes.push({ key, update: checked })
   }
@@ -102,7 +98,7 @@ export class Unkept {
     const changes = [...this.#changes]
     const values = state.after(changes)
     const uncounted = new Set(this.#uncounted)
-    const counts = Object.fromEntries([...uncounted].map(place => [place, this.#emitted.get(place) as number]))
+    const counts = Object.fromEntries([...uncounted].map(about => [about, this.#emitted.get(about) as number]))
     // Once for all of them: they are kept by one commit.
     const shown = { ...before, ...counts }
     const emissions = this.#total
@@ -119,7 +115,7 @@ export class Unkept {
         for (const [key, value] of values) state.set(key, value)
         this.#given = this.#given.slice(given.length)
         this.#changes = this.#changes.slice(changes.length)
-        for (const place of uncounted) if (this.#emitted.get(place) === counts[place]) this.#uncounted.delete(place)
+        for (const about of uncounted) if (this.#emitted.get(about) === counts[about]) this.#uncounted.delete(about)
       },
     }
   }
@@ -142,26 +138,14 @@ export class Unkept {
     for (const streamId of this.#streamIds) this.#settings.streams.forget(streamId)
   }
 
-  /** Where something is said: what it is about, and the hook that it follows. */
-  #placeOf(about: string): string {
-    const { anchor } = this.#settings.gate
-    return anchor === '' ? about : `${about}|${anchor}`
-  }
-
   /** Counts an emission; tells whether the log does not hold it yet. */
-  #isNext(about: string, place: string): boolean {
-    const { counted } = this.#settings
+  #isNext(about: string): boolean {
     this.#total++
-    const count = (this.#emitted.get(place) ?? 0) + 1
-    this.#emitted.set(place, count)
-    if (count <= (counted.get(place) ?? 0)) return false
-    this.#uncounted.add(place)
-    const used = usedOf(about)
-    const uses = this.#emitted.get(used) ?? counted.get(used) ?? 0
-    if (uses >= (counted.get(leftOf(about)) ?? 0)) return true
-    this.#emitted.set(used, uses + 1)
-    this.#uncounted.add(used)
-    return false
+    const count = (this.#emitted.get(about) ?? 0) + 1
+    this.#emitted.set(about, count)
+    if (count <= (this.#settings.counted.get(about) ?? 0)) return false
+    this.#uncounted.add(about)
+    return true
   }
 
   #stateRecords(values: ReadonlyMap<string, Json | undefined>): Said[] {
@@ -175,9 +159,3 @@ export class Unkept {
 
 /** The record of a value of the state. */
 const stateIdOf = (scope: string, key: string): string => `${scope}state/${keyOf(key)}`
-
-/** Under which name it is counted how many emissions a stop kept that no commit had counted: nobody knows any more which hooks they followed. */
-export const leftOf = (about: string): string => `left:${about}`
-
-/** And how many of these were come to since. */
-const usedOf = (about: string): string => `used:${about}`
