@@ -86,7 +86,7 @@ test('a try that asks something else than the one before drops that question, an
       const asking = useInterrupt(say(nth === 1 ? 'Before?' : 'After?', { id: 'q' }))
       const failing = useStep('fail', async () => {
         if (nth > 1) return
-        await until(async () => (await play.view()).interrupts.length > 0)
+        await until(play.run, 'interrupt')
         throw new Error('the first try')
       })
       return { data: (await Promise.all([asking, failing]))[0] }

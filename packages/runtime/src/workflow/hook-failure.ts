@@ -11,7 +11,7 @@ type KeptError = NonNullable<Given['error']>
 /** Why a hook failed, in our words; what is wrong with the log is not about it, unless it was too large for it. */
 export function failureOf(error: unknown, hook: string): MillraceError | LogError {
   if (refusalOf(error) === 'too-large') {
-    const what = `what ${hook} gives is larger than the log takes: return less, or a reference`
+    const what = `what ${hook} gives, or that with what the node read and set before it, is larger than the log takes: return less, or a reference`
     return new MillraceError('hook_result_too_large', what, { cause: error })
   }
   if (error instanceof LogError || MillraceError.isInstance(error)) return error
