@@ -141,3 +141,14 @@ test('every commit of a node has a name of its own', async () => {
   expect(ids.length).toBeGreaterThan(4)
   expect(new Set(ids).size).toBe(ids.length)
 })
+
+test('a hook that nobody waits for and that fails is told to the logger, and takes no process down', async () => {
+  const own = single(async () => {
+    useStep('lost', () => Promise.reject(new Error('nobody hears this')))
+    await useStep('heard', () => 1)
+    await useInterrupt(say('Well?', { id: 'q' }))
+  })
+  const play = await Play.of(own)
+  expect((await play.result()).status).toBe('paused')
+  expect(play.told.map(({ message }) => message)).toContain('a hook failed')
+})

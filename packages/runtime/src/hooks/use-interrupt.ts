@@ -10,8 +10,9 @@ import type { Jsonified } from '../schema/json.ts'
 import { checkSchema, type JsonSchema, jsonSchemaOf, type OutputOf, type Schema, validate } from '../schema/schema.ts'
 import { isSame } from '../state/diff.ts'
 import type { Call } from '../workflow/call.ts'
-import { type Execution, executionOf } from '../workflow/execution.ts'
+import type { Execution } from '../workflow/execution.ts'
 import { type HookRecord, recordOf } from '../workflow/record.ts'
+import { executionOf, heeded } from '../workflow/running.ts'
 import { sealOf } from '../workflow/seal.ts'
 
 /** One answer to choose. */
@@ -59,7 +60,13 @@ export type InterruptResponse<R extends InterruptRequest, S extends Schema | und
       : string
 
 /** Asks a person, and gives the answer: the first that fits. */
-export async function useInterrupt<const R extends InterruptRequest, S extends Schema | undefined = undefined>(
+export function useInterrupt<const R extends InterruptRequest, S extends Schema | undefined = undefined>(
+  options: InterruptOptions<R, S>,
+): Promise<InterruptResponse<R, S>> {
+  return heeded(interrupted(options))
+}
+
+async function interrupted<R extends InterruptRequest, S extends Schema | undefined>(
   options: InterruptOptions<R, S>,
 ): Promise<InterruptResponse<R, S>> {
   const execution = executionOf('useInterrupt')

@@ -9,9 +9,9 @@ import type { Schema } from '../schema/schema.ts'
 import type { AnyTool } from '../tool/tool.ts'
 import type { Call } from '../workflow/call.ts'
 import { firstIdOf, objectIdOf } from '../workflow/drafts.ts'
-import { executionOf } from '../workflow/execution.ts'
 import { settleBelow } from '../workflow/leftovers.ts'
 import { recordOf } from '../workflow/record.ts'
+import { executionOf, heeded } from '../workflow/running.ts'
 import { sealOf } from '../workflow/seal.ts'
 import { continued, envelopeOf, type FirstPass, isAsking, type ReasonInterrupt } from './interrupt-pass.ts'
 import { prefixOf, type Reasoned, type ReasonSettings, reason } from './reason.ts'
@@ -22,15 +22,19 @@ import { ask, isAskable } from './use-interrupt.ts'
 import { passOf } from './words.ts'
 
 /** Asks a model, and gives what it answered: once that is in the log it is neither asked nor shown again. */
-export async function useReason<
+export function useReason<
   O extends Schema | undefined = undefined,
   R extends Schema | undefined = undefined,
   const Tools extends readonly AnyTool[] = readonly AnyTool[],
 >(
   options: ReasonOptions<O, R, Tools>,
 ): Promise<ReasonResult<Given<O>, (R extends Schema ? Given<R> : Json) | undefined>> {
+  return heeded(reasoned(options as unknown as AnyReasonOptions)) as ReturnType<typeof useReason<O, R, Tools>>
+}
+
+async function reasoned(options: AnyReasonOptions): Promise<ReasonResult> {
   const execution = executionOf('useReason')
-  const plan = planOf(options as unknown as AnyReasonOptions)
+  const plan = planOf(options)
   const value = await execution.call('useReason', plan.id, async call => {
     try {
       const { result, said } = await (plan.interrupt ? workWithPerson(call, plan, plan.interrupt) : work(call, plan))
@@ -39,12 +43,7 @@ export async function useReason<
       throw await failed(call, plan, error)
     }
   })
-  const { work: flow } = execution
-  // What it used is in the run's usage from here on.
-  await flow.session.sync(flow.writer.cursor.sequence)
-  return { output: undefined, interruptResponse: undefined, ...(value as object) } as Awaited<
-    ReturnType<typeof useReason<O, R, Tools>>
-  >
+  return { output: undefined, interruptResponse: undefined, ...(value as object) } as ReasonResult
 }
 
 /** What a hook comes to, and what its commit says beside. */

@@ -1,6 +1,6 @@
 import { copyOf } from '../agent/copy.ts'
 import { ValidationError } from '../error/error.ts'
-import { executionOf } from '../workflow/execution.ts'
+import { executionOf } from '../workflow/running.ts'
 
 /** What the server's own code gave the run, with what `resolveContext` added; no client sees it, and a resumed run keeps its own. */
 export function useRuntimeContext<Context = unknown>(): Context {

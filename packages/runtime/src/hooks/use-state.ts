@@ -2,7 +2,8 @@
 
 import type { Json } from '@millrace/protocol'
 import { ValidationError } from '../error/error.ts'
-import { type Execution, executionOf } from '../workflow/execution.ts'
+import type { Execution } from '../workflow/execution.ts'
+import { executionOf } from '../workflow/running.ts'
 import { stateOf } from '../workflow/state.ts'
 
 /** Sets a value, as it is or made of what it is by then; `undefined` takes it away. */

@@ -3,7 +3,7 @@ import { keyOf } from '../agent/key.ts'
 import { ValidationError } from '../error/error.ts'
 import { foundOf } from '../options.ts'
 import type { Jsonified } from '../schema/json.ts'
-import { executionOf, withoutHooks } from '../workflow/execution.ts'
+import { executionOf, heeded, withoutHooks } from '../workflow/running.ts'
 
 /** What the code of a step is given. */
 export interface StepContext {
@@ -13,7 +13,14 @@ export interface StepContext {
 }
 
 /** Does something with effects, and keeps what came of it: once that is in the log it is not done again. */
-export async function useStep<T>(
+export function useStep<T>(
+  key: string,
+  code: (context: StepContext) => T | PromiseLike<T>,
+): Promise<Jsonified<Awaited<T>>> {
+  return heeded(stepped(key, code))
+}
+
+async function stepped<T>(
   key: string,
   code: (context: StepContext) => T | PromiseLike<T>,
 ): Promise<Jsonified<Awaited<T>>> {

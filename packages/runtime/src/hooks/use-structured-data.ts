@@ -2,7 +2,8 @@ import type { Chunk, Json } from '@millrace/protocol'
 import { ValidationError } from '../error/error.ts'
 import { foundOf } from '../options.ts'
 import { type InputOf, type Schema, validateNow } from '../schema/schema.ts'
-import { type Execution, executionOf } from '../workflow/execution.ts'
+import type { Execution } from '../workflow/execution.ts'
+import { executionOf } from '../workflow/running.ts'
 
 /** What all updates of a structured object may say of it. */
 export interface StructuredAbout {

@@ -12,10 +12,11 @@ import { DEFAULT_BACKOFF, sleep } from '../model/retry.ts'
 import { foundOf } from '../options.ts'
 import { isRecord } from './check.ts'
 import { endDrafts } from './drafts.ts'
-import { type Execution, withoutHooks } from './execution.ts'
+import type { Execution } from './execution.ts'
 import { forebearsOf } from './inheritance.ts'
 import { endCalls, takeBackBelow } from './leftovers.ts'
 import type { Node, NodeContext, NodeFailure, NodeResult } from './node.ts'
+import { withoutHooks } from './running.ts'
 
 /** What became of a try. */
 export type Attempted =

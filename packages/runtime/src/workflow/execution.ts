@@ -1,6 +1,5 @@
 // One try at one execution of a node: its code runs, and each hook that it calls is answered from the log, or done and committed.
 
-import { AsyncLocalStorage } from 'node:async_hooks'
 import { type Lane, LogError, type Said } from '@millrace/log'
 import type { Chunk, Json, StructuredDataChunk } from '@millrace/protocol'
 import type { Agent } from '../agent/agent.ts'
@@ -14,6 +13,7 @@ import { errorKept, errorRestored, failureOf } from './hook-failure.ts'
 import type { At } from './position.ts'
 import { type Given, type HookRecord, recordIn } from './record.ts'
 import { Replay } from './replay.ts'
+import { isRunning, running } from './running.ts'
 import { markOf, pieceOf, sealOf } from './seal.ts'
 import { Spent } from './spent.ts'
 import type { Update, WorkflowState } from './state.ts'
@@ -43,19 +43,6 @@ export interface ExecutionSettings {
 interface Order {
   place?: number | undefined
 }
-
-/** The execution that code runs in. */
-const running = new AsyncLocalStorage<Execution | undefined>()
-
-/** The execution that a hook is called in; throws where it is called elsewhere. */
-export function executionOf(hook: string): Execution {
-  const execution = running.getStore()
-  if (execution) return execution
-  throw new ValidationError(`${hook}: expected to be called while a node runs, not in a tool, a step, or after its end`)
-}
-
-/** Runs code in which hooks are refused: it may run more often, or elsewhere, than the node that it works for. */
-export const withoutHooks = <T>(code: () => T): T => running.run(undefined, code)
 
 /** Why what is left of a node is let go. */
 export const OVER = new MillraceError('internal_error', 'the node is not at work any more')
@@ -121,7 +108,7 @@ export class Execution {
 
   /** Runs the code of the node; throws what it throws, and where it did not ask for what the log says it was given. */
   async run<T>(code: () => T | PromiseLike<T>): Promise<T> {
-    const result = await running.run(this, async () => code())
+    const result = await running(this, async () => code())
     if (this.#trouble !== undefined) throw this.#trouble
     const { first } = this.#flights
     if (first !== undefined) {
@@ -223,7 +210,7 @@ export class Execution {
   /** Changes the state, with the next commit. */
   change(key: string, update: Update): void {
     this.#mustBeOpen()
-    if (running.getStore() !== this) {
+    if (!isRunning(this)) {
       const why = 'what a tool or a step does is not done again when the node starts again'
       throw new ValidationError(`state of node ${this.at.node}: set it where the node's own code runs: ${why}`)
     }
@@ -339,6 +326,8 @@ export class Execution {
         order.place ??= this.#gate.take()
         return { hookId, hook, given: { ...(value !== undefined && { value }), place: order.place, ...this.#beside() } }
       })
+      // What it used is in the run's usage from here on.
+      if (said.length > 0) await work.session.sync(work.writer.cursor.sequence)
       // Who is given it may write into it; what is kept is what it was.
       return this.signal.aborted ? await never() : structuredClone(value)
     } catch (error) {
