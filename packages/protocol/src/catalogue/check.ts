@@ -51,17 +51,15 @@ const checks = new Map<string, Check>([
 
 /** The check of a field's type by its name, made once. */
 export function checkOf(name: string): Check {
-  let check = checks.get(name)
-  if (check === undefined) {
-    const item = name.slice(0, -2)
-    check = name.endsWith('[]')
-      ? arrayOf(checkOf(item))
-      : name.endsWith('{}')
-        ? recordOf(checkOf(item))
-        : named(types[name as keyof typeof types])
-    checks.set(name, check)
-  }
+  const check = checks.get(name) ?? newCheck(name)
+  checks.set(name, check)
   return check
+}
+
+function newCheck(name: string): Check {
+  const item = name.slice(0, -2)
+  if (name.endsWith('[]')) return arrayOf(checkOf(item))
+  return name.endsWith('{}') ? recordOf(checkOf(item)) : named(types[name as keyof typeof types])
 }
 
 function arrayOf(item: Check): Check {

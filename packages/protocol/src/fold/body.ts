@@ -1,3 +1,6 @@
+import type { Entry } from '../entry.ts'
+import type { PartBase } from './view.ts'
+
 /** What a chunk says beside its type; fields of later versions are kept, but for those that only an entry may say. */
 export function bodyOf<T extends { type: string }>(chunk: T): Omit<T, 'type'> {
   const { type, blobs, ...body } = chunk as T & { blobs?: unknown }
@@ -9,6 +12,13 @@ export function pick<T extends object, K extends keyof T & string>(from: T, ...k
   return Object.fromEntries(keys.flatMap(key => (from[key] === undefined ? [] : [[key, from[key]]]))) as Pick<T, K>
 }
 
+/** Where the large values of a part went: those of before that are kept, and more. */
+export function blobsOf({ blobs }: PartBase, keeps: (pointer: string) => boolean, more?: Entry['blobs']) {
+  const kept = Object.entries(blobs ?? {}).filter(([pointer]) => keeps(pointer))
+  const all = { ...Object.fromEntries(kept), ...more }
+  return Object.keys(all).length ? { blobs: all } : {}
+}
+
 /** Two names as one: another for every two of them, whatever they are. */
 export const joinNames = (first: string, mark: string, second: string): string =>
-  `${first.replace(/[%:]/g, char => (char === '%' ? '%25' : '%3A'))}${mark}${second}`
+  `${first.replace(/[%:]/g, encodeURIComponent)}${mark}${second}`

@@ -3,11 +3,11 @@ import { isData } from '../catalogue/guards.ts'
 import { catalogue } from '../catalogue/table.ts'
 import { isGuestChunk } from '../catalogue/validate.ts'
 import { type Entry, isGuest, type Origin, type WriterOrigin } from '../entry.ts'
-import { ProtocolError } from '../error.ts'
+import { mismatch } from '../mismatch.ts'
 import { type Change, Changes } from './changes.ts'
 import { Content, type Refusal, type Writer } from './content.ts'
 import type { Gained, Mark } from './growth.ts'
-import { Ledger, messageIdOf } from './ledger.ts'
+import { idOf, Ledger } from './ledger.ts'
 import type { PartCell } from './part.ts'
 import { FOLD_VERSION, type Message, type Part, type Pending, type StructuredObject, type View } from './view.ts'
 
@@ -37,9 +37,6 @@ export interface Refold {
 
 /** What opens and ends lanes concerns internal drafts as much as others, and reaches the internal fold too (law 10). */
 const SHARED = new Set(['checkpoint-created', 'step-discarded', 'subagent-start', 'subagent-end', 'run-finished'])
-
-/** The id of a writer's own message. */
-export const idOf = ({ runId, agentId }: WriterOrigin): string => messageIdOf(runId, agentId)
 
 /** Where a rewind goes back to; undefined for what is none, or none that a writer may say. */
 export function rewindOf({ chunk, sequence, origin, internal }: Entry): number | undefined {
@@ -71,7 +68,7 @@ export class Fold {
   /** A fold that goes on from a view; throws where another version of the fold made it: then fold the log again (law 12). */
   static from(view: View, options?: FoldOptions): Fold {
     if (view.version !== FOLD_VERSION) {
-      throw new ProtocolError('invalid-view', `view: expected version ${FOLD_VERSION}, found ${view.version}`)
+      throw mismatch('invalid-view', 'view', `version ${FOLD_VERSION}`, view.version)
     }
     const fold = new Fold(options)
     fold.#head = view.head
@@ -99,12 +96,8 @@ export class Fold {
   apply(entries: readonly Entry[], through = 0): Refold | undefined {
     for (let i = 0; i < entries.length; i++) {
       const entry = entries[i] as Entry
-      const { chunk, sequence } = entry
-      if (sequence <= this.#head) {
-        this.#report(entry, 'repeated')
-        continue
-      }
-      this.#head = sequence
+      const { chunk } = entry
+      if (!this.#reaches(entry)) continue
       const growing = this.#growing
       // The hot path: another delta of what the same writer wrote to last.
       if (growing !== undefined && chunk.type === growing.takes && this.#isMore(entry, growing)) {
@@ -123,6 +116,14 @@ export class Fold {
     this.#thrown = undefined
     if (thrown) throw thrown.error
     return undefined
+  }
+
+  /** Goes on to an entry, unless it was folded before. */
+  #reaches(entry: Entry): boolean {
+    const isNew = entry.sequence > this.#head
+    if (isNew) this.#head = entry.sequence
+    else this.#report(entry, 'repeated')
+    return isNew
   }
 
   /** Whether a delta is just more of what its writer wrote last. */
@@ -160,12 +161,7 @@ export class Fold {
     this.#writer = undefined
     this.#internal?.skip([])
     for (const entry of entries) {
-      if (entry.sequence <= this.#head) {
-        this.#report(entry, 'repeated')
-        continue
-      }
-      this.#head = entry.sequence
-      this.#fold(entry, entry.chunk, false)
+      if (this.#reaches(entry)) this.#fold(entry, entry.chunk, false)
     }
     // How those runs ended shows in what is left of them.
     for (const message of open) message.changed()

@@ -13,6 +13,10 @@ export const AGENT_MARK = '::'
 /** The id of an agent's message in a run. */
 export const messageIdOf = (runId: string, agentId: string): string => joinNames(runId, AGENT_MARK, agentId)
 
+/** The id of an agent's, or of a writer's own, message. */
+export const idOf = ({ runId, agentId }: { readonly runId: string; readonly agentId: string }): string =>
+  messageIdOf(runId, agentId)
+
 const COUNTS = Object.keys(types.usage.fields) as (keyof Usage)[]
 
 function sum(a: Usage, b: Usage | undefined): Usage {
@@ -34,11 +38,12 @@ export class Ledger {
   readonly #hooks = new Map<string, Map<string, Map<string, Hook>>>()
 
   constructor(view?: LedgerView) {
-    for (const run of view?.runs ?? []) this.runs.set(run.runId, run)
-    for (const agent of view?.agents ?? []) this.agents.set(messageIdOf(agent.runId, agent.agentId), agent)
-    for (const request of view?.requests ?? []) this.#requests.set(request.runId, request)
-    for (const interrupt of view?.interrupts ?? []) this.#ask(interrupt)
-    for (const hook of view?.hooks ?? []) this.#keep(hook)
+    if (!view) return
+    for (const run of view.runs) this.runs.set(run.runId, run)
+    for (const agent of view.agents) this.agents.set(idOf(agent), agent)
+    for (const request of view.requests) this.#request(request)
+    for (const interrupt of view.interrupts) this.#ask(interrupt)
+    for (const hook of view.hooks) this.#keep(hook)
   }
 
   /** Whether a run has not ended; one that was never seen has not. */
@@ -54,7 +59,7 @@ export class Ledger {
     if (!internal && !this.runs.has(runId)) {
       this.runs.set(runId, { runId, status: 'running', at: sequence, startedAt: timestamp, usage: {}, discarded: {} })
       const request = this.#requests.get(runId)
-      if (request?.status === 'waiting') this.#requests.set(runId, { ...request, status: 'started' })
+      if (request?.status === 'waiting') this.#request({ ...request, status: 'started' })
     }
     return true
   }
@@ -68,19 +73,17 @@ export class Ledger {
     switch (chunk.type) {
       case 'run-requested':
         if (this.#requests.has(chunk.runId) || this.runs.has(chunk.runId)) return false
-        this.#requests.set(chunk.runId, {
+        return this.#request({
           ...pick(chunk, 'runId', 'program', 'message', 'cut', 'resume', 'whenBusy', 'data'),
           status: 'waiting',
           at: entry.sequence,
         })
-        return true
       case 'stop-requested': {
         const request = this.#requests.get(chunk.runId)
         if (this.runs.has(chunk.runId) && this.isOpen(chunk.runId))
           return this.#set(chunk.runId, { stopRequested: true })
         if (request?.status !== 'waiting') return false
-        this.#requests.set(chunk.runId, { ...request, status: 'removed' })
-        return true
+        return this.#request({ ...request, status: 'removed' })
       }
       case 'interrupt-response': {
         const interrupt = this.#interrupts.get(chunk.interruptId)
@@ -182,6 +185,11 @@ export class Ledger {
     }
   }
 
+  #request(request: RunRequest): true {
+    this.#requests.set(request.runId, request)
+    return true
+  }
+
   #ask(interrupt: Interrupt): true {
     const { interruptId, status } = interrupt
     this.#interrupts.set(interruptId, interrupt)
@@ -195,13 +203,11 @@ export class Ledger {
     const { runId, hookId, result } = hook
     const [first] = hookId.split('/') as [string]
     const ofRun = this.#hooks.get(runId) ?? new Map<string, Map<string, Hook>>()
-    if (first === hookId && result === undefined) {
-      ofRun.delete(first)
-      if (ofRun.size === 0) this.#hooks.delete(runId)
-      return true
-    }
     const below = (first !== hookId && ofRun.get(first)) || new Map<string, Hook>()
-    this.#hooks.set(runId, ofRun.set(first, below.set(hookId, hook)))
+    if (first === hookId && result === undefined) ofRun.delete(first)
+    else ofRun.set(first, below.set(hookId, hook))
+    if (ofRun.size) this.#hooks.set(runId, ofRun)
+    else this.#hooks.delete(runId)
     return true
   }
 

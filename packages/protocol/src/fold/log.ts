@@ -1,7 +1,7 @@
 import { type Entry, isGuest } from '../entry.ts'
-import { ProtocolError } from '../error.ts'
-import { Fold, type FoldOptions, idOf, rewindOf } from './fold.ts'
-import { Ledger } from './ledger.ts'
+import { mismatch } from '../mismatch.ts'
+import { Fold, type FoldOptions, rewindOf } from './fold.ts'
+import { idOf, Ledger } from './ledger.ts'
 import type { View } from './view.ts'
 
 /**
@@ -36,11 +36,7 @@ function cutsOf(entries: readonly Entry[], from?: View): [from: number, to: numb
   for (let i = entries.length - 1; i >= 0; i--) {
     const target = targets[i]
     if (target === undefined) continue
-    if (target < head)
-      throw new ProtocolError(
-        'invalid-view',
-        `rewind to ${target}: expected a view from there or before, found ${head}`,
-      )
+    if (target < head) throw mismatch('invalid-view', `rewind to ${target}`, 'a view from there or before', head)
     const to = i + 1
     while (i > 0 && (entries[i - 1] as Entry).sequence > target) i--
     cuts.push([i, to])

@@ -60,7 +60,7 @@ export class MessageCell {
     if ((cell ?? this).noted) return
     this.noted = true
     const parts = this.#changes.of(this)
-    if (cell !== undefined) {
+    if (cell) {
       cell.noted = true
       parts.add(cell)
     }

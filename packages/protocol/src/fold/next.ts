@@ -3,12 +3,12 @@
 import type { Chunk } from '../catalogue/chunk.ts'
 import { catalogue } from '../catalogue/table.ts'
 import type { Entry } from '../entry.ts'
-import { bodyOf, joinNames } from './body.ts'
+import { blobsOf, bodyOf, joinNames } from './body.ts'
 import { type MetaChunk, nextMeta } from './meta.ts'
 import type { AnyPart } from './part.ts'
 import { nextText, type TextChunk } from './text.ts'
 import { nextTool, type ToolChunk } from './tool.ts'
-import type { Meta, PartBase, TextPart, ToolPart } from './view.ts'
+import type { Meta, TextPart, ToolPart } from './view.ts'
 
 /** Tells a chunk about a tool call; one of a later version's is none that we know. */
 export const isCall = (chunk: Chunk): chunk is ToolChunk =>
@@ -26,15 +26,6 @@ export function keyOf(chunk: Chunk, sequence: number): string {
   return name === undefined ? `#${sequence}` : joinNames(type, ':', name)
 }
 
-/** Where the large values of a part went, after a chunk: what it says anew is no longer where it was. */
-function blobsOf(part: AnyPart, { chunk, blobs }: Entry): Pick<PartBase, 'blobs'> {
-  const kept = Object.entries(part.blobs ?? {}).filter(
-    ([pointer]) => !Object.hasOwn(chunk, pointer.split('/')[1] ?? ''),
-  )
-  const all = { ...Object.fromEntries(kept), ...blobs }
-  return Object.keys(all).length ? { blobs: all } : {}
-}
-
 /** The part after an entry, or undefined where the entry does not fit it. */
 export function nextPart(part: AnyPart | undefined, entry: Entry, key: string): AnyPart | undefined {
   const { chunk, sequence } = entry
@@ -49,5 +40,7 @@ export function nextPart(part: AnyPart | undefined, entry: Entry, key: string): 
           : ({ ...bodyOf(chunk), type: chunk.type, ...base } as AnyPart)
   if (!next || (!next.blobs && !entry.blobs)) return next
   const { blobs, ...rest } = next
-  return { ...rest, ...blobsOf(next, entry) } as AnyPart
+  // What the chunk says anew is no longer where it was.
+  const isKept = (pointer: string) => !Object.hasOwn(chunk, pointer.split('/')[1] ?? '')
+  return { ...rest, ...blobsOf(next, isKept, entry.blobs) } as AnyPart
 }

@@ -109,13 +109,13 @@ export class PartCell extends Cell {
   /** A fact that came in the middle of a draft stays when the draft goes. */
   revise(next: (part: AnyPart | undefined) => AnyPart | undefined): void {
     const part = next(this.#old.part)
-    if (part !== undefined) this.#old = { ...this.#old, part }
+    if (part) this.#old = { ...this.#old, part }
   }
 
   override undo(): void {
     const { part, length } = this.#old
     this.owner = undefined
-    if (part === undefined) {
+    if (!part) {
       this.message.parts.delete(this.part.key)
       this.message.changed(this)
       return

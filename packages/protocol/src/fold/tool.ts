@@ -2,7 +2,7 @@
 
 import type { Chunk, Executor } from '../catalogue/chunk.ts'
 import type { JsonObject } from '../json/value.ts'
-import { pick } from './body.ts'
+import { blobsOf, pick } from './body.ts'
 import type { PartBase, ToolPart } from './view.ts'
 
 type Opening = {
@@ -28,8 +28,7 @@ const described = (part: ToolPart, chunk: Opening): ToolPart => ({
 function settled(part: ToolPart, outcome: Partial<ToolPart>): ToolPart {
   const { inputText, progress, claim, blobs, ...rest } = part
   // Of the large values only those of the input are still there: the output that was one was progress.
-  const kept = Object.entries(blobs ?? {}).filter(([pointer]) => !pointer.startsWith('/output'))
-  return { ...rest, ...(kept.length && { blobs: Object.fromEntries(kept) }), ...outcome }
+  return { ...rest, ...blobsOf(part, pointer => !pointer.startsWith('/output')), ...outcome }
 }
 
 /** A call that its run's end left open. */
