@@ -69,6 +69,7 @@ export class Execution {
   readonly #texts = new Set<string>()
   #slots = 0
   #trouble: unknown
+  readonly #broken = Promise.withResolvers<never>()
 
   constructor(settings: ExecutionSettings) {
     const { work, at, lane, scope, keys, records, telemetry, onChange } = settings
@@ -85,6 +86,7 @@ export class Execution {
       isRetry: this.replay.failures > 0,
     })
     this.#flights = new Flights(onChange)
+    this.#broken.promise.catch(() => {})
   }
 
   get signal(): AbortSignal {
@@ -108,7 +110,7 @@ export class Execution {
 
   /** Runs the code of the node; throws what it throws, and where it did not ask for what the log says it was given. */
   async run<T>(code: () => T | PromiseLike<T>): Promise<T> {
-    const result = await running(this, async () => code())
+    const result = await Promise.race([running(this, async () => code()), this.#broken.promise])
     if (this.#trouble !== undefined) throw this.#trouble
     const { first } = this.#flights
     if (first !== undefined) {
@@ -331,10 +333,9 @@ export class Execution {
       // Who is given it may write into it; what is kept is what it was.
       return this.signal.aborted ? await never() : structuredClone(value)
     } catch (error) {
-      if (this.signal.aborted) return await never()
-      work.signal.throwIfAborted()
+      if (this.signal.aborted || work.signal.aborted) return await never()
       const failure = failureOf(error, hook)
-      if (failure instanceof LogError) throw failure
+      if (failure instanceof LogError) return await this.#break(failure)
       work.logger.warn('a hook failed', { runId: work.runId, hookId, cause: error })
       // Where the code goes on in spite of it, the next commit says so.
       const { shown } = this.replay.knownOf(hookId) ?? {}
@@ -348,6 +349,12 @@ export class Execution {
       })
       throw errorRestored(kept, failure.cause)
     }
+  }
+
+  /** What is wrong with the log is not for the code of a node to catch, and go on as if a hook had given nothing. */
+  #break(failure: LogError): Promise<never> {
+    this.#broken.reject(failure)
+    return never()
   }
 
   /** Whether others are or were under way beside a hook, which may itself be: then what came first may come second the next time. */
