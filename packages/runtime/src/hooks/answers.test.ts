@@ -17,7 +17,7 @@ const asks = (more: object = {}) =>
   single(async () => ({ data: await useInterrupt(say('Well?', { id: 'q', ...more })) }))
 
 describe.each(PLACES)('answers, %s', (_, opening) => {
-  test('are bound to the session and to whose it is (Kortyx 10.2)', async () => {
+  test('are bound to the session and to whose it is', async () => {
     const own = asks()
     const play = await Play.of(own, { open: await opening(), start: { principal: 'ada' } })
     await play.result()
@@ -33,7 +33,7 @@ describe.each(PLACES)('answers, %s', (_, opening) => {
     expect(await play.result()).toMatchObject({ status: 'completed', output: 'forged' })
   })
 
-  test('count once: of two tabs in two processes one wins, and the other is told (Kortyx 10.2)', async () => {
+  test('count once: of two tabs in two processes one wins, and the other is told', async () => {
     const open = await opening()
     let done = 0
     const own = single(async () => {
@@ -56,7 +56,7 @@ describe.each(PLACES)('answers, %s', (_, opening) => {
     expect(chunksOf(log, 'run-finished')).toHaveLength(1)
   })
 
-  test('to nothing are errors, and never a new turn (Kortyx 10.2)', async () => {
+  test('to nothing are errors, and never a new turn', async () => {
     const play = await Play.of(asks(), { open: await opening() })
     await play.result()
     for (const id of ['1.node.1/useInterrupt:q.2', '1.node.2/useInterrupt:q.1', '1.node.1/@.1', '']) {

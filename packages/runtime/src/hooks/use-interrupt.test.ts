@@ -14,7 +14,7 @@ const options = [
 ]
 
 describe.each(PLACES)('several questions of a node, %s', (_, opening) => {
-  test('any number one after the other, each answered in another process (Kortyx 10.4)', async () => {
+  test('any number one after the other, each answered in another process', async () => {
     let starts = 0
     const own = single(async () => {
       starts++
@@ -36,7 +36,7 @@ describe.each(PLACES)('several questions of a node, %s', (_, opening) => {
     expect(chunksOf(log, 'run-finished')).toHaveLength(1)
   })
 
-  test('under one id in a loop: each question is its own (Kortyx 3.6)', async () => {
+  test('under one id in a loop: each question is its own', async () => {
     const own = single(async () => {
       const answers: string[] = []
       while (answers.at(-1) !== 'done') {
@@ -54,7 +54,7 @@ describe.each(PLACES)('several questions of a node, %s', (_, opening) => {
     expect(questions).toEqual(['After nothing?', 'After one?', 'After one,two?'])
   })
 
-  test('in a node that the run comes to again: no question of the last time is asked (Kortyx 3.6)', async () => {
+  test('in a node that the run comes to again: no question of the last time is asked', async () => {
     const own = wired(
       {
         node: async () => {
@@ -135,7 +135,7 @@ describe('kinds', () => {
     expect(await play.result()).toMatchObject({ status: 'completed', output: '' })
   })
 
-  test('choice: the id of one that was offered (Kortyx 10.2)', async () => {
+  test('choice: the id of one that was offered', async () => {
     const play = await ask({ kind: 'choice', question: 'Which?', options })
     for (const response of ['c', 'A', '', ['a'], { id: 'a' }, null]) {
       expect(await play.refusal(id('q'), response)).toBe('answer_invalid')

@@ -23,7 +23,7 @@ async function readable(play: Play): Promise<unknown[]> {
 }
 
 describe.each(PLACES)('%s', (_, opening) => {
-  test('context, results, state and data of nodes are in internal entries alone (Kortyx 10.1)', async () => {
+  test('context, results, state and data of nodes are in internal entries alone', async () => {
     const seen: unknown[] = []
     const own = wired(
       {
@@ -138,7 +138,7 @@ test('who writes into the context writes into a copy', async () => {
   expect(await play.result()).toMatchObject({ output: ['given'] })
 })
 
-describe('words of errors reach nobody (Kortyx 10.1)', () => {
+describe('words of errors reach nobody', () => {
   const thrown = () => {
     throw new Error(`refused for ${MARK}`)
   }

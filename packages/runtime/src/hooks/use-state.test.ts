@@ -21,7 +21,7 @@ const reads =
   () => ({ data: { value: useWorkflowState<Json>(key)[0] ?? 'nothing' } })
 
 describe('workflow state', () => {
-  test('what is set is what is there: nothing of the old value is left (Kortyx 10.7)', async () => {
+  test('what is set is what is there: nothing of the old value is left', async () => {
     const own = inRow({
       first: () => useWorkflowState<Json>('k')[1]({ x: 1, y: 2, deep: { a: 1 } }),
       second: () => useWorkflowState<Json>('k')[1]({ x: 1, deep: { b: 2 } }),
@@ -30,7 +30,7 @@ describe('workflow state', () => {
     expect(await outputOf(own)).toEqual({ value: { x: 1, deep: { b: 2 } } })
   })
 
-  test('a key can be taken away, by value and by function (Kortyx 10.7)', async () => {
+  test('a key can be taken away, by value and by function', async () => {
     for (const gone of [undefined, () => undefined]) {
       const own = inRow({
         first: () => useWorkflowState<Json>('k')[1]({ x: 1 }),
@@ -270,7 +270,7 @@ describe('node state', () => {
       ['check', 'end', { when: 'done' }],
     ])
 
-  test('it is kept over repeats of the node, whatever other nodes with state were visited (Kortyx 4)', async () => {
+  test('it is kept over repeats of the node, whatever other nodes with state were visited', async () => {
     const seen: string[] = []
     const counting = (): NodeDefinition => ({
       run: ({ node }: NodeContext) => {

@@ -139,7 +139,7 @@ describe('updates', () => {
     expect((await play.view()).structured).toMatchObject([{ data: { a: 1, b: 2 } }])
   })
 
-  test('keys that objects inherit are keys like others (Kortyx 10.9)', async () => {
+  test('keys that objects inherit are keys like others', async () => {
     const own = single(async () => {
       await useStructuredData({ streamId: 'o', kind: 'set', path: '__proto__.x', value: 1 })
       await useStructuredData({ streamId: 'o', kind: 'append', path: 'toString', items: [1] })
@@ -216,7 +216,7 @@ describe.each(PLACES)('replay, %s', (_, opening) => {
     expect(chunksOf(await play.log(), 'structured-data')).toHaveLength(4)
   })
 
-  test('what a try has shown is taken back, and shown by the next (Kortyx 3.5)', async () => {
+  test('what a try has shown is taken back, and shown by the next', async () => {
     let tries = 0
     const own = single({
       retry: { attempts: 3 },

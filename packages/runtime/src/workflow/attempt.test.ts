@@ -22,7 +22,7 @@ function failing(times: number, error: (n: number) => unknown = n => new Error(`
 }
 
 describe('retry', () => {
-  test.each([1, 2, 5])('%i attempts are so many runs of the node, the first included (Kortyx 10.6)', async attempts => {
+  test.each([1, 2, 5])('%i attempts are so many runs of the node, the first included', async attempts => {
     const enough = failing(attempts - 1)
     const play = await Play.of(single({ run: enough.run, retry: { attempts } }))
     expect(await play.result()).toMatchObject({ status: 'completed', output: `after ${attempts}` })
@@ -132,7 +132,7 @@ describe('retry', () => {
   })
 
   describe.each(PLACES)('%s', (_, opening) => {
-    test('waiting for a person is no failure, and nobody is asked twice (Kortyx 10.6)', async () => {
+    test('waiting for a person is no failure, and nobody is asked twice', async () => {
       let starts = 0
       let failures = 0
       const own = single({
@@ -178,7 +178,7 @@ describe('retry', () => {
   })
 })
 
-describe('error policies (Kortyx 10.6)', () => {
+describe('error policies', () => {
   test('stop: the run fails, and nothing follows', async () => {
     let after = 0
     const own = inRow({ first: { run: failing(1).run, onError: 'stop' }, second: () => void after++ })

@@ -31,7 +31,7 @@ const forked = (
   )
 
 describe('data', () => {
-  test('the join is given what each branch brings, by its head (Kortyx 10.10)', async () => {
+  test('the join is given what each branch brings, by its head', async () => {
     const own = forked({
       a: ({ input }: NodeContext) => ({ data: `a of ${input}` }),
       b: () => ({ data: { n: 2 } }),

@@ -16,7 +16,7 @@ const hooksIn = async ({ runtime }: Play, session = 's') =>
   (await runtime.manager.view(session)).view.internal?.hooks ?? []
 
 describe.each(PLACES)('records, %s', (_, opening) => {
-  test('of a run that waits are those that its open nodes need; of one that has ended there are none (Kortyx 10.8)', async () => {
+  test('of a run that waits are those that its open nodes need; of one that has ended there are none', async () => {
     const own = inRow({
       first: async () => {
         for (let n = 0; n < 20; n++) await useStep(`step ${n}`, () => n)
@@ -81,7 +81,7 @@ test('a long run keeps no more than a short one', async () => {
 })
 
 describe('the conversation', () => {
-  test('is what was said up to the run, with what asked for it, each message once, however many runs there were (Kortyx 10.11)', async () => {
+  test('is what was said up to the run, with what asked for it, each message once, however many runs there were', async () => {
     const own = single(({ input, messages }: NodeContext<string>) => ({
       ui: { message: `You said ${input}` },
       data: messages.map(
@@ -138,7 +138,7 @@ describe('the conversation', () => {
 })
 
 describe('sessions', () => {
-  test('who names none gets one of their own (Kortyx 10.10)', async () => {
+  test('who names none gets one of their own', async () => {
     const own = single(() => {
       const [n, set] = useWorkflowState('n', 0)
       set(n + 1)
@@ -150,7 +150,7 @@ describe('sessions', () => {
     expect(await Promise.all(runs.map(async run => (await run.result()).output))).toEqual([0, 0, 0])
   })
 
-  test('a fork shows what the session did, and its question is nobody’s any more (Kortyx 10.7)', async () => {
+  test('a fork shows what the session did, and its question is nobody’s any more', async () => {
     const own = inRow({
       first: async () => {
         await useStructuredData({ streamId: 'o', kind: 'set', path: 'a', value: 1 })
@@ -173,7 +173,7 @@ describe('sessions', () => {
     expect((await logOf(play.runtime, 'f')).some(({ chunk }) => chunk.type === 'interrupt-response')).toBe(false)
   })
 
-  test('a turn that is done again leaves nothing of the first behind (Kortyx 10.7)', async () => {
+  test('a turn that is done again leaves nothing of the first behind', async () => {
     let runs = 0
     const own = inRow({
       first: () => {
@@ -192,7 +192,7 @@ describe('sessions', () => {
     expect(messages).toHaveLength(2)
   })
 
-  test('who comes back reads all that was said, each once (Kortyx 12)', async () => {
+  test('who comes back reads all that was said, each once', async () => {
     const own = single(async () => {
       for (const n of [1, 2, 3]) {
         await useStructuredData({ streamId: 'o', kind: 'append', path: 'l', items: [n] })

@@ -57,7 +57,7 @@ describe('conditions', () => {
     },
   )
 
-  test('a condition is of its own node: none that came before it counts (Kortyx 10.10)', async () => {
+  test('a condition is of its own node: none that came before it counts', async () => {
     const own = wired(
       {
         first: () => ({ condition: 'special' }),
@@ -96,7 +96,7 @@ describe('loops', () => {
       more,
     )
 
-  test('an edge is taken as often as it may be, and no more (Kortyx 10.5)', async () => {
+  test('an edge is taken as often as it may be, and no more', async () => {
     expect(await (await Play.of(looping(4, 3))).result()).toMatchObject({ status: 'completed', output: 4 })
     const { status, error } = await (await Play.of(looping(5, 3))).result()
     expect([status, error?.code]).toEqual(['failed', 'workflow_loop'])
@@ -110,7 +110,7 @@ describe('loops', () => {
     await over.log()
   })
 
-  test('also where workflows lead to one another (Kortyx 10.5)', async () => {
+  test('also where workflows lead to one another', async () => {
     const ping = single(() => ({ transitionTo: 'pong' }), { id: 'ping', maxSteps: 20 })
     const pong = single(() => ({ transitionTo: 'ping' }), { id: 'pong', maxSteps: 20 })
     const play = await Play.of(ping, { workflows: [pong] })
@@ -145,7 +145,7 @@ describe.each(PLACES)('transitions, %s', (_, opening) => {
     input: z.object({ n: z.number(), note: z.string().default('none') }),
   })
 
-  test('the payload is what the other workflow is given, as its input has it; the first ends with it (Kortyx 10.5)', async () => {
+  test('the payload is what the other workflow is given, as its input has it; the first ends with it', async () => {
     let after = 0
     const own = inRow({
       first: () => ({ data: { n: 1 }, transitionTo: 'next' }),
@@ -172,7 +172,7 @@ describe.each(PLACES)('transitions, %s', (_, opening) => {
     await play.log()
   })
 
-  test('after a pause, in another process (Kortyx 10.5)', async () => {
+  test('after a pause, in another process', async () => {
     const own = single(async () => {
       const answer = await useInterrupt(say('How many?', { id: 'q' }))
       return { data: { n: Number(answer) }, transitionTo: 'next' }
@@ -208,7 +208,7 @@ describe.each(PLACES)('transitions, %s', (_, opening) => {
     await play.log()
   })
 
-  test('an unknown workflow is an error, and none is taken in its place (Kortyx 10.10)', async () => {
+  test('an unknown workflow is an error, and none is taken in its place', async () => {
     let ran = 0
     const other = single(() => void ran++, { id: 'general-chat' })
     const own = single(() => ({ transitionTo: 'nowhere' }))
