@@ -2,7 +2,7 @@ import type { Json } from '@millrace/protocol'
 import { keyOf } from '../agent/key.ts'
 import { ValidationError } from '../error/error.ts'
 import { foundOf } from '../options.ts'
-import type { Jsonified } from '../schema/json.ts'
+import { type Jsonified, jsonOr } from '../schema/json.ts'
 import { executionOf, heeded, withoutHooks } from '../workflow/running.ts'
 
 /** What the code of a step is given. */
@@ -41,13 +41,6 @@ async function stepped<T>(
 /** What a step gave, as JSON has it; nothing stays nothing. */
 function resultOf(key: string, value: unknown): Json | undefined {
   if (value === undefined) return undefined
-  let text: string | undefined
-  let cause: unknown
-  try {
-    text = JSON.stringify(value)
-  } catch (error) {
-    cause = error
-  }
-  if (text !== undefined) return JSON.parse(text) as Json
-  throw new ValidationError(`useStep ${key}: the result is no JSON, and cannot be kept`, { cause })
+  const what = `useStep ${key}: the result is no JSON, and cannot be kept`
+  return jsonOr(value, cause => new ValidationError(what, { cause }))
 }

@@ -1,6 +1,7 @@
 import type { Chunk, Json } from '@millrace/protocol'
 import { ValidationError } from '../error/error.ts'
 import { foundOf } from '../options.ts'
+import { jsonOr } from '../schema/json.ts'
 import { type InputOf, type Schema, validateNow } from '../schema/schema.ts'
 import type { Execution } from '../workflow/execution.ts'
 import { executionOf } from '../workflow/running.ts'
@@ -94,12 +95,6 @@ function checked(given: unknown, schema: Schema | undefined, what: string): Json
   const taken = schema ? validateNow(schema, given) : { value: given }
   if (taken === undefined) throw new ValidationError(`${what}: expected a schema that answers at once`)
   if ('problem' in taken) throw new ValidationError(`${what} does not fit: ${taken.problem}`)
-  let text: string | undefined
-  try {
-    text = JSON.stringify(taken.value)
-  } catch (cause) {
-    throw new ValidationError(`${what}: expected JSON`, { cause })
-  }
-  if (text === undefined) throw new ValidationError(`${what}: expected JSON, found ${foundOf(taken.value)}`)
-  return JSON.parse(text) as Json
+  const { value } = taken
+  return jsonOr(value, cause => new ValidationError(`${what}: expected JSON, found ${foundOf(value)}`, { cause }))
 }

@@ -57,7 +57,8 @@ function problemsOf(schema: unknown, response: unknown): readonly string[] {
 /** Why a check came to nothing, in words that hold neither the schema nor the answer. */
 function reasonOf(error: unknown): string {
   if (error instanceof ValidationError) return error.message
-  if (error instanceof RangeError) return 'it refers to itself without end'
+  // No room is left: on the stack for what refers to itself, or for the problems of what asks for the same ever more often.
+  if (error instanceof RangeError) return 'it cannot be checked: it refers to itself, or to the same too often'
   return 'a reference in it leads nowhere, or it is no JSON Schema'
 }
 

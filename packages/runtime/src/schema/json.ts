@@ -16,3 +16,19 @@ export type Jsonified<T> = unknown extends T
             : never
 
 type Unsayable = ((...args: never) => unknown) | symbol
+
+/** The JSON text of a value; throws what refuses it where there is none: with the cause, where one was thrown. */
+export function jsonTextOf(value: unknown, refuse: (cause?: unknown) => Error): string {
+  let text: string | undefined
+  try {
+    text = JSON.stringify(value)
+  } catch (cause) {
+    throw refuse(cause)
+  }
+  if (text === undefined) throw refuse()
+  return text
+}
+
+/** A value as JSON has it; throws what refuses it where that is none. */
+export const jsonOr = (value: unknown, refuse: (cause?: unknown) => Error): Json =>
+  JSON.parse(jsonTextOf(value, refuse)) as Json

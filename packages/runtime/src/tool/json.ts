@@ -1,16 +1,12 @@
 import type { Json } from '@millrace/protocol'
 import { ToolError } from '../error/error.ts'
+import { jsonOr } from '../schema/json.ts'
 
 /** A value as JSON has it; nothing is null. Throws where it is none. */
 export function jsonOf(value: unknown, what: string): Json {
   if (value === undefined) return null
-  let text: string | undefined
-  try {
-    text = JSON.stringify(value)
-  } catch (cause) {
-    throw new ToolError(`${what} is no JSON`, { code: 'tool_output_invalid', cause })
-  }
-  if (text === undefined)
-    throw new ToolError(`${what} is no JSON but a ${typeof value}`, { code: 'tool_output_invalid' })
-  return JSON.parse(text) as Json
+  return jsonOr(value, cause => {
+    const found = cause === undefined ? ` but a ${typeof value}` : ''
+    return new ToolError(`${what} is no JSON${found}`, { code: 'tool_output_invalid', cause })
+  })
 }

@@ -10,6 +10,7 @@ import { dropQuestions } from '../hooks/use-interrupt.ts'
 import { emitStructured } from '../hooks/use-structured-data.ts'
 import { DEFAULT_BACKOFF, sleep } from '../model/retry.ts'
 import { foundOf } from '../options.ts'
+import { jsonOr } from '../schema/json.ts'
 import { isRecord } from './check.ts'
 import { endDrafts } from './drafts.ts'
 import type { Execution } from './execution.ts'
@@ -130,7 +131,7 @@ function resultOf({ id }: Node, returned: unknown): NodeResult<Json> {
     if (text !== undefined && typeof text !== 'string') throw wrong(`as ${what} ${foundOf(text)}: expected text`)
   }
   return {
-    ...(data !== undefined && { data: jsonOf(data, () => wrong('data that is no JSON')) }),
+    ...(data !== undefined && { data: jsonOr(data, () => wrong('data that is no JSON')) }),
     ...(ui !== undefined && { ui }),
     ...(condition !== undefined && { condition }),
     ...(transitionTo !== undefined && { transitionTo }),
@@ -144,17 +145,6 @@ function checkUi(ui: unknown, wrong: (what: string, field?: string) => Error): v
   const { structured } = ui
   if (structured === undefined || (isRecord(structured) && 'data' in structured)) return
   throw wrong('as ui.structured what has no data: expected { data }')
-}
-
-function jsonOf(value: unknown, refuse: () => Error): Json {
-  let text: string | undefined
-  try {
-    text = JSON.stringify(value)
-  } catch {
-    throw refuse()
-  }
-  if (text === undefined) throw refuse()
-  return JSON.parse(text) as Json
 }
 
 /** Says what a node shows at its end. */

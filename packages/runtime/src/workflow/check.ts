@@ -4,6 +4,7 @@
 import type { Json } from '@millrace/protocol'
 import { ValidationError } from '../error/error.ts'
 import { foundOf } from '../options.ts'
+import { jsonOr } from '../schema/json.ts'
 
 /** Throws where something is no node: `place` names the workflow and the node. */
 export function checkNode(place: string, definition: unknown): void {
@@ -57,13 +58,10 @@ function checkPolicy(place: string, policy: unknown): void {
 
 /** A value as JSON has it; throws where it is none. */
 export function jsonOf(place: string, value: unknown): Json {
-  try {
-    const text: string | undefined = JSON.stringify(value)
-    if (text !== undefined) return JSON.parse(text) as Json
-  } catch (cause) {
-    throw new ValidationError(`${place}: expected what JSON can say`, { cause })
-  }
-  return fail(place, `expected what JSON can say, found ${foundOf(value)}`)
+  return jsonOr(value, cause => {
+    const found = cause === undefined ? `, found ${foundOf(value)}` : ''
+    return new ValidationError(`${place}: expected what JSON can say${found}`, { cause })
+  })
 }
 
 /** Throws where something is no edge: `place` names the workflow and the edge. */
