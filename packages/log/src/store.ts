@@ -111,7 +111,7 @@ export interface LogHead {
 }
 
 /** Why a cursor does not match what the log holds; where several do: `incarnation`, `past-head`, `below-floor`, `epoch`. */
-export type Truncation = TruncatedFrame['reason']
+export type Truncation = NonNullable<TruncatedFrame['reason']>
 
 /** A piece of a log, read at one position. */
 export interface Page extends LogHead {

@@ -16,37 +16,37 @@ export const PROTOCOL_VERSION = 1
 /** The fields of each frame, in the notation of the catalogue; `entries` are looked at one by one. */
 export const frames = {
   open: {
-    version: `${PROTOCOL_VERSION}`,
-    session: 'string',
+    protocol: `${PROTOCOL_VERSION}`,
+    sessionId: 'string',
     incarnation: 'string',
     head: 'count',
-    heartbeat: 'count',
+    heartbeatMs: 'count',
     cursor: 'string',
   },
-  entries: { session: 'string?', after: 'count?', sequence: 'count', entries: 'json[]', cursor: 'string' },
-  'caught-up': { session: 'string?', sequence: 'count', cursor: 'string' },
-  status: { session: 'string?', status: 'logStatus' },
-  end: { session: 'string?', status: 'endStatus', output: 'json?' },
-  truncated: { session: 'string?', reason: 'truncation', head: 'count?', floor: 'count?' },
-  fail: { session: 'string?', code: 'string', message: 'string', recoverable: 'boolean' },
+  entries: { sessionId: 'string?', after: 'count?', sequence: 'count', entries: 'json[]', cursor: 'string' },
+  'caught-up': { sessionId: 'string?', sequence: 'count', cursor: 'string' },
+  status: { sessionId: 'string?', status: 'liveStatus' },
+  end: { sessionId: 'string?', status: 'endStatus', output: 'json?', sequence: 'count' },
+  truncated: { sessionId: 'string?', floor: 'count', incarnation: 'string', reason: 'truncation?', head: 'count?' },
+  fail: { sessionId: 'string?', error: 'failure', recoverable: 'boolean' },
 } as const satisfies Record<string, Fields>
 
 /** Comes first for each session: what this connection is about. */
 export interface OpenFrame {
   type: 'open'
-  version: typeof PROTOCOL_VERSION
-  session: string
+  protocol: typeof PROTOCOL_VERSION
+  sessionId: string
   incarnation: string
   head: number
   /** Milliseconds after which silence means that the connection is dead. */
-  heartbeat: number
+  heartbeatMs: number
   cursor: string
 }
 
 /** All that this connection is to see of `(after, sequence]`. */
 export interface EntriesFrame {
   type: 'entries'
-  session?: string
+  sessionId?: string
   /** Left out on the wire where it is the `sequence` of the session's frame before. */
   after: number
   sequence: number
@@ -57,42 +57,44 @@ export interface EntriesFrame {
 /** The replay is over; what follows is live. */
 export interface CaughtUpFrame {
   type: 'caught-up'
-  session?: string
+  sessionId?: string
   sequence: number
   cursor: string
 }
 
-/** The log's status changed. */
+/** The open run waits, or goes on. */
 export interface StatusFrame {
   type: 'status'
-  session?: string
-  status: 'active' | 'paused' | 'ended' | 'failed'
+  sessionId?: string
+  status: 'paused' | 'active'
 }
 
 /** Closes a run-scoped connection: the run ended, or waits. */
 export interface EndFrame {
   type: 'end'
-  session?: string
+  sessionId?: string
   status: RunStatus | 'paused'
   output?: Json
+  /** Where the run ended, or began to wait. */
+  sequence: number
 }
 
 /** Closes: the cursor does not match what the log holds, take a snapshot. */
 export interface TruncatedFrame {
   type: 'truncated'
-  session?: string
+  sessionId?: string
+  floor: number
+  incarnation: string
   /** Why the cursor does not match. */
-  reason: 'incarnation' | 'epoch' | 'past-head' | 'below-floor'
+  reason?: 'incarnation' | 'epoch' | 'past-head' | 'below-floor'
   head?: number
-  floor?: number
 }
 
 /** Closes its session, or all of them where it names none: the connection's own trouble; `recoverable` says reconnect. */
 export interface FailFrame {
   type: 'fail'
-  session?: string
-  code: string
-  message: string
+  sessionId?: string
+  error: { code: string; message: string; retryable?: boolean }
   recoverable: boolean
 }
 

@@ -22,8 +22,8 @@ export const types = {
   runStatus: ['completed', 'failed', 'interrupted', 'aborted'],
   /** How a run-scoped connection ended: with the run, or because the run waits. */
   endStatus: ['completed', 'failed', 'interrupted', 'aborted', 'paused'],
-  /** What a log is doing, which is what its latest run does. */
-  logStatus: ['active', 'paused', 'ended', 'failed'],
+  /** Whether the open run waits or goes on. */
+  liveStatus: ['paused', 'active'],
   /** Why a cursor does not match what the log holds. */
   truncation: ['incarnation', 'epoch', 'past-head', 'below-floor'],
   /** How a paused or interrupted run goes on. */
@@ -104,6 +104,8 @@ export const types = {
       children: { id: 'string', agentIds: 'string[]' },
     },
   },
+  /** What is the matter with a connection, for programs and for people; `retryable` says that the same again may do. */
+  failure: { fields: { code: 'string', message: 'string', retryable: 'boolean?' } },
   /** Where a large value went: the store's blob by its hash. */
   blob: { fields: { hash: 'string', bytes: 'count' } },
 } as const satisfies Record<string, NamedType>

@@ -182,15 +182,16 @@ describe('a frame', () => {
   it.each<[problem: string, value: unknown]>([
     [': expected object, found null', null],
     ['.type: expected string, found undefined', {}],
-    [' open.version: expected 1, found 2', { ...open('a'), version: 2, head: 'of another form' }],
-    [' open.version: expected 1, found string', { ...open('a'), version: '1' }],
+    [' open.protocol: expected 1, found 2', { ...open('a'), protocol: 2, head: 'of another form' }],
+    [' open.protocol: expected 1, found string', { ...open('a'), protocol: '1' }],
     [' open.head: expected integer from 0, found -1', { ...open('a'), head: -1 }],
-    [' open.heartbeat: expected integer from 0, found -1', { ...open('a'), heartbeat: -1 }],
+    [' open.heartbeatMs: expected integer from 0, found -1', { ...open('a'), heartbeatMs: -1 }],
     [' entries.after: expected integer from 0, found -1', { ...frame, after: -1 }],
     [' entries.sequence: expected integer from 0, found -2', { ...frame, sequence: -2 }],
     [' caught-up.sequence: expected integer from 0, found -1', { type: 'caught-up', sequence: -1, cursor: 'c' }],
-    [' truncated.floor: expected integer from 0, found -1', { type: 'truncated', reason: 'epoch', floor: -1 }],
-    [' truncated.head: expected integer from 0, found -1', { type: 'truncated', reason: 'epoch', head: -1 }],
+    [' truncated.floor: expected integer from 0, found undefined', { type: 'truncated', incarnation: 'i' }],
+    [' truncated.incarnation: expected string, found undefined', { type: 'truncated', floor: 0 }],
+    [' truncated.head: expected integer from 0, found -1', { type: 'truncated', floor: 0, incarnation: 'i', head: -1 }],
     [' glow: expected one of open, entries, caught-up, status, end, truncated, fail', { type: 'glow' }],
     [' entries.sequence: expected integer from 0, found undefined', { type: 'entries' }],
     [' entries: expected object, found array', Object.assign([], frame)],
@@ -200,10 +201,17 @@ describe('a frame', () => {
     ],
     [
       ' truncated.reason: expected incarnation | epoch | past-head | below-floor, found "old"',
-      { type: 'truncated', reason: 'old' },
+      { type: 'truncated', floor: 0, incarnation: 'i', reason: 'old' },
     ],
     [' end.status: expected completed | failed | interrupted | aborted | paused, found undefined', { type: 'end' }],
-    [' fail.recoverable: expected boolean, found undefined', { type: 'fail', code: 'draining', message: 'm' }],
+    [' end.sequence: expected integer from 0, found undefined', { type: 'end', status: 'paused' }],
+    [' status.status: expected paused | active, found "ended"', { type: 'status', status: 'ended' }],
+    [' fail.error: expected object, found undefined', { type: 'fail', code: 'draining', message: 'm' }],
+    [' fail.error.message: expected string, found undefined', { type: 'fail', error: { code: 'draining' } }],
+    [
+      ' fail.recoverable: expected boolean, found undefined',
+      { type: 'fail', error: { code: 'draining', message: 'm' } },
+    ],
   ])('says%s', (problem, value) => {
     expect(checkFrame(frame)).toBe(undefined)
     expect(checkFrame(value)).toBe(problem)
@@ -214,7 +222,7 @@ describe('a frame', () => {
 describe('the checks by named fields', () => {
   const full = () => ({
     ...frame,
-    session: 's',
+    sessionId: 's',
     entries: [
       {
         ...entry,

@@ -88,7 +88,7 @@ const entriesCheck: Check = value => {
   const frame = value as Unchecked<EntriesFrame>
   const problem =
     object(value) ??
-    at('.session', stringOrNone(frame.session)) ??
+    at('.sessionId', stringOrNone(frame.sessionId)) ??
     at('.after', countOrNone(frame.after)) ??
     at('.sequence', count(frame.sequence)) ??
     at('.cursor', string(frame.cursor)) ??

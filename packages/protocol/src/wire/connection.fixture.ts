@@ -22,13 +22,13 @@ const chunk: fc.Arbitrary<Chunk> = fc.oneof(
 )
 
 /** Opens a session. */
-export const open = (session: string): OpenFrame => ({
+export const open = (sessionId: string): OpenFrame => ({
   type: 'open',
-  version: PROTOCOL_VERSION,
-  session,
+  protocol: PROTOCOL_VERSION,
+  sessionId,
   incarnation: 'i',
   head: 99,
-  heartbeat: 15_000,
+  heartbeatMs: 15_000,
   cursor: encodeCursor({ sequence: 0, incarnation: 'i', epoch: 'e' }),
 })
 
@@ -62,7 +62,7 @@ export const arbitraryConnection = (): fc.Arbitrary<Frame[]> =>
       const cursor = (sequence: number) => encodeCursor({ sequence, incarnation: 'i', epoch: 'e' })
       const frames: Frame[] = names.map(open)
       for (const { of, skip, last, reopens, entries: drafted } of drafts) {
-        const session = named || sessions > 1 ? { session: names[of] as string } : {}
+        const session = named || sessions > 1 ? { sessionId: names[of] as string } : {}
         const after = (positions[of] as number) + skip
         let sequence = after
         const entries: Entry[] = drafted.map(({ gap, origin, chunk }) => {
@@ -74,7 +74,7 @@ export const arbitraryConnection = (): fc.Arbitrary<Frame[]> =>
         frames.push({ type: 'entries', ...session, after, sequence, entries, cursor: cursor(sequence) })
         if (last === 2) frames.push({ type: 'caught-up', ...session, sequence, cursor: cursor(sequence) })
         if (last === 1) frames.push({ type: 'status', ...session, status: 'paused' })
-        if (reopens) frames.push({ type: 'end', ...session, status: 'paused' }, open(names[of] as string))
+        if (reopens) frames.push({ type: 'end', ...session, status: 'paused', sequence }, open(names[of] as string))
       }
       // As JSON has it: there is no `-0` and no `undefined` on a wire.
       return JSON.parse(JSON.stringify(frames)) as Frame[]

@@ -81,7 +81,7 @@ describe.each(formats)('$name', ({ encode, Decoder, heartbeat, line }) => {
   it('survives a split at every byte, and bytes one by one', () => {
     const frames: Frame[] = [
       open('a🌾ß\n漢'),
-      { type: 'end', status: 'completed', output: { text: '\u2028 \ud83d 🌊' } },
+      { type: 'end', status: 'completed', sequence: 9, output: { text: '\u2028 \ud83d 🌊' } },
     ]
     for (const end of ['\n', '\r\n']) {
       const bytes = utf8.encode(write(frames).replaceAll('\n', end))
@@ -119,7 +119,12 @@ describe.each(formats)('$name', ({ encode, Decoder, heartbeat, line }) => {
     ['JSON that is cut', '{"type":', 'invalid-json', 'frame 2: expected JSON, found "{\\"type\\":"'],
     ['JSON that is no frame', '7', 'invalid-frame', 'frame 2: expected object, found 7'],
     ['a frame of no known type', '{"type":"x"}', 'invalid-frame', 'frame 2 x: expected one of open, entries'],
-    ['a field of the wrong type', '{"type":"fail","code":1}', 'invalid-frame', 'frame 2 fail.code: expected string'],
+    [
+      'a field of the wrong type',
+      '{"type":"end","status":1}',
+      'invalid-frame',
+      'frame 2 end.status: expected completed',
+    ],
     [
       'an entry of the wrong form',
       '{"type":"entries","sequence":1,"entries":[7],"cursor":"1"}',
@@ -163,7 +168,7 @@ describe.each(formats)('$name', ({ encode, Decoder, heartbeat, line }) => {
   })
 
   describe('the bound', () => {
-    const long = { ...first, session: 'x'.repeat(200) } satisfies Frame
+    const long = { ...first, sessionId: 'x'.repeat(200) } satisfies Frame
     const length = JSON.stringify(long).length
 
     it.each(['\n', '\r\n'])(
@@ -195,15 +200,15 @@ describe.each(formats)('$name', ({ encode, Decoder, heartbeat, line }) => {
     })
 
     it('is 8 Mi characters by default', () => {
-      const fits = JSON.stringify({ ...first, session: '' }).length
-      const frame = (size: number) => line(JSON.stringify({ ...first, session: 'x'.repeat(size - fits) }))
+      const fits = JSON.stringify({ ...first, sessionId: '' }).length
+      const frame = (size: number) => line(JSON.stringify({ ...first, sessionId: 'x'.repeat(size - fits) }))
       expect(decode([frame(8 * 1024 * 1024)])).toMatchObject({ frames: [{ type: 'open' }], error: undefined })
       expect(decode([frame(8 * 1024 * 1024 + 1)]).error).toMatchObject({ code: 'line-too-long' })
     })
   })
 
   it('a long frame in many pieces costs what its length does', () => {
-    const text = line(JSON.stringify({ ...first, session: 'x'.repeat(2_000_000) }))
+    const text = line(JSON.stringify({ ...first, sessionId: 'x'.repeat(2_000_000) }))
     const pieces = Array.from({ length: Math.ceil(text.length / 8) }, (_, i) => text.slice(i * 8, i * 8 + 8))
     const from = performance.now()
     expect(decode(pieces).frames).toHaveLength(1)

@@ -17,9 +17,9 @@ const entry = (sequence: number, origin: Origin = writer, more: Partial<Entry> =
   ...more,
 })
 
-const entries = (after: number, sequence: number, of: Entry[] = [], session?: string): EntriesFrame => ({
+const entries = (after: number, sequence: number, of: Entry[] = [], sessionId?: string): EntriesFrame => ({
   type: 'entries',
-  ...(session !== undefined && { session }),
+  ...(sessionId !== undefined && { sessionId }),
   after,
   sequence,
   entries: of,
@@ -93,9 +93,9 @@ describe('the writer', () => {
 })
 
 const closing: Frame[] = [
-  { type: 'end', status: 'completed' },
-  { type: 'truncated', reason: 'epoch' },
-  { type: 'fail', code: 'c', message: 'm', recoverable: true },
+  { type: 'end', status: 'completed', sequence: 1 },
+  { type: 'truncated', floor: 0, incarnation: 'i', reason: 'epoch' },
+  { type: 'fail', error: { code: 'c', message: 'm' }, recoverable: true },
 ]
 const others: Frame[] = [
   entries(0, 1),
@@ -103,7 +103,7 @@ const others: Frame[] = [
   { type: 'status', status: 'active' },
 ]
 const all = [...others, ...closing]
-const named = (frame: Frame, session: string) => ({ ...frame, session }) as Frame
+const named = (frame: Frame, sessionId: string) => ({ ...frame, sessionId }) as Frame
 
 describe.each<[string, (...frames: Frame[]) => void]>([
   ['writer', (...frames) => void afters(frames)],
@@ -116,13 +116,13 @@ describe.each<[string, (...frames: Frame[]) => void]>([
   ],
 ])('the sessions of a connection, for the %s', (_side, take) => {
   const notOpen = (type: string, session: string) =>
-    invalid(`frame ${type}.session: expected one that is open, found ${session}`)
+    invalid(`frame ${type}.sessionId: expected one that is open, found ${session}`)
 
   it.each(all.filter(({ type }) => type !== 'fail').map(frame => [frame.type, frame]))(
     'need a name in every frame once there are two, closed ones too: %s',
     (type, frame) => {
       const nameless = invalid(
-        `frame ${type}.session: expected string where sessions share a connection, found undefined`,
+        `frame ${type}.sessionId: expected string where sessions share a connection, found undefined`,
       )
       expect(() => take(open('a'), frame)).not.toThrow()
       expect(() => take(open('a'), open('b'), named(frame, 'a'), named(frame, 'b'))).not.toThrow()

@@ -38,23 +38,23 @@ class Sessions {
   move(frame: WireFrame): number | null | undefined {
     const { type } = frame
     const sequences = this.#sequences
-    let { session } = frame
-    if (session === undefined) {
+    let { sessionId } = frame
+    if (sessionId === undefined) {
       if (type === 'fail') {
         for (const known of sequences.keys()) sequences.set(known, undefined)
         return undefined
       }
-      if (sequences.size > 1) refuse(`${type}.session`, 'string where sessions share a connection', session)
-      ;[session] = sequences.keys()
+      if (sequences.size > 1) refuse(`${type}.sessionId`, 'string where sessions share a connection', sessionId)
+      ;[sessionId] = sequences.keys()
     }
-    const last = sequences.get(session)
-    const alone = (type === 'truncated' || type === 'fail') && !sequences.has(session)
+    const last = sequences.get(sessionId)
+    const alone = (type === 'truncated' || type === 'fail') && !sequences.has(sessionId)
     if (type === 'open') {
       sequences.delete(undefined) // The session of a `truncated` that came alone, without a name.
-      sequences.set(session, null)
-    } else if (last === undefined && !alone) refuse(`${type}.session`, 'one that is open', show(session))
-    else if (type === 'entries') sequences.set(session, frame.sequence)
-    else if (type !== 'caught-up' && type !== 'status') sequences.set(session, undefined)
+      sequences.set(sessionId, null)
+    } else if (last === undefined && !alone) refuse(`${type}.sessionId`, 'one that is open', show(sessionId))
+    else if (type === 'entries') sequences.set(sessionId, frame.sequence)
+    else if (type !== 'caught-up' && type !== 'status') sequences.set(sessionId, undefined)
     return last
   }
 }

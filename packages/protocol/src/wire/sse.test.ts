@@ -5,7 +5,7 @@ import type { Frame } from '../frame.ts'
 import { runs } from '../runs.fixture.ts'
 import { encodeSse, SseDecoder } from './sse.ts'
 
-const frame: Frame = { type: 'truncated', reason: 'epoch' }
+const frame: Frame = { type: 'truncated', floor: 3, incarnation: 'i' }
 const json = JSON.stringify(frame)
 
 function decode(text: string) {
@@ -32,7 +32,7 @@ describe('SSE on the wire', () => {
 
   it.each<[string, string]>([
     ['no space after the colon', `data:${json}\n\n`],
-    ['data in many lines', 'data: {"type":"truncated",\ndata:\ndata: "reason":"epoch"}\n\n'],
+    ['data in many lines', 'data: {"type":"truncated",\ndata:\ndata: "floor":3,"incarnation":"i"}\n\n'],
     ['lone CRs', `id: 1\rdata: ${json}\r\r`],
     ['mixed line ends', `id: 1\r\ndata: ${json}\r\n\n`],
     ['fields before and after', `event: message\nid: 1\nretry: 5\nother: x\ndata: ${json}\nfoo\n\n`],
