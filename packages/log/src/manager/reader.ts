@@ -24,6 +24,8 @@ export interface ReaderOptions {
   readonly merge?: boolean
   /** What a reader gets that had read what is taken back: the discard or rewind itself, or a `StreamTruncatedError`. */
   readonly onCut?: 'entry' | 'throw'
+  /** How much of the log is read at once while catching up, about, in bytes. */
+  readonly pageBytes?: number
   readonly signal?: AbortSignal
 }
 
@@ -123,6 +125,21 @@ export class BatchReader {
     }
   }
 
+  /** The next piece if there is one now; undefined where all was read, and the place is proven then. Throws as `next` does. */
+  async now(): Promise<ReadBatch | undefined> {
+    try {
+      if (!this.#isClosed) this.#options.signal?.throwIfAborted()
+      if (this.#isOver) return undefined
+      this.#gone.signal.throwIfAborted()
+      const tail = this.#join()
+      return await this.#read(tail, tail.wakes)
+    } catch (error) {
+      this.close()
+      if (error !== CLOSED) throw error
+      return undefined
+    }
+  }
+
   /** The next piece; undefined at the end. Throws where the place cannot be proven, the log is out of reach, or the signal is aborted. */
   async next(): Promise<ReadBatch | undefined> {
     try {
@@ -183,7 +200,8 @@ export class BatchReader {
       return this.#take(near, place.incarnation as string)
     }
     const { store, streamId } = this.#source
-    const page = await this.#ask(() => store.read(streamId, place, PAGE))
+    const { pageBytes = PAGE.bytes } = this.#options
+    const page = await this.#ask(() => store.read(streamId, place, { ...PAGE, bytes: pageBytes }))
     if (page === undefined) {
       // A log that nobody has made yet has nothing to read; one that had something is gone.
       if (place.incarnation === undefined && place.sequence === 0) return undefined

@@ -3,7 +3,7 @@ import { checkGiven } from '../options.ts'
 import { isTruncated, withLog } from './refusal.ts'
 import { type RunResult, resultOf } from './result.ts'
 import { isLive, type Standing, standingOf } from './standing.ts'
-import { RunStream, type StreamOptions } from './stream.ts'
+import { type PieceOptions, piecesOf, type RunPiece, RunStream, type StreamOptions } from './stream.ts'
 import { entriesUpTo, Tally } from './tally.ts'
 
 export interface StopOptions {
@@ -23,14 +23,14 @@ export class Run<Output = unknown> {
   readonly sessionId: string
   readonly runId: string
   readonly #host: RunHost
-  readonly #requestedAt: number | undefined
+  /** The sequence of its request, for who asked for it. */
+  readonly requestedAt: number | undefined
 
-  /** `requestedAt` is the sequence of its request, for who knows it. */
   constructor(host: RunHost, sessionId: string, runId: string, requestedAt?: number) {
     this.#host = host
     this.sessionId = sessionId
     this.runId = runId
-    this.#requestedAt = requestedAt
+    this.requestedAt = requestedAt
   }
 
   /** The entries of the run, from its start or a place on, to its end, or to what was said last while it is paused; throws where its request is taken back while it waits. */
@@ -38,6 +38,14 @@ export class Run<Output = unknown> {
     const { sessionId, runId } = this
     const { manager } = this.#host
     return new RunStream({ manager, sessionId, runId, standing: () => this.#standing() }, options)
+  }
+
+  /** The same piece by piece, for servers that pass it on. */
+  pieces(options: PieceOptions = {}): AsyncGenerator<RunPiece, void, void> {
+    checkGiven('options', options)
+    const { sessionId, runId } = this
+    const { manager } = this.#host
+    return piecesOf({ manager, sessionId, runId, standing: () => this.#standing() }, options)
   }
 
   /** How the run ends, or what it waits for now that it is paused; throws where its request is taken back while it waits. */
@@ -56,7 +64,7 @@ export class Run<Output = unknown> {
     const { sessionId, runId } = this
     const { manager } = this.#host
     const info = await manager.getInfo(sessionId)
-    const after = this.#requestedAt
+    const after = this.requestedAt
     if (info === null || after === undefined || after < info.floor || isLive(info.ticket, runId)) return undefined
     signal?.throwIfAborted()
     const tally = new Tally(runId)
@@ -99,6 +107,6 @@ export class Run<Output = unknown> {
   }
 
   #standing(): Promise<Standing> {
-    return standingOf(this.#host.manager, this.sessionId, this.runId, this.#requestedAt)
+    return standingOf(this.#host.manager, this.sessionId, this.runId, this.requestedAt)
   }
 }

@@ -1,5 +1,5 @@
 import { mustStop, type ReadEntry, type StreamInfo, type StreamManager } from '@millrace/log'
-import { encodeCursor } from '@millrace/protocol'
+import { decodeCursor, type Entry, encodeCursor } from '@millrace/protocol'
 import { checkGiven } from '../options.ts'
 import { withLog } from './refusal.ts'
 import { type Standing, takenBack } from './standing.ts'
@@ -33,7 +33,7 @@ export class RunStream implements AsyncIterableIterator<ReadEntry> {
     checkGiven('options', options)
     this.#sessionId = source.sessionId
     const signals = [this.#left.signal, ...(options.signal ? [options.signal] : [])]
-    this.#entries = entriesOf(source, options.after, AbortSignal.any(signals))
+    this.#entries = entriesOf(source, { ...options, signal: AbortSignal.any(signals) })
   }
 
   [Symbol.asyncIterator](): this {
@@ -66,17 +66,46 @@ export class RunStream implements AsyncIterableIterator<ReadEntry> {
   }
 }
 
-async function* entriesOf(
+/** A piece of a run: all that is shown of it in `(after, sequence]`. */
+export interface RunPiece {
+  readonly after: number
+  readonly sequence: number
+  /** The place at `sequence`. */
+  readonly cursor: string
+  readonly entries: readonly Entry[]
+  /** The place at one of its entries, unless deltas were merged; asked for in order. */
+  cursorAt(sequence: number): string
+}
+
+export interface PieceOptions extends StreamOptions {
+  /** Merges deltas while catching up. */
+  readonly merge?: boolean
+  /** How much of the log is read at once while catching up, about, in bytes. */
+  readonly pageBytes?: number
+}
+
+async function* entriesOf(source: Source, options: StreamOptions): AsyncGenerator<ReadEntry, void, void> {
+  for await (const { entries, cursorAt } of piecesOf(source, options)) {
+    for (const entry of entries) {
+      yield { ...entry, cursor: cursorAt(entry.sequence) }
+      options.signal?.throwIfAborted()
+    }
+  }
+}
+
+/** A run piece by piece, for who passes it on: to its end or pause. Throws where its request is taken back while it waits. */
+export async function* piecesOf(
   { manager, sessionId, runId, standing, whole }: Source,
-  place: string | number | undefined,
-  signal: AbortSignal,
-): AsyncGenerator<ReadEntry, void, void> {
+  { after: place, signal, merge = false, pageBytes }: PieceOptions,
+): AsyncGenerator<RunPiece, void, void> {
   let stands = await standing()
   let after = place ?? (whole ? Math.max(stands.from, stands.floor) : stands.from)
+  const how = { runId, merge, ...(pageBytes !== undefined && { pageBytes }), ...(signal && { signal }) }
   for (;;) {
     // What a later run took back is not shown to those who come late, and yet it was this run.
     const isWhole = whole || stands.isCut
-    const reader = manager.readBatches(sessionId, { after, runId, whole: isWhole, signal })
+    const reader = manager.readBatches(sessionId, { ...how, after, whole: isWhole })
+    const cursorAt = (sequence: number): string => encodeCursor(reader.placeAt(sequence))
     let isWaiting = !stands.hasBegun
     let isPaused = false
     try {
@@ -84,19 +113,36 @@ async function* entriesOf(
       let pause = await pauseOf(manager, sessionId, runId)
       if (pause && isHead(after, pause)) return
       for (let piece = await reader.next(); piece; piece = await reader.next()) {
+        const shown: Entry[] = []
+        let { sequence, cursor } = piece
+        let isOver = false
+        let isTakenBack = false
         for (const entry of piece.entries) {
-          const { chunk, origin, sequence } = entry
-          if (pause && sequence > pause.head) return
+          const { chunk, origin } = entry
+          if (pause && entry.sequence > pause.head) {
+            ;({ sequence, cursor } = placeOf(pause))
+            isOver = true
+            break
+          }
           if (origin.guest === undefined) isWaiting = false
           if (chunk.type === 'run-paused') isPaused = true
           if (chunk.type === 'run-resumed') isPaused = false
-          const cursor = encodeCursor(reader.placeAt(sequence))
-          after = cursor
-          yield { ...entry, cursor }
-          if (chunk.type === 'run-finished') return
-          if (chunk.type === 'stop-requested' && isWaiting) throw takenBack(runId)
-          signal.throwIfAborted()
+          shown.push(entry)
+          isTakenBack = chunk.type === 'stop-requested' && isWaiting
+          if (chunk.type === 'run-finished' || isTakenBack) {
+            sequence = entry.sequence
+            cursor = cursorAt(sequence)
+            isOver = true
+            break
+          }
         }
+        if (shown.length > 0) {
+          const { sequence: reached } = decodeCursor(after)
+          after = cursor
+          yield { after: reached, sequence, cursor, entries: shown, cursorAt }
+        }
+        if (isTakenBack) throw takenBack(runId)
+        if (isOver) return
         if (!pause && isPaused && piece.isCaughtUp) pause = await pauseOf(manager, sessionId, runId)
         if (pause && piece.sequence >= pause.head) return
       }
@@ -117,6 +163,12 @@ async function pauseOf(manager: StreamManager, sessionId: string, runId: string)
   return info && run?.runId === runId && run.paused && !ready && !mustStop(info.ticket) ? info : undefined
 }
 
+/** The head of a session as a place. */
+const placeOf = ({ head, incarnation, mark }: StreamInfo) => ({
+  sequence: head,
+  cursor: encodeCursor({ sequence: head, incarnation, epoch: mark }),
+})
+
 /** Whether a place is surely the head: nothing lies after it that would be read, and whose reading would prove it. */
-const isHead = (place: string | number, { head, incarnation, mark }: StreamInfo): boolean =>
-  String(place) === String(head) || place === encodeCursor({ sequence: head, incarnation, epoch: mark })
+const isHead = (place: string | number, info: StreamInfo): boolean =>
+  String(place) === String(info.head) || place === placeOf(info).cursor
