@@ -1,4 +1,4 @@
-import { type NodeContext, scriptedModel, useInterrupt, useReason, workflow } from 'millrace'
+import { type Model, type NodeContext, type Script, scriptedModel, useInterrupt, useReason, workflow } from 'millrace'
 import { z } from 'zod'
 
 export const Email = z.object({
@@ -12,15 +12,15 @@ const tones = [
   { id: 'formal', label: 'Formal', description: 'As to an office' },
 ]
 
-/** In place of a model of a provider: the same words each time, in pieces of a few characters. */
-const model = scriptedModel(
-  ({ lastText, turnAnswers }) => ({ text: JSON.stringify(draftOf(lastText, turnAnswers)), pieceLength: 6 }),
-  { paceMs: 20 },
-)
+/** What is said in place of a model of a provider: the same words each time, in pieces of a few characters. */
+export const draftScript: Script = ({ lastText, turnAnswers }) => ({
+  text: JSON.stringify(draftOf(lastText, turnAnswers)),
+  pieceLength: 6,
+})
 
 function draftOf(request: string, answers: number): z.infer<typeof Email> {
   const bullets = ['Saturday, three o’clock', 'At the mill', 'Bring a cake']
-  if (request.includes('warm')) {
+  if (request.startsWith('Write a warm')) {
     return { subject: 'Come to the mill!', body: 'Dear Ann,\n\nit would not be a party without you.', bullets }
   }
   // The first subject is longer than the schema allows: it is refused, and the model corrects it.
@@ -28,34 +28,38 @@ function draftOf(request: string, answers: number): z.infer<typeof Email> {
   return { subject, body: 'Dear Ms Smith,\n\nwe request the pleasure of your company.', bullets }
 }
 
-export const emailDraft = workflow({
-  id: 'email-draft',
-  nodes: {
-    ask: {
-      title: 'Asking for the tone',
-      run: async ({ input }: NodeContext<string>) => {
-        const question = 'Which tone should the email have?'
-        const tone = await useInterrupt({ id: 'tone', request: { kind: 'choice', question, options: tones } })
-        return { data: { tone, about: input } }
+/** The workflow, with the model that writes. */
+export const emailDraftBy = (model: Model) =>
+  workflow({
+    id: 'email-draft',
+    nodes: {
+      ask: {
+        title: 'Asking for the tone',
+        run: async ({ input }: NodeContext<string>) => {
+          const question = 'Which tone should the email have?'
+          const tone = await useInterrupt({ id: 'tone', request: { kind: 'choice', question, options: tones } })
+          return { data: { tone, about: input } }
+        },
+      },
+      draft: {
+        title: 'Writing the draft',
+        run: async ({ input }: NodeContext<{ tone: string; about: string }>) => {
+          const { output } = await useReason({
+            model,
+            system: 'You write emails, as JSON.',
+            input: `Write a ${input.tone} email: ${input.about}`,
+            outputSchema: Email,
+            structured: { dataType: 'email', fields: { subject: 'set', body: 'text-delta', bullets: 'append' } },
+          })
+          return { data: output }
+        },
       },
     },
-    draft: {
-      title: 'Writing the draft',
-      run: async ({ input }: NodeContext<{ tone: string; about: string }>) => {
-        const { output } = await useReason({
-          model,
-          system: 'You write emails, as JSON.',
-          input: `Write a ${input.tone} email: ${input.about}`,
-          outputSchema: Email,
-          structured: { dataType: 'email', fields: { subject: 'set', body: 'text-delta', bullets: 'append' } },
-        })
-        return { data: output }
-      },
-    },
-  },
-  edges: [
-    ['start', 'ask'],
-    ['ask', 'draft'],
-    ['draft', 'end'],
-  ],
-})
+    edges: [
+      ['start', 'ask'],
+      ['ask', 'draft'],
+      ['draft', 'end'],
+    ],
+  })
+
+export const emailDraft = emailDraftBy(scriptedModel(draftScript, { paceMs: 20 }))

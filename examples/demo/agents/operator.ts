@@ -1,0 +1,54 @@
+import { agent, type ScriptedAnswer, type ScriptedPrompt, tool } from 'millrace'
+import { z } from 'zod'
+import { pacedModel } from '../pace.ts'
+import { outcomeOf } from './outcome.ts'
+
+const Color = z.object({ color: z.string() })
+
+const sendEmail = tool({
+  name: 'send_email',
+  description: 'Sends an email, once a person has approved it',
+  input: z.object({ to: z.string(), subject: z.string(), body: z.string() }),
+  approval: true,
+  execute: ({ to, subject }) => ({ sent: true, to, subject }),
+})
+
+const chooseColor = tool({
+  name: 'choose_color',
+  description: 'Lets the user choose a color on the screen',
+  input: z.object({ options: z.array(z.string()) }),
+  output: Color,
+  client: true,
+})
+
+function answer(prompt: ScriptedPrompt): ScriptedAnswer {
+  const { lastText, turnAnswers } = prompt
+  const [wantsMail, wantsColor] = [/mail/i.test(lastText), /colou?r/i.test(lastText)]
+  const to = /[\w.+-]+@[\w-]+(\.[\w-]+)+/.exec(lastText)?.[0] ?? 'ann@example.com'
+  const email = { name: 'send_email', input: { to, subject: 'From the mill', body: lastText } }
+  const color = { name: 'choose_color', input: { options: ['red', 'green', 'blue'] } }
+  const wanted = [...(wantsMail || !wantsColor ? [email] : []), ...(wantsColor || !wantsMail ? [color] : [])]
+  const next = wanted[turnAnswers]
+  if (next) return { calls: [next] }
+  return { text: wanted.map(({ name }) => (name === 'send_email' ? mailed(prompt, to) : chosen(prompt))).join(' ') }
+}
+
+function mailed(prompt: ScriptedPrompt, to: string): string {
+  const outcome = outcomeOf(prompt, 'send_email')
+  if (outcome?.type === 'json') return `The email to ${to} is sent.`
+  if (outcome?.type !== 'execution-denied') return `The email to ${to} could not be sent.`
+  return `The email to ${to} was denied${outcome.reason ? `: ${outcome.reason}` : '.'}`
+}
+
+function chosen(prompt: ScriptedPrompt): string {
+  const outcome = outcomeOf(prompt, 'choose_color')
+  return outcome?.type === 'json' ? `You chose ${Color.parse(outcome.value).color}.` : 'No color was chosen.'
+}
+
+/** Asks a person before it sends an email, and a client which color it is to be. */
+export const operator = agent({
+  name: 'operator',
+  model: pacedModel(answer),
+  instructions: 'Send emails and ask for colors, as you are told. Say what came of it.',
+  tools: [sendEmail, chooseColor],
+})

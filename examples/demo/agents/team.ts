@@ -1,0 +1,37 @@
+import { agent, type ScriptedAnswer, type ScriptedPrompt, subAgent } from 'millrace'
+import { pacedModel } from '../pace.ts'
+import { critic } from './critic.ts'
+import { Notes } from './notes.ts'
+import { outcomeOf } from './outcome.ts'
+import { researcher } from './researcher.ts'
+
+function answer(prompt: ScriptedPrompt): ScriptedAnswer {
+  const input = { prompt: prompt.lastText }
+  if (prompt.turnAnswers === 0) {
+    return {
+      text: 'I ask two colleagues. ',
+      calls: [
+        { name: 'researcher', input },
+        { name: 'critic', input },
+      ],
+    }
+  }
+  const [found, doubted] = ['researcher', 'critic'].map(name => {
+    const outcome = outcomeOf(prompt, name)
+    return outcome?.type === 'text' ? outcome.value : `The ${name} had no answer.`
+  })
+  return { text: `In short: ${found} ${doubted}` }
+}
+
+/** Lets two others work side by side, who note in the state what they found, and sums it up. */
+export const team = agent({
+  name: 'team',
+  model: pacedModel(answer),
+  instructions: 'Ask the researcher and the critic at the same time, then sum up.',
+  subAgents: [
+    subAgent(researcher, { description: 'Finds out what is known' }),
+    subAgent(critic, { description: 'Finds out what is doubtful' }),
+  ],
+  state: Notes,
+  initialState: { findings: [], doubts: [] },
+})

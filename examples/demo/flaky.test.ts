@@ -1,0 +1,24 @@
+import { expect, test } from 'vitest'
+import { chunksOf, shown, stage } from './stage.fixture.ts'
+
+const { ask, view } = stage()
+
+test.each([1, 2])('takes back what it said before it failed, and says it again: with %i turns', async turns => {
+  for (let turn = 1; turn < turns; turn++) await (await ask('flaky', 'First.')).result()
+  const run = await ask('flaky', 'Hello.')
+  const chunks = await chunksOf(run)
+  const discard = chunks.findIndex(({ type }) => type === 'step-discarded')
+  const said = (from: number, to: number) =>
+    chunks.slice(from, to).flatMap(chunk => (chunk.type === 'text-delta' ? [chunk.delta] : []))
+  const whole = 'You said: Hello. It took me two attempts to answer.'
+  const before = said(0, discard).join('')
+  expect(before).toMatch(/^You/)
+  expect(whole.startsWith(before) && before !== whole).toBe(true)
+  expect(said(discard, chunks.length).join('')).toBe(whole)
+  expect(chunks.flatMap(chunk => (chunk.type === 'step-start' ? [chunk.attempt] : []))).toEqual([undefined, 2])
+  // The session shows nothing of the attempt that failed.
+  const { messages, runs } = await view()
+  expect(runs).toHaveLength(turns)
+  expect(shown(messages.at(-1)?.parts)).toEqual([{ type: 'text', id: expect.any(String), text: whole, state: 'done' }])
+  expect((await run.result()).status).toBe('completed')
+})

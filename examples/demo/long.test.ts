@@ -1,0 +1,33 @@
+import { expect, test } from 'vitest'
+import { stage } from './stage.fixture.ts'
+
+const { ask } = stage()
+
+const counted = (count: number) => Array.from({ length: count }, (_, at) => at + 1).join(' ')
+
+test.each([
+  ['Tell me something.', 200],
+  ['Say 7 words.', 7],
+  ['1,500 words, please', 1500],
+  ['0', 0],
+])('%s %i', async (input, count) => {
+  const { status, text } = await (await ask('long', input)).result()
+  expect([status, text]).toEqual(['completed', counted(count)])
+})
+
+test('says 100,000 words at most, and another turn after them', async () => {
+  const { text } = await (await ask('long', '999999999999')).result()
+  expect(text).toBe(counted(100_000))
+  expect((await (await ask('long', '3')).result()).text).toBe('1 2 3')
+})
+
+test('stopped in the middle, it keeps what it said', async () => {
+  process.env['DEMO_PACE'] = '1'
+  const run = await ask('long', '100000')
+  for await (const { chunk } of run.stream()) if (chunk.type === 'text-delta') break
+  await run.stop()
+  const { status, text } = await run.result()
+  expect(status).toBe('interrupted')
+  expect(text).not.toBe('')
+  expect(counted(100_000).startsWith(text)).toBe(true)
+})

@@ -1,0 +1,99 @@
+import type { Run } from 'millrace'
+import { expect, test } from 'vitest'
+import { stage } from './stage.fixture.ts'
+
+const on = stage()
+
+/** What a paused run waits for: the one thing. */
+async function pendingOf(run: Run) {
+  const { status, pendings } = await run.result()
+  expect([status, pendings.length]).toEqual(['paused', 1])
+  const [pending] = pendings
+  if (pending === undefined || pending.kind === 'interrupt') throw new Error('it waits for no call')
+  return pending
+}
+
+async function decide(run: Run, approved: boolean, reason?: string): Promise<void> {
+  const { kind, id, part } = await pendingOf(run)
+  expect([kind, part.toolName]).toEqual(['approval', 'send_email'])
+  await on.runtime.answer(on.session, { kind: 'approval', id, approved, ...(reason && { reason }) })
+}
+
+async function choose(run: Run, color: string): Promise<void> {
+  const { kind, id, part } = await pendingOf(run)
+  expect([kind, part.toolName, part.executor]).toEqual(['client-tool', 'choose_color', 'client'])
+  expect(part.input).toEqual({ options: ['red', 'green', 'blue'] })
+  await on.runtime.answer(on.session, { kind: 'tool-result', id, output: { color } })
+}
+
+const calls = async (run: Run) =>
+  ((await run.result()).message?.parts ?? []).flatMap(part => ('toolName' in part ? [part] : []))
+
+test('sends an email that was approved, as it was shown', async () => {
+  const input = 'Send an email to ben@example.org: the mill turns.'
+  const run = await on.ask('operator', input)
+  const email = { to: 'ben@example.org', subject: 'From the mill', body: input }
+  expect((await pendingOf(run)).part.input).toEqual(email)
+  await decide(run, true)
+  expect((await run.result()).text).toBe('The email to ben@example.org is sent.')
+  expect(await calls(run)).toMatchObject([
+    { toolName: 'send_email', state: 'output-available', input: email, approval: { approved: true } },
+  ])
+})
+
+test('says that an email was denied, and why', async () => {
+  const run = await on.ask('operator', 'Mail Ann.')
+  await decide(run, false, 'Not on a Sunday.')
+  const { status, text } = await run.result()
+  expect([status, text]).toEqual(['completed', 'The email to ann@example.com was denied: Not on a Sunday.'])
+  expect(await calls(run)).toMatchObject([{ toolName: 'send_email', state: 'output-denied' }])
+  const again = await on.ask('operator', 'Mail Ann.')
+  await decide(again, false)
+  expect((await again.result()).text).toBe('The email to ann@example.com was denied.')
+})
+
+test.each(['Which colour?', 'Pick a color.'])('lets a client choose: %s', async input => {
+  const run = await on.ask('operator', input)
+  await choose(run, 'green')
+  expect((await run.result()).text).toBe('You chose green.')
+  expect(await calls(run)).toMatchObject([{ state: 'output-available', output: { color: 'green' } }])
+})
+
+test('a client that sends no color is refused, and one that fails is spoken of', async () => {
+  const run = await on.ask('operator', 'Pick a color.')
+  const { id } = await pendingOf(run)
+  const wrong = on.runtime.answer(on.session, { kind: 'tool-result', id, output: { colour: 7 } })
+  await expect(wrong).rejects.toMatchObject({ code: 'answer_invalid' })
+  await on.runtime.answer(on.session, { kind: 'tool-result', id, error: 'the screen is dark' })
+  expect((await run.result()).text).toBe('No color was chosen.')
+})
+
+test.each(['Go ahead.', 'First a mail, then a color.'])('does both, one after the other: %s', async input => {
+  const run = await on.ask('operator', input)
+  await decide(run, false, 'No.')
+  await choose(run, 'blue')
+  const { status, text, pendings } = await run.result()
+  expect([status, text]).toEqual(['completed', 'The email to ann@example.com was denied: No. You chose blue.'])
+  expect(pendings).toEqual([])
+})
+
+test('speaks of what came of this turn, and not of one before', async () => {
+  const first = await on.ask('operator', 'Mail Ann.')
+  await decide(first, false, 'No.')
+  await first.result()
+  const second = await on.ask('operator', 'Mail Ann, please.')
+  await decide(second, true)
+  expect((await second.result()).text).toBe('The email to ann@example.com is sent.')
+  const third = await on.ask('operator', 'And a color?')
+  await choose(third, 'red')
+  expect((await third.result()).text).toBe('You chose red.')
+})
+
+test('stopped while it waits, and resumed, it says that nothing was sent', async () => {
+  const run = await on.ask('operator', 'Mail Ann.')
+  await pendingOf(run)
+  await run.stop()
+  expect((await run.result()).status).toBe('interrupted')
+  const resumed = await on.runtime.resume(on.session, run.runId, { mode: 'continue' })
+  expect((await resumed.result()).text).toBe('The email to ann@example.com could not be sent.')
+})

@@ -1,0 +1,37 @@
+// A runtime with all of the demo, on a store of its own, that waits for nothing.
+
+import { type Chunk, createRuntime, memoryStore, type Part, type Run } from 'millrace'
+import { afterEach, beforeEach } from 'vitest'
+import { agents, workflows } from './agents.ts'
+
+/** A session of the demo, with a runtime of its own in each test. */
+export function stage() {
+  let runtime: ReturnType<typeof createRuntime>
+  beforeEach(() => {
+    process.env['DEMO_PACE'] = '0'
+    const logger = { warn: () => {}, error: console.error }
+    runtime = createRuntime({ store: memoryStore(), agents, workflows, backoff: { first: 1 }, logger })
+  })
+  afterEach(() => runtime.close())
+  return {
+    session: 'session',
+    get runtime() {
+      return runtime
+    },
+    /** Says something to an agent, in the one session. */
+    ask: (agent: string, input: string): Promise<Run> => runtime.start({ session: 'session', agent, input }),
+    /** What the session shows. */
+    view: async () => (await runtime.view('session')).view,
+  }
+}
+
+/** What a run has written so far, to its end or pause. */
+export async function chunksOf(run: Run): Promise<Chunk[]> {
+  const chunks: Chunk[] = []
+  for await (const { chunk } of run.stream()) chunks.push(chunk as Chunk)
+  return chunks
+}
+
+/** Parts without their places, and without the marks of steps. */
+export const shown = (parts: readonly Part[] = []) =>
+  parts.filter(({ type }) => type !== 'step-start').map(({ key, at, ...part }) => part)

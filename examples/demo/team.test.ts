@@ -1,0 +1,52 @@
+import { expect, test } from 'vitest'
+import { chunksOf, stage } from './stage.fixture.ts'
+
+const { ask, view } = stage()
+
+test('two work side by side, and the team sums up what they gave', async () => {
+  const run = await ask('team', 'watermills')
+  const { status, text, message } = await run.result()
+  expect(status).toBe('completed')
+  expect(text).toBe(
+    'I ask two colleagues. In short: Three sources tell of "watermills". One source on "watermills" is old.',
+  )
+  const { agents, messages } = await view()
+  expect(agents).toMatchObject([
+    {
+      agentType: 'researcher',
+      parentId: run.runId,
+      status: 'completed',
+      result: 'Three sources tell of "watermills".',
+    },
+    { agentType: 'critic', parentId: run.runId, status: 'completed', result: 'One source on "watermills" is old.' },
+  ])
+  const parents = messages.flatMap(({ agentType, parent }) => (parent ? [[agentType, parent.messageId]] : []))
+  expect(new Map(parents as [string, string][])).toEqual(
+    new Map([
+      ['researcher', message?.id],
+      ['critic', message?.id],
+    ]),
+  )
+  const steps = message?.parts.map(({ type }) => type)
+  expect(steps).toEqual(['step-start', 'text', 'tool', 'tool', 'step-start', 'text'])
+})
+
+test('both begin before either ends', async () => {
+  const types = (await chunksOf(await ask('team', 'watermills'))).map(({ type }) => type)
+  const lanes = types.filter(type => type.startsWith('subagent-'))
+  expect(lanes).toEqual(['subagent-start', 'subagent-start', 'subagent-end', 'subagent-end'])
+})
+
+test('what they find is noted in the state, patch by patch and turn after turn', async () => {
+  const chunks = await chunksOf(await ask('team', 'mills'))
+  expect(chunks.filter(({ type }) => type === 'state-snapshot')).toMatchObject([
+    { state: { findings: [], doubts: [] } },
+  ])
+  expect(chunks.filter(({ type }) => type === 'state-patch')).toHaveLength(2)
+  expect((await view()).state).toEqual({ findings: ['Known: mills'], doubts: ['Doubtful: mills'] })
+  await (await ask('team', 'rivers')).result()
+  expect((await view()).state).toEqual({
+    findings: ['Known: mills', 'Known: rivers'],
+    doubts: ['Doubtful: mills', 'Doubtful: rivers'],
+  })
+})
