@@ -43,6 +43,7 @@ describe('the types that the table stands for', () => {
       checkpointId?: string
       reason?: string
       notifyBy?: number
+      line?: string
     }>()
     expectTypeOf<ChunkOf<'state-patch'>>().toEqualTypeOf<{ type: 'state-patch'; patches: Operation[] }>()
     expectTypeOf<ChunkOf<'step-finish'>['warnings']>().toEqualTypeOf<Json[] | undefined>()

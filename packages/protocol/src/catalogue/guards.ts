@@ -115,6 +115,9 @@ export const isSubagentEnd = /* @__PURE__ */ guard('subagent-end')
 export type SessionChunk = ChunkOf<'session'>
 export const isSession = /* @__PURE__ */ guard('session')
 
+export type SessionInfoChunk = ChunkOf<'session-info'>
+export const isSessionInfo = /* @__PURE__ */ guard('session-info')
+
 export type StatusChunk = ChunkOf<'status'>
 export const isStatus = /* @__PURE__ */ guard('status')
 

@@ -85,7 +85,8 @@ describe('the table', () => {
       step: ['step-start', 'step-finish', 'checkpoint-created', 'step-discarded'],
       delegation: ['subagent-start', 'subagent-end'],
       workflow: [
-        ...['session', 'status', 'transition', 'interrupt', 'interrupt-response', 'hook-completed', 'run-context'],
+        ...['session', 'session-info', 'status', 'transition'],
+        ...['interrupt', 'interrupt-response', 'hook-completed', 'run-context'],
       ],
       run: [
         ...['run-requested', 'run-started', 'run-paused', 'run-resumed', 'stop-requested', 'run-finished'],
@@ -99,10 +100,10 @@ describe('the table', () => {
 describe('a guest', () => {
   const allowed = [
     ...['tool-approval-response', 'tool-output-available', 'tool-output-error', 'interrupt-response'],
-    ...['tool-claimed', 'stop-requested', 'run-requested', 'run-notified'],
+    ...['tool-claimed', 'stop-requested', 'run-requested', 'run-notified', 'session-info'],
   ]
 
-  it('may append answers, claims, requests to stop or to run and that somebody was told, and nothing else', () => {
+  it('may append answers, claims, requests to stop or to run, that somebody was told and what the session is called, and nothing else', () => {
     expect(typesWhere(row => row.guest === true).sort()).toEqual(allowed.sort())
     for (const [type] of rows) expect(isGuestChunk(type), type).toBe(allowed.includes(type))
   })

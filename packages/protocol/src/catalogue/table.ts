@@ -256,6 +256,8 @@ export const catalogue = {
 
   /** Names the session, for clients that keep it. */
   session: { group: 'workflow', fields: { sessionId: 'string' } },
+  /** What a person calls the session; what is not named stays as it was. */
+  'session-info': { group: 'workflow', guest: true, fields: { title: 'string?', metadata: 'object?' } },
   /** A line for people about what the run is doing. */
   status: { group: 'workflow', fields: { message: 'string' } },
   /** The run goes on in another workflow. */
@@ -298,8 +300,11 @@ export const catalogue = {
   },
   /** A run begins; `resumes` names an interrupted run that it goes on from. */
   'run-started': { group: 'run', fields: { program: 'string', resumes: 'string?' } },
-  /** No lane of the run can go on; says what each waits for, as far as an entry holds it, and from when on others than the writer are to tell the observers. */
-  'run-paused': { group: 'run', fields: { reason: 'string?', awaits: 'awaited[]', notifyBy: 'number?' } },
+  /** No lane of the run can go on; says what each waits for, as far as an entry holds it, and from when on others than the writer are to tell the observers; `line` is the last line that was said, for lists. */
+  'run-paused': {
+    group: 'run',
+    fields: { reason: 'string?', awaits: 'awaited[]', notifyBy: 'number?', line: 'string?' },
+  },
   /** A paused run goes on; or, next to its `run-started`, a run goes on from an interrupted one. */
   'run-resumed': {
     group: 'run',
@@ -311,10 +316,16 @@ export const catalogue = {
     guest: true,
     fields: { runId: 'string', mode: 'stopMode?', reason: 'string?' },
   },
-  /** The one end of a run; seals every draft of it. Says from when on others than the writer are to tell the observers. */
+  /** The one end of a run; seals every draft of it. Says from when on others than the writer are to tell the observers; `line` is the last line that was said, for lists. */
   'run-finished': {
     group: 'run',
-    fields: { status: 'runStatus', checkpointId: 'string?', reason: 'string?', notifyBy: 'number?' },
+    fields: {
+      status: 'runStatus',
+      checkpointId: 'string?',
+      reason: 'string?',
+      notifyBy: 'number?',
+      line: 'string?',
+    },
   },
   /** The observers were told of that pause or end; with `until`, somebody takes that upon itself, and others are to from then on. Internal. */
   'run-notified': { group: 'run', guest: true, fields: { runId: 'string', notifyBy: 'number', until: 'number?' } },

@@ -4,8 +4,8 @@ import type { Chunk } from '../catalogue/chunk.ts'
 import type { MessageChunk, StructuredDataChunk, StructuredDataInvalidatedChunk } from '../catalogue/guards.ts'
 import { isWord } from '../catalogue/validate.ts'
 import type { Entry, WriterOrigin } from '../entry.ts'
-import { ProtocolError } from '../error.ts'
 import type { Json } from '../json/value.ts'
+import { mismatch } from '../mismatch.ts'
 import { applyPatch } from '../state/patch.ts'
 import { StructuredAccumulator } from '../structured/accumulator.ts'
 import { bodyOf, pick } from './body.ts'
@@ -356,7 +356,7 @@ export class Content {
         cell.resume(lane, at)
       } else {
         const cell = this.messages.get(undo.message)?.parts.get(undo.key)
-        if (!cell) throw new ProtocolError('invalid-view', `draft of ${lane.lane}: expected ${undo.key}, found nothing`)
+        if (!cell) throw mismatch('invalid-view', `draft of ${lane.lane}`, undo.key, 'nothing')
         cell.resume(lane, undo)
       }
     }

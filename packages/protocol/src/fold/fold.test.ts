@@ -253,6 +253,24 @@ describe('views', () => {
     expect(shown[0]).toEqual(shown[1])
   })
 
+  test('what the session is called, and the last lines that were said, are for lists: the view says nothing of them', () => {
+    const shown = [true, false].map(isSaid => {
+      const { say, fold, reports } = writing()
+      const line = isSaid && { line: 'So it is.' }
+      say({ type: 'run-started', program: 'agent:a@1' })
+      if (isSaid) say({ type: 'session-info', title: 'A walk', metadata: { pinned: true } }, ADA)
+      say({ type: 'run-paused', awaits: [], ...line })
+      fold.takeChanges()
+      if (isSaid) say({ type: 'session-info', title: 'A long walk' }, ADA)
+      expect(fold.takeChanges().ledger).toBe(false)
+      say({ type: 'run-finished', status: 'completed', ...line })
+      expect(reports).toEqual([])
+      const { head, runs, ...rest } = fold.view()
+      return { ...rest, runs: runs.map(({ finishedAt, ...run }) => run) }
+    })
+    expect(shown[0]).toEqual(shown[1])
+  })
+
   test('a run counts how often it was taken over since its last commit, of whichever lane, and who follows is told', () => {
     const { say, fold } = writing()
     const takeovers = () => {

@@ -39,7 +39,7 @@ export class Ledger {
 
   constructor(view?: LedgerView) {
     if (!view) return
-    for (const run of view.runs) this.runs.set(run.runId, run)
+    for (const run of view.runs) this.#run(run)
     for (const agent of view.agents) this.agents.set(idOf(agent), agent)
     for (const request of view.requests) this.#request(request)
     for (const interrupt of view.interrupts) this.#ask(interrupt)
@@ -57,7 +57,7 @@ export class Ledger {
     const { runId } = origin as WriterOrigin
     if (!this.isOpen(runId) || this.agents.get(messageId)?.status) return false
     if (!internal && !this.runs.has(runId)) {
-      this.runs.set(runId, { runId, status: 'running', at: sequence, startedAt: timestamp, usage: {}, discarded: {} })
+      this.#run({ runId, status: 'running', at: sequence, startedAt: timestamp, usage: {}, discarded: {} })
       const request = this.#requests.get(runId)
       if (request?.status === 'waiting') this.#request({ ...request, status: 'started' })
     }
@@ -108,9 +108,7 @@ export class Ledger {
         return this.#set(runId, { takeovers: (run.takeovers ?? 0) + 1 })
       case 'checkpoint-created': {
         const { takeovers, ...rest } = run
-        if (takeovers === undefined) return undefined
-        this.runs.set(runId, rest)
-        return true
+        return takeovers === undefined ? undefined : this.#run(rest)
       }
       case 'run-finished':
         this.#void(runId)
@@ -156,8 +154,7 @@ export class Ledger {
         return this.#set(runId, { error: pick(chunk, 'message', 'code', 'category', 'retryable', 'recoverable') })
       case 'run-context': {
         const { blobs, ...rest } = run
-        this.runs.set(runId, { ...rest, context: chunk.context, ...pick(entry, 'blobs') })
-        return true
+        return this.#run({ ...rest, context: chunk.context, ...pick(entry, 'blobs') })
       }
       case 'hook-completed':
         return this.#keep({
@@ -173,8 +170,7 @@ export class Ledger {
     const old = this.runs.get(runId) as Run
     const { awaits, reason, ...rest } = old
     // What a run waits for, and why, holds only until it goes on.
-    this.runs.set(runId, { ...(fields.status ? rest : old), ...fields })
-    return true
+    return this.#run({ ...(fields.status ? rest : old), ...fields })
   }
 
   /** The end of a run, or of one agent in it, leaves nobody to answer to. */
@@ -183,6 +179,11 @@ export class Ledger {
       const isOf = interrupt.runId === runId && (agentId ?? interrupt.agentId) === interrupt.agentId
       if (isOf) this.#ask({ ...interrupt, status: 'void' })
     }
+  }
+
+  #run(run: Run): true {
+    this.runs.set(run.runId, run)
+    return true
   }
 
   #request(request: RunRequest): true {

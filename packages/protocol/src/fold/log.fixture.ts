@@ -161,7 +161,9 @@ const discard = row({ type: is('step-discarded'), reason: is('retry'), usage: fc
   'usage',
 ])
 const rare = fc.oneof(
-  row({ type: is('run-finished'), status: is('completed', 'failed', 'interrupted', 'aborted') }),
+  row({ type: is('run-finished'), status: is('completed', 'failed', 'interrupted', 'aborted'), line: is('so') }, [
+    'line',
+  ]),
   row({ type: is('subagent-start'), agentId: is('sub'), agentType: is('s'), toolCallId }),
   row({
     type: is('subagent-end'),
@@ -170,7 +172,10 @@ const rare = fc.oneof(
     toolCallId,
     status: is('completed', 'failed'),
   }),
-  row({ type: is('run-paused'), awaits: fc.constant([]), notifyBy: fc.constant(9) }, ['notifyBy']),
+  row({ type: is('run-paused'), awaits: fc.constant([]), notifyBy: fc.constant(9), line: is('so') }, [
+    'notifyBy',
+    'line',
+  ]),
   row({ type: is('run-resumed'), mode, fromCheckpointId: id, fromStepCount: fc.nat(2) }, [
     'fromCheckpointId',
     'fromStepCount',
@@ -193,6 +198,7 @@ const guests = fc.oneof(
   ),
   row({ type: is('stop-requested'), runId: is('r1', 'r3'), mode: is('interrupt', 'abort') }, ['mode']),
   row({ type: is('run-notified'), runId: is('r1', 'r3'), notifyBy: fc.constant(9), until: fc.constant(19) }, ['until']),
+  row({ type: is('session-info'), title: is('a', 'b'), metadata: fc.constant({ a: 1 }) }, ['title', 'metadata']),
   row({ type: is('run-context'), context: value }),
 )
 

@@ -56,7 +56,7 @@ describe('the cursor', () => {
   })
 
   it('names what it found, and not all of a long text', () => {
-    expect(() => decodeCursor('nonsense')).toThrow('cursor: expected a token or a sequence, found "nonsense"')
+    expect(() => decodeCursor('nonsense')).toThrow('cursor: expected token or sequence, found "nonsense"')
     const long = (() => {
       try {
         return decodeCursor('x'.repeat(5000))

@@ -1,7 +1,7 @@
 // A cursor is written `sequence.incarnation.epoch`: the sequence first, so that a person can read it, and of letters, digits, `_`, `-` and
 // `.` alone, which need no escape in a URL, a header or an `id:` line. One cursor has one token, so that tokens can be compared as text.
 
-import { ProtocolError } from '../error.ts'
+import { mismatch, show } from '../mismatch.ts'
 
 /** A place in a log and the proof of what lies there; its two names are of letters, digits, `_` and `-`. */
 export interface Cursor {
@@ -32,12 +32,9 @@ export function encodeCursor({ sequence, incarnation, epoch }: Cursor): string {
 
 /** Reads a token, or a bare sequence as an unproven cursor; anything else is an `invalid-cursor`. */
 export function decodeCursor(token: string | number): Cursor | UnprovenCursor {
-  const text = String(token)
+  const text = `${token}`
   const [, digits, incarnation, epoch = ''] = (text.length <= MAX_CURSOR_LENGTH && TOKEN.exec(text)) || []
   const sequence = Number(digits)
-  if (!Number.isSafeInteger(sequence)) {
-    const found = JSON.stringify(text.slice(0, 40))
-    throw new ProtocolError('invalid-cursor', `cursor: expected a token or a sequence, found ${found}`)
-  }
+  if (!Number.isSafeInteger(sequence)) throw mismatch('invalid-cursor', 'cursor', 'token or sequence', show(text))
   return incarnation === undefined ? { sequence } : { sequence, incarnation, epoch }
 }

@@ -135,7 +135,7 @@ describe.each(formats)('$name', ({ encode, Decoder, heartbeat, line }) => {
       'entries without a place',
       '{"type":"entries","sequence":1,"entries":[],"cursor":"1"}',
       'invalid-frame',
-      'frame entries.after: expected integer from 0',
+      'frame entries.after: expected one in the first frame',
     ],
   ])('refuses %s, after the frames before it', (_, data, code, message) => {
     const decoded = decode([line(JSON.stringify(first)) + line(data) + line(JSON.stringify(first))])

@@ -122,7 +122,7 @@ describe.each<[string, (...frames: Frame[]) => void]>([
     'need a name in every frame once there are two, closed ones too: %s',
     (type, frame) => {
       const nameless = invalid(
-        `frame ${type}.sessionId: expected string where sessions share a connection, found undefined`,
+        `frame ${type}.sessionId: expected one where several share a connection, found undefined`,
       )
       expect(() => take(open('a'), frame)).not.toThrow()
       expect(() => take(open('a'), open('b'), named(frame, 'a'), named(frame, 'b'))).not.toThrow()
@@ -209,7 +209,7 @@ describe('the reader', () => {
     [
       'a first frame without `after`',
       { ...entries(0, 1), after: undefined },
-      'after: expected integer from 0 in the first frame of a session, found undefined',
+      'after: expected one in the first frame, found undefined',
     ],
     ['a frame that goes back', entries(5, 4), 'sequence: expected at least 5, found 4'],
     ['an entry before the frame', entries(5, 6, [entry(5)]), 'entries[0].sequence: expected 6 to 6, found 5'],

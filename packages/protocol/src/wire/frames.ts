@@ -44,7 +44,7 @@ class Sessions {
         for (const known of sequences.keys()) sequences.set(known, undefined)
         return undefined
       }
-      if (sequences.size > 1) refuse(`${type}.sessionId`, 'string where sessions share a connection', sessionId)
+      if (sequences.size > 1) refuse(`${type}.sessionId`, 'one where several share a connection', sessionId)
       ;[sessionId] = sequences.keys()
     }
     const last = sequences.get(sessionId)
@@ -76,7 +76,7 @@ export class FrameReader {
   read(frame: WireFrame): Frame {
     const last = this.#sessions.move(frame)
     if (frame.type !== 'entries') return frame
-    frame.after ??= last ?? refuse('entries.after', 'integer from 0 in the first frame of a session', undefined)
+    frame.after ??= last ?? refuse('entries.after', 'one in the first frame', undefined)
     const { sequence, entries } = frame
     let { after } = frame
     if (sequence < after) refuse('entries.sequence', `at least ${after}`, sequence)
