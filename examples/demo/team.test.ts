@@ -1,15 +1,14 @@
 import { expect, test } from 'vitest'
 import { chunksOf, stage } from './stage.fixture.ts'
 
-const { ask, view } = stage()
+const on = stage()
+const { ask, view } = on
 
 test('two work side by side, and the team sums up what they gave', async () => {
   const run = await ask('team', 'watermills')
   const { status, text, message } = await run.result()
   expect(status).toBe('completed')
-  expect(text).toBe(
-    'I ask two colleagues. In short: Three sources tell of "watermills". One source on "watermills" is old.',
-  )
+  expect(text).toBe('In short: Three sources tell of "watermills". One source on "watermills" is old.')
   const { agents, messages } = await view()
   expect(agents).toMatchObject([
     {
@@ -28,7 +27,7 @@ test('two work side by side, and the team sums up what they gave', async () => {
     ]),
   )
   const steps = message?.parts.map(({ type }) => type)
-  expect(steps).toEqual(['step-start', 'text', 'tool', 'tool', 'step-start', 'text'])
+  expect(steps).toEqual(['step-start', 'reasoning', 'tool', 'tool', 'step-start', 'text'])
 })
 
 test('both begin before either ends', async () => {
@@ -49,4 +48,17 @@ test('what they find is noted in the state, patch by patch and turn after turn',
     findings: ['Known: mills', 'Known: rivers'],
     doubts: ['Doubtful: mills', 'Doubtful: rivers'],
   })
+})
+
+test('stopped before it asked anybody, and resumed, it asks', async () => {
+  await (await ask('team', 'mills')).result()
+  // So slow that it has not come to its calls when the stop does.
+  process.env['DEMO_PACE'] = '50'
+  const run = await ask('team', 'rivers')
+  for await (const { chunk } of run.stream()) if (chunk.type === 'reasoning-delta') break
+  await run.stop()
+  expect((await run.result()).status).toBe('interrupted')
+  process.env['DEMO_PACE'] = '0'
+  const resumed = await on.runtime.resume(on.session, run.runId, { mode: 'continue' })
+  expect((await resumed.result()).text).toBe('In short: Three sources tell of "rivers". One source on "rivers" is old.')
 })

@@ -9,7 +9,8 @@ function answer(prompt: ScriptedPrompt): ScriptedAnswer {
   const input = { prompt: prompt.lastText }
   if (prompt.turnAnswers === 0) {
     return {
-      text: 'I ask two colleagues. ',
+      // Not as text, which would count as an answer where the run is stopped before its calls.
+      reasoning: 'Two colleagues know more about this than I do.',
       calls: [
         { name: 'researcher', input },
         { name: 'critic', input },
