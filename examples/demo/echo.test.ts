@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest'
+import { expect, test, vi } from 'vitest'
 import { shown, stage } from './stage.fixture.ts'
 
 const { ask, view } = stage()
@@ -17,7 +17,7 @@ test('says what it is told, in each turn', async () => {
 })
 
 test('streams: its first words are there long before its last', async () => {
-  process.env['DEMO_PACE'] = '1'
+  vi.stubEnv('DEMO_PACE', '1')
   const input = Array.from({ length: 5000 }, (_, at) => `word${at}`).join(' ')
   const run = await ask('echo', input)
   for await (const { chunk } of run.stream()) if (chunk.type === 'text-delta') break

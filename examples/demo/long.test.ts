@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest'
+import { expect, test, vi } from 'vitest'
 import { stage } from './stage.fixture.ts'
 
 const { ask } = stage()
@@ -22,7 +22,7 @@ test('says 100,000 words at most, and another turn after them', async () => {
 })
 
 test('stopped in the middle, it keeps what it said', async () => {
-  process.env['DEMO_PACE'] = '1'
+  vi.stubEnv('DEMO_PACE', '1')
   const run = await ask('long', '100000')
   for await (const { chunk } of run.stream()) if (chunk.type === 'text-delta') break
   await run.stop()

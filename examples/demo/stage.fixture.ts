@@ -1,18 +1,21 @@
 // A runtime with all of the demo, on a store of its own, that waits for nothing.
 
 import { type Chunk, createRuntime, memoryStore, type Part, type Run } from 'millrace'
-import { afterEach, beforeEach } from 'vitest'
+import { afterEach, beforeEach, vi } from 'vitest'
 import { agents, workflows } from './agents.ts'
 
 /** A session of the demo, with a runtime of its own in each test. */
 export function stage() {
   let runtime: ReturnType<typeof createRuntime>
   beforeEach(() => {
-    process.env['DEMO_PACE'] = '0'
+    vi.stubEnv('DEMO_PACE', '0')
     const logger = { warn: () => {}, error: console.error }
     runtime = createRuntime({ store: memoryStore(), agents, workflows, backoff: { first: 1 }, logger })
   })
-  afterEach(() => runtime.close())
+  afterEach(async () => {
+    vi.unstubAllEnvs()
+    await runtime.close()
+  })
   return {
     session: 'session',
     get runtime() {

@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest'
+import { expect, test, vi } from 'vitest'
 import { chunksOf, stage } from './stage.fixture.ts'
 
 const on = stage()
@@ -53,12 +53,12 @@ test('what they find is noted in the state, patch by patch and turn after turn',
 test('stopped before it asked anybody, and resumed, it asks', async () => {
   await (await ask('team', 'mills')).result()
   // So slow that it has not come to its calls when the stop does.
-  process.env['DEMO_PACE'] = '50'
+  vi.stubEnv('DEMO_PACE', '50')
   const run = await ask('team', 'rivers')
   for await (const { chunk } of run.stream()) if (chunk.type === 'reasoning-delta') break
   await run.stop()
   expect((await run.result()).status).toBe('interrupted')
-  process.env['DEMO_PACE'] = '0'
+  vi.stubEnv('DEMO_PACE', '0')
   const resumed = await on.runtime.resume(on.session, run.runId, { mode: 'continue' })
   expect((await resumed.result()).text).toBe('In short: Three sources tell of "rivers". One source on "rivers" is old.')
 })
