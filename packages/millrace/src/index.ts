@@ -28,3 +28,4 @@ export type {
   View,
 } from '@millrace/protocol'
 export * from '@millrace/runtime'
+export * from '@millrace/server'

@@ -91,6 +91,11 @@ export class BatchReader {
     return this.#known !== undefined && this.#place.sequence >= this.#known.head
   }
 
+  /** The place up to which all was read, once it is proven. */
+  get place(): Cursor | undefined {
+    return this.#place.incarnation === undefined ? undefined : this.#place
+  }
+
   /** Whether its signal was aborted: nothing more is to be given. */
   get isAborted(): boolean {
     return this.#options.signal?.aborted ?? false

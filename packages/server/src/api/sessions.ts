@@ -1,0 +1,152 @@
+import { randomBytes } from 'node:crypto'
+import { encodeCursor, type View } from '@millrace/protocol'
+import { Refusal } from '../error.ts'
+import { given } from '../given.ts'
+import { json } from '../http/reply.ts'
+import { route } from '../route/route.ts'
+import { ForkBody, InfoBody, SessionLine, SessionList, SessionMade, SessionView } from '../route/schemas.ts'
+import { enter, make } from '../session.ts'
+
+/** An id that nobody guesses. */
+export const mint = (): string => randomBytes(16).toString('base64url')
+
+/** The most sessions on one page. */
+const MOST_LISTED = 200
+const MOST_MESSAGES = 1000
+
+/** The routes of sessions themselves. */
+export const sessions = [
+  route({
+    method: 'POST',
+    path: '/sessions',
+    action: 'create',
+    summary: 'Makes a session, with an id that nobody guesses.',
+    body: InfoBody,
+    replies: { 201: SessionMade },
+    handle: async ({ services, caller, body }) => {
+      const sessionId = mint()
+      await make(services, caller, sessionId)
+      if (body.title !== undefined || body.metadata !== undefined) {
+        await services.runtime.describe(sessionId, given({ ...body, guest: caller.label }))
+      }
+      return json(201, { sessionId }, { 'x-session-id': sessionId })
+    },
+  }),
+  route({
+    method: 'GET',
+    path: '/sessions',
+    action: 'list',
+    summary: 'Lists one’s own sessions, those touched last first.',
+    query: { limit: `How many, at most ${MOST_LISTED}.`, after: 'Where the page before went on.' },
+    replies: { 200: SessionList },
+    handle: async ({ services, caller, url }) => {
+      const limit = countOf(url.searchParams.get('limit') ?? '50', 'limit', MOST_LISTED)
+      return json(200, await services.lists.page(caller.owner, limit, url.searchParams.get('after') ?? undefined))
+    },
+  }),
+  route({
+    method: 'GET',
+    path: '/sessions/:sessionId',
+    action: 'read',
+    summary: 'The view of a session and the cursor to follow it from, read at one position.',
+    query: {
+      messages: `\`last:50\`: only so many messages, at most ${MOST_MESSAGES}.`,
+      before: 'With `messages`: those before this message.',
+    },
+    replies: { 200: SessionView },
+    handle: async ({ services, caller, params, url }) => {
+      const sessionId = params['sessionId'] as string
+      await enter(services, caller, sessionId)
+      const { view, ticket, cursor } = await services.manager.view(sessionId)
+      const { internal, ...shown } = view
+      const paged = pageOf(shown, url.searchParams)
+      const { title, metadata } = ticket.about ?? {}
+      return json(200, {
+        sequence: cursor.sequence,
+        cursor: encodeCursor(cursor),
+        ...(title !== undefined && { title }),
+        ...(metadata !== undefined && { metadata }),
+        ...paged,
+      })
+    },
+  }),
+  route({
+    method: 'PATCH',
+    path: '/sessions/:sessionId',
+    action: 'update',
+    summary: 'Names a session, or says what belongs to it.',
+    body: InfoBody,
+    replies: { 200: SessionLine },
+    handle: async ({ services, caller, body, params }) => {
+      const sessionId = params['sessionId'] as string
+      await enter(services, caller, sessionId)
+      await services.runtime.describe(sessionId, given({ ...body, guest: caller.label }))
+      const { head, status, ticket, createdAt, touchedAt } = await enter(services, caller, sessionId)
+      const { about, line } = ticket
+      return json(200, {
+        sessionId,
+        ...(about?.title !== undefined && { title: about.title }),
+        ...(line !== undefined && { line }),
+        status,
+        created: createdAt,
+        updated: touchedAt,
+        sequence: head,
+      })
+    },
+  }),
+  route({
+    method: 'DELETE',
+    path: '/sessions/:sessionId',
+    action: 'delete',
+    summary: 'Removes a session, and all there is of it.',
+    others: { 204: 'It is gone.' },
+    handle: async ({ services, caller, params }) => {
+      const sessionId = params['sessionId'] as string
+      await enter(services, caller, sessionId)
+      await services.manager.deleteStream(sessionId)
+      return { status: 204, headers: {}, body: undefined }
+    },
+  }),
+  route({
+    method: 'POST',
+    path: '/sessions/:sessionId/fork',
+    action: 'fork',
+    summary: 'Makes another session from the beginning of one, up to a sequence.',
+    body: ForkBody,
+    replies: { 201: SessionMade },
+    handle: async ({ services, caller, body, params }) => {
+      const sessionId = params['sessionId'] as string
+      await enter(services, caller, sessionId)
+      const { at } = body
+      const { principal } = caller
+      const session = await services.runtime.fork(sessionId, {
+        session: mint(),
+        ...(at !== undefined && { at }),
+        ...(principal !== null && { principal }),
+      })
+      return json(201, { sessionId: session }, { 'x-session-id': session })
+    },
+  }),
+]
+
+/** A view with as many of its messages as were asked for. */
+function pageOf(view: Omit<View, 'internal'>, query: URLSearchParams) {
+  const asked = query.get('messages')
+  if (asked === null) return { view }
+  const [, count = ''] = /^last:(\d{1,6})$/.exec(asked) ?? []
+  const limit = countOf(count, 'messages', MOST_MESSAGES)
+  const before = query.get('before')
+  const end = before === null ? view.messages.length : view.messages.findIndex(({ id }) => id === before)
+  if (end < 0) throw new Refusal('request_invalid', 'before: the session has no message of that id')
+  const start = Math.max(0, end - limit)
+  return {
+    page: { total: view.messages.length, hasMore: start > 0 },
+    view: { ...view, messages: view.messages.slice(start, end) },
+  }
+}
+
+function countOf(text: string, name: string, most: number): number {
+  const count = Number(text)
+  if (/^\d{1,6}$/.test(text) && count >= 1 && count <= most) return count
+  throw new Refusal('request_invalid', `${name}: expected a whole number from 1 to ${most}`)
+}

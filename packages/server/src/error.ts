@@ -1,0 +1,124 @@
+// What a request is refused with: a status, a code for programs, and words for people. Causes and stacks go to the logger, never into a reply.
+
+import { LogError } from '@millrace/log'
+import { type ErrorCode, MillraceError, RunError } from '@millrace/runtime'
+
+/** The codes that are the server's own, and their statuses. */
+const own = {
+  body_invalid: 400,
+  request_invalid: 400,
+  cursor_invalid: 400,
+  unauthorized: 401,
+  forbidden: 403,
+  origin_forbidden: 403,
+  host_forbidden: 403,
+  route_unknown: 404,
+  blob_unknown: 404,
+  method_unknown: 405,
+  not_acceptable: 406,
+  message_unknown: 409,
+  body_too_large: 413,
+  media_type_unknown: 415,
+  sessions_limit: 429,
+  streams_limit: 429,
+  rate_limit: 429,
+  draining: 503,
+} as const
+
+/** The statuses of what the runtime refuses; what is not here is the server's own fault. */
+const runtime: Partial<Record<ErrorCode, number>> = {
+  validation_failed: 400,
+  workflow_input_invalid: 400,
+  answer_invalid: 400,
+  answer_wrong_kind: 400,
+  answer_forbidden: 404,
+  session_unknown: 404,
+  run_unknown: 404,
+  answer_unknown: 404,
+  program_unknown: 404,
+  run_busy: 409,
+  run_ended: 409,
+  run_taken_back: 409,
+  run_overtaken: 409,
+  run_not_resumable: 409,
+  run_cut_refused: 409,
+  answer_already_settled: 409,
+  answer_late: 409,
+  answer_unapproved: 409,
+  answer_claimed: 409,
+  session_exists: 409,
+  session_trimmed: 410,
+  run_queue_full: 429,
+  store_unavailable: 503,
+  runtime_closed: 503,
+}
+
+export type RefusalCode = keyof typeof own
+
+/** An error as a reply or a `fail` frame carries it. */
+export interface ErrorReply {
+  readonly code: string
+  readonly message: string
+  readonly retryable: boolean
+}
+
+/** What a request is refused with. */
+export class Refusal extends Error {
+  override readonly name = 'Refusal'
+  readonly code: RefusalCode
+  readonly status: number
+  readonly retryable: boolean
+  readonly headers: Readonly<Record<string, string>>
+
+  constructor(
+    code: RefusalCode,
+    message: string,
+    options: { readonly retryable?: boolean; readonly headers?: Readonly<Record<string, string>> } = {},
+  ) {
+    super(message)
+    this.code = code
+    this.status = own[code]
+    this.retryable = options.retryable ?? false
+    this.headers = options.headers ?? {}
+  }
+}
+
+/** There is no such session, or it is not theirs: nobody is told which. */
+export const sessionUnknown = (sessionId: string): RunError =>
+  new RunError('session_unknown', `there is no session ${sessionId}: start a run in it`)
+
+/** What went wrong, as who asked is told: the words of what refused it, and of nothing else. */
+export function toldOf(error: unknown): {
+  readonly status: number
+  readonly error: ErrorReply
+  readonly headers: Readonly<Record<string, string>>
+  /** Whether nobody but the server is to blame, and its logger should know. */
+  readonly isOurs: boolean
+} {
+  if (error instanceof Refusal) {
+    const { status, code, message, retryable, headers } = error
+    return { status, error: { code, message, retryable }, headers, isOurs: false }
+  }
+  if (MillraceError.isInstance(error)) {
+    const { code, message, retryable } = error
+    const status = runtime[code]
+    if (status !== undefined) {
+      const headers = status === 503 ? { 'retry-after': '1' } : {}
+      return { status, error: { code, message, retryable }, headers, isOurs: status === 503 }
+    }
+  }
+  if (error instanceof LogError && error.code === 'unavailable') {
+    const told = { code: 'store_unavailable', message: 'the store is out of reach: try again later', retryable: true }
+    return { status: 503, error: told, headers: { 'retry-after': '1' }, isOurs: true }
+  }
+  if (error instanceof LogError && error.code === 'invalid') {
+    return {
+      status: 400,
+      error: { code: 'request_invalid', message: error.message, retryable: false },
+      headers: {},
+      isOurs: false,
+    }
+  }
+  const message = 'something went wrong on the server: its log says what'
+  return { status: 500, error: { code: 'internal_error', message, retryable: false }, headers: {}, isOurs: true }
+}

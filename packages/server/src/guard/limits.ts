@@ -1,0 +1,24 @@
+/** What a client may ask of a server. */
+export interface Limits {
+  /** The largest body of JSON, in bytes. */
+  readonly bodyBytes: number
+  /** The largest upload, in bytes. */
+  readonly uploadBytes: number
+  /** How many sessions a principal may have; counted when another is made. */
+  readonly sessions: number
+  /** How many streams a principal may hold open at a time, in this process. */
+  readonly streams: number
+  /** How many sessions one connection may follow. */
+  readonly sessionsPerStream: number
+  /** How many requests a principal may make in a minute, in this process. */
+  readonly requestsPerMinute: number
+}
+
+export const DEFAULT_LIMITS: Limits = {
+  bodyBytes: 1024 * 1024,
+  uploadBytes: 16 * 1024 * 1024,
+  sessions: 1_000,
+  streams: 256,
+  sessionsPerStream: 100,
+  requestsPerMinute: 6_000,
+}

@@ -1,0 +1,48 @@
+// What a route answers with, before it is anybody's response: Node writes it to a socket, the fetch handler makes a `Response` of it.
+
+import type { ErrorReply } from '../error.ts'
+
+export type Headers = Readonly<Record<string, string>>
+
+/** Where a stream goes: one connection. */
+export interface Sink {
+  /** How many bytes the network has not taken yet. */
+  readonly buffered: number
+  write(bytes: Uint8Array): void
+  /** Ends it in good order. */
+  end(): void
+  /** Ends it at once, with what is buffered lost. */
+  destroy(): void
+  /** Is told when the network has taken all there was. */
+  onDrain: () => void
+  /** Is told once when the other side is gone, or all is said. */
+  onClose: () => void
+}
+
+interface Answer {
+  readonly status: number
+  readonly headers: Headers
+}
+
+/** A reply that is there whole. */
+export interface WholeReply extends Answer {
+  readonly body: string | Uint8Array | undefined
+}
+
+/** A reply that goes on; `stream` is called once, with where it goes. */
+export interface StreamReply extends Answer {
+  stream(sink: Sink): void
+}
+
+export type Reply = WholeReply | StreamReply
+
+/** A reply of JSON. */
+export const json = (status: number, value: unknown, headers: Headers = {}): WholeReply => ({
+  status,
+  headers: { 'content-type': 'application/json; charset=utf-8', 'cache-control': 'no-store', ...headers },
+  body: JSON.stringify(value),
+})
+
+/** A refusal as JSON. */
+export const refused = (status: number, error: ErrorReply, headers: Headers = {}): WholeReply =>
+  json(status, { error }, headers)

@@ -1,0 +1,80 @@
+import type { LogStore, Timers } from '@millrace/log'
+import type { Json } from '@millrace/protocol'
+import type { Logger, RuntimeOptions } from '@millrace/runtime'
+import type { Authorize } from './guard/authorize.ts'
+import type { Cors } from './guard/cors.ts'
+import { DEFAULT_LIMITS, type Limits } from './guard/limits.ts'
+import type { StreamSettings } from './stream/settings.ts'
+
+export interface MillraceOptions extends Omit<RuntimeOptions, 'store'> {
+  /** Where the logs are: a store, a promise of one, or its URL; `sqlite:.millrace/millrace.db`, if nothing is said. */
+  readonly store?: LogStore | Promise<LogStore> | string
+  /** Who somebody is, and whether they may; without it the server is for this machine alone. */
+  readonly authorize?: Authorize
+  /** What the code of nodes and tools sees as its context: JSON without credentials. What a client sends is input, never context. */
+  readonly context?: (asked: {
+    readonly request: Request
+    readonly principal: string | null
+    readonly body: unknown
+  }) => Json | undefined | Promise<Json | undefined>
+  readonly limits?: Partial<Limits>
+  /** What stands before `/api`; nothing, if nothing is said. */
+  readonly basePath?: string
+  /** Which other origins' pages may call; none, if nothing is said. */
+  readonly cors?: Cors
+  /** A folder of files that are served on the same origin. */
+  readonly static?: string
+  readonly stream?: Partial<Omit<StreamSettings, 'timers'>>
+  /** Is told what went wrong on the server's side of a request. */
+  readonly onError?: (error: unknown, request: Request) => void
+}
+
+/** How streams are served, if nothing is said. */
+export const DEFAULT_STREAM: Omit<StreamSettings, 'timers'> = {
+  heartbeatMs: 15_000,
+  heartbeatPadding: 0,
+  retryMs: 1_000,
+  maxBuffered: 256 * 1024,
+  stallMs: 30_000,
+  reauthorizeMs: 60_000,
+  pollMs: 25_000,
+}
+
+/** The store, if nothing is said. */
+export const DEFAULT_STORE = 'sqlite:.millrace/millrace.db'
+
+/** The port, if nothing is said. */
+export const DEFAULT_PORT = 4400
+
+export interface Settings {
+  readonly limits: Limits
+  readonly stream: StreamSettings
+  readonly basePath: string
+}
+
+/** What is set, with what is usual where nothing is said; throws where that could not work. */
+export function settingsOf({ limits, stream, basePath = '' }: MillraceOptions, timers: Timers): Settings {
+  if (basePath !== '' && !/^(\/[\w.~-]+)+$/.test(basePath)) {
+    throw new TypeError(`basePath: expected a path such as /millrace, found ${JSON.stringify(basePath)}`)
+  }
+  return {
+    limits: amounts('limits', DEFAULT_LIMITS, limits),
+    stream: { timers, ...amounts('stream', DEFAULT_STREAM, stream) },
+    basePath,
+  }
+}
+
+function amounts<T extends Record<keyof T, number>>(what: string, usual: T, told: Partial<T> = {}): T {
+  for (const [name, value] of Object.entries(told)) {
+    if (!Object.hasOwn(usual, name)) throw new TypeError(`${what}.${name}: there is no such option`)
+    if (typeof value === 'number' && value >= 0 && !Number.isNaN(value)) continue
+    throw new TypeError(`${what}.${name}: expected a number from 0 on, found ${String(value)}`)
+  }
+  return { ...usual, ...told }
+}
+
+/** Where what goes wrong is told, if nothing is said. */
+export const consoleLogger: Logger = {
+  warn: (message, fields) => console.warn(message, fields),
+  error: (message, fields) => console.error(message, fields),
+}

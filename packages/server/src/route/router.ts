@@ -1,0 +1,62 @@
+import { Refusal } from '../error.ts'
+import type { Route } from './route.ts'
+
+interface Found {
+  readonly route: Route
+  readonly params: Readonly<Record<string, string>>
+}
+
+/** Routes by their paths: a piece that is said goes before one that stands for a name. */
+export class Router {
+  readonly #routes: readonly { readonly route: Route; readonly pieces: readonly string[] }[]
+
+  constructor(routes: readonly Route[]) {
+    const split = routes.map(route => ({ route, pieces: route.path.split('/').slice(1) }))
+    this.#routes = split.sort((a, b) => namesIn(a.pieces) - namesIn(b.pieces))
+  }
+
+  /** The route of a path; undefined where there is none, and throws where there is one for another method, or a name in it is none. */
+  find(method: string, path: string): Found | undefined {
+    const pieces = path.split('/').slice(1)
+    const here = this.#routes.filter(route => isAt(route.pieces, pieces))
+    if (here.length === 0) return undefined
+    // Whoever may read may ask what reading would say.
+    const asked = method === 'HEAD' ? 'GET' : method
+    const found = here.find(({ route }) => route.method === asked)
+    if (found === undefined) {
+      const allow = [...new Set(here.map(({ route }) => route.method))].join(', ')
+      throw new Refusal('method_unknown', `method: expected ${allow}`, { headers: { allow } })
+    }
+    const params: Record<string, string> = {}
+    found.pieces.forEach((piece, i) => {
+      if (piece.startsWith(':')) params[piece.slice(1)] = nameOf(pieces[i] as string)
+    })
+    return { route: found.route, params }
+  }
+}
+
+const namesIn = (pieces: readonly string[]): number => pieces.filter(piece => piece.startsWith(':')).length
+
+const isAt = (route: readonly string[], path: readonly string[]): boolean =>
+  route.length === path.length &&
+  route.every((piece, i) => (piece.startsWith(':') ? path[i] !== '' : piece === path[i]))
+
+/** The longest name in a path. */
+const LONGEST_NAME = 256
+
+function nameOf(piece: string): string {
+  let name: string
+  try {
+    name = decodeURIComponent(piece)
+  } catch {
+    throw new Refusal('request_invalid', 'path: expected percent signs that stand for characters')
+  }
+  // Control characters would let one name pose as another, in a log or on a screen.
+  if (name.length > LONGEST_NAME || /\p{Cc}/u.test(name) || name === '.' || name === '..') {
+    throw new Refusal(
+      'request_invalid',
+      `path: expected names of 1 to ${LONGEST_NAME} characters, without control characters`,
+    )
+  }
+  return name
+}

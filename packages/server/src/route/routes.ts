@@ -1,0 +1,9 @@
+import { about } from '../api/about.ts'
+import { answers } from '../api/answers.ts'
+import { runs } from '../api/runs.ts'
+import { sessions } from '../api/sessions.ts'
+import { streams } from '../api/streams.ts'
+import type { Route } from './route.ts'
+
+/** Every route of the API. */
+export const routes: readonly Route[] = [...about, ...sessions, ...streams, ...runs, ...answers]

@@ -1,0 +1,81 @@
+// The live end of a session for all connections that have caught up with it: one reader, and one encoding of each piece. Who is slow is let go, and reads for itself
+// until it has caught up again (law 8).
+
+import type { BatchReader } from '@millrace/log'
+import { EntriesFrame, type Piece } from './format.ts'
+
+/** Somebody who is given what comes; false where there is no room for it, and then it gets nothing more. */
+export interface Member {
+  deliver(frame: EntriesFrame): boolean
+  /** It gets nothing more, and reads on for itself. */
+  left(): void
+}
+
+/** How many pieces are kept for those who come a moment late. */
+const KEPT = 16
+
+export class Feed {
+  readonly #sessionId: string
+  readonly #reader: BatchReader
+  readonly #onIdle: () => void
+  readonly #members = new Set<Member>()
+  #recent: EntriesFrame[] = []
+  #cursor: string
+
+  /** The reader stands at the cursor. */
+  constructor(sessionId: string, reader: BatchReader, cursor: string, onIdle: () => void) {
+    this.#sessionId = sessionId
+    this.#reader = reader
+    this.#cursor = cursor
+    this.#onIdle = onIdle
+    void this.#run()
+  }
+
+  /** Takes in who has read up to a cursor: whether what follows it is here. */
+  join(cursor: string, member: Member): boolean {
+    let missed: EntriesFrame[] = []
+    if (cursor !== this.#cursor) {
+      const at = this.#recent.findIndex(({ piece }) => piece.cursor === cursor)
+      if (at < 0) return false
+      missed = this.#recent.slice(at + 1)
+    }
+    this.#members.add(member)
+    for (const frame of missed) this.#give(member, frame)
+    return true
+  }
+
+  leave(member: Member): void {
+    if (this.#members.delete(member) && this.#members.size === 0) this.#close()
+  }
+
+  async #run(): Promise<void> {
+    try {
+      for (let piece = await this.#reader.next(); piece; piece = await this.#reader.next()) this.#take(piece)
+    } catch {
+      // Each finds out for itself what that means for it.
+    }
+    this.#close()
+  }
+
+  #take(piece: Piece): void {
+    const frame = new EntriesFrame(this.#sessionId, piece)
+    this.#cursor = piece.cursor
+    this.#recent.push(frame)
+    if (this.#recent.length > KEPT) this.#recent.shift()
+    for (const member of this.#members) this.#give(member, frame)
+  }
+
+  #give(member: Member, frame: EntriesFrame): void {
+    if (!this.#members.has(member) || member.deliver(frame)) return
+    this.leave(member)
+    member.left()
+  }
+
+  #close(): void {
+    this.#reader.close()
+    this.#onIdle()
+    const members = [...this.#members]
+    this.#members.clear()
+    for (const member of members) member.left()
+  }
+}

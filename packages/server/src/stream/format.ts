@@ -1,0 +1,81 @@
+// How frames are written: as Server-Sent Events or as NDJSON. The text of entries, which is most of it, is made once for all who can share it.
+
+import { type Entry, type Frame, NDJSON_HEARTBEAT, packFrame, SSE_HEARTBEAT } from '@millrace/protocol'
+import { Refusal } from '../error.ts'
+
+export type Format = 'sse' | 'ndjson'
+
+export const CONTENT_TYPES = { sse: 'text/event-stream; charset=utf-8', ndjson: 'application/x-ndjson; charset=utf-8' }
+
+/** What an `Accept` header asks for: the first that is known; SSE if it says nothing or anything. */
+export function formatOf(accept: string | null): Format | 'json' {
+  if (accept === null || accept.trim() === '') return 'sse'
+  for (const range of accept.toLowerCase().split(',')) {
+    const type = range.split(';', 1)[0]?.trim()
+    if (type === 'text/event-stream' || type === '*/*' || type === 'text/*') return 'sse'
+    if (type === 'application/x-ndjson' || type === 'application/ndjson') return 'ndjson'
+    if (type === 'application/json') return 'json'
+  }
+  throw new Refusal('not_acceptable', 'accept: expected text/event-stream, application/x-ndjson or application/json')
+}
+
+/** A frame that is no `entries`, as bytes. */
+export function bytesOf(frame: Exclude<Frame, { type: 'entries' }>, format: Format): Buffer {
+  return written(JSON.stringify(frame), 'cursor' in frame ? frame.cursor : undefined, format)
+}
+
+/** What keeps a silent connection open; with so many characters of padding for proxies that wait for more. */
+export function heartbeatOf(format: Format, padding = 0): Buffer {
+  if (padding === 0) return Buffer.from(format === 'sse' ? SSE_HEARTBEAT : NDJSON_HEARTBEAT)
+  return Buffer.from(format === 'sse' ? `:${' '.repeat(padding)}\n\n` : `${' '.repeat(padding)}\n`)
+}
+
+/** A piece of a log: what its frame says. */
+export interface Piece {
+  readonly after: number
+  readonly sequence: number
+  readonly cursor: string
+  readonly entries: readonly Entry[]
+}
+
+/** The `entries` frame of a piece: its entries are written out once, and each way in which connections carry it once more. */
+export class EntriesFrame {
+  readonly piece: Piece
+  readonly #sessionId: string
+  #entries: string | undefined
+  readonly #bytes = new Map<string, Buffer>()
+
+  constructor(sessionId: string, piece: Piece) {
+    this.#sessionId = sessionId
+    this.piece = piece
+  }
+
+  /** As a connection carries it whose last frame of this session reached `last`; null if it had none. */
+  bytes(format: Format, isNamed: boolean, last: number | null): Buffer {
+    const { after } = this.piece
+    const isNext = last === after
+    const key = `${format}${isNamed}${isNext}`
+    const known = this.#bytes.get(key)
+    if (known) return known
+    const { sequence, cursor } = this.piece
+    const session = isNamed ? `"sessionId":${JSON.stringify(this.#sessionId)},` : ''
+    const from = isNext ? '' : `"after":${after},`
+    const text = `{"type":"entries",${session}${from}"sequence":${sequence},"entries":${this.#text()},"cursor":"${cursor}"}`
+    const bytes = written(text, cursor, format)
+    this.#bytes.set(key, bytes)
+    return bytes
+  }
+
+  #text(): string {
+    if (this.#entries === undefined) {
+      const packed = packFrame({ type: 'entries', ...this.piece, entries: this.piece.entries as Entry[] })
+      this.#entries = JSON.stringify('entries' in packed ? packed.entries : [])
+    }
+    return this.#entries
+  }
+}
+
+function written(text: string, cursor: string | undefined, format: Format): Buffer {
+  if (format === 'ndjson') return Buffer.from(`${text}\n`)
+  return Buffer.from(cursor === undefined ? `data: ${text}\n\n` : `id: ${cursor}\ndata: ${text}\n\n`)
+}

@@ -1,0 +1,154 @@
+import type { StreamManager, Timers } from '@millrace/log'
+import type { Json } from '@millrace/protocol'
+
+/** A line of a list of sessions. */
+export interface SessionLine {
+  readonly sessionId: string
+  readonly title?: string
+  /** What was said last. */
+  readonly line?: string
+  readonly status: string
+  readonly created: number
+  readonly updated: number
+  readonly sequence: number
+}
+
+/** What changed in somebody's list. */
+export interface ListChange {
+  readonly sessions: readonly SessionLine[]
+  readonly removed: readonly string[]
+}
+
+/** How many sessions a list that is followed shows: those touched last. */
+export const FOLLOWED = 50
+/** How often a list is looked at for sessions that others made, in milliseconds. */
+const LOOK_MS = 1000
+
+/** The lists that are followed here: one look for all who follow the same. */
+export class Lists {
+  readonly #manager: StreamManager
+  readonly #timers: Timers
+  readonly #lists = new Map<string | null, List>()
+
+  constructor(manager: StreamManager, timers: Timers) {
+    this.#manager = manager
+    this.#timers = timers
+  }
+
+  /** A page of somebody's sessions, those touched last first. */
+  page(principal: string | null, limit: number, after?: string) {
+    return pageOf(this.#manager, principal, limit, after)
+  }
+
+  /** Calls back with the list as it is, then with each change of it, until stopped; with an error if it cannot be looked at. */
+  follow(principal: string | null, tell: (change: ListChange | undefined, error?: unknown) => void): () => void {
+    let list = this.#lists.get(principal)
+    if (list === undefined) {
+      list = new List(this.#manager, this.#timers, principal, () => this.#lists.delete(principal))
+      this.#lists.set(principal, list)
+    }
+    return list.join(tell)
+  }
+}
+
+type Tell = (change: ListChange | undefined, error?: unknown) => void
+
+class List {
+  readonly #manager: StreamManager
+  readonly #timers: Timers
+  readonly #principal: string | null
+  readonly #onIdle: () => void
+  readonly #told = new Set<Tell>()
+  readonly #watches = new Map<string, () => void>()
+  #known: ReadonlyMap<string, SessionLine> | undefined
+  #cancel: (() => void) | undefined
+  #isLooking = false
+  #isDirty = false
+
+  constructor(manager: StreamManager, timers: Timers, principal: string | null, onIdle: () => void) {
+    this.#manager = manager
+    this.#timers = timers
+    this.#principal = principal
+    this.#onIdle = onIdle
+  }
+
+  join(tell: Tell): () => void {
+    this.#told.add(tell)
+    if (this.#known) tell({ sessions: [...this.#known.values()], removed: [] })
+    else void this.#look()
+    return () => {
+      this.#told.delete(tell)
+      if (this.#told.size === 0) this.#close()
+    }
+  }
+
+  readonly #wake = (): void => {
+    this.#isDirty = true
+    void this.#look()
+  }
+
+  async #look(): Promise<void> {
+    if (this.#isLooking) return
+    this.#isLooking = true
+    this.#cancel?.()
+    try {
+      do {
+        this.#isDirty = false
+        const { sessions } = await pageOf(this.#manager, this.#principal, FOLLOWED)
+        if (this.#told.size === 0) return
+        this.#compare(new Map(sessions.map(line => [line.sessionId, line])))
+      } while (this.#isDirty)
+      this.#cancel = this.#timers.after(LOOK_MS, this.#wake, true)
+    } catch (error) {
+      for (const tell of [...this.#told]) tell(undefined, error)
+    } finally {
+      this.#isLooking = false
+    }
+  }
+
+  #compare(now: ReadonlyMap<string, SessionLine>): void {
+    const before = this.#known
+    this.#known = now
+    for (const [sessionId, stop] of this.#watches) {
+      if (now.has(sessionId)) continue
+      stop()
+      this.#watches.delete(sessionId)
+    }
+    for (const sessionId of now.keys()) {
+      if (!this.#watches.has(sessionId)) this.#watches.set(sessionId, this.#manager.watch(sessionId, this.#wake))
+    }
+    const sessions = [...now.values()].filter(line => !isSame(before?.get(line.sessionId), line))
+    const removed = [...(before?.keys() ?? [])].filter(sessionId => !now.has(sessionId))
+    if (before && sessions.length === 0 && removed.length === 0) return
+    for (const tell of [...this.#told]) tell({ sessions, removed })
+  }
+
+  #close(): void {
+    this.#cancel?.()
+    for (const stop of this.#watches.values()) stop()
+    this.#watches.clear()
+    this.#onIdle()
+  }
+}
+
+const isSame = (a: SessionLine | undefined, b: SessionLine): boolean =>
+  a !== undefined && a.updated === b.updated && a.status === b.status && a.title === b.title && a.line === b.line
+
+async function pageOf(manager: StreamManager, principal: string | null, limit: number, after?: string) {
+  const page = await manager.listStreams(principal ?? undefined, { limit, ...(after !== undefined && { after }) })
+  const sessions = page.streams.map(
+    ({ streamId, head, status, createdAt, touchedAt, title, line }): SessionLine => ({
+      sessionId: streamId,
+      ...(title !== undefined && { title }),
+      ...(line !== undefined && { line }),
+      status,
+      created: createdAt,
+      updated: touchedAt,
+      sequence: head,
+    }),
+  )
+  return { sessions, next: page.next }
+}
+
+/** A list's change as a frame. */
+export const listFrame = (change: ListChange): Json => ({ type: 'sessions', ...change }) as unknown as Json
