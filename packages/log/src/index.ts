@@ -13,6 +13,7 @@ export type {
   WriteOptions,
   Written,
 } from './manager/lane.ts'
+export type { ListedStream } from './manager/listing.ts'
 export {
   type CreateWriterOptions,
   type CutRequest,
@@ -31,6 +32,14 @@ export type { Writer } from './manager/writer.ts'
 export { Memory, type MemoryOptions, memoryStore } from './memory/store.ts'
 export { openStore } from './open.ts'
 export type * from './store.ts'
+export {
+  lineOf,
+  MAX_LINE,
+  MAX_METADATA_BYTES,
+  MAX_METADATA_DEPTH,
+  MAX_TITLE,
+  type TicketAbout,
+} from './ticket/about.ts'
 export { MAX_CLAIM, type Refusal } from './ticket/admission.ts'
 export { MAX_PENDINGS } from './ticket/legality.ts'
 export { lateProgram, MAX_NOTICES, noticeProgram, type TicketNotice } from './ticket/notice.ts'

@@ -59,6 +59,7 @@ async function act(actor: Actor, memory: GuestMemory, manners: Manners, streamId
     [pendings.some(({ kind }) => kind === 'client-tool') ? 3 : 0, () => claimOf(actor, ticket, clock)],
     [notices.length > 0 ? 2 : 0.05, () => tellingOf(actor, random.pick(notices), clock)],
     [run ? 0.5 : 0.2, () => stopOf(actor, stopped(actor, ticket))],
+    [0.3, () => ({ type: 'session-info', title: world.name('title') })],
     [0.1, () => ({ type: 'interrupt-response', interruptId: 'nothing', response: world.name('a') })],
   ])()
   if (chunk === undefined) return

@@ -232,6 +232,9 @@ export class Laws {
           this.#violate('law 5', `a claim of ${chunk.toolCallId} at ${sequence}, which nobody waits for`)
         }
         return
+      case 'session-info':
+        // It settles nothing: the ticket that is rebuilt from the entries tells whether it was kept.
+        return
     }
     if (chunk.type === 'run-notified' ? this.#told(chunk) : this.#answer(chunk)) return
     this.#violate('law 5', `${shown(chunk)} at ${sequence} settles nothing`)

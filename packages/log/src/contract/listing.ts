@@ -2,7 +2,7 @@ import type { Listed, LogStore } from '../store.ts'
 import { codeOf, holds, same, seen } from './assert.ts'
 import { type Case, define } from './case.ts'
 import type { Trial } from './trial.ts'
-import { batch, guest, move } from './writer.ts'
+import { batch, batchOfChunks, guest, move } from './writer.ts'
 
 /** The interface: the logs of a principal, in pages. */
 export const listing: readonly Case[] = [
@@ -17,6 +17,21 @@ export const listing: readonly Case[] = [
     const expected = { streams: [{ streamId, head, ticket, createdAt, touchedAt }], next: null }
     same(await store.list(principal, 10), expected, 'the list')
     same([head, ticket], [3, 'the ticket'], 'the log')
+  }),
+
+  define('interface', 'list: a line tells the ticket as it last moved, however much that holds', async trial => {
+    const store = await trial.open()
+    const principal = trial.name('ann')
+    const streamId = await trial.log(store, 'log', principal)
+    const shown = async () => (await store.list(principal, 10)).streams.map(({ ticket }) => ticket)
+    for (const title of ['A walk', '語'.repeat(200), '\u0000 \ud83d "quoted" \\ \u2028 \'; --']) {
+      const { version } = await trial.head(store, streamId)
+      const about = { title, metadata: { notes: 'é'.repeat(2000), deep: [[[[]]]] } }
+      const state = JSON.stringify({ about, line: `${'a line '.repeat(22)}🙂` })
+      await store.append(streamId, batchOfChunks({ type: 'session-info', ...about }), guest(), move(version, state))
+      same(await shown(), [state], 'the tickets of the list')
+      same((await trial.head(store, streamId)).ticket, state, 'the ticket of the log')
+    }
   }),
 
   define(

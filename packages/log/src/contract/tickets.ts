@@ -11,6 +11,7 @@ const DECISIONS = [
   'step-discarded',
   'stop-requested',
   'executor-superseded',
+  'session-info',
 ]
 
 /** Laws 3, 5 and 7: the ticket moves with its entries, on the version on which that was decided, and takes nothing back. */

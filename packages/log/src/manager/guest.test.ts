@@ -1,4 +1,4 @@
-import type { Chunk } from '@millrace/protocol'
+import type { Chunk, JsonObject } from '@millrace/protocol'
 import { describe, expect, test } from 'vitest'
 import { settled } from './clock.fixture.ts'
 import type { GuestOutcome } from './guest.ts'
@@ -108,6 +108,39 @@ describe('a guest', () => {
     ])
     await say(world, approve('b'))
     expect(await refusal(world, output('call-b'))).toBe('appended')
+  })
+
+  test('law 5: what a session is called is said once a call, also where the answer to it is lost', async () => {
+    const world = new World()
+    await world.manager.createStream(ID)
+    const info: Chunk = { type: 'session-info', title: 'A walk', metadata: { pinned: true } }
+    world.tap.lose('append')
+    const saying = say(world, info)
+    await settled()
+    await world.clock.advance(1000)
+    expect(await saying).toMatchObject({ outcome: 'duplicate', first: 1, last: 1 })
+    expect(await say(world, info)).toMatchObject({ outcome: 'appended', first: 2 })
+    expect(await world.lines()).toEqual(['ada: session-info', 'ada: session-info'])
+    expect((await world.log())[0]?.origin).toEqual({ guest: 'ada' })
+  })
+
+  test('law 5: what a session is called is kept as it was said, whatever becomes of the object that said it', async () => {
+    const world = new World()
+    await world.manager.createStream(ID)
+    let asked = 0
+    const metadata = { gone: undefined, at: { toJSON: () => ++asked } } as unknown as JsonObject
+    await say(world, { type: 'session-info', metadata })
+    expect((await world.log())[0]?.chunk).toEqual({ type: 'session-info', metadata: { at: 1 } })
+    expect((await world.manager.getInfo(ID))?.ticket.about).toEqual({ metadata: { at: 1 } })
+    const ring: JsonObject = {}
+    ring['self'] = ring
+    expect(await failure(say(world, { type: 'session-info', metadata: ring }))).toBe('invalid')
+    expect(await failure(say(world, { type: 'session-info', title: 1 } as unknown as Chunk))).toBe('invalid')
+    expect(await world.lines()).toHaveLength(1)
+  })
+
+  test('calls no session anything that is not there', async () => {
+    expect(await refusal(new World(), { type: 'session-info', title: 'A walk' })).toBe('unknown')
   })
 
   test('law 5: whoever repeats what was accepted is told so before everything else', async () => {

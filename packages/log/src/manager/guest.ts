@@ -42,19 +42,20 @@ export async function appendAsGuest(
   settings: GuestSettings,
   streamId: string,
   guest: string,
-  chunk: Chunk,
+  said: Chunk,
   { context, ifVersion }: GuestOptions = {},
 ): Promise<GuestOutcome> {
   const { store, ask, blobBytes, maxEntryBytes, maxBlobBytes } = settings
   const wrong = nameProblem('guest', guest)
   if (wrong !== undefined) throw new LogError('invalid', wrong)
+  // What the ticket keeps is what will be read, whatever the caller's own object does or becomes.
+  const chunk = said?.type === 'session-info' ? jsonOf(said) : said
   checkGuestChunk(chunk)
   const isRequest = chunk.type === 'run-requested'
   const beside = context === undefined ? undefined : contextOf(chunk, context)
-  // An answer is told by who, to what and which; a request by its run alone, for as long as the log lives.
-  let key = isRequest ? requestKey(chunk.runId) : answerKey(guest, chunk)
-  let earlier: Accepted | undefined
   const nonce = randomName()
+  let key = keyOf(guest, chunk, nonce)
+  let earlier: Accepted | undefined
   for (;;) {
     const page = await ask(() => store.read(streamId, { sequence: 0 }, { batches: 0, bytes: 0 }))
     if (page === undefined) {
@@ -74,10 +75,10 @@ export async function appendAsGuest(
       return { outcome: 'refused', reason: refusal }
     }
     // Whom the server told is nobody's business.
-    const said: NewEntry[] = [{ origin, chunk, ...(chunk.type === 'run-notified' && { internal: true }) }]
+    const spoken: NewEntry[] = [{ origin, chunk, ...(chunk.type === 'run-notified' && { internal: true }) }]
     // Not the guest's own words, and so not for anybody's eyes.
-    if (beside) said.push({ origin, chunk: beside, internal: true })
-    const extracted = said.map(entry => extract(entry, blobBytes))
+    if (beside) spoken.push({ origin, chunk: beside, internal: true })
+    const extracted = spoken.map(entry => extract(entry, blobBytes))
     for (const { entry, blob } of extracted) {
       checkSize(entry.chunk, Buffer.byteLength(encodeBatch([entry]).body), maxEntryBytes)
       if (blob) checkSize(entry.chunk, blob.data.length, maxBlobBytes)
@@ -112,6 +113,13 @@ function contextOf({ type }: Chunk, context: Json): Chunk {
 
 /** The key of the request for a run. */
 export const requestKey = (runId: string): string => `run:${runId}`
+
+/** What tells a repeat: of an answer, who, to what and which; of a request its run alone, for as long as the log lives. */
+function keyOf(guest: string, chunk: Chunk, nonce: string): string {
+  if (chunk.type === 'run-requested') return requestKey(chunk.runId)
+  // Who calls a session again what it was called before means it.
+  return chunk.type === 'session-info' ? `info:${nonce}` : answerKey(guest, chunk)
+}
 
 /** The key of an answer: who, and what in every detail, in whatever order it is said. */
 function answerKey(guest: string, chunk: Chunk): string {

@@ -12,6 +12,7 @@ import { type EndStatus, endOf, endStatus, type Failure, failureOf } from './end
 import { fork } from './fork.ts'
 import { appendAsGuest, type GuestOptions, type GuestOutcome, requestKey } from './guest.ts'
 import type { BatchLike } from './lane.ts'
+import { listedOf } from './listing.ts'
 import { PastReader } from './past.ts'
 import { preambleOf } from './preamble.ts'
 import { BatchReader, type ReaderOptions } from './reader.ts'
@@ -121,7 +122,7 @@ export class StreamManager {
   }
 
   /**
-   * Appends a guest's chunk: an answer, a claim, a request to run or to stop; checked against the ticket (law 5). With a request may go the server's own context
+   * Appends a guest's chunk: an answer, a claim, a request to run or to stop, what the log is called; checked against the ticket (law 5). With a request may go the server's own context
    * of the run, which is internal (law 10). What was decided on what the log said names the version of its ticket then.
    */
   async append(streamId: string, guest: string, chunk: Chunk, options: GuestOptions = {}): Promise<GuestOutcome> {
@@ -247,7 +248,7 @@ export class StreamManager {
     checkNames({ principal })
     checkWhole('limit', limit, 1, MOST_LISTED)
     const { streams, next } = await this.#ask(() => this.store.list(principal ?? null, limit, after))
-    return { next, streams: streams.map(({ ticket, ...line }) => ({ ...line, status: statusOf(ticketOf(ticket)) })) }
+    return { next, streams: streams.map(listedOf) }
   }
 
   /** Logs that somebody should drive, without a live lease: to one of these programs, or to everybody. */

@@ -4,6 +4,7 @@
 import { type Chunk, checkChunk, isGuestChunk } from '@millrace/protocol'
 import type { NewEntry } from '../entry.ts'
 import { LogError } from '../error.ts'
+import { aboutProblem } from './about.ts'
 import { chunkNameProblem } from './name.ts'
 import { noticeOf } from './notice.ts'
 import { claimant, pendingKey, type Ticket, type TicketPending } from './ticket.ts'
@@ -53,6 +54,8 @@ export function checkGuestChunk(chunk: Chunk): void {
   if (chunk.type === 'run-requested' && chunk.message?.messageId.includes('::')) {
     throw new LogError('invalid', 'chunk run-requested.message.messageId: `::` marks the messages of agents')
   }
+  const tooMuch = aboutProblem(chunk)
+  if (tooMuch !== undefined) throw new LogError('too-large', `chunk ${tooMuch}`)
 }
 
 /** Why a guest's entry is refused on this ticket at this time, if it is. */
@@ -99,6 +102,9 @@ export function refusalOf(ticket: Ticket, { origin, chunk }: NewEntry, clock: nu
       if (notice.notifyBy > clock) return 'claimed'
       return until <= clock || until > clock + MAX_TELLING ? 'late' : undefined
     }
+    case 'session-info':
+      // A session is called what it is called, whatever runs there.
+      return undefined
     default:
       return 'unknown'
   }

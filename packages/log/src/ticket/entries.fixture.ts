@@ -25,6 +25,9 @@ const program = fc.constantFrom('agent:a@1', 'agent:b@2')
 const status = fc.constantFrom('completed', 'failed', 'interrupted', 'aborted')
 const mode = fc.constantFrom('continue', 'with-message', 'with-confirmation', 'from-checkpoint')
 const context = fc.constant({ tenant: 't' })
+const line = fc.constantFrom('It is done.', 'May I?', '')
+const text = fc.constantFrom('Go on.', ' Go \n on,  please. ', '', 'x'.repeat(200))
+const message = text.map(words => ({ messageId: 'm', role: 'user', parts: [{ type: 'text', text: words }] }))
 
 function row(type: string, model: Record<string, fc.Arbitrary<unknown>> = {}, optional: string[] = []) {
   const fields = fc.record(model, { requiredKeys: Object.keys(model).filter(key => !optional.includes(key)) })
@@ -40,8 +43,9 @@ const GUESTS = [
       whenBusy: fc.constantFrom('queue', 'queue', 'interrupt-previous', 'reject'),
       cut: fc.record({ toSequence: fc.nat(9), reason }),
       resume: fc.record({ runId, mode }),
+      message,
     },
-    ['whenBusy', 'cut', 'resume'],
+    ['whenBusy', 'cut', 'resume', 'message'],
   ),
   row('stop-requested', { runId, mode: fc.constantFrom('interrupt', 'abort') }, ['mode']),
   row('tool-approval-response', { toolCallId, approvalId: id, approved: fc.boolean() }),
@@ -50,12 +54,17 @@ const GUESTS = [
   row('tool-output-error', { toolCallId, errorText: reason }),
   row('tool-claimed', { toolCallId, until: fc.constantFrom(20, 200), by: fc.constantFrom('tab1', 'tab2') }, ['by']),
   row('run-notified', { runId, notifyBy: deadline, until: fc.constantFrom(30, 80, 800) }, ['until']),
+  row(
+    'session-info',
+    { title: fc.constantFrom('A walk', 'A talk', ''), metadata: fc.constantFrom({ a: 1 }, { b: [] }) },
+    ['title', 'metadata'],
+  ),
 ]
 
 const WRITERS = [
   row('run-started', { program, resumes: runId }, ['resumes']),
-  row('run-finished', { status, notifyBy: deadline }, ['notifyBy']),
-  row('run-paused', { awaits: fc.constant([]), notifyBy: deadline }, ['notifyBy']),
+  row('run-finished', { status, notifyBy: deadline, line }, ['notifyBy', 'line']),
+  row('run-paused', { awaits: fc.constant([]), notifyBy: deadline, line }, ['notifyBy', 'line']),
   row('run-resumed', { mode }),
   row('run-context', { context }),
   row('executor-superseded'),

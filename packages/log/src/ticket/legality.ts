@@ -2,6 +2,7 @@
 
 import { isGuest, type WriterOrigin } from '@millrace/protocol'
 import type { NewEntry } from '../entry.ts'
+import { aboutProblem } from './about.ts'
 import { chunkNameProblem, nameProblem } from './name.ts'
 import { advance, openedBy, pendingKey, type Ticket } from './ticket.ts'
 
@@ -38,7 +39,7 @@ export function problemOf(ticket: Ticket, batch: readonly NewEntry[]): string | 
     }
     const next = advance(now, [entry])
     // What a ticket may hold is bounded where it is opened (law 6).
-    const wrong = next === now ? undefined : (originProblem(origin) ?? chunkNameProblem(chunk))
+    const wrong = next === now ? undefined : (originProblem(origin) ?? chunkNameProblem(chunk) ?? aboutProblem(chunk))
     if (wrong !== undefined) return wrong
     if ((chunk.type === 'run-paused' || chunk.type === 'run-finished') && !Number.isSafeInteger(chunk.notifyBy ?? 0)) {
       return `${chunk.type}.notifyBy: expected whole milliseconds, found ${chunk.notifyBy}`

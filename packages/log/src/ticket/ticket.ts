@@ -4,6 +4,7 @@
 import { type Chunk, isGuest, type PendingRef, type RunStatus } from '@millrace/protocol'
 import type { NewEntry } from '../entry.ts'
 import type { Due, TicketRecord } from '../store.ts'
+import { type TicketAbout, textOf, withAbout, withLine } from './about.ts'
 import { firstNotice, lateProgram, noticeProgram, notified, type TicketNotice, withNotice } from './notice.ts'
 
 /** Something that a lane waits for. */
@@ -50,6 +51,10 @@ export interface Ticket {
   readonly cuts: number
   /** What the observers are still to be told of, if there is anything. */
   readonly notices?: readonly TicketNotice[]
+  /** What people call the log, if anybody has said. */
+  readonly about?: TicketAbout
+  /** The last line that was said, by whoever asks for runs or by what runs, if anything was. */
+  readonly line?: string
 }
 
 /** What the most tickets say: nothing. */
@@ -79,13 +84,13 @@ export function advance(ticket: Ticket, batch: readonly NewEntry[]): Ticket {
   return next
 }
 
-function advanceBy(ticket: Ticket, { origin, chunk }: NewEntry): Ticket {
+function advanceBy(ticket: Ticket, { origin, chunk, internal }: NewEntry): Ticket {
   switch (chunk.type) {
     case 'run-requested': {
       const stops = chunk.whenBusy === 'interrupt-previous'
       const { runId, program, cut } = chunk
       const request = { runId, program, ...(cut && { cut }), ...(stops && { stops }) }
-      return { ...ticket, requests: enqueue(ticket.requests, request) }
+      return withLine({ ...ticket, requests: enqueue(ticket.requests, request) }, textOf(chunk))
     }
     case 'run-started': {
       const { runId } = origin
@@ -104,7 +109,7 @@ function advanceBy(ticket: Ticket, { origin, chunk }: NewEntry): Ticket {
       if (run === null) return ticket
       const { runId, program } = run
       const notice = { runId, program, status: 'paused', notifyBy: chunk.notifyBy } as const
-      return withNotice({ ...ticket, run: { ...run, paused: true }, ready: false }, notice)
+      return withNotice(withLine({ ...ticket, run: { ...run, paused: true }, ready: false }, chunk.line), notice)
     }
     case 'run-resumed':
       return ticket.run ? { ...ticket, run: { ...ticket.run, paused: false }, ready: true } : ticket
@@ -119,10 +124,13 @@ function advanceBy(ticket: Ticket, { origin, chunk }: NewEntry): Ticket {
       const last = { runId, status }
       const ended = [...ticket.ended, runId].slice(-MAX_ENDED)
       const next = { ...unaborted(ticket), run: null, ready: false, stop: false, pendings: [], settled, last, ended }
-      return withNotice(next, { runId, program: ticket.run.program, status, notifyBy })
+      return withNotice(withLine(next, chunk.line), { runId, program: ticket.run.program, status, notifyBy })
     }
     case 'run-notified':
       return notified(ticket, chunk)
+    case 'session-info':
+      // A list leaves the server (law 10).
+      return internal ? ticket : withAbout(ticket, chunk)
     case 'step-discarded':
     case 'rewind':
       return { ...ticket, cuts: ticket.cuts + 1 }

@@ -116,6 +116,7 @@ export const appends: readonly Mutant[] = [
     ),
   },
   unconditional('run-paused'),
+  unconditional('session-info'),
   unconditional('run-finished'),
   unconditional('step-discarded'),
   {

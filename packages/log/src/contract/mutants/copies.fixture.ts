@@ -131,6 +131,17 @@ export const copies: readonly Mutant[] = [
     }),
   },
   {
+    fault: 'a list has room for so much of a ticket',
+    caught: { 'list: a line tells the ticket as it last moved, however much that holds': /the tickets of the list/ },
+    within: ['listing'],
+    handle: () => store => ({
+      list: async (principal, limit, after) => {
+        const { streams, next } = await store.list(principal, limit, after)
+        return { streams: streams.map(line => ({ ...line, ticket: line.ticket.slice(0, 1024) })), next }
+      },
+    }),
+  },
+  {
     fault: 'a list tells the head of the last move',
     caught: { 'list: a line tells what the log is': /the list: expected/ },
     within: ['listing'],

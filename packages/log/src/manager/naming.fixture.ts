@@ -1,0 +1,94 @@
+// What a list shows of a log: what people call it, and the last line that was said, on every store.
+
+import type { Chunk, JsonObject } from '@millrace/protocol'
+import { expect } from 'vitest'
+import { type Behaviour, define } from './stage.fixture.ts'
+import { failure, request } from './world.fixture.ts'
+import { isTrue } from './writing.fixture.ts'
+
+const R1 = { runId: 'r1', agentType: 'assistant' }
+const info = (said: { title?: string; metadata?: JsonObject }): Chunk => ({ type: 'session-info', ...said })
+const says = (text: string) => ({ message: { messageId: 'm', role: 'user', parts: [{ type: 'text', text }] } })
+
+export const naming: Behaviour[] = [
+  define('law 5: a list tells what each log is called, the last line there and what it does', async stage => {
+    const [here, there] = [await stage.process(), await stage.process()]
+    const principal = stage.id('principal')
+    const id = stage.id()
+    await here.createStream(id, principal)
+    const shown = async () => {
+      const { streams } = await there.listStreams(principal)
+      const { title, line, status } = streams[0] as (typeof streams)[0]
+      expect((await there.getInfo(id))?.ticket).toMatchObject({
+        ...(line && { line }),
+        ...(title && { about: { title } }),
+      })
+      return [title, line, status]
+    }
+    expect(await shown()).toEqual([undefined, undefined, 'active'])
+    await there.append(id, 'ada', info({ title: 'A walk 🙂 \u0000', metadata: { 'é"\\': ['語'] } }))
+    await there.append(id, 'ada', request('r1', says(' Where\n is Ulm? ')))
+    expect(await shown()).toEqual(['A walk 🙂 \u0000', 'Where is Ulm?', 'active'])
+    const writer = await here.createWriter(id, R1)
+    await writer.commit([])
+    // While a run is open too, without a word to whoever writes it.
+    await there.append(id, 'ada', info({ title: 'Ulm' }))
+    await writer.decide(() => [{ type: 'run-paused', awaits: [], line: 'May I look?' }])
+    expect(await shown()).toEqual(['Ulm', 'May I look?', 'paused'])
+    await writer.decide(() => [
+      { type: 'run-resumed', mode: 'continue' },
+      { type: 'run-finished', status: 'completed', line: 'By the Danube.' },
+    ])
+    expect(await shown()).toEqual(['Ulm', 'By the Danube.', 'ended'])
+    expect((await there.getInfo(id))?.ticket.about).toEqual({ title: 'Ulm', metadata: { 'é"\\': ['語'] } })
+    await isTrue(here, id)
+  }),
+
+  define('law 5: who says again what a log was called before is heard again', async stage => {
+    const id = stage.id()
+    const manager = await stage.process()
+    await manager.createStream(id)
+    for (const title of ['A', 'B', 'A', 'A']) {
+      expect(await manager.append(id, 'ada', info({ title }))).toMatchObject({ outcome: 'appended' })
+      expect((await manager.getInfo(id))?.ticket.about).toEqual({ title })
+    }
+    await isTrue(manager, id)
+  }),
+
+  define('law 6: what is too much for a list is refused before it takes a sequence', async stage => {
+    const id = stage.id()
+    const manager = await stage.process()
+    await manager.createStream(id)
+    await manager.append(id, 'ada', info({ title: 'x'.repeat(200), metadata: { a: 'x'.repeat(4088) } }))
+    const before = await manager.getInfo(id)
+    for (const wrong of [info({ title: 'x'.repeat(201) }), info({ metadata: { a: 'x'.repeat(4089) } })]) {
+      expect(await failure(manager.append(id, 'ada', wrong))).toBe('too-large')
+    }
+    const writer = await manager.createWriter(id, R1)
+    await writer.commit([])
+    const end = { type: 'run-finished', status: 'completed', line: 'x'.repeat(161) } as const
+    expect(await failure(writer.decide(() => [end]))).toBe('refused')
+    expect((await manager.getInfo(id))?.ticket.about).toEqual(before?.ticket.about)
+    await isTrue(manager, id)
+  }),
+
+  define('a rewind leaves what a log is called as it is, and a fork is called the same', async stage => {
+    const [id, copy] = [stage.id(), stage.id('copy')]
+    const manager = await stage.process()
+    const first = await manager.createWriter(id, R1)
+    await first.commit([])
+    await manager.append(id, 'ada', info({ title: 'A walk', metadata: { pinned: true } }))
+    await first.decide(() => [{ type: 'run-finished', status: 'completed', line: 'Done.' }])
+    await first.close()
+    await manager.append(id, 'ada', request('r2', { cut: { toSequence: 0, reason: 'edit' }, ...says('Again.') }))
+    const second = await manager.createWriter(id, { ...R1, runId: 'r2' })
+    await second.commit([])
+    const expected = { about: { title: 'A walk', metadata: { pinned: true } }, line: 'Again.' }
+    expect((await manager.getInfo(id))?.ticket).toMatchObject({ ...expected, cuts: 1 })
+    const { head } = (await manager.getInfo(id)) as { head: number }
+    await manager.forkStream(id, head, copy)
+    expect((await manager.getInfo(copy))?.ticket).toMatchObject({ ...expected, run: null })
+    await isTrue(manager, id)
+    await isTrue(manager, copy)
+  }),
+]
