@@ -1,4 +1,6 @@
+import { mkdir } from 'node:fs/promises'
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import { dirname } from 'node:path'
 import { type LogStore, openStore, systemTimers } from '@millrace/log'
 import { createRuntime, type Runtime, ValidationError } from '@millrace/runtime'
 import { Refusal, toldOf } from './error.ts'
@@ -170,6 +172,8 @@ export class App {
       authorize,
       context,
     } = this.#options
+    // Who said nothing of a store need not make a place for it.
+    if (store === DEFAULT_STORE) await mkdir(dirname(DEFAULT_STORE.replace('sqlite:', '')), { recursive: true })
     this.#store = typeof store === 'string' ? openStore(store) : Promise.resolve(store)
     const { limits, stream, basePath } = this.#settings
     const { limits: _, stream: __, basePath: ___, ...options } = this.#options as MillraceOptions
