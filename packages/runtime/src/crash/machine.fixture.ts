@@ -2,8 +2,8 @@
 // answered and never rings, one that stands still gets everything later.
 
 import { LogError, type LogStore, type Timers } from '@millrace/log'
+import type { Random } from '../../../../scripts/faults/random.ts'
 import type { Fault } from './plan.fixture.ts'
-import type { Random } from './random.fixture.ts'
 
 /** A process: what belongs to a dead one has no effect any more. */
 export class Process {

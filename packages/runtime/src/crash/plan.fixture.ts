@@ -1,7 +1,7 @@
 // What goes wrong in a schedule, and when. A point is whatever the world outside can see of a driver: a call of the store that it makes, a call of a model or tool that
 // begins or ends. Between two points nothing happens that anybody could tell, so a death at each point is a death at each instant.
 
-import { Random } from './random.fixture.ts'
+import { Random } from '../../../../scripts/faults/random.ts'
 
 /** What may happen at a point. */
 export type Fault =

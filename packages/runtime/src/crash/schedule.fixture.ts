@@ -3,6 +3,7 @@
 
 import { type LogStore, Memory, memoryStore, StreamManager } from '@millrace/log'
 import type { Entry } from '@millrace/protocol'
+import { Random } from '../../../../scripts/faults/random.ts'
 import { createRuntime, type Runtime } from '../runtime.ts'
 import { type Answering, Crowd, type Voice } from './crowd.fixture.ts'
 import { Ledger, type Note, noted, witnessed } from './ledger.fixture.ts'
@@ -10,7 +11,6 @@ import { type Events, Machine, Process } from './machine.fixture.ts'
 import { MILL } from './people.fixture.ts'
 import type { Fault, Plan } from './plan.fixture.ts'
 import { POND, type Program, SESSION } from './program.fixture.ts'
-import { Random } from './random.fixture.ts'
 import { Story, textOf } from './story.fixture.ts'
 import { type Happened, verdict } from './verdict.fixture.ts'
 

@@ -1,8 +1,8 @@
 // Workflows by chance, as plain data: a seed says all of one. Sequences, conditions, loops, forks within forks, retries, error policies and transitions, whose nodes use
 // every hook, with and without ids, one after the other and side by side.
 
+import { Random } from '../../../../scripts/faults/random.ts'
 import type { EdgeDefinition } from '../workflow/edge.ts'
-import { Random } from './random.fixture.ts'
 
 /** What a model is asked for. */
 type Asking = 'text' | 'broken' | 'hidden' | 'object' | 'tools' | 'approval' | 'denial' | 'person'

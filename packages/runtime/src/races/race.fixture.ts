@@ -3,9 +3,9 @@
 
 import { type LogStore, Memory, memoryStore, mustStop, StreamManager, type Ticket } from '@millrace/log'
 import type { Entry } from '@millrace/protocol'
+import { Random } from '../../../../scripts/faults/random.ts'
 import { type Events, Machine, Process } from '../crash/machine.fixture.ts'
 import type { Fault } from '../crash/plan.fixture.ts'
-import { Random } from '../crash/random.fixture.ts'
 import { Story } from '../crash/story.fixture.ts'
 import { createRuntime, type Runtime } from '../runtime.ts'
 import { act, cuedIn } from './guest.fixture.ts'
