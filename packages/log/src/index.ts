@@ -1,5 +1,6 @@
 export type { NewEntry } from './entry.ts'
 export * from './error.ts'
+export { isPublicBlob } from './manager/blobs.ts'
 export type { Failure } from './manager/ending.ts'
 export type { GuestOptions, GuestOutcome } from './manager/guest.ts'
 export type {

@@ -1,5 +1,6 @@
 import type { Chunk, Entry } from '@millrace/protocol'
 import { describe, expect, test } from 'vitest'
+import { isPublicBlob } from './blobs.ts'
 import { clientCall, failure, ID, World } from './world.fixture.ts'
 
 const LARGE = 'x'.repeat(2000)
@@ -88,6 +89,24 @@ describe('law 6: large values go to the blobs', () => {
     const entry = (await world.log()).at(-2) as Entry
     expect(entry.blobs).toBeUndefined()
     expect((await world.manager.resolve(ID, entry)).chunk).toMatchObject({ output: null })
+  })
+
+  test('law 10: the hash of what an internal entry carries says so, also where a public one carries the same', async () => {
+    const world = new World(OPTIONS)
+    const writer = await world.writer()
+    const chunk: Chunk = { type: 'hook-completed', hookId: 'h', hook: 'useStep', result: LARGE }
+    await writer.commit([
+      { chunk, internal: true },
+      { ...chunk, hookId: 'i' },
+    ])
+    const hashes = (await world.log()).flatMap(({ blobs = {}, internal = false }) =>
+      Object.values(blobs).map(({ hash }) => ({ hash, internal })),
+    )
+    expect(hashes.map(({ internal }) => internal)).toEqual([true, false])
+    for (const { hash, internal } of hashes) {
+      expect(isPublicBlob(hash)).toBe(!internal)
+      expect(JSON.parse(Buffer.from((await world.manager.blob(ID, hash)) ?? '').toString())).toBe(LARGE)
+    }
   })
 
   test('a blob that is gone is told, typed', async () => {

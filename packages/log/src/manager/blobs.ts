@@ -16,6 +16,12 @@ const FIELDS: { readonly [type: string]: string } = {
   'run-context': 'context',
 }
 
+/** Stands before the hash of what an internal entry carries: the mark goes along with the value, so that nobody has to look for the entry to know it (law 10). */
+const INTERNAL = 'internal-'
+
+/** Whether a blob is of a public entry, by its hash alone. */
+export const isPublicBlob = (hash: string): boolean => /^[0-9a-f]{64}$/.test(hash)
+
 /** A value on its way to the blobs. */
 export interface NewBlob {
   readonly hash: string
@@ -32,7 +38,7 @@ export function extract(entry: NewEntry, aboveBytes: number): { entry: NewEntry;
   if (text === undefined || text.length * 3 <= aboveBytes) return { entry }
   const data = Buffer.from(text)
   if (data.length <= aboveBytes) return { entry }
-  const hash = createHash('sha256').update(data).digest('hex')
+  const hash = `${entry.internal ? INTERNAL : ''}${createHash('sha256').update(data).digest('hex')}`
   const chunk = { ...entry.chunk, [field]: typeof value === 'string' && field === 'url' ? '' : null } as Chunk
   return { entry: { ...entry, chunk, blobs: { [`/${field}`]: { hash, bytes: data.length } } }, blob: { hash, data } }
 }
