@@ -8,6 +8,7 @@ import { fileURLToPath } from 'node:url'
 
 const NODE_VERSION = '24.21.0'
 const CTRL_C_MS = 5_000
+const PARENT_MS = 100
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)))
 const cache = join(root, '.cache')
@@ -154,7 +155,15 @@ function members() {
 /** Runs the task in this process's place: same streams, same signals, same end. */
 function become(node, args, env) {
   log('ready')
-  const child = spawn(node, args, { env, stdio: 'inherit' })
+  // The channel closes when this process is gone, however it ended: a task that must not outlive it listens for that.
+  const child = spawn(node, args, { env, stdio: ['inherit', 'inherit', 'inherit', 'ipc'] })
+  // An npm that is killed tells nobody.
+  const npm = process.env.npm_lifecycle_event && process.ppid
+  const watch = setInterval(() => {
+    if (!npm || process.ppid === npm) return
+    clearInterval(watch)
+    child.kill('SIGTERM')
+  }, PARENT_MS)
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) {
     // A terminal sends Ctrl-C to the whole group, so the child has it already; if it does not end, someone else sent it to us.
     const wait = signal === 'SIGINT' && process.stdin.isTTY ? CTRL_C_MS : 0
