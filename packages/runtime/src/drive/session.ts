@@ -21,6 +21,7 @@ import { outputStreamId } from '../agent/output.ts'
 import { RunError } from '../error/error.ts'
 import { contextOf } from '../run/context.ts'
 import { largeValue } from '../run/large.ts'
+import { withUploads } from '../upload/upload.ts'
 import { type HookOrigin, Trail } from './trail.ts'
 
 /** The lane on which the root agent of a run works. */
@@ -319,6 +320,11 @@ export class Session {
       parts.push({ type: 'text', key: 'output', at: output.at, id: 'output', text, state: 'done' })
     }
     return { ...message, parts }
+  }
+
+  /** Messages with the bytes of the files that they name. */
+  withUploads(messages: readonly Message[]): Promise<readonly Message[]> {
+    return withUploads(this.#manager, this.id, messages)
   }
 
   async #part(part: Part): Promise<Part> {

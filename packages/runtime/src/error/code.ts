@@ -101,6 +101,8 @@ export const errorCodes = {
   sessionExists: 'session_exists',
   /** The session does not hold that place any more: take a snapshot, and read on from there. */
   sessionTrimmed: 'session_trimmed',
+  /** A message names a file that the session does not keep. */
+  uploadUnknown: 'upload_unknown',
   /** The store is out of reach; later it may not be. */
   storeUnavailable: 'store_unavailable',
   /** The runtime was closed. */
