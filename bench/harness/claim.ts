@@ -25,6 +25,12 @@ export function judge(claim: Claim, rows: Row[]): Verdict | undefined {
       if (of.error || to.error) return undefined
       return { text: `${of.name} / ${to.name}`, ...quotient(of, to), ...atMost(of.perItem / to.perItem, claim.atMost) }
     }
+    case 'tail': {
+      const [of, to] = [row(claim.of), row(claim.to)]
+      if (of.error || to.error) return undefined
+      const value = (of.p99?.median ?? Number.NaN) / (to.p99?.median ?? Number.NaN)
+      return { text: `p99 of ${of.name} / ${to.name}`, value, ...atMost(value, claim.atMost) }
+    }
     case 'rate': {
       const [of, to] = [row(claim.of), row(claim.to)]
       if (of.error || to.error) return undefined

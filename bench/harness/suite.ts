@@ -37,9 +37,10 @@ export interface Contender {
   prepare(items: number, piece: number): Promise<Job>
 }
 
-/** What is said about the medians; one without a bound is for information. A rate is a ratio of items a second, a speed is items a second. */
+/** What is said about the medians; one without a bound is for information. A rate is a ratio of items a second, a speed is items a second, a tail the ratio of what one item in a hundred exceeds. */
 export type Claim =
   | { kind: 'ratio'; of: string; to: string; atMost?: number }
+  | { kind: 'tail'; of: string; to: string; atMost?: number }
   | { kind: 'rate'; of: string; to: string; atLeast?: number }
   | { kind: 'exponent'; small: string; large: string; under?: number }
   | { kind: 'cost'; of: string; atMost?: number }

@@ -1,0 +1,41 @@
+// The server of durable streams: JSON, an append a message; in its memory, or in its files, where each append waits for the disk.
+import { randomUUID } from 'node:crypto'
+import { join } from 'node:path'
+import { DurableStreamTestServer } from '@durable-streams/server'
+import type { Chunk } from '@millrace/protocol'
+import { atEnd, opened } from '../../harness/closing.ts'
+import { serviceUrl } from '../../harness/services.ts'
+import type { Address, PlainEntry, Served } from './served.ts'
+
+const JSON_TYPE = 'application/json'
+
+const started = opened(async (isFile: 'file' | 'memory') => {
+  const place = isFile === 'file' ? { dataDir: join(serviceUrl('folder'), `durable-${randomUUID()}`) } : {}
+  const server = new DurableStreamTestServer({ port: 0, ...place })
+  const url = new URL(await server.start())
+  atEnd(() => server.stop())
+  return { server, port: Number(url.port) }
+})
+
+/** A stream of it that is appended to through its store, and whether as a reply or by events it is read from the start. */
+export async function newStream(isFile: boolean): Promise<Served & { past(isSse: boolean): Address }> {
+  const { server, port } = await started(isFile ? 'file' : 'memory')
+  const path = `/${randomUUID()}`
+  await server.store.create(path, { contentType: JSON_TYPE })
+  let sequence = 0
+  return {
+    live: { port, path: `${path}?offset=now&live=sse`, form: 'arrays' },
+    past: isSse => ({
+      port,
+      path: `${path}?offset=-1${isSse ? '&live=sse' : ''}`,
+      form: isSse ? 'arrays' : 'array',
+    }),
+    async append(chunks: readonly Chunk[]) {
+      const timestamp = Date.now()
+      const entries = chunks.map((chunk): PlainEntry => ({ sequence: ++sequence, timestamp, chunk }))
+      await server.store.append(path, Buffer.from(JSON.stringify(entries)), { contentType: JSON_TYPE })
+    },
+  }
+}
+
+export const serveDurable = (isFile: boolean): Promise<Served> => newStream(isFile)

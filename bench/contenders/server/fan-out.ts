@@ -1,0 +1,36 @@
+// What a server does for entries to reach so many readers in another process.
+import { setImmediate as turn } from 'node:timers/promises'
+import { entryBatches } from '../../fixtures/batches.ts'
+import { opened } from '../../harness/closing.ts'
+import { type Job, job } from '../../harness/suite.ts'
+import { checkGot, expectedOf, openServed, readersApart, type Way } from './served.ts'
+
+const here = opened(async (way: Way, readers: number) => {
+  const served = await openServed(way)
+  if (readers > 0) await readersApart().ask({ kind: 'come', address: served.live, readers })
+  return served
+})
+
+/** Appends so many entries at once, a turn of the loop apart, until each reader has them all; items are what is delivered. */
+export async function fanOut(way: Way, readers: number, size: number, items: number, piece: number): Promise<Job> {
+  const count = Math.floor(items / Math.max(1, readers))
+  const batches = entryBatches(count, piece, size).map(({ chunks }) => chunks)
+  const { append } = await here(way, readers)
+  const expected = expectedOf(batches.flat())
+  return job(
+    async () => {
+      for (const chunks of batches) {
+        await append(chunks)
+        await turn()
+      }
+      const told = readers > 0 ? await readersApart().ask({ kind: 'get', entries: count }) : { got: [], bytes: 0 }
+      return { count, ...told }
+    },
+    ({ count: done, got }) => {
+      if (done !== count) throw new Error(`${done} entries were appended`)
+      checkGot(got, readers, expected)
+    },
+    undefined,
+    ({ bytes }) => (readers > 0 ? [`${Math.round(bytes / readers / count)} bytes an entry on the wire`] : []),
+  )
+}

@@ -1,0 +1,79 @@
+// Our server as an application has it, whose sessions are written to by a writer in the same process.
+import { randomUUID } from 'node:crypto'
+import type { LogStore, StreamManager, Writer } from '@millrace/log'
+import type { Chunk } from '@millrace/protocol'
+import { atEnd, opened } from '../../harness/closing.ts'
+import { OWN_FILE, openStore } from '../log/ours.ts'
+import type { Backend } from '../log/target.ts'
+import { type Address, ORIGIN, type Served } from './served.ts'
+
+/** Longer than any measurement, so that no renewal falls into one. */
+const LEASE_MS = 600_000
+
+interface Serving {
+  readonly store: LogStore
+  readonly manager: StreamManager
+  readonly port: number
+}
+
+const serving = opened(async (backend: Backend): Promise<Serving> => {
+  const { millrace } = await import('@millrace/server')
+  const store = await openStore(backend, OWN_FILE)
+  const logger = { warn: () => {}, error: (...said: unknown[]) => console.error(...said) }
+  const limits = { streams: 10_000, requestsPerMinute: 1e9 }
+  const app = millrace({ store, engine: false, log: { leaseMs: LEASE_MS }, limits, logger })
+  const { port, close } = await app.listen({ port: 0 })
+  atEnd(close)
+  return { store, manager: (await app.runtime()).manager, port }
+})
+
+/** A session whose run has started. */
+async function started(manager: StreamManager): Promise<Writer> {
+  const writer = await manager.createWriter(`bench-${randomUUID()}`, { runId: 'run-1', agentType: 'writer', step: 1 })
+  await writer.commit([{ type: 'start' }])
+  return writer
+}
+
+/** A new session on a store; where there are several chunks the last of them makes a commit of them. */
+export async function serveOurs(backend: Backend): Promise<Served> {
+  const { manager, port } = await serving(backend)
+  const writer = await started(manager)
+  const after = writer.cursor.sequence
+  return {
+    live: { port, path: `/api/sessions/${writer.streamId}/stream?after=${after}`, form: 'ours' },
+    async append(chunks) {
+      if (chunks.length === 1) {
+        writer.write(chunks[0] as Chunk)
+        return
+      }
+      const { outcome } = await writer.commit(chunks)
+      if (outcome !== 'appended') throw new Error(`the commit was ${outcome}`)
+    },
+  }
+}
+
+/** A session that holds so many batches of chunks already, as they are; and where it is read from the start. */
+export async function pastOurs(
+  backend: Backend,
+  batches: readonly (readonly Chunk[])[],
+): Promise<(merge: boolean) => Address> {
+  const { store, manager, port } = await serving(backend)
+  const writer = await started(manager)
+  const { streamId } = writer
+  let lastAcked = writer.cursor
+  await writer.close()
+  // By the store, since a writer would merge them.
+  const claim = await store.claim(streamId, 'bench', LEASE_MS, true)
+  if (claim.outcome !== 'claimed') throw new Error(`the log was ${claim.outcome}`)
+  const { epoch } = claim
+  let counter = 0
+  for (const chunks of batches) {
+    const body = JSON.stringify(chunks.map((chunk, i) => (i === 0 ? { origin: ORIGIN, chunk } : { chunk })))
+    const by = { epoch, counter: ++counter, lastAcked }
+    const result = await store.append(streamId, { body, count: chunks.length }, by)
+    if (result.outcome !== 'appended') throw new Error(`the append was ${result.outcome}`)
+    lastAcked = { sequence: result.last, incarnation: lastAcked.incarnation, epoch }
+  }
+  const from = lastAcked.sequence - batches.flat().length
+  return merge => ({ port, path: `/api/sessions/${streamId}/stream?after=${from}&merge=${merge}`, form: 'ours' })
+}

@@ -1,0 +1,40 @@
+import type { Past } from '../../contenders/server/catch-up.ts'
+import type { Benchmark, Contender } from '../../harness/suite.ts'
+
+/** How long who comes late needs for all of a session. */
+export function catchUpBenchmarks(quick: boolean): Benchmark[] {
+  return [2_000, 20_000].flatMap(count => [
+    catchUp(`catch-up-memory-${count}`, 'in memory', false, count, quick),
+    catchUp(`catch-up-disk-${count}`, 'in a file: SQLite (synchronous=FULL), or theirs', true, count, quick),
+  ])
+}
+
+function catchUp(name: string, place: string, isFile: boolean, count: number, quick: boolean): Benchmark {
+  const load = { pieces: 1, items: count }
+  const contender = (name: string, kind: Contender['kind'], past: Past): Contender => ({
+    name,
+    kind,
+    load,
+    warmUp: load,
+    prepare: async (items, piece) =>
+      (await import('../../contenders/server/catch-up.ts')).catchUp(past, isFile, items, piece),
+  })
+  const merged = contender('ours, merged', 'ours', 'merged')
+  const entries = contender('ours, entry by entry', 'ours', 'entries')
+  const events = contender('durable-streams, SSE', 'peer', 'events')
+  const reply = contender('durable-streams, one reply', 'peer', 'reply')
+  return {
+    name,
+    title: `a session of ${count.toLocaleString('en')} entries, 16 an append, until an SSE reader in another process has all of it; ${place}`,
+    item: 'entry',
+    unit: 'wall',
+    reference: merged.name,
+    needs: ['folder'],
+    rounds: quick ? 1 : 5,
+    contenders: [merged, entries, events, reply],
+    claims: [merged, entries].flatMap(of =>
+      [events, reply].map(to => ({ kind: 'ratio' as const, of: of.name, to: to.name, atMost: 1 })),
+    ),
+    notes: ['one reply is the peer’s GET without events: a JSON array of all there is'],
+  }
+}

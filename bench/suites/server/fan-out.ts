@@ -1,0 +1,56 @@
+import type { Way } from '../../contenders/server/served.ts'
+import type { Benchmark, Claim, Contender } from '../../harness/suite.ts'
+
+/** Entries an append. */
+const SIZE = 16
+/** What share of plain http's deliveries ours must have. */
+const LEAST_SHARE = 0.8
+
+const READERS = [
+  { readers: 1, appends: 1_000 },
+  { readers: 100, appends: 100 },
+  { readers: 1_000, appends: 30 },
+]
+
+/** What it costs the server's process that an entry reaches a reader, by the number of readers. */
+export function fanOutBenchmarks(quick: boolean): Benchmark[] {
+  return READERS.map(({ readers, appends }) => {
+    const load = { pieces: 1, items: SIZE * readers * (quick ? Math.ceil(appends / 3) : appends) }
+    const contender = (name: string, kind: Contender['kind'], way: Way, some = readers): Contender => ({
+      name,
+      kind,
+      load,
+      warmUp: load,
+      prepare: async (items, piece) =>
+        (await import('../../contenders/server/fan-out.ts')).fanOut(way, some, SIZE, items, piece),
+    })
+    const ours = contender('ours', 'ours', 'ours memory')
+    const http = contender('node http, 16 events a write', 'floor', 'http')
+    const batch = contender('Hono streamSSE, 16 events a write', 'peer', 'hono batch')
+    const each = contender('Hono streamSSE, writeSSE', 'peer', 'hono each')
+    const rate = (of: Contender, to: Contender, atLeast?: number): Claim => ({
+      kind: 'rate',
+      of: of.name,
+      to: to.name,
+      ...(atLeast && { atLeast }),
+    })
+    const alone = readers === 1 ? [contender('ours, appended and nobody reads', 'ours', 'ours memory', 0)] : []
+    return {
+      name: `fan-out-${readers}`,
+      title: `deliveries to ${readers === 1 ? 'one SSE reader' : `${readers.toLocaleString('en')} SSE readers`} of a session, ${SIZE} entries an append, CPU time of the server's process`,
+      item: 'delivery',
+      reference: ours.name,
+      trial: SIZE * readers * 3,
+      contenders: [ours, http, batch, each, ...alone],
+      claims: [
+        rate(ours, http, LEAST_SHARE),
+        rate(ours, batch),
+        rate(ours, each),
+        ...[ours, http].map(({ name }): Claim => ({ kind: 'speed', of: name })),
+      ],
+      notes: [
+        'ours: a commit of a writer on the memory store; the others have no log, and write the same entries without their origin',
+      ],
+    }
+  })
+}

@@ -1,0 +1,41 @@
+import type { Way } from '../../contenders/server/served.ts'
+import type { Benchmark, Contender } from '../../harness/suite.ts'
+
+/** How soon a reader has what is appended, by what an append waits for. */
+export function latencyBenchmarks(quick: boolean): Benchmark[] {
+  const contender = (name: string, kind: Contender['kind'], way: Way): Contender => ({
+    name,
+    kind,
+    load: { pieces: 1, items: quick ? 100 : 500 },
+    warmUp: { pieces: 1, items: quick ? 100 : 250 },
+    prepare: async count => (await import('../../contenders/server/latency.ts')).latencies(way, count),
+  })
+  const latency = (name: string, title: string, ours: Contender, peer: Contender): Benchmark => ({
+    name: `latency-${name}`,
+    title: `from just before an append in the server's process to an SSE reader in another, an append every 4 ms; ${title}`,
+    item: 'append',
+    unit: 'latency',
+    reference: ours.name,
+    needs: ['folder'],
+    trial: 20,
+    contenders: [ours, peer],
+    claims: [
+      { kind: 'ratio', of: ours.name, to: peer.name, atMost: 1 },
+      { kind: 'tail', of: ours.name, to: peer.name, atMost: 1 },
+    ],
+  })
+  return [
+    latency(
+      'memory',
+      'in memory',
+      contender('ours, memory', 'ours', 'ours memory'),
+      contender('durable-streams, memory', 'peer', 'durable memory'),
+    ),
+    latency(
+      'disk',
+      'an append waits for the disk',
+      contender('ours, SQLite (synchronous=FULL)', 'ours', 'ours sqlite-full'),
+      contender('durable-streams, files (fdatasync) and LMDB', 'peer', 'durable file'),
+    ),
+  ]
+}
