@@ -114,6 +114,8 @@ export class Stage {
     this.place.note = line => appendFileSync(this.ledger, `${JSON.stringify({ ...line, process: 'desk' })}\n`)
     await PROGRAMS[this.program].ask(this.place.runtime)
     this.#following = this.#follow().catch(error => this.#fail(error))
+    // Who reads from the start is told no transient data from before it came: it comes before anybody drives.
+    await this.until('the reader is attached', () => this.seen.length > 0)
   }
 
   /** A process that drives, from now on. */
