@@ -5,6 +5,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
+import { bundle } from '../../../../scripts/faults/bundle.ts'
 import { type Child, child } from '../../../../scripts/faults/process.ts'
 import type { StoreSpec } from './spec.fixture.ts'
 import type { Order, Told } from './told.fixture.ts'
@@ -17,16 +18,23 @@ export type Event = Told & { readonly at: number }
 /** How many processes wait to be used: to start one takes longer than most faults. */
 const SPARE = 3
 
+/** What a process runs; the SQLite store looks for its thread beside itself. */
+const FILES = {
+  process: join(import.meta.dirname, 'worker.fixture.ts'),
+  worker: join(import.meta.dirname, '../sqlite/worker.ts'),
+}
+
 /** Processes that are ready to be used, and used again where nobody killed them. */
 export class Processes {
   readonly #kind: StoreSpec['kind']
   readonly #spare: Child[] = []
-  // Most of what a process does before it is ready is compiling what others have compiled already.
-  readonly #cache = mkdtempSync(join(tmpdir(), 'millrace-compiled-'))
+  // Most of what a process does before it is ready is finding and compiling what others have found and compiled already.
+  readonly #folder = mkdtempSync(join(tmpdir(), 'millrace-compiled-'))
 
   constructor(kind: StoreSpec['kind']) {
     this.#kind = kind
-    process.env['NODE_COMPILE_CACHE'] = this.#cache
+    bundle(this.#folder, FILES)
+    process.env['NODE_COMPILE_CACHE'] = join(this.#folder, 'cache')
     this.#fill()
   }
 
@@ -43,12 +51,12 @@ export class Processes {
   async stop(): Promise<void> {
     await Promise.all(this.#spare.splice(0).map(spare => spare.kill9()))
     delete process.env['NODE_COMPILE_CACHE']
-    rmSync(this.#cache, { recursive: true, force: true })
+    rmSync(this.#folder, { recursive: true, force: true })
   }
 
   #fill(): void {
     while (this.#spare.length < SPARE) {
-      this.#spare.push(child(join(import.meta.dirname, 'worker.fixture.ts'), [this.#kind]))
+      this.#spare.push(child(join(this.#folder, 'process.js'), [this.#kind]))
     }
   }
 }

@@ -4,12 +4,19 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
+import { bundle } from '../../../../scripts/faults/bundle.ts'
 import { type Child, child } from '../../../../scripts/faults/process.ts'
 import type { Given } from '../crash/crowd.fixture.ts'
 import type { Moment, Opening, Point, StoreSpec, Told } from './told.fixture.ts'
 
 /** How often one is woken that may not sleep yet. */
 const WAKE_MS = 20
+
+/** What a process runs; the SQLite store looks for its thread beside itself. */
+const FILES = {
+  process: join(import.meta.dirname, 'worker.fixture.ts'),
+  worker: join(import.meta.dirname, '../../../log/src/sqlite/worker.ts'),
+}
 
 /** A process, which may be of one schedule after another. */
 class Process {
@@ -19,8 +26,8 @@ class Process {
   /** Told when it has ended, and how. */
   lose: (error: unknown) => void = () => {}
 
-  constructor(kind: StoreSpec['kind']) {
-    this.child = child(join(import.meta.dirname, 'worker.fixture.ts'), [kind])
+  constructor(file: string, kind: StoreSpec['kind']) {
+    this.child = child(file, [kind])
     this.#listen().catch(error => this.lose(error))
   }
 
@@ -37,15 +44,16 @@ export class Pool {
   readonly #kind: StoreSpec['kind']
   readonly #size: number
   readonly #spare: Process[] = []
-  // Most of what a process does before it is ready is compiling what others have compiled already.
-  readonly #cache = mkdtempSync(join(tmpdir(), 'millrace-compiled-'))
+  // Most of what a process does before it is ready is finding and compiling what others have found and compiled already.
+  readonly #folder = mkdtempSync(join(tmpdir(), 'millrace-compiled-'))
   /** How many were killed in their schedules. */
   killed = 0
 
   constructor(kind: StoreSpec['kind'], size: number) {
     this.#kind = kind
     this.#size = size
-    process.env['NODE_COMPILE_CACHE'] = this.#cache
+    bundle(this.#folder, FILES)
+    process.env['NODE_COMPILE_CACHE'] = join(this.#folder, 'cache')
     this.#fill()
   }
 
@@ -65,11 +73,11 @@ export class Pool {
   async stop(): Promise<void> {
     await Promise.all(this.#spare.splice(0).map(spare => spare.child.kill9()))
     delete process.env['NODE_COMPILE_CACHE']
-    rmSync(this.#cache, { recursive: true, force: true })
+    rmSync(this.#folder, { recursive: true, force: true })
   }
 
   #fill(): void {
-    while (this.#spare.length < this.#size) this.#spare.push(new Process(this.#kind))
+    while (this.#spare.length < this.#size) this.#spare.push(new Process(join(this.#folder, 'process.js'), this.#kind))
   }
 }
 
