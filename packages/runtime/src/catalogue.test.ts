@@ -87,6 +87,7 @@ async function peopled(): Promise<string[]> {
   const runtime = stage({ agents: [own] })
   const run = await runtime.start({ agent: own, input: 'go', session: 's', runId: 'r' })
   await run.result()
+  await runtime.describe('s', { title: 'A payment' })
   await runtime.claim('s', 'locate', { forMs: 1000 })
   await runtime.answer('s', { kind: 'tool-result', id: 'locate', output: 'Ulm' })
   await runtime.answer('s', { kind: 'approval', id: 'r::pay', approved: false })

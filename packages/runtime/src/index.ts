@@ -71,6 +71,7 @@ export {
 export { BLOCKED_AFTER_MS, MAX_TAKEOVERS, type RuntimeOptions } from './options.ts'
 export type { Answer, AnswerOptions } from './run/answer.ts'
 export type { Answered, ClaimOptions } from './run/answering.ts'
+export type { DescribeOptions } from './run/description.ts'
 export type { AskOptions, UserInput } from './run/request.ts'
 export type { RunResult } from './run/result.ts'
 export type { ResumeOptions } from './run/resumption.ts'

@@ -13,6 +13,7 @@ import { BLOCKED_AFTER_MS, checkGiven, checkOptions, MAX_TAKEOVERS, type Runtime
 import type { Answer, AnswerOptions } from './run/answer.ts'
 import { type Answered, type Answering, type ClaimOptions, giveAnswer, giveClaim } from './run/answering.ts'
 import { contextOf } from './run/context.ts'
+import { type DescribeOptions, giveDescription } from './run/description.ts'
 import { programOf } from './run/program.ts'
 import { isSessionUnknown, overtaken, refusalOf, sessionUnknown, withLog } from './run/refusal.ts'
 import {
@@ -183,7 +184,7 @@ export class Runtime implements RunHost {
     })
   }
 
-  /** Puts another message in place of a person's, and of all that came of it. */
+  /** Puts another message in place of a person's, and of all that came of it; what was sent along with that goes too, unless it is given anew. */
   edit(
     sessionId: string,
     messageId: string,
@@ -203,6 +204,12 @@ export class Runtime implements RunHost {
     const at = options.at ?? (await this.#info(sessionId)).head
     await withLog(sessionId, () => this.manager.forkStream(sessionId, at, session, principal))
     return session
+  }
+
+  /** Says what a session is called, for lists, whatever runs in it; tells the sequence of the entry that says so. */
+  async describe(sessionId: string, options: DescribeOptions): Promise<{ readonly sequence: number }> {
+    this.#mustBeOpen('describe')
+    return withLog(sessionId, () => giveDescription(this.manager, sessionId, options))
   }
 
   /** Asks a run to stop, or takes its request back; false where it has ended or somebody else was first. */

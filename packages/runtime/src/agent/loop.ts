@@ -31,6 +31,8 @@ export type Ended =
       readonly output?: Json
       /** What it said in its last step. */
       readonly text: string
+      /** The last line of that, if everybody sees it and it may not be read yet. */
+      readonly line?: string
     }
   | Halt
 
@@ -67,11 +69,12 @@ export async function workOn(work: Work): Promise<Ended> {
     const spoken = await speak(work, step, await toolsAt(step))
     if (spoken === undefined) return { outcome: 'left' }
     const besides = work.heard?.(spoken)
-    const { facts, calls, made, finishReason, lane, output, text } = spoken
+    const { facts, calls, made, finishReason, lane, output, text, line } = spoken
     if (calls === 0) {
       work.checkpointId = checkpointId(lane.origin, step, true)
       const said = [...facts, checkpointOf(lane, true)].map(chunk => ({ chunk, lane }))
-      return { outcome: 'done', facts: said, finishReason, steps: step, text, ...(output !== undefined && { output }) }
+      const given = { ...(output !== undefined && { output }), ...(line !== undefined && { line }) }
+      return { outcome: 'done', facts: said, finishReason, steps: step, text, ...given }
     }
     // What was asked for is asked for by a commit: whoever runs it can be sure that it was.
     const build = await commitOf(work, lane, facts, made, besides)

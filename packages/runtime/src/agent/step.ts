@@ -3,6 +3,7 @@
 import type { LanguageModelV4, LanguageModelV4CallOptions, LanguageModelV4Prompt } from '@ai-sdk/provider'
 import type { Lane } from '@millrace/log'
 import type { Chunk, FinishReason, Json, Usage, View } from '@millrace/protocol'
+import { lastLineOf } from '../drive/line.ts'
 import { classify } from '../error/classify.ts'
 import type { MillraceError } from '../error/error.ts'
 import { Answer, cutOff } from '../model/answer.ts'
@@ -34,6 +35,8 @@ export interface Spoken {
   /** The agent's output, where the answer is that. */
   readonly output: Json | undefined
   readonly text: string
+  /** The last line of the text; none of what is a document, which is no text to anybody. */
+  readonly line: string | undefined
   /** What the provider said of its answer. */
   readonly about: Pick<Answer, 'usage' | 'warnings' | 'providerMetadata' | 'raw'> & {
     /** What each attempt used that was taken back before it. */
@@ -112,6 +115,7 @@ export async function speak(
         lane,
         output: given,
         text,
+        line: output === undefined ? lastLineOf(answer.lastText) : undefined,
         about,
       }
     } catch (error) {

@@ -27,6 +27,7 @@ import { flowOn } from '../workflow/flow.ts'
 import { programAt } from '../workflow/journal.ts'
 import { workflowNamed } from '../workflow/migration.ts'
 import { childrenEnded, completed, failed, failureOf, stopped } from './ending.ts'
+import { lastLineIn, withLine } from './line.ts'
 import type { Notices } from './notices.ts'
 import { canPause, pauseOf } from './pause.ts'
 import { type Program, workflowOf } from './program.ts'
@@ -139,7 +140,9 @@ export class Drive {
           this.#controller.signal,
         )
         if (ended.outcome === 'left') return false
-        if (ended.outcome === 'waiting' ? await this.#pause(ended, session) : await this.#complete(ended)) return true
+        const { outcome } = ended
+        if (outcome === 'waiting' ? await this.#pause(ended, session) : await this.#complete(ended, session))
+          return true
         // Somebody has answered meanwhile.
         await session.catchUp()
       }
@@ -293,14 +296,27 @@ export class Drive {
     }
   }
 
-  /** Decides how the run ends or waits. */
-  async #decide(build: (ticket: Ticket) => BatchLike | undefined) {
+  /** Reads all that the run has said. */
+  async #hear(session: Session): Promise<void> {
+    // What keeps something from being said is told to who said it.
+    await this.#writer.flush().catch(() => {})
+    await session.sync(this.#writer.cursor.sequence)
+  }
+
+  /** The last line that the root of the run has said to everybody, as far as that was read. */
+  get #line(): string | undefined {
+    return lastLineIn(this.#session?.message(this.#runId, this.#runId))
+  }
+
+  /** Decides how the run ends, after which last line, or waits. */
+  async #decide(build: (ticket: Ticket) => BatchLike | undefined, line = this.#line) {
     const { notices } = this.#settings
     const { definition, clock, program, principal } = this.#options
     let batch: BatchLike | undefined
     const done = await this.#writer.decide(ticket => {
       const said = build(ticket)
-      batch = said && notices.owed(said, { clock: clock.now(), program, isDriven: definition !== undefined })
+      const lined = said && withLine(said, line, this.#writer.main)
+      batch = lined && notices.owed(lined, { clock: clock.now(), program, isDriven: definition !== undefined })
       return batch
     })
     if (done && batch) {
@@ -311,24 +327,28 @@ export class Drive {
   }
 
   /** Ends the run as completed, or as it was asked to stop if somebody was faster. */
-  async #complete({ facts, finishReason }: Extract<Ended, { outcome: 'done' }>): Promise<true> {
+  async #complete(ended: Extract<Ended, { outcome: 'done' }>, session: Session): Promise<true> {
+    const { facts, finishReason, line } = ended
     const checkpointId = this.#work?.checkpointId
+    // An agent tells its last line itself, so that what it said last need not be read for that.
+    if (this.#options.definition?.kind === 'workflow') await this.#hear(session)
     await this.#decide(ticket => {
       if (ticket.run?.runId !== this.#runId) return undefined
       const end = mustStop(ticket) ? stopped(ticket, checkpointId) : completed(finishReason, checkpointId)
       return [...facts, ...end]
-    })
+    }, line)
     return true
   }
 
   /** Says that the run waits, where it still does; tells false where it can go on. Then nothing of it is held here. */
   async #pause({ on }: Extract<Ended, { outcome: 'waiting' }>, session: Session): Promise<boolean> {
+    await this.#hear(session)
     const now = await session.clock()
     let isStopped = false
     const done = await this.#decide(ticket => {
       isStopped = ticket.run?.runId !== this.#runId || mustStop(ticket)
       if (isStopped || !canPause(ticket, on, now)) return undefined
-      return [pauseOf(ticket, session, this.#writer.main)]
+      return [pauseOf(ticket, session, this.#writer.main, this.#line)]
     })
     if (isStopped) throw STOPPED
     return done !== undefined

@@ -14,8 +14,9 @@ export function canPause({ pendings }: Ticket, on: readonly string[], clock: num
 }
 
 /** Says that a run waits: for its pendings, and each agent for those that work for it; for as many as the log takes, so that no pause is refused (law 6). */
-export function pauseOf({ pendings }: Ticket, session: Session, lane: Lane): Chunk {
-  const said = sayPause(pendings) as Extract<Chunk, { type: 'run-paused' }>
+export function pauseOf({ pendings }: Ticket, session: Session, lane: Lane, line?: string): Chunk {
+  const pause = sayPause(pendings) as Extract<Chunk, { type: 'run-paused' }>
+  const said = { ...pause, ...(line !== undefined && { line }) }
   const awaits = [...named(said.awaits, session), ...childrenOf({ pendings }, session)]
   // Whoever owes it to observers adds until when.
   const fits = (count: number) =>

@@ -53,6 +53,9 @@ export class Answer {
   failure: unknown
   /** All text so far. */
   text = ''
+  /** Where in it the next part begins, and the last one that says something. */
+  #nextAt = 0
+  #lastAt = 0
   readonly #options: AnswerOptions
   readonly #calls: Calls
   readonly #warnings = new Warnings()
@@ -94,6 +97,11 @@ export class Answer {
   /** Whether the provider has said that it is at its end. */
   get isWhole(): boolean {
     return this.finishReason !== undefined
+  }
+
+  /** The text of its last part that says something. */
+  get lastText(): string {
+    return this.text.slice(this.#lastAt)
   }
 
   /** Goes on with the next part. After a failure only what was used is of interest. */
@@ -159,8 +167,10 @@ export class Answer {
       for (const { source } of part.citations ?? []) await this.#source(source)
       return sink ? undefined : this.#end('text', part)
     }
+    if (part.type === 'text-start') this.#nextAt = this.text.length
     if (part.type === 'text-start') return sink ? undefined : this.#start('text', part)
     if (typeof part.delta !== 'string') throw new TypeError('a piece of text is no text')
+    if (part.delta !== '') this.#lastAt = this.#nextAt
     this.text += part.delta
     if (!sink) return this.#delta('text', part)
     for (const chunk of sink.push(part.delta)) await this.#write(chunk)

@@ -43,7 +43,7 @@ test('law 10: the server’s context goes along with retry, edit and resume, and
     const asked = { agent: own, input: 'a', session: 's', runId: 'r1', messageId: 'm1', context, data: { tab: 1 } }
     await (await runtime.start(asked)).result()
     await (await runtime.retry('s', 'r1', { runId: 'r2' })).result()
-    await (await runtime.edit('s', 'm1', 'b', { runId: 'r3' })).result()
+    await (await runtime.edit('s', 'm1', 'b', { runId: 'r3', data: { tab: 2 } })).result()
     const options = { mode: 'from-checkpoint', checkpointId: 'r3/main/1', runId: 'r4' } as const
     await (await runtime.resume('s', 'r3', options)).result()
     // Also where what was asked for is trimmed.
@@ -56,14 +56,14 @@ test('law 10: the server’s context goes along with retry, edit and resume, and
     expect(seen).toEqual([
       ['r1', context, { tab: 1 }],
       ['r2', context, { tab: 1 }],
-      ['r3', context, { tab: 1 }],
-      ['r4', context, { tab: 1 }],
-      ['r5', { tenant: 'other' }, { tab: 1 }],
+      ['r3', context, { tab: 2 }],
+      ['r4', context, { tab: 2 }],
+      ['r5', { tenant: 'other' }, { tab: 2 }],
       ['r6', undefined, undefined],
     ])
     const fork = await runtime.fork('s')
     await (await runtime.retry(fork, 'r5', { runId: 'f1' })).result()
-    expect(seen.at(-1)).toEqual(['f1', { tenant: 'other' }, { tab: 1 }])
+    expect(seen.at(-1)).toEqual(['f1', { tenant: 'other' }, { tab: 2 }])
   }
 })
 

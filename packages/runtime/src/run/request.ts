@@ -21,7 +21,7 @@ export interface AskOptions {
   readonly guest?: string
   /** What becomes of it while another run is open; it is refused, if nothing is said. What takes the session back always stops the open run. */
   readonly whenBusy?: 'reject' | 'queue' | 'interrupt-previous'
-  /** What the client sent along: input, and so not to be trusted. */
+  /** What the client sent along: input, and so not to be trusted. What does a turn again keeps that turn's, if nothing is said; an edit does not. */
   readonly data?: RequestChunk['data']
   /** What the server's own code gives the run: JSON without credentials; no reader sees it. What asks for a turn again keeps that turn's, if nothing is said. */
   readonly context?: RequestChunk['data']

@@ -1,7 +1,9 @@
 import { memoryStore } from '@millrace/log'
 import { describe, expect, test } from 'vitest'
+import { z } from 'zod'
 import { agent } from '../agent/agent.ts'
 import { scriptedModel } from '../model/scripted.ts'
+import type { NodeContext } from '../workflow/node.ts'
 import { workflow } from '../workflow/workflow.ts'
 import { codeOf, echo, gate, logOf, patient, stage, textsOf, typesOf, until } from './stage.fixture.ts'
 
@@ -150,6 +152,37 @@ describe('a retry', () => {
       expect((await (await runtime.edit('s', 'm1', 'c')).result()).output).toBe('new')
       expect(await latest()).toBe(next.program)
     }
+  })
+
+  test('has the data of its turn; an edit has its own, or its text alone', async () => {
+    const given: unknown[] = []
+    const own = workflow({
+      id: 'own',
+      input: z.union([z.string(), z.object({ to: z.string() })]),
+      nodes: {
+        node: async ({ input, data }: NodeContext<unknown>) => {
+          given.push([input, data])
+          return {}
+        },
+      },
+      edges: [
+        ['start', 'node'],
+        ['node', 'end'],
+      ],
+    })
+    const runtime = stage({ workflows: [own] })
+    const data = { to: 'Ann' }
+    await (await runtime.start({ workflow: own, input: 'a', data, session: 's', messageId: 'm1' })).result()
+    await (await runtime.retry('s')).result()
+    await (await runtime.edit('s', 'm1', 'b', { newMessageId: 'm2' })).result()
+    await (await runtime.edit('s', 'm2', 'c', { newMessageId: 'm3', data: { to: 'Bob' } })).result()
+    await (await runtime.retry('s')).result()
+    expect(given).toEqual([
+      [data, data],
+      [data, data],
+      ['b', undefined],
+      ...Array(2).fill([{ to: 'Bob' }, { to: 'Bob' }]),
+    ])
   })
 
   test('where none of its program is here asks for what it was', async () => {

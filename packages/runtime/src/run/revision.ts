@@ -35,9 +35,9 @@ export function runOfMessage(view: View, messageId: string): Run {
   throw new RunError('run_unknown', `message ${messageId} cannot be edited: ${why}`)
 }
 
-/** The request that replaces the message of a turn, and all that came of it. */
+/** The request that replaces the message of a turn, and all that came of it: also what was sent along with the message that it replaces. */
 export function revision(programs: Programs, view: View, run: Run, input: UserInput, newId?: string): Asked {
-  const asked = repetition(programs, view, run)
+  const { data, ...asked } = repetition(programs, view, run)
   const toSequence = run.at - 1
   const message = messageOf(input, newId)
   mustBeNew(view, message.messageId, toSequence)

@@ -1,0 +1,34 @@
+// What people call a session.
+
+import type { StreamManager } from '@millrace/log'
+import type { JsonObject } from '@millrace/protocol'
+import { ValidationError } from '../error/error.ts'
+import { checkGiven } from '../options.ts'
+import { sessionUnknown } from './refusal.ts'
+
+/** What people call a session, and what they keep beside it; what is not named stays as it was. */
+export interface DescribeOptions {
+  readonly title?: string
+  /** Comes in the place of all that was kept before. */
+  readonly metadata?: JsonObject
+  /** A label of who says so, as the server's own code knows it. */
+  readonly guest?: string
+}
+
+/** Says what a session is called; tells the sequence of the entry that says so. */
+export async function giveDescription(
+  manager: StreamManager,
+  sessionId: string,
+  options: DescribeOptions,
+): Promise<{ readonly sequence: number }> {
+  checkGiven('describe', options)
+  const { title, metadata, guest = 'runtime' } = options
+  if (title === undefined && metadata === undefined) {
+    throw new ValidationError('describe: expected a title or metadata, found neither')
+  }
+  const said = { ...(title !== undefined && { title }), ...(metadata !== undefined && { metadata }) }
+  const done = await manager.append(sessionId, guest, { type: 'session-info', ...said })
+  // It is refused nowhere but where there is nothing to be called anything.
+  if (done.outcome === 'refused') throw sessionUnknown(sessionId)
+  return { sequence: done.last }
+}
