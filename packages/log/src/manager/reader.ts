@@ -227,8 +227,6 @@ export class BatchReader {
       if (here.incarnation === undefined) this.#place = { sequence: head, incarnation, epoch: page.mark }
       tail.follow(this.#place as Cursor, this.#known, since)
     }
-    // From here on every discard and rewind is for this reader, and what they took back before need not be known.
-    if (this.#options.onCut !== 'throw' && here.sequence >= this.#attachedAt) this.#survival = undefined
     return piece
   }
 
@@ -254,6 +252,8 @@ export class BatchReader {
     const isCatchingUp = last <= (this.#attachedAt as number)
     const place = { sequence: last, incarnation, epoch: mark }
     this.#place = place
+    // From here on every discard and rewind is for this reader, and what they took back before need not be known.
+    if (this.#options.onCut !== 'throw' && last >= (this.#attachedAt as number)) this.#survival = undefined
     const merged = this.#options.merge && isCatchingUp ? coalesce(entries) : entries
     return { after, sequence: last, cursor: encodeCursor(place), entries: merged, isCaughtUp: this.isCaughtUp }
   }

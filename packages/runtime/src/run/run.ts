@@ -48,6 +48,11 @@ export class Run<Output = unknown> {
     return piecesOf({ manager, sessionId, runId, standing: () => this.#standing() }, options)
   }
 
+  /** Throws where it was never asked for, or its request was taken back. */
+  async mustBeKnown(): Promise<void> {
+    await withLog(this.sessionId, () => this.#standing())
+  }
+
   /** How the run ends, or what it waits for now that it is paused; throws where its request is taken back while it waits. */
   async result(options: { readonly signal?: AbortSignal } = {}): Promise<RunResult<Output>> {
     checkGiven('options', options)

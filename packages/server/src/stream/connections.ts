@@ -1,3 +1,4 @@
+import type { FailFrame } from '@millrace/protocol'
 import type { Logger } from '@millrace/runtime'
 import { Refusal, toldOf } from '../error.ts'
 import type { StreamReply } from '../http/reply.ts'
@@ -13,16 +14,23 @@ export interface Serving {
   readonly recheck: () => Promise<void>
   /** Writes what is to be read, to its end; what it throws is told in a `fail`. */
   readonly serve: (outlet: Outlet) => Promise<void>
+  /** Is told once when the connection is gone, and whether it was ended here in good order: otherwise the client dropped it. */
   readonly onClose?: (isEnded: boolean) => void
+}
+
+interface Open {
+  checkedAt: number
+  isAsked: boolean
+  readonly recheck: () => Promise<void>
 }
 
 /** All open streams of a server: they are kept awake, asked after, and told when the server goes. */
 export class Connections {
   readonly #settings: StreamSettings
   readonly #logger: Logger
-  readonly #open = new Map<Outlet, { checkedAt: number; readonly recheck: () => Promise<void> }>()
+  readonly #open = new Map<Outlet, Open>()
+  readonly #draining = new AbortController()
   #stopBeat: (() => void) | undefined
-  #isDraining = false
 
   constructor(settings: StreamSettings, logger: Logger) {
     this.#settings = settings
@@ -34,73 +42,69 @@ export class Connections {
     return this.#open.size
   }
 
+  /** Is aborted when the server goes: for who waits elsewhere. */
+  get draining(): AbortSignal {
+    return this.#draining.signal
+  }
+
   /** A reply that streams. */
   reply({ format, headers, recheck, serve, onClose }: Serving): StreamReply {
     return {
       status: 200,
-      headers: {
-        'content-type': CONTENT_TYPES[format],
-        // No cache may keep it, and no proxy change it: what compresses holds back.
-        'cache-control': 'no-store, no-transform',
-        'x-accel-buffering': 'no',
-        'x-content-type-options': 'nosniff',
-        ...headers,
-      },
+      headers: { ...headersOf(format), ...headers },
       stream: sink => {
         const outlet = new Outlet(sink, format, this.#settings)
         this.#add(outlet, recheck)
-        let isEnded = false
-        outlet.signal.addEventListener('abort', () => {
-          this.#open.delete(outlet)
+        void outlet.closed.then(isEnded => {
+          this.#remove(outlet)
           onClose?.(isEnded)
         })
         if (format === 'sse') outlet.write(Buffer.from(`retry: ${this.#settings.retryMs}\n\n`))
-        if (this.#isDraining) return this.#drain(outlet)
+        if (this.draining.aborted) return this.#drain(outlet)
         void serve(outlet)
           .catch(error => this.fail(outlet, error))
-          .finally(() => {
-            isEnded = outlet.isOpen
-            outlet.end()
-          })
+          .finally(() => outlet.end())
       },
     }
   }
 
   /** Tells all that the server goes, and that they may come back; from now on whoever comes is told the same. */
   drain(): void {
-    this.#isDraining = true
+    this.#draining.abort()
     for (const outlet of this.#open.keys()) this.#drain(outlet)
   }
 
   /** Says on a connection what went wrong: of one of its sessions, or of all there is on it. */
   fail(outlet: Outlet, error: unknown, sessionId?: string): void {
     if (!outlet.isOpen) return
-    const told = toldOf(error)
-    if (told.isOurs) this.#logger.error('a stream failed', { cause: error })
-    const recoverable = told.error.retryable || told.isOurs
-    const session = sessionId === undefined ? {} : { sessionId }
-    outlet.write(bytesOf({ type: 'fail', ...session, error: told.error, recoverable }, outlet.format))
+    const { frame, isOurs } = failureOf(error, sessionId)
+    if (isOurs) this.#logger.error('a stream failed', { cause: error })
+    outlet.write(bytesOf(frame, outlet.format))
   }
 
   #drain(outlet: Outlet): void {
-    this.fail(outlet, new Refusal('draining', 'the server is going down: come back', { retryable: true }))
+    this.fail(outlet, draining())
     outlet.end()
   }
 
   #add(outlet: Outlet, recheck: () => Promise<void>): void {
-    this.#open.set(outlet, { checkedAt: this.#settings.timers.now(), recheck })
-    if (this.#stopBeat === undefined) this.#beatLater()
+    this.#open.set(outlet, { checkedAt: this.#settings.timers.now(), isAsked: false, recheck })
+    if (this.#open.size === 1) this.#beatLater()
+  }
+
+  #remove(outlet: Outlet): void {
+    this.#open.delete(outlet)
+    if (this.#open.size === 0) this.#stopBeat?.()
   }
 
   /** One timer for all: whoever heard nothing for half the time hears a heartbeat, so that nobody waits for longer than the whole. */
   #beatLater(): void {
-    const { timers, heartbeatMs } = this.#settings
+    const { timers, heartbeatMs, reauthorizeMs } = this.#settings
     const again = () => {
+      this.#beatLater()
       this.#beat()
-      if (this.#open.size > 0) this.#beatLater()
-      else this.#stopBeat = undefined
     }
-    this.#stopBeat = timers.after(heartbeatMs / 2, again, true)
+    this.#stopBeat = timers.after(Math.min(heartbeatMs / 2, reauthorizeMs), again, true)
   }
 
   #beat(): void {
@@ -110,12 +114,38 @@ export class Connections {
       if (now - outlet.lastWrite >= heartbeatMs / 2 && !outlet.isFull) {
         outlet.write(heartbeatOf(outlet.format, heartbeatPadding))
       }
-      if (now - asked.checkedAt < reauthorizeMs) continue
-      asked.checkedAt = now
-      asked.recheck().catch(error => {
-        this.fail(outlet, error)
-        outlet.end()
-      })
+      if (!asked.isAsked && now - asked.checkedAt >= reauthorizeMs) void this.#recheck(outlet, asked)
     }
   }
+
+  async #recheck(outlet: Outlet, asked: Open): Promise<void> {
+    asked.isAsked = true
+    try {
+      await asked.recheck()
+    } catch (error) {
+      this.fail(outlet, error)
+      outlet.end()
+    }
+    asked.isAsked = false
+    asked.checkedAt = this.#settings.timers.now()
+  }
 }
+
+/** The server goes. */
+export const draining = (): Refusal =>
+  new Refusal('draining', 'the server is going down: come back', { retryable: true })
+
+/** What went wrong as a frame, and whether the server is to blame: then it may be better when the client comes back. */
+export function failureOf(error: unknown, sessionId?: string): { readonly frame: FailFrame; readonly isOurs: boolean } {
+  const { error: told, isOurs } = toldOf(error)
+  const session = sessionId === undefined ? {} : { sessionId }
+  return { frame: { type: 'fail', ...session, error: told, recoverable: told.retryable || isOurs }, isOurs }
+}
+
+/** No cache may keep frames, and no proxy change them: what compresses holds back. */
+export const headersOf = (format: Format): Readonly<Record<string, string>> => ({
+  'content-type': CONTENT_TYPES[format],
+  'cache-control': 'no-store, no-transform',
+  'x-accel-buffering': 'no',
+  'x-content-type-options': 'nosniff',
+})

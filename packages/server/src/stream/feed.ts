@@ -11,18 +11,20 @@ export interface Member {
   left(): void
 }
 
-/** How many pieces are kept for those who come a moment late. */
-const KEPT = 16
+/** How many pieces are kept for those who come a moment late, and how long they may be together. */
+const KEPT = { frames: 16, length: 256 * 1024 }
 
 export class Feed {
   readonly #sessionId: string
   readonly #reader: BatchReader
   readonly #onIdle: () => void
   readonly #members = new Set<Member>()
-  #recent: EntriesFrame[] = []
+  readonly #recent: EntriesFrame[] = []
+  #recentLength = 0
+  #isClosed = false
   #cursor: string
 
-  /** The reader stands at the cursor. */
+  /** The reader has given all there was, up to the cursor; it is closed when the last member leaves. */
   constructor(sessionId: string, reader: BatchReader, cursor: string, onIdle: () => void) {
     this.#sessionId = sessionId
     this.#reader = reader
@@ -60,9 +62,16 @@ export class Feed {
   #take(piece: Piece): void {
     const frame = new EntriesFrame(this.#sessionId, piece)
     this.#cursor = piece.cursor
-    this.#recent.push(frame)
-    if (this.#recent.length > KEPT) this.#recent.shift()
     for (const member of this.#members) this.#give(member, frame)
+    this.#keep(frame)
+  }
+
+  #keep(frame: EntriesFrame): void {
+    this.#recent.push(frame)
+    this.#recentLength += frame.length
+    while (this.#recent.length > KEPT.frames || this.#recentLength > KEPT.length) {
+      this.#recentLength -= (this.#recent.shift() as EntriesFrame).length
+    }
   }
 
   #give(member: Member, frame: EntriesFrame): void {
@@ -72,6 +81,8 @@ export class Feed {
   }
 
   #close(): void {
+    if (this.#isClosed) return
+    this.#isClosed = true
     this.#reader.close()
     this.#onIdle()
     const members = [...this.#members]

@@ -1,11 +1,12 @@
-import { type BatchReader, type StreamManager, TruncatedError } from '@millrace/log'
-import { decodeCursor, type Entry, encodeCursor, type Frame } from '@millrace/protocol'
+import type { BatchReader, ReadBatch, StreamManager } from '@millrace/log'
+import { decodeCursor, encodeCursor, type Frame } from '@millrace/protocol'
 import type { Member } from './feed.ts'
 import type { Feeds } from './feeds.ts'
-import { bytesOf, EntriesFrame, type Piece } from './format.ts'
+import { bytesOf, EntriesFrame } from './format.ts'
 import { openFrame } from './open.ts'
 import type { Outlet } from './outlet.ts'
 import { PAGE_BYTES } from './settings.ts'
+import { truncatedFrame } from './truncated.ts'
 
 export interface FollowOptions {
   readonly sessionId: string
@@ -25,10 +26,14 @@ export class Follower implements Member {
   readonly #feeds: Feeds
   readonly #outlet: Outlet
   readonly #options: FollowOptions
+  readonly #stopped = new AbortController()
+  /** Is aborted when nothing more is to be said of this session here. */
+  readonly #over: AbortSignal
   #cursor: string
   /** The sequence of the last entries frame; null before the first. */
   #last: number | null = null
-  #isPaused = false
+  /** As it was told last. */
+  #isPaused: boolean | undefined
   #isCaughtUp = false
   #left: () => void = () => {}
 
@@ -37,47 +42,70 @@ export class Follower implements Member {
     this.#feeds = feeds
     this.#outlet = outlet
     this.#options = options
+    this.#over = AbortSignal.any([outlet.signal, this.#stopped.signal])
     this.#cursor = options.after
   }
 
   /** Follows until the connection is over, the place cannot be proven or, where it is not to go on, all is said; throws what went wrong. */
   async run(): Promise<void> {
     const { sessionId, heartbeatMs } = this.#options
-    const { open, info } = await openFrame(this.#manager, sessionId, this.#cursor, heartbeatMs)
-    this.#write(open)
     try {
-      while (await this.#read()) await this.#outlet.room()
+      const open = await openFrame(this.#manager, sessionId, this.#cursor, heartbeatMs)
+      this.#cursor = open.cursor
+      this.#write(open)
+      while (await this.#read());
     } catch (error) {
-      if (!this.#outlet.isOpen) return
-      if (error instanceof TruncatedError) await this.#truncated(error, info.incarnation)
-      else throw error
+      if (!this.#isOpen) return
+      this.#write({ ...(await truncatedFrame(this.#manager, sessionId, error)), ...this.#named })
     }
+  }
+
+  /** Says nothing more of this session, whatever comes. */
+  stop(): void {
+    this.#stopped.abort()
+  }
+
+  get #isOpen(): boolean {
+    return !this.#over.aborted
   }
 
   /** Reads for itself until it has caught up, then is given what comes; true where it fell behind, and has to read on for itself. */
   async #read(): Promise<boolean> {
     const { sessionId, merge, isLive } = this.#options
-    const { signal } = this.#outlet
     const after = this.#cursor
-    const reader = this.#manager.readBatches(sessionId, { after, follow: true, merge, pageBytes: PAGE_BYTES, signal })
+    // Who has caught up once is told of discards, as everybody who is live is, and what they took back need not be looked for.
+    const how = { follow: true, merge, whole: this.#isCaughtUp, pageBytes: PAGE_BYTES }
+    const reader = this.#manager.readBatches(sessionId, { after, ...how })
+    const close = () => reader.close()
+    this.#over.addEventListener('abort', close, { once: true })
+    let isOurs = true
     try {
-      for (let piece = await reader.now(); ; piece = await (reader.isCaughtUp ? reader.next() : reader.now())) {
-        if (piece) {
-          this.#entries(new EntriesFrame(sessionId, piece))
-          if (!(await this.#outlet.room())) return false
+      while (this.#isOpen) {
+        if (!reader.isCaughtUp) {
+          await this.#outlet.turn(async () => this.#take(await reader.now()))
+          continue
         }
-        if (!reader.isCaughtUp) continue
         this.#caughtUp(reader)
-        if (!isLive || !this.#outlet.isOpen) return false
-        const left = this.#join()
-        if (left === undefined) continue
-        reader.close()
-        await left
-        return this.#outlet.isOpen
+        if (!isLive) return false
+        const left = this.#join(reader)
+        if (left !== undefined) {
+          isOurs = false
+          this.#over.removeEventListener('abort', close)
+          await left
+          return this.#isOpen
+        }
+        this.#take(await reader.next())
+        await this.#outlet.room()
       }
+      return false
     } finally {
-      reader.close()
+      this.#over.removeEventListener('abort', close)
+      if (isOurs) reader.close()
     }
+  }
+
+  #take(piece: ReadBatch | undefined): void {
+    if (piece && this.#isOpen) this.#entries(new EntriesFrame(this.#options.sessionId, piece))
   }
 
   #caughtUp(reader: BatchReader): void {
@@ -90,24 +118,22 @@ export class Follower implements Member {
     this.#tell(reader.status === 'paused')
   }
 
-  /** Joins those who are given what comes, if it is what comes next here; resolves when it has fallen behind or the connection is over. */
-  #join(): Promise<void> | undefined {
-    const { signal } = this.#outlet
+  /** Joins those who are given what comes, if it is what comes next here; resolves when it has fallen behind or all is over. */
+  #join(reader: BatchReader): Promise<void> | undefined {
     const left = Promise.withResolvers<void>()
     this.#left = left.resolve
-    const leave = this.#feeds.join(this.#options.sessionId, this.#cursor, this)
+    const leave = this.#feeds.join(this.#options.sessionId, reader, this.#cursor, this)
     if (leave === undefined) return undefined
     const gone = () => {
       leave()
       left.resolve()
     }
-    signal.addEventListener('abort', gone, { once: true })
-    if (signal.aborted) gone()
-    return left.promise.finally(() => signal.removeEventListener('abort', gone))
+    this.#over.addEventListener('abort', gone, { once: true })
+    return left.promise.finally(() => this.#over.removeEventListener('abort', gone))
   }
 
   deliver(frame: EntriesFrame): boolean {
-    if (!this.#outlet.isOpen || this.#outlet.isFull) return false
+    if (!this.#isOpen || this.#outlet.isFull) return false
     this.#entries(frame)
     return true
   }
@@ -121,7 +147,7 @@ export class Follower implements Member {
     this.#outlet.write(frame.bytes(format, this.#options.isNamed, this.#last))
     this.#last = frame.piece.sequence
     this.#cursor = frame.piece.cursor
-    if (this.#isCaughtUp) this.#tell(isPausedAfter(frame.piece, this.#isPaused))
+    if (this.#isCaughtUp && frame.isPaused !== null) this.#tell(frame.isPaused)
   }
 
   /** Says that the session waits, or does not any more. */
@@ -131,27 +157,11 @@ export class Follower implements Member {
     this.#write({ type: 'status', ...this.#named, status: isPaused ? 'paused' : 'active' })
   }
 
-  async #truncated({ reason, head, floor }: TruncatedError, was: string): Promise<void> {
-    const { sessionId } = this.#options
-    const incarnation = (await this.#manager.getInfo(sessionId).catch(() => null))?.incarnation ?? was
-    this.#write({ type: 'truncated', ...this.#named, floor, incarnation, reason, head })
-  }
-
   get #named(): { sessionId?: string } {
     return this.#options.isNamed ? { sessionId: this.#options.sessionId } : {}
   }
 
   #write(frame: Exclude<Frame, { type: 'entries' }>): void {
-    this.#outlet.write(bytesOf(frame, this.#outlet.format))
+    if (this.#isOpen) this.#outlet.write(bytesOf(frame, this.#outlet.format))
   }
 }
-
-/** Whether the session waits after a piece. */
-function isPausedAfter({ entries }: Piece, was: boolean): boolean {
-  return entries.reduce(
-    (is, { chunk: { type } }: Entry) => (type === 'run-paused' ? true : ENDS_PAUSE.has(type) ? false : is),
-    was,
-  )
-}
-
-const ENDS_PAUSE = new Set(['run-resumed', 'run-started', 'run-finished'])

@@ -43,6 +43,7 @@ export class EntriesFrame {
   readonly piece: Piece
   readonly #sessionId: string
   #entries: string | undefined
+  #isPaused: boolean | null | undefined
   readonly #bytes = new Map<string, Buffer>()
 
   constructor(sessionId: string, piece: Piece) {
@@ -66,6 +67,20 @@ export class EntriesFrame {
     return bytes
   }
 
+  /** How long its entries are, in characters. */
+  get length(): number {
+    return this.#text().length
+  }
+
+  /** Whether the session waits after it; null where it says nothing of that. */
+  get isPaused(): boolean | null {
+    if (this.#isPaused === undefined) {
+      const last = this.piece.entries.findLast(({ chunk }) => PAUSES.has(chunk.type))
+      this.#isPaused = last === undefined ? null : last.chunk.type === 'run-paused'
+    }
+    return this.#isPaused
+  }
+
   #text(): string {
     if (this.#entries === undefined) {
       const packed = packFrame({ type: 'entries', ...this.piece, entries: this.piece.entries as Entry[] })
@@ -74,6 +89,9 @@ export class EntriesFrame {
     return this.#entries
   }
 }
+
+/** What says that a session waits, or does not any more. */
+const PAUSES = new Set(['run-paused', 'run-resumed', 'run-started', 'run-finished'])
 
 function written(text: string, cursor: string | undefined, format: Format): Buffer {
   if (format === 'ndjson') return Buffer.from(`${text}\n`)

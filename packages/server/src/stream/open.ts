@@ -1,18 +1,18 @@
-import type { StreamInfo, StreamManager } from '@millrace/log'
+import type { StreamManager } from '@millrace/log'
 import { encodeCursor, type OpenFrame, PROTOCOL_VERSION } from '@millrace/protocol'
 import { sessionUnknown } from '../error.ts'
 
-/** The frame that comes first, for who reads after a place, and what the log was then. */
+/** The frame that comes first, for who reads after a place. */
 export async function openFrame(
   manager: StreamManager,
   sessionId: string,
   after: string,
   heartbeatMs: number,
-): Promise<{ readonly open: OpenFrame; readonly info: StreamInfo }> {
+): Promise<OpenFrame> {
   const info = await manager.getInfo(sessionId)
   if (info === null) throw sessionUnknown(sessionId)
   const { head, incarnation } = info
-  // The beginning needs no proof.
+  // Before the first entry lies nothing that needs proof.
   const cursor = after === '0' ? encodeCursor({ sequence: 0, incarnation, epoch: '0' }) : after
-  return { open: { type: 'open', protocol: PROTOCOL_VERSION, sessionId, incarnation, head, heartbeatMs, cursor }, info }
+  return { type: 'open', protocol: PROTOCOL_VERSION, sessionId, incarnation, head, heartbeatMs, cursor }
 }

@@ -10,13 +10,21 @@ export interface OutletSettings {
   readonly stallMs: number
 }
 
+/** How many of those who share a connection may read for it at a time: what they have read is written at once. */
+const READING = 2
+
 /** One connection: bytes go in, no more than there is room for, and it knows when it is over. */
 export class Outlet {
   readonly format: Format
   readonly #sink: Sink
   readonly #settings: OutletSettings
-  readonly #gone = new AbortController()
+  readonly #over = new AbortController()
+  readonly #closed = Promise.withResolvers<boolean>()
   #wakes: (() => void)[] = []
+  #isEnded = false
+  #isClosed = false
+  #reading = 0
+  #cancelStall: (() => void) | undefined
   /** When something was last written, by the monotonic clock. */
   lastWrite: number
 
@@ -26,19 +34,22 @@ export class Outlet {
     this.#settings = settings
     this.lastWrite = settings.timers.now()
     sink.onDrain = () => this.#wake()
-    sink.onClose = () => {
-      this.#gone.abort()
-      this.#wake()
-    }
+    sink.onClose = () => this.#close()
   }
 
-  /** Is aborted when the connection is over. */
+  /** Is aborted when nothing more can be said: it was ended here, or the other side is gone. */
   get signal(): AbortSignal {
-    return this.#gone.signal
+    return this.#over.signal
   }
 
+  /** Whether something can still be said. */
   get isOpen(): boolean {
-    return !this.#gone.signal.aborted
+    return !this.#over.signal.aborted
+  }
+
+  /** Resolves when the connection is gone: with whether it was ended here, in good order. */
+  get closed(): Promise<boolean> {
+    return this.#closed.promise
   }
 
   /** Whether what was written waits for the network. */
@@ -54,27 +65,77 @@ export class Outlet {
 
   /** Waits until the network has taken what was written, and closes the connection where it takes nothing for too long (law 8); whether it is still open. */
   async room(): Promise<boolean> {
-    const { timers, stallMs } = this.#settings
-    let cancel: (() => void) | undefined
     while (this.isOpen && this.isFull) {
-      cancel ??= timers.after(stallMs, () => this.destroy(), true)
-      await new Promise<void>(resolve => this.#wakes.push(resolve))
+      this.#watchStall()
+      await this.#waken()
     }
-    cancel?.()
     return this.isOpen
   }
 
-  /** Ends it in good order. */
-  end(): void {
-    if (this.isOpen) this.#sink.end()
+  /** Does what reads something and writes it, once there is room, and few at a time, however many share the connection; undefined once it is over. */
+  async turn<T>(work: () => Promise<T>): Promise<T | undefined> {
+    while (this.isOpen && (this.isFull || this.#reading >= READING)) {
+      if (this.isFull) this.#watchStall()
+      await this.#waken()
+    }
+    if (!this.isOpen) return undefined
+    this.#reading++
+    try {
+      return await work()
+    } finally {
+      this.#reading--
+      this.#wake()
+    }
   }
 
-  /** Ends it at once. */
+  /** Ends it in good order: what was written still goes out, if it is taken. */
+  end(): void {
+    if (!this.isOpen) return
+    this.#isEnded = true
+    this.#sink.end()
+    this.#over.abort()
+    this.#watchStall()
+    this.#wake()
+  }
+
+  /** Ends it at once, with what was not taken yet lost. */
   destroy(): void {
-    if (this.isOpen) this.#sink.destroy()
+    this.#sink.destroy()
+  }
+
+  #close(): void {
+    this.#isClosed = true
+    this.#cancelStall?.()
+    this.#closed.resolve(this.#isEnded)
+    this.#over.abort()
+    this.#wake()
+  }
+
+  /** One watch for all who wait: who takes something, however little, is given time again. */
+  #watchStall(): void {
+    if (this.#cancelStall || this.#isClosed) return
+    const { timers, stallMs } = this.#settings
+    const { taken } = this.#sink
+    this.#cancelStall = timers.after(
+      stallMs,
+      () => {
+        this.#cancelStall = undefined
+        if (this.#sink.taken === taken) this.destroy()
+        else if (this.#isEnded || this.#wakes.length > 0) this.#watchStall()
+      },
+      true,
+    )
+  }
+
+  #waken(): Promise<void> {
+    return new Promise(resolve => this.#wakes.push(resolve))
   }
 
   #wake(): void {
+    if (!this.isFull && !this.#isEnded) {
+      this.#cancelStall?.()
+      this.#cancelStall = undefined
+    }
     const wakes = this.#wakes
     this.#wakes = []
     for (const wake of wakes) wake()

@@ -1,10 +1,11 @@
-import { type StreamManager, TruncatedError } from '@millrace/log'
-import type { Frame, Json } from '@millrace/protocol'
+import type { StreamManager } from '@millrace/log'
+import { decodeCursor, type Frame, type Json } from '@millrace/protocol'
 import type { Run, RunPiece } from '@millrace/runtime'
 import { bytesOf, EntriesFrame } from './format.ts'
 import { openFrame } from './open.ts'
 import type { Outlet } from './outlet.ts'
 import { PAGE_BYTES } from './settings.ts'
+import { truncatedFrame } from './truncated.ts'
 
 export interface RunFramesOptions {
   /** A cursor's token or a bare sequence; from the run's start, if nothing is said. */
@@ -23,29 +24,29 @@ export async function writeRun(
   { after, merge, heartbeatMs }: RunFramesOptions,
 ): Promise<void> {
   const { sessionId } = run
-  const { open, info } = await openFrame(manager, sessionId, after ?? '0', heartbeatMs)
-  const { head, incarnation } = info
-  const write = (frame: Exclude<Frame, { type: 'entries' }>) => outlet.write(bytesOf(frame, outlet.format))
-  write(open)
+  const { format, signal } = outlet
+  const write = (frame: Exclude<Frame, { type: 'entries' }>) => outlet.write(bytesOf(frame, format))
+  const options = { merge, pageBytes: PAGE_BYTES, signal, ...(after !== undefined && { after }) }
   const ending = new Ending(run.runId)
-  let last: number | null = null
-  const options = { merge, pageBytes: PAGE_BYTES, signal: outlet.signal, ...(after !== undefined && { after }) }
   try {
+    const open = await openFrame(manager, sessionId, after ?? '0', heartbeatMs)
+    write(open)
+    const { sequence: start } = decodeCursor(open.cursor)
+    let last: number | null = null
     for await (const piece of run.pieces(options)) {
-      outlet.write(new EntriesFrame(sessionId, piece).bytes(outlet.format, false, last))
+      // Of what lies before the run this connection is to see nothing.
+      const shown = { ...piece, after: last ?? start }
+      outlet.write(new EntriesFrame(sessionId, shown).bytes(format, false, last))
       last = piece.sequence
       ending.add(piece)
       if (!(await outlet.room())) return
     }
-    const { status, output } = ending.known ?? (await run.result({ signal: outlet.signal }))
-    const sequence = last ?? head
+    const { status, output } = ending.known ?? (await run.result({ signal }))
+    // Who had read it all is where it ended.
+    const sequence = last ?? start
     write({ type: 'end', status, ...(output !== undefined && { output: output as Json }), sequence })
   } catch (error) {
-    if (!outlet.isOpen) return
-    const cause = error instanceof Error ? (error.cause ?? error) : error
-    if (!(cause instanceof TruncatedError)) throw error
-    const { reason, floor } = cause
-    write({ type: 'truncated', floor, incarnation, reason, head: cause.head })
+    if (outlet.isOpen) write(await truncatedFrame(manager, sessionId, error))
   }
 }
 
