@@ -57,7 +57,7 @@ export { useRuntimeContext } from './hooks/use-runtime-context.ts'
 export { type SetState, useNodeState, useWorkflowState } from './hooks/use-state.ts'
 export { type StepContext, useStep } from './hooks/use-step.ts'
 export { type StructuredAbout, type StructuredUpdate, useStructuredData } from './hooks/use-structured-data.ts'
-export type { Logger } from './logger.ts'
+export { guarded, type Logger } from './logger.ts'
 export type { Model, ModelSettings } from './model/model.ts'
 export { type Backoff, DEFAULT_BACKOFF } from './model/retry.ts'
 export {
@@ -68,7 +68,12 @@ export {
   type ScriptedPrompt,
   scriptedModel,
 } from './model/scripted.ts'
-export { BLOCKED_AFTER_MS, MAX_TAKEOVERS, type RuntimeOptions } from './options.ts'
+export {
+  BLOCKED_AFTER_MS,
+  checkOptions as checkRuntimeOptions,
+  MAX_TAKEOVERS,
+  type RuntimeOptions,
+} from './options.ts'
 export type { Answer, AnswerOptions } from './run/answer.ts'
 export type { Answered, ClaimOptions } from './run/answering.ts'
 export type { DescribeOptions } from './run/description.ts'
@@ -101,6 +106,7 @@ export {
   type ToolOutput,
   tool,
 } from './tool/tool.ts'
+export { type KeptUpload, type NewUpload, uploadIn, uploadUnknown } from './upload/upload.ts'
 export { createWorker, type Worker } from './worker.ts'
 export type { EdgeDefinition, EdgeOptions, ForkEdgeOptions } from './workflow/edge.ts'
 export type {

@@ -32,6 +32,7 @@ import { Run, type RunHost, type StopOptions } from './run/run.ts'
 import { type SessionStatus, statusOf } from './run/status.ts'
 import { Turns } from './run/turns.ts'
 import { Telemetry } from './telemetry/telemetry.ts'
+import { type KeptUpload, keepUpload, type NewUpload, readUpload } from './upload/upload.ts'
 import type { Workflow, WorkflowOutput } from './workflow/workflow.ts'
 
 /** What is said of any run that is asked for. */
@@ -210,6 +211,17 @@ export class Runtime implements RunHost {
   async describe(sessionId: string, options: DescribeOptions): Promise<{ readonly sequence: number }> {
     this.#mustBeOpen('describe')
     return withLog(sessionId, () => giveDescription(this.manager, sessionId, options))
+  }
+
+  /** Keeps a file with a session, for as long as the session: a message names it by the url that it is given. */
+  upload(sessionId: string, upload: NewUpload): Promise<KeptUpload> {
+    checkGiven('upload', upload)
+    return withLog(sessionId, () => keepUpload(this.manager, sessionId, upload))
+  }
+
+  /** A file that a session keeps; undefined where it keeps none under that hash. */
+  uploaded(sessionId: string, hash: string): Promise<NewUpload | undefined> {
+    return withLog(sessionId, () => readUpload(this.manager, sessionId, hash))
   }
 
   /** Asks a run to stop, or takes its request back; false where it has ended or somebody else was first. */

@@ -56,7 +56,9 @@ export async function speak(
   const model = asV4(given, `agent ${agent.name}: model`)
   const instructions = await compute(agent.instructions, context)
   const history = await work.history()
-  const messages = agent.trimHistory ? await agent.trimHistory(copyOf(history), context) : history
+  const kept = agent.trimHistory ? await agent.trimHistory(copyOf(history), context) : history
+  // Only of what is left: nobody reads a file that the model is not shown.
+  const messages = await session.withUploads(kept)
   const lane = work.lane(step, modelName(model))
   const corrections: LanguageModelV4Prompt = []
   const discarded: Usage[] = []
