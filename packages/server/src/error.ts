@@ -1,6 +1,6 @@
 // What a request is refused with: a status, a code for programs, and words for people. Causes and stacks go to the logger, never into a reply.
 
-import { LogError } from '@millrace/log'
+import { LogError, type LogErrorCode } from '@millrace/log'
 import { type ErrorCode, MillraceError, RunError } from '@millrace/runtime'
 
 /** The codes that are the server's own, and their statuses. */
@@ -14,10 +14,12 @@ const own = {
   host_forbidden: 403,
   route_unknown: 404,
   blob_unknown: 404,
+  upload_unknown: 404,
   method_unknown: 405,
   not_acceptable: 406,
   message_unknown: 409,
   body_too_large: 413,
+  input_too_large: 413,
   media_type_unknown: 415,
   sessions_limit: 429,
   streams_limit: 429,
@@ -25,9 +27,19 @@ const own = {
   draining: 503,
 } as const
 
+/** What a log says where no runtime stands between; what is not here is the server's own fault. */
+const log: Partial<Record<LogErrorCode, ErrorCode>> = {
+  absent: 'session_unknown',
+  exists: 'session_exists',
+  truncated: 'session_trimmed',
+  invalid: 'validation_failed',
+  'too-large': 'validation_failed',
+}
+
 /** The statuses of what the runtime refuses; what is not here is the server's own fault. */
 const runtime: Partial<Record<ErrorCode, number>> = {
   validation_failed: 400,
+  upload_unknown: 400,
   workflow_input_invalid: 400,
   answer_invalid: 400,
   answer_wrong_kind: 400,
@@ -87,38 +99,49 @@ export class Refusal extends Error {
 export const sessionUnknown = (sessionId: string): RunError =>
   new RunError('session_unknown', `there is no session ${sessionId}: start a run in it`)
 
-/** What went wrong, as who asked is told: the words of what refused it, and of nothing else. */
-export function toldOf(error: unknown): {
+/** What who asked is told, and what becomes of it here. */
+interface Told {
   readonly status: number
   readonly error: ErrorReply
   readonly headers: Readonly<Record<string, string>>
   /** Whether nobody but the server is to blame, and its logger should know. */
   readonly isOurs: boolean
-} {
+}
+
+/** More words than this are not told: names that a client sent stand in them. */
+const LONGEST_MESSAGE = 600
+
+/** What went wrong, as who asked is told: the words of what refused it, and of nothing else. */
+export function toldOf(error: unknown): Told {
   if (error instanceof Refusal) {
     const { status, code, message, retryable, headers } = error
-    return { status, error: { code, message, retryable }, headers, isOurs: false }
+    return { status, error: { code, message: shortened(message), retryable }, headers, isOurs: false }
   }
   if (MillraceError.isInstance(error)) {
-    const { code, message, retryable } = error
+    const status = runtime[error.code]
+    if (status !== undefined) return refusedBy(status, error)
+  }
+  if (error instanceof LogError) {
+    if (error.code === 'unavailable') return UNAVAILABLE
+    const code = log[error.code] ?? 'internal_error'
     const status = runtime[code]
-    if (status !== undefined) {
-      const headers = status === 503 ? { 'retry-after': '1' } : {}
-      return { status, error: { code, message, retryable }, headers, isOurs: status === 503 }
-    }
-  }
-  if (error instanceof LogError && error.code === 'unavailable') {
-    const told = { code: 'store_unavailable', message: 'the store is out of reach: try again later', retryable: true }
-    return { status: 503, error: told, headers: { 'retry-after': '1' }, isOurs: true }
-  }
-  if (error instanceof LogError && error.code === 'invalid') {
-    return {
-      status: 400,
-      error: { code: 'request_invalid', message: error.message, retryable: false },
-      headers: {},
-      isOurs: false,
-    }
+    if (status !== undefined) return refusedBy(status, { code, message: error.message, retryable: false })
   }
   const message = 'something went wrong on the server: its log says what'
   return { status: 500, error: { code: 'internal_error', message, retryable: false }, headers: {}, isOurs: true }
 }
+
+const UNAVAILABLE: Told = {
+  status: 503,
+  error: { code: 'store_unavailable', message: 'the store is out of reach: try again later', retryable: true },
+  headers: { 'retry-after': '1' },
+  isOurs: true,
+}
+
+function refusedBy(status: number, { code, message, retryable }: ErrorReply): Told {
+  const headers = status === 503 || status === 429 ? { 'retry-after': '1' } : {}
+  return { status, error: { code, message: shortened(message), retryable }, headers, isOurs: status === 503 }
+}
+
+const shortened = (message: string): string =>
+  message.length > LONGEST_MESSAGE ? `${message.slice(0, LONGEST_MESSAGE)}…` : message

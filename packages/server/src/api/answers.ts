@@ -1,6 +1,5 @@
 import type { Answer } from '@millrace/runtime'
 import type * as z from 'zod'
-import { Refusal } from '../error.ts'
 import { json } from '../http/reply.ts'
 import { route } from '../route/route.ts'
 import { AnswerBody, Answered } from '../route/schemas.ts'
@@ -40,9 +39,6 @@ function answerOf(body: Exclude<z.output<typeof AnswerBody>, { kind: 'claim' }>)
       return { kind: 'interrupt', id: body.id, response: body.value }
     case 'tool-result': {
       const { kind, id, output, error, code } = body
-      if ((output === undefined) === (error === undefined)) {
-        throw new Refusal('body_invalid', 'body: expected an output or an error')
-      }
       return error === undefined
         ? { kind, id, output: output ?? null }
         : { kind, id, error, ...(code !== undefined && { code }) }

@@ -1,19 +1,20 @@
 import {
+  type AskOptions,
   type ResumeOptions,
   type Run,
   RunError,
   type StartOptions,
   type StartWorkflowOptions,
-  type UserInput,
 } from '@millrace/runtime'
 import { Refusal } from '../error.ts'
 import { given } from '../given.ts'
+import { type Answering, accepted } from '../http/accept.ts'
 import { json, type Reply } from '../http/reply.ts'
 import { type Call, route } from '../route/route.ts'
 import { Asked, EditBody, ResumeBody, RetryBody, RunBody, StopBody, Stopped } from '../route/schemas.ts'
-import { enter, enterOrMake } from '../session.ts'
-import { formatOf } from '../stream/format.ts'
+import { enter, enterOrMake, mayStill } from '../session.ts'
 import { writeRun } from '../stream/run-frames.ts'
+import { type Message, mustBeTheSame, mustFit } from './request.ts'
 
 /** The routes that start runs, stop them and do them again. */
 export const runs = [
@@ -28,20 +29,30 @@ export const runs = [
     handle: async call => {
       const { services, caller, body, request, params } = call
       const { agent, workflow, onDisconnect, ...rest } = body
-      const format = formatOf(request.headers.get('accept'))
+      const how = accepted(request.headers.get('accept'), ['sse', 'ndjson', 'json'])
       const isStopped = onDisconnect === 'stop'
-      if (isStopped && format === 'json') {
+      if (isStopped && how === 'json') {
         throw new Refusal('request_invalid', 'onDisconnect: there is no connection to lose: ask for a stream')
       }
       const sessionId = params['sessionId'] as string
       mustBeKnown(call, agent, workflow)
-      await enterOrMake(services, caller, sessionId)
-      const context = await services.contextOf(request, caller, body)
-      const asked = given({ ...rest, session: sessionId, guest: caller.label, context })
-      const run = await services.runtime.start(
-        (agent === undefined ? { ...asked, workflow } : { ...asked, agent }) as StartOptions & StartWorkflowOptions,
-      )
-      return answer(call, run, isStopped)
+      mustFit(services, rest.input)
+      const run = await enterOrMake(services, caller, sessionId, async () => {
+        const asked = {
+          ...(await asker(call)),
+          ...given(rest),
+          session: sessionId,
+          principal: caller.owner ?? undefined,
+        }
+        return services.runtime.start(
+          given({ ...asked, agent, workflow }) as unknown as StartOptions & StartWorkflowOptions,
+        )
+      })
+      if (rest.runId !== undefined) {
+        const { input, ...about } = rest
+        await mustBeTheSame(services, run, { ...about, message: input, program: program(agent, workflow) })
+      }
+      return answer(call, run, how, isStopped)
     },
   }),
   route({
@@ -72,11 +83,16 @@ export const runs = [
       const { services, caller, body, params } = call
       const sessionId = params['sessionId'] as string
       const { ticket } = await enter(services, caller, sessionId)
-      const { resumes = ticket.run?.runId ?? ticket.last?.runId, ...how } = body
-      if (resumes === undefined) throw new Refusal('request_invalid', 'resumes: there is no run to go on from')
-      const { message, ...rest } = { message: undefined, ...how }
-      const options = given({ ...rest, input: message, guest: caller.label }) as ResumeOptions
-      return answer(call, await services.runtime.resume(sessionId, resumes, options), false, true)
+      const { resumes = ticket.run?.runId ?? ticket.last?.runId, ...rest } = body
+      if (resumes === undefined) throw new RunError('run_unknown', 'resumes: there is no run to go on from')
+      const { message, ...mode } = { message: undefined, ...rest }
+      mustFit(services, message)
+      return again(call, message, options =>
+        services.runtime.resume(sessionId, resumes, {
+          ...(given({ ...mode, input: message }) as ResumeOptions),
+          ...options,
+        }),
+      )
     },
   }),
   route({
@@ -91,9 +107,7 @@ export const runs = [
       const { services, caller, body, params } = call
       const sessionId = params['sessionId'] as string
       await enter(services, caller, sessionId)
-      const { of, ...rest } = body
-      const run = await services.runtime.retry(sessionId, of, given({ ...rest, guest: caller.label }))
-      return answer(call, run, false, true)
+      return again(call, undefined, options => services.runtime.retry(sessionId, body.of, options))
     },
   }),
   route({
@@ -108,45 +122,69 @@ export const runs = [
       const { services, caller, body, params } = call
       const sessionId = params['sessionId'] as string
       await enter(services, caller, sessionId)
-      const { messageId, input, ...rest } = body
-      const options = given({ ...rest, guest: caller.label })
-      return answer(call, await services.runtime.edit(sessionId, messageId, input as UserInput, options), false, true)
+      const { messageId, input, newMessageId, data } = body
+      mustFit(services, input)
+      return again(call, input, options =>
+        services.runtime.edit(sessionId, messageId, input, { ...options, ...given({ newMessageId, data }) }),
+      )
     },
   }),
 ]
 
 /** Throws where nobody knows the program, before a session is made for it. */
 function mustBeKnown({ services }: Call, agent: string | undefined, workflow: string | undefined): void {
-  const isKnown =
-    agent === undefined
-      ? services.workflows.some(({ name }) => name === workflow)
-      : services.agents.some(({ name }) => name === agent)
-  if (isKnown) return
+  const known = agent === undefined ? services.workflows : services.agents
+  if (known.some(({ name }) => name === (agent ?? workflow))) return
   const what = agent === undefined ? `workflow ${workflow}` : `agent ${agent}`
   throw new RunError('program_unknown', `${what}: there is none of that name`)
 }
 
+const program = (agent: string | undefined, workflow: string | undefined): string =>
+  agent === undefined ? `workflow:${workflow}` : `agent:${agent}`
+
+/** Who asks, and what the server's own code says of the run. */
+async function asker({
+  services,
+  caller,
+  request,
+  body,
+}: Call): Promise<{ guest: string; context?: AskOptions['context'] }> {
+  return given({ guest: caller.label, context: await services.contextOf(request, caller, body) })
+}
+
+/** Asks for a run in place of one that was there, and answers with it. */
+async function again(
+  call: Call<{ readonly [K in 'runId' | 'whenBusy']?: AskOptions[K] | undefined }>,
+  message: Message | undefined,
+  ask: (options: AskOptions) => Promise<Run>,
+): Promise<Reply> {
+  const { services, request, body } = call
+  const how = accepted(request.headers.get('accept'), ['json', 'sse', 'ndjson'])
+  const { runId, whenBusy } = body
+  const run = await ask({ ...(await asker(call)), ...given({ runId, whenBusy }) })
+  if (runId !== undefined && message !== undefined) await mustBeTheSame(services, run, { message })
+  return answer(call, run, how)
+}
+
 /** What a run is answered with: where it was asked for, or its frames. */
-function answer(call: Call, run: Run, isStopped: boolean, isJson = false): Reply {
-  const { services, caller, request } = call
+function answer(call: Call, run: Run, how: Answering, isStopped = false): Reply {
+  const { services, caller, request, action } = call
   const { sessionId, runId, requestedAt } = run
   const headers = { 'x-session-id': encodeURIComponent(sessionId), 'x-run-id': encodeURIComponent(runId) }
-  const accept = request.headers.get('accept')
-  const format = isJson && !/event-stream|ndjson/i.test(accept ?? '') ? 'json' : formatOf(accept)
-  if (format === 'json') return json(202, { sessionId, runId, sequence: requestedAt }, headers)
+  if (how === 'json') return json(202, { sessionId, runId, sequence: requestedAt }, headers)
   const release = services.limiter.stream(caller.principal)
+  const { heartbeatMs } = services.settings
   return services.connections.reply({
-    format,
+    format: how,
     headers,
-    recheck: async () => {
-      await services.authorize(request, 'follow', sessionId)
-    },
-    serve: outlet =>
-      writeRun(services.manager, run, outlet, { merge: false, heartbeatMs: services.settings.heartbeatMs }),
+    recheck: () => mayStill(services, request, caller, action, sessionId),
+    serve: outlet => writeRun(services.manager, run, outlet, { merge: false, heartbeatMs }),
     onClose: isEnded => {
       release()
-      if (!isStopped || isEnded) return
-      run.stop({ reason: 'the client disconnected' }).catch(cause => {
+      // A server that goes down is nobody's leaving: the run goes on elsewhere, and its client comes back.
+      if (!isStopped || isEnded || services.isDraining) return
+      const options = { guest: caller.label, reason: 'the client disconnected' }
+      services.runtime.stop(sessionId, runId, options).catch(cause => {
         services.logger.error('a run whose client disconnected could not be stopped', { sessionId, runId, cause })
       })
     },

@@ -4,8 +4,18 @@ import { Refusal } from '../error.ts'
 import { given } from '../given.ts'
 import { json } from '../http/reply.ts'
 import { route } from '../route/route.ts'
-import { ForkBody, InfoBody, SessionLine, SessionList, SessionMade, SessionView } from '../route/schemas.ts'
-import { enter, make } from '../session.ts'
+import {
+  anyText,
+  count,
+  ForkBody,
+  InfoBody,
+  NewSessionBody,
+  SessionLine,
+  SessionList,
+  SessionMade,
+  SessionView,
+} from '../route/schemas.ts'
+import { enter, enterOrMake, mustHaveRoom } from '../session.ts'
 
 /** An id that nobody guesses. */
 export const mint = (): string => randomBytes(16).toString('base64url')
@@ -21,14 +31,14 @@ export const sessions = [
     path: '/sessions',
     action: 'create',
     summary: 'Makes a session, with an id that nobody guesses.',
-    body: InfoBody,
+    body: NewSessionBody,
     replies: { 201: SessionMade },
     handle: async ({ services, caller, body }) => {
       const sessionId = mint()
-      await make(services, caller, sessionId)
-      if (body.title !== undefined || body.metadata !== undefined) {
+      await enterOrMake(services, caller, sessionId, async () => {
+        if (body.title === undefined && body.metadata === undefined) return
         await services.runtime.describe(sessionId, given({ ...body, guest: caller.label }))
-      }
+      })
       return json(201, { sessionId }, { 'x-session-id': sessionId })
     },
   }),
@@ -37,12 +47,10 @@ export const sessions = [
     path: '/sessions',
     action: 'list',
     summary: 'Lists one’s own sessions, those touched last first.',
-    query: { limit: `How many, at most ${MOST_LISTED}.`, after: 'Where the page before went on.' },
+    query: { limit: count('How many.', 1, MOST_LISTED), after: anyText('Where the page before went on.') },
     replies: { 200: SessionList },
-    handle: async ({ services, caller, url }) => {
-      const limit = countOf(url.searchParams.get('limit') ?? '50', 'limit', MOST_LISTED)
-      return json(200, await services.lists.page(caller.owner, limit, url.searchParams.get('after') ?? undefined))
-    },
+    handle: async ({ services, caller, query: { limit = '50', after } }) =>
+      json(200, await services.lists.page(caller.owner, Number(limit), after)),
   }),
   route({
     method: 'GET',
@@ -50,16 +58,16 @@ export const sessions = [
     action: 'read',
     summary: 'The view of a session and the cursor to follow it from, read at one position.',
     query: {
-      messages: `\`last:50\`: only so many messages, at most ${MOST_MESSAGES}.`,
-      before: 'With `messages`: those before this message.',
+      messages: anyText(`\`last:50\`: only so many messages, at most ${MOST_MESSAGES}.`),
+      before: anyText('With `messages`: those before this message.'),
     },
     replies: { 200: SessionView },
-    handle: async ({ services, caller, params, url }) => {
+    handle: async ({ services, caller, params, query }) => {
       const sessionId = params['sessionId'] as string
       await enter(services, caller, sessionId)
       const { view, ticket, cursor } = await services.manager.view(sessionId)
       const { internal, ...shown } = view
-      const paged = pageOf(shown, url.searchParams)
+      const paged = pageOf(shown, query)
       const { title, metadata } = ticket.about ?? {}
       return json(200, {
         sequence: cursor.sequence,
@@ -119,6 +127,7 @@ export const sessions = [
       await enter(services, caller, sessionId)
       const { at } = body
       const { principal } = caller
+      await mustHaveRoom(services, principal)
       const session = await services.runtime.fork(sessionId, {
         session: mint(),
         ...(at !== undefined && { at }),
@@ -130,23 +139,24 @@ export const sessions = [
 ]
 
 /** A view with as many of its messages as were asked for. */
-function pageOf(view: Omit<View, 'internal'>, query: URLSearchParams) {
-  const asked = query.get('messages')
-  if (asked === null) return { view }
-  const [, count = ''] = /^last:(\d{1,6})$/.exec(asked) ?? []
-  const limit = countOf(count, 'messages', MOST_MESSAGES)
-  const before = query.get('before')
-  const end = before === null ? view.messages.length : view.messages.findIndex(({ id }) => id === before)
+function pageOf(
+  view: Omit<View, 'internal'>,
+  { messages: asked, before }: { readonly messages?: string | undefined; readonly before?: string | undefined },
+) {
+  if (asked === undefined) {
+    if (before !== undefined) throw new Refusal('request_invalid', 'before: expected messages with it')
+    return { view }
+  }
+  const limit = Number(/^last:(\d{1,6})$/.exec(asked)?.[1])
+  if (!(limit >= 1 && limit <= MOST_MESSAGES)) {
+    throw new Refusal('request_invalid', `messages: expected last: and a whole number from 1 to ${MOST_MESSAGES}`)
+  }
+  const { messages } = view
+  const end = before === undefined ? messages.length : messages.findIndex(({ id }) => id === before)
   if (end < 0) throw new Refusal('request_invalid', 'before: the session has no message of that id')
   const start = Math.max(0, end - limit)
   return {
-    page: { total: view.messages.length, hasMore: start > 0 },
-    view: { ...view, messages: view.messages.slice(start, end) },
+    page: { total: messages.length, hasMore: start > 0 },
+    view: { ...view, messages: messages.slice(start, end) },
   }
-}
-
-function countOf(text: string, name: string, most: number): number {
-  const count = Number(text)
-  if (/^\d{1,6}$/.test(text) && count >= 1 && count <= most) return count
-  throw new Refusal('request_invalid', `${name}: expected a whole number from 1 to ${most}`)
 }

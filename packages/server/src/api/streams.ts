@@ -1,19 +1,19 @@
 import { Refusal } from '../error.ts'
-import type { Reply } from '../http/reply.ts'
+import { accepted } from '../http/accept.ts'
+import type { Headers, Reply } from '../http/reply.ts'
 import { type Call, route } from '../route/route.ts'
-import { enter } from '../session.ts'
+import { anyText, anyTexts, names, oneOf, someName } from '../route/schemas.ts'
+import { enter, mayStill } from '../session.ts'
+import type { Serving } from '../stream/connections.ts'
 import { Follower } from '../stream/follower.ts'
-import { type Format, formatOf } from '../stream/format.ts'
 import { followList } from '../stream/list-frames.ts'
 import type { Outlet } from '../stream/outlet.ts'
 import { poll } from '../stream/poll.ts'
 import { checkPosition, extractResumePosition } from '../stream/resume.ts'
 import { writeRun } from '../stream/run-frames.ts'
+import { type Place, Several } from '../stream/several.ts'
 
-const followed = {
-  after: 'Only what lies after this cursor or sequence.',
-  merge: '`false`: every delta as it was written, also in the replay.',
-}
+const merged = oneOf('`false`: every delta as it was written, also in the replay.', ['true', 'false'])
 
 /** The routes by which sessions are followed. */
 export const streams = [
@@ -25,7 +25,7 @@ export const streams = [
     streams: true,
     handle: async call => {
       const { services, caller } = call
-      return stream(call, outlet => followList(services.lists, caller.owner, outlet), 'list')
+      return stream(call, { serve: outlet => followList(services.lists, caller.owner, outlet) })
     },
   }),
   route({
@@ -34,35 +34,47 @@ export const streams = [
     action: 'follow',
     summary: 'Follows a session: replay after a place, then live.',
     query: {
-      ...followed,
-      run: 'Only this run, to its end or pause.',
-      live: '`false`: stops when caught up. `long-poll`: waits until there is something, then stops.',
+      after: anyText('Only what lies after this cursor or sequence.'),
+      merge: merged,
+      run: someName('Only this run, to its end or pause.'),
+      live: oneOf('`false`: stops when caught up. `long-poll`: waits until there is something, then stops.', [
+        'true',
+        'false',
+        'long-poll',
+      ]),
+    },
+    headers: {
+      'X-Resume-From-Sequence': 'The same as `after`, where that is not said.',
+      'Last-Event-ID': 'The same, where neither is said.',
+      'X-Existing-Message-Id': 'A message that the client has already: it must be one of the session.',
     },
     streams: true,
     handle: async call => {
-      const { services, caller, params, url, request } = call
+      const { services, caller, params, query, request } = call
       const sessionId = params['sessionId'] as string
       await enter(services, caller, sessionId)
-      const query = url.searchParams
-      const after = query.get('after')
-      const place = after === null ? extractResumePosition(request.headers) : checkPosition('after', after)
+      const { after: asked, live = 'true', run: runId } = query
+      const after = asked === undefined ? extractResumePosition(request.headers) : checkPosition('after', asked)
+      const format = framesOf(request)
+      if (runId !== undefined && live !== 'true') {
+        throw new Refusal('request_invalid', 'live: a run is followed to its end or pause, leave it out')
+      }
       const headers = await existing(call, sessionId)
-      const merge = flag(query, 'merge', true)
-      const runId = query.get('run')
+      const merge = query.merge !== 'false'
       const { heartbeatMs } = services.settings
-      if (runId !== null) {
+      if (runId !== undefined) {
         const run = services.runtime.run(sessionId, runId)
-        const options = { merge, heartbeatMs, ...(place !== '0' && { after: place }) }
-        return stream(call, outlet => writeRun(services.manager, run, outlet, options), 'follow', sessionId, headers)
+        await run.mustBeKnown()
+        const options = { merge, heartbeatMs, ...(after !== '0' && { after }) }
+        return stream(call, { serve: outlet => writeRun(services.manager, run, outlet, options), headers })
       }
-      const live = query.get('live') ?? 'true'
-      if (!['true', 'false', 'long-poll'].includes(live)) {
-        throw new Refusal('request_invalid', 'live: expected true, false or long-poll')
+      if (live === 'long-poll') {
+        const release = services.limiter.stream(caller.principal)
+        return poll(call, { sessionId, after, merge, format, headers }).finally(release)
       }
-      if (live === 'long-poll') return poll(call, { sessionId, after: place, merge, headers })
-      const options = { sessionId, after: place, isNamed: false, merge, isLive: live === 'true', heartbeatMs }
+      const options = { sessionId, after, isNamed: false, merge, isLive: live === 'true', heartbeatMs }
       const serve = (outlet: Outlet) => new Follower(services.manager, services.feeds, outlet, options).run()
-      return stream(call, serve, 'follow', sessionId, headers)
+      return stream(call, { serve, headers })
     },
   }),
   route({
@@ -70,98 +82,73 @@ export const streams = [
     path: '/stream',
     action: 'follow',
     summary: 'Follows several sessions on one connection: `?session=a&after=…&session=b`.',
-    query: { session: 'A session; more than one may be named.', ...followed },
+    query: {
+      session: names('A session, and another, and so on.'),
+      after: anyTexts('Of the session before it, only what lies after this cursor or sequence.'),
+      merge: merged,
+    },
     streams: true,
     handle: async call => {
-      const { services, url, request } = call
+      const { services, caller, action, url, request, query } = call
       const places = placesOf(url.searchParams, services.limits.sessionsPerStream)
       for (const { sessionId } of places) {
-        const caller = await services.authorize(request, 'follow', sessionId)
-        await enter(services, caller, sessionId)
+        await enter(services, await services.authorize(request, 'follow', sessionId), sessionId)
       }
-      const merge = flag(url.searchParams, 'merge', true)
-      const { heartbeatMs } = services.settings
-      return stream(
-        call,
-        async outlet => {
-          await Promise.all(
-            places.map(({ sessionId, after }) => {
-              const options = { sessionId, after, isNamed: true, merge, isLive: true, heartbeatMs }
-              const follower = new Follower(services.manager, services.feeds, outlet, options)
-              return follower.run().catch(error => services.connections.fail(outlet, error, sessionId))
-            }),
-          )
-        },
-        'follow',
-      )
+      const may = (sessionId: string) => mayStill(services, request, caller, action, sessionId)
+      const several = new Several(services, places, query.merge !== 'false', may)
+      return stream(call, { serve: outlet => several.serve(outlet), recheck: () => several.recheck() })
     },
   }),
 ]
 
 /** A connection for who may read, for as long as they may. */
 function stream(
-  { services, caller, request }: Call,
-  serve: (outlet: Outlet) => Promise<void>,
-  action: 'follow' | 'list',
-  sessionId?: string,
-  headers: Readonly<Record<string, string>> = {},
+  { services, caller, request, action, params }: Call,
+  serving: Pick<Serving, 'serve'> & Partial<Pick<Serving, 'recheck' | 'headers'>>,
 ): Reply {
-  const format = frames(request)
+  const { sessionId } = params
+  const format = framesOf(request)
   const release = services.limiter.stream(caller.principal)
   return services.connections.reply({
+    recheck: () => mayStill(services, request, caller, action, sessionId),
+    ...serving,
     format,
-    headers: sessionId === undefined ? headers : { 'x-session-id': encodeURIComponent(sessionId), ...headers },
-    recheck: async () => {
-      await services.authorize(request, action, sessionId)
-    },
-    serve,
+    headers: { ...(sessionId !== undefined && { 'x-session-id': encodeURIComponent(sessionId) }), ...serving.headers },
     onClose: release,
   })
 }
 
 /** How frames are asked for. */
-export function frames(request: Request): Format {
-  const format = formatOf(request.headers.get('accept'))
-  if (format !== 'json') return format
-  throw new Refusal('not_acceptable', 'accept: expected text/event-stream or application/x-ndjson')
-}
+const framesOf = (request: Request): 'sse' | 'ndjson' => accepted(request.headers.get('accept'), ['sse', 'ndjson'])
 
 /** What a client says to have of a message already: it must be one of the session. */
-async function existing({ services, request }: Call, sessionId: string): Promise<Readonly<Record<string, string>>> {
-  const messageId = request.headers.get('x-existing-message-id')
-  if (messageId === null) return {}
+async function existing({ services, request }: Call, sessionId: string): Promise<Headers> {
+  const said = request.headers.get('x-existing-message-id')
+  if (said === null) return {}
   const { view } = await services.manager.view(sessionId)
-  if (view.messages.some(({ id }) => id === messageId)) return { 'x-existing-message-id': messageId }
+  // Headers carry few characters as they are: an id may come escaped.
+  if (view.messages.some(({ id }) => id === said || encodeURIComponent(id) === said)) {
+    return { 'x-existing-message-id': said }
+  }
   throw new Refusal('message_unknown', 'X-Existing-Message-Id: the session has no message of that id: read it again')
-}
-
-interface Place {
-  readonly sessionId: string
-  readonly after: string
 }
 
 /** The sessions that a query names, each with the place after it. */
 function placesOf(query: URLSearchParams, most: number): readonly Place[] {
-  const places: { sessionId: string; after: string }[] = []
+  const places: { sessionId: string; after?: string }[] = []
   for (const [key, value] of query) {
-    if (key === 'session') places.push({ sessionId: value, after: '0' })
-    else if (key === 'after') {
-      const last = places.at(-1)
-      if (last === undefined) throw new Refusal('request_invalid', 'after: expected a session before it')
-      last.after = checkPosition('after', value)
+    if (key === 'session') places.push({ sessionId: value })
+    if (key !== 'after') continue
+    const last = places.at(-1)
+    if (last === undefined || last.after !== undefined) {
+      throw new Refusal('request_invalid', 'after: expected once, after its session')
     }
+    last.after = checkPosition('after', value)
   }
   if (places.length === 0) throw new Refusal('request_invalid', 'session: expected one at least')
   if (places.length > most) throw new Refusal('request_invalid', `session: expected at most ${most}`)
   if (new Set(places.map(({ sessionId }) => sessionId)).size < places.length) {
     throw new Refusal('request_invalid', 'session: expected each once')
   }
-  return places
-}
-
-function flag(query: URLSearchParams, name: string, usual: boolean): boolean {
-  const value = query.get(name)
-  if (value === null) return usual
-  if (value === 'true' || value === 'false') return value === 'true'
-  throw new Refusal('request_invalid', `${name}: expected true or false`)
+  return places.map(({ sessionId, after = '0' }) => ({ sessionId, after }))
 }

@@ -63,23 +63,38 @@ export interface Caller {
 
 const NOBODY: Caller = { principal: null, owner: null, label: 'guest' }
 
-/** Who asks; throws where they may not. Whatever `authorize` throws is the server's own fault, and nobody gets in by it. */
+/** Who asks; throws where they may not. Whatever `authorize` throws is the server's own fault: nobody gets in by it, and nobody is told its words. */
 export async function callerOf(authorize: Authorize | undefined, asked: AuthorizeRequest): Promise<Caller> {
   if (authorize === undefined) return NOBODY
-  const answer = await authorize(asked)
-  if (answer === null || answer === undefined) throw new Refusal('unauthorized', 'say who you are')
-  if (typeof answer === 'string') return caller({ principal: answer })
-  if ('refuse' in answer) {
-    throw new Refusal(answer.status === 401 ? 'unauthorized' : 'forbidden', String(answer.refuse))
+  let answer: Awaited<ReturnType<Authorize>> | undefined
+  try {
+    answer = await authorize(asked)
+  } catch (cause) {
+    throw new Error('authorize: it threw', { cause })
   }
-  return caller(answer)
+  if (answer === null || answer === undefined) throw unauthorized('say who you are')
+  if (typeof answer === 'string') return caller({ principal: answer })
+  if (typeof answer !== 'object') throw nobody()
+  if (!('refuse' in answer)) return caller(answer)
+  const { refuse, status } = answer
+  if (typeof refuse !== 'string') throw nobody()
+  throw status === 401 ? unauthorized(refuse) : new Refusal('forbidden', refuse)
 }
 
 function caller({ principal, label = principal, owner = principal }: Principal): Caller {
-  for (const name of [principal, label, owner]) {
-    if (typeof name !== 'string' || name === '') {
-      throw new TypeError('authorize: expected a principal, as text or as { principal, label?, owner? }')
-    }
-  }
+  if (![principal, label, owner].every(isWhole)) throw nobody()
   return { principal, label, owner }
 }
+
+/** Whether a name can stand in a log. */
+const isWhole = (name: unknown): boolean =>
+  typeof name === 'string' && name !== '' && name.length <= LONGEST && name.isWellFormed()
+
+const LONGEST = 512
+
+const unauthorized = (why: string) => new Refusal('unauthorized', why, { headers: { 'www-authenticate': 'Bearer' } })
+
+const nobody = () =>
+  new TypeError(
+    `authorize: expected a principal of 1 to ${LONGEST} characters, as text or as { principal, label?, owner? }, { refuse, status? } or null`,
+  )

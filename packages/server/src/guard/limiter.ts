@@ -9,6 +9,7 @@ interface Account {
   streams: number
 }
 
+const MINUTE_MS = 60_000
 /** More principals than this are not remembered at a time, but for those with open streams. */
 const MOST_ACCOUNTS = 10_000
 
@@ -26,13 +27,14 @@ export class Limiter {
   /** Counts a request; throws where there were too many. */
   request(principal: string | null): void {
     const { requestsPerMinute: most } = this.#limits
+    if (most === Number.POSITIVE_INFINITY) return
     const account = this.#account(principal)
     const now = this.#timers.now()
-    account.tokens = Math.min(most, account.tokens + ((now - account.at) * most) / 60_000)
+    account.tokens = Math.min(most, account.tokens + ((now - account.at) / MINUTE_MS) * most)
     account.at = now
     if (account.tokens < 1) {
-      const seconds = Math.ceil(((1 - account.tokens) * 60) / most)
-      throw new Refusal('rate_limit', `more than ${most} requests in a minute: wait`, {
+      const seconds = Math.min(60, Math.ceil(((1 - account.tokens) * 60) / most))
+      throw new Refusal('rate_limit', `requests: expected at most ${most} in a minute: wait`, {
         retryable: true,
         headers: { 'retry-after': String(seconds) },
       })
@@ -45,10 +47,14 @@ export class Limiter {
     const { streams: most } = this.#limits
     const account = this.#account(principal)
     if (account.streams >= most) {
-      throw new Refusal('streams_limit', `more than ${most} streams are open: close one, or follow several on one`, {
-        retryable: true,
-        headers: { 'retry-after': '5' },
-      })
+      throw new Refusal(
+        'streams_limit',
+        `streams: expected at most ${most} at a time: close one, or follow several sessions on one`,
+        {
+          retryable: true,
+          headers: { 'retry-after': '5' },
+        },
+      )
     }
     account.streams++
     let isOut = false

@@ -2,8 +2,12 @@
 export interface Limits {
   /** The largest body of JSON, in bytes. */
   readonly bodyBytes: number
+  /** The largest message of a person, as JSON, in bytes. */
+  readonly inputBytes: number
   /** The largest upload, in bytes. */
   readonly uploadBytes: number
+  /** The largest that all uploads which one message names may be together, in bytes. */
+  readonly attachedBytes: number
   /** How many sessions a principal may have; counted when another is made. */
   readonly sessions: number
   /** How many streams a principal may hold open at a time, in this process. */
@@ -16,7 +20,9 @@ export interface Limits {
 
 export const DEFAULT_LIMITS: Limits = {
   bodyBytes: 1024 * 1024,
+  inputBytes: 256 * 1024,
   uploadBytes: 16 * 1024 * 1024,
+  attachedBytes: 64 * 1024 * 1024,
   sessions: 1_000,
   streams: 256,
   sessionsPerStream: 100,

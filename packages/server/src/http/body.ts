@@ -9,32 +9,38 @@ export const DEEPEST_BODY = 64
 export async function bytesOf(request: Request, limit: number): Promise<Uint8Array> {
   const told = Number(request.headers.get('content-length') ?? 0)
   if (told > limit) throw tooLarge(limit)
+  const encoding = request.headers.get('content-encoding') ?? 'identity'
+  if (encoding !== 'identity') throw new Refusal('media_type_unknown', 'content-encoding: expected none')
   const chunks: Uint8Array[] = []
   let length = 0
-  if (request.body) {
-    const reader = request.body.getReader()
-    for (;;) {
-      const { done, value } = await reader.read()
-      if (done) break
-      length += value.byteLength
-      if (length > limit) {
-        await reader.cancel().catch(() => {})
-        throw tooLarge(limit)
-      }
-      chunks.push(value)
-    }
+  const reader = request.body?.getReader()
+  for (let piece = await pieceOf(reader); piece; piece = await pieceOf(reader)) {
+    length += piece.byteLength
+    // What follows is left unread: whoever cancelled it would close the connection before the refusal is out.
+    if (length > limit) throw tooLarge(limit)
+    chunks.push(piece)
   }
   return chunks.length === 1 ? (chunks[0] as Uint8Array) : Buffer.concat(chunks, length)
+}
+
+async function pieceOf(reader: ReadableStreamDefaultReader<Uint8Array> | undefined): Promise<Uint8Array | undefined> {
+  try {
+    return (await reader?.read())?.value
+  } catch {
+    // Whoever sent it went away, or what carries it is broken: nothing that this server did.
+    throw new Refusal('body_invalid', 'body: it ended before it was whole')
+  }
 }
 
 /** The JSON of a body; a body of nothing is an empty object. */
 export async function jsonOf(request: Request, limit: number): Promise<unknown> {
   const bytes = await bytesOf(request, limit)
   if (bytes.byteLength === 0) return {}
-  const type = request.headers.get('content-type') ?? ''
+  const [type = '', ...parameters] = (request.headers.get('content-type') ?? '').split(';').map(piece => piece.trim())
+  const charset = parameters.find(parameter => /^charset=/i.test(parameter))
   // Also what keeps a form of another page out, which may send no other type unasked.
-  if (!/^application\/json\s*(;|$)/i.test(type)) {
-    throw new Refusal('media_type_unknown', 'content-type: expected application/json')
+  if (type.toLowerCase() !== 'application/json' || (charset && !/^charset="?utf-?8"?$/i.test(charset))) {
+    throw new Refusal('media_type_unknown', 'content-type: expected application/json, as UTF-8')
   }
   let text: string
   try {

@@ -1,4 +1,5 @@
 import * as z from 'zod'
+import { LONGEST_NAME } from './name.ts'
 import type { Route } from './route.ts'
 import { ErrorSchema } from './schemas.ts'
 
@@ -22,66 +23,73 @@ export function openApiOf(routes: readonly Route[], basePath: string): object {
   }
 }
 
-function operationOf({
-  method,
-  path,
-  summary,
-  query = {},
-  body,
-  takesBytes,
-  replies = {},
-  streams,
-  others = {},
-}: Route): object {
+function operationOf(route: Route): object {
+  const { method, path, summary } = route
+  return {
+    operationId: `${method.toLowerCase()}${path.replace(/[/:.]+(\w)/g, (_, letter: string) => letter.toUpperCase())}`,
+    summary,
+    parameters: parametersOf(route),
+    ...((route.body || route.takesBytes) && { requestBody: bodyOf(route) }),
+    responses: responsesOf(route),
+  }
+}
+
+function parametersOf({ path, query = {}, headers = {} }: Route): object[] {
   const names = [...path.matchAll(/:(\w+)/g)].map(([, name = '']) => name)
-  const parameters = [
-    ...names.map(name => ({ name, in: 'path', required: true, schema: { type: 'string' } })),
-    ...Object.entries(query).map(([name, description]) => ({
-      name,
-      in: 'query',
+  const name = { type: 'string', minLength: 1, maxLength: LONGEST_NAME }
+  return [
+    ...names.map(named => ({ name: named, in: 'path', required: true, schema: name })),
+    ...Object.entries(query).map(([asked, type]) => {
+      const { description, ...schema } = schemaOf(type, 'input')
+      return { name: asked, in: 'query', ...(description !== undefined && { description }), schema }
+    }),
+    ...Object.entries(headers).map(([header, description]) => ({
+      name: header,
+      in: 'header',
       description,
       schema: { type: 'string' },
     })),
   ]
+}
+
+function bodyOf({ body, takesBytes }: Route): object {
   const content = body
     ? { 'application/json': { schema: schemaOf(body, 'input') } }
     : { '*/*': { schema: { type: 'string', format: 'binary' } } }
+  // A body of nothing is an empty object, which some routes take.
+  const isRequired = takesBytes ?? !body?.safeParse({}).success
+  return { required: isRequired, content }
+}
+
+function responsesOf({ summary, streams, replies = {}, others = {} }: Route): object {
+  const described = (description: string, content: object) => ({ description, content })
+  const ofFrames = { schema: { type: 'string' } }
   return {
-    operationId: `${method.toLowerCase()}${path.replace(/[/:.]+(\w)/g, (_, letter: string) => letter.toUpperCase())}`,
-    summary,
-    parameters,
-    ...((body || takesBytes) && { requestBody: { required: Boolean(takesBytes), content } }),
-    responses: {
-      ...(streams && {
-        200: {
-          description: 'Frames, until the stream is over.',
-          content: {
-            'text/event-stream': { schema: { type: 'string' } },
-            'application/x-ndjson': { schema: { type: 'string' } },
-          },
-        },
+    ...(streams && {
+      200: described('Frames, until the stream is over.', {
+        'text/event-stream': ofFrames,
+        'application/x-ndjson': ofFrames,
       }),
-      ...Object.fromEntries(
-        Object.entries(replies).map(([status, schema]) => [
-          status,
-          { description: summary, content: { 'application/json': { schema: schemaOf(schema) } } },
-        ]),
-      ),
-      ...Object.fromEntries(
-        Object.entries(others).map(([status, type]) => [
-          status,
-          status === '204' ? { description: type } : { description: summary, content: { [type]: {} } },
-        ]),
-      ),
-      default: {
-        description: 'Why not.',
-        content: { 'application/json': { schema: { $ref: '#/components/schemas/Error' } } },
-      },
-    },
+    }),
+    ...mapped(replies, schema => described(summary, { 'application/json': { schema: schemaOf(schema) } })),
+    ...mapped(others, (type, status) =>
+      status === '204' ? { description: type } : described(summary, { [type]: {} }),
+    ),
+    default: described('Why not.', { 'application/json': { schema: { $ref: '#/components/schemas/Error' } } }),
   }
 }
 
-function schemaOf(schema: z.ZodType, io: 'input' | 'output' = 'output'): object {
-  const { $schema, ...rest } = z.toJSONSchema(schema, { io, unrepresentable: 'any' })
+const mapped = <T>(byStatus: Readonly<Record<number, T>>, make: (value: T, status: string) => object): object =>
+  Object.fromEntries(Object.entries(byStatus).map(([status, value]) => [status, make(value, status)]))
+
+function schemaOf(schema: z.ZodType, io: 'input' | 'output' = 'output'): { readonly description?: string } {
+  const { $schema, ...rest } = z.toJSONSchema(schema, {
+    io,
+    unrepresentable: 'any',
+    // Replies may come to say more: who reads them takes no offence.
+    override: ({ jsonSchema }) => {
+      if (io === 'output') delete jsonSchema.additionalProperties
+    },
+  })
   return rest
 }

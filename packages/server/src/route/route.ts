@@ -1,16 +1,24 @@
 import type * as z from 'zod'
+import { Refusal } from '../error.ts'
 import type { Action, Caller } from '../guard/authorize.ts'
+import { jsonOf } from '../http/body.ts'
 import type { Reply } from '../http/reply.ts'
 import type { Services } from '../services.ts'
+import { problemOf } from './problem.ts'
+
+/** What may stand in a query, each once, unless its schema is of an array. */
+export type Query = Readonly<Record<string, z.ZodType>>
 
 /** One request, checked, and who it is of. */
-export interface Call<Body = unknown> {
+export interface Call<Body = unknown, Asked extends object = object> {
   readonly services: Services
   readonly request: Request
   readonly url: URL
+  readonly action: Action
   /** The names in its path. */
   readonly params: Readonly<Record<string, string>>
   readonly caller: Caller
+  readonly query: Asked
   readonly body: Body
 }
 
@@ -26,21 +34,48 @@ export interface Route {
   readonly body?: z.ZodType
   /** Whether its body is bytes, which it reads itself. */
   readonly takesBytes?: true
-  /** What may stand in its query, and what for. */
-  readonly query?: Readonly<Record<string, string>>
+  readonly query?: Query
+  /** The headers that it looks at, and what for. */
+  readonly headers?: Readonly<Record<string, string>>
   /** The JSON that it gives, by status. */
   readonly replies?: Readonly<Record<number, z.ZodType>>
   /** Whether it may answer with frames. */
   readonly streams?: true
   /** What else it gives, by status, and of which type. */
   readonly others?: Readonly<Record<number, string>>
-  readonly handle: (call: Call<never>) => Promise<Reply>
+  readonly handle: (call: Call<never, never>) => Promise<Reply>
 }
 
-/** A route whose handler sees its body as what it was checked for. */
-export const route = <S extends z.ZodType = z.ZodType<undefined>>(
-  definition: Omit<Route, 'handle' | 'body'> & {
+/** A route whose handler sees its body and query as what they were checked for. */
+export const route = <S extends z.ZodType = z.ZodType<undefined>, Q extends Query = Record<never, never>>(
+  definition: Omit<Route, 'handle' | 'body' | 'query'> & {
     readonly body?: S
-    readonly handle: (call: Call<z.output<S>>) => Promise<Reply>
+    readonly query?: Q
+    readonly handle: (call: Call<z.output<S>, { readonly [K in keyof Q]: z.output<Q[K]> }>) => Promise<Reply>
   },
 ): Route => definition as Route
+
+/** Does what a route does, with what was sent as its schemas have it; throws where that does not fit. */
+export async function handled(route: Route, call: Omit<Call, 'action' | 'query' | 'body'>): Promise<Reply> {
+  const { action, query = {} } = route
+  const asked = queried(query, call.url.searchParams)
+  const body =
+    route.body && parsed('body_invalid', 'body', route.body, await jsonOf(call.request, call.services.limits.bodyBytes))
+  return route.handle({ ...call, action, query: asked as never, body: body as never })
+}
+
+function queried(query: Query, sent: URLSearchParams): object {
+  const asked = Object.entries(query).map(([name, schema]) => {
+    const values = sent.getAll(name)
+    const isRepeated = schema.type === 'array'
+    if (values.length > 1 && !isRepeated) throw new Refusal('request_invalid', `${name}: expected once`)
+    return [name, parsed('request_invalid', name, schema, isRepeated ? values : values[0])]
+  })
+  return Object.fromEntries(asked)
+}
+
+function parsed(code: 'body_invalid' | 'request_invalid', what: string, schema: z.ZodType, value: unknown): unknown {
+  const { success, data, error } = schema.safeParse(value)
+  if (success) return data
+  throw new Refusal(code, problemOf(what, error.issues))
+}

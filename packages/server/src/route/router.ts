@@ -1,4 +1,5 @@
 import { Refusal } from '../error.ts'
+import { nameIn } from './name.ts'
 import type { Route } from './route.ts'
 
 interface Found {
@@ -20,43 +21,27 @@ export class Router {
     const pieces = path.split('/').slice(1)
     const here = this.#routes.filter(route => isAt(route.pieces, pieces))
     if (here.length === 0) return undefined
-    // Whoever may read may ask what reading would say.
-    const asked = method === 'HEAD' ? 'GET' : method
-    const found = here.find(({ route }) => route.method === asked)
+    const found = here.find(({ route }) => answers(route, method))
     if (found === undefined) {
-      const allow = [...new Set(here.map(({ route }) => route.method))].join(', ')
+      const allow = [...new Set(here.flatMap(({ route }) => METHODS.filter(known => answers(route, known))))].join(', ')
       throw new Refusal('method_unknown', `method: expected ${allow}`, { headers: { allow } })
     }
     const params: Record<string, string> = {}
     found.pieces.forEach((piece, i) => {
-      if (piece.startsWith(':')) params[piece.slice(1)] = nameOf(pieces[i] as string)
+      if (piece.startsWith(':')) params[piece.slice(1)] = nameIn(pieces[i] as string)
     })
     return { route: found.route, params }
   }
 }
+
+const METHODS = ['GET', 'HEAD', 'POST', 'PATCH', 'DELETE']
+
+/** Whoever may read may ask what reading would say, but of a stream: nobody can say that beforehand. */
+const answers = ({ method, streams }: Route, asked: string): boolean =>
+  method === asked || (asked === 'HEAD' && method === 'GET' && !streams)
 
 const namesIn = (pieces: readonly string[]): number => pieces.filter(piece => piece.startsWith(':')).length
 
 const isAt = (route: readonly string[], path: readonly string[]): boolean =>
   route.length === path.length &&
   route.every((piece, i) => (piece.startsWith(':') ? path[i] !== '' : piece === path[i]))
-
-/** The longest name in a path. */
-const LONGEST_NAME = 256
-
-function nameOf(piece: string): string {
-  let name: string
-  try {
-    name = decodeURIComponent(piece)
-  } catch {
-    throw new Refusal('request_invalid', 'path: expected percent signs that stand for characters')
-  }
-  // Control characters would let one name pose as another, in a log or on a screen.
-  if (name.length > LONGEST_NAME || /\p{Cc}/u.test(name) || name === '.' || name === '..') {
-    throw new Refusal(
-      'request_invalid',
-      `path: expected names of 1 to ${LONGEST_NAME} characters, without control characters`,
-    )
-  }
-  return name
-}

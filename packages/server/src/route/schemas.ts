@@ -1,18 +1,21 @@
-// What the routes take and give, once: bodies are checked by these, and the OpenAPI document is made of them.
+// What the routes take and give, once: bodies and queries are checked by these, and the OpenAPI document is made of them.
 
 import type { Content, Json, JsonObject } from '@millrace/protocol'
 import * as z from 'zod'
+import { A_NAME, isName, LONGEST_NAME } from './name.ts'
 
 /** JSON that stays as it is: zod's own objects are copies, without any key called `__proto__`. */
 const json = z.custom<Json>(value => value !== undefined, 'expected JSON').meta({ description: 'Any JSON' })
-const object = z
-  .custom<JsonObject>(
-    value => typeof value === 'object' && value !== null && !Array.isArray(value),
-    'expected an object',
-  )
-  .meta({ type: 'object' })
+const object = z.custom<JsonObject>(isObject, 'expected an object').meta({ type: 'object' })
 
-const name = z.string().min(1).max(256)
+const called = (longest: number) =>
+  z
+    .string()
+    .refine(text => isName(text, longest), `expected ${A_NAME.replace(`${LONGEST_NAME}`, `${longest}`)}`)
+    .meta({ minLength: 1, maxLength: longest })
+const name = called(LONGEST_NAME)
+/** What waits is called by its run and its call. */
+const pendingId = called(2 * LONGEST_NAME)
 const text = z.string().max(8192)
 
 /** What a person says. */
@@ -30,7 +33,6 @@ export const Input = z.union([
 const asking = {
   runId: name.optional(),
   whenBusy: z.enum(['reject', 'queue', 'interrupt-previous']).optional(),
-  data: json.optional(),
 }
 
 export const RunBody = z
@@ -39,33 +41,43 @@ export const RunBody = z
     workflow: name.optional(),
     input: Input.optional(),
     messageId: name.optional(),
+    data: json.optional(),
     onDisconnect: z.enum(['continue', 'stop']).optional(),
     ...asking,
   })
-  .refine(
-    ({ agent, workflow }) => (agent === undefined) !== (workflow === undefined),
-    'expected an agent or a workflow',
-  )
+  .refine(({ agent, workflow }) => (agent === undefined) !== (workflow === undefined), {
+    error: 'expected an agent or a workflow',
+  })
+  .refine(({ messageId, input }) => messageId === undefined || input !== undefined, {
+    path: ['messageId'],
+    error: 'expected an input with it',
+  })
 
 export const AnswerBody = z.discriminatedUnion('kind', [
   z.strictObject({
     kind: z.literal('approval'),
-    id: name.max(512),
+    id: pendingId,
     approved: z.boolean(),
     reason: text.optional(),
     input: json.optional(),
   }),
-  z.strictObject({
-    kind: z.literal('tool-result'),
-    id: name.max(512),
-    output: json.optional(),
-    error: text.optional(),
-    code: name.optional(),
-  }),
-  z.strictObject({ kind: z.literal('interrupt'), id: name.max(512), value: json }),
+  z
+    .strictObject({
+      kind: z.literal('tool-result'),
+      id: pendingId,
+      output: json.optional(),
+      error: text.optional(),
+      code: name.optional(),
+    })
+    .refine(({ output, error }) => (output === undefined) !== (error === undefined), 'expected an output or an error')
+    .refine(({ code, error }) => code === undefined || error !== undefined, {
+      path: ['code'],
+      error: 'expected an error with it',
+    }),
+  z.strictObject({ kind: z.literal('interrupt'), id: pendingId, value: json }),
   z.strictObject({
     kind: z.literal('claim'),
-    id: name.max(512),
+    id: pendingId,
     client: name.optional(),
     forMs: z.int().min(1).optional(),
   }),
@@ -77,7 +89,7 @@ export const StopBody = z.strictObject({
   reason: text.optional(),
 })
 
-const resuming = { resumes: name.optional(), runId: asking.runId, whenBusy: asking.whenBusy }
+const resuming = { resumes: name.optional(), ...asking }
 
 export const ResumeBody = z.discriminatedUnion('mode', [
   z.strictObject({ mode: z.literal('continue'), ...resuming }),
@@ -86,13 +98,51 @@ export const ResumeBody = z.discriminatedUnion('mode', [
   z.strictObject({ mode: z.literal('from-checkpoint'), checkpointId: name, ...resuming }),
 ])
 
-export const RetryBody = z.strictObject({ of: name.optional(), runId: asking.runId, whenBusy: asking.whenBusy })
+export const RetryBody = z.strictObject({ of: name.optional(), ...asking })
 
-export const EditBody = z.strictObject({ messageId: name, input: Input, newMessageId: name.optional(), ...asking })
+export const EditBody = z.strictObject({
+  messageId: name,
+  input: Input,
+  newMessageId: name.optional(),
+  data: json.optional(),
+  ...asking,
+})
 
 export const ForkBody = z.strictObject({ at: z.int().min(0).optional() })
 
-export const InfoBody = z.strictObject({ title: z.string().max(200).optional(), metadata: object.optional() })
+const about = { title: z.string().optional(), metadata: object.optional() }
+
+export const NewSessionBody = z.strictObject(about)
+export const InfoBody = z
+  .strictObject(about)
+  .refine(({ title, metadata }) => title !== undefined || metadata !== undefined, 'expected a title or metadata')
+
+/** A whole number in a query. */
+export const count = (description: string, least: number, most: number) =>
+  z
+    .string()
+    .refine(
+      digits => /^\d{1,6}$/.test(digits) && Number(digits) >= least && Number(digits) <= most,
+      `expected a whole number from ${least} to ${most}`,
+    )
+    .optional()
+    .meta({ description, type: 'integer', minimum: least, maximum: most })
+
+/** One of some words in a query. */
+export const oneOf = <const W extends readonly string[]>(description: string, words: W) =>
+  z.enum(words).optional().meta({ description })
+
+/** Any text in a query; what it means is told by who looks. */
+export const anyText = (description: string) => z.string().optional().meta({ description })
+
+/** Any texts in a query. */
+export const anyTexts = (description: string) => z.array(z.string()).meta({ description })
+
+/** A name in a query. */
+export const someName = (description: string) => name.optional().meta({ description })
+
+/** Names in a query. */
+export const names = (description: string) => z.array(name).meta({ description })
 
 export const ErrorSchema = z.object({
   error: z.object({ code: z.string(), message: z.string(), retryable: z.boolean() }),
@@ -122,6 +172,13 @@ export const SessionView = z.object({
   metadata: object.optional(),
   page: z.object({ total: z.int(), hasMore: z.boolean() }).optional(),
   view: object,
+})
+export const Uploaded = z.object({
+  hash: z.string(),
+  url: z.string(),
+  bytes: z.int(),
+  mediaType: z.string(),
+  filename: z.string().optional(),
 })
 export const Programs = z.object({
   agents: z.array(z.object({ name: z.string(), version: z.string() })),
