@@ -8,13 +8,14 @@ import { fileURLToPath } from 'node:url'
 
 const NODE_VERSION = '24.21.0'
 const CTRL_C_MS = 5_000
-const PARENT_MS = 100
+const PARENT_MS = 200
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)))
 const cache = join(root, '.cache')
 // npm is a .cmd file on Windows, which only a shell runs.
 const shell = process.platform === 'win32'
 const started = performance.now()
+const startedBy = ancestors()
 
 function main([task, ...args]) {
   const tasks = Object.keys(manifest('package.json').scripts)
@@ -121,6 +122,7 @@ function build(node, env) {
   const projects = members().filter(member => existsSync(join(root, member, 'tsconfig.json')))
   projects.forEach(dropOrphans)
   const tsc = join(root, 'node_modules', 'typescript', 'bin', 'tsc')
+  log('build')
   const { status, stdout } = spawnSync(node, [tsc, '-b', ...projects], { env, cwd: root, encoding: 'utf8' })
   if (status !== 0) log(`build: type errors, going on with what was emitted\n${stdout}`)
 }
@@ -157,10 +159,8 @@ function become(node, args, env) {
   log('ready')
   // The channel closes when this process is gone, however it ended: a task that must not outlive it listens for that.
   const child = spawn(node, args, { env, stdio: ['inherit', 'inherit', 'inherit', 'ipc'] })
-  // An npm that is killed tells nobody.
-  const npm = process.env.npm_lifecycle_event && process.ppid
   const watch = setInterval(() => {
-    if (!npm || process.ppid === npm) return
+    if (ancestors() === startedBy) return
     clearInterval(watch)
     child.kill('SIGTERM')
   }, PARENT_MS)
@@ -174,6 +174,18 @@ function become(node, args, env) {
     process.removeAllListeners(signal)
     process.kill(process.pid, signal)
   })
+}
+
+/** The npm that runs this, if one does: one that is killed tells nobody. Between stands the shell that it starts, which stays. */
+function ancestors() {
+  const { ppid } = process
+  if (!process.env.npm_lifecycle_event) return undefined
+  try {
+    const [, name, above] = readFileSync(`/proc/${ppid}/stat`, 'utf8').match(/\((.*)\) . (\d+)/)
+    return /^(ba|da|z)?sh$/.test(name) ? `${above} ${ppid}` : `${ppid}`
+  } catch {
+    return `${ppid}`
+  }
 }
 
 function step(name, command, args, options) {

@@ -1,4 +1,4 @@
-import { h, isAtEnd, pretty } from './element.js'
+import { h, keptAtEnd, pretty } from './element.js'
 
 /** A text is cut into blocks of about this many characters, so that a browser lays out the last one alone when it grows. */
 const BLOCK = 2000
@@ -6,10 +6,12 @@ const BLOCK = 2000
 /** What is said in a session, as it comes. */
 export class Conversation {
   #pane
+  #keepAtEnd
   #shown = new Map()
 
   constructor(pane) {
     this.#pane = pane
+    this.#keepAtEnd = keptAtEnd(pane)
   }
 
   /** Shows nothing, but for these words. */
@@ -22,10 +24,9 @@ export class Conversation {
   show(transcript) {
     const keys = transcript.take()
     if (keys.size === 0) return
-    const wasAtEnd = isAtEnd(this.#pane)
     if (this.#shown.size === 0) this.#pane.replaceChildren()
     for (const key of keys) this.#update(key, transcript.items.get(key))
-    if (wasAtEnd) this.#pane.scrollTop = this.#pane.scrollHeight
+    this.#keepAtEnd()
   }
 
   #update(key, item) {
@@ -37,6 +38,7 @@ export class Conversation {
     }
     if (shown && grow(shown, item)) return
     const element = elementOf(item)
+    element.classList.toggle('child', item.isChild)
     if (shown) shown.element.replaceWith(element)
     else this.#pane.append(element)
     this.#shown.set(key, { element, text: '' })
@@ -52,7 +54,12 @@ function grow(shown, { kind, text }) {
     const piece = text.slice(from, from + BLOCK)
     const last = body.lastElementChild
     if (last && last.textContent.length < BLOCK) last.append(piece)
-    else body.append(h('p', {}, piece))
+    else {
+      // A word is not cut in two, if it can be helped.
+      const end = last ? piece.search(/\s\S/) + 1 : 0
+      last?.append(piece.slice(0, end))
+      body.append(h('p', {}, piece.slice(end)))
+    }
   }
   shown.text = text
   return true

@@ -10,8 +10,18 @@ export function h(tag, attributes = {}, ...children) {
   return element
 }
 
-/** Whether a pane shows its end, within a few lines: then it should go on showing it. */
-export const isAtEnd = pane => pane.scrollHeight - pane.scrollTop - pane.clientHeight < 80
+/** Lets a pane go on showing its end while it does, until somebody scrolls away; call what it gives when there is more to show. */
+export function keptAtEnd(pane) {
+  let isKept = true
+  const keep = () => {
+    if (isKept) pane.scrollTop = pane.scrollHeight
+  }
+  pane.addEventListener('scroll', () => {
+    isKept = pane.scrollHeight - pane.scrollTop - pane.clientHeight < 80
+  })
+  new ResizeObserver(keep).observe(pane)
+  return keep
+}
 
 /** JSON as people read it. */
 export const pretty = value => JSON.stringify(value, null, 2) ?? 'nothing'

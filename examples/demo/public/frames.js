@@ -1,4 +1,4 @@
-import { h, isAtEnd, pretty } from './element.js'
+import { h, keptAtEnd, pretty } from './element.js'
 
 /** No more frames than this are shown at a time: the latest. */
 const MOST = 300
@@ -7,12 +7,14 @@ const LONGEST = 160
 /** The frames of a connection as they came. */
 export class Frames {
   #pane
+  #keepAtEnd
   #list
   #waiting = []
   #count = 0
 
   constructor(pane) {
     this.#pane = pane
+    this.#keepAtEnd = keptAtEnd(pane)
     this.#list = pane.querySelector('ol')
   }
 
@@ -35,7 +37,6 @@ export class Frames {
 
   /** Shows what came. */
   show() {
-    const wasAtEnd = isAtEnd(this.#pane)
     this.#count += this.#waiting.length
     const rows = this.#waiting.splice(0).slice(-MOST)
     this.#list.append(...rows.map(row => row()))
@@ -45,29 +46,24 @@ export class Frames {
     earlier.hidden = hidden === 0
     earlier.textContent = `${hidden} earlier ones are not shown`
     this.#pane.querySelector('.empty').hidden = this.#count > 0
-    if (wasAtEnd) this.#pane.scrollTop = this.#pane.scrollHeight
+    this.#keepAtEnd()
   }
 }
 
 function rowOf(frame) {
   const { type, sequence, cursor, entries = [] } = frame
-  const raw = h('pre')
-  const folded = h('details', {}, h('summary', {}, 'JSON'), raw)
-  // Most are never looked at.
-  folded.addEventListener('toggle', () => raw.append(pretty(frame)), { once: true })
-  return h(
-    'li',
-    { class: 'frame', 'data-type': type },
-    h(
-      'div',
-      { class: 'head' },
-      h('span', { class: 'type' }, type),
-      sequence === undefined ? undefined : h('span', { class: 'sequence', title: 'sequence' }, String(sequence)),
-      cursor === undefined ? undefined : h('span', { class: 'cursor', title: `cursor ${cursor}` }, cursor),
-    ),
-    entries.length === 0 ? h('p', { class: 'gist' }, gistOf(frame)) : h('ul', {}, ...entries.map(lineOf)),
-    folded,
+  const head = h(
+    'summary',
+    { title: 'Show its JSON' },
+    h('span', { class: 'type' }, type),
+    sequence === undefined ? undefined : h('span', { class: 'sequence', title: 'sequence' }, String(sequence)),
+    cursor === undefined ? undefined : h('span', { class: 'cursor', title: `cursor ${cursor}` }, cursor),
   )
+  const folded = h('details', {}, head)
+  // Most are never looked at.
+  folded.addEventListener('toggle', () => folded.append(h('pre', {}, pretty(frame))), { once: true })
+  const said = entries.length === 0 ? h('p', { class: 'gist' }, gistOf(frame)) : h('ul', {}, ...entries.map(lineOf))
+  return h('li', { class: 'frame', 'data-type': type }, folded, said)
 }
 
 function lineOf({ sequence, origin, chunk }) {
@@ -85,8 +81,10 @@ const laneOf = ({ guest, agentType, lane }) => (guest === undefined ? `${agentTy
 
 /** What there is to say in a line. */
 function gistOf({ type, sequence, cursor, ...fields }) {
-  const { delta, message, status, reason, toolName, output, input } = fields
-  const [first] = [delta, message, status, reason, output, toolName, input].filter(value => value !== undefined)
+  const { delta, message, status, reason, toolName, output, input, parts } = fields
+  const [first] = [delta, parts?.[0]?.text, message, status, reason, output, toolName, input].filter(
+    value => value !== undefined,
+  )
   const said = typeof first === 'string' ? first : JSON.stringify(first ?? fields)
   return said === '{}' ? '' : said.length > LONGEST ? `${said.slice(0, LONGEST)}…` : said
 }

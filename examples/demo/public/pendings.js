@@ -63,8 +63,11 @@ function approval(toolName, input) {
     title: `May ${toolName} run?`,
     about: fieldsOf(input),
     controls: [
-      field('reason', 'Reason', { placeholder: 'optional' }),
-      row(button('yes', 'Approve', 'primary'), button('no', 'Deny')),
+      row(
+        field('reason', 'Reason', { placeholder: 'optional' }),
+        button('yes', 'Approve', 'primary'),
+        button('no', 'Deny'),
+      ),
     ],
     read(value, form) {
       const reason = form.elements.namedItem('reason').value

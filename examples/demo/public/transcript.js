@@ -43,7 +43,9 @@ export class Transcript {
 
   /** Changes an item for good. */
   fact({ sequence, origin }, key, change) {
-    const before = this.items.get(key) ?? { key, at: sequence, agent: origin.agentType }
+    const { agentType: agent, agentId, runId } = origin
+    const isChild = agentId !== undefined && agentId !== runId
+    const before = this.items.get(key) ?? { key, at: sequence, agent, isChild }
     this.items.set(key, { ...before, ...(typeof change === 'function' ? change(before) : change) })
     this.changed.add(key)
   }
@@ -164,9 +166,8 @@ const readers = {
     const change = ({ value }) => ({ kind: 'value', name: dataType, value: updated(value, chunk) })
     this.word(at, `structured:${streamId}`, change)
   },
-  'structured-data-invalidated'({ streamId, reason }, at) {
+  'structured-data-invalidated'({ streamId }, at) {
     this.word(at, `structured:${streamId}`, { value: undefined })
-    this.note(at, `What was filled in is taken back${reason ? `: ${reason}` : ''}`)
   },
   'state-snapshot'({ state }, at) {
     this.fact(at, `state:${at.sequence}`, { kind: 'value', name: 'state', value: state })
