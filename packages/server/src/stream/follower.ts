@@ -74,7 +74,8 @@ export class Follower implements Member {
     const { sessionId, merge, isLive } = this.#options
     const after = this.#cursor
     // Who has caught up once is told of discards, as everybody who is live is, and what they took back need not be looked for.
-    const how = { follow: true, merge, whole: this.#isCaughtUp, pageBytes: PAGE_BYTES }
+    // A rewind is for everybody who folds: the runs that it took back, and what they used, stay.
+    const how = { follow: true, merge, whole: this.#isCaughtUp, rewound: true, pageBytes: PAGE_BYTES }
     const reader = this.#manager.readBatches(sessionId, { after, ...how })
     const close = () => reader.close()
     this.#over.addEventListener('abort', close, { once: true })

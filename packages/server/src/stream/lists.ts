@@ -23,6 +23,8 @@ export interface ListChange {
 export const FOLLOWED = 50
 /** How often a list is looked at for sessions that others made, in milliseconds. */
 const LOOK_MS = 1000
+/** How soon it is looked at again where one of its sessions goes on, in milliseconds: a run that streams is no reason to look at each word. */
+const SOON_MS = 200
 
 /** The lists that are followed here: one look for all who follow the same. */
 export class Lists {
@@ -35,13 +37,18 @@ export class Lists {
     this.#timers = timers
   }
 
+  /** How many are followed. */
+  get size(): number {
+    return this.#lists.size
+  }
+
   /** A page of somebody's sessions, those touched last first. */
   page(principal: string | null, limit: number, after?: string) {
     return pageOf(this.#manager, principal, limit, after)
   }
 
   /** Calls back with the list as it is, then with each change of it, until stopped; with an error if it cannot be looked at. */
-  follow(principal: string | null, tell: (change: ListChange | undefined, error?: unknown) => void): () => void {
+  follow(principal: string | null, tell: Tell): () => void {
     let list = this.#lists.get(principal)
     if (list === undefined) {
       list = new List(this.#manager, this.#timers, principal, () => this.#lists.delete(principal))
@@ -64,6 +71,7 @@ class List {
   #cancel: (() => void) | undefined
   #isLooking = false
   #isDirty = false
+  #lookedAt = 0
 
   constructor(manager: StreamManager, timers: Timers, principal: string | null, onIdle: () => void) {
     this.#manager = manager
@@ -77,36 +85,46 @@ class List {
     if (this.#known) tell({ sessions: [...this.#known.values()], removed: [] })
     else void this.#look()
     return () => {
-      this.#told.delete(tell)
-      if (this.#told.size === 0) this.#close()
+      if (this.#told.delete(tell) && this.#told.size === 0) this.#close()
     }
   }
 
   readonly #wake = (): void => {
-    this.#isDirty = true
-    void this.#look()
+    if (this.#isLooking) this.#isDirty = true
+    else this.#lookIn(Math.max(0, this.#lookedAt + SOON_MS - this.#timers.now()))
+  }
+
+  #lookIn(ms: number): void {
+    this.#cancel?.()
+    this.#cancel = this.#timers.after(ms, () => void this.#look(), true)
   }
 
   async #look(): Promise<void> {
     if (this.#isLooking) return
     this.#isLooking = true
-    this.#cancel?.()
+    this.#isDirty = false
     try {
-      do {
-        this.#isDirty = false
-        const { sessions } = await pageOf(this.#manager, this.#principal, FOLLOWED)
-        if (this.#told.size === 0) return
-        this.#compare(new Map(sessions.map(line => [line.sessionId, line])))
-      } while (this.#isDirty)
-      this.#cancel = this.#timers.after(LOOK_MS, this.#wake, true)
+      const { sessions, next } = await pageOf(this.#manager, this.#principal, FOLLOWED)
+      const now = new Map(sessions.map(line => [line.sessionId, line]))
+      const removed = await this.#removed(now, next !== null)
+      if (this.#told.size > 0) this.#compare(now, removed)
     } catch (error) {
       for (const tell of [...this.#told]) tell(undefined, error)
-    } finally {
-      this.#isLooking = false
     }
+    this.#isLooking = false
+    this.#lookedAt = this.#timers.now()
+    if (this.#told.size > 0) this.#lookIn(this.#isDirty ? SOON_MS : LOOK_MS)
   }
 
-  #compare(now: ReadonlyMap<string, SessionLine>): void {
+  /** Which sessions are gone, and not only not among those touched last any more. */
+  async #removed(now: ReadonlyMap<string, SessionLine>, hasMore: boolean): Promise<readonly string[]> {
+    const missing = [...(this.#known?.keys() ?? [])].filter(sessionId => !now.has(sessionId))
+    if (!hasMore) return missing
+    const infos = await Promise.all(missing.map(sessionId => this.#manager.getInfo(sessionId)))
+    return missing.filter((_, i) => infos[i] === null)
+  }
+
+  #compare(now: ReadonlyMap<string, SessionLine>, removed: readonly string[]): void {
     const before = this.#known
     this.#known = now
     for (const [sessionId, stop] of this.#watches) {
@@ -118,7 +136,6 @@ class List {
       if (!this.#watches.has(sessionId)) this.#watches.set(sessionId, this.#manager.watch(sessionId, this.#wake))
     }
     const sessions = [...now.values()].filter(line => !isSame(before?.get(line.sessionId), line))
-    const removed = [...(before?.keys() ?? [])].filter(sessionId => !now.has(sessionId))
     if (before && sessions.length === 0 && removed.length === 0) return
     for (const tell of [...this.#told]) tell({ sessions, removed })
   }

@@ -31,7 +31,8 @@ export async function poll(
   const write = (frame: Exclude<Frame, { type: 'entries' }>) => bytes.push(bytesOf(frame, format))
   const open = await openFrame(manager, sessionId, after, heartbeatMs)
   write(open)
-  const reader = manager.readBatches(sessionId, { after: open.cursor, follow: true, merge, pageBytes: PAGE_BYTES })
+  const how = { follow: true, merge, rewound: true, pageBytes: PAGE_BYTES }
+  const reader = manager.readBatches(sessionId, { after: open.cursor, ...how })
   const leave = () => reader.close()
   const cancel = timers.after(pollMs, leave)
   const over = AbortSignal.any([connections.draining, request.signal])

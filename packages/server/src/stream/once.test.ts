@@ -1,0 +1,176 @@
+// Law 2 over a connection: whatever the cursor, whatever the moment of joining, however slow the reader.
+
+import { decodeCursor } from '@millrace/protocol'
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { Client } from './client.fixture.ts'
+import { settled } from './clock.fixture.ts'
+import { contentOf, ID, NOTHING, runs, Stage, viewOf } from './stage.fixture.ts'
+import { type Act, acts, Story } from './story.fixture.ts'
+
+type Step =
+  | Act
+  | { readonly kind: 'join'; readonly n: number; readonly merge: boolean; readonly isBare: boolean }
+  | { readonly kind: 'stall' | 'take' | 'drop' | 'settle'; readonly n: number }
+
+const steps: fc.Arbitrary<Step[]> = fc.array(
+  fc.oneof(
+    { weight: 8, arbitrary: acts },
+    {
+      weight: 2,
+      arbitrary: fc.record({
+        kind: fc.constant('join' as const),
+        n: fc.nat(11),
+        merge: fc.boolean(),
+        isBare: fc.boolean(),
+      }),
+    },
+    {
+      weight: 4,
+      arbitrary: fc.record({ kind: fc.constantFrom('stall', 'take', 'drop', 'settle', 'settle'), n: fc.nat(11) }),
+    },
+  ),
+  { minLength: 10, maxLength: 70, size: 'max' },
+)
+
+/** Somebody who follows, over as many connections as it takes. */
+class Person {
+  readonly stage: Stage
+  readonly from: number
+  readonly merge: boolean
+  readonly clients: Client[] = []
+  hasStalled = false
+
+  constructor(stage: Stage, from: number, merge: boolean) {
+    this.stage = stage
+    this.from = from
+    this.merge = merge
+  }
+
+  join(after: string): void {
+    const format = this.clients.length % 2 ? 'ndjson' : 'sse'
+    this.clients.push(this.stage.follow({ after, merge: this.merge }, new Client(format), { format }))
+  }
+
+  get client(): Client {
+    return this.clients.at(-1) as Client
+  }
+
+  get frames() {
+    return this.clients.flatMap(({ frames }) => frames)
+  }
+
+  /** Its network breaks, and it comes back with the last cursor that it has. */
+  drop(): void {
+    const { cursor } = this.client
+    this.client.leave()
+    this.join(cursor)
+  }
+}
+
+/** Lets every call of the store take a number of turns of the event loop that nobody foresees. */
+function jitter({ tap }: Stage, seed: number): void {
+  let state = seed | 1
+  tap.delay = async () => {
+    state = (Math.imul(state, 1103515245) + 12345) & 0x7fffffff
+    for (let i = (state >> 8) % 3; i > 0; i--) await (state % 4 === 0 ? settled() : undefined)
+  }
+}
+
+async function play(stage: Stage, seed: number, script: readonly Step[]): Promise<Person[]> {
+  await stage.manager.createStream(ID)
+  jitter(stage, seed)
+  const story = new Story(stage.manager)
+  const people: Person[] = []
+  const one = (n: number) => people[n % Math.max(1, people.length)]
+  for (const step of script) {
+    switch (step.kind) {
+      case 'join': {
+        const { head = 0, incarnation = '', mark = '' } = (await stage.manager.getInfo(ID)) ?? {}
+        // Either the head with its proof, or any sequence without.
+        const from = step.isBare ? Math.floor((step.n / 11) * head) : head
+        const person = new Person(stage, from, step.merge)
+        person.join(step.isBare ? `${from}` : `${from}.${incarnation}.${mark}`)
+        people.push(person)
+        break
+      }
+      case 'stall': {
+        const person = one(step.n)
+        if (person) person.client.isStalled = person.hasStalled = true
+        break
+      }
+      case 'take':
+        one(step.n)?.client.go()
+        break
+      case 'drop': {
+        const person = one(step.n)
+        // Who has not even been told where it is has nothing to come back with.
+        if (person?.client.frames.length) person.drop()
+        break
+      }
+      case 'settle':
+        await settled()
+        break
+      default:
+        await story.act(step)
+    }
+  }
+  await story.rest()
+  for (const { client } of people) client.go()
+  stage.tap.delay = undefined
+  for (let i = 0; i < 20; i++) await settled()
+  return people
+}
+
+describe('law 2', () => {
+  test('every entry once, and a fold like the log’s, for whoever joins, stalls, drops and comes back', async () => {
+    let stalls = 0
+    let live = 0
+    let cuts = 0
+    await fc.assert(
+      fc.asyncProperty(fc.integer(), steps, async (seed, script) => {
+        const stage = new Stage({ settings: { maxBuffered: 512 }, manager: { coalesceMs: 0 } })
+        const people = await play(stage, seed, script)
+        const { view, cursor } = await stage.manager.view(ID)
+        const shown = await stage.shown()
+        const isShown = new Set(shown.map(({ sequence }) => sequence))
+        cuts += shown.filter(({ chunk }) => chunk.type === 'rewind' || chunk.type === 'step-discarded').length
+        for (const { client, clients, frames, from, merge, hasStalled } of people) {
+          if (hasStalled) stalls++
+          expect(client.isClosed).toBe(false)
+          // It is where the log is, and was told so by its own proof.
+          expect(decodeCursor(client.cursor)).toEqual(cursor)
+          const sequences = clients.flatMap(one => one.sequences)
+          expect(sequences.every((sequence, i) => isShown.has(sequence) && sequence > (sequences[i - 1] ?? from))).toBe(
+            true,
+          )
+          expect(JSON.stringify(frames)).not.toContain('secret')
+          for (const { types } of clients) {
+            expect(types.filter(type => type === 'open')).toHaveLength(types.length > 0 ? 1 : 0)
+            expect(types.filter(type => type === 'caught-up').length).toBeLessThanOrEqual(1)
+          }
+          expect(client.of('caught-up')).toHaveLength(1)
+          // What is live is all there, as it was written.
+          const [{ sequence: since } = { sequence: Number.POSITIVE_INFINITY }] = client.of('caught-up')
+          if (clients.length === 1 && (!merge || !hasStalled)) {
+            live++
+            const later = shown.filter(({ sequence }) => sequence > since).map(({ sequence }) => sequence)
+            expect(sequences.filter(sequence => sequence > since)).toEqual(later)
+          }
+          const known = await viewOf(stage.manager, { frames }, from)
+          expect(contentOf(known)).toEqual(contentOf(view))
+          const status = client.of('status').at(-1)?.status
+          expect(status).toBe(view.runs.at(-1)?.status === 'paused' ? 'paused' : 'active')
+        }
+        for (const { client } of people) client.leave()
+        await settled()
+        expect(stage.held).toEqual(NOTHING)
+      }),
+      { numRuns: runs(120) },
+    )
+    // The play is worth something only where these happened.
+    expect(stalls).toBeGreaterThan(20)
+    expect(live).toBeGreaterThan(50)
+    expect(cuts).toBeGreaterThan(50)
+  })
+})

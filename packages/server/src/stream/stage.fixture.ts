@@ -1,0 +1,157 @@
+// Streams over a store in memory, in a time that a test moves, for clients that are as slow as a test wants.
+
+import { LogError, type LogStore, Memory, memoryStore, StreamManager, type StreamManagerOptions } from '@millrace/log'
+import { type Chunk, type Entry, Fold, type View } from '@millrace/protocol'
+import type { Logger } from '@millrace/runtime'
+import { DEFAULT_STREAM } from '../options.ts'
+import { Client } from './client.fixture.ts'
+import { Clock } from './clock.fixture.ts'
+import { Connections, type Serving } from './connections.ts'
+import { Feeds } from './feeds.ts'
+import { Follower, type FollowOptions } from './follower.ts'
+import type { Format } from './format.ts'
+import { Lists } from './lists.ts'
+import type { StreamSettings } from './settings.ts'
+
+export const ID = 's'
+
+export const runs = (n: number): number => Math.ceil(n * Number(process.env['MILLRACE_RUNS'] ?? 1))
+
+/** A store whose watches a test counts, and that it puts out of reach or slows down. */
+export class Tap {
+  readonly store: LogStore
+  watches = 0
+  reads = 0
+  isDown = false
+  delay: (() => Promise<void>) | undefined
+
+  constructor(inner: LogStore) {
+    this.store = new Proxy(inner, {
+      get: (_, name: keyof LogStore) => {
+        if (name === 'maxBatchBytes') return inner.maxBatchBytes
+        if (name === 'watch') return (streamId: string, wake: () => void) => this.#watch(inner, streamId, wake)
+        const call = inner[name] as (...args: unknown[]) => Promise<unknown>
+        return async (...args: unknown[]) => {
+          if (name === 'read') this.reads++
+          await this.delay?.()
+          if (this.isDown) throw new LogError('unavailable', 'the store is out of reach, says the test')
+          return call.apply(inner, args)
+        }
+      },
+    })
+  }
+
+  #watch(inner: LogStore, streamId: string, wake: () => void): () => void {
+    const stop = inner.watch(streamId, wake)
+    this.watches++
+    let isStopped = false
+    return () => {
+      if (!isStopped) this.watches--
+      isStopped = true
+      stop()
+    }
+  }
+}
+
+export interface StageOptions {
+  readonly settings?: Partial<StreamSettings>
+  readonly manager?: Partial<StreamManagerOptions>
+}
+
+export class Stage {
+  readonly clock = new Clock()
+  readonly memory = new Memory({ clock: this.clock.now })
+  readonly tap = new Tap(memoryStore(undefined, this.memory))
+  readonly manager: StreamManager
+  readonly settings: StreamSettings
+  readonly logged: { readonly message: string; readonly fields: Parameters<Logger['error']>[1] }[] = []
+  readonly connections: Connections
+  readonly feeds = new Feeds()
+  readonly lists: Lists
+
+  constructor({ settings, manager }: StageOptions = {}) {
+    const log = (message: string, fields: Parameters<Logger['error']>[1]) => void this.logged.push({ message, fields })
+    this.settings = { timers: this.clock, ...DEFAULT_STREAM, ...settings }
+    this.manager = this.process(manager)
+    this.connections = new Connections(this.settings, { warn: log, error: log })
+    this.lists = new Lists(this.manager, this.clock)
+  }
+
+  /** A manager as another process would have it. */
+  process(options: Partial<StreamManagerOptions> = {}): StreamManager {
+    return new StreamManager({ store: this.tap.store, timers: this.clock, ...options })
+  }
+
+  /** A client that follows a session. */
+  follow(options: Partial<FollowOptions> = {}, client = new Client(), serving: Partial<Serving> = {}): Client {
+    const { heartbeatMs } = this.settings
+    const how = { sessionId: ID, after: '0', isNamed: false, merge: true, isLive: true, heartbeatMs, ...options }
+    return this.serve(outlet => new Follower(this.manager, this.feeds, outlet, how).run(), client, serving)
+  }
+
+  /** A client of something. */
+  serve(serve: Serving['serve'], client = new Client(), serving: Partial<Serving> = {}): Client {
+    const format: Format = serving.format ?? 'sse'
+    this.connections.reply({ format, recheck: async () => {}, serve, ...serving }).stream(client)
+    return client
+  }
+
+  /** All that the log holds. */
+  async log(sessionId = ID): Promise<Entry[]> {
+    const { head = 0, floor = 0 } = (await this.manager.getInfo(sessionId)) ?? {}
+    return this.manager.entries(sessionId, floor, head)
+  }
+
+  /** What clients may see of it. */
+  async shown(sessionId = ID): Promise<Entry[]> {
+    return (await this.log(sessionId)).filter(({ internal }) => !internal)
+  }
+
+  /** A run of a few words, which ends. */
+  async said(runId: string, words: string, sessionId = ID): Promise<void> {
+    const writer = await this.manager.createWriter(sessionId, { runId, agentType: 'assistant' })
+    for (const word of words.split(' ')) await writer.write(delta(`${word} `)).appended
+    await this.manager.endStream(sessionId)
+    await writer.close()
+  }
+
+  /** What is left when everybody has gone. */
+  get held() {
+    const { connections, feeds, lists, tap, clock } = this
+    const [open, fed, listed, watches, alarms] = [connections.size, feeds.size, lists.size, tap.watches, clock.alarms]
+    return { open, fed, listed, watches, alarms }
+  }
+}
+
+/** Nothing at all. */
+export const NOTHING = { open: 0, fed: 0, listed: 0, watches: 0, alarms: 0 }
+
+export const delta = (text: string, id = '1'): Chunk => ({ type: 'text-delta', id, delta: text })
+
+/** What everybody who follows a session has to agree on, wherever they began. */
+export const contentOf = ({ messages, state, structured, output, pendings }: View) => ({
+  messages,
+  state,
+  structured,
+  output,
+  pendings,
+})
+
+/** The view that a client has which began with that at a place, or with nothing; at a rewind it takes a snapshot. */
+export async function viewOf(
+  manager: StreamManager,
+  { frames }: Pick<Client, 'frames'>,
+  from = 0,
+  sessionId = ID,
+): Promise<View> {
+  const fold = from === 0 ? new Fold() : (await manager.fold(sessionId, from)).fold
+  for (const frame of frames) {
+    if (frame.type !== 'entries' || (frame.sessionId ?? sessionId) !== sessionId) continue
+    for (let refold = fold.apply(frame.entries, frame.sequence); refold; ) {
+      const { toSequence, rest, through } = refold
+      fold.adopt((await manager.fold(sessionId, toSequence)).fold)
+      refold = fold.apply(rest, through)
+    }
+  }
+  return fold.view()
+}

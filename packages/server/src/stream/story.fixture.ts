@@ -1,0 +1,131 @@
+// A session as people and programs make it, in any order that a manager lets through, and those who follow it meanwhile.
+
+import { LogError, type StreamManager, type Writer } from '@millrace/log'
+import fc from 'fast-check'
+import { delta, ID } from './stage.fixture.ts'
+
+const KINDS = [
+  'word',
+  'word',
+  'word',
+  'helper',
+  'transient',
+  'secret',
+  'context',
+  'commit',
+  'commit',
+  'discard',
+  'state',
+  'pause',
+  'end',
+  'cut',
+] as const
+
+export interface Act {
+  readonly kind: (typeof KINDS)[number]
+  readonly n: number
+}
+
+export const acts: fc.Arbitrary<Act> = fc.record({ kind: fc.constantFrom(...KINDS), n: fc.nat(11) })
+
+/** Lives on a log, act by act; what does not fit at its moment is left out. */
+export class Story {
+  readonly #manager: StreamManager
+  #writer: Writer | undefined
+  #runs = 0
+  #words = 0
+
+  constructor(manager: StreamManager) {
+    this.#manager = manager
+  }
+
+  async act(act: Act): Promise<void> {
+    try {
+      await this.#act(act)
+    } catch (error) {
+      if (!(error instanceof LogError) || (error.code !== 'refused' && error.code !== 'invalid')) throw error
+    }
+  }
+
+  /** Lets the log go. */
+  async rest(): Promise<void> {
+    await this.#writer?.close()
+    this.#writer = undefined
+  }
+
+  async #act({ kind, n }: Act): Promise<void> {
+    const manager = this.#manager
+    if (kind === 'cut') return this.#cut(n)
+    if (kind === 'context') {
+      const asked = { type: 'run-requested', runId: `q${n}`, program: 'agent:assistant@1', whenBusy: 'queue' } as const
+      await manager.append(ID, 'ada', asked, { context: { secret: n } })
+      return
+    }
+    const writer = await this.#atWork()
+    const lane = n % 3 === 0 ? writer.lane({ lane: 'tool' }) : writer.main
+    switch (kind) {
+      case 'word':
+        // Long enough for a few of them to fill a connection.
+        await lane.write(delta(`${this.#words++} ${'x'.repeat(n * 40)}`, `${lane.origin.lane}${n % 2}`)).appended
+        return
+      case 'helper': {
+        const helper = writer.lane({ lane: `helper${n}`, agentId: `helper${n}`, agentType: 'helper' })
+        if (n % 2) await helper.write(delta(`${this.#words++}`, 'h')).appended
+        else await helper.commit([{ type: 'subagent-start', agentId: `helper${n}`, agentType: 'helper' } as never])
+        return
+      }
+      case 'transient':
+        await lane.write({ type: 'data-progress', data: this.#words++, transient: true }).appended
+        return
+      case 'secret':
+        await lane.write({ type: 'data-secret', data: 'secret' }, { internal: true }).appended
+        return
+      case 'commit':
+        await lane.commit([], { step: n % 3, closesStep: n % 2 === 0 })
+        return
+      case 'discard':
+        await lane.discard({ reason: 'retry' })
+        return
+      case 'state':
+        await lane.commit([
+          { type: 'state-snapshot', state: { n } },
+          { type: 'output', output: n },
+        ])
+        return
+      case 'pause':
+        await manager.pauseStream(ID)
+        if (n % 2) await manager.resumeStream(ID)
+        else await this.rest()
+        return
+      case 'end':
+        await manager.endStream(ID, n)
+        await this.rest()
+        return
+      default:
+    }
+  }
+
+  /** The writer of the run that is open, or asked for first, or new. */
+  async #atWork(): Promise<Writer> {
+    if (this.#writer && !this.#writer.signal.aborted && this.#writer.ticket.run) return this.#writer
+    await this.rest()
+    const { run, requests } = (await this.#manager.getInfo(ID))?.ticket ?? { run: null, requests: [] }
+    const runId = run?.runId ?? requests[0]?.runId ?? `r${++this.#runs}`
+    this.#writer = await this.#manager.createWriter(ID, { runId, agentType: 'assistant' })
+    await this.#writer.commit([])
+    return this.#writer
+  }
+
+  /** Asks for a cut at one of the places where runs started or committed. */
+  async #cut(n: number): Promise<void> {
+    const { head = 0 } = (await this.#manager.getInfo(ID)) ?? {}
+    const from = Math.floor((n / 12) * head)
+    const runId = `cut${++this.#runs}`
+    for (let toSequence = from; toSequence >= 0 && toSequence > from - 8; toSequence--) {
+      const cut = { toSequence, reason: 'edit' }
+      const asked = { type: 'run-requested', runId, program: 'agent:assistant@1', cut } as const
+      const done = await this.#manager.append(ID, 'ada', asked)
+      if (done.outcome !== 'refused' || done.reason !== 'gone') return
+    }
+  }
+}
