@@ -1,9 +1,10 @@
 import type { LogStore, Timers } from '@millrace/log'
-import type { Json } from '@millrace/protocol'
 import type { Logger, RuntimeOptions } from '@millrace/runtime'
 import type { Authorize } from './guard/authorize.ts'
+import type { MakeContext } from './guard/context.ts'
 import type { Cors } from './guard/cors.ts'
 import { DEFAULT_LIMITS, type Limits } from './guard/limits.ts'
+import type { StaticOptions } from './http/static.ts'
 import type { StreamSettings } from './stream/settings.ts'
 
 export interface MillraceOptions extends Omit<RuntimeOptions, 'store'> {
@@ -12,21 +13,17 @@ export interface MillraceOptions extends Omit<RuntimeOptions, 'store'> {
   /** Who somebody is, and whether they may; without it the server is for this machine alone. */
   readonly authorize?: Authorize
   /** What the code of nodes and tools sees as its context: JSON without credentials. What a client sends is input, never context. */
-  readonly context?: (asked: {
-    readonly request: Request
-    readonly principal: string | null
-    readonly body: unknown
-  }) => Json | undefined | Promise<Json | undefined>
+  readonly context?: MakeContext
   readonly limits?: Partial<Limits>
   /** What stands before `/api`; nothing, if nothing is said. */
   readonly basePath?: string
   /** Which other origins' pages may call; none, if nothing is said. */
   readonly cors?: Cors
-  /** A folder of files that are served on the same origin. */
-  readonly static?: string
+  /** A folder of files for everybody, served beside `/api`. */
+  readonly static?: string | StaticOptions
   readonly stream?: Partial<Omit<StreamSettings, 'timers'>>
   /** Is told what went wrong on the server's side of a request. */
-  readonly onError?: (error: unknown, request: Request) => void
+  readonly onError?: (error: unknown, request: Request) => void | Promise<void>
 }
 
 /** How streams are served, if nothing is said. */

@@ -1,25 +1,30 @@
 // Replies as the web has them.
 
-import type { Reply, Sink, StreamReply } from './reply.ts'
+import { hasLength, lengthOf, type Reply, type Sink, type StreamReply } from './reply.ts'
 
 /** As much is buffered before a stream counts as full to its own pull. */
 const HIGH_WATER = 64 * 1024
 
-/** The `Response` that a reply is. */
-export function responseOf(reply: Reply): Response {
+/** The `Response` that a reply is to a request. */
+export function responseOf(reply: Reply, { method, signal }: Request): Response {
   const { status } = reply
   const headers = new Headers(reply.headers)
-  if ('stream' in reply) return new Response(bodyOf(reply), { status, headers })
-  return new Response(reply.body as BodyInit | undefined, { status, headers })
+  if ('stream' in reply) return new Response(bodyOf(reply, signal), { status, headers })
+  if (method !== 'HEAD') return new Response(reply.body as BodyInit | undefined, { status, headers })
+  if (hasLength(status)) headers.set('content-length', lengthOf(reply))
+  return new Response(null, { status, headers })
 }
 
-function bodyOf({ stream }: StreamReply): ReadableStream<Uint8Array> {
+function bodyOf({ stream }: StreamReply, signal: AbortSignal): ReadableStream<Uint8Array> {
   let sink: WebSink
   return new ReadableStream<Uint8Array>(
     {
       start(controller) {
         sink = new WebSink(controller)
         stream(sink)
+        // Not every framework cancels the body of who went away; one that is told of an error takes it for its own.
+        if (signal.aborted) sink.end()
+        else signal.addEventListener('abort', () => sink.end(), { once: true })
       },
       pull: () => sink.pulled(),
       cancel: () => sink.closed(),
@@ -31,6 +36,7 @@ function bodyOf({ stream }: StreamReply): ReadableStream<Uint8Array> {
 class WebSink implements Sink {
   readonly #controller: ReadableStreamDefaultController<Uint8Array>
   #isClosed = false
+  #written = 0
   onDrain = (): void => {}
   onClose = (): void => {}
 
@@ -42,8 +48,14 @@ class WebSink implements Sink {
     return Math.max(0, HIGH_WATER - (this.#controller.desiredSize ?? HIGH_WATER))
   }
 
+  get taken(): number {
+    return this.#written - this.buffered
+  }
+
   write(bytes: Uint8Array): void {
-    if (!this.#isClosed) this.#controller.enqueue(bytes)
+    if (this.#isClosed) return
+    this.#written += bytes.length
+    this.#controller.enqueue(bytes)
   }
 
   end(): void {

@@ -1,4 +1,4 @@
-import { createServer, type Server } from 'node:http'
+import { createServer, type RequestListener, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { isLoopback } from '../guard/loopback.ts'
 import { DEFAULT_PORT } from '../options.ts'
@@ -19,38 +19,78 @@ export interface Listening {
   close(): Promise<void>
 }
 
-interface Listener {
-  readonly node: Parameters<typeof createServer>[1]
+/** What listens. */
+export interface Listener {
+  readonly node: RequestListener
+  /** Opens what it needs; throws where that cannot be had. */
+  start(): Promise<void>
   close(): Promise<void>
 }
 
+/** How long those who are still connected have to take what they were told, once all is closed, in milliseconds. */
+export const LINGER_MS = 1_000
+
 /** Listens on a port of this machine, and beyond it only where whoever comes is asked who they are. */
 export async function listen(app: Listener, options: ListenOptions, isGuarded: boolean): Promise<Listening> {
-  const { port = DEFAULT_PORT, host = '127.0.0.1' } = options
-  if (!isGuarded && !isLoopback(host.includes(':') ? `[${host}]` : host)) {
+  const { port = DEFAULT_PORT, host: given = '127.0.0.1' } = options
+  const host = given.replace(/^\[(.*)\]$/, '$1')
+  const named = host.includes(':') ? `[${host}]` : host
+  if (!isGuarded && !isLoopback(named)) {
     throw new TypeError(
       `host: expected this machine, found ${host}: give the server an authorize to be reached from elsewhere`,
     )
   }
   // Headers that never end hold a socket, and nothing else does: a stream may be as long as it likes.
-  const server = createServer(
-    { headersTimeout: 20_000, requestTimeout: 120_000, keepAliveTimeout: 65_000 },
-    app.node as never,
-  )
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', reject)
-    server.listen(port, host, resolve)
-  })
-  const { port: bound } = server.address() as AddressInfo
+  const server = createServer({ headersTimeout: 20_000, requestTimeout: 120_000, keepAliveTimeout: 65_000 }, app.node)
+  await bound(server, port, host)
+  try {
+    await app.start()
+  } catch (error) {
+    await ended(server)
+    throw error
+  }
+  const { port: taken } = server.address() as AddressInfo
+  let closed: Promise<void> | undefined
+  const close = async () => {
+    // At once: whoever is started next may have the port.
+    const gone = ended(server)
+    await app.close()
+    // Those who were answered meanwhile have nothing more to wait for, and who takes nothing holds nobody up.
+    server.closeIdleConnections()
+    const linger = setTimeout(() => server.closeAllConnections(), LINGER_MS)
+    await gone
+    clearTimeout(linger)
+  }
   return {
-    url: `http://${host.includes(':') ? `[${host}]` : host}:${bound}`,
-    port: bound,
+    url: `http://${named}:${taken}`,
+    port: taken,
     server,
-    close: async () => {
-      const closed = new Promise(resolve => server.close(resolve))
-      await app.close()
-      server.closeIdleConnections()
-      await closed
+    close: () => {
+      closed ??= close()
+      return closed
     },
   }
 }
+
+/** What keeps a port from being listened on, and what to do. */
+const WHY: Readonly<Record<string, string>> = {
+  EADDRINUSE: 'another process listens there: stop it, or listen({ port }) on another, 0 for any that is free',
+  EACCES: 'this process may not listen there: listen({ port }) on one from 1024 on',
+  EADDRNOTAVAIL: 'this machine has no such address: listen({ host }) on one that it has',
+  ENOTFOUND: 'there is no such host: listen({ host }) on one that this machine has',
+}
+
+async function bound(server: Server, port: number, host: string): Promise<void> {
+  try {
+    await new Promise<void>((resolve, reject) => {
+      server.once('error', reject)
+      server.listen(port, host, resolve)
+    })
+  } catch (cause) {
+    const { code = '' } = cause as NodeJS.ErrnoException
+    if (WHY[code] === undefined) throw cause
+    throw Object.assign(new Error(`${host}, port ${port}: ${WHY[code]}`, { cause }), { code })
+  }
+}
+
+const ended = (server: Server): Promise<void> => new Promise(resolve => server.close(() => resolve()))

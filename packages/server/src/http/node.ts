@@ -1,24 +1,32 @@
 // Replies and requests as Node has them: a stream is written to the socket itself, without a web stream between.
 
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { Readable } from 'node:stream'
 import type { TLSSocket } from 'node:tls'
-import type { Reply, Sink } from './reply.ts'
+import { mustBePlain } from '../guard/target.ts'
+import { hasLength, lengthOf, type Reply, type Sink } from './reply.ts'
+
+/** The path and query of a message, as whoever knows its paths wants them: what a framework left of them, or as they came. */
+export function pathOf(message: IncomingMessage, isFor: (pathname: string) => boolean): string {
+  const { url = '/', originalUrl = url } = message as IncomingMessage & { readonly originalUrl?: string }
+  // Who mounts this server under a path has that taken off, unless it is the server's base path.
+  return !isFor(pathnameOf(url)) && isFor(pathnameOf(originalUrl)) ? originalUrl : url
+}
+
+export const pathnameOf = (path: string): string => path.split('?', 1)[0] as string
 
 /** The `Request` that a message is; throws where it is none. */
-export function requestOf(message: IncomingMessage, signal: AbortSignal): Request {
-  const { method = 'GET', headers } = message
-  const path = (message as { originalUrl?: string }).originalUrl ?? message.url ?? '/'
+export function requestOf(message: IncomingMessage, path: string, signal: AbortSignal): Request {
+  const { method = 'GET', headers, rawHeaders, headersDistinct } = message
   const scheme = (message.socket as Partial<TLSSocket>).encrypted ? 'https' : 'http'
-  // What begins with two slashes would be taken for a host.
-  const url = new URL(`${scheme}://${headers.host ?? 'localhost'}${path.startsWith('/') ? path : '/'}`)
+  mustBePlain(path, headersDistinct['host'] ?? [])
+  const host = headers.host ?? (headers[':authority'] as string | undefined) ?? 'localhost'
   const named = new Headers()
-  for (let i = 0; i < message.rawHeaders.length; i += 2) {
-    const name = message.rawHeaders[i] as string
-    if (!name.startsWith(':')) named.append(name, message.rawHeaders[i + 1] as string)
+  for (let i = 0; i < rawHeaders.length; i += 2) {
+    const name = rawHeaders[i] as string
+    if (!name.startsWith(':')) named.append(name, rawHeaders[i + 1] as string)
   }
   const hasBody = method !== 'GET' && method !== 'HEAD'
-  return new Request(url, {
+  return new Request(new URL(`${scheme}://${host}${path}`), {
     method,
     headers: named,
     signal,
@@ -29,30 +37,54 @@ export function requestOf(message: IncomingMessage, signal: AbortSignal): Reques
 /** The body of a message; of one that a framework has read already, what it made of it. */
 function bodyOf(message: IncomingMessage): BodyInit {
   const read = (message as { body?: unknown }).body
-  if (read === undefined || !message.readableEnded) return Readable.toWeb(message) as unknown as BodyInit
+  if (read === undefined || !message.readableEnded) return unread(message)
   if (typeof read === 'string' || read instanceof Uint8Array) return read as BodyInit
   return JSON.stringify(read)
 }
 
+/** A body that nobody reads before it is wanted: Node gets rid of what was never begun, so that the connection can go on. */
+function unread(message: IncomingMessage): ReadableStream<Uint8Array> {
+  let pieces: AsyncIterator<Uint8Array> | undefined
+  return new ReadableStream<Uint8Array>(
+    {
+      async pull(controller) {
+        // Whoever stops in the middle still wants to answer.
+        pieces ??= message.iterator({ destroyOnReturn: false })
+        const { done, value } = await pieces.next()
+        if (done) controller.close()
+        else controller.enqueue(value)
+      },
+    },
+    { highWaterMark: 0 },
+  )
+}
+
 /** Writes a reply. */
-export function respond(reply: Reply, response: ServerResponse, isHead: boolean): void {
-  const { status, headers } = reply
+export function respond(reply: Reply, message: IncomingMessage, response: ServerResponse): void {
+  const { status } = reply
+  const headers = headersOf(reply, message)
   if ('stream' in reply) {
     response.writeHead(status, headers)
     response.flushHeaders()
     // Small frames go out as they are, not when there are more of them.
-    response.socket?.setNoDelay(true)
+    if (message.httpVersionMajor < 2) response.socket?.setNoDelay(true)
     reply.stream(new NodeSink(response))
     return
   }
-  const { body } = reply
-  const length = body === undefined ? 0 : Buffer.byteLength(body)
-  response.writeHead(status, { ...headers, 'content-length': String(length) })
-  response.end(isHead ? undefined : body)
+  response.writeHead(status, hasLength(status) ? { ...headers, 'content-length': lengthOf(reply) } : headers)
+  response.end(message.method === 'HEAD' ? undefined : reply.body)
+}
+
+/** Of what is said of a connection, HTTP/2 knows nothing. */
+function headersOf({ headers }: Reply, { httpVersionMajor }: IncomingMessage): Reply['headers'] {
+  if (httpVersionMajor < 2) return headers
+  const { connection, ...rest } = headers
+  return rest
 }
 
 class NodeSink implements Sink {
   readonly #response: ServerResponse
+  #written = 0
   onDrain = (): void => {}
   onClose = (): void => {}
 
@@ -62,14 +94,25 @@ class NodeSink implements Sink {
     response.once('close', () => this.onClose())
     // A socket that breaks closes too, and that is all there is to know.
     response.on('error', () => {})
+    // Who left before there was anything to say is told of to nobody any more.
+    if (response.destroyed) queueMicrotask(() => this.onClose())
   }
 
   get buffered(): number {
     return this.#response.writableLength
   }
 
+  get taken(): number {
+    const { writableLength, socket } = this.#response
+    // A write counts as waiting until the last byte of it is taken; the handle knows more, which Node itself goes by where sockets time out.
+    const { writeQueueSize = 0 } = (socket as { _handle?: { writeQueueSize?: number } } | null)?._handle ?? {}
+    return this.#written - writableLength - writeQueueSize
+  }
+
   write(bytes: Uint8Array): void {
-    if (!this.#response.destroyed) this.#response.write(bytes)
+    if (this.#response.destroyed) return
+    this.#written += bytes.length
+    this.#response.write(bytes)
   }
 
   end(): void {

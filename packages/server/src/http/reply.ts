@@ -8,6 +8,8 @@ export type Headers = Readonly<Record<string, string>>
 export interface Sink {
   /** How many bytes the network has not taken yet. */
   readonly buffered: number
+  /** Grows whenever the network takes some of what was written. */
+  readonly taken: number
   write(bytes: Uint8Array): void
   /** Ends it in good order. */
   end(): void
@@ -35,6 +37,12 @@ export interface StreamReply extends Answer {
 }
 
 export type Reply = WholeReply | StreamReply
+
+/** Whether a reply of that status says how long it is: what has no body at all says nothing of it. */
+export const hasLength = (status: number): boolean => status !== 204 && status !== 304
+
+/** How many bytes a reply has, as its header says it. */
+export const lengthOf = ({ body }: WholeReply): string => String(body === undefined ? 0 : Buffer.byteLength(body))
 
 /** A reply of JSON. */
 export const json = (status: number, value: unknown, headers: Headers = {}): WholeReply => ({

@@ -1,0 +1,117 @@
+import { type UserInput, uploadIn, uploadUnknown } from '@millrace/runtime'
+import { Refusal } from '../error.ts'
+import { bytesOf } from '../http/body.ts'
+import { json } from '../http/reply.ts'
+import { route } from '../route/route.ts'
+import { Uploaded } from '../route/schemas.ts'
+import type { Services } from '../services.ts'
+import { enter, enterOrMake } from '../session.ts'
+import { KEPT_FOR_GOOD } from './blobs.ts'
+
+/** What nobody can make a browser take for a page: the rest is for saving. */
+const SHOWN = /^(image\/|audio\/|video\/|application\/pdf$|text\/plain$)/
+
+const MEDIA_TYPE = /^[\w.+-]{1,64}\/[\w.+-]{1,64}$/
+const CHARSET = /^charset=[\w-]{1,32}$/
+const LONGEST_FILENAME = 255
+
+/** The routes of files that people give. */
+export const uploads = [
+  route({
+    method: 'POST',
+    path: '/sessions/:sessionId/uploads',
+    action: 'upload',
+    summary: 'Keeps a file with a session: a message names it in a part `{ type: "file", mediaType, url }`.',
+    takesBytes: true,
+    replies: { 201: Uploaded },
+    handle: async ({ services, caller, params, request }) => {
+      const sessionId = params['sessionId'] as string
+      const { headers } = request
+      const mediaType = mediaTypeOf(headers.get('content-type'))
+      const filename = filenameOf(headers.get('x-filename'))
+      const data = await bytesOf(request, services.limits.uploadBytes)
+      if (data.byteLength === 0) throw new Refusal('body_invalid', 'body: expected a file, found nothing')
+      const upload = { data, mediaType, ...(filename !== undefined && { filename }) }
+      const kept = await enterOrMake(services, caller, sessionId, () => services.runtime.upload(sessionId, upload))
+      return json(201, kept)
+    },
+  }),
+  route({
+    method: 'GET',
+    path: '/sessions/:sessionId/uploads/:hash',
+    action: 'download',
+    summary: 'A file that the session keeps, as it was given.',
+    others: { 200: '*/*' },
+    handle: async ({ services, caller, params }) => {
+      const { sessionId, hash } = params as { sessionId: string; hash: string }
+      await enter(services, caller, sessionId)
+      const upload = await services.runtime.uploaded(sessionId, hash)
+      if (upload === undefined) throw new Refusal('upload_unknown', 'hash: the session keeps no such file')
+      const { data, mediaType, filename } = upload
+      return {
+        status: 200,
+        headers: {
+          'content-type': mediaType,
+          'content-disposition': dispositionOf(mediaType, filename),
+          // Whatever it is, opened by itself it can do nothing here.
+          'content-security-policy': "sandbox; default-src 'none'",
+          'cache-control': KEPT_FOR_GOOD,
+        },
+        body: data,
+      }
+    },
+  }),
+]
+
+/** Throws where an input names files that the session does not keep, or more of them than a model may be sent at once. */
+export async function mustBeKept(services: Services, sessionId: string, input: UserInput | undefined): Promise<void> {
+  if (input === undefined || typeof input === 'string') return
+  const { attachedBytes } = services.limits
+  const hashes = input.parts.flatMap(part => (part.type === 'file' ? (uploadIn(part.url) ?? []) : []))
+  let bytes = 0
+  for (const hash of hashes) {
+    const upload = await services.runtime.uploaded(sessionId, hash)
+    if (upload === undefined) throw uploadUnknown(hash)
+    bytes += upload.data.byteLength
+    if (bytes > attachedBytes) {
+      throw new Refusal('input_too_large', `input: expected files of at most ${attachedBytes} bytes together`)
+    }
+  }
+}
+
+/** What a file is said to be; nothing in particular, if nothing is said. */
+function mediaTypeOf(header: string | null): string {
+  const [type = '', ...parameters] = (header ?? 'application/octet-stream').toLowerCase().split(';')
+  if (!MEDIA_TYPE.test(type.trim())) {
+    throw new Refusal('media_type_unknown', 'content-type: expected the type of the file, such as image/png')
+  }
+  const charset = parameters.map(parameter => parameter.trim()).find(parameter => CHARSET.test(parameter))
+  return charset === undefined ? type.trim() : `${type.trim()}; ${charset}`
+}
+
+/** What a file is called, if it is called anything. */
+function filenameOf(header: string | null): string | undefined {
+  if (header === null) return undefined
+  const name = decoded(header)
+  const isName = name !== undefined && name !== '' && name.length <= LONGEST_FILENAME && !/[\p{Cc}/\\]/u.test(name)
+  if (isName && name !== '.' && name !== '..') return name
+  const expected = `a name of 1 to ${LONGEST_FILENAME} characters, as encodeURIComponent gives it`
+  throw new Refusal('request_invalid', `X-Filename: expected ${expected}`)
+}
+
+function decoded(text: string): string | undefined {
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    return undefined
+  }
+}
+
+function dispositionOf(mediaType: string, filename: string | undefined): string {
+  const [type = ''] = mediaType.split(';', 1)
+  const kind = SHOWN.test(type) ? 'inline' : 'attachment'
+  if (filename === undefined) return kind
+  // Of what encodeURIComponent leaves as it is, a header wants these otherwise.
+  const encoded = encodeURIComponent(filename).replace(/['()*]/g, char => `%${char.charCodeAt(0).toString(16)}`)
+  return `${kind}; filename*=UTF-8''${encoded}`
+}

@@ -1,0 +1,107 @@
+// From a request to its reply: the checks that every one passes, in one order, and what is said where one does not.
+
+import type { Logger } from '@millrace/runtime'
+import { Refusal, toldOf } from './error.ts'
+import { corsHeaders, preflight } from './guard/cors.ts'
+import { mustBeLocal } from './guard/loopback.ts'
+import { type Reply, refused } from './http/reply.ts'
+import type { StaticFiles } from './http/static.ts'
+import { draining, type Lifetime } from './lifetime.ts'
+import type { MillraceOptions } from './options.ts'
+import { handled } from './route/route.ts'
+import { Router } from './route/router.ts'
+import { routes } from './route/routes.ts'
+
+export interface GateOptions extends Pick<MillraceOptions, 'authorize' | 'cors' | 'onError'> {
+  readonly basePath: string
+  readonly lifetime: Lifetime
+  readonly files: StaticFiles | undefined
+  readonly logger: Logger
+}
+
+/** Lets requests in, to a route or a file. */
+export class Gate {
+  readonly #options: GateOptions
+  readonly #router = new Router(routes)
+  #hasWarned = false
+
+  constructor(options: GateOptions) {
+    this.#options = options
+  }
+
+  /** Whether a request may be for this server: what is not can go to somebody else, its body unread. */
+  isFor(method: string, pathname: string): boolean {
+    const path = this.#below(pathname)
+    if (path === undefined) return false
+    return isApi(path) || (this.#options.files !== undefined && (method === 'GET' || method === 'HEAD'))
+  }
+
+  /** The reply to a request; undefined where there is neither a route nor a file. */
+  async answer(request: Request): Promise<Reply | undefined> {
+    const { cors } = this.#options
+    let reply: Reply | undefined
+    try {
+      reply = await this.#reply(request)
+    } catch (error) {
+      reply = this.#told(error, request)
+    }
+    const beside = { 'x-content-type-options': 'nosniff', ...corsHeaders(cors, request) }
+    return reply && { ...reply, headers: { ...beside, ...reply.headers } }
+  }
+
+  async #reply(request: Request): Promise<Reply | undefined> {
+    const { authorize, cors, files, lifetime } = this.#options
+    const url = new URL(request.url)
+    const path = this.#below(url.pathname)
+    if (path === undefined || !this.isFor(request.method, url.pathname)) return undefined
+    if (authorize === undefined) {
+      this.#warn()
+      mustBeLocal(request, url, cors)
+    }
+    if (!isApi(path)) return files?.file(path, request)
+    const asked = preflight(cors, request)
+    if (asked) return { status: 204, headers: asked, body: undefined }
+    const found = this.#router.find(request.method, path.slice('/api'.length))
+    if (found === undefined) throw nothingHere()
+    const { route, params } = found
+    if (lifetime.isDraining && route.action !== 'health') throw draining()
+    const services = await lifetime.ready()
+    const caller = await services.authorize(request, route.action, params['sessionId'])
+    services.limiter.request(caller.principal)
+    return handled(route, { services, request, url, params, caller })
+  }
+
+  /** What went wrong, as who asked is told; what is the server's own fault, its logger and `onError` are. */
+  #told(error: unknown, request: Request): Reply {
+    const { logger } = this.#options
+    const { status, error: said, headers, isOurs } = toldOf(error)
+    // Whatever fails once nobody waits for it any more is no fault.
+    if (isOurs && !request.signal.aborted) {
+      const { pathname } = new URL(request.url)
+      logger.error('a request failed', { method: request.method, path: pathname, cause: error })
+      void this.#tell(error, request).catch(cause => logger.error('onError threw', { cause }))
+    }
+    return refused(status, said, headers)
+  }
+
+  async #tell(error: unknown, request: Request): Promise<void> {
+    await this.#options.onError?.(error, request)
+  }
+
+  /** What follows the base path; undefined where a path is elsewhere. */
+  #below(pathname: string): string | undefined {
+    const { basePath } = this.#options
+    return pathname.startsWith(`${basePath}/`) ? pathname.slice(basePath.length) : undefined
+  }
+
+  #warn(): void {
+    if (this.#hasWarned) return
+    this.#hasWarned = true
+    this.#options.logger.warn('millrace: there is no authorize, so this server answers this machine alone', {})
+  }
+}
+
+const isApi = (path: string): boolean => path === '/api' || path.startsWith('/api/')
+
+/** There is neither a route nor a file. */
+export const nothingHere = (): Refusal => new Refusal('route_unknown', 'there is nothing here: see /api/openapi.json')

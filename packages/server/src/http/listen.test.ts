@@ -1,0 +1,164 @@
+import { Agent, request as ask, type IncomingMessage } from 'node:http'
+import { connect } from 'node:net'
+import { memoryStore } from '@millrace/log'
+import { agent, scriptedModel } from '@millrace/runtime'
+import { expect, onTestFinished, test } from 'vitest'
+import { mill, say, wordsIn } from '../mill.fixture.ts'
+import type { MillraceOptions } from '../options.ts'
+import type { ListenOptions } from './listen.ts'
+
+async function listening(options: MillraceOptions = {}, at: ListenOptions = {}) {
+  const { app, logged } = mill(options)
+  const server = await app.listen({ port: 0, ...at })
+  onTestFinished(() => server.close())
+  return { app, server, logged, to: (path: string, init?: RequestInit) => fetch(server.url + path, init) }
+}
+
+const errorsIn = (logged: readonly { level: string }[]) => logged.filter(({ level }) => level === 'error')
+
+test('a run is asked for and heard on a port of this machine', async () => {
+  const { to, server } = await listening()
+  expect(server.url).toBe(`http://127.0.0.1:${server.port}`)
+  expect(await say(to, 'hello')).toMatchObject({ status: 200, words: 'You said: hello' })
+})
+
+test.each(['::1', '[::1]'])('the host may be %s', async host => {
+  const { to, server } = await listening({}, { host })
+  expect(server.url).toBe(`http://[::1]:${server.port}`)
+  expect((await to('/api/health')).status).toBe(200)
+})
+
+test('a host beyond this machine wants an authorize', async () => {
+  const { app } = mill()
+  await expect(app.listen({ port: 0, host: '0.0.0.0' })).rejects.toThrow(/give the server an authorize/)
+  const { to } = await listening({ authorize: () => 'ann' }, { host: '0.0.0.0' })
+  expect((await to('/api/health')).status).toBe(200)
+})
+
+test('a port that is taken says what to do, and opens no store', async () => {
+  const { server } = await listening()
+  let isOpened = false
+  const store = {
+    // biome-ignore lint/suspicious/noThenProperty: a promise that tells when it is waited for.
+    then: (done: (store: ReturnType<typeof memoryStore>) => void) => {
+      isOpened = true
+      done(memoryStore())
+    },
+  } as unknown as ReturnType<typeof memoryStore>
+  const { app } = mill({ store })
+  await expect(app.listen({ port: server.port })).rejects.toThrow(
+    `127.0.0.1, port ${server.port}: another process listens there: stop it, or listen({ port }) on another`,
+  )
+  expect(isOpened).toBe(false)
+})
+
+test('a store that cannot be opened keeps a server from listening, and the port is free again', async () => {
+  const { app } = mill({ store: Promise.reject(new Error('no disk')) })
+  const { server } = await listening()
+  const { port } = server
+  await server.close()
+  await expect(app.listen({ port })).rejects.toMatchObject({ code: 'store_unavailable', cause: { message: 'no disk' } })
+  const { server: next } = await listening({}, { port })
+  expect(next.port).toBe(port)
+})
+
+test('closing tells all who read to come back, ends their streams, and frees the port', async () => {
+  const { to, server } = await listening()
+  await say(to, 'hello')
+  const stream = await to('/api/sessions/s/stream')
+  const idle = await to('/api/health')
+  await idle.text()
+  const started = performance.now()
+  const closed = server.close()
+  const frames = await stream.text()
+  await closed
+  expect(frames).toContain('"type":"fail"')
+  expect(frames).toContain('"code":"draining"')
+  expect(frames).toContain('"recoverable":true')
+  // Not the time that keep-alive would take, nor that of lingering.
+  expect(performance.now() - started).toBeLessThan(900)
+  const { to: again } = await listening({}, { port: server.port })
+  expect((await again('/api/health')).status).toBe(200)
+})
+
+test('who takes nothing does not keep a server from closing', async () => {
+  const { to, server } = await listening()
+  await say(to, 'x'.repeat(100_000))
+  const socket = connect(server.port, '127.0.0.1')
+  onTestFinished(() => void socket.destroy())
+  socket.pause()
+  const lines = ['GET /api/sessions/s/stream HTTP/1.1', `Host: 127.0.0.1:${server.port}`, '', '']
+  await new Promise<void>(resolve => socket.write(lines.join('\r\n'), () => resolve()))
+  await expect.poll(() => connections(server.server)).toBeGreaterThan(0)
+  await server.close()
+  expect(await connections(server.server)).toBe(0)
+})
+
+const connections = (server: import('node:http').Server): Promise<number> =>
+  new Promise((resolve, reject) => server.getConnections((error, count) => (error ? reject(error) : resolve(count))))
+
+test('closing twice is closing once', async () => {
+  const { server, app } = await listening()
+  await Promise.all([server.close(), server.close(), app.close()])
+})
+
+test('a body that nobody reads does not stand in the way of what comes next on the connection', async () => {
+  const { server, logged } = await listening()
+  const keeping = new Agent({ keepAlive: true, maxSockets: 1 })
+  onTestFinished(() => keeping.destroy())
+  const send = (path: string, body: Buffer | undefined) =>
+    new Promise<{ status: number | undefined; port: number | undefined }>((resolve, reject) => {
+      const method = body ? 'POST' : 'GET'
+      const sent = ask(`${server.url}${path}`, { agent: keeping, method }, (message: IncomingMessage) => {
+        const { statusCode: status, socket } = message
+        const port = socket.localPort
+        message.resume().once('end', () => resolve({ status, port }))
+      })
+      sent.once('error', reject).end(body)
+    })
+  const unread = await send('/api/nothing', Buffer.alloc(500_000))
+  const next = await send('/api/health', undefined)
+  expect([unread.status, next.status]).toEqual([404, 200])
+  expect(next.port).toBe(unread.port)
+  expect(errorsIn(logged)).toEqual([])
+})
+
+test('who goes away in the middle of a body is nobody’s fault, and of a stream leaves nothing behind', async () => {
+  const { server, logged, to } = await listening({ limits: { streams: 1 } })
+  await say(to, 'hello')
+  const socket = connect(server.port, '127.0.0.1')
+  const head = [
+    'POST /api/sessions/s/runs HTTP/1.1',
+    `Host: 127.0.0.1:${server.port}`,
+    'Content-Type: application/json',
+  ]
+  socket.write([...head, 'Content-Length: 1000', '', '{"agent":'].join('\r\n'))
+  await expect.poll(() => connections(server.server)).toBeGreaterThan(1)
+  socket.destroy()
+  // One stream at a time is allowed: those before have to be counted out.
+  for (let i = 0; i < 3; i++) {
+    const leaving = new AbortController()
+    await expect.poll(async () => (await to('/api/sessions/s/stream', { signal: leaving.signal })).status).toBe(200)
+    leaving.abort()
+  }
+  expect(errorsIn(logged)).toEqual([])
+})
+
+test('a run that is under way when a server closes is handed over, and another goes on with it', async () => {
+  const store = memoryStore()
+  const slow = (paceMs: number) => agent({ name: 'slow', model: scriptedModel([{ text: 'At last.' }], { paceMs }) })
+  const first = await listening({ store, agents: [slow(60_000)], engine: { pollMs: 20, graceMs: 0 } })
+  const body = JSON.stringify({ agent: 'slow', input: 'go', runId: 'r' })
+  const headers = { 'content-type': 'application/json' }
+  const stream = await first.to('/api/sessions/s/runs', { method: 'POST', body, headers })
+  let heard = ''
+  for await (const piece of (stream.body as ReadableStream<Uint8Array>).pipeThrough(new TextDecoderStream())) {
+    heard += piece
+    if (heard.includes('step-start')) break
+  }
+  await first.server.close()
+  const second = await listening({ store, agents: [slow(0)] })
+  const frames = await (await second.to('/api/sessions/s/stream?run=r')).text()
+  expect(wordsIn(frames)).toBe('At last.')
+  expect(frames).toContain('"type":"end","status":"completed"')
+})

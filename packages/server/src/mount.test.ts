@@ -1,0 +1,129 @@
+import { createServer, type RequestListener } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { serve } from '@hono/node-server'
+import express from 'express'
+import { Hono } from 'hono'
+import { expect, onTestFinished, test } from 'vitest'
+import type { App } from './app.ts'
+import { mill, ORIGIN, request, say } from './mill.fixture.ts'
+
+/** A server of somebody else's on a port: what fetches from it. */
+async function at(listener: RequestListener): Promise<(path: string, init?: RequestInit) => Promise<Response>> {
+  const server = createServer(listener)
+  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
+  onTestFinished(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+  const { port } = server.address() as AddressInfo
+  return (path, init) => fetch(`http://127.0.0.1:${port}${path}`, init)
+}
+
+const upload = (to: (path: string, init?: RequestInit) => Promise<Response>, prefix = '') =>
+  to(`${prefix}/api/sessions/s/uploads`, { method: 'POST', body: 'a file', headers: { 'content-type': 'text/plain' } })
+
+test('in Hono, by a route', async () => {
+  const { app } = mill()
+  const hono = new Hono().get('/', c => c.text('home')).all('/api/*', c => app.fetch(c.req.raw))
+  expect(await (await hono.request('/')).text()).toBe('home')
+  const fetch = async (path: string, init?: RequestInit) => hono.request(`${ORIGIN}${path}`, init)
+  expect(await say(fetch, 'hello')).toMatchObject({ status: 200, words: 'You said: hello' })
+})
+
+test('in Hono, mounted under a path', async () => {
+  const { app } = mill()
+  const hono = new Hono().mount('/mill', app.fetch)
+  const fetch = async (path: string, init?: RequestInit) => hono.request(`${ORIGIN}${path}`, init)
+  expect(await say(fetch, 'hello', '/mill/api/sessions/s/runs')).toMatchObject({ words: 'You said: hello' })
+})
+
+test('in Hono on Node: what streams is heard while it streams, and who leaves is let go', async () => {
+  const { app } = mill({ limits: { streams: 1 } })
+  const hono = new Hono().all('/api/*', c => app.fetch(c.req.raw))
+  const server = serve({ fetch: hono.fetch, port: 0, hostname: '127.0.0.1' })
+  onTestFinished(() => void server.close())
+  await new Promise<void>(resolve => server.once('listening', () => resolve()))
+  const { port } = server.address() as AddressInfo
+  const to = (path: string, init?: RequestInit) => fetch(`http://127.0.0.1:${port}${path}`, init)
+  expect(await say(to, 'hello')).toMatchObject({ words: 'You said: hello' })
+  for (let i = 0; i < 3; i++) {
+    const leaving = new AbortController()
+    let response = new Response()
+    const open = async () => {
+      response = await to('/api/sessions/s/stream', { signal: leaving.signal })
+      return response.status
+    }
+    await expect.poll(open).toBe(200)
+    const { value } = await (response.body as ReadableStream<Uint8Array>).getReader().read()
+    expect(value?.byteLength).toBeGreaterThan(0)
+    leaving.abort()
+  }
+})
+
+const mounts: [name: string, mount: (app: App) => express.Express, prefix: string, basePath?: string][] = [
+  ['by itself', app => express().use(app.node), ''],
+  ['by a route', app => express().all('/api/*rest', app.node), ''],
+  ['after express.json()', app => express().use(express.json()).use(app.node), ''],
+  ['after express.raw() and express.text()', app => express().use(express.raw(), express.text()).use(app.node), ''],
+  ['under a path', app => express().use('/mill', app.node), '/mill'],
+  ['under a path, after express.json()', app => express().use(express.json()).use('/mill', app.node), '/mill'],
+  ['under the base path', app => express().use('/mill', app.node), '/mill', '/mill'],
+  ['with a base path, by itself', app => express().use(app.node), '/mill', '/mill'],
+]
+
+test.each(mounts)('in Express, %s', async (_, mount, prefix, basePath = '') => {
+  const { app } = mill({ basePath })
+  const to = await at(mount(app))
+  expect(await say(to, 'hello', `${prefix}/api/sessions/s/runs`)).toMatchObject({
+    status: 200,
+    words: 'You said: hello',
+  })
+  expect((await upload(to, prefix)).status).toBe(201)
+  const wrong = await to(`${prefix}/api/sessions/s/stop`, {
+    method: 'POST',
+    body: '{"runId":7}',
+    headers: { 'content-type': 'application/json' },
+  })
+  expect([wrong.status, (await wrong.json()).error.code]).toEqual([400, 'body_invalid'])
+})
+
+test('in Express, what is not ours goes on, its body unread', async () => {
+  const { app } = mill({ static: import.meta.dirname })
+  const after = express()
+    .use(app.node)
+    .post('/mine', express.json(), (asked, reply) => void reply.json(asked.body))
+    .use((_, reply) => void reply.status(418).send('mine too'))
+  const to = await at(after)
+  const mine = await to('/mine', { method: 'POST', body: '{"a":1}', headers: { 'content-type': 'application/json' } })
+  expect(await mine.json()).toEqual({ a: 1 })
+  expect((await to('/nothing')).status).toBe(418)
+  // Whoever asks for those by another name is nobody that this server has to do with.
+  expect((await to('/mine', { method: 'OPTIONS' })).status).not.toBe(403)
+  expect((await to('/app.ts')).status).toBe(200)
+  expect((await to('/api/nothing')).status).toBe(404)
+})
+
+test('in plain Node, beside a handler of one’s own', async () => {
+  const { app } = mill()
+  const to = await at((message, response) => app.node(message, response, () => void response.end('mine')))
+  expect(await (await to('/')).text()).toBe('mine')
+  expect(await say(to, 'hello')).toMatchObject({ words: 'You said: hello' })
+})
+
+test('as a route handler of Next', async () => {
+  const { app } = mill()
+  // As app/api/[...path]/route.ts would have it, called as Next does.
+  const { GET, POST, PATCH, DELETE } = app.handlers
+  const context = { params: Promise.resolve({ path: ['sessions'] }) }
+  const call = (handler: (request: Request, context: unknown) => Promise<Response>, asked: Request) =>
+    handler(asked, context)
+  const made = await call(POST, request('/api/sessions', {}))
+  const { sessionId } = await made.json()
+  const path = `/api/sessions/${sessionId}`
+  const named = await call(PATCH, request(path, { title: 'Mills' }, { method: 'PATCH' }))
+  expect([made.status, named.status]).toEqual([201, 200])
+  expect(await (await call(GET, request(path))).json()).toMatchObject({ title: 'Mills' })
+  const said = await say((to, init) => call(POST, new Request(ORIGIN + to, init)), 'hello', `${path}/runs`)
+  expect(said.words).toBe('You said: hello')
+  expect((await call(DELETE, request(path, undefined, { method: 'DELETE' }))).status).toBe(204)
+})
