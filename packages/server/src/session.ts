@@ -20,8 +20,9 @@ export async function mayStill(
   action: Action,
   sessionId: string | undefined,
 ): Promise<void> {
-  const { principal } = await services.authorize(request, action, sessionId)
-  if (principal !== caller.principal) throw new Refusal('forbidden', 'you are somebody else by now: come again')
+  const { principal, owner } = await services.authorize(request, action, sessionId)
+  if (principal !== caller.principal || owner !== caller.owner)
+    throw new Refusal('forbidden', 'you are somebody else by now: come again')
 }
 
 /** Does something in a session of the caller's, which is made where there is none; one that was made for nothing is gone again. */

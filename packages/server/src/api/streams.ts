@@ -1,4 +1,5 @@
 import { Refusal } from '../error.ts'
+import type { Caller } from '../guard/authorize.ts'
 import { accepted } from '../http/accept.ts'
 import type { Headers, Reply } from '../http/reply.ts'
 import { type Call, route } from '../route/route.ts'
@@ -89,12 +90,16 @@ export const streams = [
     },
     streams: true,
     handle: async call => {
-      const { services, caller, action, url, request, query } = call
+      const { services, action, url, request, query } = call
       const places = placesOf(url.searchParams, services.limits.sessionsPerStream)
+      const callers = new Map<string, Caller>()
       for (const { sessionId } of places) {
-        await enter(services, await services.authorize(request, 'follow', sessionId), sessionId)
+        const caller = await services.authorize(request, action, sessionId)
+        await enter(services, caller, sessionId)
+        callers.set(sessionId, caller)
       }
-      const may = (sessionId: string) => mayStill(services, request, caller, action, sessionId)
+      const may = (sessionId: string) =>
+        mayStill(services, request, callers.get(sessionId) as Caller, action, sessionId)
       const several = new Several(services, places, query.merge !== 'false', may)
       return stream(call, { serve: outlet => several.serve(outlet), recheck: () => several.recheck() })
     },

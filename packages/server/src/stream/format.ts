@@ -1,23 +1,10 @@
 // How frames are written: as Server-Sent Events or as NDJSON. The text of entries, which is most of it, is made once for all who can share it.
 
 import { type Entry, type Frame, NDJSON_HEARTBEAT, packFrame, SSE_HEARTBEAT } from '@millrace/protocol'
-import { Refusal } from '../error.ts'
 
 export type Format = 'sse' | 'ndjson'
 
 export const CONTENT_TYPES = { sse: 'text/event-stream; charset=utf-8', ndjson: 'application/x-ndjson; charset=utf-8' }
-
-/** What an `Accept` header asks for: the first that is known; SSE if it says nothing or anything. */
-export function formatOf(accept: string | null): Format | 'json' {
-  if (accept === null || accept.trim() === '') return 'sse'
-  for (const range of accept.toLowerCase().split(',')) {
-    const type = range.split(';', 1)[0]?.trim()
-    if (type === 'text/event-stream' || type === '*/*' || type === 'text/*') return 'sse'
-    if (type === 'application/x-ndjson' || type === 'application/ndjson') return 'ndjson'
-    if (type === 'application/json') return 'json'
-  }
-  throw new Refusal('not_acceptable', 'accept: expected text/event-stream, application/x-ndjson or application/json')
-}
 
 /** A frame that is no `entries`, as bytes. */
 export function bytesOf(frame: Exclude<Frame, { type: 'entries' }>, format: Format): Buffer {
