@@ -42,7 +42,7 @@ export class Feed {
       missed = this.#recent.slice(at + 1)
     }
     this.#members.add(member)
-    for (const frame of missed) this.#give(member, frame)
+    for (const frame of missed) if (this.#members.has(member)) this.#give(member, frame)
     return true
   }
 
@@ -75,7 +75,7 @@ export class Feed {
   }
 
   #give(member: Member, frame: EntriesFrame): void {
-    if (!this.#members.has(member) || member.deliver(frame)) return
+    if (member.deliver(frame)) return
     this.leave(member)
     member.left()
   }

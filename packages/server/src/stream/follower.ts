@@ -27,6 +27,7 @@ export class Follower implements Member {
   readonly #outlet: Outlet
   readonly #options: FollowOptions
   readonly #stopped = new AbortController()
+  #isStopped = false
   /** Is aborted when nothing more is to be said of this session here. */
   readonly #over: AbortSignal
   #cursor: string
@@ -62,11 +63,12 @@ export class Follower implements Member {
 
   /** Says nothing more of this session, whatever comes. */
   stop(): void {
+    this.#isStopped = true
     this.#stopped.abort()
   }
 
   get #isOpen(): boolean {
-    return !this.#over.aborted
+    return !this.#isStopped && this.#outlet.isOpen
   }
 
   /** Reads for itself until it has caught up, then is given what comes; true where it fell behind, and has to read on for itself. */

@@ -31,7 +31,8 @@ export class EntriesFrame {
   readonly #sessionId: string
   #entries: string | undefined
   #isPaused: boolean | null | undefined
-  readonly #bytes = new Map<string, Buffer>()
+  /** By which of its ways it is. */
+  readonly #bytes: Buffer[] = []
 
   constructor(sessionId: string, piece: Piece) {
     this.#sessionId = sessionId
@@ -42,15 +43,15 @@ export class EntriesFrame {
   bytes(format: Format, isNamed: boolean, last: number | null): Buffer {
     const { after } = this.piece
     const isNext = last === after
-    const key = `${format}${isNamed}${isNext}`
-    const known = this.#bytes.get(key)
+    const way = (format === 'sse' ? 1 : 0) + (isNamed ? 2 : 0) + (isNext ? 4 : 0)
+    const known = this.#bytes[way]
     if (known) return known
     const { sequence, cursor } = this.piece
     const session = isNamed ? `"sessionId":${JSON.stringify(this.#sessionId)},` : ''
     const from = isNext ? '' : `"after":${after},`
     const text = `{"type":"entries",${session}${from}"sequence":${sequence},"entries":${this.#text()},"cursor":"${cursor}"}`
     const bytes = written(text, cursor, format)
-    this.#bytes.set(key, bytes)
+    this.#bytes[way] = bytes
     return bytes
   }
 

@@ -21,6 +21,8 @@ export class Outlet {
   readonly #over = new AbortController()
   readonly #closed = Promise.withResolvers<boolean>()
   #wakes: (() => void)[] = []
+  /** What the signal says, where it is asked for with every write: an `AbortSignal` is slow to say it. */
+  #isOpen = true
   #isEnded = false
   #isClosed = false
   #reading = 0
@@ -44,7 +46,7 @@ export class Outlet {
 
   /** Whether something can still be said. */
   get isOpen(): boolean {
-    return !this.#over.signal.aborted
+    return this.#isOpen
   }
 
   /** Resolves when the connection is gone: with whether it was ended here, in good order. */
@@ -93,7 +95,7 @@ export class Outlet {
     if (!this.isOpen) return
     this.#isEnded = true
     this.#sink.end()
-    this.#over.abort()
+    this.#abort()
     this.#watchStall()
     this.#wake()
   }
@@ -107,8 +109,13 @@ export class Outlet {
     this.#isClosed = true
     this.#cancelStall?.()
     this.#closed.resolve(this.#isEnded)
-    this.#over.abort()
+    this.#abort()
     this.#wake()
+  }
+
+  #abort(): void {
+    this.#isOpen = false
+    this.#over.abort()
   }
 
   /** One watch for all who wait: who takes something, however little, is given time again. */
