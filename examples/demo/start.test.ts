@@ -1,0 +1,120 @@
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import { decodeNdjsonStream, type Entry, Fold } from '@millrace/protocol'
+import { expect, test, vi } from 'vitest'
+import { folder } from '../../scripts/folder.fixture.ts'
+import { BOOTSTRAP, type Started, started } from './command.fixture.ts'
+
+const SLOW = 120_000
+
+const start = (cwd: string, env: Record<string, string> = {}): Started =>
+  started(cwd, [process.execPath, BOOTSTRAP, 'start'], { PORT: '0', DEMO_PACE: '0', ...env })
+
+const portOf = (url: string): string => new URL(url).port
+
+/** Starts a run, and gives the frames that it is answered with. */
+async function run(url: string, sessionId: string, agent: string, input: string) {
+  const response = await fetch(`${url}/api/sessions/${sessionId}/runs`, {
+    method: 'POST',
+    headers: { accept: 'application/x-ndjson', 'content-type': 'application/json' },
+    body: JSON.stringify({ agent, input }),
+  })
+  if (!response.body) throw new Error('no body')
+  return decodeNdjsonStream(response.body)
+}
+
+/** Somebody who follows a session by cursor, and folds what comes. */
+class Reader {
+  readonly #fold = new Fold()
+  readonly sequences: number[] = []
+  cursor = '0'
+
+  /** Reads until this is so, or the connection is gone. */
+  async follow(url: string, sessionId: string, isEnough: (entry: Entry) => boolean): Promise<void> {
+    const response = await fetch(`${url}/api/sessions/${sessionId}/stream?after=${this.cursor}&merge=false`, {
+      headers: { accept: 'application/x-ndjson' },
+    })
+    if (!response.body) throw new Error('no body')
+    for await (const frame of decodeNdjsonStream(response.body)) {
+      if (frame.type !== 'entries') continue
+      this.#fold.apply(frame.entries, frame.sequence)
+      this.sequences.push(...frame.entries.map(({ sequence }) => sequence))
+      this.cursor = frame.cursor
+      if (frame.entries.some(isEnough)) return
+    }
+    throw new Error('the connection ended before that')
+  }
+
+  /** What the agent has said. */
+  get text(): string {
+    const message = this.#fold.view().messages.findLast(({ role }) => role === 'assistant')
+    return (message?.parts ?? []).map(part => (part.type === 'text' ? part.text : '')).join('')
+  }
+}
+
+test('comes up with one line, answers, and goes when it is told to', { timeout: SLOW }, async () => {
+  const cwd = folder({})
+  const demo = start(cwd)
+  const url = await demo.url
+  expect(url).toMatch(/^http:\/\/127\.0\.0\.1:\d+$/)
+  expect(existsSync(join(cwd, '.millrace', 'millrace.db'))).toBe(true)
+
+  let text = ''
+  let end: string | undefined
+  for await (const frame of await run(url, 'one', 'echo', 'The mill turns.')) {
+    if (frame.type === 'end') end = frame.status
+    if (frame.type !== 'entries') continue
+    for (const { chunk } of frame.entries) if (chunk.type === 'text-delta') text += chunk.delta
+  }
+  expect([text, end]).toEqual(['The mill turns.', 'completed'])
+  const page = await fetch(url)
+  expect(page.headers.get('content-security-policy')).toContain("default-src 'self'")
+  expect(await page.text()).toContain('<title>Millrace')
+
+  const second = await start(folder({}), { PORT: portOf(url) }).ended
+  expect(second.how).toBe(1)
+  expect(second.said).toContain(`Port ${portOf(url)} is in use`)
+  expect(second.said).toContain(`PORT=${Number(portOf(url)) + 1} npm start`)
+  expect(second.said).not.toContain('    at ')
+
+  demo.kill('SIGTERM')
+  const { how, said } = await demo.ended
+  expect(how).toBe(0)
+  expect(said.match(/Millrace is up/g)).toHaveLength(1)
+})
+
+test('law 2: killed -9 in the midst of a run and started again, it goes on, and who follows by cursor has every word once', {
+  timeout: SLOW,
+}, async () => {
+  const cwd = folder({})
+  const count = 2000
+  const first = start(cwd, { DEMO_PACE: '1' })
+  const url = await first.url
+  await run(url, 'one', 'long', String(count))
+  const reader = new Reader()
+  await reader.follow(url, 'one', () => reader.text.split(' ').length > 100)
+  first.killAll('SIGKILL')
+  expect((await first.ended).how).toBe('SIGKILL')
+  const before = reader.sequences.length
+  expect(reader.text).not.toContain(` ${count}`)
+
+  const second = start(cwd, { PORT: portOf(url) })
+  expect(await second.url).toBe(url)
+  await reader.follow(url, 'one', ({ chunk }) => chunk.type === 'run-finished')
+  expect(reader.text).toBe(Array.from({ length: count }, (_, at) => at + 1).join(' '))
+  expect(reader.sequences.length).toBeGreaterThan(before)
+  expect(reader.sequences).toEqual([...new Set(reader.sequences)].sort((a, b) => a - b))
+  second.kill('SIGINT')
+  expect((await second.ended).how).toBe(0)
+})
+
+test.each([
+  ['npm', ['npm', 'start']],
+  ['what npm runs', [process.execPath, BOOTSTRAP, 'start']],
+])('when %s is killed -9 nothing stays behind on the port', { timeout: SLOW }, async (_, command) => {
+  const cwd = folder({ 'package.json': JSON.stringify({ scripts: { start: `node ${BOOTSTRAP} start` } }) })
+  const demo = started(cwd, command, { PORT: '0' })
+  const url = await demo.url
+  demo.kill('SIGKILL')
+  await vi.waitFor(() => expect(fetch(`${url}/api/health`)).rejects.toThrow(), { timeout: 20_000, interval: 50 })
+})
