@@ -22,6 +22,19 @@ async function told(acts: Parameters<Story['live']>[0]): Promise<{ world: World;
   return { world, log: await world.log() }
 }
 
+/** All that a reader is shown who comes when all is over. */
+async function late(world: World, log: readonly Entry[], options: { rewound?: boolean } = {}): Promise<Entry[]> {
+  const reader = world.manager.readBatches(ID, { follow: true, ...options })
+  const seen: Entry[] = []
+  while (seen.length === 0 || !reader.isCaughtUp) {
+    const batch = log.length > 0 ? await reader.next() : undefined
+    if (batch === undefined) break
+    seen.push(...batch.entries)
+  }
+  reader.close()
+  return seen
+}
+
 describe('the past of a log, whatever was done to it', () => {
   test('law 5: its ticket is what its entries say', async () => {
     await fc.assert(
@@ -60,20 +73,31 @@ describe('the past of a log, whatever was done to it', () => {
       fc.asyncProperty(stories, async acts => {
         const { world, log } = await told(acts)
         cuts += log.filter(({ chunk }) => chunk.type === 'rewind' || chunk.type === 'step-discarded').length
-        const reader = world.manager.readBatches(ID, { follow: true })
-        const seen: Entry[] = []
-        while (seen.length === 0 || !reader.isCaughtUp) {
-          const batch = log.length > 0 ? await reader.next() : undefined
-          if (batch === undefined) break
-          seen.push(...batch.entries)
-        }
-        reader.close()
+        const seen = await late(world, log)
         expect(seen.some(({ chunk }) => chunk.type === 'rewind' || chunk.type === 'step-discarded')).toBe(false)
         expect(contentOf(foldLog(seen).view())).toEqual(contentOf((await world.manager.view(ID)).view))
       }),
       { numRuns: runs(60) },
     )
     expect(cuts).toBeGreaterThan(20)
+  })
+
+  test('law 3: to a late reader who is shown rewinds, runs, requests and agents are the same too', async () => {
+    let rewinds = 0
+    await fc.assert(
+      fc.asyncProperty(stories, async acts => {
+        const { world, log } = await told(acts)
+        const isRewind = ({ chunk }: Entry) => chunk.type === 'rewind'
+        rewinds += log.filter(isRewind).length
+        const seen = await late(world, log, { rewound: true })
+        expect(seen.filter(isRewind)).toEqual(log.filter(isRewind))
+        const { internal, usage, drafts, ...view } = (await world.manager.view(ID)).view
+        const { usage: _, drafts: __, ...folded } = foldLog(seen).view()
+        expect(plain({ ...folded, head: view.head })).toEqual(plain(view))
+      }),
+      { numRuns: runs(60) },
+    )
+    expect(rewinds).toBeGreaterThan(5)
   })
 
   test('law 12: a trim changes neither its view nor its ticket, then and later', async () => {

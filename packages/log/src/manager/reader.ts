@@ -18,6 +18,8 @@ export interface ReaderOptions {
   readonly follow?: boolean
   /** Every entry as the log has it, also what was taken back by a discard or rewind before the reader came: for folds. */
   readonly whole?: boolean
+  /** Also what a rewind took back before the reader came, and the rewind: for folds that go on, since runs, requests and usage only go forward (law 3). */
+  readonly rewound?: boolean
   /** Internal entries too; they must not leave the server (law 10). */
   readonly internal?: boolean
   /** Merges deltas while catching up. */
@@ -295,10 +297,10 @@ export class BatchReader {
 
   /** Looks at the log, where something in it was taken back or may be taken from this reader, or where its run may have ended before its place. */
   async #survey(floor: number): Promise<void> {
-    const { whole, onCut, runId } = this.#options
+    const { whole, rewound, onCut, runId } = this.#options
     const { incarnation, ticket } = this.#known as Known
     const { cuts, run } = ticket
-    const survival = whole || (onCut !== 'throw' && cuts === 0) ? undefined : new Survival(this.#isFor)
+    const survival = whole || (onCut !== 'throw' && cuts === 0) ? undefined : new Survival(this.#isFor, rewound)
     const mayBeOver = runId !== undefined && run?.runId !== runId && this.#from >= floor
     if (survival === undefined && !mayBeOver) return
     // Nothing of a run lies before the request for it. Which step a cut goes back to may: who wants to be told that reads it all.

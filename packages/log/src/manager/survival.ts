@@ -44,12 +44,14 @@ export class Survival {
   /** The root agents' checkpoints, so that a rewind can say which step it goes back to. */
   readonly #steps: { readonly at: number; readonly step: number }[] = []
   readonly #isFor: (entry: Entry) => boolean
+  readonly #keepsRewound: boolean
   /** What is for whoever asks, and can be taken back. */
   readonly #seen: Range[] = []
 
-  /** For somebody, whom not all entries are for. */
-  constructor(isFor: (entry: Entry) => boolean) {
+  /** For somebody, whom not all entries are for; and who may want to see rewinds as they came, with what they took back. */
+  constructor(isFor: (entry: Entry) => boolean, keepsRewound = false) {
     this.#isFor = isFor
+    this.#keepsRewound = keepsRewound
   }
 
   /** Takes an entry into account. */
@@ -76,7 +78,7 @@ export class Survival {
         break
       case 'rewind': {
         const { toSequence } = chunk
-        if (toSequence >= sequence) break
+        if (toSequence >= sequence || this.#keepsRewound) break
         const from = toSequence + 1
         const seen = this.#firstSeen([[from, sequence - 1]])
         this.#cuts.set(sequence, { at: sequence, from, step: this.#stepAt(toSequence), seen })
