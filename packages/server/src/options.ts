@@ -56,16 +56,34 @@ export function settingsOf({ limits, stream, basePath = '' }: MillraceOptions, t
   }
   return {
     limits: amounts('limits', DEFAULT_LIMITS, limits),
-    stream: { timers, ...amounts('stream', DEFAULT_STREAM, stream) },
+    stream: { timers, ...amounts('stream', DEFAULT_STREAM, stream, LEAST_STREAM) },
     basePath,
   }
 }
 
-function amounts<T extends Record<keyof T, number>>(what: string, usual: T, told: Partial<T> = {}): T {
-  for (const [name, value] of Object.entries(told)) {
+/** What would be no time, or no room, at all. */
+const LEAST_STREAM: Partial<typeof DEFAULT_STREAM> = {
+  heartbeatMs: 2,
+  maxBuffered: 4 * 1024,
+  stallMs: 1,
+  reauthorizeMs: 1,
+  pollMs: 1,
+}
+
+/** Timers know no longer time. */
+const MOST = 2 ** 31 - 1
+
+function amounts<T extends Record<keyof T, number>>(
+  what: string,
+  usual: T,
+  told: Partial<T> = {},
+  leasts: Partial<T> = {},
+): T {
+  for (const [name, value] of Object.entries(told) as [keyof T & string, unknown][]) {
     if (!Object.hasOwn(usual, name)) throw new TypeError(`${what}.${name}: there is no such option`)
-    if (typeof value === 'number' && value >= 0 && !Number.isNaN(value)) continue
-    throw new TypeError(`${what}.${name}: expected a number from 0 on, found ${String(value)}`)
+    const least = leasts[name] ?? 0
+    if (Number.isInteger(value) && (value as number) >= least && (value as number) <= MOST) continue
+    throw new TypeError(`${what}.${name}: expected a whole number from ${least} to ${MOST}, found ${String(value)}`)
   }
   return { ...usual, ...told }
 }
