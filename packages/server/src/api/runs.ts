@@ -15,6 +15,7 @@ import { Asked, EditBody, ResumeBody, RetryBody, RunBody, StopBody, Stopped } fr
 import { enter, enterOrMake, mayStill } from '../session.ts'
 import { writeRun } from '../stream/run-frames.ts'
 import { type Message, mustBeTheSame, mustFit } from './request.ts'
+import { mustBeKept } from './uploads.ts'
 
 /** The routes that start runs, stop them and do them again. */
 export const runs = [
@@ -38,6 +39,7 @@ export const runs = [
       mustBeKnown(call, agent, workflow)
       mustFit(services, rest.input)
       const run = await enterOrMake(services, caller, sessionId, async () => {
+        await mustBeKept(services, sessionId, rest.input)
         const asked = {
           ...(await asker(call)),
           ...given(rest),
@@ -87,6 +89,7 @@ export const runs = [
       if (resumes === undefined) throw new RunError('run_unknown', 'resumes: there is no run to go on from')
       const { message, ...mode } = { message: undefined, ...rest }
       mustFit(services, message)
+      await mustBeKept(services, sessionId, message)
       return again(call, message, options =>
         services.runtime.resume(sessionId, resumes, {
           ...(given({ ...mode, input: message }) as ResumeOptions),
@@ -124,6 +127,7 @@ export const runs = [
       await enter(services, caller, sessionId)
       const { messageId, input, newMessageId, data } = body
       mustFit(services, input)
+      await mustBeKept(services, sessionId, input)
       return again(call, input, options =>
         services.runtime.edit(sessionId, messageId, input, { ...options, ...given({ newMessageId, data }) }),
       )

@@ -1,4 +1,4 @@
-import { type UserInput, uploadIn, uploadUnknown } from '@millrace/runtime'
+import { uploadIn, uploadUnknown } from '@millrace/runtime'
 import { Refusal } from '../error.ts'
 import { bytesOf } from '../http/body.ts'
 import { json } from '../http/reply.ts'
@@ -7,6 +7,7 @@ import { Uploaded } from '../route/schemas.ts'
 import type { Services } from '../services.ts'
 import { enter, enterOrMake } from '../session.ts'
 import { KEPT_FOR_GOOD } from './blobs.ts'
+import type { Message } from './request.ts'
 
 /** What nobody can make a browser take for a page: the rest is for saving. */
 const SHOWN = /^(image\/|audio\/|video\/|application\/pdf$|text\/plain$)/
@@ -64,10 +65,12 @@ export const uploads = [
 ]
 
 /** Throws where an input names files that the session does not keep, or more of them than a model may be sent at once. */
-export async function mustBeKept(services: Services, sessionId: string, input: UserInput | undefined): Promise<void> {
+export async function mustBeKept(services: Services, sessionId: string, input: Message | undefined): Promise<void> {
   if (input === undefined || typeof input === 'string') return
   const { attachedBytes } = services.limits
-  const hashes = input.parts.flatMap(part => (part.type === 'file' ? (uploadIn(part.url) ?? []) : []))
+  // What parts are made of is checked where they are appended: here a url may still be anything.
+  const urls = input.parts.flatMap(part => (part.type === 'file' && typeof part.url === 'string' ? [part.url] : []))
+  const hashes = new Set(urls.flatMap(url => uploadIn(url) ?? []))
   let bytes = 0
   for (const hash of hashes) {
     const upload = await services.runtime.uploaded(sessionId, hash)

@@ -151,9 +151,10 @@ test('a run that is under way when a server closes is handed over, and another g
   const body = JSON.stringify({ agent: 'slow', input: 'go', runId: 'r' })
   const headers = { 'content-type': 'application/json' }
   const stream = await first.to('/api/sessions/s/runs', { method: 'POST', body, headers })
+  const decoder = new TextDecoder()
   let heard = ''
-  for await (const piece of (stream.body as ReadableStream<Uint8Array>).pipeThrough(new TextDecoderStream())) {
-    heard += piece
+  for await (const piece of stream.body as ReadableStream<Uint8Array>) {
+    heard += decoder.decode(piece, { stream: true })
     if (heard.includes('step-start')) break
   }
   await first.server.close()
