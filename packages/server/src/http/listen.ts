@@ -2,6 +2,7 @@ import { createServer, type RequestListener, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { isLoopback } from '../guard/loopback.ts'
 import { DEFAULT_PORT } from '../options.ts'
+import { refuseUnread } from './unread.ts'
 
 export interface ListenOptions {
   /** 4400, if nothing is said; 0 for any that is free. */
@@ -42,6 +43,7 @@ export async function listen(app: Listener, options: ListenOptions, isGuarded: b
   }
   // Headers that never end hold a socket, and nothing else does: a stream may be as long as it likes.
   const server = createServer({ headersTimeout: 20_000, requestTimeout: 120_000, keepAliveTimeout: 65_000 }, app.node)
+  server.on('clientError', refuseUnread)
   await bound(server, port, host)
   try {
     await app.start()

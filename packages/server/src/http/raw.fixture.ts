@@ -1,0 +1,29 @@
+// HTTP as text on a socket, for what no client would send.
+
+import { connect } from 'node:net'
+
+/** Writes pieces to a port, one after the other, and gives all that comes back until the other side closes. */
+export function raw(port: number, ...pieces: readonly (string | Buffer)[]): Promise<string> {
+  const { promise, resolve, reject } = Promise.withResolvers<string>()
+  const socket = connect(port, '127.0.0.1')
+  let got = ''
+  socket.on('data', data => {
+    got += data.toString('latin1')
+  })
+  // Who refuses what is still being sent may close before it has all of it.
+  socket.on('error', error => (got === '' ? reject(error) : resolve(got)))
+  socket.on('close', () => resolve(got))
+  for (const piece of pieces) socket.write(piece)
+  return promise
+}
+
+/** A reply on a socket. */
+export function replyIn(text: string): {
+  readonly status: number
+  readonly code: string | undefined
+  readonly count: number
+} {
+  const status = Number(/^HTTP\/1\.1 (\d{3})/.exec(text)?.[1])
+  const code = /"code":"(\w+)"/.exec(text)?.[1]
+  return { status, code, count: text.split(/^HTTP\/1\.1 /m).length - 1 }
+}

@@ -1,0 +1,242 @@
+// A server for two people, with sessions in which something is shown, waits or was stopped, and a look at all that its store holds.
+
+import { type LogStore, memoryStore } from '@millrace/log'
+import { agent, scriptedModel, tool, useInterrupt, workflow } from '@millrace/runtime'
+import { afterAll, beforeAll, onTestFinished } from 'vitest'
+import * as z from 'zod'
+import { type App, millrace } from '../app.ts'
+import type { AuthorizeRequest } from '../guard/authorize.ts'
+import type { MillraceOptions } from '../options.ts'
+import { Router } from './router.ts'
+import { routes } from './routes.ts'
+import { ErrorSchema } from './schemas.ts'
+
+export const ORIGIN = 'http://localhost:4400'
+
+/** What no reply may ever say. */
+export const SECRETS = { context: 'secret-of-the-context', key: 'secret-of-the-key', store: 'secret-of-the-store' }
+
+const echo = agent({ name: 'echo', model: scriptedModel(({ lastText }) => ({ text: `You said: ${lastText}` })) })
+
+const operator = agent({
+  name: 'operator',
+  model: scriptedModel(({ turnAnswers }) =>
+    turnAnswers === 0
+      ? {
+          calls: [
+            { name: 'send', input: { to: 'ann' }, id: 'call-send' },
+            { name: 'choose', input: {}, id: 'call-choose' },
+          ],
+        }
+      : { text: 'Done.' },
+  ),
+  tools: [
+    tool({ name: 'send', input: z.object({ to: z.string() }), approval: true, execute: ({ to }) => ({ sent: to }) }),
+    tool({ name: 'choose', input: z.object({}), client: true }),
+  ],
+})
+
+const large = agent({
+  name: 'large',
+  model: scriptedModel([{ calls: [{ name: 'dump', input: {} }] }, { text: 'There it is.' }]),
+  tools: [tool({ name: 'dump', input: z.object({}), execute: () => 'x'.repeat(100_000) })],
+})
+
+const question = workflow({
+  id: 'question',
+  nodes: {
+    ask: async () => ({ data: await useInterrupt({ request: { kind: 'text', question: 'Who is there?' } }) }),
+  },
+  edges: [
+    ['start', 'ask'],
+    ['ask', 'end'],
+  ],
+})
+
+/** An agent that says a word, and the rest when it is let go; its signals tell whether its calls were aborted. */
+export function slow() {
+  const gate = Promise.withResolvers<void>()
+  const signals: AbortSignal[] = []
+  const inner = scriptedModel(({ options: { abortSignal } }) => {
+    if (abortSignal) signals.push(abortSignal)
+    return { text: 'one two' }
+  })
+  const model: typeof inner = {
+    ...inner,
+    async doStream(call) {
+      const { stream } = await inner.doStream(call)
+      let isFirst = true
+      const held = new TransformStream({
+        async transform(part: { type: string }, controller) {
+          if (part.type === 'text-delta' && !isFirst) {
+            const aborted = new Promise((_, reject) =>
+              call.abortSignal?.addEventListener('abort', () => reject(call.abortSignal?.reason)),
+            )
+            await Promise.race([gate.promise, aborted])
+          }
+          if (part.type === 'text-delta') isFirst = false
+          controller.enqueue(part)
+        },
+      })
+      return { stream: stream.pipeThrough(held as never) }
+    },
+  }
+  return { agent: agent({ name: 'slow', model }), go: gate.resolve, signals }
+}
+
+/** A reply, read whole. */
+export interface Got {
+  readonly status: number
+  readonly headers: Headers
+  readonly text: string
+  readonly json: unknown
+}
+
+export interface Sent {
+  readonly path: string
+  readonly method?: string
+  readonly body?: unknown
+  readonly raw?: BodyInit
+  readonly headers?: Readonly<Record<string, string>>
+  readonly user?: string | null
+}
+
+const router = new Router(routes)
+
+/** A server that is closed with its test. */
+export function stage(options: MillraceOptions = {}): Stage {
+  const made = new Stage(options)
+  onTestFinished(() => made.app.close())
+  return made
+}
+
+/** A server for all tests of a file. */
+export function shared<T>(prepare: (stage: Stage) => Promise<T>): () => { readonly stage: Stage; readonly ready: T } {
+  let all: { readonly stage: Stage; readonly ready: T }
+  beforeAll(async () => {
+    const made = new Stage()
+    all = { stage: made, ready: await prepare(made) }
+  })
+  afterAll(() => all.stage.app.close())
+  return () => all
+}
+
+/** A server; `x-user` says who somebody is. */
+export class Stage {
+  readonly app: App
+  readonly store: LogStore
+  /** What authorize was asked. */
+  readonly asked: AuthorizeRequest[] = []
+  readonly logged: { readonly message: string; readonly fields: Readonly<Record<string, unknown>> }[] = []
+  readonly slow = slow()
+
+  constructor(options: MillraceOptions = {}) {
+    const { store = memoryStore() } = options
+    this.store = store as LogStore
+    const tell = (message: string, fields: Readonly<Record<string, unknown>>) =>
+      void this.logged.push({ message, fields })
+    this.app = millrace({
+      agents: [echo, operator, large, this.slow.agent],
+      workflows: [question],
+      engine: { pollMs: 20, graceMs: 0 },
+      backoff: { first: 1, longest: 1 },
+      logger: { warn: tell, error: tell },
+      authorize: asked => {
+        this.asked.push(asked)
+        return asked.request.headers.get('x-user')
+      },
+      context: () => ({ token: SECRETS.context }),
+      ...options,
+      store,
+    })
+  }
+
+  /** A request as it is sent: by ann, unless another is named. */
+  request({ path, method, body, raw, headers = {}, user = 'ann' }: Sent): Request {
+    const isBody = body !== undefined || raw !== undefined
+    return new Request(path.startsWith('http') ? path : `${ORIGIN}${path}`, {
+      method: method ?? (isBody ? 'POST' : 'GET'),
+      headers: {
+        ...(body !== undefined && { 'content-type': 'application/json' }),
+        ...(user !== null && { 'x-user': user }),
+        authorization: SECRETS.key,
+        ...headers,
+      },
+      ...(isBody && { body: raw ?? JSON.stringify(body) }),
+      ...(raw instanceof ReadableStream && { duplex: 'half' }),
+    } as RequestInit)
+  }
+
+  /** Sends a request, and reads the reply whole. Every reply of JSON must be what its route says that it gives. */
+  async send(sent: Sent): Promise<Got> {
+    const request = this.request(sent)
+    const response = await this.app.fetch(request)
+    const got = await read(response)
+    check(request, got)
+    return got
+  }
+
+  /** Sends a request of a body to a session. */
+  async post(path: string, body: unknown, more: Partial<Sent> = {}): Promise<Record<string, unknown>> {
+    const { json, text, status } = await this.send({ path, body, ...more })
+    if (status >= 400) throw new Error(`${path}: ${status} ${text}`)
+    return json as Record<string, unknown>
+  }
+
+  /** Starts a run, and waits for its end or pause. */
+  async run(sessionId: string, body: object, user = 'ann'): Promise<Got> {
+    const path = `/api/sessions/${encodeURIComponent(sessionId)}/runs`
+    return this.send({ path, body, user, headers: { accept: 'application/x-ndjson' } })
+  }
+
+  /** All that the store holds, as text. */
+  async held(): Promise<string> {
+    const logs: unknown[] = []
+    for (const principal of ['ann', 'bob', null]) {
+      const { streams } = await this.store.list(principal, 1000)
+      for (const { streamId } of streams.toSorted((a, b) => (a.streamId < b.streamId ? -1 : 1))) {
+        const page = await this.store.read(streamId, { sequence: 0 }, { batches: 10_000, bytes: 100_000_000 })
+        const { clock, lease, ...rest } = page ?? {}
+        logs.push({ principal, streamId, ...rest })
+      }
+    }
+    return JSON.stringify(logs)
+  }
+}
+
+/** A reply, read whole. */
+export async function read(response: Response): Promise<Got> {
+  const text = await response.text()
+  const isJson = response.headers.get('content-type')?.startsWith('application/json') ?? false
+  return {
+    status: response.status,
+    headers: response.headers,
+    text,
+    json: isJson && text ? JSON.parse(text) : undefined,
+  }
+}
+
+/** Throws where a reply is not what its route says that it gives: no field less, and none more. */
+function check({ method, url }: Request, { status, json }: Got): void {
+  if (json === undefined || method === 'HEAD') return
+  const { pathname } = new URL(url)
+  const found = status < 400 ? router.find(method, pathname.slice(pathname.indexOf('/api') + 4)) : undefined
+  const { route } = found ?? {}
+  const schema = status < 400 ? route?.replies?.[status] : ErrorSchema
+  if (schema) same(schema.parse(json), json)
+  else if (route?.others?.[status] !== 'application/json') {
+    throw new Error(`${method} ${pathname}: nobody said that it may answer ${status}`)
+  }
+}
+
+function same(parsed: unknown, json: unknown): void {
+  const [said, known] = [JSON.stringify(json), JSON.stringify(parsed)]
+  if (said.length !== known.length) throw new Error(`a reply says more than it should: ${said} instead of ${known}`)
+}
+
+/** The frames of a reply of NDJSON. */
+export const framesIn = ({ text }: Got): Record<string, unknown>[] =>
+  text
+    .split('\n')
+    .filter(line => line.trim() !== '')
+    .map(line => JSON.parse(line))
