@@ -4,16 +4,25 @@ import { ValidationError } from '../error/error.ts'
 const script = new Script('work()')
 let room: { work?: () => unknown } | undefined
 
+/** How often work that hardly got a turn is tried again. */
+const MOST_TRIES = 8
+
 /** What comes of some work that does not wait, unless it takes longer than that: a schema of few words can ask for work without end. */
 export function within<T>(ms: number, done: string, work: () => T): T {
   room ??= createContext({})
-  room.work = work
-  try {
-    return script.runInContext(room, { timeout: ms })
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'ERR_SCRIPT_EXECUTION_TIMEOUT') throw error
-    throw new ValidationError(`it cannot be ${done} within ${ms} ms`)
-  } finally {
-    delete room.work
+  for (let tries = 1; ; tries++) {
+    const before = process.cpuUsage()
+    room.work = work
+    try {
+      return script.runInContext(room, { timeout: ms })
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'ERR_SCRIPT_EXECUTION_TIMEOUT') throw error
+      const { user, system } = process.cpuUsage(before)
+      // On a busy machine the time may be over before the work had any of it.
+      if (tries < MOST_TRIES && (user + system) / 1000 < ms / 2) continue
+      throw new ValidationError(`it cannot be ${done} within ${ms} ms`)
+    } finally {
+      delete room.work
+    }
   }
 }
