@@ -82,8 +82,12 @@ function headersOf({ headers }: Reply, { httpVersionMajor }: IncomingMessage): R
   return rest
 }
 
+/** What may wait without anybody being full of it, in bytes. */
+const LITTLE = 2048
+
 class NodeSink implements Sink {
   readonly #response: ServerResponse
+  readonly #told = (): void => this.onDrain()
   #written = 0
   onDrain = (): void => {}
   onClose = (): void => {}
@@ -112,7 +116,9 @@ class NodeSink implements Sink {
   write(bytes: Uint8Array): void {
     if (this.#response.destroyed) return
     this.#written += bytes.length
-    this.#response.write(bytes)
+    // Node tells of what it has taken by itself only where much had waited.
+    if (this.#response.writableLength + bytes.length < LITTLE) this.#response.write(bytes)
+    else this.#response.write(bytes, this.#told)
   }
 
   end(): void {
