@@ -9,7 +9,7 @@ export interface Cors {
 }
 
 const METHODS = 'GET, POST, PATCH, DELETE'
-const EXPOSED = 'X-Session-Id, X-Run-Id, X-Existing-Message-Id, Retry-After'
+const EXPOSED = 'X-Session-Id, X-Run-Id, X-Existing-Message-Id, Retry-After, Content-Disposition'
 
 /** Whether the pages of an origin may call. */
 export function isAllowed(cors: Cors | undefined, origin: string): boolean {

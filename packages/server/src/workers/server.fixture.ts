@@ -1,0 +1,9 @@
+// A server that drives nothing, as a process: `server.fixture.ts <file>`. It prints its url, and goes when its input ends.
+
+import { millrace } from '../app.ts'
+import { told } from './told.fixture.ts'
+
+const app = millrace({ store: `sqlite:${process.argv[2]}`, agents: [told], engine: false })
+const server = await app.listen({ port: 0 })
+console.log(server.url)
+process.stdin.resume().once('end', () => void server.close())

@@ -1,0 +1,11 @@
+import { agent, scriptedModel, tool } from '@millrace/runtime'
+import { z } from 'zod'
+
+const where = tool({ name: 'where', input: z.object({}), execute: () => process.pid })
+
+/** Says in which process its tool ran. */
+export const told = agent({
+  name: 'told',
+  model: scriptedModel([{ calls: [{ name: 'where', input: {} }] }, { text: 'There.' }]),
+  tools: [where],
+})

@@ -1,0 +1,13 @@
+// A worker, as a process: `worker.fixture.ts <file>`. It prints that it is there, and goes when its input ends.
+
+import { openStore } from '@millrace/log'
+import { createWorker } from '@millrace/runtime'
+import { told } from './told.fixture.ts'
+
+const store = await openStore(`sqlite:${process.argv[2]}`)
+const worker = createWorker({ store, agents: [told], engine: { pollMs: 20 } })
+console.log('here')
+process.stdin.resume().once('end', async () => {
+  await worker.stop()
+  await store.close()
+})
