@@ -4,6 +4,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { TLSSocket } from 'node:tls'
 import { mustBePlain } from '../guard/target.ts'
 import { hasLength, lengthOf, type Reply, type Sink } from './reply.ts'
+import { isDirect, SocketSink } from './socket-sink.ts'
 
 /** The path and query of a message, as whoever knows its paths wants them: what a framework left of them, or as they came. */
 export function pathOf(message: IncomingMessage, isFor: (pathname: string) => boolean): string {
@@ -68,7 +69,7 @@ export function respond(reply: Reply, message: IncomingMessage, response: Server
     response.flushHeaders()
     // Small frames go out as they are, not when there are more of them.
     if (message.httpVersionMajor < 2) response.socket?.setNoDelay(true)
-    reply.stream(new NodeSink(response))
+    reply.stream(isDirect(response) ? new SocketSink(response) : new NodeSink(response))
     return
   }
   response.writeHead(status, hasLength(status) ? { ...headers, 'content-length': lengthOf(reply) } : headers)

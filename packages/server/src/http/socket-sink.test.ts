@@ -1,0 +1,121 @@
+import { once } from 'node:events'
+import { createServer, get, type IncomingMessage, request, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { setImmediate as turn } from 'node:timers/promises'
+import { afterEach, expect, test } from 'vitest'
+import { isDirect, SocketSink } from './socket-sink.ts'
+
+const closers: (() => void)[] = []
+afterEach(() => {
+  for (const close of closers.splice(0)) close()
+})
+
+/** A server that shows its responses, their heads sent; and where it is. */
+async function served(take: (response: ServerResponse, message: IncomingMessage) => void): Promise<number> {
+  const server = createServer((message, response) => {
+    response.writeHead(200, { 'content-type': 'text/event-stream' })
+    response.flushHeaders()
+    take(response, message)
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  closers.push(() => server.close())
+  closers.push(() => server.closeAllConnections())
+  return (server.address() as AddressInfo).port
+}
+
+async function readTo(port: number): Promise<{ text: string; complete: boolean }> {
+  const [message] = (await once(get({ port, agent: false }), 'response')) as [IncomingMessage]
+  let text = ''
+  for await (const piece of message.setEncoding('utf8')) text += piece
+  return { text, complete: message.complete }
+}
+
+test('every reader gets every piece, also those that others got before, and an end', async () => {
+  const sinks: SocketSink[] = []
+  const [here, come] = [Promise.withResolvers<void>(), 2]
+  const port = await served(response => {
+    expect(isDirect(response)).toBe(true)
+    sinks.push(new SocketSink(response))
+    if (sinks.length === come) here.resolve()
+  })
+  const reading = Array.from({ length: come }, () => readTo(port))
+  await here.promise
+  const [one, none, two] = [
+    Buffer.from('data: grün\n\n'),
+    Buffer.alloc(0),
+    Buffer.from(`data: ${'x'.repeat(70_000)}\n\n`),
+  ]
+  for (const bytes of [one, two, none, one]) for (const sink of sinks) sink.write(bytes)
+  for (const sink of sinks) sink.end()
+  for (const sink of sinks) sink.write(one)
+  const text = `${one}${two}${one}`
+  expect(await Promise.all(reading)).toEqual([
+    { text, complete: true },
+    { text, complete: true },
+  ])
+})
+
+test('what waits is counted, what is taken grows, and who drained or closed is told of', async () => {
+  const opened = Promise.withResolvers<ServerResponse>()
+  const port = await served(opened.resolve)
+  const asked = get({ port, agent: false })
+  const [message] = (await once(asked, 'response')) as [IncomingMessage]
+  message.pause()
+  const response = await opened.promise
+  const { socket } = response
+  const listeners = socket?.listenerCount('drain')
+  const sink = new SocketSink(response)
+  expect(socket?.listenerCount('drain')).toBe(Number(listeners) + 1)
+  const drained = new Promise<void>(resolve => {
+    sink.onDrain = resolve
+  })
+  const closed = new Promise<void>(resolve => {
+    sink.onClose = resolve
+  })
+  const [bytes, little] = [Buffer.alloc(1024 * 1024, 'x'), Buffer.alloc(100, 'x')]
+  // More than any kernel takes for who reads nothing.
+  while (sink.buffered < 4 * bytes.length) {
+    sink.write(bytes)
+    await turn()
+  }
+  const before = sink.taken
+  message.resume()
+  await drained
+  expect(sink.buffered).toBe(0)
+  expect(sink.taken).toBeGreaterThan(before)
+  // Little that waits is told of too, once it is taken.
+  message.pause()
+  while (sink.buffered === 0) {
+    sink.write(little)
+    if (sink.buffered === 0) await turn()
+  }
+  const again = new Promise<void>(resolve => {
+    sink.onDrain = resolve
+  })
+  message.resume()
+  await again
+  expect(sink.buffered).toBe(0)
+  sink.destroy()
+  await closed
+  expect(socket?.listenerCount('drain')).toBe(listeners)
+})
+
+test('a response that somebody else writes for, that has no body or no chunks, is not written past', async () => {
+  const told: boolean[] = []
+  const port = await served((response, message) => {
+    if (message.url === '/wrapped') {
+      const write = response.write.bind(response)
+      response.write = write as typeof response.write
+    }
+    told.push(isDirect(response))
+    response.end()
+  })
+  for (const options of [{ path: '/wrapped' }, { method: 'HEAD' }, { path: '/' }]) {
+    const asked = request({ port, agent: false, ...options }).end()
+    const [message] = (await once(asked, 'response')) as [IncomingMessage]
+    message.resume()
+    await once(message, 'end')
+  }
+  expect(told).toEqual([false, false, true])
+})
