@@ -85,6 +85,7 @@ function leave() {
   conversation.clear('Say something, and watch it come.')
   tell()
   showConnection('idle')
+  show()
   sessions.choose(undefined)
 }
 
