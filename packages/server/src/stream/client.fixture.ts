@@ -16,6 +16,8 @@ export class Client implements Sink {
   buffered = 0
   taken = 0
   heartbeats = 0
+  /** What was written last. */
+  latest: Uint8Array | undefined
   /** All that it took, as it came. */
   text = ''
   readonly frames: Frame[] = []
@@ -46,6 +48,7 @@ export class Client implements Sink {
   write(bytes: Uint8Array): void {
     if (this.#isClosed) return
     if (this.#isEnded) throw new Error('something was written after the end')
+    this.latest = bytes
     this.#waiting.push(bytes)
     this.buffered += bytes.length
     this.peak = Math.max(this.peak, this.buffered)

@@ -111,9 +111,9 @@ export class Connections {
     const { timers, heartbeatMs, heartbeatPadding, reauthorizeMs } = this.#settings
     const now = timers.now()
     for (const [outlet, asked] of this.#open) {
-      if (now - outlet.lastWrite >= heartbeatMs / 2 && !outlet.isFull) {
-        outlet.write(heartbeatOf(outlet.format, heartbeatPadding))
-      }
+      // Who is full may have nobody waiting for it to take something, and nothing more to take.
+      if (outlet.isFull) outlet.watchStall()
+      else if (now - outlet.lastWrite >= heartbeatMs / 2) outlet.write(heartbeatOf(outlet.format, heartbeatPadding))
       if (!asked.isAsked && now - asked.checkedAt >= reauthorizeMs) void this.#recheck(outlet, asked)
     }
   }

@@ -13,8 +13,8 @@ export function bytesOf(frame: Exclude<Frame, { type: 'entries' }>, format: Form
 
 /** What keeps a silent connection open; with so many characters of padding for proxies that wait for more. */
 export function heartbeatOf(format: Format, padding = 0): Buffer {
-  if (padding === 0) return Buffer.from(format === 'sse' ? SSE_HEARTBEAT : NDJSON_HEARTBEAT)
-  return Buffer.from(format === 'sse' ? `:${' '.repeat(padding)}\n\n` : `${' '.repeat(padding)}\n`)
+  if (format === 'ndjson') return Buffer.from(NDJSON_HEARTBEAT.repeat(1 + padding))
+  return Buffer.from(padding === 0 ? SSE_HEARTBEAT : `:${' '.repeat(padding)}\n\n`)
 }
 
 /** A piece of a log: what its frame says. */

@@ -68,7 +68,7 @@ export class Outlet {
   /** Waits until the network has taken what was written, and closes the connection where it takes nothing for too long (law 8); whether it is still open. */
   async room(): Promise<boolean> {
     while (this.isOpen && this.isFull) {
-      this.#watchStall()
+      this.watchStall()
       await this.#waken()
     }
     return this.isOpen
@@ -77,7 +77,7 @@ export class Outlet {
   /** Does what reads something and writes it, once there is room, and few at a time, however many share the connection; undefined once it is over. */
   async turn<T>(work: () => Promise<T>): Promise<T | undefined> {
     while (this.isOpen && (this.isFull || this.#reading >= READING)) {
-      if (this.isFull) this.#watchStall()
+      if (this.isFull) this.watchStall()
       await this.#waken()
     }
     if (!this.isOpen) return undefined
@@ -96,7 +96,7 @@ export class Outlet {
     this.#isEnded = true
     this.#sink.end()
     this.#abort()
-    this.#watchStall()
+    this.watchStall()
     this.#wake()
   }
 
@@ -118,8 +118,8 @@ export class Outlet {
     this.#over.abort()
   }
 
-  /** One watch for all who wait: who takes something, however little, is given time again. */
-  #watchStall(): void {
+  /** Closes it where nothing at all is taken of what waits for too long (law 8); who takes something, however little, is given time again. */
+  watchStall(): void {
     if (this.#cancelStall || this.#isClosed) return
     const { timers, stallMs } = this.#settings
     const { taken } = this.#sink
@@ -128,7 +128,7 @@ export class Outlet {
       () => {
         this.#cancelStall = undefined
         if (this.#sink.taken === taken) this.destroy()
-        else if (this.#isEnded || this.#wakes.length > 0) this.#watchStall()
+        else if (this.#isEnded || this.#wakes.length > 0) this.watchStall()
       },
       true,
     )

@@ -1,0 +1,215 @@
+import { describe, expect, test, vi } from 'vitest'
+import { Refusal } from '../error.ts'
+import { Client } from './client.fixture.ts'
+import { settled } from './clock.fixture.ts'
+import type { Outlet } from './outlet.ts'
+import { delta, ID, NOTHING, Stage } from './stage.fixture.ts'
+
+/** Says nothing, until the connection is over. */
+const silent = (outlet: Outlet): Promise<void> =>
+  new Promise(resolve => outlet.signal.addEventListener('abort', () => resolve()))
+
+describe('a connection', () => {
+  test.each(['sse', 'ndjson'] as const)('%s: is cached, changed, guessed and held back by nobody', format => {
+    const { connections } = new Stage()
+    const { status, headers } = connections.reply({
+      format,
+      headers: { 'x-session-id': 's' },
+      recheck: async () => {},
+      serve: silent,
+    })
+    expect(status).toBe(200)
+    expect(headers).toEqual({
+      'content-type': `${format === 'sse' ? 'text/event-stream' : 'application/x-ndjson'}; charset=utf-8`,
+      'cache-control': 'no-store, no-transform',
+      'x-accel-buffering': 'no',
+      'x-content-type-options': 'nosniff',
+      'x-session-id': 's',
+    })
+  })
+
+  test('of SSE says first when to come back', async () => {
+    const world = new Stage({ settings: { retryMs: 2_500 } })
+    await world.said('r1', 'hello')
+    const client = world.follow()
+    const lines = world.follow({}, new Client('ndjson'), { format: 'ndjson' })
+    await settled()
+    expect(client.text.startsWith('retry: 2500\n\nid: ')).toBe(true)
+    expect(lines.text.startsWith('{"type":"open"')).toBe(true)
+  })
+
+  test.each([0, 2048])(
+    'hears a heartbeat of %i characters more in silence, and none while there is something',
+    async padding => {
+      const settings = { heartbeatMs: 10_000, heartbeatPadding: padding }
+      const world = new Stage({ settings, manager: { coalesceMs: 0 } })
+      const writer = await world.manager.createWriter(ID, { runId: 'r1', agentType: 'assistant' })
+      await writer.commit([])
+      const clients = [world.follow(), world.follow({}, new Client('ndjson'), { format: 'ndjson' })]
+      await settled()
+      for (let i = 0; i < 10; i++) {
+        await world.clock.advance(4_000)
+        await writer.write(delta(`${i}`)).appended
+        await settled()
+      }
+      for (const client of clients) expect(client.heartbeats).toBe(0)
+      // Never is there silence for longer than it was told of.
+      for (let i = 0; i < 5; i++) {
+        const before = clients.map(({ taken, heartbeats }) => ({ taken, heartbeats }))
+        await world.clock.advance(10_000)
+        clients.forEach(({ heartbeats, taken }, at) => {
+          expect(heartbeats).toBeGreaterThan(before[at]?.heartbeats ?? 0)
+          // One each half of that time, or one less.
+          const length = taken - (before[at]?.taken ?? 0)
+          expect(length).toBeGreaterThan(padding)
+          expect(length).toBeLessThan(2 * (padding + 8))
+        })
+      }
+      await writer.close()
+      for (const client of clients) client.leave()
+      await settled()
+      expect(world.held).toEqual(NOTHING)
+    },
+  )
+
+  test('that is full gets no heartbeats on top', async () => {
+    const world = new Stage({ settings: { heartbeatMs: 100, maxBuffered: 64, stallMs: 60_000 } })
+    await world.said('r1', 'hello')
+    const client = new Client()
+    client.isStalled = true
+    world.follow({}, client)
+    await settled()
+    const { buffered } = client
+    await world.clock.advance(10_000)
+    expect(client.buffered).toBe(buffered)
+  })
+
+  test('one timer serves all, and goes with the last', async () => {
+    const world = new Stage()
+    const clients = Array.from({ length: 5 }, () => world.serve(silent))
+    expect(world.held).toMatchObject({ open: 5, alarms: 1 })
+    await world.clock.advance(60_000)
+    expect(world.held).toMatchObject({ open: 5, alarms: 1 })
+    for (const client of clients) client.leave()
+    await settled()
+    expect(world.held).toEqual(NOTHING)
+    world.serve(silent)
+    expect(world.held).toMatchObject({ open: 1, alarms: 1 })
+  })
+
+  test('tells what went wrong on it: ours so that one comes back, and only the logger hears why', async () => {
+    const world = new Stage()
+    const client = world.serve(() => Promise.reject(new Error('a secret')))
+    expect(await client.closed).toBe('ended')
+    expect(client.frames).toEqual([
+      { type: 'fail', error: expect.objectContaining({ code: 'internal_error' }), recoverable: true },
+    ])
+    expect(client.text).not.toContain('secret')
+    expect(world.logged).toEqual([{ message: 'a stream failed', fields: { cause: new Error('a secret') } }])
+    const refused = world.serve(() => Promise.reject(new Refusal('forbidden', 'not yours')))
+    await refused.closed
+    const error = { code: 'forbidden', message: 'not yours', retryable: false }
+    expect(refused.frames).toEqual([{ type: 'fail', error, recoverable: false }])
+    expect(world.logged).toHaveLength(1)
+  })
+})
+
+describe('who reads is asked again', () => {
+  const reauthorizeMs = 5_000
+
+  test('and closed for good once they may not', async () => {
+    const world = new Stage({ settings: { reauthorizeMs } })
+    await world.said('r1', 'hello')
+    const recheck = vi.fn(async () => {})
+    const client = world.follow({}, undefined, { recheck })
+    await world.clock.advance(reauthorizeMs * 3)
+    expect(recheck).toHaveBeenCalledTimes(3)
+    expect(client.isClosed).toBe(false)
+    recheck.mockRejectedValue(new Refusal('unauthorized', 'say who you are'))
+    await world.clock.advance(reauthorizeMs)
+    expect(await client.closed).toBe('ended')
+    const error = { code: 'unauthorized', message: 'say who you are', retryable: false }
+    expect(client.frames.at(-1)).toEqual({ type: 'fail', error, recoverable: false })
+    await settled()
+    expect(world.held).toEqual(NOTHING)
+  })
+
+  test('once at a time, however long the answer takes', async () => {
+    const world = new Stage({ settings: { reauthorizeMs } })
+    const answer = Promise.withResolvers<void>()
+    const recheck = vi.fn(() => answer.promise)
+    const client = world.serve(silent, undefined, { recheck })
+    await world.clock.advance(reauthorizeMs * 10)
+    expect(recheck).toHaveBeenCalledTimes(1)
+    answer.resolve()
+    await world.clock.advance(reauthorizeMs * 2)
+    expect(recheck).toHaveBeenCalledTimes(3)
+    expect(client.isClosed).toBe(false)
+  })
+
+  test('and nothing more is said where they went meanwhile', async () => {
+    const world = new Stage({ settings: { reauthorizeMs } })
+    const answer = Promise.withResolvers<void>()
+    const client = world.serve(silent, undefined, { recheck: () => answer.promise })
+    await world.clock.advance(reauthorizeMs)
+    client.leave()
+    answer.reject(new Refusal('forbidden', 'no'))
+    await settled()
+    expect(client.frames).toEqual([])
+    expect(world.held).toEqual(NOTHING)
+  })
+})
+
+describe('a server that goes', () => {
+  test('tells all that they may come back, those who come later too, and holds nothing', async () => {
+    const world = new Stage({ manager: { coalesceMs: 0 } })
+    const writer = await world.manager.createWriter(ID, { runId: 'r1', agentType: 'assistant' })
+    await writer.commit([])
+    const closed: boolean[] = []
+    const onClose = (isEnded: boolean) => void closed.push(isEnded)
+    const clients = [world.follow({}, undefined, { onClose }), world.follow({ isNamed: true }, undefined, { onClose })]
+    await settled()
+    expect(world.connections.draining.aborted).toBe(false)
+    world.connections.drain()
+    // Whatever comes now is for nobody here.
+    await writer.write(delta('late')).appended
+    clients.push(world.follow({}, undefined, { onClose }))
+    for (const client of clients) {
+      expect(await client.closed).toBe('ended')
+      expect(client.frames.at(-1)).toMatchObject({ type: 'fail', error: { code: 'draining' }, recoverable: true })
+      expect(client.text).not.toContain('late')
+    }
+    await writer.close()
+    await settled()
+    expect(closed).toEqual([true, true, true])
+    expect(world.connections.draining.aborted).toBe(true)
+    expect(world.held).toEqual(NOTHING)
+  })
+
+  test('does not wait for who takes nothing', async () => {
+    const world = new Stage({ settings: { stallMs: 1_000 } })
+    const client = new Client()
+    client.isStalled = true
+    world.serve(silent, client)
+    world.connections.drain()
+    await world.clock.advance(1_000)
+    expect(await client.closed).toBe('destroyed')
+    await settled()
+    expect(world.held).toEqual(NOTHING)
+  })
+})
+
+test('who started a run is told of a connection that was dropped, and of one that ended', async () => {
+  const world = new Stage()
+  await world.said('r1', 'hello')
+  const closed: boolean[] = []
+  const onClose = (isEnded: boolean) => void closed.push(isEnded)
+  const dropped = world.follow({}, undefined, { onClose })
+  await settled()
+  dropped.leave()
+  await settled()
+  expect(closed).toEqual([false])
+  await world.follow({ isLive: false }, undefined, { onClose }).closed
+  await settled()
+  expect(closed).toEqual([false, true])
+})

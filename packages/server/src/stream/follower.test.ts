@@ -1,0 +1,282 @@
+import { encodeCursor } from '@millrace/protocol'
+import { describe, expect, test } from 'vitest'
+import { Client } from './client.fixture.ts'
+import { settled } from './clock.fixture.ts'
+import { delta, ID, NOTHING, Stage } from './stage.fixture.ts'
+
+const stage = () => new Stage({ manager: { coalesceMs: 0 } })
+
+/** A run that goes on. */
+const writing = async ({ manager }: Stage, runId = 'r1') => {
+  const writer = await manager.createWriter(ID, { runId, agentType: 'assistant' })
+  await writer.commit([])
+  return writer
+}
+
+describe('the frames of a session', () => {
+  test.each(['sse', 'ndjson'] as const)('%s: open, entries, caught-up, status, then what comes', async format => {
+    const world = stage()
+    await world.said('r1', 'hello')
+    const client = world.follow({}, new Client(format), { format })
+    await settled()
+    const writer = await writing(world, 'r2')
+    await writer.write(delta('a')).appended
+    await writer.write(delta('b')).appended
+    await settled()
+    const { head, incarnation } = (await world.manager.getInfo(ID)) as { head: number; incarnation: string }
+    const first = head - 4
+    expect(client.wire.map(({ entries, cursor, ...rest }) => rest)).toEqual([
+      { type: 'open', protocol: 1, sessionId: ID, incarnation, head: first, heartbeatMs: 15_000 },
+      { type: 'entries', after: 0, sequence: first },
+      { type: 'caught-up', sequence: first },
+      { type: 'status', status: 'active' },
+      { type: 'entries', sequence: first + 2 },
+      { type: 'entries', sequence: first + 3 },
+      { type: 'entries', sequence: first + 4 },
+    ])
+    if (format === 'sse') {
+      const ids = client.text.split('\n').flatMap(line => /^id: (.*)$/.exec(line)?.[1] ?? [])
+      expect(ids).toEqual(client.frames.flatMap(frame => ('cursor' in frame ? [frame.cursor] : [])))
+    }
+    client.leave()
+    await writer.close()
+    await settled()
+    expect(world.held).toEqual(NOTHING)
+  })
+
+  test('a cursor leaves out what lies before it, and the first frame says after what it begins', async () => {
+    const world = stage()
+    await world.said('r1', 'one two three')
+    const all = world.follow({ merge: false })
+    await settled()
+    const { entries = [] } = all.of('entries')[0] ?? {}
+    const second = world.follow({ after: '2', merge: false })
+    await settled()
+    expect(second.wire[1]).toMatchObject({ type: 'entries', after: 2 })
+    expect(second.sequences).toEqual(entries.map(({ sequence }) => sequence).filter(sequence => sequence > 2))
+    const last = world.follow({ after: all.cursor })
+    await settled()
+    expect(last.types).toEqual(['open', 'caught-up', 'status'])
+    await world.said('r2', 'four')
+    await settled()
+    // Nothing had come before, so it says where it begins.
+    expect(last.wire[3]).toMatchObject({ type: 'entries', after: all.of('caught-up')[0]?.sequence })
+  })
+
+  test('a long answer comes in few entries, unless it is wanted as it was written', async () => {
+    const world = stage()
+    await world.said('r1', Array(300).fill('word').join(' '))
+    const merged = world.follow()
+    const raw = world.follow({ merge: false })
+    await settled()
+    expect(merged.sequences.length).toBeLessThan(10)
+    expect(raw.sequences.length).toBeGreaterThan(300)
+    expect(merged.cursor).toBe(raw.cursor)
+  })
+
+  test('a pause and how it goes on are told, and to who comes while it lasts', async () => {
+    const world = stage()
+    await world.manager.createStream(ID)
+    const first = world.follow()
+    await settled()
+    const writer = await writing(world)
+    await world.manager.pauseStream(ID)
+    await settled()
+    const second = world.follow()
+    await settled()
+    await world.manager.resumeStream(ID)
+    await world.manager.pauseStream(ID)
+    await settled()
+    await writer.close()
+    await world.manager.resumeStream(ID)
+    await settled()
+    expect(first.of('status').map(({ status }) => status)).toEqual(['active', 'paused', 'active', 'paused', 'active'])
+    expect(second.of('status').map(({ status }) => status)).toEqual(['paused', 'active', 'paused', 'active'])
+    // Each comes after the entries that say so.
+    const at = first.types.indexOf('status', first.types.indexOf('status') + 1)
+    const { entries = [] } = first.frames[at - 1] as { entries?: { chunk: { type: string } }[] }
+    expect(entries.at(-1)?.chunk.type).toBe('run-paused')
+  })
+
+  test('who does not want to go on is told where it is, and that is all', async () => {
+    const world = stage()
+    await world.said('r1', 'hello')
+    const client = world.follow({ isLive: false })
+    expect(await client.closed).toBe('ended')
+    expect(client.types).toEqual(['open', 'entries', 'caught-up', 'status'])
+    await settled()
+    expect(world.held).toEqual(NOTHING)
+  })
+
+  test('all who have caught up share one reader, and what they are given is written out once', async () => {
+    const world = stage()
+    const writer = await writing(world)
+    const clients = Array.from({ length: 50 }, () => world.follow())
+    await settled()
+    expect(world.held).toMatchObject({ open: 50, fed: 1 })
+    world.tap.reads = 0
+    for (let i = 0; i < 20; i++) await writer.write(delta(`${i}`)).appended
+    await settled()
+    expect(world.tap.reads).toBeLessThanOrEqual(20)
+    for (const client of clients) {
+      expect(client.cursor).toBe(clients[0]?.cursor)
+      expect(client.latest).toBe(clients[0]?.latest)
+    }
+    for (const client of clients) client.leave()
+    await writer.close()
+    await settled()
+    expect(world.held).toEqual(NOTHING)
+  })
+})
+
+describe('law 2: a place that the log does not hold is told, and the stream closes', () => {
+  const place = async ({ manager }: Stage) => {
+    const { head, incarnation, mark } = (await manager.getInfo(ID)) as NonNullable<
+      Awaited<ReturnType<typeof manager.getInfo>>
+    >
+    return { sequence: head, incarnation, epoch: mark }
+  }
+
+  test.each([
+    ['incarnation', (at: Awaited<ReturnType<typeof place>>) => encodeCursor({ ...at, incarnation: 'other' })],
+    ['epoch', (at: Awaited<ReturnType<typeof place>>) => encodeCursor({ ...at, epoch: 'other' })],
+    ['past-head', (at: Awaited<ReturnType<typeof place>>) => `${at.sequence + 1}`],
+    ['past-head', (at: Awaited<ReturnType<typeof place>>) => encodeCursor({ ...at, sequence: at.sequence + 1 })],
+  ] as const)('%s', async (reason, tokenOf) => {
+    const world = stage()
+    await world.said('r1', 'hello')
+    const at = await place(world)
+    const client = world.follow({ after: tokenOf(at) })
+    expect(await client.closed).toBe('ended')
+    expect(client.types).toEqual(['open', 'truncated'])
+    const { incarnation, sequence: head } = at
+    expect(client.frames[1]).toEqual({ type: 'truncated', floor: 0, incarnation, reason, head })
+    await settled()
+    expect(world.held).toEqual(NOTHING)
+  })
+
+  test('below the floor, which is told', async () => {
+    const world = stage()
+    await world.said('r1', 'one')
+    await world.said('r2', 'two')
+    const floor = await world.manager.trimStream(ID, { maxEntries: 3 })
+    expect(floor).toBeGreaterThan(0)
+    for (const after of ['0', `${floor - 1}`]) {
+      const client = world.follow({ after })
+      expect(await client.closed).toBe('ended')
+      expect(client.frames.at(-1)).toMatchObject({ type: 'truncated', floor, reason: 'below-floor' })
+    }
+    const client = world.follow({ after: `${floor}` })
+    await settled()
+    expect(client.types).toEqual(['open', 'entries', 'caught-up', 'status'])
+  })
+
+  test('a log that was restored while somebody follows', async () => {
+    const world = stage()
+    await world.said('r1', 'hello')
+    const clients = [world.follow(), world.follow({ isNamed: true })]
+    await settled()
+    await world.tap.store.restored()
+    const { incarnation } = await place(world)
+    for (const client of clients) {
+      expect(await client.closed).toBe('ended')
+      expect(client.frames.at(-1)).toMatchObject({ type: 'truncated', reason: 'incarnation', incarnation })
+    }
+    await settled()
+    expect(world.held).toEqual(NOTHING)
+  })
+
+  test('a session that is deleted and made again while somebody follows', async () => {
+    const world = stage()
+    await world.said('r1', 'hello')
+    const client = world.follow()
+    await settled()
+    // Before anybody has looked.
+    const deleted = world.manager.deleteStream(ID)
+    const made = world.manager.createStream(ID)
+    await Promise.all([deleted, made])
+    expect(await client.closed).toBe('ended')
+    expect(client.frames.at(-1)).toMatchObject({ type: 'truncated', incarnation: (await place(world)).incarnation })
+  })
+
+  test.each(['with entries', 'empty'])(
+    'a session %s that is deleted while somebody follows fails, for good',
+    async what => {
+      const world = stage()
+      if (what === 'empty') await world.manager.createStream(ID)
+      else await world.said('r1', 'hello')
+      const clients = [world.follow(), world.follow({ after: '0' }), world.follow({ isNamed: true })]
+      await settled()
+      await world.manager.deleteStream(ID)
+      for (const client of clients) {
+        expect(await client.closed).toBe('ended')
+        expect(client.frames.at(-1)).toMatchObject({
+          type: 'fail',
+          error: { code: 'session_unknown', retryable: false },
+          recoverable: false,
+        })
+      }
+      await settled()
+      expect(world.held).toEqual(NOTHING)
+    },
+  )
+
+  test('a session that is deleted before the first look at its entries', async () => {
+    const world = stage()
+    await world.manager.createStream(ID)
+    let calls = 0
+    world.tap.delay = async () => {
+      if (++calls === 2) world.memory.logs.delete(ID)
+    }
+    const client = world.follow()
+    expect(await client.closed).toBe('ended')
+    expect(client.types).toEqual(['open', 'fail'])
+  })
+})
+
+describe('a store that goes away', () => {
+  test('for a while is waited for, and nothing is missed', async () => {
+    const world = new Stage({ manager: { coalesceMs: 0, patienceMs: 5_000 } })
+    await world.said('r1', 'hello')
+    const client = world.follow()
+    await settled()
+    const other = world.process({ coalesceMs: 0 })
+    const writer = await other.createWriter(ID, { runId: 'r2', agentType: 'assistant' })
+    await writer.commit([])
+    await settled()
+    world.tap.isDown = true
+    const late = world.follow({ after: client.cursor })
+    const word = writer.write(delta('later')).appended
+    await world.clock.advance(2_000)
+    expect(client.isClosed || late.isClosed).toBe(false)
+    world.tap.isDown = false
+    await world.clock.advance(1_500)
+    await word
+    await settled()
+    expect(client.sequences.at(-1)).toBe(late.sequences.at(-1))
+    expect(JSON.stringify(late.frames)).toContain('later')
+  })
+
+  test('for longer than there is patience fails so that they come back; all are told, and nothing is left', async () => {
+    const world = new Stage({ manager: { coalesceMs: 0, patienceMs: 1_000 } })
+    await world.said('r1', 'hello')
+    const clients = [world.follow(), world.follow(), world.follow({ isLive: false, after: '1' })]
+    await settled()
+    world.tap.isDown = true
+    // Something happened, as far as anybody can tell.
+    world.memory.wake(ID)
+    const late = world.follow()
+    await world.clock.advance(10_000)
+    for (const client of [clients[0], clients[1], late]) {
+      expect(client?.isClosed).toBe(true)
+      expect(client?.frames.at(-1)).toMatchObject({
+        type: 'fail',
+        error: { code: 'store_unavailable', retryable: true },
+        recoverable: true,
+      })
+    }
+    expect(world.logged.map(({ message }) => message)).toEqual(Array(3).fill('a stream failed'))
+    await settled()
+    expect(world.held).toEqual(NOTHING)
+  })
+})
