@@ -16,6 +16,11 @@ export interface RunFramesOptions {
 
 type EndStatus = Extract<Frame, { type: 'end' }>['status']
 
+interface Ended {
+  readonly status: EndStatus
+  readonly output: Json | undefined
+}
+
 /** One run on one connection: its frames to its end or pause, and how it ended. */
 export async function writeRun(
   manager: StreamManager,
@@ -26,25 +31,34 @@ export async function writeRun(
   const { sessionId } = run
   const { format, signal } = outlet
   const write = (frame: Exclude<Frame, { type: 'entries' }>) => outlet.write(bytesOf(frame, format))
-  const options = { merge, pageBytes: PAGE_BYTES, signal, ...(after !== undefined && { after }) }
   const ending = new Ending(run.runId)
   try {
     const open = await openFrame(manager, sessionId, after ?? '0', heartbeatMs)
     write(open)
     const { sequence: start } = decodeCursor(open.cursor)
     let last: number | null = null
-    for await (const piece of run.pieces(options)) {
-      // Of what lies before the run this connection is to see nothing.
-      const shown = { ...piece, after: last ?? start }
-      outlet.write(new EntriesFrame(sessionId, shown).bytes(format, false, last))
-      last = piece.sequence
-      ending.add(piece)
-      if (!(await outlet.room())) return
+    let place = after
+    for (let ended: Ended | undefined; ; ) {
+      const from: number | null = last
+      const options = { merge, pageBytes: PAGE_BYTES, signal, ...(place !== undefined && { after: place }) }
+      for await (const piece of run.pieces(options)) {
+        // Of what lies before the run this connection is to see nothing.
+        const shown = { ...piece, after: last ?? start }
+        outlet.write(new EntriesFrame(sessionId, shown).bytes(format, false, last))
+        last = piece.sequence
+        place = piece.cursor
+        ending.add(piece)
+        if (!(await outlet.room())) return
+      }
+      const known: Ended | undefined = ending.known ?? (last === from ? ended : undefined)
+      // What was paused when it was read may have gone on, and ended, before it was asked for its result: then there is more to read.
+      ended = known ?? ((await run.result({ signal })) as Ended)
+      if (known === undefined && ended.status !== 'paused') continue
+      const { status, output } = ended
+      // Who had read it all is where it ended.
+      write({ type: 'end', status, ...(output !== undefined && { output }), sequence: last ?? start })
+      return
     }
-    const { status, output } = ending.known ?? (await run.result({ signal }))
-    // Who had read it all is where it ended.
-    const sequence = last ?? start
-    write({ type: 'end', status, ...(output !== undefined && { output: output as Json }), sequence })
   } catch (error) {
     if (outlet.isOpen) write(await truncatedFrame(manager, sessionId, error))
   }
@@ -73,9 +87,9 @@ class Ending {
     }
   }
 
-  /** Undefined where the run began before what was read: then its output may have, too. */
-  get known(): { readonly status: EndStatus; readonly output: Json | undefined } | undefined {
-    if (this.#status === undefined || !this.#isWhole) return undefined
+  /** Undefined where the run began before what was read: then its output may have, too. What pauses has none. */
+  get known(): Ended | undefined {
+    if (this.#status === undefined || !(this.#isWhole || this.#status === 'paused')) return undefined
     return { status: this.#status, output: this.#status === 'completed' ? this.#output : undefined }
   }
 }
