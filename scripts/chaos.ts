@@ -1,5 +1,5 @@
 // `npm run chaos -- [factor] [--seed n] [filters]`: the property suites with their counts multiplied, 50 times by default.
-// `npm run chaos -- --runs n [--seed n] [filters]`: so many schedules of faults on each store, of logs and of runs, from this seed on; one seed replays one.
+// `npm run chaos -- --runs n [--seed n] [filters]`: so many schedules of faults on each store, of logs, of runs and of those who follow them, from this seed on; one seed replays one.
 import { parseArgs } from 'node:util'
 import { command } from './command.ts'
 
@@ -20,6 +20,7 @@ if (runs !== undefined && positionals.length === 0)
     'packages/runtime/src/crash/workflow.schedules',
     'packages/runtime/src/races/races',
     'packages/runtime/src/process',
+    'packages/server/src/process',
   )
 
 const again = `npm run chaos -- ${count} --seed ${MILLRACE_SEED} ${positionals.join(' ')}`.trimEnd()

@@ -105,6 +105,20 @@ describe('at any byte of either direction', () => {
   })
 })
 
+test('what was written at once is split, and nothing of it is lost', async () => {
+  const { gate, open } = await setup()
+  gate.next({ down: { splitAt: 7 } })
+  const { ends } = await open()
+  const [from, to] = ends.down
+  const sizes: number[] = []
+  to.socket.on('data', (bytes: Buffer) => sizes.push(bytes.length))
+  const bytes = payload(2_000)
+  from.socket.end(bytes)
+  await to.ended
+  expect(to.received().equals(bytes)).toBe(true)
+  expect(sizes.length).toBeGreaterThan(1)
+})
+
 describe('a slow receiver slows its sender, and costs the proxy a bounded memory', () => {
   const LENGTH = 48 * 1024 * 1024
   // What was read in one piece is kept, though it goes over, and so is the one that was on its way.

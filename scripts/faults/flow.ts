@@ -7,6 +7,8 @@ import type { Socket } from 'node:net'
 export type Faults = {
   /** How long everything, the end too, is on its way. */
   delayMs?: number
+  /** The most bytes that are written at a time, so that the receiver gets what was written at once in many pieces; Infinity is all. */
+  splitAt?: number
   /** Both ends are closed. */
   cutAt?: number
   /** Both ends are reset: what they have not read yet may be lost with it. */
@@ -41,6 +43,7 @@ export class Flow {
   readonly #queue: Piece[] = []
   readonly #at: Record<Kind, number> = { reset: Infinity, cut: Infinity, stall: Infinity, end: Infinity }
   #delayMs = 0
+  #splitAt = Infinity
   /** `passed`, and what is being written now. */
   #taken = 0
   #writing = false
@@ -64,6 +67,7 @@ export class Flow {
 
   set(faults: Faults): void {
     this.#delayMs = faults.delayMs ?? this.#delayMs
+    this.#splitAt = faults.splitAt ?? this.#splitAt
     for (const kind of kinds) {
       const position = faults[`${kind}At`]
       if (position !== undefined) this.#at[kind] = this.#taken + position
@@ -144,9 +148,9 @@ export class Flow {
     }
   }
 
-  /** Writes as much of the piece as comes before the next fault. */
+  /** Writes as much of the piece as comes before the next fault, and may be written at a time. */
   #write(piece: Bytes): void {
-    const bytes = piece.bytes.subarray(0, Math.min(...Object.values(this.#at)) - this.#taken)
+    const bytes = piece.bytes.subarray(0, Math.min(this.#splitAt, Math.min(...Object.values(this.#at)) - this.#taken))
     this.#taken += bytes.length
     this.#writing = true
     // One write at a time: its end says that the receiver keeps up, and that a cut comes after it.

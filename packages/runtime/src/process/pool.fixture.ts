@@ -1,11 +1,9 @@
 // The processes of the schedules, as the test holds them.
 
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
-import { bundle } from '../../../../scripts/faults/bundle.ts'
-import { type Child, child } from '../../../../scripts/faults/process.ts'
+import type { Child } from '../../../../scripts/faults/process.ts'
+import { Spares } from '../../../../scripts/faults/spares.ts'
 import type { Given } from '../crash/crowd.fixture.ts'
 import type { Moment, Opening, Point, StoreSpec, Told } from './told.fixture.ts'
 
@@ -26,8 +24,8 @@ class Process {
   /** Told when it has ended, and how. */
   lose: (error: unknown) => void = () => {}
 
-  constructor(file: string, kind: StoreSpec['kind']) {
-    this.child = child(file, [kind])
+  constructor(child: Child) {
+    this.child = child
     this.#listen().catch(error => this.lose(error))
   }
 
@@ -41,43 +39,28 @@ class Process {
 
 /** Processes that are ready to be used, and used again where nobody killed them: to start one takes longer than most deaths. */
 export class Pool {
-  readonly #kind: StoreSpec['kind']
-  readonly #size: number
-  readonly #spare: Process[] = []
-  // Most of what a process does before it is ready is finding and compiling what others have found and compiled already.
-  readonly #folder = mkdtempSync(join(tmpdir(), 'millrace-compiled-'))
+  readonly #spares: Spares<Process>
   /** How many were killed in their schedules. */
   killed = 0
 
   constructor(kind: StoreSpec['kind'], size: number) {
-    this.#kind = kind
-    this.#size = size
-    bundle(this.#folder, FILES)
-    process.env['NODE_COMPILE_CACHE'] = join(this.#folder, 'cache')
-    this.#fill()
+    this.#spares = new Spares(FILES, { size, args: [kind], make: child => new Process(child) })
   }
 
   /** A process that opens a store. */
   async open(opening: Opening, lose: (error: unknown) => void): Promise<Actor> {
-    const taken = this.#spare.shift() as Process
-    this.#fill()
+    const taken = this.#spares.take()
     const actor = new Actor(taken, opening, this, lose)
     await taken.child.send({ do: 'open', ...opening })
     return actor
   }
 
   giveBack(process: Process): void {
-    this.#spare.unshift(process)
+    this.#spares.giveBack(process)
   }
 
-  async stop(): Promise<void> {
-    await Promise.all(this.#spare.splice(0).map(spare => spare.child.kill9()))
-    delete process.env['NODE_COMPILE_CACHE']
-    rmSync(this.#folder, { recursive: true, force: true })
-  }
-
-  #fill(): void {
-    while (this.#spare.length < this.#size) this.#spare.push(new Process(join(this.#folder, 'process.js'), this.#kind))
+  stop(): Promise<void> {
+    return this.#spares.stop()
   }
 }
 

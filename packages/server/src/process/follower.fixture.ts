@@ -1,0 +1,195 @@
+// What connections are for: to follow sessions, each from its place, or one run to its end.
+
+import { continuityOf, type Entry, type Frame } from '@millrace/protocol'
+import type { Random } from '../../../../scripts/faults/random.ts'
+import { type Asked, ask } from './http.fixture.ts'
+import type { Format, Reader } from './line.fixture.ts'
+import type { Applied, Sight, Snapshot } from './sight.fixture.ts'
+
+/** How a follower asks: drawn from the seed. */
+export interface Manner {
+  readonly format: Format
+  /** Whether it begins with a snapshot, or at the beginning. */
+  readonly begins: 'start' | 'snapshot'
+  /** How it says where it was. */
+  readonly resume: 'after' | 'last-event-id' | 'x-resume-from-sequence'
+  /** With a cursor, or just a number. */
+  readonly isProven: boolean
+  readonly merge: boolean
+  readonly live: 'stream' | 'long-poll'
+  readonly isMultiplexed: boolean
+}
+
+export function mannerOf(random: Random): Manner {
+  return {
+    format: random.pick(['sse', 'sse', 'ndjson']),
+    begins: random.pick(['start', 'start', 'snapshot']),
+    resume: random.pick(['after', 'last-event-id', 'x-resume-from-sequence']),
+    isProven: random.below(4) > 0,
+    merge: random.below(4) > 0,
+    live: random.below(6) > 0 ? 'stream' : 'long-poll',
+    isMultiplexed: random.below(3) === 0,
+  }
+}
+
+/** How long a snapshot may take before it is asked for again. */
+const SNAPSHOT_MS = 2_000
+
+/** Follows sessions: all of them on one connection, or a single one. */
+export class SessionReader implements Reader {
+  readonly isOver = false
+  readonly problems: string[] = []
+  readonly #sights: ReadonlyMap<string, Sight>
+  readonly #manner: Manner
+
+  constructor(sights: readonly Sight[], manner: Manner) {
+    this.#sights = new Map(sights.map(sight => [sight.sessionId, sight]))
+    this.#manner = manner
+    for (const sight of sights) {
+      sight.provesItself = manner.isProven
+      if (manner.begins === 'snapshot') sight.isLost = true
+    }
+  }
+
+  get format(): Format {
+    return this.#manner.format
+  }
+
+  async prepare(port: number, signal: AbortSignal): Promise<void> {
+    for (const sight of this.#sights.values()) {
+      if (!sight.isLost) continue
+      const soon = AbortSignal.any([signal, AbortSignal.timeout(SNAPSHOT_MS)])
+      const { status, body } = await ask(port, { method: 'GET', path: `/sessions/${sight.sessionId}` }, soon)
+      if (status === 200) sight.adopt(body as unknown as Snapshot)
+      else throw new Error(`no snapshot: ${status}`)
+    }
+  }
+
+  request(): Asked {
+    const { resume, isProven, merge, live, isMultiplexed } = this.#manner
+    const [first] = this.#sights.values()
+    const query = new URLSearchParams()
+    const placeOf = ({ cursor, position }: Sight) => (isProven ? cursor : cursor && String(position))
+    if (!merge) query.set('merge', 'false')
+    if (isMultiplexed || this.#sights.size > 1) {
+      for (const sight of this.#sights.values()) {
+        query.append('session', sight.sessionId)
+        const place = placeOf(sight)
+        if (place !== undefined) query.append('after', place)
+      }
+      return { method: 'GET', path: `/stream?${query}` }
+    }
+    const place = placeOf(first as Sight)
+    if (live === 'long-poll') query.set('live', 'long-poll')
+    if (place !== undefined && resume === 'after') query.set('after', place)
+    const headers = place !== undefined && resume !== 'after' ? { [resume]: place } : {}
+    return { method: 'GET', path: `/sessions/${(first as Sight).sessionId}/stream?${query}`, headers }
+  }
+
+  refused(status: number, code: string): boolean {
+    // A session that is not there yet, or not any more; a server that goes.
+    if (status !== 404 && status !== 503) this.problems.push(`refused: ${status} ${code}`)
+    return true
+  }
+
+  accepted(): void {}
+
+  take(frame: Frame): boolean {
+    const { sessionId } = frame
+    const isShared = this.#manner.isMultiplexed || this.#sights.size > 1
+    if (isShared && sessionId === undefined && frame.type !== 'fail') this.problems.push(`${frame.type}: of no session`)
+    const told = sessionId === undefined ? [...this.#sights.values()] : [this.#sights.get(sessionId)]
+    return told.every(sight => sight?.take(frame))
+  }
+}
+
+/** Why a run cannot be followed any more: its log is gone, or it was stopped before it began. */
+const LOST = new Set(['run_unknown', 'session_unknown', 'run_taken_back'])
+
+/** Starts a run, and follows it to its end. */
+export class RunReader implements Reader {
+  readonly problems: string[] = []
+  readonly format: Format
+  readonly sessionId: string
+  readonly runId: string
+  readonly applied: Extract<Applied, { kind: 'frame' }>[] = []
+  /** What was said last of how it ended. */
+  end: Extract<Frame, { type: 'end' }> | undefined
+  /** Whether the log is another than it began with. */
+  isLost = false
+  /** The log that it follows. */
+  incarnation: string | undefined
+  readonly #body: Readonly<Record<string, unknown>>
+  #isAsked = false
+  #cursor: string | undefined
+  #position: number | undefined
+
+  constructor(sessionId: string, runId: string, format: Format, body: Readonly<Record<string, unknown>>) {
+    this.sessionId = sessionId
+    this.runId = runId
+    this.format = format
+    this.#body = body
+  }
+
+  get isOver(): boolean {
+    return this.isLost || (this.end !== undefined && this.end.status !== 'paused')
+  }
+
+  get entries(): readonly Entry[] {
+    return this.applied.flatMap(({ entries }) => entries)
+  }
+
+  async prepare(): Promise<void> {}
+
+  request(): Asked {
+    const path = `/sessions/${this.sessionId}`
+    // Asked for again by the same name, it is the same run.
+    if (!this.#isAsked) return { method: 'POST', path: `${path}/runs`, body: { ...this.#body, runId: this.runId } }
+    const after = this.#cursor === undefined ? '' : `&after=${this.#cursor}`
+    return { method: 'GET', path: `${path}/stream?run=${this.runId}${after}` }
+  }
+
+  refused(status: number, code: string): boolean {
+    if (status === 503) return true
+    if (!LOST.has(code)) this.problems.push(`${this.runId} refused: ${status} ${code}`)
+    this.isLost = true
+    return false
+  }
+
+  accepted(): void {
+    this.#isAsked = true
+  }
+
+  take(frame: Frame): boolean {
+    if (frame.type === 'entries') return this.#apply(frame)
+    if (frame.type === 'open') this.incarnation ??= frame.incarnation
+    if (frame.type === 'end') this.#ended(frame)
+    if (frame.type === 'truncated') this.isLost = true
+    if (frame.type === 'fail' && !frame.recoverable) {
+      if (!LOST.has(frame.error.code))
+        this.problems.push(`${this.runId} failed: ${frame.error.code}: ${frame.error.message}`)
+      this.isLost = true
+    }
+    return frame.type === 'open' || frame.type === 'caught-up' || frame.type === 'status'
+  }
+
+  #apply(frame: Extract<Frame, { type: 'entries' }>): boolean {
+    const { after, sequence, entries, cursor } = frame
+    const continuity = continuityOf(frame, this.#position ?? after)
+    if (continuity !== 'next') {
+      this.problems.push(`${this.runId} at ${this.#position}: ${continuity}: (${after}, ${sequence}]`)
+      return false
+    }
+    this.applied.push({ kind: 'frame', after, sequence, entries })
+    this.#position = sequence
+    this.#cursor = cursor
+    return true
+  }
+
+  #ended(frame: Extract<Frame, { type: 'end' }>): void {
+    this.end = frame
+    const last = this.entries.at(-1)?.chunk.type
+    if (frame.status !== 'paused' && last !== 'run-finished')
+      this.problems.push(`${this.runId} ended after ${last}, not after its end`)
+  }
+}

@@ -1,0 +1,58 @@
+// HTTP as a client speaks it that keeps no connection: one socket a request, so that whoever cuts it cuts just that.
+
+import { type IncomingMessage, request } from 'node:http'
+import { setTimeout as pause } from 'node:timers/promises'
+
+export interface Asked {
+  readonly method: 'GET' | 'POST' | 'DELETE'
+  readonly path: string
+  readonly headers?: Readonly<Record<string, string>>
+  readonly body?: unknown
+}
+
+export interface Answered {
+  readonly status: number
+  readonly body: Readonly<Record<string, unknown>>
+}
+
+/** Sends a request; resolves with the head of the answer. */
+export function send(
+  port: number,
+  { method, path, headers = {}, body }: Asked,
+  signal?: AbortSignal,
+): Promise<IncomingMessage> {
+  return new Promise((resolve, reject) => {
+    const text = body === undefined ? undefined : JSON.stringify(body)
+    const about = text === undefined ? {} : { 'content-type': 'application/json' }
+    const options = { host: '127.0.0.1', port, method, path: `/api${path}`, headers: { ...about, ...headers } }
+    const sent = request({ ...options, agent: false, ...(signal && { signal }) }, answer => {
+      // What breaks off later is told by its close.
+      answer.on('error', () => {})
+      resolve(answer)
+    })
+    sent.on('error', reject)
+    sent.end(text)
+  })
+}
+
+/** Sends a request, and reads all of the answer; rejects where it was cut off. */
+export async function ask(port: number, asked: Asked, signal?: AbortSignal): Promise<Answered> {
+  const answer = await send(port, { ...asked, headers: { accept: 'application/json', ...asked.headers } }, signal)
+  const pieces: Buffer[] = []
+  for await (const piece of answer) pieces.push(piece as Buffer)
+  const text = Buffer.concat(pieces).toString()
+  return { status: answer.statusCode ?? 0, body: text === '' ? {} : JSON.parse(text) }
+}
+
+/** The same until somebody answers: a server that was killed comes back, and what was asked for twice is done once. */
+export async function insist(port: number, asked: Asked, signal: AbortSignal): Promise<Answered> {
+  for (;;) {
+    try {
+      const answered = await ask(port, asked, signal)
+      if (answered.status < 500) return answered
+    } catch {
+      signal.throwIfAborted()
+    }
+    await pause(5, undefined, { signal })
+  }
+}

@@ -1,0 +1,156 @@
+// A client's connection, made again whenever it is lost: what it is for asks and listens, this dials. Silence counts as a loss, and so does an end that was not announced.
+
+import { setTimeout as pause } from 'node:timers/promises'
+import { type Frame, NdjsonDecoder, SseDecoder } from '@millrace/protocol'
+import type { FaultProxy } from '../../../../scripts/faults/proxy.ts'
+import type { Random } from '../../../../scripts/faults/random.ts'
+import { SECRET } from './agents.fixture.ts'
+import { type Asked, send } from './http.fixture.ts'
+
+export type Format = 'sse' | 'ndjson'
+
+/** What a connection is for. */
+export interface Reader {
+  /** Whether it has all that it wanted. */
+  readonly isOver: boolean
+  readonly format: Format
+  readonly problems: string[]
+  /** What it needs before it can go on; by the same way as all else. */
+  prepare(port: number, signal: AbortSignal): Promise<void>
+  request(): Asked
+  /** The head of an answer that is no stream; whether to ask again. */
+  refused(status: number, code: string): boolean
+  accepted(): void
+  /** Whether the connection is of any use after this frame. */
+  take(frame: Frame): boolean
+}
+
+const ACCEPT = { sse: 'text/event-stream', ndjson: 'application/x-ndjson' }
+/** How long a connection may be silent before it has told how long it may. */
+const FIRST_MS = 1_500
+/** So many connections of a line have faults of their own at most. */
+const MOST_FAULTY = 4
+const AGAIN_MS = 4
+
+export class Line {
+  readonly gate: FaultProxy
+  /** How often it was lost, and made. */
+  drops = 0
+  made = 0
+  readonly #reader: Reader
+  readonly #random: Random
+  readonly #leaving = new AbortController()
+  readonly #over: Promise<void>
+  #faulty = 0
+
+  constructor(gate: FaultProxy, reader: Reader, random: Random) {
+    this.gate = gate
+    this.#reader = reader
+    this.#random = random
+    this.#over = this.#run()
+  }
+
+  /** From now on nothing happens to it any more. */
+  calm(): void {
+    this.#faulty = MOST_FAULTY
+    this.gate.refuse(false)
+    this.gate.set({ up: CALM, down: CALM })
+  }
+
+  /** Resolves when the reader has all that it wanted. */
+  get over(): Promise<void> {
+    return this.#over
+  }
+
+  async leave(): Promise<void> {
+    this.#leaving.abort()
+    await this.#over
+    await this.gate.stop()
+  }
+
+  async #run(): Promise<void> {
+    const { signal } = this.#leaving
+    while (!signal.aborted && !this.#reader.isOver) {
+      try {
+        await this.#reader.prepare(this.gate.port, signal)
+        await this.#connect(signal)
+      } catch {
+        // Whoever was to answer is gone, and comes back.
+      }
+      await pause(AGAIN_MS)
+    }
+  }
+
+  async #connect(leaving: AbortSignal): Promise<void> {
+    const reader = this.#reader
+    const gone = new AbortController()
+    const signal = AbortSignal.any([leaving, gone.signal])
+    let allowedMs = FIRST_MS
+    let silence = setTimeout(() => gone.abort(), allowedMs)
+    this.#trouble()
+    this.made++
+    try {
+      const { headers, ...asked } = reader.request()
+      const answer = await send(
+        this.gate.port,
+        { ...asked, headers: { accept: ACCEPT[reader.format], ...headers } },
+        signal,
+      )
+      if (answer.statusCode !== 200) {
+        const pieces: Buffer[] = []
+        for await (const piece of answer) pieces.push(piece as Buffer)
+        const { error } = JSON.parse(Buffer.concat(pieces).toString())
+        if (!reader.refused(answer.statusCode ?? 0, error.code)) this.#leaving.abort()
+        return
+      }
+      reader.accepted()
+      let isClosed = false
+      let isUseful = true
+      const onFrame = (frame: Frame) => {
+        // What follows one that could not be applied is for nobody.
+        if (!isUseful) return
+        if (frame.type === 'open') allowedMs = frame.heartbeatMs * 2
+        if (frame.type === 'end' || frame.type === 'truncated' || frame.type === 'fail') isClosed = true
+        isUseful = reader.take(frame)
+      }
+      const decoder = new (reader.format === 'sse' ? SseDecoder : NdjsonDecoder)({ onFrame })
+      let end = ''
+      try {
+        for await (const piece of answer as AsyncIterable<Buffer>) {
+          clearTimeout(silence)
+          silence = setTimeout(() => gone.abort(), allowedMs)
+          end = end.slice(-SECRET.length) + piece.toString('latin1')
+          if (end.includes(SECRET)) reader.problems.push('what is internal came over the wire')
+          decoder.push(piece)
+          if (!isUseful) gone.abort()
+        }
+        decoder.end()
+      } catch (error) {
+        if ((error as { name?: string }).name === 'ProtocolError') reader.problems.push(`no frame: ${String(error)}`)
+      }
+      if (!isClosed) this.drops++
+    } finally {
+      clearTimeout(silence)
+      gone.abort()
+    }
+  }
+
+  /** Draws what is to happen to the next connection. */
+  #trouble(): void {
+    const random = this.#random
+    if (this.#faulty >= MOST_FAULTY) return
+    this.#faulty++
+    const at = random.below(random.pick([400, 3_000, 12_000]))
+    const kind = random.pick(['none', 'none', 'cutAt', 'cutAt', 'resetAt', 'endAt', 'stallAt'] as const)
+    this.gate.next({
+      up: random.below(8) === 0 ? { splitAt: random.between(1, 40) } : {},
+      down: {
+        ...(kind !== 'none' && { [kind]: at }),
+        ...(random.below(3) === 0 && { splitAt: random.between(1, 200) }),
+        ...(random.below(4) === 0 && { delayMs: random.between(1, 15) }),
+      },
+    })
+  }
+}
+
+const CALM = { delayMs: 0, cutAt: Infinity, resetAt: Infinity, stallAt: Infinity, endAt: Infinity, splitAt: Infinity }

@@ -1,0 +1,72 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { ProcessHouse } from './house.fixture.ts'
+import { schedule } from './schedule.fixture.ts'
+import { KEPT } from './seeds.fixture.ts'
+
+export interface Backend {
+  readonly name: string
+  /** How many schedules, unless more are asked for. */
+  readonly count: number
+  /** How many play at a time, in one house. */
+  readonly lanes: number
+  url(): Promise<string>
+  close?(): Promise<void>
+}
+
+const RUNS = Number(process.env['MILLRACE_RUNS'] ?? 1)
+const FIRST = Number(process.env['MILLRACE_SEED'] ?? 1)
+/** What a schedule may take at most, on a machine that has others to do. */
+const SCHEDULE_MS = 5_000
+/** When so many have failed, the others need not go on. */
+const MOST_FAILURES = 5
+
+/** Declares the tests of a backend. */
+export function schedules({ name, count, lanes, url, close }: Backend): void {
+  const total = Number(process.env['MILLRACE_SCHEDULES'] ?? Math.ceil(count * RUNS))
+  describe(`${name}: those who follow miss nothing, with real processes`, () => {
+    let house: ProcessHouse
+    let played = 0
+    let drops = 0
+    let from = 0
+    beforeAll(async () => {
+      house = await ProcessHouse.open(await url())
+      from = performance.now()
+    }, 60_000)
+    afterAll(async () => {
+      const seconds = ((performance.now() - from) / 1000).toFixed(1)
+      const { servers, workers } = house.killed
+      console.log(
+        `${name}: ${played} schedules, ${drops} lost connections, ${servers} servers and ${workers} workers killed in ${seconds} s, seeds from ${FIRST}`,
+      )
+      await house.close()
+      await close?.()
+    })
+
+    /** What was wrong with a schedule, and how to play it again; nothing, if all was right. */
+    async function play(seed: number): Promise<string | undefined> {
+      const report = await schedule(seed, house, `${played++}`)
+      drops += report.drops
+      if (report.problems.length === 0 && report.followers === 2) return undefined
+      const again = `npm run chaos -- --runs 1 --seed ${seed} packages/server/src/process/${name}`
+      return [`seed ${seed} on ${name}; to play it again: ${again}`, ...report.problems, ...report.notes].join('\n  ')
+    }
+
+    for (const [seed, found] of KEPT[name] ?? []) {
+      test(`seed ${seed}: ${found}`, async () => expect(await play(seed)).toBeUndefined())
+    }
+
+    const timeout = 30_000 + total * SCHEDULE_MS
+    test(`laws 2, 7 and 10: seeds from ${FIRST}, ${total} of them`, { timeout }, async () => {
+      const failures: string[] = []
+      let next = FIRST
+      const end = FIRST + total
+      await Promise.all(
+        Array.from({ length: lanes }, async () => {
+          while (next < end && failures.length < MOST_FAILURES) failures.push(...[(await play(next++)) ?? []].flat())
+        }),
+      )
+      expect(failures, failures.join('\n')).toEqual([])
+      expect(house.complaints).toEqual([])
+    })
+  })
+}
