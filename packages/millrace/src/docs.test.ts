@@ -1,0 +1,91 @@
+import { execFileSync } from 'node:child_process'
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+
+const home = join(import.meta.dirname, '..')
+/** Where the frameworks are that the guide mounts a server in. */
+const frameworks = join(home, '../server/node_modules')
+
+/** Runs the TypeScript of a page as an application would, with some more at its end, as often as it is told; gives what each time is printed. */
+function run(page: string, { more = '', times = 2 } = {}): readonly string[] {
+  const text = readFileSync(join(home, '../../docs/guide', page), 'utf8')
+  const program = [...text.matchAll(/```ts\n(.*?)```/gs)].map(([, block]) => block).join('\n')
+  // Inside the package, so that it may import it by its own name.
+  const cwd = mkdtempSync(join(home, '.example-'))
+  try {
+    mkdirSync(join(cwd, 'node_modules'))
+    for (const name of ['hono', 'express']) symlinkSync(join(frameworks, name), join(cwd, 'node_modules', name))
+    for (const [, name = '', block = ''] of text.matchAll(/```ts (\S+)\n(.*?)```/gs)) {
+      writeFileSync(join(cwd, name), block)
+    }
+    writeFileSync(join(cwd, 'example.ts'), `${program}\n${more}`)
+    const { MILLRACE_STORE, ...env } = process.env
+    const options = {
+      cwd,
+      encoding: 'utf8',
+      env: { ...env, PORT: '0' },
+      stdio: ['ignore', 'pipe', 'ignore'],
+      timeout: 60_000,
+    } as const
+    const args = ['--conditions=@millrace/source', 'example.ts']
+    return Array.from({ length: times }, () => execFileSync(process.execPath, args, options))
+  } finally {
+    rmSync(cwd, { recursive: true })
+  }
+}
+
+test('the guide to the server runs as written, again and again, mounts and workers too', () => {
+  const more = `
+    const { site: hono } = await import('./hono.ts')
+    const { site: plain } = await import('./express.ts')
+    const { GET, POST, PATCH, DELETE } = await import('./route.ts')
+    const working = await import('./worker.ts')
+    const listening = plain.listen(0, '127.0.0.1')
+    await new Promise(resolve => listening.once('listening', resolve))
+    const asking = {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ agent: 'echo', input: 'mounted' }),
+    }
+    const handlers = [
+      (path: string) => hono.request('http://localhost' + path, asking),
+      (path: string) => fetch('http://127.0.0.1:' + (listening.address() as { port: number }).port + path, asking),
+    ]
+    const told: boolean[] = []
+    for (const handle of handlers) {
+      for (const path of ['/api/sessions/s/runs', '/mill/api/sessions/s/runs']) {
+        told.push((await (await handle(path)).text()).includes('"type":"end","status":"completed"'))
+      }
+    }
+    const request = () => new Request('http://localhost/api/sessions/s/runs', asking)
+    told.push((await (await POST(request())).text()).includes('completed'))
+    told.push((await (await working.app.fetch(request())).text()).includes('completed'))
+    console.log(told.join(' '), (await GET(new Request('http://localhost/api/agents'))).status, PATCH === DELETE)
+    listening.closeAllConnections()
+    listening.close()
+    await working.worker.stop()
+    await working.app.close()
+    await (await import('./app.ts')).app.close()
+    process.exit()`
+  for (const printed of run('server.md', { more })) {
+    const lines = printed.split('\n')
+    expect(lines[0]).toMatch(/^There is a server at http:\/\/127\.0\.0\.1:\d+$/)
+    expect(lines[1]).toBe('text/event-stream; charset=utf-8 retry: 1000')
+    expect(printed).toContain('"type":"end","status":"completed"')
+    expect(printed).toContain('\ntrue You said: Hello.\n')
+    expect(printed).toContain('201 12 text/plain Grüße.txt\n202\nYou said: From the inside.\n')
+    expect(printed).toContain(`${Array(6).fill(true).join(' ')} 200 true`)
+  }
+})
+
+test('the guide to following and resuming runs as written, again and again', () => {
+  const printed = ['true true', '4 true', 'false', 'true true', 'open entries caught-up status', ''].join('\n')
+  expect(run('resume.md')).toEqual([printed, printed])
+})
+
+test('the guide to security runs as written', () => {
+  const [printed] = run('security.md', { times: 1 })
+  const lines = [202, 404, 200, 404, 401, "[ { customer: 'ann' } ]", "attachment sandbox; default-src 'none'", '']
+  expect(printed).toBe(lines.join('\n'))
+})
