@@ -98,7 +98,9 @@ export class Appender {
   async look(): Promise<void> {
     const after = { sequence: this.cursor.sequence }
     const page = await this.#ask(() => this.#store.read(this.#streamId, after, { batches: 0, bytes: 0 }))
-    if (page === undefined) throw new LogError('fenced', `the log ${this.#streamId} was removed`)
+    if (page?.incarnation !== this.cursor.incarnation) {
+      throw new LogError('fenced', `the log ${this.#streamId} was removed, or is another by now`)
+    }
     if (page.version === this.#version) return
     this.ticket = ticketOf(page.ticket)
     this.#version = page.version

@@ -262,15 +262,24 @@ describe('watching', () => {
     expect(thrown(() => writer.watch(() => {}))).toBe('closed')
   })
 
-  test('does not ask again and again for a log that was removed', async () => {
+  test('law 4: learns at once that its log was removed, and asks no more', async () => {
     const world = new World()
     const { writer, heard } = await watching(world)
     await elsewhere(world).deleteStream(ID)
-    await world.clock.advance(1000)
-    expect(world.tap.count('read')).toBeLessThan(3)
-    await world.clock.advance(15_000)
+    await settled()
     expect(writer.signal.reason).toMatchObject({ code: 'fenced' })
+    await world.clock.advance(15_000)
+    expect(world.tap.count('read')).toBe(1)
     expect(heard).toEqual([])
     expect(await failure(writer.refresh())).toBe('fenced')
+  })
+
+  test('law 4: a log of the same name that was made since is none of its own', async () => {
+    const world = new World()
+    const { writer, heard } = await watching(world)
+    await elsewhere(world).deleteStream(ID)
+    await elsewhere(world).createStream(ID, 'bob')
+    await settled()
+    expect([writer.signal.reason, heard]).toMatchObject([{ code: 'fenced' }, []])
   })
 })

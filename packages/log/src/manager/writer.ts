@@ -155,10 +155,16 @@ export class Writer {
     return this.#outbox.turn(() => this.#begin())
   }
 
-  /** Reads the ticket again. */
+  /** Reads the ticket again; where the log is not there any more, this writer is fenced. */
   async refresh(): Promise<Ticket> {
     this.signal.throwIfAborted()
-    await this.#outbox.turn(() => this.#appender.look())
+    try {
+      await this.#outbox.turn(() => this.#appender.look())
+    } catch (error) {
+      // Whoever works on it need not find that out by a word of theirs, or when the lease is to be renewed.
+      if (error instanceof LogError && error.code === 'fenced') this.#stop(error)
+      throw error
+    }
     return this.ticket
   }
 
