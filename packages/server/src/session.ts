@@ -59,7 +59,7 @@ async function unmake({ manager }: Services, sessionId: string): Promise<void> {
 export async function mustHaveRoom({ manager, limits }: Services, owner: string | null): Promise<void> {
   const { sessions: most } = limits
   // Where nobody is asked who they are, all sessions are nobody's.
-  if (owner === null || most === Number.POSITIVE_INFINITY) return
+  if (owner === null) return
   let count = 0
   for (let after: string | undefined; count < most; ) {
     const { streams, next } = await manager.listStreams(owner, { limit: PAGE, ...(after !== undefined && { after }) })

@@ -27,7 +27,6 @@ export class Limiter {
   /** Counts a request; throws where there were too many. */
   request(principal: string | null): void {
     const { requestsPerMinute: most } = this.#limits
-    if (most === Number.POSITIVE_INFINITY) return
     const account = this.#account(principal)
     const now = this.#timers.now()
     account.tokens = Math.min(most, account.tokens + ((now - account.at) / MINUTE_MS) * most)

@@ -32,7 +32,7 @@ it('every route does what it is for, and its replies are what it says it gives',
 it('the OpenAPI document is valid, and has every route with all that it takes and gives', async () => {
   const stage = staged({ basePath: '/mill' })
   const { json } = await stage.send({ path: '/mill/api/openapi.json' })
-  const { valid, errors } = await new Validator().validate(json as object)
+  const { valid, errors } = await new Validator().validate(json as Record<string, unknown>)
   expect([valid, errors]).toEqual([true, undefined])
   const document = json as { servers: unknown; paths: Record<string, Record<string, Record<string, object>>> }
   expect(document.servers).toEqual([{ url: '/mill' }])

@@ -1,7 +1,7 @@
 // A server for two people, with sessions in which something is shown, waits or was stopped, and a look at all that its store holds.
 
 import { type LogStore, memoryStore } from '@millrace/log'
-import { agent, scriptedModel, tool, useInterrupt, workflow } from '@millrace/runtime'
+import { agent, type ScriptedAnswer, scriptedModel, tool, useInterrupt, workflow } from '@millrace/runtime'
 import { afterAll, beforeAll, onTestFinished } from 'vitest'
 import * as z from 'zod'
 import { type App, millrace } from '../app.ts'
@@ -53,35 +53,39 @@ const question = workflow({
   ],
 })
 
-/** An agent that says a word, and the rest when it is let go; its signals tell whether its calls were aborted. */
-export function slow() {
+type Part = NonNullable<ScriptedAnswer['parts']>[number]
+
+const CUT = Symbol('cut')
+
+/** Waits until a call is aborted. */
+const cutOff = (signal: AbortSignal | undefined): Promise<typeof CUT> =>
+  new Promise(resolve => signal?.addEventListener('abort', () => resolve(CUT)))
+
+/** An agent that says a word, and the other when it is let go; `cuts` counts the calls that were aborted before that. */
+function slow() {
   const gate = Promise.withResolvers<void>()
-  const signals: AbortSignal[] = []
-  const inner = scriptedModel(({ options: { abortSignal } }) => {
-    if (abortSignal) signals.push(abortSignal)
-    return { text: 'one two' }
-  })
+  const inner = scriptedModel([{ text: 'one two' }])
+  const counted = { cuts: 0 }
   const model: typeof inner = {
     ...inner,
     async doStream(call) {
       const { stream } = await inner.doStream(call)
+      const { abortSignal } = call
       let isFirst = true
-      const held = new TransformStream({
-        async transform(part: { type: string }, controller) {
-          if (part.type === 'text-delta' && !isFirst) {
-            const aborted = new Promise((_, reject) =>
-              call.abortSignal?.addEventListener('abort', () => reject(call.abortSignal?.reason)),
-            )
-            await Promise.race([gate.promise, aborted])
-          }
+      const held = new TransformStream<Part, Part>({
+        async transform(part, controller) {
+          const isNext = part.type === 'text-delta' && !isFirst
           if (part.type === 'text-delta') isFirst = false
-          controller.enqueue(part)
+          if (isNext && (await Promise.race([gate.promise, cutOff(abortSignal)])) === CUT) {
+            counted.cuts++
+            controller.error(abortSignal?.reason)
+          } else controller.enqueue(part)
         },
       })
-      return { stream: stream.pipeThrough(held as never) }
+      return { stream: stream.pipeThrough(held) }
     },
   }
-  return { agent: agent({ name: 'slow', model }), go: gate.resolve, signals }
+  return { agent: agent({ name: 'slow', model }), go: gate.resolve, counted }
 }
 
 /** A reply, read whole. */

@@ -1,0 +1,165 @@
+import { RunError } from '@millrace/runtime'
+import { describe, expect, it } from 'vitest'
+import { framesIn, stage as staged } from '../route/stage.fixture.ts'
+import type { Authorize } from './authorize.ts'
+
+/** What a server answers that is asked for a list, where authorize answers something. */
+async function listed(answer: unknown) {
+  const stage = staged({ authorize: (() => answer) as Authorize })
+  const { status, json, headers } = await stage.send({ path: '/api/sessions' })
+  return { status, error: (json as { error?: { code: string; message: string } }).error, headers, stage }
+}
+
+describe('what authorize answers', () => {
+  it.each([
+    ['a principal', 'ann'],
+    ['a principal, later', Promise.resolve('ann')],
+    ['a principal with a label', { principal: 'ann', label: 'Ann' }],
+    ['an owner', { principal: 'ann', owner: 'team' }],
+  ])('%s lets in', async (_, answer) => {
+    expect((await listed(answer)).status).toBe(200)
+  })
+
+  it.each([
+    ['null', null, 401, 'unauthorized'],
+    ['nothing', undefined, 401, 'unauthorized'],
+    ['a refusal', { refuse: 'not today' }, 403, 'forbidden'],
+    ['a refusal of who nobody is', { refuse: 'who?', status: 401 }, 401, 'unauthorized'],
+    ['a refusal of another status', { refuse: 'not today', status: 200 }, 403, 'forbidden'],
+    ['a refusal beside a principal', { principal: 'ann', refuse: 'not today' }, 403, 'forbidden'],
+  ])('%s keeps out', async (_, answer, status, code) => {
+    const told = await listed(answer)
+    expect([told.status, told.error?.code]).toEqual([status, code])
+    expect(told.headers.get('www-authenticate')).toBe(status === 401 ? 'Bearer' : null)
+    expect(told.stage.logged).toEqual([])
+  })
+
+  it.each([
+    ['true', true],
+    ['a number', 7],
+    ['an empty name', ''],
+    ['an object of nothing', {}],
+    ['a principal that is no text', { principal: 7 }],
+    ['a label that is no text', { principal: 'ann', label: {} }],
+    ['an owner of nothing', { principal: 'ann', owner: '' }],
+    ['an owner that is null', { principal: 'ann', owner: null }],
+    ['half a character', '\ud800'],
+    ['a very long name', 'a'.repeat(513)],
+    ['a refusal without words', { refuse: undefined }],
+    ['a function', () => 'ann'],
+  ])('%s is the server’s own fault, and lets nobody in', async (_, answer) => {
+    const { status, error, stage } = await listed(answer)
+    expect([status, error?.code]).toEqual([500, 'internal_error'])
+    expect(stage.logged.map(({ message }) => message)).toEqual(['a request failed'])
+  })
+
+  it.each([
+    ['an error', new Error('the database of users says: secret')],
+    ['an error of ours', new RunError('session_unknown', 'the database of users says: secret')],
+    ['no error at all', 'secret'],
+  ])('%s that it throws lets nobody in, and nobody is told its words', async (_, thrown) => {
+    const stage = staged({
+      authorize: () => {
+        throw thrown
+      },
+    })
+    const { status, text } = await stage.send({ path: '/api/sessions' })
+    expect([status, text.includes('internal_error'), text.includes('secret')]).toEqual([500, true, false])
+    expect(stage.logged).toHaveLength(1)
+  })
+})
+
+describe('sessions belong to principals', () => {
+  const owners: Readonly<Record<string, string>> = { sue: 'ann' }
+  const authorize: Authorize = ({ request, sessionId }) => {
+    const principal = request.headers.get('x-user') ?? ''
+    const owner = owners[principal]
+    // Sue supports Ann, in one session.
+    return { principal, label: `label of ${principal}`, ...(sessionId === 'shared' && owner && { owner }) }
+  }
+
+  it('each lists and enters their own, and whom authorize says', async () => {
+    const stage = staged({ authorize })
+    await stage.run('shared', { agent: 'echo', input: 'Hello' }, 'ann')
+    await stage.run('private', { agent: 'echo', input: 'Hello' }, 'ann')
+    await stage.run('bobs', { agent: 'echo', input: 'Hello' }, 'bob')
+    const listedBy = async (user: string) => {
+      const { json } = await stage.send({ path: '/api/sessions', user })
+      return (json as { sessions: { sessionId: string }[] }).sessions.map(({ sessionId }) => sessionId).sort()
+    }
+    expect([await listedBy('ann'), await listedBy('bob'), await listedBy('sue')]).toEqual([
+      ['private', 'shared'],
+      ['bobs'],
+      [],
+    ])
+    const read = async (sessionId: string, user: string) =>
+      (await stage.send({ path: `/api/sessions/${sessionId}`, user })).status
+    expect(await Promise.all(['shared', 'private', 'bobs'].map(id => read(id, 'sue')))).toEqual([200, 404, 404])
+    // What somebody says in another's session is said under their own label; the session stays whose it was.
+    await stage.run('shared', { agent: 'echo', input: 'How can I help?', runId: 'help' }, 'sue')
+    const runtime = await stage.app.runtime()
+    const info = await runtime.manager.getInfo('shared')
+    expect(info?.principal).toBe('ann')
+    const entries = await runtime.manager.entries('shared', 0, info?.head ?? 0)
+    const asked = entries.find(({ chunk }) => chunk.type === 'run-requested' && chunk.runId === 'help')
+    expect(asked?.origin).toMatchObject({ guest: 'label of sue' })
+    // A fork is of who made it.
+    const { sessionId } = await stage.post('/api/sessions/shared/fork', {}, { user: 'sue' })
+    expect([await listedBy('sue'), await listedBy('ann')]).toEqual([[sessionId], ['private', 'shared']])
+  })
+
+  it('of two who make a session of one id at the same time, one has it, and the other cannot write there', async () => {
+    const stage = staged()
+    for (let round = 0; round < 20; round++) {
+      const path = `/api/sessions/race-${round}/runs`
+      const start = (user: string) =>
+        stage.send({ path, user, body: { agent: 'echo', input: user }, headers: { accept: 'application/x-ndjson' } })
+      const [ann, bob] = await Promise.all([start('ann'), start('bob')])
+      expect([ann.status, bob.status].sort()).toEqual([200, 404])
+      const { principal, head = 0 } = (await (await stage.app.runtime()).manager.getInfo(`race-${round}`)) ?? {}
+      expect(principal).toBe(ann.status === 200 ? 'ann' : 'bob')
+      const entries = await (await stage.app.runtime()).manager.entries(`race-${round}`, 0, head)
+      const requests = entries.filter(({ chunk }) => chunk.type === 'run-requested')
+      expect(requests.map(({ origin }) => origin.guest)).toEqual([principal])
+    }
+  })
+
+  it('several sessions on one connection are asked for one by one, and one that is not theirs is as unknown', async () => {
+    const stage = staged()
+    await stage.run('a', { agent: 'echo', input: 'Hello' })
+    await stage.run('b', { agent: 'echo', input: 'Hello' }, 'bob')
+    stage.asked.length = 0
+    const { status } = await stage.send({ path: '/api/stream?session=a&session=b' })
+    expect(status).toBe(404)
+    expect(stage.asked.map(({ action, sessionId }) => [action, sessionId])).toEqual([
+      ['follow', undefined],
+      ['follow', 'a'],
+      ['follow', 'b'],
+    ])
+  })
+})
+
+describe('while somebody reads', () => {
+  it('they are asked for again by the action that let them in, and somebody else gets nothing more', async () => {
+    let isBob = false
+    const actions: string[] = []
+    const stage = staged({
+      stream: { heartbeatMs: 20, reauthorizeMs: 10 },
+      authorize: ({ action }) => {
+        actions.push(action)
+        return isBob ? 'bob' : 'ann'
+      },
+    })
+    const request = stage.request({
+      path: '/api/sessions/s/runs',
+      body: { agent: 'slow', input: 'Wait' },
+      headers: { accept: 'application/x-ndjson' },
+    })
+    const response = await stage.app.fetch(request)
+    isBob = true
+    const frames = framesIn({ text: await response.text(), status: 200, headers: new Headers(), json: undefined })
+    expect(frames.at(-1)).toMatchObject({ type: 'fail', error: { code: 'forbidden' }, recoverable: false })
+    expect(new Set(actions)).toEqual(new Set(['run']))
+    stage.slow.go()
+  })
+})
