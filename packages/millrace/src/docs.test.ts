@@ -1,7 +1,9 @@
-import { execFileSync } from 'node:child_process'
+import { execFileSync, spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { expect, test } from 'vitest'
+import { createInterface } from 'node:readline'
+import { expect, onTestFinished, test } from 'vitest'
 
 const home = join(import.meta.dirname, '..')
 /** Where the frameworks are that the guide mounts a server in. */
@@ -21,15 +23,15 @@ function run(page: string, { more = '', times = 2 } = {}): readonly string[] {
     }
     writeFileSync(join(cwd, 'example.ts'), `${program}\n${more}`)
     const { MILLRACE_STORE, ...env } = process.env
-    const options = {
-      cwd,
-      encoding: 'utf8',
-      env: { ...env, PORT: '0' },
-      stdio: ['ignore', 'pipe', 'ignore'],
-      timeout: 60_000,
-    } as const
-    const args = ['--conditions=@millrace/source', 'example.ts']
-    return Array.from({ length: times }, () => execFileSync(process.execPath, args, options))
+    const execute = () =>
+      execFileSync(process.execPath, ['--conditions=@millrace/source', 'example.ts'], {
+        cwd,
+        encoding: 'utf8',
+        env: { ...env, PORT: '0' },
+        stdio: ['ignore', 'pipe', 'ignore'],
+        timeout: 60_000,
+      })
+    return Array.from({ length: times }, execute)
   } finally {
     rmSync(cwd, { recursive: true })
   }
@@ -88,4 +90,32 @@ test('the guide to security runs as written', () => {
   const [printed] = run('security.md', { times: 1 })
   const lines = [202, 404, 200, 404, 401, "[ { customer: 'ann' } ]", "attachment sandbox; default-src 'none'", '']
   expect(printed).toBe(lines.join('\n'))
+})
+
+test('the server of the README runs as written, is reached, and goes when it is told to', async () => {
+  const readme = readFileSync(join(home, '../../README.md'), 'utf8')
+  const [, program = ''] = /```ts server\.ts\n(.*?)```/s.exec(readme) ?? []
+  expect(program.trim().split('\n').length).toBeLessThanOrEqual(12)
+  const cwd = mkdtempSync(join(home, '.example-'))
+  onTestFinished(() => rmSync(cwd, { recursive: true }))
+  writeFileSync(join(cwd, 'server.ts'), program)
+  const child = spawn(process.execPath, ['--conditions=@millrace/source', 'server.ts'], {
+    cwd,
+    env: { ...process.env, PORT: '0' },
+    stdio: ['ignore', 'pipe', 'ignore'],
+  })
+  onTestFinished(() => void child.kill('SIGKILL'))
+  const exit = once(child, 'exit')
+  const [line] = await once(createInterface(child.stdout), 'line')
+  const url = String(line).replace('There is a server at ', '')
+  const reply = await fetch(`${url}/api/sessions/s/runs`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ agent: 'echo', input: 'Hello' }),
+  })
+  expect(await reply.text()).toContain('"type":"end","status":"completed"')
+  const { view } = await (await fetch(`${url}/api/sessions/s`)).json()
+  expect(JSON.stringify(view.messages)).toContain('You said: Hello')
+  child.kill('SIGTERM')
+  expect(await exit).toEqual([0, null])
 })

@@ -3,14 +3,16 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import * as log from '@millrace/log'
 import * as runtime from '@millrace/runtime'
+import * as server from '@millrace/server'
 import { expect, test } from 'vitest'
 import * as millrace from './index.ts'
 
 const home = join(import.meta.dirname, '..')
 const readme = readFileSync(join(home, 'README.md'), 'utf8')
 
-test('what the runtime offers is here, and is the same', () => {
+test('what the server and the runtime offer is here, and is the same', () => {
   expect(millrace).toMatchObject(runtime)
+  expect(millrace).toMatchObject(server)
   expect([millrace.openStore, millrace.memoryStore]).toEqual([log.openStore, log.memoryStore])
 })
 
@@ -32,8 +34,13 @@ test('the README runs as written, again and again', () => {
   try {
     writeFileSync(join(folder, 'example.ts'), program)
     const run = () =>
-      execFileSync(process.execPath, ['--conditions=@millrace/source', 'example.ts'], { cwd: folder, encoding: 'utf8' })
-    const printed = 'It is warm in Ulm. completed\nAnn is invited.\n'
+      execFileSync(process.execPath, ['--conditions=@millrace/source', 'example.ts'], {
+        cwd: folder,
+        encoding: 'utf8',
+        // What the logger says of a server without authorize.
+        stdio: ['ignore', 'pipe', 'ignore'],
+      })
+    const printed = 'It is warm in Ulm. completed\ntrue\nAnn is invited.\n'
     expect([run(), run()]).toEqual([printed, printed])
   } finally {
     rmSync(folder, { recursive: true })

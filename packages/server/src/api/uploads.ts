@@ -14,7 +14,8 @@ const SHOWN = /^(image\/|audio\/|video\/|application\/pdf$|text\/plain$)/
 
 const MEDIA_TYPE = /^[\w.+-]{1,64}\/[\w.+-]{1,64}$/
 const CHARSET = /^charset=[\w-]{1,32}$/
-const LONGEST_FILENAME = 255
+/** The longest name of a file. */
+export const LONGEST_FILENAME = 255
 
 /** The routes of files that people give. */
 export const uploads = [
