@@ -22,6 +22,7 @@ export class Client implements Sink {
   text = ''
   readonly frames: Frame[] = []
   readonly #format: Format
+  readonly #decodes: boolean
   readonly #decoder: SseDecoder | NdjsonDecoder
   readonly #closed = Promise.withResolvers<'ended' | 'destroyed' | 'left'>()
   readonly #positions = new Map<string | undefined, number>()
@@ -29,8 +30,10 @@ export class Client implements Sink {
   #isEnded = false
   #isClosed = false
 
-  constructor(format: Format = 'sse') {
+  /** One that does not decode keeps what came as text, for what are no frames of a session. */
+  constructor(format: Format = 'sse', decodes = true) {
     this.#format = format
+    this.#decodes = decodes
     const onFrame = (frame: Frame) => this.#frame(frame)
     const Decoder = format === 'sse' ? SseDecoder : NdjsonDecoder
     this.#decoder = new Decoder({ onFrame, onHeartbeat: () => this.heartbeats++ })
@@ -119,7 +122,7 @@ export class Client implements Sink {
       this.buffered -= piece.length
       this.taken += piece.length
       this.text += new TextDecoder().decode(piece)
-      this.#decoder.push(piece)
+      if (this.#decodes) this.#decoder.push(piece)
     }
   }
 

@@ -22,6 +22,7 @@ export class Tap {
   readonly store: LogStore
   watches = 0
   reads = 0
+  lists = 0
   isDown = false
   delay: (() => Promise<void>) | undefined
 
@@ -33,6 +34,7 @@ export class Tap {
         const call = inner[name] as (...args: unknown[]) => Promise<unknown>
         return async (...args: unknown[]) => {
           if (name === 'read') this.reads++
+          if (name === 'list') this.lists++
           await this.delay?.()
           if (this.isDown) throw new LogError('unavailable', 'the store is out of reach, says the test')
           return call.apply(inner, args)
