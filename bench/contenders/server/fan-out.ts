@@ -3,10 +3,10 @@ import { setImmediate as turn } from 'node:timers/promises'
 import { entryBatches } from '../../fixtures/batches.ts'
 import { opened } from '../../harness/closing.ts'
 import { type Job, job } from '../../harness/suite.ts'
-import { checkGot, expectedOf, openServed, readersApart, type Way } from './served.ts'
+import { checkGot, expectedOf, readersApart, serve, type Way } from './served.ts'
 
 const here = opened(async (way: Way, readers: number) => {
-  const served = await openServed(way)
+  const served = await serve(way)
   if (readers > 0) await readersApart().ask({ kind: 'come', address: served.live, readers })
   return served
 })
@@ -15,7 +15,7 @@ const here = opened(async (way: Way, readers: number) => {
 export async function fanOut(way: Way, readers: number, size: number, items: number, piece: number): Promise<Job> {
   const count = Math.floor(items / Math.max(1, readers))
   const batches = entryBatches(count, piece, size).map(({ chunks }) => chunks)
-  const { append } = await here(way, readers)
+  const { append, live } = await here(way, readers)
   const expected = expectedOf(batches.flat())
   return job(
     async () => {
@@ -23,7 +23,8 @@ export async function fanOut(way: Way, readers: number, size: number, items: num
         await append(chunks)
         await turn()
       }
-      const told = readers > 0 ? await readersApart().ask({ kind: 'get', entries: count }) : { got: [], bytes: 0 }
+      const told =
+        readers > 0 ? await readersApart().ask({ kind: 'get', address: live, entries: count }) : { got: [], bytes: 0 }
       return { count, ...told }
     },
     ({ count: done, got }) => {

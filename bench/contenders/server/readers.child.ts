@@ -3,10 +3,10 @@ import { answer, clock } from '../log/apart.ts'
 import { Reader } from './reader.ts'
 import type { Address, Got } from './served.ts'
 
-/** Come and stay; get so many entries each; or read one session to where it is now, and leave. */
+/** Come and stay; get so many entries each of where they came to; or read one session to where it is now, and leave. */
 export type Asked =
   | { kind: 'come'; address: Address; readers: number }
-  | { kind: 'get'; entries: number }
+  | { kind: 'get'; address: Address; entries: number }
   | { kind: 'catch-up'; address: Address }
 
 /** What each got since it was last asked, how many bytes that were, and how long each entry took to arrive that says when it was written. */
@@ -16,19 +16,22 @@ export interface Told {
   times: number[]
 }
 
-const readers: Reader[] = []
+const readers = new Map<string, Reader[]>()
+const keyOf = ({ port, path }: Address): string => `${port}${path}`
 
 answer<Asked, Told>(async asked => {
   switch (asked.kind) {
     case 'come': {
       const come = Array.from({ length: asked.readers }, () => new Reader(asked.address, clock))
-      readers.push(...come)
+      readers.set(keyOf(asked.address), come)
       await Promise.all(come.map(reader => reader.isHere))
       return told([])
     }
-    case 'get':
-      await Promise.all(readers.map(reader => reader.got(asked.entries)))
-      return told(readers)
+    case 'get': {
+      const here = readers.get(keyOf(asked.address)) ?? []
+      await Promise.all(here.map(reader => reader.got(asked.entries)))
+      return told(here)
+    }
     case 'catch-up': {
       const reader = new Reader(asked.address, clock)
       await reader.isCaughtUp

@@ -60,8 +60,8 @@ export const readersApart = opened(() => apart<Asked, Told>('../server/readers.c
 /** Which server: ours on a store, plain node http, Hono by the event or by the batch, or the durable streams of their test server. */
 export type Way = `ours ${Backend}` | 'http' | 'hono each' | 'hono batch' | 'durable memory' | 'durable file'
 
-/** One server of a kind for a process. */
-export const openServed = opened(async (way: Way): Promise<Served> => {
+/** A new session of such a server, of which a process has one a kind. */
+export async function serve(way: Way): Promise<Served> {
   switch (way) {
     case 'http':
       return (await import('./plain.ts')).servePlain()
@@ -74,4 +74,4 @@ export const openServed = opened(async (way: Way): Promise<Served> => {
     default:
       return (await import('./ours.ts')).serveOurs(way.slice('ours '.length) as Backend)
   }
-})
+}
