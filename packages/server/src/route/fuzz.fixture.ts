@@ -1,0 +1,151 @@
+// Requests that were good once: each is changed in a place or two, by a seed.
+
+import * as fc from 'fast-check'
+import type { Good } from './good.fixture.ts'
+import type { Sent } from './stage.fixture.ts'
+
+const METHODS = ['GET', 'POST', 'PATCH', 'DELETE', 'PUT', 'HEAD', 'OPTIONS']
+const NAMES = [
+  'mine',
+  'waiting',
+  'asking',
+  'large',
+  'stopped',
+  'nobody',
+  'stream',
+  'a b',
+  '..',
+  '%2e%2e',
+  '%00',
+  '%zz',
+  '',
+  'ä',
+]
+const ACCEPTS = ['*/*', 'application/json', 'application/x-ndjson', 'text/event-stream', 'text/html', ';q', 'a/b;q=x']
+
+const junk = fc.oneof(
+  fc.jsonValue({ maxDepth: 4 }),
+  fc.string({ unit: 'binary', maxLength: 40 }),
+  fc.constantFrom<unknown>(
+    'r1',
+    'r2',
+    'm1',
+    'echo',
+    'operator',
+    'r2::call-send',
+    'call-choose',
+    0,
+    -1,
+    1e300,
+    true,
+    null,
+    [],
+    {},
+  ),
+)
+
+/** One change of a request. */
+type Change = (sent: Sent) => Sent
+
+const keyed = (body: unknown): Record<string, unknown> =>
+  typeof body === 'object' && body !== null ? (body as Record<string, unknown>) : {}
+
+const change: fc.Arbitrary<Change> = fc.oneof(
+  fc.constantFrom(...METHODS).map(
+    (method): Change =>
+      sent => ({ ...sent, method }),
+  ),
+  fc.constantFrom(...NAMES).map(
+    (name): Change =>
+      sent => ({
+        ...sent,
+        path: sent.path.replace(/(\/api\/sessions\/)[^/?]+/, `$1${name}`),
+      }),
+  ),
+  fc
+    .tuple(
+      fc.constantFrom('after', 'live', 'merge', 'run', 'limit', 'messages', 'before', 'session', 'x'),
+      fc.string({ maxLength: 12 }),
+    )
+    .map(
+      ([name, value]): Change =>
+        sent => ({
+          ...sent,
+          path: `${sent.path}${sent.path.includes('?') ? '&' : '?'}${name}=${encodeURIComponent(value.toWellFormed())}`,
+        }),
+    ),
+  fc.tuple(fc.nat(200), fc.string({ maxLength: 5 })).map(
+    ([at, text]): Change =>
+      sent => {
+        const place = Math.min(sent.path.length, '/api'.length + at)
+        return { ...sent, path: `${sent.path.slice(0, place)}${text.toWellFormed()}${sent.path.slice(place)}` }
+      },
+  ),
+  fc.tuple(fc.nat(9), junk).map(
+    ([at, value]): Change =>
+      sent => {
+        const fields = Object.keys(keyed(sent.body))
+        const field = fields[at % Math.max(1, fields.length)] ?? 'agent'
+        return { ...sent, body: { ...keyed(sent.body), [field]: value } }
+      },
+  ),
+  fc.tuple(fc.string({ maxLength: 10 }), junk).map(
+    ([key, value]): Change =>
+      sent => ({ ...sent, body: { ...keyed(sent.body), [key]: value } }),
+  ),
+  fc.nat(9).map(
+    (at): Change =>
+      sent => {
+        const rest = Object.entries(keyed(sent.body)).filter((_, i) => i !== at)
+        return { ...sent, body: Object.fromEntries(rest) }
+      },
+  ),
+  junk.map(
+    (body): Change =>
+      sent => ({ ...sent, body }),
+  ),
+  fc.tuple(fc.nat(400), fc.uint8Array({ maxLength: 6 })).map(
+    ([at, bytes]): Change =>
+      ({ body, ...sent }) => {
+        const text = Buffer.from(JSON.stringify(body ?? {}))
+        const place = at % (text.length + 1)
+        const raw = Buffer.concat([text.subarray(0, place), bytes, text.subarray(place + 1)])
+        return { ...sent, raw, headers: { 'content-type': 'application/json', ...sent.headers } }
+      },
+  ),
+  fc.constantFrom(...ACCEPTS).map(
+    (accept): Change =>
+      sent => ({ ...sent, headers: { ...sent.headers, accept } }),
+  ),
+  fc.constantFrom('text/plain', 'application/json; charset=x', '', 'application/x-www-form-urlencoded').map(
+    (type): Change =>
+      sent => ({ ...sent, headers: { ...sent.headers, 'content-type': type } }),
+  ),
+  fc.constantFrom('bob', null).map(
+    (user): Change =>
+      sent => ({ ...sent, user }),
+  ),
+  fc
+    .tuple(
+      fc.constantFrom(
+        'last-event-id',
+        'x-resume-from-sequence',
+        'x-existing-message-id',
+        'content-length',
+        'x-filename',
+        'origin',
+        'host',
+      ),
+      fc.string({ maxLength: 20 }),
+    )
+    .map(
+      ([name, value]): Change =>
+        sent => ({ ...sent, headers: { ...sent.headers, [name]: encodeURI(value.toWellFormed()) } }),
+    ),
+)
+
+/** A good request with a change or a few. */
+export const fuzzed = (requests: readonly Good[]): fc.Arbitrary<Sent> =>
+  fc
+    .tuple(fc.constantFrom(...requests), fc.array(change, { minLength: 1, maxLength: 3 }))
+    .map(([{ status, isLive, ...sent }, changes]) => changes.reduce((one, next) => next(one), sent as Sent))

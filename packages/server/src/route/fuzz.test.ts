@@ -1,0 +1,137 @@
+import { Agent, request as ask } from 'node:http'
+import * as fc from 'fast-check'
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { fuzzed } from './fuzz.fixture.ts'
+import { good, ready } from './good.fixture.ts'
+import { ErrorSchema } from './schemas.ts'
+import { framesIn, SECRETS, type Sent, type Stage, stage as staged } from './stage.fixture.ts'
+
+/** A round has sessions of its own: what is deleted in one is there in the next. */
+const ROUNDS = 5
+const RUNS = Math.ceil(2_000 * Number(process.env['MILLRACE_RUNS'] ?? 1))
+/** So many come at the same time, and one of them over a real socket. */
+const AT_ONCE = 10
+const STREAMS = 16
+const limits = { requestsPerMinute: 10_000_000, sessions: 100_000, streams: STREAMS }
+
+const agent = new Agent({ keepAlive: true, maxSockets: 8 })
+afterAll(() => agent.destroy())
+
+const unhandled: unknown[] = []
+const note = (error: unknown) => void unhandled.push(error)
+beforeAll(() => void process.on('unhandledRejection', note))
+afterAll(() => void process.off('unhandledRejection', note))
+
+/** What came of a request: of what goes on, its beginning. */
+interface Outcome {
+  readonly status: number
+  readonly type: string
+  readonly text: string
+}
+
+async function inProcess(stage: Stage, sent: Sent): Promise<Outcome | undefined> {
+  let request: Request
+  try {
+    request = stage.request(sent)
+  } catch {
+    // No such request can be made.
+    return undefined
+  }
+  const response = await stage.app.fetch(request)
+  const type = response.headers.get('content-type') ?? ''
+  const isStream = /event-stream|ndjson/.test(type)
+  if (!isStream) return { status: response.status, type, text: await response.text() }
+  const reader = response.body?.getReader()
+  await reader?.read()
+  await reader?.cancel()
+  return { status: response.status, type, text: '' }
+}
+
+function overSocket(
+  port: number,
+  { path, method, body, raw, headers, user = 'ann' }: Sent,
+): Promise<Outcome | undefined> {
+  const { promise, resolve } = Promise.withResolvers<Outcome | undefined>()
+  const payload = raw instanceof Uint8Array ? raw : body === undefined ? undefined : JSON.stringify(body)
+  try {
+    const sent = ask({
+      port,
+      agent,
+      path,
+      method: method ?? (payload === undefined ? 'GET' : 'POST'),
+      headers: { 'content-type': 'application/json', ...(user !== null && { 'x-user': user }), ...headers },
+    })
+    // Whoever says another length than there is waits for ever, or is cut off: both are its own fault.
+    sent.setTimeout(200, () => sent.destroy())
+    sent.on('error', () => resolve(undefined))
+    sent.on('response', response => {
+      const { statusCode: status = 0, headers: said } = response
+      const type = said['content-type'] ?? ''
+      let text = ''
+      response.on('data', data => {
+        text += data
+        if (/event-stream|ndjson/.test(type)) response.destroy()
+      })
+      response.on('error', () => {})
+      response.on('close', () =>
+        resolve({ status, type, text: /json;/.test(type) && !/ndjson/.test(type) ? text : '' }),
+      )
+    })
+    sent.end(payload)
+  } catch {
+    resolve(undefined)
+  }
+  return promise
+}
+
+function mustBeTyped(sent: Sent, { status, type, text }: Outcome): void {
+  const what = JSON.stringify(sent).slice(0, 300)
+  expect([what, status >= 200 && status < 500]).toEqual([what, true])
+  for (const secret of Object.values(SECRETS)) expect([what, text.includes(secret)]).toEqual([what, false])
+  if (status < 400 || text === '') return
+  expect([what, type]).toEqual([what, 'application/json; charset=utf-8'])
+  expect([what, ErrorSchema.safeParse(JSON.parse(text)).success]).toEqual([what, true])
+  expect([what, text.length < 1000]).toEqual([what, true])
+}
+
+/** How many streams can be opened, up to one more than may be. */
+async function openable(stage: Stage): Promise<number> {
+  const path = '/api/sessions/stream'
+  const tried = Array.from({ length: STREAMS + 1 }, () => stage.app.fetch(stage.request({ path })))
+  const open = (await Promise.all(tried)).filter(({ status }) => status === 200)
+  await Promise.all(open.map(({ body }) => body?.cancel()))
+  return open.length
+}
+
+it.each(Array.from({ length: ROUNDS }, (_, i) => i + 1))(
+  `${RUNS} requests that were good once leave a server that is well, round %i`,
+  async () => {
+    const stage = staged({ limits, stream: { pollMs: 10 } })
+    const requests = Object.values(good(await ready(stage)))
+    const listening = await stage.app.listen({ port: 0 })
+    let refused = 0
+    await fc.assert(
+      fc.asyncProperty(fc.array(fuzzed(requests), { minLength: AT_ONCE, maxLength: AT_ONCE }), async all => {
+        const send = async (sent: Sent, at: number) => {
+          const outcome = await (at === 0 ? overSocket(listening.port, sent) : inProcess(stage, sent))
+          if (outcome === undefined) return
+          if (outcome.status >= 400) refused++
+          mustBeTyped(sent, outcome)
+        }
+        await Promise.all(all.map(send))
+      }),
+      { numRuns: Math.ceil(RUNS / AT_ONCE), endOnFailure: true },
+    )
+    expect(refused).toBeGreaterThan(RUNS / 3)
+    expect(unhandled).toEqual([])
+    // Who drives a session that is deleted says that it lets it go.
+    expect(stage.logged.filter(({ message }) => message !== 'a session was let go')).toEqual([])
+    // No stream is left open: all that one may have can be had.
+    await expect.poll(() => openable(stage)).toBe(STREAMS)
+    // Whoever comes next is served as if nothing had been: in process and on a socket.
+    const after = await stage.run('afterwards', { agent: 'echo', input: 'Still there?' })
+    expect(framesIn(after).at(-1)).toMatchObject({ type: 'end', status: 'completed' })
+    const response = await fetch(`${listening.url}/api/health`, { headers: { 'x-user': 'ann' } })
+    expect(await response.json()).toMatchObject({ status: 'ok' })
+  },
+)
