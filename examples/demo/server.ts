@@ -8,9 +8,10 @@ const app = millrace({
   agents,
   workflows,
   static: join(import.meta.dirname, 'public'),
-  // Killed and started again, it takes its runs up after this long; the usual time is for processes that share a store.
+  // Somebody waits in front of it: killed and started again it takes its runs up this soon, and stopped it lets them go this soon.
   log: { leaseMs: 5_000 },
+  engine: { graceMs: 1_000 },
 })
 const { url, close } = await app.listen({ port: Number(process.env['PORT'] || 4400) })
 console.log(`Millrace is up at ${url}`)
-for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => void close())
+for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, close)

@@ -83,30 +83,37 @@ test('comes up with one line, answers, and goes when it is told to', { timeout: 
   expect(said.match(/Millrace is up/g)).toHaveLength(1)
 })
 
-test('law 2: killed -9 in the midst of a run and started again, it goes on, and who follows by cursor has every word once', {
-  timeout: SLOW,
-}, async () => {
-  const cwd = folder({})
-  const count = 2000
-  const first = start(cwd, { DEMO_PACE: '1' })
-  const url = await first.url
-  await run(url, 'one', 'long', String(count))
-  const reader = new Reader()
-  await reader.follow(url, 'one', () => reader.text.split(' ').length > 100)
-  first.killAll('SIGKILL')
-  expect((await first.ended).how).toBe('SIGKILL')
-  const before = reader.sequences.length
-  expect(reader.text).not.toContain(` ${count}`)
+test.each([
+  ['killed -9', 'SIGKILL', 'SIGKILL'],
+  ['told to go', 'SIGTERM', 0],
+] as const)(
+  'law 2: %s in the midst of a run and started again, it goes on, and who follows by cursor has every word once',
+  {
+    timeout: SLOW,
+  },
+  async (_, signal, how) => {
+    const cwd = folder({})
+    const count = 2000
+    const first = start(cwd, { DEMO_PACE: '1' })
+    const url = await first.url
+    await run(url, 'one', 'long', String(count))
+    const reader = new Reader()
+    await reader.follow(url, 'one', () => reader.text.split(' ').length > 100)
+    first.killAll(signal)
+    expect((await first.ended).how).toBe(how)
+    expect(reader.text).not.toContain(` ${count}`)
+    const before = reader.sequences.length
 
-  const second = start(cwd, { PORT: portOf(url) })
-  expect(await second.url).toBe(url)
-  await reader.follow(url, 'one', ({ chunk }) => chunk.type === 'run-finished')
-  expect(reader.text).toBe(Array.from({ length: count }, (_, at) => at + 1).join(' '))
-  expect(reader.sequences.length).toBeGreaterThan(before)
-  expect(reader.sequences).toEqual([...new Set(reader.sequences)].sort((a, b) => a - b))
-  second.kill('SIGINT')
-  expect((await second.ended).how).toBe(0)
-})
+    const second = start(cwd, { PORT: portOf(url) })
+    expect(await second.url).toBe(url)
+    await reader.follow(url, 'one', ({ chunk }) => chunk.type === 'run-finished')
+    expect(reader.text).toBe(Array.from({ length: count }, (_, at) => at + 1).join(' '))
+    expect(reader.sequences.length).toBeGreaterThan(before)
+    expect(reader.sequences).toEqual([...new Set(reader.sequences)].sort((a, b) => a - b))
+    second.kill('SIGINT')
+    expect((await second.ended).how).toBe(0)
+  },
+)
 
 test.each([
   ['npm', ['npm', 'start']],
