@@ -3,7 +3,7 @@ import { memoryStore, systemTimers } from '@millrace/log'
 import { checkRuntimeOptions, guarded, type Logger, type Runtime, ValidationError } from '@millrace/runtime'
 import { Refusal, toldOf } from './error.ts'
 import { Gate, nothingHere } from './gate.ts'
-import { isLoopbackAddress, notHere } from './guard/loopback.ts'
+import { isLoopbackAddress } from './guard/loopback.ts'
 import { responseOf } from './http/fetch.ts'
 import { type Listening, type ListenOptions, listen } from './http/listen.ts'
 import { pathnameOf, pathOf, requestOf, respond } from './http/node.ts'
@@ -80,10 +80,6 @@ export class App {
     const path = pathOf(message, isFor)
     // Before anything is made of it: whoever it is for wants its body unread.
     if (next && !isFor(pathnameOf(path))) return next()
-    const { remoteAddress } = message.socket
-    if (!this.#isGuarded && remoteAddress !== undefined && !isLoopbackAddress(remoteAddress)) {
-      return respond(refusal(notHere()), message, response)
-    }
     const gone = new AbortController()
     response.once('close', () => gone.abort())
     let request: Request
@@ -94,7 +90,8 @@ export class App {
         error instanceof Refusal ? error : new Refusal('request_invalid', 'expected a request that HTTP knows')
       return respond(refusal(why), message, response)
     }
-    const reply = await this.#gate.answer(request)
+    const { remoteAddress } = message.socket
+    const reply = await this.#gate.answer(request, remoteAddress !== undefined && !isLoopbackAddress(remoteAddress))
     if (reply === undefined && next) return next()
     respond(reply ?? refusal(nothingHere()), message, response)
   }

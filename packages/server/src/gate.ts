@@ -3,14 +3,15 @@
 import type { Logger } from '@millrace/runtime'
 import { Refusal, toldOf } from './error.ts'
 import { corsHeaders, preflight } from './guard/cors.ts'
-import { mustBeLocal } from './guard/loopback.ts'
+import { mustBeLocal, notHere } from './guard/loopback.ts'
 import { type Reply, refused } from './http/reply.ts'
 import type { StaticFiles } from './http/static.ts'
-import { draining, type Lifetime } from './lifetime.ts'
+import type { Lifetime } from './lifetime.ts'
 import type { MillraceOptions } from './options.ts'
 import { handled } from './route/route.ts'
 import { Router } from './route/router.ts'
 import { routes } from './route/routes.ts'
+import { draining } from './stream/connections.ts'
 
 export interface GateOptions extends Pick<MillraceOptions, 'authorize' | 'cors' | 'onError'> {
   readonly basePath: string
@@ -36,12 +37,12 @@ export class Gate {
     return isApi(path) || (this.#options.files !== undefined && (method === 'GET' || method === 'HEAD'))
   }
 
-  /** The reply to a request; undefined where there is neither a route nor a file. */
-  async answer(request: Request): Promise<Reply | undefined> {
+  /** The reply to a request; undefined where there is neither a route nor a file. One that is far came from another machine, as far as is known. */
+  async answer(request: Request, isFar = false): Promise<Reply | undefined> {
     const { cors } = this.#options
     let reply: Reply | undefined
     try {
-      reply = await this.#reply(request)
+      reply = await this.#reply(request, isFar)
     } catch (error) {
       reply = this.#told(error, request)
     }
@@ -49,16 +50,18 @@ export class Gate {
     return reply && { ...reply, headers: { ...beside, ...reply.headers } }
   }
 
-  async #reply(request: Request): Promise<Reply | undefined> {
-    const { authorize, cors, files, lifetime } = this.#options
+  async #reply(request: Request, isFar: boolean): Promise<Reply | undefined> {
+    const { cors, files, lifetime } = this.#options
     const url = new URL(request.url)
     const path = this.#below(url.pathname)
     if (path === undefined || !this.isFor(request.method, url.pathname)) return undefined
-    if (authorize === undefined) {
-      this.#warn()
-      mustBeLocal(request, url, cors)
+    if (!isApi(path)) {
+      const file = await files?.file(path, request)
+      // What is not here may be somebody else's, who answers whom they like.
+      if (file) this.#mustBeNear(request, url, isFar)
+      return file
     }
-    if (!isApi(path)) return files?.file(path, request)
+    this.#mustBeNear(request, url, isFar)
     const asked = preflight(cors, request)
     if (asked) return { status: 204, headers: asked, body: undefined }
     const found = this.#router.find(request.method, path.slice('/api'.length))
@@ -94,10 +97,14 @@ export class Gate {
     return pathname.startsWith(`${basePath}/`) ? pathname.slice(basePath.length) : undefined
   }
 
-  #warn(): void {
-    if (this.#hasWarned) return
+  /** Throws where nobody is asked who they are, and somebody is not on this machine. */
+  #mustBeNear(request: Request, url: URL, isFar: boolean): void {
+    const { authorize, cors, logger } = this.#options
+    if (authorize !== undefined) return
+    if (!this.#hasWarned) logger.warn('millrace: there is no authorize, so this server answers this machine alone', {})
     this.#hasWarned = true
-    this.#options.logger.warn('millrace: there is no authorize, so this server answers this machine alone', {})
+    if (isFar) throw notHere()
+    mustBeLocal(request, url, cors)
   }
 }
 

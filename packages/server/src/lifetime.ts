@@ -4,7 +4,6 @@ import { mkdir } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { type LogStore, openStore, systemTimers } from '@millrace/log'
 import { createRuntime, type Logger, MillraceError } from '@millrace/runtime'
-import { Refusal } from './error.ts'
 import { callerOf } from './guard/authorize.ts'
 import { contextOf } from './guard/context.ts'
 import { Limiter } from './guard/limiter.ts'
@@ -12,7 +11,7 @@ import { DEFAULT_STORE, type MillraceOptions, type Settings } from './options.ts
 import { openApiOf } from './route/openapi.ts'
 import { routes } from './route/routes.ts'
 import type { Services } from './services.ts'
-import { Connections } from './stream/connections.ts'
+import { Connections, draining } from './stream/connections.ts'
 import { Feeds } from './stream/feeds.ts'
 import { Lists } from './stream/lists.ts'
 
@@ -117,10 +116,3 @@ export class Lifetime {
     }
   }
 }
-
-/** What whoever comes while a server goes is told. */
-export const draining = (): Refusal =>
-  new Refusal('draining', 'the server is going down: come back', {
-    retryable: true,
-    headers: { 'retry-after': '1', connection: 'close' },
-  })

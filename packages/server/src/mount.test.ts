@@ -1,11 +1,12 @@
-import { createServer, type RequestListener } from 'node:http'
+import { request as ask, createServer, type RequestListener } from 'node:http'
+import { connect, createServer as createHttp2Server } from 'node:http2'
 import type { AddressInfo } from 'node:net'
 import { serve } from '@hono/node-server'
 import express from 'express'
 import { Hono } from 'hono'
 import { expect, onTestFinished, test } from 'vitest'
 import type { App } from './app.ts'
-import { mill, ORIGIN, request, say } from './mill.fixture.ts'
+import { mill, ORIGIN, request, say, wordsIn } from './mill.fixture.ts'
 
 /** A server of somebody else's on a port: what fetches from it. */
 async function at(listener: RequestListener): Promise<(path: string, init?: RequestInit) => Promise<Response>> {
@@ -108,6 +109,55 @@ test('in plain Node, beside a handler of one’s own', async () => {
   const to = await at((message, response) => app.node(message, response, () => void response.end('mine')))
   expect(await (await to('/')).text()).toBe('mine')
   expect(await say(to, 'hello')).toMatchObject({ words: 'You said: hello' })
+})
+
+test('in Express, files are for this machine alone, and what is somebody else’s is for whom they like', async () => {
+  const { app } = mill({ static: import.meta.dirname })
+  const site = express()
+    .use(app.node)
+    .use((_, reply) => void reply.send('mine'))
+  const to = await at(site)
+  const port = new URL((await to('/')).url).port
+  const from = (host: string, path: string) =>
+    new Promise<number | undefined>((resolve, reject) => {
+      const asked = ask({ host: '127.0.0.1', port, path, headers: { host } }, ({ statusCode }) => resolve(statusCode))
+      asked.once('error', reject).end()
+    })
+  expect(await from('shop.example.com', '/')).toBe(200)
+  expect(await from('shop.example.com', '/app.ts')).toBe(403)
+  expect(await from('shop.example.com', '/api/health')).toBe(403)
+  expect(await from('localhost', '/app.ts')).toBe(200)
+})
+
+test('on HTTP/2, a stream too', async () => {
+  const { app } = mill()
+  const server = createHttp2Server(app.node as never)
+  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
+  const client = connect(`http://127.0.0.1:${(server.address() as AddressInfo).port}`)
+  onTestFinished(() => {
+    client.destroy()
+    server.close()
+  })
+  const post = (path: string, body: string) =>
+    new Promise<{ status: number | undefined; text: string }>((resolve, reject) => {
+      const headers = { ':method': 'POST', ':path': path, 'content-type': 'application/json' }
+      const stream = client.request(headers)
+      let status: number | undefined
+      let text = ''
+      stream.once('response', told => {
+        status = told[':status']
+      })
+      stream.setEncoding('utf8').on('data', piece => {
+        text += piece
+      })
+      stream.once('end', () => resolve({ status, text })).once('error', reject)
+      stream.end(body)
+    })
+  const run = await post('/api/sessions/s/runs', JSON.stringify({ agent: 'echo', input: 'hello' }))
+  expect([run.status, wordsIn(run.text)]).toEqual([200, 'You said: hello'])
+  // A refusal that says of the connection what HTTP/2 does not know.
+  const large = await post('/api/sessions/s/runs', 'x'.repeat(2_000_000))
+  expect(large.status).toBe(413)
 })
 
 test('as a route handler of Next', async () => {

@@ -17,15 +17,19 @@ export const pathnameOf = (path: string): string => path.split('?', 1)[0] as str
 
 /** The `Request` that a message is; throws where it is none. */
 export function requestOf(message: IncomingMessage, path: string, signal: AbortSignal): Request {
-  const { method = 'GET', headers, rawHeaders, headersDistinct } = message
+  const { method = 'GET', rawHeaders } = message
   const scheme = (message.socket as Partial<TLSSocket>).encrypted ? 'https' : 'http'
-  mustBePlain(path, headersDistinct['host'] ?? [])
-  const host = headers.host ?? (headers[':authority'] as string | undefined) ?? 'localhost'
+  const hosts: string[] = []
   const named = new Headers()
   for (let i = 0; i < rawHeaders.length; i += 2) {
-    const name = rawHeaders[i] as string
-    if (!name.startsWith(':')) named.append(name, rawHeaders[i + 1] as string)
+    const name = (rawHeaders[i] as string).toLowerCase()
+    const value = rawHeaders[i + 1] as string
+    // HTTP/2 has another name for it.
+    if (name === 'host' || name === ':authority') hosts.push(value)
+    if (!name.startsWith(':')) named.append(name, value)
   }
+  mustBePlain(path, hosts)
+  const [host = 'localhost'] = hosts
   const hasBody = method !== 'GET' && method !== 'HEAD'
   return new Request(new URL(`${scheme}://${host}${path}`), {
     method,

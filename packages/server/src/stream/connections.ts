@@ -131,9 +131,12 @@ export class Connections {
   }
 }
 
-/** The server goes. */
+/** What whoever reads or comes while a server goes is told. */
 export const draining = (): Refusal =>
-  new Refusal('draining', 'the server is going down: come back', { retryable: true })
+  new Refusal('draining', 'the server is going down: come back', {
+    retryable: true,
+    headers: { 'retry-after': '1', connection: 'close' },
+  })
 
 /** What went wrong as a frame, and whether the server is to blame: then it may be better when the client comes back. */
 export function failureOf(error: unknown, sessionId?: string): { readonly frame: FailFrame; readonly isOurs: boolean } {
