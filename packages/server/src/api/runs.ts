@@ -185,8 +185,8 @@ function answer(call: Call, run: Run, how: Answering, isStopped = false): Reply 
     serve: outlet => writeRun(services.manager, run, outlet, { merge: false, heartbeatMs }),
     onClose: isEnded => {
       release()
-      // A server that goes down is nobody's leaving: the run goes on elsewhere, and its client comes back.
-      if (!isStopped || isEnded || services.isDraining) return
+      // A server that goes down ends it in good order: the run goes on elsewhere, and its client comes back.
+      if (!isStopped || isEnded) return
       const options = { guest: caller.label, reason: 'the client disconnected' }
       services.runtime.stop(sessionId, runId, options).catch(cause => {
         services.logger.error('a run whose client disconnected could not be stopped', { sessionId, runId, cause })

@@ -1,0 +1,79 @@
+import * as fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { Refusal } from '../error.ts'
+import { bytesOf, DEEPEST_BODY, jsonOf } from './body.ts'
+
+const RUNS = Math.ceil(200 * Number(process.env['MILLRACE_RUNS'] ?? 1))
+
+const posted = (body: BodyInit, headers: Record<string, string> = {}) =>
+  new Request('http://localhost/', {
+    method: 'POST',
+    body,
+    duplex: 'half',
+    headers: { 'content-type': 'application/json', ...headers },
+  } as RequestInit)
+
+const codeOf = async (request: Request, limit = 1000) => {
+  try {
+    await jsonOf(request, limit)
+    return 'none'
+  } catch (error) {
+    return error instanceof Refusal ? error.code : `not typed: ${error}`
+  }
+}
+
+describe('the JSON of a body', () => {
+  it('is what was sent, in whatever pieces it came', async () => {
+    const property = fc.asyncProperty(
+      fc.jsonValue({ maxDepth: 10 }),
+      fc.integer({ min: 1, max: 7 }),
+      async (value, size) => {
+        const bytes = new TextEncoder().encode(JSON.stringify(value))
+        const pieces = Array.from({ length: Math.ceil(bytes.length / size) }, (_, i) =>
+          bytes.slice(i * size, (i + 1) * size),
+        )
+        expect(await jsonOf(posted(ReadableStream.from(pieces)), 100_000)).toEqual(JSON.parse(JSON.stringify(value)))
+      },
+    )
+    await fc.assert(property, { numRuns: RUNS })
+  })
+
+  it('of nothing is an empty object, whatever its type', async () => {
+    expect(await jsonOf(new Request('http://localhost/', { method: 'POST' }), 10)).toEqual({})
+    expect(await jsonOf(posted('', { 'content-type': 'text/plain' }), 10)).toEqual({})
+  })
+
+  it.each([
+    ['application/json', 'none'],
+    ['Application/JSON; charset=UTF-8', 'none'],
+    ['application/json;charset="utf-8"', 'none'],
+    ['application/json; charset=latin1', 'media_type_unknown'],
+    ['application/json-seq', 'media_type_unknown'],
+    ['text/json', 'media_type_unknown'],
+    ['application/json, text/plain', 'media_type_unknown'],
+  ])('%s: %s', async (type, code) => {
+    expect(await codeOf(posted('{}', { 'content-type': type }))).toBe(code)
+  })
+
+  it('goes as deep as it may and no deeper, whatever its texts look like', async () => {
+    const nested = (levels: number) => `${'['.repeat(levels)}"[[[[\\"{{{"${']'.repeat(levels)}`
+    expect(await codeOf(posted(nested(DEEPEST_BODY)))).toBe('none')
+    expect(await codeOf(posted(nested(DEEPEST_BODY + 1)))).toBe('body_invalid')
+    expect(await codeOf(posted(`"${'['.repeat(500)}"`))).toBe('none')
+  })
+
+  it('that breaks off is nothing that this server did', async () => {
+    const broken = new ReadableStream({ pull: controller => controller.error(new Error('gone')) })
+    expect(await codeOf(posted(broken))).toBe('body_invalid')
+  })
+})
+
+it('as many bytes as may be are taken, and not one more', async () => {
+  const bytes = (length: number) => posted(new Uint8Array(length))
+  expect((await bytesOf(bytes(1000), 1000)).byteLength).toBe(1000)
+  await expect(bytesOf(bytes(1001), 1000)).rejects.toMatchObject({ code: 'body_too_large', status: 413 })
+  // Nothing is read of what says itself that it is too much.
+  const unread = posted('{}', { 'content-length': '1001' })
+  await expect(bytesOf(unread, 1000)).rejects.toMatchObject({ code: 'body_too_large' })
+  expect(unread.bodyUsed).toBe(false)
+})
