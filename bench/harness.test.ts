@@ -52,6 +52,14 @@ describe('a claim', () => {
     expect(judge({ kind: 'speed', of: 'b', atLeast: 1.1e7 }, rows)).toMatchObject({ met: false })
   })
 
+  test('of a tail is of what one item in a hundred exceeds', () => {
+    const slow = (name: string, p99: number) => ({ ...row(name, 1), p99: { median: p99, min: p99, max: p99 } })
+    const tails = [slow('e', 3), slow('f', 4)]
+    expect(judge({ kind: 'tail', of: 'e', to: 'f', atMost: 1 }, tails)).toMatchObject({ value: 0.75, met: true })
+    expect(judge({ kind: 'tail', of: 'f', to: 'e', atMost: 1 }, tails)).toMatchObject({ met: false })
+    expect(judge({ kind: 'tail', of: 'a', to: 'b', atMost: 1 }, rows)).toMatchObject({ met: false })
+  })
+
   test('takes the single rounds in the unit of the benchmark', () => {
     const wall = { ...row('w', 50), unit: 'wall' as const }
     expect(judge({ kind: 'ratio', of: 'w', to: 'b' }, [...rows, wall])?.range).toEqual({ min: 1, max: 1 })
