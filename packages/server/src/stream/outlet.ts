@@ -123,15 +123,15 @@ export class Outlet {
     if (this.#cancelStall || this.#isClosed) return
     const { timers, stallMs } = this.#settings
     const { taken } = this.#sink
-    this.#cancelStall = timers.after(
-      stallMs,
-      () => {
-        this.#cancelStall = undefined
-        if (this.#sink.taken === taken) this.destroy()
-        else if (this.#isEnded || this.#wakes.length > 0) this.watchStall()
-      },
-      true,
-    )
+    const look = (isSure: boolean) => {
+      this.#cancelStall = undefined
+      if (this.#sink.taken !== taken) {
+        if (this.#isEnded || this.#wakes.length > 0) this.watchStall()
+      } else if (isSure) this.destroy()
+      // A process that was busy for so long has not looked at its sockets either.
+      else this.#cancelStall = timers.after(0, () => look(true), true)
+    }
+    this.#cancelStall = timers.after(stallMs, () => look(false), true)
   }
 
   #waken(): Promise<void> {
