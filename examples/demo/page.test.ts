@@ -89,6 +89,8 @@ test('team: two work side by side, and the state is patched', async () => {
 })
 
 test('flaky: what was said is taken back, and said again once', async () => {
+  // Slowly enough to be seen before it is taken back.
+  vi.stubEnv('DEMO_PACE', '5')
   await say('flaky', 'Hello.')
   await runIs('completed')
   expect(await said()).toEqual(['You said: Hello. It took me two attempts to answer.'])

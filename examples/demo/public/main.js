@@ -23,6 +23,8 @@ let sessionId
 let connection
 let transcript = new Transcript()
 let isDue = false
+/** Is called when the connection is there, or there is no use in waiting for it. */
+let onConnected = () => {}
 
 /** Shows what came, once for all that came since the browser last drew. */
 function showSoon() {
@@ -57,6 +59,7 @@ function showConnection(state, detail) {
   badge.dataset.state = state
   badge.textContent =
     state === 'offline' ? `offline, again in ${(detail / 1000).toFixed(1)} s` : state.replace('-', ' ')
+  if (state !== 'connecting' && state !== 'catching-up') onConnected()
   byId('drop').disabled = state !== 'live' && state !== 'catching-up'
   if (state === 'offline') frames.mark('The connection is gone. It comes back by its cursor.')
   if (state === 'closed') tell(detail)
@@ -133,11 +136,19 @@ function answer(body) {
 }
 
 async function send(text) {
-  if (sessionId === undefined) {
-    const made = await ask('POST', '/api/sessions', { title: `${program}: ${text}`.slice(0, 100) })
-    open(made.sessionId)
-  }
-  await ask('POST', pathOf(sessionId, '/runs'), { ...programs.get(program), input: text })
+  const start = programs.get(program)
+  const to = sessionId ?? (await begin(`${program}: ${text}`))
+  await ask('POST', pathOf(to, '/runs'), { ...start, input: text })
+}
+
+/** Makes a session and follows it: what is said in it is seen from the first word on, also what is taken back later. */
+async function begin(title) {
+  const made = await ask('POST', '/api/sessions', { title: title.slice(0, 100) })
+  open(made.sessionId)
+  await new Promise(resolve => {
+    onConnected = resolve
+  })
+  return made.sessionId
 }
 
 byId('composer').addEventListener('submit', event => {
