@@ -56,6 +56,8 @@ export class Tap {
 }
 
 export interface StageOptions {
+  /** In memory, if nothing is said. */
+  readonly store?: LogStore
   readonly settings?: Partial<StreamSettings>
   readonly manager?: Partial<StreamManagerOptions>
 }
@@ -63,7 +65,7 @@ export interface StageOptions {
 export class Stage {
   readonly clock = new Clock()
   readonly memory = new Memory({ clock: this.clock.now })
-  readonly tap = new Tap(memoryStore(undefined, this.memory))
+  readonly tap: Tap
   readonly manager: StreamManager
   readonly settings: StreamSettings
   readonly logged: { readonly message: string; readonly fields: Parameters<Logger['error']>[1] }[] = []
@@ -71,7 +73,8 @@ export class Stage {
   readonly feeds = new Feeds()
   readonly lists: Lists
 
-  constructor({ settings, manager }: StageOptions = {}) {
+  constructor({ settings, manager, store }: StageOptions = {}) {
+    this.tap = new Tap(store ?? memoryStore(undefined, this.memory))
     const log = (message: string, fields: Parameters<Logger['error']>[1]) => void this.logged.push({ message, fields })
     this.settings = { timers: this.clock, ...DEFAULT_STREAM, ...settings }
     this.manager = this.process(manager)
