@@ -40,10 +40,13 @@ export class Line {
   readonly #reader: Reader
   readonly #random: Random
   readonly #leaving = new AbortController()
+  readonly #onClose: () => void
   readonly #over: Promise<void>
   #faulty = 0
 
-  constructor(gate: FaultProxy, reader: Reader, random: Random) {
+  /** `onClose` is told of every connection that is over. */
+  constructor(gate: FaultProxy, reader: Reader, random: Random, onClose: () => void) {
+    this.#onClose = onClose
     this.gate = gate
     this.#reader = reader
     this.#random = random
@@ -77,6 +80,7 @@ export class Line {
       } catch {
         // Whoever was to answer is gone, and comes back.
       }
+      this.#onClose()
       await pause(AGAIN_MS)
     }
   }

@@ -9,7 +9,7 @@ import { Line, type Reader } from './line.fixture.ts'
 import { Sight } from './sight.fixture.ts'
 
 /** What a schedule may take at most, on a machine that has others to do. */
-const GIVE_UP_MS = 25_000
+const GIVE_UP_MS = 60_000
 
 /** Somebody who follows all sessions of a schedule. */
 export interface Follower {
@@ -35,6 +35,7 @@ export class Scene {
   readonly #lines: Line[] = []
   readonly #waiting = new Set<Waiting>()
   readonly #leaving = new AbortController()
+  readonly #failed = new AbortController()
   readonly #late: AbortSignal
 
   constructor(house: House, random: Random, sessionIds: readonly string[]) {
@@ -44,9 +45,9 @@ export class Scene {
     this.#late = AbortSignal.timeout(GIVE_UP_MS)
   }
 
-  /** Is aborted when the schedule is over, or takes too long. */
+  /** Is aborted when the schedule is over, has failed, or takes too long. */
   get signal(): AbortSignal {
-    return AbortSignal.any([this.#leaving.signal, this.#late])
+    return AbortSignal.any([this.#leaving.signal, this.#failed.signal, this.#late])
   }
 
   get drops(): number {
@@ -111,8 +112,9 @@ export class Scene {
     })
   }
 
-  /** Lets those who wait look again. */
+  /** Lets those who wait look again; where something was wrong already, they need not wait any more. */
   look(): void {
+    if (this.#hasProblems) this.#failed.abort()
     for (const waiting of [...this.#waiting]) if (waiting.holds()) waiting.resolve()
   }
 
@@ -131,9 +133,14 @@ export class Scene {
     await Promise.all(this.#lines.map(line => line.leave()))
   }
 
+  get #hasProblems(): boolean {
+    const all = [...this.runReaders, ...this.followers.flatMap(({ sights, readers }) => [...sights, ...readers])]
+    return all.some(({ problems }) => problems.length > 0)
+  }
+
   async #dial(reader: Reader): Promise<void> {
     const gate = await proxy({ host: '127.0.0.1', port: this.house.port })
-    const line = new Line(gate, reader, this.random)
+    const line = new Line(gate, reader, this.random, () => this.look())
     this.#lines.push(line)
     void line.over.then(() => this.look())
   }
