@@ -41,8 +41,6 @@ interface Starting extends AskOptions {
   readonly session?: string
   readonly input?: UserInput
   readonly messageId?: string
-  /** Whose the session is, if it has to be made. */
-  readonly principal?: string
 }
 
 export interface StartOptions<A extends Agent | string = Agent | string> extends Starting {
@@ -128,7 +126,7 @@ export class Runtime implements RunHost {
       if (!isSessionUnknown(error)) throw error
     }
     // Only now: what can never be asked for makes no session.
-    await withLog(session, () => this.manager.createStream(session, principal))
+    await withLog(session, () => this.manager.createStream(session, principal ?? undefined))
     return ask()
   }
 
@@ -361,8 +359,12 @@ export class Runtime implements RunHost {
   ): Promise<Run<Output> | undefined> {
     // Nobody here would drive it, and who asks would wait for ever.
     this.#mustBeOpen(`run ${runId}`)
-    const { guest = 'runtime', context } = options
-    const beside = { ...(context !== undefined && { context }), ...(ifVersion !== undefined && { ifVersion }) }
+    const { guest = 'runtime', context, principal } = options
+    const beside = {
+      ...(context !== undefined && { context }),
+      ...(ifVersion !== undefined && { ifVersion }),
+      ...(principal !== undefined && { principal }),
+    }
     const request = requestOf(asked, runId, options)
     const done = await withLog(sessionId, () => this.manager.append(sessionId, guest, request, beside))
     if (done.outcome === 'refused') {

@@ -296,6 +296,31 @@ describe('a guest', () => {
     expect(await refusal(world, output('c1', 2))).toBe('already-settled')
   })
 
+  test('writes in the log of whom they say alone, also where another has made one of its name meanwhile', async () => {
+    const world = new World()
+    const { manager, tap } = world
+    await manager.createStream(ID, 'ada')
+    const asked = (runId: string, principal: string | null) =>
+      manager.append(ID, 'ada', { ...request(runId), whenBusy: 'queue' } as Chunk, { principal })
+    expect(await asked('r1', 'ada')).toMatchObject({ outcome: 'appended' })
+    expect(await failure(asked('r2', 'bob'))).toBe('absent')
+    expect(await failure(asked('r2', null))).toBe('absent')
+    expect(await manager.append(ID, 'ada', stop('r1'), { principal: 'bob' })).toMatchObject({ reason: 'unknown' })
+    // Between the look at the log and the append.
+    const { append } = tap.store
+    let isFirst = true
+    tap.store.append = async (...args) => {
+      if (isFirst) {
+        isFirst = false
+        await manager.deleteStream(ID)
+        await manager.createStream(ID, 'bob')
+      }
+      return append.apply(tap.store, args)
+    }
+    expect(await failure(asked('r3', 'ada'))).toBe('absent')
+    expect(await manager.getInfo(ID)).toMatchObject({ principal: 'bob', head: 0 })
+  })
+
   test('does not answer or stop a log that is not there, and asks for no run of it', async () => {
     const world = new World()
     expect(await refusal(world, approve('a'))).toBe('unknown')

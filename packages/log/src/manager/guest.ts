@@ -35,6 +35,8 @@ export interface GuestOptions {
   readonly context?: Json
   /** The version of the ticket on which the guest decided; on another it is refused as `moved`. */
   readonly ifVersion?: string
+  /** Whose the log must be, null for nobody's; another's is as if it were not there. */
+  readonly principal?: string | null
 }
 
 /** Appends a guest's chunk, or tells why it does not fit; whoever repeats what was accepted is told so, with the sequences it got. */
@@ -43,7 +45,7 @@ export async function appendAsGuest(
   streamId: string,
   guest: string,
   said: Chunk,
-  { context, ifVersion }: GuestOptions = {},
+  { context, ifVersion, principal }: GuestOptions = {},
 ): Promise<GuestOutcome> {
   const { store, ask, blobBytes, maxEntryBytes, maxBlobBytes } = settings
   const wrong = nameProblem('guest', guest)
@@ -58,7 +60,8 @@ export async function appendAsGuest(
   let earlier: Accepted | undefined
   for (;;) {
     const page = await ask(() => store.read(streamId, { sequence: 0 }, { batches: 0, bytes: 0 }))
-    if (page === undefined) {
+    // The version is that of this very log: one that somebody else makes meanwhile under its name has another.
+    if (page === undefined || (principal !== undefined && page.principal !== principal)) {
       if (!isRequest) return { outcome: 'refused', reason: 'unknown' }
       throw new LogError('absent', `there is no log ${streamId}: create it first`)
     }

@@ -62,6 +62,16 @@ describe('while a run is open, another', () => {
   })
 })
 
+test('a run is asked for in the session of whom it is said to be, and in no other’s', async () => {
+  const runtime = stage({ agents: [echo] })
+  const ask = (principal: string | null, runId: string) =>
+    runtime.start({ agent: echo, input: 'a', session: 's', runId, principal })
+  await (await ask('ada', 'r1')).result()
+  for (const principal of ['bob', null]) expect(await codeOf(ask(principal, 'r2'))).toBe('session_unknown')
+  expect(await codeOf(runtime.retry('s', 'r1', { principal: 'bob' }))).toBe('session_unknown')
+  expect((await (await ask('ada', 'r3')).result()).status).toBe('completed')
+})
+
 describe('law 5: the same run id is one run', () => {
   const told = async (runtime: ReturnType<typeof stage>) =>
     typesOf(await logOf(runtime, 's')).filter(type => type === 'run-requested' || type === 'run-started')

@@ -19,6 +19,8 @@ export interface AskOptions {
   readonly runId?: string
   /** A label of who asks, as the server's own code knows it. */
   readonly guest?: string
+  /** Whose session it must be, null for nobody's, and is where it has to be made; another's is as if there were none. */
+  readonly principal?: string | null
   /** What becomes of it while another run is open; it is refused, if nothing is said. What takes the session back always stops the open run. */
   readonly whenBusy?: 'reject' | 'queue' | 'interrupt-previous'
   /** What the client sent along: input, and so not to be trusted. What does a turn again keeps that turn's, if nothing is said; an edit does not. */

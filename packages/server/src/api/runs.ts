@@ -40,15 +40,8 @@ export const runs = [
       mustFit(services, rest.input)
       const run = await enterOrMake(services, caller, sessionId, async () => {
         await mustBeKept(services, sessionId, rest.input)
-        const asked = {
-          ...(await asker(call)),
-          ...given(rest),
-          session: sessionId,
-          principal: caller.owner ?? undefined,
-        }
-        return services.runtime.start(
-          given({ ...asked, agent, workflow }) as unknown as StartOptions & StartWorkflowOptions,
-        )
+        const asked = { ...(await asker(call)), ...rest, session: sessionId, agent, workflow }
+        return services.runtime.start(given(asked) as unknown as StartOptions & StartWorkflowOptions)
       })
       if (rest.runId !== undefined) {
         const { input, ...about } = rest
@@ -147,13 +140,9 @@ const program = (agent: string | undefined, workflow: string | undefined): strin
   agent === undefined ? `workflow:${workflow}` : `agent:${agent}`
 
 /** Who asks, and what the server's own code says of the run. */
-async function asker({
-  services,
-  caller,
-  request,
-  body,
-}: Call): Promise<{ guest: string; context?: AskOptions['context'] }> {
-  return given({ guest: caller.label, context: await services.contextOf(request, caller, body) })
+async function asker({ services, caller, request, body }: Call): Promise<AskOptions> {
+  const context = await services.contextOf(request, caller, body)
+  return { guest: caller.label, principal: caller.owner, ...(context !== undefined && { context }) }
 }
 
 /** Asks for a run in place of one that was there, and answers with it. */

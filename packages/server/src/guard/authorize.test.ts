@@ -124,6 +124,20 @@ describe('sessions belong to principals', () => {
     }
   })
 
+  it('a session that becomes another’s while something is asked for there gets nothing of it', async () => {
+    const holder: { swap?: () => Promise<void> } = {}
+    const stage = staged({ context: async () => void (await holder.swap?.()) })
+    await stage.run('s', { agent: 'echo', input: 'Hello', messageId: 'm1' })
+    holder.swap = async () => {
+      const { manager } = await stage.app.runtime()
+      await manager.deleteStream('s')
+      await manager.createStream('s', 'bob')
+    }
+    const { status } = await stage.run('s', { agent: 'echo', input: 'For ann’s eyes' })
+    expect(status).toBe(404)
+    expect(await stage.held()).not.toContain('eyes')
+  })
+
   it('several sessions on one connection are asked for one by one, and one that is not theirs is as unknown', async () => {
     const stage = staged()
     await stage.run('a', { agent: 'echo', input: 'Hello' })

@@ -13,6 +13,16 @@ const posted = (body: BodyInit, headers: Record<string, string> = {}) =>
     headers: { 'content-type': 'application/json', ...headers },
   } as RequestInit)
 
+/** What a network gives, piece by piece. */
+const inPieces = (pieces: Uint8Array[]) =>
+  new ReadableStream<Uint8Array>({
+    pull(controller) {
+      const piece = pieces.shift()
+      if (piece) controller.enqueue(piece)
+      else controller.close()
+    },
+  })
+
 const codeOf = async (request: Request, limit = 1000) => {
   try {
     await jsonOf(request, limit)
@@ -32,7 +42,7 @@ describe('the JSON of a body', () => {
         const pieces = Array.from({ length: Math.ceil(bytes.length / size) }, (_, i) =>
           bytes.slice(i * size, (i + 1) * size),
         )
-        expect(await jsonOf(posted(ReadableStream.from(pieces)), 100_000)).toEqual(JSON.parse(JSON.stringify(value)))
+        expect(await jsonOf(posted(inPieces(pieces)), 100_000)).toEqual(JSON.parse(JSON.stringify(value)))
       },
     )
     await fc.assert(property, { numRuns: RUNS })
