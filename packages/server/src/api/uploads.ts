@@ -25,6 +25,7 @@ export const uploads = [
     action: 'upload',
     summary: 'Keeps a file with a session: a message names it in a part `{ type: "file", mediaType, url }`.',
     takesBytes: true,
+    headers: { 'X-Filename': 'What the file is called, as `encodeURIComponent` gives it.' },
     replies: { 201: Uploaded },
     handle: async ({ services, caller, params, request }) => {
       const sessionId = params['sessionId'] as string
