@@ -7,7 +7,7 @@ import { bundle } from './bundle.ts'
 import { type Child, child } from './process.ts'
 
 /** Processes that are ready to be used, and used again where nobody killed them. */
-export class Spares<Used extends { readonly child: Child }> {
+export class Spares<Used extends Pick<Child, 'kill9'> = Child> {
   readonly #size: number
   readonly #make: (child: Child) => Used
   readonly #args: readonly string[]
@@ -15,7 +15,7 @@ export class Spares<Used extends { readonly child: Child }> {
   // Most of what a process does before it is ready is finding and compiling what others have found and compiled already.
   readonly #folder = mkdtempSync(join(tmpdir(), 'millrace-compiled-'))
 
-  /** Of the file called `process`; the others lie beside it. */
+  /** Of the file called `process`; the others lie beside it. `make` makes of each what is to be used. */
   constructor(
     files: Readonly<Record<'process', string>> & Readonly<Record<string, string>>,
     { size, args = [], make }: { size: number; args?: readonly string[]; make: (child: Child) => Used },
@@ -40,7 +40,7 @@ export class Spares<Used extends { readonly child: Child }> {
   }
 
   async stop(): Promise<void> {
-    await Promise.all(this.#spare.splice(0).map(spare => spare.child.kill9()))
+    await Promise.all(this.#spare.splice(0).map(spare => spare.kill9()))
     delete process.env['NODE_COMPILE_CACHE']
     rmSync(this.#folder, { recursive: true, force: true })
   }

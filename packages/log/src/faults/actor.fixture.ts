@@ -1,12 +1,10 @@
 // The processes of the schedules, as the test holds them.
 
 import { execFile } from 'node:child_process'
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import { bundle } from '../../../../scripts/faults/bundle.ts'
-import { type Child, child } from '../../../../scripts/faults/process.ts'
+import type { Child } from '../../../../scripts/faults/process.ts'
+import { Spares } from '../../../../scripts/faults/spares.ts'
 import type { StoreSpec } from './spec.fixture.ts'
 import type { Order, Told } from './told.fixture.ts'
 
@@ -24,40 +22,10 @@ const FILES = {
   worker: join(import.meta.dirname, '../sqlite/worker.ts'),
 }
 
-/** Processes that are ready to be used, and used again where nobody killed them. */
-export class Processes {
-  readonly #kind: StoreSpec['kind']
-  readonly #spare: Child[] = []
-  // Most of what a process does before it is ready is finding and compiling what others have found and compiled already.
-  readonly #folder = mkdtempSync(join(tmpdir(), 'millrace-compiled-'))
-
+/** Processes that are ready to be used. */
+export class Processes extends Spares {
   constructor(kind: StoreSpec['kind']) {
-    this.#kind = kind
-    bundle(this.#folder, FILES)
-    process.env['NODE_COMPILE_CACHE'] = join(this.#folder, 'cache')
-    this.#fill()
-  }
-
-  take(): Child {
-    const taken = this.#spare.shift() as Child
-    this.#fill()
-    return taken
-  }
-
-  giveBack(child: Child): void {
-    this.#spare.unshift(child)
-  }
-
-  async stop(): Promise<void> {
-    await Promise.all(this.#spare.splice(0).map(spare => spare.kill9()))
-    delete process.env['NODE_COMPILE_CACHE']
-    rmSync(this.#folder, { recursive: true, force: true })
-  }
-
-  #fill(): void {
-    while (this.#spare.length < SPARE) {
-      this.#spare.push(child(join(this.#folder, 'process.js'), [this.#kind]))
-    }
+    super(FILES, { size: SPARE, args: [kind], make: child => child })
   }
 }
 

@@ -29,6 +29,10 @@ class Process {
     this.#listen().catch(error => this.lose(error))
   }
 
+  kill9(): Promise<void> {
+    return this.child.kill9()
+  }
+
   async #listen(): Promise<never> {
     for (;;) {
       const told = await this.child.event<Told>('told')
@@ -110,7 +114,7 @@ export class Actor {
     if (this.#isGone) return
     this.#isGone = true
     this.#pool.killed++
-    await this.#process.child.kill9()
+    await this.#process.kill9()
   }
 
   /** Lets it answer all that waits. */

@@ -38,7 +38,7 @@ export class ProcessHouse implements House {
   port = 0
   readonly #url: string
   readonly #close: () => Promise<void>
-  readonly #spares = new Spares(FILES, { size: SPARES, make: child => ({ child }) })
+  readonly #spares = new Spares(FILES, { size: SPARES, make: child => child })
   readonly #workers: Child[] = []
   #server: Child | undefined
   #isClosed = false
@@ -103,7 +103,7 @@ export class ProcessHouse implements House {
   }
 
   async #start(order: Order): Promise<Child> {
-    const { child } = this.#spares.take()
+    const child = this.#spares.take()
     await child.send(order)
     const ready = Promise.withResolvers<void>()
     void this.#listen(child, told => {

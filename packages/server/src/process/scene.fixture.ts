@@ -38,11 +38,11 @@ export class Scene {
   readonly #failed = new AbortController()
   readonly #late: AbortSignal
 
-  constructor(house: House, random: Random, sessionIds: readonly string[]) {
+  constructor(house: House, random: Random, sessionIds: readonly string[], giveUpMs = GIVE_UP_MS) {
     this.house = house
     this.random = random
     this.sessionIds = sessionIds
-    this.#late = AbortSignal.timeout(GIVE_UP_MS)
+    this.#late = AbortSignal.timeout(giveUpMs)
   }
 
   /** Is aborted when the schedule is over, has failed, or takes too long. */

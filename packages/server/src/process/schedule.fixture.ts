@@ -23,10 +23,10 @@ export interface Report {
 }
 
 /** Plays a schedule; its sessions are called after its seed and a name that is not used twice. */
-export async function schedule(seed: number, house: House, name: string): Promise<Report> {
+export async function schedule(seed: number, house: House, name: string, giveUpMs?: number): Promise<Report> {
   const random = new Random(seed)
   const sessionIds = Array.from({ length: random.pick([1, 1, 1, 2]) }, (_, n) => `s${seed}-${n}-${name}`)
-  const scene = new Scene(house, random, sessionIds)
+  const scene = new Scene(house, random, sessionIds, giveUpMs)
   const scripts: Script[] = []
   const problems: string[] = []
   try {
