@@ -55,10 +55,12 @@ export class Connections {
       stream: sink => {
         const outlet = new Outlet(sink, format, this.#settings)
         this.#add(outlet, recheck)
-        void outlet.closed.then(isEnded => {
-          this.#remove(outlet)
-          onClose?.(isEnded)
-        })
+        void outlet.closed
+          .then(isEnded => {
+            this.#remove(outlet)
+            onClose?.(isEnded)
+          })
+          .catch(cause => this.#logger.error('a stream that closed could not be let go', { cause }))
         if (format === 'sse') outlet.write(Buffer.from(`retry: ${this.#settings.retryMs}\n\n`))
         if (this.draining.aborted) return this.#drain(outlet)
         void serve(outlet)

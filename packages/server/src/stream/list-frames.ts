@@ -13,6 +13,7 @@ export async function followList(lists: Lists, principal: string | null, outlet:
     outlet.write(Buffer.from(outlet.format === 'sse' ? `data: ${text}\n\n` : `${text}\n`))
   })
   outlet.signal.addEventListener('abort', () => over.resolve(), { once: true })
+  if (!outlet.isOpen) over.resolve()
   try {
     await over.promise
   } finally {

@@ -5,7 +5,7 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { Client } from './client.fixture.ts'
 import { settled } from './clock.fixture.ts'
-import { contentOf, ID, NOTHING, runs, Stage, viewOf } from './stage.fixture.ts'
+import { ID, NOTHING, runs, Stage, shownOf, viewOf } from './stage.fixture.ts'
 import { type Act, acts, Story } from './story.fixture.ts'
 
 type Step =
@@ -158,7 +158,7 @@ describe('law 2', () => {
             expect(sequences.filter(sequence => sequence > since)).toEqual(later)
           }
           const known = await viewOf(stage.manager, { frames }, from)
-          expect(contentOf(known)).toEqual(contentOf(view))
+          expect(shownOf(known)).toEqual(shownOf(view))
           const status = client.of('status').at(-1)?.status
           expect(status).toBe(view.runs.at(-1)?.status === 'paused' ? 'paused' : 'active')
         }

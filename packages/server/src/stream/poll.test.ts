@@ -4,7 +4,7 @@ import type { WholeReply } from '../http/reply.ts'
 import type { Call } from '../route/route.ts'
 import { settled } from './clock.fixture.ts'
 import { poll } from './poll.ts'
-import { contentOf, ID, NOTHING, Stage, viewOf } from './stage.fixture.ts'
+import { ID, NOTHING, Stage, shownOf, viewOf } from './stage.fixture.ts'
 
 /** Asks for what lies after a place; who left wants nothing any more. */
 function ask(stage: Stage, after: string, merge = true) {
@@ -114,7 +114,7 @@ describe('a long poll', () => {
     }
     expect(replies).toBeGreaterThan(1)
     const { view } = await world.manager.view(ID)
-    expect(contentOf(await viewOf(world.manager, { frames }))).toEqual(contentOf(view))
+    expect(shownOf(await viewOf(world.manager, { frames }))).toEqual(shownOf(view))
     const sequences = frames.flatMap(frame => (frame.type === 'entries' ? frame.entries.map(e => e.sequence) : []))
     expect(sequences).toEqual((await world.shown()).map(({ sequence }) => sequence))
   })

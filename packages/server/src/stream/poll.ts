@@ -35,9 +35,12 @@ export async function poll(
   const reader = manager.readBatches(sessionId, { after: open.cursor, ...how })
   const leave = () => reader.close()
   const cancel = timers.after(pollMs, leave)
-  const over = AbortSignal.any([connections.draining, request.signal])
-  over.addEventListener('abort', leave, { once: true })
-  if (over.aborted) leave()
+  // Not one signal of both: the server's lives long, and remembers all that were made of it.
+  const signals = [connections.draining, request.signal]
+  for (const signal of signals) {
+    signal.addEventListener('abort', leave, { once: true })
+    if (signal.aborted) leave()
+  }
   try {
     let last: number | null = null
     let length = 0
@@ -59,7 +62,7 @@ export async function poll(
     write(await truncatedFrame(manager, sessionId, error))
   } finally {
     cancel()
-    over.removeEventListener('abort', leave)
+    for (const signal of signals) signal.removeEventListener('abort', leave)
     reader.close()
   }
   return { status: 200, headers: { ...headersOf(format), ...headers }, body: Buffer.concat(bytes) }

@@ -1,5 +1,6 @@
 // One run on one connection, through the routes: from its start to its end or pause.
 
+import { memoryStore } from '@millrace/log'
 import { decodeSseStream, type Entry, type Frame } from '@millrace/protocol'
 import { agent, scriptedModel, tool } from '@millrace/runtime'
 import { describe, expect, test, vi } from 'vitest'
@@ -9,6 +10,7 @@ import { echo, mill, request } from '../mill.fixture.ts'
 
 import type { Of } from './client.fixture.ts'
 import { heldAgent } from './held.fixture.ts'
+import { Tap } from './stage.fixture.ts'
 
 const counter = agent({
   name: 'counter',
@@ -223,6 +225,31 @@ describe('a run', () => {
     })
     held.go()
   })
+})
+
+test('who leaves while a run goes on leaves nothing behind', async () => {
+  const held = heldAgent()
+  const tap = new Tap(memoryStore())
+  const { app } = mill({ agents: [held.agent], store: tap.store, engine: { pollMs: 20, graceMs: 0 } })
+  await app.fetch(
+    request(
+      '/api/sessions/s/runs',
+      { agent: 'slow', input: 'x', runId: 'r1' },
+      { headers: { accept: 'application/json' } },
+    ),
+  )
+  const runtime = await app.runtime()
+  for await (const { chunk } of runtime.run('s', 'r1').stream()) if (chunk.type === 'text-delta') break
+  const { watches } = tap
+  const open = ({ type }: Frame) => type === 'open'
+  const clients = [
+    await upTo(await get(app, '/api/sessions/s/stream?run=r1'), frame => JSON.stringify(frame).includes('one')),
+    await upTo(await get(app, '/api/sessions/s/stream?run=r1&after=1'), open),
+  ]
+  expect(tap.watches).toBeGreaterThan(watches)
+  for (const { leave } of clients) await leave()
+  await vi.waitFor(() => expect(tap.watches).toBe(watches))
+  held.go()
 })
 
 describe('a client that disconnects', () => {

@@ -4,7 +4,7 @@ import type { Services } from '../services.ts'
 import { Client } from './client.fixture.ts'
 import { settled } from './clock.fixture.ts'
 import { Several } from './several.ts'
-import { contentOf, delta, NOTHING, Stage, viewOf } from './stage.fixture.ts'
+import { delta, NOTHING, Stage, shownOf, viewOf } from './stage.fixture.ts'
 
 const stage = (settings = {}) => new Stage({ settings, manager: { coalesceMs: 0 } })
 
@@ -38,7 +38,7 @@ describe('several sessions on one connection', () => {
       expect(types.slice(0, 4)).toEqual(['open', 'entries', 'caught-up', 'status'])
       const { view } = await world.manager.view(sessionId)
       const from = sessionId === 'a' ? 0 : 2
-      expect(contentOf(await viewOf(world.manager, client, from, sessionId))).toEqual(contentOf(view))
+      expect(shownOf(await viewOf(world.manager, client, from, sessionId))).toEqual(shownOf(view))
     }
     const first = client.wire.filter(({ type, after }) => type === 'entries' && after !== undefined)
     expect(first.map(({ sessionId, after }) => ({ sessionId, after }))).toEqual(

@@ -10,7 +10,7 @@ import { respond } from '../http/node.ts'
 import { settled } from './clock.fixture.ts'
 import { Follower } from './follower.ts'
 import type { StreamSettings } from './settings.ts'
-import { contentOf, delta, ID, NOTHING, Stage, viewOf } from './stage.fixture.ts'
+import { delta, ID, NOTHING, Stage, shownOf, viewOf } from './stage.fixture.ts'
 
 /** A server of one session, on a port of its own. */
 async function listening(
@@ -91,7 +91,7 @@ describe('over a socket', () => {
     await flood(stage)
     const frames = await reading
     const { view } = await stage.manager.view(ID)
-    expect(contentOf(await viewOf(stage.manager, { frames }))).toEqual(contentOf(view))
+    expect(shownOf(await viewOf(stage.manager, { frames }))).toEqual(shownOf(view))
     await vi.waitFor(() => expect(stage.held).toEqual(NOTHING), { timeout: 10_000 })
     // It is cut off in the midst, and a drop is never an end (law 7).
     const closed = new Promise(resolve => stalled.once('close', resolve))

@@ -29,7 +29,7 @@ export class Tap {
   constructor(inner: LogStore) {
     this.store = new Proxy(inner, {
       get: (_, name: keyof LogStore) => {
-        if (name === 'maxBatchBytes') return inner.maxBatchBytes
+        if (typeof inner[name] !== 'function') return inner[name]
         if (name === 'watch') return (streamId: string, wake: () => void) => this.#watch(inner, streamId, wake)
         const call = inner[name] as (...args: unknown[]) => Promise<unknown>
         return async (...args: unknown[]) => {
@@ -133,14 +133,8 @@ export const NOTHING = { open: 0, fed: 0, listed: 0, watches: 0, alarms: 0 }
 
 export const delta = (text: string, id = '1'): Chunk => ({ type: 'text-delta', id, delta: text })
 
-/** What everybody who follows a session has to agree on, wherever they began. */
-export const contentOf = ({ messages, state, structured, output, pendings }: View) => ({
-  messages,
-  state,
-  structured,
-  output,
-  pendings,
-})
+/** What of a view leaves the server: everybody who follows a session has to agree on that, wherever they began. */
+export const shownOf = ({ internal, ...shown }: View): Omit<View, 'internal'> => shown
 
 /** The view that a client has which began with that at a place, or with nothing; at a rewind it takes a snapshot. */
 export async function viewOf(

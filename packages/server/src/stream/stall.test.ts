@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest'
 import { Client } from './client.fixture.ts'
 import { settled } from './clock.fixture.ts'
 import { Outlet } from './outlet.ts'
-import { contentOf, delta, ID, NOTHING, Stage, viewOf } from './stage.fixture.ts'
+import { delta, ID, NOTHING, Stage, shownOf, viewOf } from './stage.fixture.ts'
 
 const ROOM = 16 * 1024
 
@@ -68,7 +68,7 @@ describe('law 8: a reader that takes nothing', () => {
     client.go()
     await settled()
     const { view } = await world.manager.view(ID)
-    expect(contentOf(await viewOf(world.manager, client))).toEqual(contentOf(view))
+    expect(shownOf(await viewOf(world.manager, client))).toEqual(shownOf(view))
     expect(client.of('caught-up')).toHaveLength(1)
     // It is with the others again.
     await world.said('r2', 'hello')

@@ -7,7 +7,7 @@ import { type LogStore, openStore, StreamManager, systemTimers } from '@millrace
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { postgres } from '../../../../scripts/services/postgres.ts'
 import { redis } from '../../../../scripts/services/redis.ts'
-import { contentOf, delta, ID, Stage, viewOf } from './stage.fixture.ts'
+import { delta, ID, Stage, shownOf, viewOf } from './stage.fixture.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'millrace-streams-'))
 const stopped: (() => Promise<void>)[] = []
@@ -63,7 +63,7 @@ describe.each(Object.keys(urls))('%s', name => {
     const { view } = await other.view(ID)
     for (const client of [early, late]) {
       await vi.waitFor(() => expect(client.sequences.at(-1)).toBe(view.head), { timeout: 10_000 })
-      expect(contentOf(await viewOf(other, client))).toEqual(contentOf(view))
+      expect(shownOf(await viewOf(other, client))).toEqual(shownOf(view))
     }
     const again = stage.follow({ after: early.cursor })
     await vi.waitFor(() => expect(again.types).toEqual(['open', 'caught-up', 'status']))
