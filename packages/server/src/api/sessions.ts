@@ -18,7 +18,7 @@ import {
 import { enter, enterOrMake, mustHaveRoom } from '../session.ts'
 
 /** An id that nobody guesses. */
-export const mint = (): string => randomBytes(16).toString('base64url')
+const mint = (): string => randomBytes(16).toString('base64url')
 
 /** The most sessions on one page. */
 const MOST_LISTED = 200

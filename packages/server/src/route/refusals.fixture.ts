@@ -14,7 +14,7 @@ export interface Bad extends Sent {
 
 /** So much of it would be told again by nobody. */
 export const LONG = 'Z'.repeat(1000)
-export const MEGABYTE = 1024 * 1024
+const MEGABYTE = 1024 * 1024
 
 /** Whatever a route refuses, whatever it does. */
 export function badFor(route: Route, good: Good): Bad[] {

@@ -19,7 +19,7 @@ const pendingId = called(2 * LONGEST_NAME)
 const text = z.string().max(8192)
 
 /** What a person says. */
-export const Input = z.union([
+const Input = z.union([
   z.string(),
   z.strictObject({
     parts: z

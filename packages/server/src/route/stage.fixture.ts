@@ -209,7 +209,7 @@ export class Stage {
 }
 
 /** A reply, read whole. */
-export async function read(response: Response): Promise<Got> {
+async function read(response: Response): Promise<Got> {
   const text = await response.text()
   const isJson = response.headers.get('content-type')?.startsWith('application/json') ?? false
   return {
