@@ -6,6 +6,11 @@ import { fileURLToPath } from 'node:url'
 import { command, root, seconds } from './command.ts'
 import { FAILED_FILE, shortened } from './failed.ts'
 
+// Two files at a time in these: most are one thread that computes, or that waits for a server. Nothing in them may depend on how busy the machine is.
+const BESIDE = new Set(['packages/log', 'packages/runtime'])
+// But for what keeps all cores busy by itself, and for processes and races that go by real leases and deadlines: one after the other.
+const ALONE = ['src/process/', 'src/faults/', 'src/scale/', 'src/races/stores']
+
 // What is published stands at the end: it needs all the rest.
 const PACK = 'scripts/pack.test.ts'
 
@@ -21,13 +26,18 @@ await step('services', 'node', ['scripts/services/install.ts'])
 for (const [name, folder] of suites()) {
   // A pattern counts from the folder.
   const without = dirname(PACK) === folder ? ['--exclude', basename(PACK)] : []
-  await step(name, 'vitest', ['run', '--config', CONFIG, '--dir', folder, ...without])
+  const run = ['run', '--config', CONFIG, '--dir', folder]
+  if (BESIDE.has(folder)) {
+    const others = ALONE.flatMap(part => ['--exclude', `${part}**`])
+    await step(name, 'vitest', [...run, '--maxWorkers', '2', ...others])
+    await step(`${name} alone`, 'vitest', [...run, ...ALONE])
+  } else await step(name, 'vitest', [...run, ...without])
 }
 await step('pack', 'vitest', ['run', '--config', CONFIG, PACK])
 
-console.log('\nsuite            time  result')
+console.log('\nsuite              time  result')
 for (const { name, code, ms } of rows) {
-  console.log(`${name.padEnd(12)} ${seconds(ms).padStart(8)}  ${code === 0 ? 'passed' : 'FAILED'}`)
+  console.log(`${name.padEnd(14)} ${seconds(ms).padStart(8)}  ${code === 0 ? 'passed' : 'FAILED'}`)
 }
 const failed = readFileSync(failures, 'utf8')
 if (failed) console.log(`\n${shortened(failed).trimEnd()}`)
