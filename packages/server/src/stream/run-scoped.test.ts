@@ -10,7 +10,7 @@ import { echo, mill, request } from '../mill.fixture.ts'
 
 import type { Of } from './client.fixture.ts'
 import { heldAgent } from './held.fixture.ts'
-import { Tap } from './stage.fixture.ts'
+import { eventually, Tap } from './stage.fixture.ts'
 
 const counter = agent({
   name: 'counter',
@@ -248,7 +248,7 @@ test('who leaves while a run goes on leaves nothing behind', async () => {
   ]
   expect(tap.watches).toBeGreaterThan(watches)
   for (const { leave } of clients) await leave()
-  await vi.waitFor(() => expect(tap.watches).toBe(watches))
+  await eventually(() => expect(tap.watches).toBe(watches))
   held.go()
 })
 

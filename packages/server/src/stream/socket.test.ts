@@ -10,7 +10,7 @@ import { respond } from '../http/node.ts'
 import { settled } from './clock.fixture.ts'
 import { Follower } from './follower.ts'
 import type { StreamSettings } from './settings.ts'
-import { delta, ID, NOTHING, Stage, shownOf, viewOf } from './stage.fixture.ts'
+import { delta, eventually, ID, NOTHING, Stage, shownOf, viewOf } from './stage.fixture.ts'
 
 /** A server of one session, on a port of its own. */
 async function listening(
@@ -84,15 +84,15 @@ const isEnd = (text: string) => text.includes('"run-finished"')
 
 describe('over a socket', () => {
   test('law 8: who reads nothing is closed, who reads gets all, and nothing is left', async () => {
-    const { stage, port } = await listening({ stallMs: 200, maxBuffered: 64 * 1024 })
+    const { stage, port } = await listening({ stallMs: 1_000, maxBuffered: 64 * 1024 })
     const stalled = await connected(port)
     const reading = read(port, isEnd)
-    await vi.waitFor(() => expect(stage.connections.size).toBe(2))
+    await eventually(() => expect(stage.connections.size).toBe(2))
     await flood(stage)
     const frames = await reading
     const { view } = await stage.manager.view(ID)
     expect(shownOf(await viewOf(stage.manager, { frames }))).toEqual(shownOf(view))
-    await vi.waitFor(() => expect(stage.held).toEqual(NOTHING), { timeout: 10_000 })
+    await eventually(() => expect(stage.held).toEqual(NOTHING))
     // It is cut off in the midst, and a drop is never an end (law 7).
     const closed = new Promise(resolve => stalled.once('close', resolve))
     let text = ''
@@ -107,10 +107,10 @@ describe('over a socket', () => {
   test('law 2: who stops reading for a while gets all of it once it goes on', async () => {
     const { stage, port } = await listening({ maxBuffered: 4 * 1024 })
     const socket = await connected(port)
-    await vi.waitFor(() => expect(stage.feeds.size).toBe(1))
+    await eventually(() => expect(stage.feeds.size).toBe(1))
     await flood(stage)
     // It fell behind, and nobody feeds it.
-    await vi.waitFor(() => expect(stage.feeds.size).toBe(0))
+    await eventually(() => expect(stage.feeds.size).toBe(0))
     let tail = ''
     let length = 0
     const done = new Promise<void>(resolve => {
@@ -124,9 +124,9 @@ describe('over a socket', () => {
     await done
     expect(length).toBeGreaterThan(300 * 64 * 1024)
     expect(length).toBeLessThan(310 * 64 * 1024)
-    await vi.waitFor(() => expect(stage.feeds.size).toBe(1))
+    await eventually(() => expect(stage.feeds.size).toBe(1))
     socket.destroy()
-    await vi.waitFor(() => expect(stage.held).toEqual(NOTHING))
+    await eventually(() => expect(stage.held).toEqual(NOTHING))
   })
 
   test('who leaves before the reply begins holds nothing', async () => {
@@ -144,16 +144,16 @@ describe('over a socket', () => {
     socket.destroy()
     await gone.promise
     gate.resolve()
-    await vi.waitFor(() => expect(reply).toHaveBeenCalled())
-    await vi.waitFor(() => expect(stage.held).toEqual(NOTHING))
+    await eventually(() => expect(reply).toHaveBeenCalled())
+    await eventually(() => expect(stage.held).toEqual(NOTHING))
   })
 
   test('a server that goes says so to all, and the connection is closed in good order', async () => {
     const { stage, port } = await listening({})
     const response = await fetch(`http://127.0.0.1:${port}/`)
-    await vi.waitFor(() => expect(stage.feeds.size).toBe(1))
+    await eventually(() => expect(stage.feeds.size).toBe(1))
     stage.connections.drain()
     expect(await response.text()).toContain('"type":"fail","error":{"code":"draining"')
-    await vi.waitFor(() => expect(stage.held).toEqual(NOTHING))
+    await eventually(() => expect(stage.held).toEqual(NOTHING))
   })
 })

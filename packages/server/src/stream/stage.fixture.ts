@@ -3,6 +3,7 @@
 import { LogError, type LogStore, Memory, memoryStore, StreamManager, type StreamManagerOptions } from '@millrace/log'
 import { type Chunk, type Entry, Fold, type View } from '@millrace/protocol'
 import type { Logger } from '@millrace/runtime'
+import { vi } from 'vitest'
 import { DEFAULT_STREAM } from '../options.ts'
 import { Client } from './client.fixture.ts'
 import { Clock } from './clock.fixture.ts'
@@ -16,6 +17,9 @@ import type { StreamSettings } from './settings.ts'
 export const ID = 's'
 
 export const runs = (n: number): number => Math.ceil(n * Number(process.env['MILLRACE_RUNS'] ?? 1))
+
+/** Waits until something holds, however busy the machine is. */
+export const eventually = (holds: () => void): Promise<void> => vi.waitFor(holds, { timeout: 20_000, interval: 5 })
 
 /** A store whose watches a test counts, and that it puts out of reach or slows down. */
 export class Tap {

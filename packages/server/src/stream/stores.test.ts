@@ -4,10 +4,10 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type LogStore, openStore, StreamManager, systemTimers } from '@millrace/log'
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { postgres } from '../../../../scripts/services/postgres.ts'
 import { redis } from '../../../../scripts/services/redis.ts'
-import { delta, ID, Stage, shownOf, viewOf } from './stage.fixture.ts'
+import { delta, eventually, ID, Stage, shownOf, viewOf } from './stage.fixture.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'millrace-streams-'))
 const stopped: (() => Promise<void>)[] = []
@@ -54,7 +54,7 @@ describe.each(Object.keys(urls))('%s', name => {
     const { stage, other } = worlds()
     await other.createStream(ID)
     const early = stage.follow()
-    await vi.waitFor(() => expect(early.types).toEqual(['open', 'caught-up', 'status']))
+    await eventually(() => expect(early.types).toEqual(['open', 'caught-up', 'status']))
     const writer = await other.createWriter(ID, { runId: 'r1', agentType: 'assistant' })
     for (let i = 0; i < 20; i++) await writer.write(delta(`${i} `)).appended
     const late = stage.follow()
@@ -62,19 +62,19 @@ describe.each(Object.keys(urls))('%s', name => {
     await writer.close()
     const { view } = await other.view(ID)
     for (const client of [early, late]) {
-      await vi.waitFor(() => expect(client.sequences.at(-1)).toBe(view.head), { timeout: 10_000 })
+      await eventually(() => expect(client.sequences.at(-1)).toBe(view.head))
       expect(shownOf(await viewOf(other, client))).toEqual(shownOf(view))
     }
     const again = stage.follow({ after: early.cursor })
-    await vi.waitFor(() => expect(again.types).toEqual(['open', 'caught-up', 'status']))
+    await eventually(() => expect(again.types).toEqual(['open', 'caught-up', 'status']))
     await there.restored()
-    await vi.waitFor(() => expect(again.isClosed && early.isClosed && late.isClosed).toBe(true), { timeout: 10_000 })
+    await eventually(() => expect(again.isClosed && early.isClosed && late.isClosed).toBe(true))
     expect(early.frames.at(-1)).toMatchObject({ type: 'truncated', reason: 'incarnation' })
     const last = stage.follow()
-    await vi.waitFor(() => expect(last.of('caught-up')).toHaveLength(1))
+    await eventually(() => expect(last.of('caught-up')).toHaveLength(1))
     await other.deleteStream(ID)
-    await vi.waitFor(() => expect(last.isClosed).toBe(true), { timeout: 10_000 })
+    await eventually(() => expect(last.isClosed).toBe(true))
     expect(last.frames.at(-1)).toMatchObject({ type: 'fail', error: { code: 'session_unknown' } })
-    await vi.waitFor(() => expect(stage.held).toMatchObject({ open: 0, fed: 0, watches: 0 }))
+    await eventually(() => expect(stage.held).toMatchObject({ open: 0, fed: 0, watches: 0 }))
   })
 })
