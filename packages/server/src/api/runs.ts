@@ -13,6 +13,7 @@ import { json, type Reply } from '../http/reply.ts'
 import { type Call, route } from '../route/route.ts'
 import { Asked, EditBody, ResumeBody, RetryBody, RunBody, StopBody, Stopped } from '../route/schemas.ts'
 import { enter, enterOrMake, mayStill } from '../session.ts'
+import type { Format } from '../stream/format.ts'
 import { writeRun } from '../stream/run-frames.ts'
 import { type Message, mustBeTheSame, mustFit } from './request.ts'
 import { mustBeKept } from './uploads.ts'
@@ -38,16 +39,18 @@ export const runs = [
       const sessionId = params['sessionId'] as string
       mustBeKnown(call, agent, workflow)
       mustFit(services, rest.input)
-      const run = await enterOrMake(services, caller, sessionId, async () => {
-        await mustBeKept(services, sessionId, rest.input)
-        const asked = { ...(await asker(call)), ...rest, session: sessionId, agent, workflow }
-        return services.runtime.start(given(asked) as unknown as StartOptions & StartWorkflowOptions)
-      })
-      if (rest.runId !== undefined) {
+      const ask = async () => {
+        const run = await enterOrMake(services, caller, sessionId, async () => {
+          await mustBeKept(services, sessionId, rest.input)
+          const asked = { ...(await asker(call)), ...rest, session: sessionId, agent, workflow }
+          return services.runtime.start(given(asked) as unknown as StartOptions & StartWorkflowOptions)
+        })
         const { input, ...about } = rest
-        await mustBeTheSame(services, run, { ...about, message: input, program: program(agent, workflow) })
+        const said = { ...about, message: input, program: program(agent, workflow) }
+        if (rest.runId !== undefined) await mustBeTheSame(services, run, said)
+        return run
       }
-      return answer(call, run, how, isStopped)
+      return answer(call, how, ask, isStopped)
     },
   }),
   route({
@@ -154,22 +157,48 @@ async function again(
   const { services, request, body } = call
   const how = accepted(request.headers.get('accept'), ['json', 'sse', 'ndjson'])
   const { runId, whenBusy } = body
-  const run = await ask({ ...(await asker(call)), ...given({ runId, whenBusy }) })
-  if (runId !== undefined && message !== undefined) await mustBeTheSame(services, run, { message })
-  return answer(call, run, how)
+  return answer(call, how, async () => {
+    const run = await ask({ ...(await asker(call)), ...given({ runId, whenBusy }) })
+    if (runId !== undefined && message !== undefined) await mustBeTheSame(services, run, { message })
+    return run
+  })
 }
 
-/** What a run is answered with: where it was asked for, or its frames. */
-function answer(call: Call, run: Run, how: Answering, isStopped = false): Reply {
-  const { services, caller, request, action } = call
+/** What a run is answered with: where it was asked for, or its frames. There is room for those before it is asked for. */
+async function answer(call: Call, how: Answering, ask: () => Promise<Run>, isStopped = false): Promise<Reply> {
+  const { services, caller } = call
+  const release = how === 'json' ? () => {} : services.limiter.stream(caller.principal)
+  try {
+    const run = await ask()
+    return how === 'json' ? placeOf(run) : framesOf(call, run, how, release, isStopped)
+  } catch (error) {
+    release()
+    throw error
+  }
+}
+
+const headersOf = ({ sessionId, runId }: Run) => ({
+  'x-session-id': encodeURIComponent(sessionId),
+  'x-run-id': encodeURIComponent(runId),
+})
+
+function placeOf(run: Run): Reply {
   const { sessionId, runId, requestedAt } = run
-  const headers = { 'x-session-id': encodeURIComponent(sessionId), 'x-run-id': encodeURIComponent(runId) }
-  if (how === 'json') return json(202, { sessionId, runId, sequence: requestedAt }, headers)
-  const release = services.limiter.stream(caller.principal)
+  return json(202, { sessionId, runId, sequence: requestedAt }, headersOf(run))
+}
+
+function framesOf(
+  { services, caller, request, action }: Call,
+  run: Run,
+  format: Format,
+  release: () => void,
+  isStopped: boolean,
+): Reply {
+  const { sessionId, runId } = run
   const { heartbeatMs } = services.settings
   return services.connections.reply({
-    format: how,
-    headers,
+    format,
+    headers: headersOf(run),
     recheck: () => mayStill(services, request, caller, action, sessionId),
     serve: outlet => writeRun(services.manager, run, outlet, { merge: false, heartbeatMs }),
     onClose: isEnded => {

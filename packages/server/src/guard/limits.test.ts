@@ -55,6 +55,10 @@ describe('limits', () => {
       const got = await stage.send({ path })
       expect([path, ...codeOf(got), got.headers.get('retry-after')]).toEqual([path, 429, 'streams_limit', '5'])
     }
+    const refused = await stage.send({ path: '/api/sessions/s/runs', body: { agent: 'echo', input: 'Hi', runId: 'r' } })
+    expect(codeOf(refused)).toEqual([429, 'streams_limit'])
+    // Nothing was asked for: who is refused comes again with the same.
+    expect((await stage.send({ path: '/api/sessions/s/stop', body: { runId: 'r' } })).status).toBe(404)
     expect((await open('/api/sessions/stream', 'bob')).status).toBe(200)
     await one.body?.cancel()
     const three = await open('/api/stream?session=s')
