@@ -199,11 +199,11 @@ describe.each(formats)('$name', ({ encode, Decoder, heartbeat, line }) => {
       expect(pushed).toBeLessThanOrEqual(11_000)
     })
 
-    it('is 8 Mi characters by default', () => {
+    it('is 16 Mi characters by default', () => {
       const fits = JSON.stringify({ ...first, sessionId: '' }).length
       const frame = (size: number) => line(JSON.stringify({ ...first, sessionId: 'x'.repeat(size - fits) }))
-      expect(decode([frame(8 * 1024 * 1024)])).toMatchObject({ frames: [{ type: 'open' }], error: undefined })
-      expect(decode([frame(8 * 1024 * 1024 + 1)]).error).toMatchObject({ code: 'line-too-long' })
+      expect(decode([frame(16 * 1024 * 1024)])).toMatchObject({ frames: [{ type: 'open' }], error: undefined })
+      expect(decode([frame(16 * 1024 * 1024 + 1)]).error).toMatchObject({ code: 'line-too-long' })
     })
   })
 

@@ -2,6 +2,12 @@ import { connect } from 'node:net'
 import { describe, expect, it } from 'vitest'
 import { framesIn, type Got, type Sent, type Stage, stage as staged } from '../route/stage.fixture.ts'
 
+/** The entries of a reply of frames, without the origins that repeat: which those are depends on the frames. */
+const entriesIn = (got: Got) =>
+  framesIn(got).flatMap(({ entries = [] }) =>
+    (entries as { sequence: number; chunk: unknown }[]).map(({ sequence, chunk }) => ({ sequence, chunk })),
+  )
+
 const NDJSON = { accept: 'application/x-ndjson' }
 const JSON_REPLY = { accept: 'application/json' }
 
@@ -106,7 +112,9 @@ describe('law 5: a run that is asked for again under its id', () => {
     expect([first.json, again.json]).toEqual([first.json, first.json])
     const told = await stage.run('s', body)
     const later = await stage.run('s', body)
-    expect(framesIn(later)).toEqual(framesIn(told))
+    // Who comes while it goes on may be given it in more frames.
+    expect(entriesIn(later)).toEqual(entriesIn(told))
+    expect(framesIn(told).at(-1)).toEqual(framesIn(later).at(-1))
     expect(framesIn(later).at(-1)).toMatchObject({ type: 'end', status: 'completed' })
     const asked = (await stage.held()).split('run-requested').length - 1
     const { messageId: _, ...unnamed } = body
