@@ -32,9 +32,6 @@ export function mannerOf(random: Random): Manner {
   }
 }
 
-/** How long a snapshot may take before it is asked for again. */
-const SNAPSHOT_MS = 2_000
-
 /** Follows sessions: all of them on one connection, or a single one. */
 export class SessionReader implements Reader {
   readonly isOver = false
@@ -58,8 +55,7 @@ export class SessionReader implements Reader {
   async prepare(port: number, signal: AbortSignal): Promise<void> {
     for (const sight of this.#sights.values()) {
       if (!sight.isLost) continue
-      const soon = AbortSignal.any([signal, AbortSignal.timeout(SNAPSHOT_MS)])
-      const { status, body } = await ask(port, { method: 'GET', path: `/sessions/${sight.sessionId}` }, soon)
+      const { status, body } = await ask(port, { method: 'GET', path: `/sessions/${sight.sessionId}` }, signal)
       if (status === 200) sight.adopt(body as unknown as Snapshot)
       else throw new Error(`no snapshot: ${status}`)
     }
@@ -104,7 +100,7 @@ export class SessionReader implements Reader {
 }
 
 /** Why a run cannot be followed any more: its log is gone, or it was stopped before it began. */
-const LOST = new Set(['run_unknown', 'session_unknown', 'run_taken_back'])
+const LOST = new Set(['run_unknown', 'session_unknown', 'session_trimmed', 'run_taken_back'])
 
 /** Starts a run, and follows it to its end. */
 export class RunReader implements Reader {

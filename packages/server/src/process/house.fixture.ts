@@ -1,5 +1,7 @@
 // Where schedules play: a server and workers on one store. They are killed and replaced while many sessions go on at once.
 
+import { randomInt } from 'node:crypto'
+import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { openStore, StreamManager } from '@millrace/log'
 import type { Child } from '../../../../scripts/faults/process.ts'
@@ -27,6 +29,26 @@ const FILES = {
 const WORKERS = 2
 const SPARES = 2
 const LEASE_MS = 350
+
+/**
+ * A port that nobody listens on, and nobody is given who does not ask for it: else a connection to the server that is being replaced could be given the port itself,
+ * and no other could listen there.
+ */
+async function freePort(): Promise<number> {
+  for (;;) {
+    const port = randomInt(...PORTS)
+    const server = createServer().listen(port, '127.0.0.1')
+    const isFree = await new Promise(resolve =>
+      server.once('error', () => resolve(false)).once('listening', () => resolve(true)),
+    )
+    if (!isFree) continue
+    await new Promise(resolve => server.close(resolve))
+    return port
+  }
+}
+
+/** Below those that the system gives to whoever asks for any. */
+const PORTS = [12_000, 32_000] as const
 
 /** With processes of its own. */
 export class ProcessHouse implements House {
@@ -58,7 +80,7 @@ export class ProcessHouse implements House {
       await manager.close()
       await store.close()
     })
-    house.#server = await house.#start({ do: 'serve', store: url, port: 0 })
+    house.#server = await house.#start({ do: 'serve', store: url, port: await freePort() })
     for (let n = 0; n < WORKERS; n++) house.#workers.push(await house.#worker())
     return house
   }

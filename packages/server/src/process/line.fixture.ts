@@ -26,17 +26,37 @@ export interface Reader {
 }
 
 const ACCEPT = { sse: 'text/event-stream', ndjson: 'application/x-ndjson' }
-/** How long a connection may be silent before it has told how long it may. */
-const FIRST_MS = 1_500
 /** So many connections of a line have faults of their own at most. */
 const MOST_FAULTY = 4
 const AGAIN_MS = 4
 
+/** How long nothing has come. */
+class Silence {
+  /** How long that may be; at first, of one who has not told yet. */
+  allowedMs = 1_500
+  readonly #onTooLong: () => void
+  #timer: NodeJS.Timeout | undefined
+
+  constructor(onTooLong: () => void) {
+    this.#onTooLong = onTooLong
+    this.broken()
+  }
+
+  /** Something has come. */
+  broken(): void {
+    this.stop()
+    this.#timer = setTimeout(this.#onTooLong, this.allowedMs)
+  }
+
+  stop(): void {
+    clearTimeout(this.#timer)
+  }
+}
+
 export class Line {
   readonly gate: FaultProxy
-  /** How often it was lost, and made. */
+  /** How often it was lost. */
   drops = 0
-  made = 0
   readonly #reader: Reader
   readonly #random: Random
   readonly #leaving = new AbortController()
@@ -74,69 +94,67 @@ export class Line {
   async #run(): Promise<void> {
     const { signal } = this.#leaving
     while (!signal.aborted && !this.#reader.isOver) {
+      const gone = new AbortController()
+      const leave = () => gone.abort()
+      signal.addEventListener('abort', leave)
+      const silence = new Silence(leave)
       try {
-        await this.#reader.prepare(this.gate.port, signal)
-        await this.#connect(signal)
+        await this.#reader.prepare(this.gate.port, gone.signal)
+        await this.#connect(gone, silence)
       } catch {
         // Whoever was to answer is gone, and comes back.
       }
+      silence.stop()
+      leave()
+      signal.removeEventListener('abort', leave)
       this.#onClose()
       await pause(AGAIN_MS)
     }
   }
 
-  async #connect(leaving: AbortSignal): Promise<void> {
+  async #connect(gone: AbortController, silence: Silence): Promise<void> {
     const reader = this.#reader
-    const gone = new AbortController()
-    const signal = AbortSignal.any([leaving, gone.signal])
-    let allowedMs = FIRST_MS
-    let silence = setTimeout(() => gone.abort(), allowedMs)
+    const { signal } = gone
     this.#trouble()
-    this.made++
-    try {
-      const { headers, ...asked } = reader.request()
-      const answer = await send(
-        this.gate.port,
-        { ...asked, headers: { accept: ACCEPT[reader.format], ...headers } },
-        signal,
-      )
-      if (answer.statusCode !== 200) {
-        const pieces: Buffer[] = []
-        for await (const piece of answer) pieces.push(piece as Buffer)
-        const { error } = JSON.parse(Buffer.concat(pieces).toString())
-        if (!reader.refused(answer.statusCode ?? 0, error.code)) this.#leaving.abort()
-        return
-      }
-      reader.accepted()
-      let isClosed = false
-      let isUseful = true
-      const onFrame = (frame: Frame) => {
-        // What follows one that could not be applied is for nobody.
-        if (!isUseful) return
-        if (frame.type === 'open') allowedMs = frame.heartbeatMs * 2
-        if (frame.type === 'end' || frame.type === 'truncated' || frame.type === 'fail') isClosed = true
-        isUseful = reader.take(frame)
-      }
-      const decoder = new (reader.format === 'sse' ? SseDecoder : NdjsonDecoder)({ onFrame })
-      let end = ''
-      try {
-        for await (const piece of answer as AsyncIterable<Buffer>) {
-          clearTimeout(silence)
-          silence = setTimeout(() => gone.abort(), allowedMs)
-          end = end.slice(-SECRET.length) + piece.toString('latin1')
-          if (end.includes(SECRET)) reader.problems.push('what is internal came over the wire')
-          decoder.push(piece)
-          if (!isUseful) gone.abort()
-        }
-        decoder.end()
-      } catch (error) {
-        if ((error as { name?: string }).name === 'ProtocolError') reader.problems.push(`no frame: ${String(error)}`)
-      }
-      if (!isClosed) this.drops++
-    } finally {
-      clearTimeout(silence)
-      gone.abort()
+    silence.broken()
+    const { headers, ...asked } = reader.request()
+    const answer = await send(
+      this.gate.port,
+      { ...asked, headers: { accept: ACCEPT[reader.format], ...headers } },
+      signal,
+    )
+    if (answer.statusCode !== 200) {
+      const pieces: Buffer[] = []
+      for await (const piece of answer) pieces.push(piece as Buffer)
+      const { error } = JSON.parse(Buffer.concat(pieces).toString())
+      if (!reader.refused(answer.statusCode ?? 0, error.code)) this.#leaving.abort()
+      return
     }
+    reader.accepted()
+    let isClosed = false
+    let isUseful = true
+    const onFrame = (frame: Frame) => {
+      // What follows one that could not be applied is for nobody.
+      if (!isUseful) return
+      if (frame.type === 'open') silence.allowedMs = frame.heartbeatMs * 2
+      if (frame.type === 'end' || frame.type === 'truncated' || frame.type === 'fail') isClosed = true
+      isUseful = reader.take(frame)
+    }
+    const decoder = new (reader.format === 'sse' ? SseDecoder : NdjsonDecoder)({ onFrame })
+    let end = ''
+    try {
+      for await (const piece of answer as AsyncIterable<Buffer>) {
+        silence.broken()
+        end = end.slice(-SECRET.length) + piece.toString('latin1')
+        if (end.includes(SECRET)) reader.problems.push('what is internal came over the wire')
+        decoder.push(piece)
+        if (!isUseful) gone.abort()
+      }
+      decoder.end()
+    } catch (error) {
+      if ((error as { name?: string }).name === 'ProtocolError') reader.problems.push(`no frame: ${String(error)}`)
+    }
+    if (!isClosed) this.drops++
   }
 
   /** Draws what is to happen to the next connection. */

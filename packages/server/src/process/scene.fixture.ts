@@ -34,20 +34,19 @@ export class Scene {
   readonly runReaders: RunReader[] = []
   readonly #lines: Line[] = []
   readonly #waiting = new Set<Waiting>()
-  readonly #leaving = new AbortController()
-  readonly #failed = new AbortController()
-  readonly #late: AbortSignal
+  readonly #over = new AbortController()
+  readonly #late: NodeJS.Timeout
 
   constructor(house: House, random: Random, sessionIds: readonly string[], giveUpMs = GIVE_UP_MS) {
     this.house = house
     this.random = random
     this.sessionIds = sessionIds
-    this.#late = AbortSignal.timeout(giveUpMs)
+    this.#late = setTimeout(() => this.#over.abort(), giveUpMs)
   }
 
   /** Is aborted when the schedule is over, has failed, or takes too long. */
   get signal(): AbortSignal {
-    return AbortSignal.any([this.#leaving.signal, this.#failed.signal, this.#late])
+    return this.#over.signal
   }
 
   get drops(): number {
@@ -114,7 +113,7 @@ export class Scene {
 
   /** Lets those who wait look again; where something was wrong already, they need not wait any more. */
   look(): void {
-    if (this.#hasProblems) this.#failed.abort()
+    if (this.#hasProblems) this.#over.abort()
     for (const waiting of [...this.#waiting]) if (waiting.holds()) waiting.resolve()
   }
 
@@ -129,7 +128,8 @@ export class Scene {
   }
 
   async leave(): Promise<void> {
-    this.#leaving.abort()
+    clearTimeout(this.#late)
+    this.#over.abort()
     await Promise.all(this.#lines.map(line => line.leave()))
   }
 

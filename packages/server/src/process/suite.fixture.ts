@@ -48,7 +48,10 @@ export function schedules({ name, count, lanes, url, close }: Backend): void {
       drops += report.drops
       if (report.problems.length === 0 && report.followers === 2) return undefined
       const again = `npm run chaos -- --runs 1 --seed ${seed} packages/server/src/process/${name}`
-      return [`seed ${seed} on ${name}; to play it again: ${again}`, ...report.problems, ...report.notes].join('\n  ')
+      const failure = [`seed ${seed} on ${name}; to play it again: ${again}`, ...report.problems, ...report.notes]
+      // Said at once: who plays thousands need not wait for the last.
+      console.log(failure.join('\n  '))
+      return failure.join('\n  ')
     }
 
     for (const [seed, found] of KEPT[name] ?? []) {
