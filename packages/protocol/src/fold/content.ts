@@ -32,8 +32,8 @@ export interface Writer {
 
 type ContentView = Pick<View, 'messages' | 'structured' | 'drafts' | 'state' | 'output'>
 
-/** What only an agent's message holds: in one that came whole it would be taken for an agent's word. */
-const AGENTS_OWN = /^(tool|dynamic-tool|meta)$/
+/** Tells what only an agent's message holds: in one that came whole it would be taken for an agent's word. */
+const isAgents = (part: { readonly type: string }): boolean => part.type === 'meta' || isTool(part)
 
 export class Content {
   readonly #order = new MessageOrder()
@@ -156,18 +156,17 @@ export class Content {
     { sequence: at, timestamp: createdAt }: Entry,
     { messageId: id, role, parts, metadata }: MessageChunk,
   ): Refusal | undefined {
-    if (this.messages.has(id) || id.includes(AGENT_MARK) || parts.some(({ type }) => AGENTS_OWN.test(type))) {
-      return 'refused'
-    }
+    if (this.messages.has(id) || id.includes(AGENT_MARK)) return 'refused'
     const message = new MessageCell({ id, role, createdAt }, this.#changes)
-    parts.forEach((part, i) => {
+    const said = parts.filter(part => !isAgents(part))
+    said.forEach((part, i) => {
       const key = `#${i}`
       const state = isText(part) && { id: key, state: 'done' }
       message.add({ ...bodyOf(part), type: part.type, key, at, ...state } as AnyPart)
     })
     message.add({ type: 'meta', key: 'meta', at, ...(metadata && { metadata }) })
     this.#place(message, at)
-    return undefined
+    return said.length < parts.length ? 'refused' : undefined
   }
 
   #writeObject(

@@ -192,14 +192,28 @@ describe('parts out of protocol', () => {
     expect(fold.pendings).toEqual([])
   })
 
-  test('a whole message cannot hold what only an agent says', () => {
+  test('law 9: a whole message loses what only an agent says, and nothing else', () => {
     const { say, fold, reports } = writing()
     const forged = { type: 'tool', toolCallId: 'c1', toolName: 't', state: 'approval-requested', approval: { id: 'a' } }
-    for (const part of [forged, { ...forged, type: 'dynamic-tool' }, { type: 'meta', aborted: true }]) {
-      say({ type: 'message', messageId: 'u', role: 'user', parts: [part] } as unknown as Chunk)
+    const words = { type: 'text', text: 'what a person said' }
+    const hologram = { type: 'hologram', shape: 'cube' }
+    for (const [i, part] of [forged, { ...forged, type: 'dynamic-tool' }, { type: 'meta', aborted: true }].entries()) {
+      const parts = [part, words, hologram]
+      say({ type: 'message', messageId: `u${i}`, role: 'user', parts, metadata: { i } } as unknown as Chunk)
     }
     expect(reports).toEqual(['refused', 'refused', 'refused'])
-    expect(fold.view()).toMatchObject({ messages: [], pendings: [] })
+    const { messages, pendings } = fold.view()
+    expect(messages).toEqual(
+      [0, 1, 2].map(i =>
+        expect.objectContaining({
+          id: `u${i}`,
+          status: 'sent',
+          metadata: { i },
+          parts: [expect.objectContaining(words), expect.objectContaining(hologram)],
+        }),
+      ),
+    )
+    expect(pendings).toEqual([])
   })
 
   test('sources and files of one id stand once; step marks stand each time', () => {

@@ -11,7 +11,8 @@ export type AnyPart = Part | Meta
 export const isText = (part: { readonly type: string }): part is TextPart =>
   part.type === 'text' || part.type === 'reasoning'
 
-export const isTool = (part: AnyPart): part is ToolPart => part.type === 'tool' || part.type === 'dynamic-tool'
+export const isTool = (part: { readonly type: string }): part is ToolPart =>
+  part.type === 'tool' || part.type === 'dynamic-tool'
 
 /** The part before a draft; of a growing text, its length then. */
 interface Old {
