@@ -1,5 +1,5 @@
-import { expect, test } from 'vitest'
-import { guarded, type Logger } from './logger.ts'
+import { expect, onTestFinished, test, vi } from 'vitest'
+import { consoleLogger, guarded, type Logger } from './logger.ts'
 
 test('a logger that chokes on a cause is told without it, and one that always throws does no harm', () => {
   const told: unknown[] = []
@@ -18,4 +18,31 @@ test('a logger that chokes on a cause is told without it, and one that always th
     throw new Error('never')
   }
   expect(() => guarded({ warn: never, error: never }).error('c', { cause: 1 })).not.toThrow()
+})
+
+test('the console has one line for a warning, whatever its cause says, and the stack of an error', () => {
+  const printed: unknown[][] = []
+  for (const level of ['warn', 'error'] as const) {
+    const spy = vi.spyOn(console, level).mockImplementation((...args) => void printed.push(args))
+    onTestFinished(() => spy.mockRestore())
+  }
+  consoleLogger.warn('nobody is asked', {})
+  consoleLogger.warn('100%s sure', { runId: 'r' })
+  consoleLogger.warn('a call failed', { runId: 'r', step: 2, cause: new Error('it hung up\n  halfway') })
+  consoleLogger.warn('a call failed', { cause: { status: 500, body: ['x'.repeat(200)] } })
+  expect(printed).toEqual([
+    ['nobody is asked'],
+    ["100%s sure { runId: 'r' }"],
+    ["a call failed: it hung up halfway { runId: 'r', step: 2 }"],
+    [`a call failed: { status: 500, body: [ '${'x'.repeat(200)}' ] }`],
+  ])
+  printed.length = 0
+  const cause = new Error('outer', { cause: new TypeError('inner') })
+  consoleLogger.error('a run failed', { runId: 'r', cause })
+  consoleLogger.error('a run failed', {})
+  const [[first], second] = printed as [[string], unknown]
+  expect(first.split('\n').slice(0, 2)).toEqual(["a run failed { runId: 'r' }", 'Error: outer'])
+  expect(first).toContain('logger.test.ts')
+  expect(first).toContain('TypeError: inner')
+  expect(second).toEqual(['a run failed'])
 })

@@ -1,6 +1,13 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { memoryStore, systemTimers } from '@millrace/log'
-import { checkRuntimeOptions, guarded, type Logger, type Runtime, ValidationError } from '@millrace/runtime'
+import {
+  checkRuntimeOptions,
+  consoleLogger,
+  guarded,
+  type Logger,
+  type Runtime,
+  ValidationError,
+} from '@millrace/runtime'
 import { Refusal, toldOf } from './error.ts'
 import { Gate, nothingHere } from './gate.ts'
 import { isLoopbackAddress } from './guard/loopback.ts'
@@ -10,7 +17,7 @@ import { pathnameOf, pathOf, requestOf, respond } from './http/node.ts'
 import { refused, type WholeReply } from './http/reply.ts'
 import { StaticFiles } from './http/static.ts'
 import { Lifetime } from './lifetime.ts'
-import { consoleLogger, type MillraceOptions, settingsOf } from './options.ts'
+import { type MillraceOptions, settingsOf } from './options.ts'
 
 /** Answers a request. */
 export type Handler = (request: Request) => Promise<Response>

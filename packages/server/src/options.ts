@@ -1,5 +1,5 @@
 import type { LogStore, Timers } from '@millrace/log'
-import type { Logger, RuntimeOptions } from '@millrace/runtime'
+import type { RuntimeOptions } from '@millrace/runtime'
 import type { Authorize } from './guard/authorize.ts'
 import type { MakeContext } from './guard/context.ts'
 import type { Cors } from './guard/cors.ts'
@@ -86,10 +86,4 @@ function amounts<T extends Record<keyof T, number>>(
     throw new TypeError(`${what}.${name}: expected a whole number from ${least} to ${MOST}, found ${String(value)}`)
   }
   return { ...usual, ...told }
-}
-
-/** Where what goes wrong is told, if nothing is said. */
-export const consoleLogger: Logger = {
-  warn: (message, fields) => console.warn(message, fields),
-  error: (message, fields) => console.error(message, fields),
 }
