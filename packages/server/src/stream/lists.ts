@@ -21,6 +21,10 @@ export interface ListChange {
 
 /** How many sessions a list that is followed shows: those touched last. */
 export const FOLLOWED = 50
+/** How many of the sessions that it told of a list remembers, those touched last: of these it tells when one is gone. */
+export const REMEMBERED = 1000
+/** How many sessions it asks after at a time. */
+const ASKED = 50
 /** How often a list is looked at for sessions that others made, in milliseconds. */
 const LOOK_MS = 1000
 /** How soon it is looked at again where one of its sessions goes on, in milliseconds: a run that streams is no reason to look at each word. */
@@ -56,6 +60,11 @@ export class Lists {
     }
     return list.join(tell)
   }
+
+  /** A session of somebody's was made here: who follows the list need not wait until it is looked at anyway. */
+  made(principal: string | null): void {
+    this.#lists.get(principal)?.wake()
+  }
 }
 
 type Tell = (change: ListChange | undefined, error?: unknown) => void
@@ -66,7 +75,11 @@ class List {
   readonly #principal: string | null
   readonly #onIdle: () => void
   readonly #told = new Set<Tell>()
+  /** Of the sessions that are remembered; those touched last come last. */
   readonly #watches = new Map<string, () => void>()
+  /** Those of them that may be gone. */
+  readonly #unsure = new Set<string>()
+  /** What the last look saw. */
   #known: ReadonlyMap<string, SessionLine> | undefined
   #cancel: (() => void) | undefined
   #isLooking = false
@@ -89,7 +102,8 @@ class List {
     }
   }
 
-  readonly #wake = (): void => {
+  /** Looks soon: something may have happened. */
+  wake(): void {
     if (this.#isLooking) this.#isDirty = true
     else this.#lookIn(Math.max(0, this.#lookedAt + SOON_MS - this.#timers.now()))
   }
@@ -104,9 +118,8 @@ class List {
     this.#isLooking = true
     this.#isDirty = false
     try {
-      const { sessions, next } = await pageOf(this.#manager, this.#principal, FOLLOWED)
-      const now = new Map(sessions.map(line => [line.sessionId, line]))
-      const removed = await this.#removed(now, next !== null)
+      const { now, hasMore } = await this.#touched()
+      const removed = await this.#removed(now, hasMore)
       if (this.#told.size > 0) this.#compare(now, removed)
     } catch (error) {
       for (const tell of [...this.#told]) tell(undefined, error)
@@ -116,28 +129,64 @@ class List {
     if (this.#told.size > 0) this.#lookIn(this.#isDirty ? SOON_MS : LOOK_MS)
   }
 
+  /** The sessions touched last: so many, or all that were touched since the last look if they are more. */
+  async #touched(): Promise<{ readonly now: ReadonlyMap<string, SessionLine>; readonly hasMore: boolean }> {
+    const [newest] = this.#known?.values() ?? []
+    const since = this.#known ? (newest?.updated ?? 0) : Number.POSITIVE_INFINITY
+    const now = new Map<string, SessionLine>()
+    for (let after: string | undefined; ; ) {
+      const { sessions, next } = await pageOf(this.#manager, this.#principal, FOLLOWED, after)
+      for (const line of sessions) now.set(line.sessionId, line)
+      const isEnough = (sessions.at(-1)?.updated ?? 0) <= since || now.size >= REMEMBERED
+      if (next === null || isEnough) return { now, hasMore: next !== null }
+      after = next
+    }
+  }
+
   /** Which sessions are gone, and not only not among those touched last any more. */
   async #removed(now: ReadonlyMap<string, SessionLine>, hasMore: boolean): Promise<readonly string[]> {
-    const missing = [...(this.#known?.keys() ?? [])].filter(sessionId => !now.has(sessionId))
+    const missing = [...this.#watches.keys()].filter(sessionId => !now.has(sessionId))
     if (!hasMore) return missing
-    const infos = await Promise.all(missing.map(sessionId => this.#manager.getInfo(sessionId)))
-    return missing.filter((_, i) => infos[i] === null)
+    // What happened to a session before it was watched woke nobody: once it is not seen any more it is asked after.
+    const unsure = missing.filter(sessionId => this.#unsure.has(sessionId) || this.#known?.has(sessionId))
+    const asked = unsure.slice(0, ASKED)
+    this.#unsure.clear()
+    for (const sessionId of unsure.slice(ASKED)) this.#unsure.add(sessionId)
+    if (this.#unsure.size > 0) this.#isDirty = true
+    const infos = await Promise.all(asked.map(sessionId => this.#manager.getInfo(sessionId)))
+    // Somebody else may have made another of the same name.
+    return asked.filter((_, i) => infos[i]?.principal !== this.#principal)
   }
 
   #compare(now: ReadonlyMap<string, SessionLine>, removed: readonly string[]): void {
     const before = this.#known
     this.#known = now
-    for (const [sessionId, stop] of this.#watches) {
-      if (now.has(sessionId)) continue
-      stop()
-      this.#watches.delete(sessionId)
-    }
-    for (const sessionId of now.keys()) {
-      if (!this.#watches.has(sessionId)) this.#watches.set(sessionId, this.#manager.watch(sessionId, this.#wake))
+    for (const sessionId of removed) this.#forget(sessionId)
+    for (const sessionId of [...now.keys()].reverse()) this.#remember(sessionId)
+    for (const [sessionId] of this.#watches) {
+      if (this.#watches.size <= REMEMBERED) break
+      this.#forget(sessionId)
     }
     const sessions = [...now.values()].filter(line => !isSame(before?.get(line.sessionId), line))
     if (before && sessions.length === 0 && removed.length === 0) return
     for (const tell of [...this.#told]) tell({ sessions, removed })
+  }
+
+  #remember(sessionId: string): void {
+    const stop = this.#watches.get(sessionId) ?? this.#manager.watch(sessionId, () => this.#woken(sessionId))
+    this.#watches.delete(sessionId)
+    this.#watches.set(sessionId, stop)
+  }
+
+  #woken(sessionId: string): void {
+    this.#unsure.add(sessionId)
+    this.wake()
+  }
+
+  #forget(sessionId: string): void {
+    this.#watches.get(sessionId)?.()
+    this.#watches.delete(sessionId)
+    this.#unsure.delete(sessionId)
   }
 
   #close(): void {
