@@ -39,6 +39,7 @@ export {
   MAX_METADATA_BYTES,
   MAX_METADATA_DEPTH,
   MAX_TITLE,
+  metadataProblem,
   type TicketAbout,
 } from './ticket/about.ts'
 export { MAX_CLAIM, type Refusal } from './ticket/admission.ts'

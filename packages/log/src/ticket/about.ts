@@ -56,7 +56,8 @@ export function aboutProblem(chunk: Chunk): string | undefined {
   }
   if (chunk.type !== 'session-info') return undefined
   const { title, metadata } = chunk
-  return tooLong('session-info.title', title, MAX_TITLE) ?? (metadata && metadataProblem(metadata))
+  const wrong = metadata && metadataProblem(metadata)
+  return tooLong('session-info.title', title, MAX_TITLE) ?? (wrong && `session-info.metadata: ${wrong}`)
 }
 
 function tooLong(place: string, text: string | undefined, most: number): string | undefined {
@@ -64,11 +65,12 @@ function tooLong(place: string, text: string | undefined, most: number): string 
   return `${place}: expected at most ${most} characters, found ${text.length}`
 }
 
-function metadataProblem(metadata: JsonObject): string | undefined {
+/** Says what of metadata is more than a list may show, or nothing. */
+export function metadataProblem(metadata: JsonObject): string | undefined {
   const bytes = Buffer.byteLength(JSON.stringify(metadata))
-  const place = 'session-info.metadata: expected at most'
-  if (bytes > MAX_METADATA_BYTES) return `${place} ${MAX_METADATA_BYTES} bytes of JSON, found ${bytes}`
-  return depthOf(metadata) > MAX_METADATA_DEPTH ? `${place} ${MAX_METADATA_DEPTH} levels, found more` : undefined
+  if (bytes > MAX_METADATA_BYTES) return `expected at most ${MAX_METADATA_BYTES} bytes of JSON, found ${bytes}`
+  if (depthOf(metadata) <= MAX_METADATA_DEPTH) return undefined
+  return `expected at most ${MAX_METADATA_DEPTH} levels, found more`
 }
 
 /** How many objects and arrays lie in one another. */

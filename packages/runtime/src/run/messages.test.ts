@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest'
+import type { MillraceError } from '../error/error.ts'
 import { codeOf, echo, gate, patient, stage, textsOf, until } from './stage.fixture.ts'
 
 describe('no message is lost for an id that another has', () => {
@@ -63,5 +64,61 @@ describe('no message is lost for an id that another has', () => {
     expect(await codeOf(runtime.resume('s', run.runId, { ...options, messageId: 'm1' }))).toBe('validation_failed')
     await (await runtime.resume('s', run.runId, { ...options, messageId: 'm2' })).result()
     expect(await textsOf(runtime, 's')).toEqual(['x', 'one ', 'rather so', 'one two'])
+  })
+})
+
+describe('what a person cannot say is refused before anything is kept', () => {
+  const words = { type: 'text', text: 'Hello' }
+  const kinds = 'expected text, file, source-url, source-document or data-*, which is what people say'
+  const wrong: readonly [part: unknown, problem: string][] = [
+    ...['tool', 'dynamic-tool', 'meta', 'step-start', 'structured', 'reasoning', 'hologram', 'data', ''].map(
+      (type): [unknown, string] => [{ type, text: 'x' }, `.type: ${kinds}`],
+    ),
+    [{}, '.type: expected string, found undefined'],
+    [{ type: 'text' }, '.text: expected string, found undefined'],
+    [{ type: 'file', url: 'https://a.example' }, '.mediaType: expected string, found undefined'],
+    [{ type: 'file', url: 5, mediaType: 'image/png' }, '.url: expected string, found 5'],
+    [{ type: 'source-url', url: 'https://a.example' }, '.sourceId: expected string, found undefined'],
+    [{ type: 'source-document', sourceId: 's', title: [] }, '.title: expected string, found array'],
+    [{ type: 'data-place' }, '.data: expected json, found undefined'],
+  ]
+
+  test.each(wrong)('%j', async (part, problem) => {
+    const held = gate()
+    const slow = patient(held)
+    const runtime = stage({ agents: [echo, slow] })
+    await (await runtime.start({ agent: echo, session: 's', input: 'a', messageId: 'm' })).result()
+    const run = await runtime.start({ agent: slow, session: 's', input: 'b' })
+    await until(run, 'text-delta')
+    await run.stop()
+    await run.result()
+    const before = await runtime.view('s')
+    const input = { parts: [words, part] } as never
+    const asks: readonly (() => Promise<unknown>)[] = [
+      () => runtime.start({ agent: echo, session: 's', input }),
+      () => runtime.start({ agent: echo, session: 'new', input }),
+      () => runtime.edit('s', 'm', input),
+      () => runtime.resume('s', run.runId, { mode: 'with-message', input }),
+    ]
+    for (const ask of asks) {
+      const error = (await ask().catch(error => error)) as MillraceError
+      expect([error.code, error.message]).toEqual(['validation_failed', `input.parts.1${problem}`])
+    }
+    expect(await runtime.view('s')).toEqual(before)
+    expect(await codeOf(runtime.view('new'))).toBe('session_unknown')
+  })
+
+  test('and whatever a person can say is in the view', async () => {
+    const runtime = stage({ agents: [echo] })
+    const parts = [
+      { type: 'text', text: 'Hello' },
+      { type: 'file', url: 'data:,a', mediaType: 'text/plain', filename: 'a.txt' },
+      { type: 'source-url', sourceId: 'u', url: 'https://a.example' },
+      { type: 'source-document', sourceId: 'd', title: 'A document' },
+      { type: 'data-place', data: { city: 'Ulm' } },
+    ] as const
+    await (await runtime.start({ agent: echo, session: 's', input: { parts, metadata: { from: 'a test' } } })).result()
+    const { view } = await runtime.view('s')
+    expect(view.messages[0]).toMatchObject({ parts, metadata: { from: 'a test' } })
   })
 })

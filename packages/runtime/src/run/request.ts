@@ -1,7 +1,15 @@
 // What asks for a run, and what the requests of a session tell.
 
 import { randomUUID } from 'node:crypto'
-import type { Chunk, Content, Input, Run, RunRequest, View } from '@millrace/protocol'
+import {
+  type Chunk,
+  type Content,
+  checkChunk,
+  type Input,
+  type Run,
+  type RunRequest,
+  type View,
+} from '@millrace/protocol'
 import { RunError, ValidationError } from '../error/error.ts'
 import { foundOf } from '../options.ts'
 
@@ -10,8 +18,11 @@ type RequestChunk = Extract<Chunk, { type: 'run-requested' }>
 /** What is asked for, apart from who asks and under which id. */
 export type Asked = Pick<RequestChunk, 'program' | 'message' | 'cut' | 'resume' | 'data'>
 
+/** A part of what a person says: what else a message may hold is an agent's word. */
+export type SaidPart = Exclude<Content, { type: 'reasoning' }>
+
 /** What a person says: text, or a message of parts. */
-export type UserInput = string | { readonly parts: readonly Content[]; readonly metadata?: Input['metadata'] }
+export type UserInput = string | { readonly parts: readonly SaidPart[]; readonly metadata?: Input['metadata'] }
 
 /** Who asks, and what goes with it. */
 export interface AskOptions {
@@ -42,7 +53,24 @@ export function messageOf(input: UserInput, messageId: string = randomUUID()): I
     throw new ValidationError(`input: expected text or an object with parts, found ${foundOf(input)}`)
   }
   const { parts, metadata } = input
-  return { messageId, role: 'user', parts: [...parts], ...(metadata !== undefined && { metadata }) }
+  const message: Input = { messageId, role: 'user', parts: [...parts], ...(metadata !== undefined && { metadata }) }
+  mustBeSaid(message)
+  return message
+}
+
+/** The kinds of parts that a person says, beside data of any name. */
+const SAID: readonly string[] = ['text', 'file', 'source-url', 'source-document'] satisfies SaidPart['type'][]
+
+/** Throws, with the place, where a message holds what no person says: who reads the log would not know what to make of it. */
+function mustBeSaid(message: Input): void {
+  const problem = checkChunk({ type: 'message', ...message })
+  // The checks of the protocol name their places as code does.
+  if (problem !== undefined) throw new ValidationError(problem.replace(' message', 'input').replace(/\[(\d+)\]/, '.$1'))
+  const index = message.parts.findIndex(({ type }) => !SAID.includes(type) && !type.startsWith('data-'))
+  if (index < 0) return
+  throw new ValidationError(
+    `input.parts.${index}.type: expected ${SAID.join(', ')} or data-*, which is what people say`,
+  )
 }
 
 /** The longest id of a run: names are made of it, as of what has to be approved in it. */

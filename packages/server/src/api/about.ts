@@ -1,7 +1,7 @@
 import { PROTOCOL_VERSION } from '@millrace/protocol'
 import { json } from '../http/reply.ts'
 import { route } from '../route/route.ts'
-import { Health, Programs } from '../route/schemas.ts'
+import { Health, Programs, Unwell } from '../route/schemas.ts'
 
 /** The routes that say what this server is. */
 export const about = [
@@ -10,7 +10,7 @@ export const about = [
     path: '/health',
     action: 'health',
     summary: 'Whether the server is up, and its store in reach.',
-    replies: { 200: Health, 503: Health },
+    replies: { 200: Health, 503: Unwell },
     handle: async ({ services }) => {
       // Any question that the store has to answer.
       await services.manager.listStreams(undefined, { limit: 1 })

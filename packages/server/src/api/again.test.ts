@@ -125,7 +125,7 @@ describe('retry and edit', () => {
     expect(errorOf(await send('edit', { messageId: 'nobody', input: 'x' }))).toEqual([404, 'run_unknown'])
     expect(errorOf(await send('edit', { messageId: 'm1', input: 'x', newMessageId: 'a::b' }))).toEqual([
       400,
-      'validation_failed',
+      'body_invalid',
     ])
     expect(await stage.held()).toBe(before)
   })

@@ -2,13 +2,13 @@
 
 import { isDeepStrictEqual } from 'node:util'
 import { LogError } from '@millrace/log'
-import type { Chunk, Content, JsonObject } from '@millrace/protocol'
-import { type Run, RunError } from '@millrace/runtime'
+import type { Chunk, JsonObject } from '@millrace/protocol'
+import { type Run, RunError, type SaidPart } from '@millrace/runtime'
 import { Refusal } from '../error.ts'
 import type { Services } from '../services.ts'
 
 /** What a person says. */
-export type Message = string | { readonly parts: readonly Content[]; readonly metadata?: JsonObject | undefined }
+export type Message = string | { readonly parts: readonly SaidPart[]; readonly metadata?: JsonObject | undefined }
 
 /** Throws where a message is larger than the server takes. */
 export function mustFit({ limits }: Services, message: Message | undefined): void {

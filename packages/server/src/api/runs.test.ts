@@ -81,12 +81,12 @@ describe('a run that is started', () => {
     }
     // Nor one whose message is none.
     for (const part of [{ type: 'text' }, { type: 5 }, { text: 'Hello' }, { type: 'file', url: 7 }]) {
-      const [status] = errorOf(await stage.run('s', { agent: 'echo', input: { parts: [part] } }))
-      expect([part, status]).toEqual([part, 400])
+      const refused = errorOf(await stage.run('s', { agent: 'echo', input: { parts: [part] } }))
+      expect([part, ...refused]).toEqual([part, 400, 'body_invalid'])
     }
     expect(errorOf(await stage.run('s', { agent: 'echo', input: 'Hello', messageId: 'a::b' }))).toEqual([
       400,
-      'validation_failed',
+      'body_invalid',
     ])
     expect(await stage.held()).toBe('[]')
   })

@@ -36,7 +36,7 @@ describe('a session', () => {
     const deep = JSON.parse(`${'{"a":'.repeat(20)}1${'}'.repeat(20)}`)
     const bad = [{ title: 'a'.repeat(201) }, { metadata: { a: 'a'.repeat(5000) } }, { metadata: deep }]
     for (const body of bad) {
-      expect(errorOf(await stage.send({ path: '/api/sessions', body }))).toEqual([400, 'validation_failed'])
+      expect(errorOf(await stage.send({ path: '/api/sessions', body }))).toEqual([400, 'body_invalid'])
     }
     expect(await stage.held()).toBe('[]')
     const { sessionId } = await stage.post('/api/sessions', { title: 'Trip' })

@@ -1,4 +1,4 @@
-import * as z from 'zod'
+import { jsonSchemaOf } from './json.ts'
 import { LONGEST_NAME } from './name.ts'
 import type { Route } from './route.ts'
 import { ErrorSchema } from './schemas.ts'
@@ -19,7 +19,7 @@ export function openApiOf(routes: readonly Route[], basePath: string): object {
     },
     servers: [{ url: basePath || '/' }],
     paths,
-    components: { schemas: { Error: schemaOf(ErrorSchema) } },
+    components: { schemas: { Error: jsonSchemaOf(ErrorSchema, 'output') } },
   }
 }
 
@@ -40,7 +40,7 @@ function parametersOf({ path, query = {}, headers = {} }: Route): object[] {
   return [
     ...names.map(named => ({ name: named, in: 'path', required: true, schema: name })),
     ...Object.entries(query).map(([asked, type]) => {
-      const { description, ...schema } = schemaOf(type, 'input')
+      const { description, ...schema } = jsonSchemaOf(type, 'input')
       return { name: asked, in: 'query', ...(description !== undefined && { description }), schema }
     }),
     ...Object.entries(headers).map(([header, description]) => ({
@@ -54,7 +54,7 @@ function parametersOf({ path, query = {}, headers = {} }: Route): object[] {
 
 function bodyOf({ body, takesBytes }: Route): object {
   const content = body
-    ? { 'application/json': { schema: schemaOf(body, 'input') } }
+    ? { 'application/json': { schema: jsonSchemaOf(body, 'input') } }
     : { '*/*': { schema: { type: 'string', format: 'binary' } } }
   // A body of nothing is an empty object, which some routes take.
   const isRequired = takesBytes ?? !body?.safeParse({}).success
@@ -71,7 +71,9 @@ function responsesOf({ summary, streams, replies = {}, others = {} }: Route): ob
         'application/x-ndjson': ofFrames,
       }),
     }),
-    ...mapped(replies, schema => described(summary, { 'application/json': { schema: schemaOf(schema) } })),
+    ...mapped(replies, schema =>
+      described(summary, { 'application/json': { schema: jsonSchemaOf(schema, 'output') } }),
+    ),
     ...mapped(others, (type, status) =>
       status === '204' ? { description: type } : described(summary, { [type]: {} }),
     ),
@@ -81,15 +83,3 @@ function responsesOf({ summary, streams, replies = {}, others = {} }: Route): ob
 
 const mapped = <T>(byStatus: Readonly<Record<number, T>>, make: (value: T, status: string) => object): object =>
   Object.fromEntries(Object.entries(byStatus).map(([status, value]) => [status, make(value, status)]))
-
-function schemaOf(schema: z.ZodType, io: 'input' | 'output' = 'output'): { readonly description?: string } {
-  const { $schema, ...rest } = z.toJSONSchema(schema, {
-    io,
-    unrepresentable: 'any',
-    // Replies may come to say more: who reads them takes no offence.
-    override: ({ jsonSchema }) => {
-      if (io === 'output') delete jsonSchema.additionalProperties
-    },
-  })
-  return rest
-}

@@ -1,11 +1,26 @@
 import { expect, it } from 'vitest'
 import type * as z from 'zod'
 import { problemOf } from './problem.ts'
-import { AnswerBody, count, EditBody, InfoBody, oneOf, ResumeBody, RunBody, StopBody } from './schemas.ts'
+import {
+  AnswerBody,
+  count,
+  EditBody,
+  InfoBody,
+  NewSessionBody,
+  oneOf,
+  ResumeBody,
+  RunBody,
+  StopBody,
+} from './schemas.ts'
 
 const LONG = 'Z'.repeat(10_000)
+const SAID = { type: 'text', text: 'Hello' }
+const KINDS = 'expected text, file, source-url, source-document or data-*'
+const A_TITLE = 'expected at most 200 characters, without control characters'
 
-it.each([
+const nested = (depth: number): object => (depth === 0 ? {} : { a: nested(depth - 1) })
+
+it.each<readonly [z.ZodType, unknown, string]>([
   [RunBody, [], 'body: expected an object'],
   [RunBody, null, 'body: expected an object'],
   [RunBody, {}, 'body: expected an agent or a workflow'],
@@ -27,12 +42,42 @@ it.each([
   [RunBody, { agent: 'a', input: 5 }, 'body.input: expected a string or an object'],
   [RunBody, { agent: 'a', input: {} }, 'body.input.parts: expected an array'],
   [RunBody, { agent: 'a', input: { parts: [] } }, 'body.input.parts: expected at least 1 elements'],
-  [RunBody, { agent: 'a', input: { parts: [{}, LONG] } }, 'body.input.parts.1: expected a part'],
-  [RunBody, { agent: 'a', input: { parts: [{}], metadata: [LONG] } }, 'body.input.metadata: expected an object'],
+  [RunBody, { agent: 'a', input: { parts: [SAID, LONG] } }, 'body.input.parts.1: expected a part'],
+  [RunBody, { agent: 'a', input: { parts: [SAID], metadata: [LONG] } }, 'body.input.metadata: expected an object'],
   [
     RunBody,
-    { agent: 'a', input: { parts: [{}], [LONG]: 1 } },
+    { agent: 'a', input: { parts: [SAID], [LONG]: 1 } },
     `body.input.${LONG.slice(0, 64)}…: there is no such field`,
+  ],
+  ...['tool', 'dynamic-tool', 'meta', 'step-start', 'structured', 'reasoning', 'data', LONG, 5, '__proto__'].map(
+    type => [RunBody, { agent: 'a', input: { parts: [SAID, { type }] } }, `body.input.parts.1.type: ${KINDS}`] as const,
+  ),
+  [RunBody, { agent: 'a', input: { parts: [{}] } }, `body.input.parts.0.type: ${KINDS}`],
+  [
+    RunBody,
+    { agent: 'a', input: { parts: [{ ...SAID, text: [LONG] }] } },
+    'body.input.parts.0.text: expected a string',
+  ],
+  [
+    EditBody,
+    { messageId: 'a', input: { parts: [{ type: 'file', url: 'a' }] } },
+    'body.input.parts.0.mediaType: expected a string',
+  ],
+  [
+    ResumeBody,
+    { mode: 'with-message', message: { parts: [{ type: 'source-url', url: 'a' }] } },
+    'body.message.parts.0.sourceId: expected a string',
+  ],
+  [
+    ResumeBody,
+    { mode: 'with-message', message: { parts: [{ type: 'source-document', sourceId: 'a', text: 5 }] } },
+    'body.message.parts.0.text: expected a string',
+  ],
+  [RunBody, { agent: 'a', input: { parts: [{ type: 'data-a' }] } }, 'body.input.parts.0.data: expected JSON'],
+  [
+    RunBody,
+    { agent: 'a', input: 'b', messageId: 'a::b' },
+    'body.messageId: expected a name without `::`, which marks the messages of agents',
   ],
   [RunBody, { agent: 'a', whenBusy: LONG }, 'body.whenBusy: expected reject, queue or interrupt-previous'],
   [RunBody, { agent: 'a', context: {} }, 'body.context: there is no such field'],
@@ -43,6 +88,11 @@ it.each([
   [AnswerBody, { kind: 'claim', id: 'a', forMs: 0 }, 'body.forMs: expected at least 1'],
   [
     AnswerBody,
+    { kind: 'tool-result', id: 'a', error: 'b', code: 'Not A Code' },
+    'body.code: expected 1 to 64 small letters, digits and _',
+  ],
+  [
+    AnswerBody,
     { kind: 'approval', id: 'a', approved: true, reason: LONG },
     'body.reason: expected at most 8192 characters',
   ],
@@ -50,9 +100,13 @@ it.each([
   [EditBody, { input: 'a' }, 'body.messageId: expected a string'],
   [StopBody, { mode: null }, 'body.mode: expected interrupt or abort'],
   [InfoBody, {}, 'body: expected a title or metadata'],
+  ...['a\nb', '\u0000', 'a\udfff', LONG].map(title => [InfoBody, { title }, `body.title: ${A_TITLE}`] as const),
+  [InfoBody, { metadata: { a: LONG } }, 'body.metadata: expected at most 4096 bytes of JSON, found 10008'],
+  [NewSessionBody, { metadata: nested(17) }, 'body.metadata: expected at most 16 levels, found more'],
+  [AnswerBody, { kind: 'claim', id: 'a', forMs: 3_600_001 }, 'body.forMs: expected at most 3600000'],
   [count('', 1, 200), 'ten', 'body: expected a whole number from 1 to 200'],
   [oneOf('', ['true', 'false']), 'yes', 'body: expected true or false'],
 ])('says where and what was expected, and never what was found (%#)', (schema, value, problem) => {
-  const { error } = (schema as z.ZodType).safeParse(value)
+  const { error } = schema.safeParse(value)
   expect(problemOf('body', error?.issues ?? [])).toBe(problem)
 })

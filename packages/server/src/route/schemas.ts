@@ -1,34 +1,33 @@
 // What the routes take and give, once: bodies and queries are checked by these, and the OpenAPI document is made of them.
 
-import type { Content, Json, JsonObject } from '@millrace/protocol'
+import { MAX_CLAIM, MAX_METADATA_BYTES, MAX_METADATA_DEPTH, MAX_TITLE, metadataProblem } from '@millrace/log'
 import * as z from 'zod'
+import { anyJson, anyObject } from './json.ts'
 import { A_NAME, isName, LONGEST_NAME } from './name.ts'
+import { Input } from './said.ts'
 
-/** JSON that stays as it is: zod's own objects are copies, without any key called `__proto__`. */
-const json = z.custom<Json>(value => value !== undefined, 'expected JSON').meta({ description: 'Any JSON' })
-const object = z.custom<JsonObject>(isObject, 'expected an object').meta({ type: 'object' })
+/** No control characters, as JSON Schema says it. */
+const PLAIN = { pattern: '^[^\\u0000-\\u001f\\u007f-\\u009f]*$' }
 
 const called = (longest: number) =>
   z
     .string()
     .refine(text => isName(text, longest), `expected ${A_NAME.replace(`${LONGEST_NAME}`, `${longest}`)}`)
-    .meta({ minLength: 1, maxLength: longest })
+    .meta({ minLength: 1, maxLength: longest, ...PLAIN })
 const name = called(LONGEST_NAME)
 /** What waits is called by its run and its call. */
 const pendingId = called(2 * LONGEST_NAME)
+/** What a message of a person's is called. */
+const newMessageId = name
+  .refine(id => !id.includes('::'), 'expected a name without `::`, which marks the messages of agents')
+  .meta({ not: { pattern: '::' } })
 const text = z.string().max(8192)
-
-/** What a person says. */
-const Input = z.union([
-  z.string(),
-  z.strictObject({
-    parts: z
-      .array(z.custom<Content>(isObject, 'expected a part').meta({ type: 'object' }))
-      .min(1)
-      .max(256),
-    metadata: object.optional(),
-  }),
-])
+/** What a program goes by. */
+const CODE = /^[a-z0-9_]{1,64}$/
+const code = z
+  .string()
+  .refine(text => CODE.test(text), 'expected 1 to 64 small letters, digits and _')
+  .meta({ pattern: CODE.source })
 
 const asking = {
   runId: name.optional(),
@@ -40,8 +39,8 @@ export const RunBody = z
     agent: name.optional(),
     workflow: name.optional(),
     input: Input.optional(),
-    messageId: name.optional(),
-    data: json.optional(),
+    messageId: newMessageId.optional(),
+    data: anyJson.optional(),
     onDisconnect: z.enum(['continue', 'stop']).optional(),
     ...asking,
   })
@@ -52,6 +51,7 @@ export const RunBody = z
     path: ['messageId'],
     error: 'expected an input with it',
   })
+  .meta({ ...either('agent', 'workflow'), dependentRequired: { messageId: ['input'] } })
 
 export const AnswerBody = z.discriminatedUnion('kind', [
   z.strictObject({
@@ -59,27 +59,28 @@ export const AnswerBody = z.discriminatedUnion('kind', [
     id: pendingId,
     approved: z.boolean(),
     reason: text.optional(),
-    input: json.optional(),
+    input: anyJson.optional(),
   }),
   z
     .strictObject({
       kind: z.literal('tool-result'),
       id: pendingId,
-      output: json.optional(),
+      output: anyJson.optional(),
       error: text.optional(),
-      code: name.optional(),
+      code: code.optional(),
     })
     .refine(({ output, error }) => (output === undefined) !== (error === undefined), 'expected an output or an error')
     .refine(({ code, error }) => code === undefined || error !== undefined, {
       path: ['code'],
       error: 'expected an error with it',
-    }),
-  z.strictObject({ kind: z.literal('interrupt'), id: pendingId, value: json }),
+    })
+    .meta({ ...either('output', 'error'), dependentRequired: { code: ['error'] } }),
+  z.strictObject({ kind: z.literal('interrupt'), id: pendingId, value: anyJson }),
   z.strictObject({
     kind: z.literal('claim'),
     id: pendingId,
     client: name.optional(),
-    forMs: z.int().min(1).optional(),
+    forMs: z.int().min(1).max(MAX_CLAIM).optional(),
   }),
 ])
 
@@ -93,7 +94,7 @@ const resuming = { resumes: name.optional(), ...asking }
 
 export const ResumeBody = z.discriminatedUnion('mode', [
   z.strictObject({ mode: z.literal('continue'), ...resuming }),
-  z.strictObject({ mode: z.literal('with-message'), message: Input, messageId: name.optional(), ...resuming }),
+  z.strictObject({ mode: z.literal('with-message'), message: Input, messageId: newMessageId.optional(), ...resuming }),
   z.strictObject({ mode: z.literal('with-confirmation'), approved: z.boolean(), reason: text.optional(), ...resuming }),
   z.strictObject({ mode: z.literal('from-checkpoint'), checkpointId: name, ...resuming }),
 ])
@@ -103,19 +104,35 @@ export const RetryBody = z.strictObject({ of: name.optional(), ...asking })
 export const EditBody = z.strictObject({
   messageId: name,
   input: Input,
-  newMessageId: name.optional(),
-  data: json.optional(),
+  newMessageId: newMessageId.optional(),
+  data: anyJson.optional(),
   ...asking,
 })
 
 export const ForkBody = z.strictObject({ at: z.int().min(0).optional() })
 
-const about = { title: z.string().optional(), metadata: object.optional() }
+const title = z
+  .string()
+  .refine(
+    text => text === '' || isName(text, MAX_TITLE),
+    `expected at most ${MAX_TITLE} characters, without control characters`,
+  )
+  .meta({ maxLength: MAX_TITLE, ...PLAIN })
+
+const metadata = anyObject
+  .check(({ value, issues }) => {
+    const message = metadataProblem(value)
+    if (message !== undefined) issues.push({ code: 'custom', input: value, message })
+  })
+  .meta({ description: `At most ${MAX_METADATA_BYTES} bytes of JSON, ${MAX_METADATA_DEPTH} levels deep` })
+
+const about = { title: title.optional(), metadata: metadata.optional() }
 
 export const NewSessionBody = z.strictObject(about)
 export const InfoBody = z
   .strictObject(about)
   .refine(({ title, metadata }) => title !== undefined || metadata !== undefined, 'expected a title or metadata')
+  .meta({ minProperties: 1 })
 
 /** A whole number in a query. */
 export const count = (description: string, least: number, most: number) =>
@@ -141,8 +158,12 @@ export const anyTexts = (description: string) => z.array(z.string()).meta({ desc
 /** A name in a query. */
 export const someName = (description: string) => name.optional().meta({ description })
 
-/** Names in a query. */
-export const names = (description: string) => z.array(name).meta({ description })
+/** Names in a query, one at least. */
+export const names = (description: string) =>
+  z
+    .array(name)
+    .refine(all => all.length > 0, 'expected one at least')
+    .meta({ description, minItems: 1, uniqueItems: true })
 
 export const ErrorSchema = z.object({
   error: z.object({ code: z.string(), message: z.string(), retryable: z.boolean() }),
@@ -169,9 +190,9 @@ export const SessionView = z.object({
   sequence: z.int(),
   cursor: z.string(),
   title: z.string().optional(),
-  metadata: object.optional(),
+  metadata: anyObject.optional(),
   page: z.object({ total: z.int(), hasMore: z.boolean() }).optional(),
-  view: object,
+  view: anyObject,
 })
 export const Uploaded = z.object({
   hash: z.string(),
@@ -184,8 +205,11 @@ export const Programs = z.object({
   agents: z.array(z.object({ name: z.string(), version: z.string() })),
   workflows: z.array(z.object({ id: z.string(), version: z.string(), diagram: z.string() })),
 })
-export const Health = z.object({ status: z.enum(['ok', 'draining']), protocol: z.int() })
+export const Health = z.object({ status: z.literal('ok'), protocol: z.int() })
+/** What a server is that is not well: on its way out, or without its store. */
+export const Unwell = z.union([z.object({ status: z.literal('draining'), protocol: z.int() }), ErrorSchema])
 
-function isObject(value: unknown): boolean {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
+/** That of two fields one is there, as JSON Schema says it. */
+function either(one: string, other: string) {
+  return { oneOf: [{ required: [one] }, { required: [other] }] }
 }
