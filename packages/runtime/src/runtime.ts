@@ -151,7 +151,7 @@ export class Runtime implements RunHost {
   async #confirm(
     sessionId: string,
     runId: string,
-    { approved, reason, guest }: Extract<ResumeOptions, { mode: 'with-confirmation' }> & AskOptions,
+    { approved, reason, guest, principal }: Extract<ResumeOptions, { mode: 'with-confirmation' }> & AskOptions,
   ): Promise<boolean> {
     const { run, pendings } = (await this.#info(sessionId)).ticket
     const asked = run?.runId === runId && run.paused ? pendings.filter(({ kind }) => kind === 'approval') : []
@@ -159,7 +159,7 @@ export class Runtime implements RunHost {
     for (const { id } of asked) {
       const answer = { kind: 'approval', id, approved, ...(reason !== undefined && { reason }) } as const
       try {
-        await this.answer(sessionId, answer, guest === undefined ? {} : { guest })
+        await this.answer(sessionId, answer, { ...(guest !== undefined && { guest }), ...(principal && { principal }) })
       } catch (error) {
         // What somebody else has answered meanwhile, or whose time is over, keeps nobody from answering the rest.
         if (!(error instanceof RunError) || !MISSED.includes(error.code)) throw error
@@ -226,16 +226,19 @@ export class Runtime implements RunHost {
   async stop(
     sessionId: string,
     runId: string,
-    options: StopOptions & { readonly guest?: string } = {},
+    options: StopOptions & Pick<AskOptions, 'guest' | 'principal'> = {},
   ): Promise<boolean> {
     checkGiven('options', options)
-    const { mode = 'interrupt', reason, guest = 'runtime' } = options
+    const { mode = 'interrupt', reason, guest = 'runtime', principal } = options
     const chunk = { type: 'stop-requested', runId, mode, ...(reason !== undefined && { reason }) } as const
-    const done = await withLog(sessionId, () => this.manager.append(sessionId, guest, chunk))
+    const whose = principal === undefined ? {} : { principal }
+    const done = await withLog(sessionId, () => this.manager.append(sessionId, guest, chunk, whose))
     if (done.outcome !== 'refused') {
       this.#engine?.wake(sessionId)
       return true
     }
+    if (principal !== undefined && (await this.#info(sessionId)).principal !== principal)
+      throw sessionUnknown(sessionId)
     const { view } = await this.#view(sessionId)
     if (!requestFor(view, runId)) runOf(view, runId)
     return false

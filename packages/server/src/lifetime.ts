@@ -7,6 +7,7 @@ import { createRuntime, type Logger, MillraceError } from '@millrace/runtime'
 import { callerOf } from './guard/authorize.ts'
 import { contextOf } from './guard/context.ts'
 import { Limiter } from './guard/limiter.ts'
+import { Turns } from './guard/turns.ts'
 import { DEFAULT_STORE, type MillraceOptions, type Settings } from './options.ts'
 import { openApiOf } from './route/openapi.ts'
 import { routes } from './route/routes.ts'
@@ -72,7 +73,7 @@ export class Lifetime {
 
   async #open(): Promise<Services> {
     const { agents = [], workflows = [], authorize, context, ...options } = this.#options
-    const { limits, stream, basePath } = this.#settings
+    const { limits, stream } = this.#settings
     const store = await this.#opened()
     const runtime = createRuntime({ ...options, agents, workflows, store, logger: this.#logger })
     const { manager } = runtime
@@ -87,12 +88,13 @@ export class Lifetime {
       connections: this.#connections,
       limiter: this.#limiter,
       limits,
+      making: new Turns(),
       settings: stream,
       logger: this.#logger,
       get isDraining() {
         return lifetime.isDraining
       },
-      openApi: () => openApiOf(routes, basePath),
+      openApi: () => openApiOf(routes),
       authorize: (request, action, sessionId) =>
         callerOf(authorize, { request, action, ...(sessionId !== undefined && { sessionId }) }),
       contextOf: (request, { principal }, body) => contextOf(context, { request, principal, body }),

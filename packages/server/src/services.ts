@@ -4,6 +4,7 @@ import type { Agent, Logger, Runtime, Workflow } from '@millrace/runtime'
 import type { Action, Caller } from './guard/authorize.ts'
 import type { Limiter } from './guard/limiter.ts'
 import type { Limits } from './guard/limits.ts'
+import type { Turns } from './guard/turns.ts'
 import type { Connections } from './stream/connections.ts'
 import type { Feeds } from './stream/feeds.ts'
 import type { Lists } from './stream/lists.ts'
@@ -20,6 +21,8 @@ export interface Services {
   readonly connections: Connections
   readonly limiter: Limiter
   readonly limits: Limits
+  /** Those who make sessions, by owner. */
+  readonly making: Turns
   readonly settings: StreamSettings
   readonly logger: Logger
   readonly isDraining: boolean

@@ -12,7 +12,21 @@ export async function enter(services: Services, caller: Caller, sessionId: strin
   return info
 }
 
-/** Asks again whether somebody who reads still may; throws where they may not, or are somebody else by now. */
+/** Throws where there is such a session, and it is not the caller's; a session that is not there may be made. */
+export async function mayEnterOrMake({ manager }: Services, caller: Caller, sessionId: string): Promise<void> {
+  const info = await manager.getInfo(sessionId)
+  if (info !== null && info.principal !== caller.owner) throw sessionUnknown(sessionId)
+}
+
+/** Removes a session of the caller's, and no other that comes to be called so meanwhile; throws where there is none. */
+export async function remove(services: Services, caller: Caller, sessionId: string): Promise<void> {
+  for (let isGone = false; !isGone; ) {
+    const { version } = await enter(services, caller, sessionId)
+    isGone = await services.manager.deleteStream(sessionId, version)
+  }
+}
+
+/** Asks again whether somebody who reads still may; throws where they may not, are somebody else by now, or the session is not theirs any more. */
 export async function mayStill(
   services: Services,
   request: Request,
@@ -23,6 +37,7 @@ export async function mayStill(
   const { principal, owner } = await services.authorize(request, action, sessionId)
   if (principal !== caller.principal || owner !== caller.owner)
     throw new Refusal('forbidden', 'you are somebody else by now: come again')
+  if (sessionId !== undefined) await enter(services, caller, sessionId)
 }
 
 /** Does something in a session of the caller's, which is made where there is none; one that was made for nothing is gone again. */
@@ -30,36 +45,44 @@ export async function enterOrMake<T>(
   services: Services,
   caller: Caller,
   sessionId: string,
-  work: () => Promise<T>,
+  work: (session: StreamInfo) => Promise<T>,
 ): Promise<T> {
   const { manager } = services
   const isNew = (await manager.getInfo(sessionId)) === null && (await make(services, caller, sessionId))
   // Another may have made it meanwhile, for somebody else.
-  await enter(services, caller, sessionId)
+  const session = await enter(services, caller, sessionId)
   try {
-    return await work()
+    return await work(session)
   } catch (error) {
-    if (isNew) await unmake(services, sessionId).catch(() => {})
+    if (isNew) await unmake(services, session).catch(() => {})
     throw error
   }
 }
 
 /** Makes a session of the caller's; false where there is one of that id, and throws where they have too many. */
 async function make(services: Services, { owner }: Caller, sessionId: string): Promise<boolean> {
-  await mustHaveRoom(services, owner)
-  return services.manager.createStream(sessionId, owner ?? undefined)
+  return makeOne(services, owner, () => services.manager.createStream(sessionId, owner ?? undefined))
+}
+
+/** Makes a session for somebody who has room for one; throws where they have none. Those of one principal are made one at a time, in this process: each counts all before it. */
+export async function makeOne<T>(services: Services, owner: string | null, make: () => Promise<T>): Promise<T> {
+  // Where nobody is asked who they are, all sessions are nobody's.
+  if (owner === null) return make()
+  return services.making.take(owner, async () => {
+    await mustHaveRoom(services, owner)
+    return make()
+  })
 }
 
 /** Removes a session again, unless something has happened there already. */
-async function unmake({ manager }: Services, sessionId: string): Promise<void> {
-  if ((await manager.getInfo(sessionId))?.head === 0) await manager.expireStream(sessionId, 0)
+async function unmake({ manager }: Services, { streamId, version, head }: StreamInfo): Promise<void> {
+  // Only this very log: whatever happens in it gives it another version.
+  if (head === 0) await manager.expireStream(streamId, 0, version)
 }
 
 /** Throws where somebody has as many sessions as they may. */
-export async function mustHaveRoom({ manager, limits }: Services, owner: string | null): Promise<void> {
+async function mustHaveRoom({ manager, limits }: Services, owner: string): Promise<void> {
   const { sessions: most } = limits
-  // Where nobody is asked who they are, all sessions are nobody's.
-  if (owner === null) return
   let count = 0
   for (let after: string | undefined; count < most; ) {
     const { streams, next } = await manager.listStreams(owner, { limit: PAGE, ...(after !== undefined && { after }) })

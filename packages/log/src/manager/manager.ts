@@ -314,12 +314,13 @@ export class StreamManager {
     return trim(this.store, this.#past, this.#ask, streamId, retention)
   }
 
-  /** Removes a log that nothing has happened to for so long, unless a run is open or asked for or somebody has claimed it (law 12); tells whether it did. */
-  async expireStream(streamId: string, idleMs: number): Promise<boolean> {
+  /** Removes a log that nothing has happened to for so long, unless a run is open or asked for or somebody has claimed it (law 12), or its ticket has another version than one that is given; tells whether it did. */
+  async expireStream(streamId: string, idleMs: number, ifVersion?: string): Promise<boolean> {
     checkId(streamId)
     checkWhole('idleMs', idleMs)
     const page = await this.#past.head(streamId)
     if (page === undefined || page.clock - page.touchedAt < idleMs) return false
+    if (ifVersion !== undefined && page.version !== ifVersion) return false
     // Who has claimed it is about to write.
     if (page.lease !== null && page.lease.until > page.clock) return false
     const { run, requests } = ticketOf(page.ticket)
@@ -327,10 +328,10 @@ export class StreamManager {
     return this.#ask(() => this.store.remove(streamId, page.version))
   }
 
-  /** Removes all there is of a log; false if there was none. */
-  async deleteStream(streamId: string): Promise<boolean> {
+  /** Removes all there is of a log, if its ticket has this version where one is given; false if there was none, or another version. */
+  async deleteStream(streamId: string, ifVersion?: string): Promise<boolean> {
     checkId(streamId)
-    return this.#ask(() => this.store.remove(streamId))
+    return this.#ask(() => this.store.remove(streamId, ifVersion))
   }
 
   /** Closes the writers of this manager, and lets their logs go; it claims none any more. The store stays open. */

@@ -71,7 +71,8 @@ export async function giveAnswer(
   }
   const chunk = chunkOf(answer, call)
   // What did not wait was compared with nothing: it is an answer to nothing that begins to wait just now.
-  const beside = pending === undefined && isCompared(answer, known) ? { ifVersion: version } : {}
+  const isNothing = pending === undefined && isCompared(answer, known)
+  const beside = { ...ownedBy(options), ...(isNothing && { ifVersion: version }) }
   const done = await give(answering, sessionId, options.guest, () => chunk, beside)
   return done ? { ...done, runId } : giveAnswer(answering, sessionId, answer, options)
 }
@@ -108,13 +109,14 @@ export async function giveClaim(
     throw new ValidationError(`claim: toolCallId: expected text, found ${foundOf(toolCallId)}`)
   }
   let until = 0
-  await give(answering, sessionId, guest, async () => {
+  const say = async (): Promise<Chunk> => {
     // Only now: the time in which others had their turn is none of the claim's.
     const { clock, ticket } = await infoFor(answering.manager, sessionId, options)
     mustBeOfKind(ticket, { kind: 'tool-result', id: toolCallId })
     until = clock + forMs
     return { type: 'tool-claimed', toolCallId, until, ...(by !== undefined && { by }) }
-  })
+  }
+  await give(answering, sessionId, guest, say, ownedBy(options))
   return { until }
 }
 
@@ -125,6 +127,9 @@ function checkOptions(options: AnswerOptions): void {
   const found = foundOf(options.principal)
   throw new ValidationError(`options.principal: expected text, or not to be there, found ${found}`)
 }
+
+/** Whose the session must still be when something is appended to it: another may have been made under its name. */
+const ownedBy = ({ principal }: AnswerOptions): GuestOptions => (principal === undefined ? {} : { principal })
 
 async function infoFor(manager: StreamManager, sessionId: string, { principal }: AnswerOptions): Promise<StreamInfo> {
   const info = await manager.getInfo(sessionId)

@@ -13,6 +13,8 @@ export interface DescribeOptions {
   readonly metadata?: JsonObject
   /** A label of who says so, as the server's own code knows it. */
   readonly guest?: string
+  /** Whose the session must be, null for nobody's; another's is as if it were not there. */
+  readonly principal?: string | null
 }
 
 /** Says what a session is called; tells the sequence of the entry that says so. */
@@ -22,12 +24,13 @@ export async function giveDescription(
   options: DescribeOptions,
 ): Promise<{ readonly sequence: number }> {
   checkGiven('describe', options)
-  const { title, metadata, guest = 'runtime' } = options
+  const { title, metadata, guest = 'runtime', principal } = options
   if (title === undefined && metadata === undefined) {
     throw new ValidationError('describe: expected a title or metadata, found neither')
   }
   const said = { ...(title !== undefined && { title }), ...(metadata !== undefined && { metadata }) }
-  const done = await manager.append(sessionId, guest, { type: 'session-info', ...said })
+  const whose = principal === undefined ? {} : { principal }
+  const done = await manager.append(sessionId, guest, { type: 'session-info', ...said }, whose)
   // It is refused nowhere but where there is nothing to be called anything.
   if (done.outcome === 'refused') throw sessionUnknown(sessionId)
   return { sequence: done.last }

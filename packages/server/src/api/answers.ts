@@ -1,5 +1,6 @@
-import type { Answer } from '@millrace/runtime'
+import { type Answer, RunError } from '@millrace/runtime'
 import type * as z from 'zod'
+import { sessionUnknown } from '../error.ts'
 import { json } from '../http/reply.ts'
 import { route } from '../route/route.ts'
 import { AnswerBody, Answered } from '../route/schemas.ts'
@@ -20,16 +21,27 @@ export const answers = [
     handle: async ({ services, caller, body, params }) => {
       const sessionId = params['sessionId'] as string
       await enter(services, caller, sessionId)
-      const guest = caller.label
+      const { label, owner } = caller
+      const who = { guest: label, ...(owner !== null && { principal: owner }) }
+      const { runtime } = services
       if (body.kind === 'claim') {
         const { id, client, forMs = CLAIM_MS } = body
-        const options = { guest, forMs, ...(client !== undefined && { by: client }) }
-        return json(200, await services.runtime.claim(sessionId, id, options))
+        const options = { ...who, forMs, ...(client !== undefined && { by: client }) }
+        return json(200, await unlessGone(sessionId, runtime.claim(sessionId, id, options)))
       }
-      return json(200, await services.runtime.answer(sessionId, answerOf(body), { guest }))
+      return json(200, await unlessGone(sessionId, runtime.answer(sessionId, answerOf(body), who)))
     },
   }),
 ]
+
+/** What became of an answer; a session that is another's by now looks as if there were none. */
+async function unlessGone<T>(sessionId: string, given: Promise<T>): Promise<T> {
+  try {
+    return await given
+  } catch (error) {
+    throw error instanceof RunError && error.code === 'answer_forbidden' ? sessionUnknown(sessionId) : error
+  }
+}
 
 function answerOf(body: Exclude<z.output<typeof AnswerBody>, { kind: 'claim' }>): Answer {
   switch (body.kind) {

@@ -10,10 +10,11 @@ import { Refusal } from '../error.ts'
 import { given } from '../given.ts'
 import { type Answering, accepted } from '../http/accept.ts'
 import { json, type Reply } from '../http/reply.ts'
-import { type Call, route } from '../route/route.ts'
+import { type Call, RUN_ID, route, SESSION_ID } from '../route/route.ts'
 import { Asked, EditBody, ResumeBody, RetryBody, RunBody, StopBody, Stopped } from '../route/schemas.ts'
 import { enter, enterOrMake, mayStill } from '../session.ts'
 import type { Format } from '../stream/format.ts'
+import type { Entered } from '../stream/open.ts'
 import { writeRun } from '../stream/run-frames.ts'
 import { type Message, mustBeTheSame, mustFit } from './request.ts'
 import { mustBeKept } from './uploads.ts'
@@ -28,6 +29,7 @@ export const runs = [
     body: RunBody,
     replies: { 202: Asked },
     streams: true,
+    gives: { ...SESSION_ID, ...RUN_ID },
     handle: async call => {
       const { services, caller, body, request, params } = call
       const { agent, workflow, onDisconnect, ...rest } = body
@@ -65,7 +67,11 @@ export const runs = [
       const { ticket } = await enter(services, caller, sessionId)
       const { runId = ticket.run?.runId ?? ticket.requests[0]?.runId, ...how } = body
       if (runId === undefined) return json(200, { stopped: false })
-      const stopped = await services.runtime.stop(sessionId, runId, given({ ...how, guest: caller.label }))
+      const stopped = await services.runtime.stop(
+        sessionId,
+        runId,
+        given({ ...how, guest: caller.label, principal: caller.owner }),
+      )
       return json(200, { runId, stopped })
     },
   }),
@@ -77,6 +83,7 @@ export const runs = [
     body: ResumeBody,
     replies: { 202: Asked },
     streams: true,
+    gives: { ...SESSION_ID, ...RUN_ID },
     handle: async call => {
       const { services, caller, body, params } = call
       const sessionId = params['sessionId'] as string
@@ -102,6 +109,7 @@ export const runs = [
     body: RetryBody,
     replies: { 202: Asked },
     streams: true,
+    gives: { ...SESSION_ID, ...RUN_ID },
     handle: async call => {
       const { services, caller, body, params } = call
       const sessionId = params['sessionId'] as string
@@ -117,6 +125,7 @@ export const runs = [
     body: EditBody,
     replies: { 202: Asked },
     streams: true,
+    gives: { ...SESSION_ID, ...RUN_ID },
     handle: async call => {
       const { services, caller, body, params } = call
       const sessionId = params['sessionId'] as string
@@ -170,7 +179,10 @@ async function answer(call: Call, how: Answering, ask: () => Promise<Run>, isSto
   const release = how === 'json' ? () => {} : services.limiter.stream(caller.principal)
   try {
     const run = await ask()
-    return how === 'json' ? placeOf(run) : framesOf(call, run, how, release, isStopped)
+    if (how === 'json') return placeOf(run)
+    // What is read from now on is of this very session.
+    const entered = await enter(services, caller, run.sessionId)
+    return framesOf(call, run, entered, how, release, isStopped)
   } catch (error) {
     release()
     throw error
@@ -190,6 +202,7 @@ function placeOf(run: Run): Reply {
 function framesOf(
   { services, caller, request, action }: Call,
   run: Run,
+  entered: Entered,
   format: Format,
   release: () => void,
   isStopped: boolean,
@@ -200,12 +213,12 @@ function framesOf(
     format,
     headers: headersOf(run),
     recheck: () => mayStill(services, request, caller, action, sessionId),
-    serve: outlet => writeRun(services.manager, run, outlet, { merge: false, heartbeatMs }),
+    serve: outlet => writeRun(services.manager, run, outlet, { entered, merge: false, heartbeatMs }),
     onClose: isEnded => {
       release()
       // A server that goes down ends it in good order: the run goes on elsewhere, and its client comes back.
       if (!isStopped || isEnded) return
-      const options = { guest: caller.label, reason: 'the client disconnected' }
+      const options = { guest: caller.label, principal: caller.owner, reason: 'the client disconnected' }
       services.runtime.stop(sessionId, runId, options).catch(cause => {
         services.logger.error('a run whose client disconnected could not be stopped', { sessionId, runId, cause })
       })

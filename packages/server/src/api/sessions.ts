@@ -3,7 +3,7 @@ import { encodeCursor, type View } from '@millrace/protocol'
 import { Refusal } from '../error.ts'
 import { given } from '../given.ts'
 import { json } from '../http/reply.ts'
-import { route } from '../route/route.ts'
+import { route, SESSION_ID } from '../route/route.ts'
 import {
   anyText,
   count,
@@ -15,7 +15,8 @@ import {
   SessionMade,
   SessionView,
 } from '../route/schemas.ts'
-import { enter, enterOrMake, mustHaveRoom } from '../session.ts'
+import { enter, enterOrMake, makeOne, remove } from '../session.ts'
+import { mustStillBe } from '../stream/open.ts'
 
 /** An id that nobody guesses. */
 const mint = (): string => randomBytes(16).toString('base64url')
@@ -33,11 +34,12 @@ export const sessions = [
     summary: 'Makes a session, with an id that nobody guesses.',
     body: NewSessionBody,
     replies: { 201: SessionMade },
+    gives: SESSION_ID,
     handle: async ({ services, caller, body }) => {
       const sessionId = mint()
       await enterOrMake(services, caller, sessionId, async () => {
         if (body.title === undefined && body.metadata === undefined) return
-        await services.runtime.describe(sessionId, given({ ...body, guest: caller.label }))
+        await services.runtime.describe(sessionId, given({ ...body, guest: caller.label, principal: caller.owner }))
       })
       return json(201, { sessionId }, { 'x-session-id': sessionId })
     },
@@ -64,8 +66,9 @@ export const sessions = [
     replies: { 200: SessionView },
     handle: async ({ services, caller, params, query }) => {
       const sessionId = params['sessionId'] as string
-      await enter(services, caller, sessionId)
+      const entered = await enter(services, caller, sessionId)
       const { view, ticket, cursor } = await services.manager.view(sessionId)
+      await mustStillBe(services.manager, sessionId, entered)
       const { internal, ...shown } = view
       const paged = pageOf(shown, query)
       const { title, metadata } = ticket.about ?? {}
@@ -88,7 +91,7 @@ export const sessions = [
     handle: async ({ services, caller, body, params }) => {
       const sessionId = params['sessionId'] as string
       await enter(services, caller, sessionId)
-      await services.runtime.describe(sessionId, given({ ...body, guest: caller.label }))
+      await services.runtime.describe(sessionId, given({ ...body, guest: caller.label, principal: caller.owner }))
       const { head, status, ticket, createdAt, touchedAt } = await enter(services, caller, sessionId)
       const { about, line } = ticket
       return json(200, {
@@ -110,8 +113,7 @@ export const sessions = [
     others: { 204: 'It is gone.' },
     handle: async ({ services, caller, params }) => {
       const sessionId = params['sessionId'] as string
-      await enter(services, caller, sessionId)
-      await services.manager.deleteStream(sessionId)
+      await remove(services, caller, sessionId)
       return { status: 204, headers: {}, body: undefined }
     },
   }),
@@ -122,17 +124,21 @@ export const sessions = [
     summary: 'Makes another session from the beginning of one, up to a sequence.',
     body: ForkBody,
     replies: { 201: SessionMade },
+    gives: SESSION_ID,
     handle: async ({ services, caller, body, params }) => {
       const sessionId = params['sessionId'] as string
-      await enter(services, caller, sessionId)
+      const entered = await enter(services, caller, sessionId)
       const { at } = body
       const { principal } = caller
-      await mustHaveRoom(services, principal)
-      const session = await services.runtime.fork(sessionId, {
-        session: mint(),
-        ...(at !== undefined && { at }),
-        ...(principal !== null && { principal }),
-      })
+      const session = mint()
+      const options = given({ session, at, principal: principal ?? undefined })
+      await makeOne(services, principal, () => services.runtime.fork(sessionId, options))
+      try {
+        await mustStillBe(services.manager, sessionId, entered)
+      } catch (error) {
+        await services.manager.deleteStream(session)
+        throw error
+      }
       return json(201, { sessionId: session }, { 'x-session-id': session })
     },
   }),

@@ -2,7 +2,7 @@ import { Refusal } from '../error.ts'
 import type { Caller } from '../guard/authorize.ts'
 import { accepted } from '../http/accept.ts'
 import type { Headers, Reply } from '../http/reply.ts'
-import { type Call, route } from '../route/route.ts'
+import { type Call, route, SESSION_ID } from '../route/route.ts'
 import { anyText, anyTexts, names, oneOf, someName } from '../route/schemas.ts'
 import { enter, mayStill } from '../session.ts'
 import type { Serving } from '../stream/connections.ts'
@@ -13,6 +13,7 @@ import { poll } from '../stream/poll.ts'
 import { checkPosition, extractResumePosition } from '../stream/resume.ts'
 import { writeRun } from '../stream/run-frames.ts'
 import { type Place, Several } from '../stream/several.ts'
+import { placesOf } from './places.ts'
 
 const merged = oneOf('`false`: every delta as it was written, also in the replay.', ['true', 'false'])
 
@@ -50,10 +51,11 @@ export const streams = [
       'X-Existing-Message-Id': 'A message that the client has already: it must be one of the session.',
     },
     streams: true,
+    gives: { ...SESSION_ID, 'X-Existing-Message-Id': 'The same, where it was said.' },
     handle: async call => {
       const { services, caller, params, query, request } = call
       const sessionId = params['sessionId'] as string
-      await enter(services, caller, sessionId)
+      const entered = await enter(services, caller, sessionId)
       const { after: asked, live = 'true', run: runId } = query
       const after = asked === undefined ? extractResumePosition(request.headers) : checkPosition('after', asked)
       const format = framesOf(request)
@@ -66,14 +68,14 @@ export const streams = [
       if (runId !== undefined) {
         const run = services.runtime.run(sessionId, runId)
         await run.mustBeKnown()
-        const options = { merge, heartbeatMs, ...(after !== '0' && { after }) }
+        const options = { entered, merge, heartbeatMs, ...(after !== '0' && { after }) }
         return stream(call, { serve: outlet => writeRun(services.manager, run, outlet, options), headers })
       }
       if (live === 'long-poll') {
         const release = services.limiter.stream(caller.principal)
-        return poll(call, { sessionId, after, merge, format, headers }).finally(release)
+        return poll(call, { sessionId, entered, after, merge, format, headers }).finally(release)
       }
-      const options = { sessionId, after, isNamed: false, merge, isLive: live === 'true', heartbeatMs }
+      const options = { sessionId, entered, after, isNamed: false, merge, isLive: live === 'true', heartbeatMs }
       const serve = (outlet: Outlet) => new Follower(services.manager, services.feeds, outlet, options).run()
       return stream(call, { serve, headers })
     },
@@ -85,17 +87,19 @@ export const streams = [
     summary: 'Follows several sessions on one connection: `?session=a&after=…&session=b`.',
     query: {
       session: names('A session, and another, and so on.'),
-      after: anyTexts('Of the session before it, only what lies after this cursor or sequence.'),
+      after: anyTexts(
+        'Only what lies after this cursor or sequence: of the session before it, or one for each session, after all of them.',
+      ),
       merge: merged,
     },
     streams: true,
     handle: async call => {
       const { services, action, url, request, query } = call
-      const places = placesOf(url.searchParams, services.limits.sessionsPerStream)
+      const places: Place[] = []
       const callers = new Map<string, Caller>()
-      for (const { sessionId } of places) {
+      for (const { sessionId, after } of placesOf(url.searchParams, services.limits.sessionsPerStream)) {
         const caller = await services.authorize(request, action, sessionId)
-        await enter(services, caller, sessionId)
+        places.push({ sessionId, after, entered: await enter(services, caller, sessionId) })
         callers.set(sessionId, caller)
       }
       const may = (sessionId: string) =>
@@ -136,24 +140,4 @@ async function existing({ services, request }: Call, sessionId: string): Promise
     return { 'x-existing-message-id': said }
   }
   throw new Refusal('message_unknown', 'X-Existing-Message-Id: the session has no message of that id: read it again')
-}
-
-/** The sessions that a query names, each with the place after it. */
-function placesOf(query: URLSearchParams, most: number): readonly Place[] {
-  const places: { sessionId: string; after?: string }[] = []
-  for (const [key, value] of query) {
-    if (key === 'session') places.push({ sessionId: value })
-    if (key !== 'after') continue
-    const last = places.at(-1)
-    if (last === undefined || last.after !== undefined) {
-      throw new Refusal('request_invalid', 'after: expected once, after its session')
-    }
-    last.after = checkPosition('after', value)
-  }
-  if (places.length === 0) throw new Refusal('request_invalid', 'session: expected one at least')
-  if (places.length > most) throw new Refusal('request_invalid', `session: expected at most ${most}`)
-  if (new Set(places.map(({ sessionId }) => sessionId)).size < places.length) {
-    throw new Refusal('request_invalid', 'session: expected each once')
-  }
-  return places.map(({ sessionId, after = '0' }) => ({ sessionId, after }))
 }

@@ -5,7 +5,8 @@ import { json } from '../http/reply.ts'
 import { route } from '../route/route.ts'
 import { Uploaded } from '../route/schemas.ts'
 import type { Services } from '../services.ts'
-import { enter, enterOrMake } from '../session.ts'
+import { enter, enterOrMake, mayEnterOrMake } from '../session.ts'
+import { mustStillBe } from '../stream/open.ts'
 import { KEPT_FOR_GOOD } from './blobs.ts'
 import type { Message } from './request.ts'
 
@@ -32,10 +33,16 @@ export const uploads = [
       const { headers } = request
       const mediaType = mediaTypeOf(headers.get('content-type'))
       const filename = filenameOf(headers.get('x-filename'))
+      // Before anything of it is read.
+      await mayEnterOrMake(services, caller, sessionId)
       const data = await bytesOf(request, services.limits.uploadBytes)
       if (data.byteLength === 0) throw new Refusal('body_invalid', 'body: expected a file, found nothing')
       const upload = { data, mediaType, ...(filename !== undefined && { filename }) }
-      const kept = await enterOrMake(services, caller, sessionId, () => services.runtime.upload(sessionId, upload))
+      const kept = await enterOrMake(services, caller, sessionId, async entered => {
+        const done = await services.runtime.upload(sessionId, upload)
+        await mustStillBe(services.manager, sessionId, entered)
+        return done
+      })
       return json(201, kept)
     },
   }),
@@ -47,8 +54,9 @@ export const uploads = [
     others: { 200: '*/*' },
     handle: async ({ services, caller, params }) => {
       const { sessionId, hash } = params as { sessionId: string; hash: string }
-      await enter(services, caller, sessionId)
+      const entered = await enter(services, caller, sessionId)
       const upload = await services.runtime.uploaded(sessionId, hash)
+      await mustStillBe(services.manager, sessionId, entered)
       if (upload === undefined) throw new Refusal('upload_unknown', 'hash: the session keeps no such file')
       const { data, mediaType, filename } = upload
       return {

@@ -36,6 +36,17 @@ describe('limits', () => {
     expect((await stage.send({ path: '/api/sessions', body: {} })).status).toBe(201)
   })
 
+  it('sessions a principal, however many are made at once', async () => {
+    const stage = staged({ limits: { sessions: 3 } })
+    await stage.run('one', { agent: 'echo', input: 'Hello' })
+    const sent = ['/api/sessions', '/api/sessions/one/fork', '/api/sessions'].map(path => ({ path, body: {} }))
+    const upload = { raw: 'a file', headers: { 'content-type': 'text/plain' } }
+    const all = [...sent, ...sent, ...['a', 'b', 'c'].map(id => ({ path: `/api/sessions/${id}/uploads`, ...upload }))]
+    const got = await Promise.all(all.map(one => stage.send(one)))
+    expect(got.map(({ status }) => status).sort()).toEqual([201, 201, ...Array(7).fill(429)])
+    expect((await stage.store.list('ann', 10)).streams).toHaveLength(3)
+  })
+
   it('no sessions at all', async () => {
     const got = await staged({ limits: { sessions: 0 } }).send({ path: '/api/sessions', body: {} })
     expect(codeOf(got)).toEqual([429, 'sessions_limit'])

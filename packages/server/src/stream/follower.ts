@@ -3,13 +3,14 @@ import { decodeCursor, encodeCursor, type Frame } from '@millrace/protocol'
 import type { Member } from './feed.ts'
 import type { Feeds } from './feeds.ts'
 import { bytesOf, EntriesFrame } from './format.ts'
-import { openFrame } from './open.ts'
+import { type Entered, mustBeIn, openFrame } from './open.ts'
 import type { Outlet } from './outlet.ts'
 import { PAGE_BYTES } from './settings.ts'
 import { truncatedFrame } from './truncated.ts'
 
 export interface FollowOptions {
   readonly sessionId: string
+  readonly entered: Entered
   /** A cursor's token, or a bare sequence. */
   readonly after: string
   /** Whether every frame names its session, because others share the connection. */
@@ -49,15 +50,15 @@ export class Follower implements Member {
 
   /** Follows until the connection is over, the place cannot be proven or, where it is not to go on, all is said; throws what went wrong. */
   async run(): Promise<void> {
-    const { sessionId, heartbeatMs } = this.#options
+    const { sessionId, entered, heartbeatMs } = this.#options
     try {
-      const open = await openFrame(this.#manager, sessionId, this.#cursor, heartbeatMs)
+      const open = await openFrame(this.#manager, sessionId, entered, this.#cursor, heartbeatMs)
       this.#cursor = open.cursor
       this.#write(open)
       while (await this.#read());
     } catch (error) {
       if (!this.#isOpen) return
-      this.#write({ ...(await truncatedFrame(this.#manager, sessionId, error)), ...this.#named })
+      this.#write({ ...(await truncatedFrame(this.#manager, sessionId, entered, error)), ...this.#named })
     }
   }
 
@@ -73,7 +74,7 @@ export class Follower implements Member {
 
   /** Reads for itself until it has caught up, then is given what comes; true where it fell behind, and has to read on for itself. */
   async #read(): Promise<boolean> {
-    const { sessionId, merge, isLive } = this.#options
+    const { sessionId, entered, merge, isLive } = this.#options
     const after = this.#cursor
     // Who has caught up once is told of discards, as everybody who is live is, and what they took back need not be looked for.
     // A rewind is for everybody who folds: the runs that it took back, and what they used, stay.
@@ -85,7 +86,11 @@ export class Follower implements Member {
     try {
       while (this.#isOpen) {
         if (!reader.isCaughtUp) {
-          await this.#outlet.turn(async () => this.#take(await reader.now()))
+          await this.#outlet.turn(async () => {
+            const piece = await reader.now()
+            mustBeIn(entered, reader.place)
+            this.#take(piece)
+          })
           continue
         }
         this.#caughtUp(reader)

@@ -12,7 +12,8 @@ function ask(stage: Stage, after: string, merge = true) {
   const request = new Request('http://localhost/', { signal: left.signal })
   const { manager, settings, connections } = stage
   const call = { services: { manager, settings, connections }, request } as unknown as Call
-  const reply = poll(call, { sessionId: ID, after, merge, format: 'sse', headers: { 'x-session-id': ID } })
+  const how = { sessionId: ID, after, merge, format: 'sse', headers: { 'x-session-id': ID } } as const
+  const reply = stage.entered().then(entered => poll(call, { ...how, entered }))
   let isDone = false
   const done = () => {
     isDone = true

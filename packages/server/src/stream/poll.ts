@@ -5,12 +5,13 @@ import type { Headers, Reply } from '../http/reply.ts'
 import type { Call } from '../route/route.ts'
 import { draining, failureOf, headersOf } from './connections.ts'
 import { bytesOf, EntriesFrame, type Format } from './format.ts'
-import { openFrame } from './open.ts'
+import { type Entered, mustBeIn, openFrame } from './open.ts'
 import { PAGE_BYTES } from './settings.ts'
 import { truncatedFrame } from './truncated.ts'
 
 export interface PollOptions {
   readonly sessionId: string
+  readonly entered: Entered
   readonly after: string
   readonly merge: boolean
   readonly format: Format
@@ -23,13 +24,13 @@ const MOST_BYTES = 1024 * 1024
 /** What lies after a place, as soon as there is anything, or nothing when the time is over or the server goes. */
 export async function poll(
   { services, request }: Call,
-  { sessionId, after, merge, format, headers }: PollOptions,
+  { sessionId, entered, after, merge, format, headers }: PollOptions,
 ): Promise<Reply> {
   const { manager, settings, connections } = services
   const { heartbeatMs, pollMs, timers } = settings
   const bytes: Buffer[] = []
   const write = (frame: Exclude<Frame, { type: 'entries' }>) => bytes.push(bytesOf(frame, format))
-  const open = await openFrame(manager, sessionId, after, heartbeatMs)
+  const open = await openFrame(manager, sessionId, entered, after, heartbeatMs)
   write(open)
   const how = { follow: true, merge, rewound: true, pageBytes: PAGE_BYTES }
   const reader = manager.readBatches(sessionId, { after: open.cursor, ...how })
@@ -45,6 +46,7 @@ export async function poll(
     let last: number | null = null
     let length = 0
     let piece = await reader.now()
+    mustBeIn(entered, reader.place)
     if (piece === undefined && reader.isCaughtUp) piece = await reader.next()
     for (; piece; piece = length < MOST_BYTES && !reader.isCaughtUp ? await reader.now() : undefined) {
       const frame = new EntriesFrame(sessionId, piece).bytes(format, false, last)
@@ -59,7 +61,7 @@ export async function poll(
     }
     if (connections.draining.aborted) write(failureOf(draining()).frame)
   } catch (error) {
-    write(await truncatedFrame(manager, sessionId, error))
+    write(await truncatedFrame(manager, sessionId, entered, error))
   } finally {
     cancel()
     for (const signal of signals) signal.removeEventListener('abort', leave)

@@ -29,6 +29,7 @@ test('law 7: who comes back to a pause that is over by the time it is asked abou
   } as unknown as Run
   const client = new Client()
   await writeRun(stage.manager, run, new Outlet(client, 'sse', stage.settings), {
+    entered: await stage.entered(),
     after: cursorAt(pause.sequence),
     merge: true,
     heartbeatMs: 1000,

@@ -2,12 +2,13 @@ import type { StreamManager } from '@millrace/log'
 import { decodeCursor, type Frame, type Json } from '@millrace/protocol'
 import type { Run, RunPiece } from '@millrace/runtime'
 import { bytesOf, EntriesFrame } from './format.ts'
-import { openFrame } from './open.ts'
+import { type Entered, mustBeIn, mustStillBe, openFrame } from './open.ts'
 import type { Outlet } from './outlet.ts'
 import { PAGE_BYTES } from './settings.ts'
 import { truncatedFrame } from './truncated.ts'
 
 export interface RunFramesOptions {
+  readonly entered: Entered
   /** A cursor's token or a bare sequence; from the run's start, if nothing is said. */
   readonly after?: string
   readonly merge: boolean
@@ -26,14 +27,14 @@ export async function writeRun(
   manager: StreamManager,
   run: Run,
   outlet: Outlet,
-  { after, merge, heartbeatMs }: RunFramesOptions,
+  { entered, after, merge, heartbeatMs }: RunFramesOptions,
 ): Promise<void> {
   const { sessionId } = run
   const { format, signal } = outlet
   const write = (frame: Exclude<Frame, { type: 'entries' }>) => outlet.write(bytesOf(frame, format))
   const ending = new Ending(run.runId)
   try {
-    const open = await openFrame(manager, sessionId, after ?? '0', heartbeatMs)
+    const open = await openFrame(manager, sessionId, entered, after ?? '0', heartbeatMs)
     write(open)
     const { sequence: start } = decodeCursor(open.cursor)
     let last: number | null = null
@@ -42,6 +43,8 @@ export async function writeRun(
       const from: number | null = last
       const options = { merge, pageBytes: PAGE_BYTES, signal, ...(place !== undefined && { after: place }) }
       for await (const piece of run.pieces(options)) {
+        // From then on the place proves it.
+        if (last === null) mustBeIn(entered, decodeCursor(piece.cursor))
         // Of what lies before the run this connection is to see nothing.
         const shown = { ...piece, after: last ?? start }
         outlet.write(new EntriesFrame(sessionId, shown).bytes(format, false, last))
@@ -55,12 +58,13 @@ export async function writeRun(
       ended = known ?? ((await run.result({ signal })) as Ended)
       if (known === undefined && ended.status !== 'paused') continue
       const { status, output } = ended
+      if (known === undefined) await mustStillBe(manager, sessionId, entered)
       // Who had read it all is where it ended.
       write({ type: 'end', status, ...(output !== undefined && { output }), sequence: last ?? start })
       return
     }
   } catch (error) {
-    if (outlet.isOpen) write(await truncatedFrame(manager, sessionId, error))
+    if (outlet.isOpen) write(await truncatedFrame(manager, sessionId, entered, error))
   }
 }
 

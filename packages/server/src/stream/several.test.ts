@@ -15,9 +15,15 @@ function follow(
   mustBeAllowed: (sessionId: string) => Promise<void> = async () => {},
   client = new Client(),
 ): Client {
-  const named = Object.entries(places).map(([sessionId, after]) => ({ sessionId, after }))
-  const several = new Several(world as unknown as Services, named, true, mustBeAllowed)
-  return world.serve(outlet => several.serve(outlet), client, { recheck: () => several.recheck() })
+  const entering = async (): Promise<Several> => {
+    const named = Object.entries(places).map(async ([sessionId, after]) => {
+      return { sessionId, after, entered: await world.entered(sessionId) }
+    })
+    return new Several(world as unknown as Services, await Promise.all(named), true, mustBeAllowed)
+  }
+  const several = entering()
+  const recheck = async () => (await several).recheck()
+  return world.serve(async outlet => (await several).serve(outlet), client, { recheck })
 }
 
 const of = ({ frames }: Client, sessionId: string) => frames.filter(frame => frame.sessionId === sessionId)

@@ -1,10 +1,12 @@
 import type { Services } from '../services.ts'
 import { Follower } from './follower.ts'
+import type { Entered } from './open.ts'
 import type { Outlet } from './outlet.ts'
 
 /** A session, and the place after which it is read. */
 export interface Place {
   readonly sessionId: string
+  readonly entered: Entered
   readonly after: string
 }
 

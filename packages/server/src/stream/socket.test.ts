@@ -23,7 +23,9 @@ async function listening(
   })
   await stage.manager.createStream(ID)
   const { manager, feeds, connections } = stage
-  const options = { sessionId: ID, after: '0', isNamed: false, merge: false, isLive: true, heartbeatMs: 15_000 }
+  const entered = await stage.entered()
+  const how = { isNamed: false, merge: false, isLive: true, heartbeatMs: 15_000 }
+  const options = { sessionId: ID, entered, after: '0', ...how }
   const answer = async (message: IncomingMessage, response: ServerResponse) => {
     await before(response)
     const serve = (outlet: ConstructorParameters<typeof Follower>[2]) =>

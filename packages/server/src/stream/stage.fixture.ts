@@ -12,6 +12,7 @@ import { Feeds } from './feeds.ts'
 import { Follower, type FollowOptions } from './follower.ts'
 import type { Format } from './format.ts'
 import { Lists } from './lists.ts'
+import type { Entered } from './open.ts'
 import type { StreamSettings } from './settings.ts'
 
 export const ID = 's'
@@ -95,7 +96,16 @@ export class Stage {
   follow(options: Partial<FollowOptions> = {}, client = new Client(), serving: Partial<Serving> = {}): Client {
     const { heartbeatMs } = this.settings
     const how = { sessionId: ID, after: '0', isNamed: false, merge: true, isLive: true, heartbeatMs, ...options }
-    return this.serve(outlet => new Follower(this.manager, this.feeds, outlet, how).run(), client, serving)
+    const serve: Serving['serve'] = async outlet => {
+      const entered = options.entered ?? (await this.entered(how.sessionId))
+      await new Follower(this.manager, this.feeds, outlet, { ...how, entered }).run()
+    }
+    return this.serve(serve, client, serving)
+  }
+
+  /** A session as somebody enters it; one that is not there is no log's. */
+  async entered(sessionId = ID): Promise<Entered> {
+    return (await this.manager.getInfo(sessionId)) ?? { principal: null, incarnation: '' }
   }
 
   /** A client of something. */
