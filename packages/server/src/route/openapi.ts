@@ -4,10 +4,10 @@ import type { Route } from './route.ts'
 import { ErrorSchema } from './schemas.ts'
 
 /** The OpenAPI document of the routes, made of the same schemas by which they are checked. */
-export function openApiOf(routes: readonly Route[], basePath: string): object {
+export function openApiOf(routes: readonly Route[]): object {
   const paths: Record<string, Record<string, object>> = {}
   for (const route of routes) {
-    const path = `/api${route.path.replace(/:(\w+)/g, '{$1}')}`
+    const path = route.path.replace(/:(\w+)/g, '{$1}')
     paths[path] = { ...paths[path], [route.method.toLowerCase()]: operationOf(route) }
   }
   return {
@@ -15,9 +15,11 @@ export function openApiOf(routes: readonly Route[], basePath: string): object {
     info: {
       title: 'Millrace',
       version: '1',
-      description: 'An AI agent’s work as one durable, typed, resumable stream.',
+      description:
+        'An AI agent’s work as one durable, typed, resumable stream. Characters are counted as UTF-16 has them.',
     },
-    servers: [{ url: basePath || '/' }],
+    // From where the document itself is, so that it is true wherever the server is mounted.
+    servers: [{ url: '../api' }],
     paths,
     components: { schemas: { Error: jsonSchemaOf(ErrorSchema, 'output') } },
   }
@@ -41,7 +43,14 @@ function parametersOf({ path, query = {}, headers = {} }: Route): object[] {
     ...names.map(named => ({ name: named, in: 'path', required: true, schema: name })),
     ...Object.entries(query).map(([asked, type]) => {
       const { description, ...schema } = jsonSchemaOf(type, 'input')
-      return { name: asked, in: 'query', ...(description !== undefined && { description }), schema }
+      const isRequired = !type.safeParse(type.type === 'array' ? [] : undefined).success
+      return {
+        name: asked,
+        in: 'query',
+        ...(isRequired && { required: true }),
+        ...(description !== undefined && { description }),
+        schema,
+      }
     }),
     ...Object.entries(headers).map(([header, description]) => ({
       name: header,
@@ -61,8 +70,9 @@ function bodyOf({ body, takesBytes }: Route): object {
   return { required: isRequired, content }
 }
 
-function responsesOf({ summary, streams, replies = {}, others = {} }: Route): object {
-  const described = (description: string, content: object) => ({ description, content })
+function responsesOf({ summary, streams, gives = {}, replies = {}, others = {} }: Route): object {
+  const headers = headersOf(gives)
+  const described = (description: string, content: object) => ({ description, ...headers, content })
   const ofFrames = { schema: { type: 'string' } }
   return {
     ...(streams && {
@@ -77,8 +87,21 @@ function responsesOf({ summary, streams, replies = {}, others = {} }: Route): ob
     ...mapped(others, (type, status) =>
       status === '204' ? { description: type } : described(summary, { [type]: {} }),
     ),
-    default: described('Why not.', { 'application/json': { schema: { $ref: '#/components/schemas/Error' } } }),
+    default: {
+      description: 'Why not.',
+      ...headersOf({ 'Retry-After': 'After so many seconds the same may work.' }),
+      content: { 'application/json': { schema: { $ref: '#/components/schemas/Error' } } },
+    },
   }
+}
+
+/** Headers of a reply, if there are any. */
+function headersOf(gives: Readonly<Record<string, string>>): object {
+  const headers = Object.entries(gives).map(([name, description]) => [
+    name,
+    { description, schema: { type: 'string' } },
+  ])
+  return headers.length > 0 ? { headers: Object.fromEntries(headers) } : {}
 }
 
 const mapped = <T>(byStatus: Readonly<Record<number, T>>, make: (value: T, status: string) => object): object =>

@@ -41,10 +41,16 @@ export interface Route {
   readonly replies?: Readonly<Record<number, z.ZodType>>
   /** Whether it may answer with frames. */
   readonly streams?: true
+  /** The headers of what it gives, and what they say. */
+  readonly gives?: Readonly<Record<string, string>>
   /** What else it gives, by status, and of which type. */
   readonly others?: Readonly<Record<number, string>>
   readonly handle: (call: Call<never, never>) => Promise<Reply>
 }
+
+/** The headers by which replies name their session and run. */
+export const SESSION_ID = { 'X-Session-Id': 'The session, as `encodeURIComponent` gives it.' }
+export const RUN_ID = { 'X-Run-Id': 'The run, as `encodeURIComponent` gives it.' }
 
 /** A route whose handler sees its body and query as what they were checked for. */
 export const route = <S extends z.ZodType = z.ZodType<undefined>, Q extends Query = Record<never, never>>(
