@@ -101,7 +101,11 @@ class Link {
   }
 
   #destroy(how: 'cut' | 'reset', direction?: Direction): void {
-    if (this.#cut) return
+    if (this.#cut) {
+      // A reset waits for what was written, and that may never be taken.
+      if (how === 'cut') for (const socket of this.#sockets) socket.destroy()
+      return
+    }
     this.#cut = true
     for (const socket of this.#sockets) how === 'cut' ? socket.destroy() : socket.resetAndDestroy()
     this.#tell('cut', direction)

@@ -115,8 +115,9 @@ export class RunReader implements Reader {
   isLost = false
   /** The log that it follows. */
   incarnation: string | undefined
+  /** Whether it was told that its run is asked for. */
+  isAsked = false
   readonly #body: Readonly<Record<string, unknown>>
-  #isAsked = false
   #cursor: string | undefined
   #position: number | undefined
 
@@ -140,7 +141,7 @@ export class RunReader implements Reader {
   request(): Asked {
     const path = `/sessions/${this.sessionId}`
     // Asked for again by the same name, it is the same run.
-    if (!this.#isAsked) return { method: 'POST', path: `${path}/runs`, body: { ...this.#body, runId: this.runId } }
+    if (!this.isAsked) return { method: 'POST', path: `${path}/runs`, body: { ...this.#body, runId: this.runId } }
     const after = this.#cursor === undefined ? '' : `&after=${this.#cursor}`
     return { method: 'GET', path: `${path}/stream?run=${this.runId}${after}` }
   }
@@ -153,7 +154,7 @@ export class RunReader implements Reader {
   }
 
   accepted(): void {
-    this.#isAsked = true
+    this.isAsked = true
   }
 
   take(frame: Frame): boolean {

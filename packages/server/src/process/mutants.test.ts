@@ -4,7 +4,7 @@ import { NearHouse } from './near.fixture.ts'
 import { schedule } from './schedule.fixture.ts'
 
 /** By so many seeds each is found. */
-const SEEDS = 40
+const SEEDS = 80
 const LANES = 8
 /** Some break a server so that nobody gets on. */
 const GIVE_UP_MS = 10_000

@@ -39,7 +39,7 @@ export async function schedule(seed: number, house: House, name: string, giveUpM
     })
     const happenings = Promise.all([
       ...Array.from({ length: random.between(1, 4) }, () => happen(scene, () => isOver)),
-      joinAt(scene, random.below(random.pick([USUAL, 4 * USUAL])), () => isOver),
+      joinAt(scene, random.pick([random.below(USUAL), random.below(4 * USUAL), Infinity]), () => isOver),
     ])
     await Promise.all([played, happenings])
     scene.calm()

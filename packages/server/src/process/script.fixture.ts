@@ -135,9 +135,13 @@ export class Script {
   async #beginAgain(): Promise<void> {
     await this.#ended()
     const { sessionId } = this.#sight
-    const { manager } = this.#scene.house
+    const { house, runReaders } = this.#scene
+    const { manager } = house
+    // Else one that is asked for again would be a run of the log that comes after.
+    const own = runReaders.filter(reader => reader.sessionId === sessionId)
+    await this.#scene.until('all know that they asked', () => own.every(({ isAsked }) => isAsked))
     if ((await manager.getInfo(sessionId)) === null) return
-    await insist(this.#scene.house.port, { method: 'DELETE', path: `/sessions/${sessionId}` }, this.#scene.signal)
+    await insist(house.port, { method: 'DELETE', path: `/sessions/${sessionId}` }, this.#scene.signal)
     this.#scene.notes.push(`${sessionId}: removed at ${this.#sight.position}`)
     this.runIds = []
   }
