@@ -31,7 +31,7 @@ export { MOST_DUE } from './manager/settings.ts'
 export { systemTimers, type Timers } from './manager/timers.ts'
 export type { Writer } from './manager/writer.ts'
 export { Memory, type MemoryOptions, memoryStore } from './memory/store.ts'
-export { openStore } from './open.ts'
+export { openStore, schemeOf } from './open.ts'
 export type * from './store.ts'
 export {
   lineOf,

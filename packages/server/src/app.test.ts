@@ -1,10 +1,21 @@
-import { memoryStore } from '@millrace/log'
+import { LogError, type LogStore, memoryStore, systemTimers, type Timers } from '@millrace/log'
 import { expect, test, vi } from 'vitest'
 import { millrace } from './app.ts'
 import { echo, mill, ORIGIN, request, say } from './mill.fixture.ts'
+import { SOON_MS } from './soon.ts'
 
 const EVIL = 'https://evil.example'
 const PAGE = 'https://app.example.com'
+
+/** A store whose lists are what a test says. */
+function listing(list: LogStore['list']): LogStore {
+  const store = memoryStore()
+  const get = (_: LogStore, name: keyof LogStore) => {
+    const value = name === 'list' ? list : store[name]
+    return typeof value === 'function' ? value.bind(store) : value
+  }
+  return new Proxy(store, { get })
+}
 
 test('plain requests get plain responses', async () => {
   const { app } = mill()
@@ -17,6 +28,47 @@ test('options that cannot work are told when they are given', () => {
   expect(() => millrace({ agents: [echo, echo] })).toThrow('there are two by the name echo')
   expect(() => millrace({ basePath: 'mill' })).toThrow('basePath: expected a path such as /millrace')
   expect(() => millrace({ engine: { pollMs: 0 } })).toThrow('engine.pollMs')
+})
+
+test.each<[object, string]>([
+  [{ strem: {} }, 'strem: there is no such option'],
+  [{ authorise: () => 'ann' }, 'authorise: there is no such option'],
+  [{ authorize: 'ann' }, 'authorize: expected a function'],
+  [{ authorize: null }, 'authorize: expected a function'],
+  [{ context: 5 }, 'context: expected a function'],
+  [{ onError: {} }, 'onError: expected a function'],
+  [{ cors: ['https://app.example.com'] }, 'cors: expected { origins, credentials? }'],
+  [{ cors: { origin: 'x' } }, 'cors.origin: there is no such option'],
+  [{ cors: {} }, 'cors.origins: expected a list of origins, or a function'],
+  [{ cors: { origins: 'https://app.example.com' } }, 'cors.origins: expected a list'],
+  [{ cors: { origins: ['https://app.example.com', '*'] } }, 'cors.origins.1: expected an origin'],
+  [{ cors: { origins: ['https://app.example.com/'] } }, 'cors.origins.0: expected an origin'],
+  [{ cors: { origins: [], credentials: 'yes' } }, 'cors.credentials: expected true or false'],
+  [{ static: 5 }, 'static: expected a folder'],
+  [{ static: '' }, 'static: expected a folder'],
+  [{ static: { path: 'public' } }, 'static: expected a folder'],
+  [{ static: { folder: 'public', header: {} } }, 'static.header: there is no such option'],
+  [{ static: { folder: 'public', headers: { a: 1 } } }, 'static.headers: expected texts'],
+  [{ store: 'mysql://user:secret@host' }, 'store: expected memory:, sqlite:path, redis:// or postgres://, found mysql'],
+  [{ store: 'mill.db' }, 'found no scheme'],
+  [{ store: null }, 'store: expected a store'],
+  [{ store: {} }, 'store: expected a store'],
+])('what could not work is told when it is given: %j', (options, why) => {
+  expect(() => millrace(options)).toThrow(why)
+})
+
+test('what could work is taken', async () => {
+  const origins = ['https://app.example.com', 'http://localhost:5173', 'capacitor://localhost']
+  for (const options of [
+    { cors: { origins } },
+    { cors: { origins: () => true, credentials: true } },
+    { static: 'public' },
+    { static: { folder: 'public', headers: { 'x-frame-options': 'deny' } } },
+    { store: 'POSTGRES://host/db' },
+    { store: Promise.resolve(memoryStore()) },
+  ]) {
+    await millrace(options).close()
+  }
 })
 
 test('nothing is opened before it is needed', async () => {
@@ -51,7 +103,9 @@ test('after it was closed a server says so, and opens nothing', async () => {
   await app.fetch(request('/api/health'))
   await app.close()
   for (const path of ['/api/sessions', '/api/health']) {
-    expect((await app.fetch(request(path))).status).toBe(503)
+    const response = await app.fetch(request(path))
+    expect([response.status, (await response.json()).error.code]).toEqual([503, 'draining'])
+    expect(response.headers.get('retry-after')).toBe('1')
   }
   const { app: unused } = mill()
   await unused.close()
@@ -59,6 +113,44 @@ test('after it was closed a server says so, and opens nothing', async () => {
   expect([response.status, (await response.json()).error]).toMatchObject([503, { code: 'draining', retryable: true }])
   await expect(unused.runtime()).rejects.toMatchObject({ code: 'draining' })
 })
+
+test('who asks while a server goes is told so, also where its store is closed before that was answered', async () => {
+  const reached = Promise.withResolvers<void>()
+  const closing = Promise.withResolvers<void>()
+  const store = listing(async () => {
+    reached.resolve()
+    await closing.promise
+    throw new LogError('closed', 'the store was closed')
+  })
+  const { app } = mill({ store, engine: false })
+  const asked = app.fetch(request('/api/health'))
+  await reached.promise
+  await app.close()
+  closing.resolve()
+  const response = await asked
+  expect([response.status, (await response.json()).error.code]).toEqual([503, 'draining'])
+})
+
+test.each(['is not there yet', 'does not answer'])(
+  'who asks whether a server is well hears soon that its store %s',
+  async how => {
+    const later = Promise.withResolvers<never>()
+    const store = how === 'does not answer' ? listing(() => later.promise) : later.promise
+    const waits: (() => void)[] = []
+    const after: Timers['after'] = (ms, call, isIdle) => {
+      if (ms !== SOON_MS) return systemTimers.after(ms, call, isIdle)
+      waits.push(call)
+      return () => {}
+    }
+    const { app } = mill({ store, engine: false, timers: { ...systemTimers, after } })
+    const asked = app.fetch(request('/api/health'))
+    await vi.waitFor(() => expect(waits).toHaveLength(how === 'does not answer' ? 2 : 1))
+    for (const over of waits) over()
+    const response = await asked
+    expect([response.status, (await response.json()).error.code]).toEqual([503, 'store_unavailable'])
+    later.reject(new Error('never'))
+  },
+)
 
 test('HEAD says what GET would, without it', async () => {
   const { app } = mill()
@@ -160,6 +252,21 @@ test('pages of origins that are named may call, with what they need to read', as
   // A refusal must be readable too.
   const refused = await app.fetch(request('/api/nothing', undefined, { headers: { origin: PAGE } }))
   expect([refused.status, refused.headers.get('access-control-allow-origin')]).toEqual([404, PAGE])
+})
+
+test('where it cannot be told which pages may call nothing is done, and the server knows why', async () => {
+  const cause = new Error('the list of pages is out of reach')
+  const origins = () => {
+    throw cause
+  }
+  const { app, logged } = mill({ authorize: () => 'ann', cors: { origins } })
+  const asked = { agent: 'echo', input: 'hello' }
+  const reply = await app.fetch(request('/api/sessions/s/runs', asked, { headers: { origin: PAGE } }))
+  expect([reply.status, (await reply.json()).error.code]).toEqual([500, 'internal_error'])
+  expect(reply.headers.get('access-control-allow-origin')).toBeNull()
+  expect(logged).toMatchObject([{ level: 'error', fields: { cause } }])
+  const { sessions } = await (await app.fetch(request('/api/sessions'))).json()
+  expect(sessions).toEqual([])
 })
 
 test('pages of other origins may not, and nobody may where nothing is said', async () => {

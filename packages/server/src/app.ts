@@ -18,6 +18,7 @@ import { refused, type WholeReply } from './http/reply.ts'
 import { StaticFiles } from './http/static.ts'
 import { Lifetime } from './lifetime.ts'
 import { type MillraceOptions, settingsOf } from './options.ts'
+import { checkShape } from './shape.ts'
 
 /** Answers a request. */
 export type Handler = (request: Request) => Promise<Response>
@@ -113,7 +114,9 @@ function refusal(why: Refusal): WholeReply {
 export function millrace(options: MillraceOptions): App {
   if (typeof options !== 'object' || options === null)
     throw new ValidationError('millrace: expected an object of options')
-  // Now, and not at the first request. Any store will do: which one it is, is seen when it is opened.
+  // Now, and not at the first request.
+  checkShape(options)
+  // Any store will do: which one it is, is seen when it is opened.
   checkRuntimeOptions({ ...options, store: memoryStore() })
   return new App(options)
 }

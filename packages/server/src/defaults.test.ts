@@ -7,6 +7,7 @@ import { DEEPEST_BODY } from './http/body.ts'
 import { LINGER_MS } from './http/listen.ts'
 import { CLAIM_MS, DEFAULT_LIMITS, DEFAULT_PORT, DEFAULT_STORE, DEFAULT_STREAM } from './index.ts'
 import { LONGEST_NAME } from './route/name.ts'
+import { SOON_MS } from './soon.ts'
 import { FOLLOWED } from './stream/lists.ts'
 
 const pageOf = (path: string) => readFileSync(join(import.meta.dirname, '../../../docs', path), 'utf8')
@@ -39,6 +40,7 @@ describe('the table of defaults says what', () => {
     ['the name of an upload', `${LONGEST_FILENAME} characters`],
     ['a list of sessions that is followed', `${FOLLOWED} sessions`],
     ['who is still connected once a server is closed', LINGER_MS.toLocaleString('en')],
+    ['who asks `GET /api/health`', SOON_MS.toLocaleString('en')],
   ])('%s is', (name, value) => {
     expect(defaults).toContain(`| ${name} | ${value} |`)
   })

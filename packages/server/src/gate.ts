@@ -4,7 +4,7 @@ import type { Logger } from '@millrace/runtime'
 import { Refusal, toldOf } from './error.ts'
 import { corsHeaders, preflight } from './guard/cors.ts'
 import { mustBeLocal, notHere } from './guard/loopback.ts'
-import { type Reply, refused } from './http/reply.ts'
+import { type Headers, type Reply, refused } from './http/reply.ts'
 import type { StaticFiles } from './http/static.ts'
 import type { Lifetime } from './lifetime.ts'
 import type { MillraceOptions } from './options.ts'
@@ -39,36 +39,35 @@ export class Gate {
 
   /** The reply to a request; undefined where there is neither a route nor a file. One that is far came from another machine, as far as is known. */
   async answer(request: Request, isFar = false): Promise<Reply | undefined> {
-    const { cors } = this.#options
-    let reply: Reply | undefined
-    try {
-      reply = await this.#reply(request, isFar)
-    } catch (error) {
-      reply = this.#told(error, request)
-    }
-    const beside = { 'x-content-type-options': 'nosniff', ...corsHeaders(cors, request) }
-    return reply && { ...reply, headers: { ...beside, ...reply.headers } }
-  }
-
-  async #reply(request: Request, isFar: boolean): Promise<Reply | undefined> {
-    const { cors, files, lifetime } = this.#options
+    const { cors, files } = this.#options
     const url = new URL(request.url)
     const path = this.#below(url.pathname)
     if (path === undefined || !this.isFor(request.method, url.pathname)) return undefined
-    if (!isApi(path)) {
-      const file = await files?.file(path, request)
+    let beside: Headers = { 'x-content-type-options': 'nosniff' }
+    let reply: Reply
+    try {
+      const file = isApi(path) ? undefined : await files?.file(path, request)
       // What is not here may be somebody else's, who answers whom they like.
-      if (file) this.#mustBeNear(request, url, isFar)
-      return file
+      if (!isApi(path) && file === undefined) return undefined
+      // Before anything is done: code of the server's own may decide it, and throw.
+      beside = { ...beside, ...corsHeaders(cors, request) }
+      this.#mustBeNear(request, url, isFar)
+      reply = file ?? (await this.#routed(request, url, path))
+    } catch (error) {
+      reply = this.#told(error, request)
     }
-    this.#mustBeNear(request, url, isFar)
+    return { ...reply, headers: { ...beside, ...reply.headers } }
+  }
+
+  async #routed(request: Request, url: URL, path: string): Promise<Reply> {
+    const { cors, lifetime } = this.#options
     const asked = preflight(cors, request)
     if (asked) return { status: 204, headers: asked, body: undefined }
     const found = this.#router.find(request.method, path.slice('/api'.length))
     if (found === undefined) throw nothingHere()
     const { route, params } = found
-    if (lifetime.isDraining && route.action !== 'health') throw draining()
-    const services = await lifetime.ready()
+    if (lifetime.isDraining) throw draining()
+    const services = await (route.action === 'health' ? lifetime.readySoon() : lifetime.ready())
     const caller = await services.authorize(request, route.action, params['sessionId'])
     services.limiter.request(caller.principal)
     return handled(route, { services, request, url, params, caller })
@@ -76,8 +75,10 @@ export class Gate {
 
   /** What went wrong, as who asked is told; what is the server's own fault, its logger and `onError` are. */
   #told(error: unknown, request: Request): Reply {
-    const { logger } = this.#options
-    const { status, error: said, headers, isOurs } = toldOf(error)
+    const { logger, lifetime } = this.#options
+    const { isOurs, ...told } = toldOf(error)
+    // What was under way when the server went fails because of that: a store that is closed answers nobody.
+    const { status, error: said, headers } = isOurs && lifetime.isDraining ? toldOf(draining()) : told
     // Whatever fails once nobody waits for it any more is no fault.
     if (isOurs && !request.signal.aborted) {
       const { pathname } = new URL(request.url)
@@ -101,12 +102,15 @@ export class Gate {
   #mustBeNear(request: Request, url: URL, isFar: boolean): void {
     const { authorize, cors, logger } = this.#options
     if (authorize !== undefined) return
-    if (!this.#hasWarned) logger.warn('millrace: there is no authorize, so this server answers this machine alone', {})
+    if (!this.#hasWarned) logger.warn(NOBODY_IS_ASKED, {})
     this.#hasWarned = true
     if (isFar) throw notHere()
     mustBeLocal(request, url, cors)
   }
 }
+
+const NOBODY_IS_ASKED =
+  'millrace: there is no authorize, so this server answers this machine alone; app.fetch cannot tell from where it is asked: what it is mounted in must listen on loopback'
 
 const isApi = (path: string): boolean => path === '/api' || path.startsWith('/api/')
 

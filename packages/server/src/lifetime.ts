@@ -12,6 +12,7 @@ import { DEFAULT_STORE, type MillraceOptions, type Settings } from './options.ts
 import { openApiOf } from './route/openapi.ts'
 import { routes } from './route/routes.ts'
 import type { Services } from './services.ts'
+import { soon } from './soon.ts'
 import { Connections, draining } from './stream/connections.ts'
 import { Feeds } from './stream/feeds.ts'
 import { Lists } from './stream/lists.ts'
@@ -55,6 +56,11 @@ export class Lifetime {
     return this.#services
   }
 
+  /** The same for who cannot wait: throws where it takes long. */
+  readySoon(): Promise<Services> {
+    return soon(this.ready(), this.#settings.stream.timers)
+  }
+
   /** Tells all who read that they may come back, hands over what is driven here, and closes the store if it was opened here. */
   close(): Promise<void> {
     this.#closed ??= this.#close()
@@ -77,7 +83,6 @@ export class Lifetime {
     const store = await this.#opened()
     const runtime = createRuntime({ ...options, agents, workflows, store, logger: this.#logger })
     const { manager } = runtime
-    const lifetime = this
     return {
       runtime,
       manager,
@@ -91,9 +96,6 @@ export class Lifetime {
       making: new Turns(),
       settings: stream,
       logger: this.#logger,
-      get isDraining() {
-        return lifetime.isDraining
-      },
       openApi: () => openApiOf(routes),
       authorize: (request, action, sessionId) =>
         callerOf(authorize, { request, action, ...(sessionId !== undefined && { sessionId }) }),

@@ -25,7 +25,6 @@ export interface Services {
   readonly making: Turns
   readonly settings: StreamSettings
   readonly logger: Logger
-  readonly isDraining: boolean
   readonly openApi: () => unknown
   /** Asks who somebody is, and whether they may. */
   authorize(request: Request, action: Action, sessionId?: string): Promise<Caller>

@@ -1,7 +1,8 @@
 import { PROTOCOL_VERSION } from '@millrace/protocol'
 import { json } from '../http/reply.ts'
 import { route } from '../route/route.ts'
-import { Health, Programs, Unwell } from '../route/schemas.ts'
+import { ErrorSchema, Health, Programs } from '../route/schemas.ts'
+import { soon } from '../soon.ts'
 
 /** The routes that say what this server is. */
 export const about = [
@@ -10,12 +11,11 @@ export const about = [
     path: '/health',
     action: 'health',
     summary: 'Whether the server is up, and its store in reach.',
-    replies: { 200: Health, 503: Unwell },
+    replies: { 200: Health, 503: ErrorSchema },
     handle: async ({ services }) => {
       // Any question that the store has to answer.
-      await services.manager.listStreams(undefined, { limit: 1 })
-      const { isDraining } = services
-      return json(isDraining ? 503 : 200, { status: isDraining ? 'draining' : 'ok', protocol: PROTOCOL_VERSION })
+      await soon(services.manager.listStreams(undefined, { limit: 1 }), services.settings.timers)
+      return json(200, { status: 'ok', protocol: PROTOCOL_VERSION })
     },
   }),
   route({

@@ -206,8 +206,6 @@ export const Programs = z.object({
   workflows: z.array(z.object({ id: z.string(), version: z.string(), diagram: z.string() })),
 })
 export const Health = z.object({ status: z.literal('ok'), protocol: z.int() })
-/** What a server is that is not well: on its way out, or without its store. */
-export const Unwell = z.union([z.object({ status: z.literal('draining'), protocol: z.int() }), ErrorSchema])
 
 /** That of two fields one is there, as JSON Schema says it. */
 function either(one: string, other: string) {

@@ -1,0 +1,86 @@
+// Whether options are what they should be, as far as that can be seen before anything is opened: for those whose code no compiler has read.
+
+import { schemeOf } from '@millrace/log'
+import type { MillraceOptions } from './options.ts'
+
+const NAMES: Readonly<Record<keyof MillraceOptions, true>> = {
+  agents: true,
+  authorize: true,
+  backoff: true,
+  basePath: true,
+  blockedAfterMs: true,
+  context: true,
+  cors: true,
+  engine: true,
+  limits: true,
+  log: true,
+  logger: true,
+  maxTakeovers: true,
+  observers: true,
+  onError: true,
+  resolveContext: true,
+  static: true,
+  store: true,
+  stream: true,
+  telemetry: true,
+  timers: true,
+  workflows: true,
+}
+
+/** Throws where options could not work: one that is unknown would do nothing, and nobody would notice. */
+export function checkShape(options: MillraceOptions): void {
+  mustBeKnown('', options, NAMES)
+  for (const name of ['authorize', 'context', 'onError'] as const) {
+    const value = options[name]
+    if (value !== undefined && typeof value !== 'function') throw new TypeError(`${name}: expected a function`)
+  }
+  const { store, cors, static: files } = options
+  if (store !== undefined) checkStore(store)
+  if (cors !== undefined) checkCors(cors)
+  if (files !== undefined) checkFiles(files)
+}
+
+function checkStore(store: unknown): void {
+  if (typeof store === 'string') {
+    schemeOf(store)
+    return
+  }
+  // What a promise will give is seen when it does.
+  const { append, then } = isObject(store) ? store : {}
+  if (typeof append === 'function' || typeof then === 'function') return
+  throw new TypeError('store: expected a store, a promise of one, or its URL')
+}
+
+/** What browsers say that a page comes from. */
+const ORIGIN = /^[a-z][a-z\d+.-]*:\/\/[^/?#@\s*]+$/i
+
+function checkCors(cors: unknown): void {
+  if (!isObject(cors)) throw new TypeError('cors: expected { origins, credentials? }')
+  mustBeKnown('cors.', cors, { origins: true, credentials: true })
+  const { origins, credentials = false } = cors
+  if (typeof credentials !== 'boolean') throw new TypeError('cors.credentials: expected true or false')
+  if (typeof origins === 'function') return
+  if (!Array.isArray(origins)) throw new TypeError('cors.origins: expected a list of origins, or a function')
+  const wrong = origins.findIndex(origin => typeof origin !== 'string' || !ORIGIN.test(origin))
+  if (wrong < 0) return
+  const found = JSON.stringify(origins[wrong])
+  throw new TypeError(`cors.origins.${wrong}: expected an origin such as https://app.example.com, found ${found}`)
+}
+
+function checkFiles(files: unknown): void {
+  const { folder, headers = {} } = typeof files === 'string' ? { folder: files } : isObject(files) ? files : {}
+  if (typeof folder !== 'string' || folder === '')
+    throw new TypeError('static: expected a folder, or { folder, headers? }')
+  if (isObject(files)) mustBeKnown('static.', files, { folder: true, headers: true })
+  if (isObject(headers) && Object.values(headers).every(value => typeof value === 'string')) return
+  throw new TypeError('static.headers: expected texts by their names')
+}
+
+function mustBeKnown(place: string, found: object, known: Readonly<Record<string, true>>): void {
+  for (const name of Object.keys(found)) {
+    if (!Object.hasOwn(known, name)) throw new TypeError(`${place}${name}: there is no such option`)
+  }
+}
+
+const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
