@@ -166,7 +166,8 @@ class Schedule {
     const behind = this.#readers.find(({ kind, streamId, sequence, cursor }) => {
       const log = logs.get(streamId)
       if (kind === 'run' || kind === 'entries' || log === undefined) return false
-      return log.head > log.floor && (cursor === undefined || sequence < log.head)
+      // One with a cursor may be of a log that is gone: it is told so, also where nothing is in the new one yet.
+      return cursor === undefined ? log.head > log.floor : sequence !== log.head
     })
     return behind && `a reader of ${behind.streamId} is at ${behind.sequence}`
   }

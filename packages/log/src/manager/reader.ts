@@ -218,12 +218,13 @@ export class BatchReader {
     if (truncated !== null)
       throw new TruncatedError(truncated, `the log ${streamId} does not hold that place`, head, floor)
     this.#known = knownOf(page)
+    const batches = page.batches.map(decode)
     if (this.#attachedAt === undefined) {
       this.#attachedAt = head
-      await this.#survey(page.floor)
+      await this.#survey(page.floor, batches)
       if (this.#isOver) return undefined
     }
-    const piece = this.#take(page.batches.map(decode), incarnation)
+    const piece = this.#take(batches, incarnation)
     const here = this.#place
     if (here.sequence === head) {
       if (here.incarnation === undefined) this.#place = { sequence: head, incarnation, epoch: page.mark }
@@ -295,23 +296,46 @@ export class BatchReader {
     return false
   }
 
-  /** Looks at the log, where something in it was taken back or may be taken from this reader, or where its run may have ended before its place. */
-  async #survey(floor: number): Promise<void> {
-    const { whole, rewound, onCut, runId } = this.#options
-    const { incarnation, ticket } = this.#known as Known
-    const { cuts, run } = ticket
-    const survival = whole || (onCut !== 'throw' && cuts === 0) ? undefined : new Survival(this.#isFor, rewound)
-    const mayBeOver = runId !== undefined && run?.runId !== runId && this.#from >= floor
+  /**
+   * Looks at the log, whose next batches are at hand, where something of what follows was taken back or may be taken from this reader, or where
+   * its run may have ended before its place. What lies up to its place it was given: only who wants to be told off needs to know what that was.
+   */
+  async #survey(floor: number, next: readonly TailBatch[]): Promise<void> {
+    const { whole, rewound, runId } = this.#options
+    const { cuts, run } = (this.#known as Known).ticket
+    const from = this.#from
+    const end = this.#attachedAt as number
+    const throws = this.#options.onCut === 'throw' && !whole
+    const isCut = throws || (!whole && cuts > 0 && from < end)
+    const survival = isCut ? new Survival(this.#isFor, { keepsRewound: rewound, since: throws ? 0 : from }) : undefined
+    const mayBeOver = runId !== undefined && run?.runId !== runId && from >= floor
     if (survival === undefined && !mayBeOver) return
     // Nothing of a run lies before the request for it. Which step a cut goes back to may: who wants to be told that reads it all.
-    const isOfRun = runId !== undefined && onCut !== 'throw'
+    const isOfRun = runId !== undefined && !throws
     const asked = (isOfRun && (await this.#ask(() => this.#source.requestOf(runId)))?.last) || 0
     const mayHaveEnded = mayBeOver && floor > asked
     if (mayHaveEnded && (await this.#ask(() => this.#source.hasEnded(runId, floor)))) this.#isOver = true
+    if (mayBeOver || throws) {
+      await this.#each(Math.max(floor, asked), from, floor, entry => {
+        if (throws) survival?.add(entry)
+        if (entry.chunk.type === 'run-finished' && entry.origin.runId === runId) this.#isOver = true
+      })
+    }
+    if (survival === undefined || this.#isOver) return
+    for (const { entries } of next) for (const entry of entries) if (entry.sequence > from) survival.add(entry)
+    // Where there is more, one page at least is read: it proves that the request was this log's.
+    const rest = Math.max(next.at(-1)?.last ?? from, Math.min(asked, end - 1))
+    await this.#each(rest, end, floor, entry => survival.add(entry))
+    // What is left of a run that began before this place, and was cut since, hangs on where that was.
+    const low = Math.max(floor, asked, survival.low)
+    if (!throws) await this.#each(low, from, floor, entry => survival.began(entry))
+    this.#survival = survival
+  }
+
+  /** Goes through what lies after one place, up to another, until this reader is over. */
+  async #each(start: number, end: number, floor: number, take: (entry: Entry) => void): Promise<void> {
     const { store, streamId } = this.#source
-    const end = survival ? (this.#attachedAt as number) : this.#from
-    // Where there is something to tell, one page at least is read: it proves that the request was this log's.
-    const start = Math.max(floor, survival ? Math.min(asked, end - 1) : asked)
+    const { incarnation } = this.#known as Known
     for (let at = start; at < end && !this.#isOver; ) {
       const page = await this.#ask(() => store.read(streamId, { sequence: at }, PAGE))
       if (page?.incarnation !== incarnation)
@@ -321,17 +345,11 @@ export class BatchReader {
         throw new TruncatedError('below-floor', `the log ${streamId} was trimmed`, page.head, page.floor)
       }
       for (const { entries } of page.batches.map(decode)) {
-        for (const entry of entries) {
-          if (entry.sequence <= at || entry.sequence > end) continue
-          survival?.add(entry)
-          const isEnd = entry.chunk.type === 'run-finished' && entry.origin.runId === runId
-          if (isEnd && entry.sequence <= this.#from) this.#isOver = true
-        }
+        for (const entry of entries) if (entry.sequence > at && entry.sequence <= end) take(entry)
       }
       // What was trimmed meanwhile is not shown to anybody any more.
       at = page.batches.at(-1)?.last ?? page.floor
     }
-    this.#survival = survival
   }
 
   #isAtEnd(): boolean {

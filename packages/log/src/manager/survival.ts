@@ -2,7 +2,7 @@
 // told (the guarantee G4 of the Helix pages, here on every store alike).
 
 import { type Entry, isGuest, isWord, type WriterOrigin } from '@millrace/protocol'
-import { Unsealed, type UnsealedDraft } from './unsealed.ts'
+import { laneOf, Unsealed, type UnsealedDraft } from './unsealed.ts'
 
 type Range = [first: number, last: number]
 
@@ -41,17 +41,34 @@ export class Survival {
   readonly #words = new Set<number>()
   readonly #rewound: Range[] = []
   readonly #starts = new Map<string, number>()
+  /** The lanes that committed or discarded since the place: of their drafts it is told from the first word on. */
+  readonly #sealed = new Set<string>()
   /** The root agents' checkpoints, so that a rewind can say which step it goes back to. */
   readonly #steps: { readonly at: number; readonly step: number }[] = []
   readonly #isFor: (entry: Entry) => boolean
   readonly #keepsRewound: boolean
+  readonly #since: number
   /** What is for whoever asks, and can be taken back. */
   readonly #seen: Range[] = []
 
-  /** For somebody, whom not all entries are for; and who may want to see rewinds as they came, with what they took back. */
-  constructor(isFor: (entry: Entry) => boolean, keepsRewound = false) {
+  /** For somebody, whom not all entries are for; who is told of what lies after a place, and may want to see rewinds as they came, with what they took back. */
+  constructor(
+    isFor: (entry: Entry) => boolean,
+    { keepsRewound = false, since = 0 }: { readonly keepsRewound?: boolean | undefined; readonly since?: number } = {},
+  ) {
     this.#isFor = isFor
     this.#keepsRewound = keepsRewound
+    this.#since = since
+  }
+
+  /** The place that the furthest rewind goes back to: whether it took a run whole is known once it is told which ones began after that. */
+  get low(): number {
+    return Math.min(...this.#rewound.map(([first]) => first - 1))
+  }
+
+  /** Takes the start of a run into account, also from before the place. */
+  began({ origin, chunk, sequence }: Entry): void {
+    if (chunk.type === 'run-started' && !isGuest(origin)) this.#starts.set(origin.runId, sequence)
   }
 
   /** Takes an entry into account. */
@@ -68,13 +85,15 @@ export class Survival {
     }
     switch (chunk.type) {
       case 'run-started':
-        this.#starts.set(origin.runId, sequence)
+        this.began(entry)
         break
       case 'checkpoint-created':
+        this.#sealed.add(laneOf(origin))
         if (origin.agentId === origin.runId) this.#steps.push({ at: sequence, step: chunk.stepCount ?? origin.step })
         break
       case 'step-discarded':
         this.#discard(draft, origin, sequence)
+        this.#sealed.add(laneOf(origin))
         break
       case 'rewind': {
         const { toSequence } = chunk
@@ -82,7 +101,7 @@ export class Survival {
         const from = toSequence + 1
         const seen = this.#firstSeen([[from, sequence - 1]])
         this.#cuts.set(sequence, { at: sequence, from, step: this.#stepAt(toSequence), seen })
-        this.#rewound.push([toSequence + 1, sequence])
+        this.#rewound.push([from, sequence])
         break
       }
       default:
@@ -112,9 +131,10 @@ export class Survival {
     const seen = this.#firstSeen(words)
     for (const [first, last] of words)
       for (let sequence = first; sequence <= last; sequence++) this.#words.add(sequence)
-    // A discard of nothing takes nothing from anybody.
     const step = Math.max(0, (draft?.origin ?? origin).step - 1)
-    this.#cuts.set(at, { at, from: words[0]?.[0] ?? at, step, seen })
+    // A draft whose beginning was not told began at or before the place; a discard of nothing takes nothing from anybody.
+    const isWhole = this.#since === 0 || this.#starts.has(origin.runId) || this.#sealed.has(laneOf(origin))
+    this.#cuts.set(at, { at, from: isWhole ? (words[0]?.[0] ?? at) : this.#since, step, seen })
   }
 
   /** The cut that an entry makes, if it makes one. */

@@ -13,14 +13,15 @@ export interface UnsealedDraft {
   usage?: Usage
 }
 
-const nameOf = ({ runId, lane, agentId }: WriterOrigin): string => JSON.stringify([runId, lane, agentId])
+/** A name for a lane of a run's agent. */
+export const laneOf = ({ runId, lane, agentId }: WriterOrigin): string => JSON.stringify([runId, lane, agentId])
 
 export class Unsealed {
   readonly #drafts = new Map<string, UnsealedDraft>()
 
   /** Goes on from the drafts of a place. */
   constructor(drafts: readonly UnsealedDraft[] = []) {
-    for (const draft of drafts) this.#drafts.set(nameOf(draft.origin), { ...draft })
+    for (const draft of drafts) this.#drafts.set(laneOf(draft.origin), { ...draft })
   }
 
   /** All of them, as a snapshot carries them. */
@@ -36,7 +37,7 @@ export class Unsealed {
   /** Takes an entry into account; tells to which draft a word belongs, and which one a discard takes back. */
   add({ origin, chunk, sequence }: Entry): UnsealedDraft | undefined {
     if (isGuest(origin)) return undefined
-    const name = nameOf(origin)
+    const name = laneOf(origin)
     let draft = this.#drafts.get(name)
     if (isWord(chunk)) {
       draft ??= { origin, from: sequence }
