@@ -115,10 +115,13 @@ export function stage(options: MillraceOptions = {}): Stage {
 }
 
 /** A server for all tests of a file. */
-export function shared<T>(prepare: (stage: Stage) => Promise<T>): () => { readonly stage: Stage; readonly ready: T } {
+export function shared<T>(
+  prepare: (stage: Stage) => Promise<T>,
+  options: MillraceOptions = {},
+): () => { readonly stage: Stage; readonly ready: T } {
   let all: { readonly stage: Stage; readonly ready: T }
   beforeAll(async () => {
-    const made = new Stage()
+    const made = new Stage(options)
     all = { stage: made, ready: await prepare(made) }
   })
   afterAll(() => all.stage.app.close())
