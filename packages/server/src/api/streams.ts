@@ -1,4 +1,4 @@
-import { Refusal } from '../error.ts'
+import { Refusal, toldOf } from '../error.ts'
 import type { Caller } from '../guard/authorize.ts'
 import { accepted } from '../http/accept.ts'
 import type { Headers, Reply } from '../http/reply.ts'
@@ -12,7 +12,7 @@ import type { Outlet } from '../stream/outlet.ts'
 import { poll } from '../stream/poll.ts'
 import { checkPosition, extractResumePosition } from '../stream/resume.ts'
 import { writeRun } from '../stream/run-frames.ts'
-import { type Place, Several } from '../stream/several.ts'
+import { type Place, type Refused, Several } from '../stream/several.ts'
 import { placesOf } from './places.ts'
 
 const merged = oneOf('`false`: every delta as it was written, also in the replay.', ['true', 'false'])
@@ -96,15 +96,23 @@ export const streams = [
     handle: async call => {
       const { services, action, url, request, query } = call
       const places: Place[] = []
+      const refused: Refused[] = []
       const callers = new Map<string, Caller>()
       for (const { sessionId, after } of placesOf(url.searchParams, services.limits.sessionsPerStream)) {
-        const caller = await services.authorize(request, action, sessionId)
-        places.push({ sessionId, after, entered: await enter(services, caller, sessionId) })
-        callers.set(sessionId, caller)
+        try {
+          const caller = await services.authorize(request, action, sessionId)
+          callers.set(sessionId, caller)
+          places.push({ sessionId, after, entered: await enter(services, caller, sessionId) })
+        } catch (error) {
+          // A session that is gone, or not theirs, is no reason to keep the others from them.
+          if (toldOf(error).isOurs) throw error
+          refused.push({ sessionId, error })
+        }
       }
+      if (callers.size === 0) throw refused[0]?.error
       const may = (sessionId: string) =>
         mayStill(services, request, callers.get(sessionId) as Caller, action, sessionId)
-      const several = new Several(services, places, query.merge !== 'false', may)
+      const several = new Several(services, { places, refused }, query.merge !== 'false', may)
       return stream(call, { serve: outlet => several.serve(outlet), recheck: () => several.recheck() })
     },
   }),

@@ -138,18 +138,71 @@ describe('sessions belong to principals', () => {
     expect(await stage.held()).not.toContain('eyes')
   })
 
-  it('several sessions on one connection are asked for one by one, and one that is not theirs is as unknown', async () => {
-    const stage = staged()
+  it('several sessions on one connection are asked for one by one, and one that is not theirs is as unknown as one that is gone', async () => {
+    const authorize: Authorize = ({ request, sessionId, action }) => {
+      stage.asked.push({ request, action, ...(sessionId !== undefined && { sessionId }) })
+      return sessionId === 'secret' ? { refuse: 'not this one' } : request.headers.get('x-user')
+    }
+    const stage = staged({ authorize })
     await stage.run('a', { agent: 'echo', input: 'Hello' })
     await stage.run('b', { agent: 'echo', input: 'Hello' }, 'bob')
     stage.asked.length = 0
-    const { status } = await stage.send({ path: '/api/stream?session=a&session=b' })
-    expect(status).toBe(404)
+    const path = '/api/stream?session=b&session=gone&session=a&session=secret'
+    const response = await stage.app.fetch(stage.request({ path, headers: { accept: 'application/x-ndjson' } }))
+    expect(response.status).toBe(200)
     expect(stage.asked.map(({ action, sessionId }) => [action, sessionId])).toEqual([
       ['follow', undefined],
-      ['follow', 'a'],
       ['follow', 'b'],
+      ['follow', 'gone'],
+      ['follow', 'a'],
+      ['follow', 'secret'],
     ])
+    // The connection ends with the last that is served.
+    let text = ''
+    for await (const piece of response.body?.pipeThrough(new TextDecoderStream()) ?? []) {
+      const isNew = !text.includes('caught-up')
+      text += piece
+      if (isNew && text.includes('caught-up')) await stage.send({ path: '/api/sessions/a', method: 'DELETE' })
+    }
+    const frames = framesIn({ text, status: 200, headers: new Headers(), json: undefined })
+    const fails = frames.filter(({ type }) => type === 'fail')
+    expect(fails.map(({ sessionId, error }) => [sessionId, (error as { code: string }).code])).toEqual([
+      ['b', 'session_unknown'],
+      ['gone', 'session_unknown'],
+      ['secret', 'forbidden'],
+      ['a', 'session_unknown'],
+    ])
+    expect(fails.every(({ recoverable }) => recoverable === false)).toBe(true)
+    const [foreign, gone] = fails.map(frame => JSON.stringify(frame))
+    expect(foreign?.replace('"b"', '"gone"').replace('session b', 'session gone')).toBe(gone)
+    expect(new Set(frames.filter(({ type }) => type !== 'fail').map(({ sessionId }) => sessionId))).toEqual(
+      new Set(['a']),
+    )
+  })
+
+  it('who may read none of several sessions is refused, and so is what is no question', async () => {
+    const authorize: Authorize = ({ sessionId }) => (sessionId === undefined ? 'ann' : { refuse: 'none of them' })
+    const stage = staged({ authorize })
+    const codeOf = async (path: string) => {
+      const { status, json } = await stage.send({ path })
+      return [status, (json as { error: { code: string } }).error.code]
+    }
+    expect(await codeOf('/api/stream?session=a&session=b')).toEqual([403, 'forbidden'])
+    expect(await codeOf('/api/stream?session=a&after=1&after=2&after=3')).toEqual([400, 'request_invalid'])
+  })
+
+  it('whose sessions are all gone is told so of each', async () => {
+    const frames = framesIn(
+      await staged().send({ path: '/api/stream?session=a&session=b', headers: { accept: 'application/x-ndjson' } }),
+    )
+    expect(frames).toEqual(
+      ['a', 'b'].map(sessionId => ({
+        type: 'fail',
+        sessionId,
+        error: expect.objectContaining({ code: 'session_unknown' }),
+        recoverable: false,
+      })),
+    )
   })
 })
 

@@ -32,7 +32,7 @@ async function refuse(stage: Stage, { what, status, code, ...sent }: Bad): Promi
 }
 
 const keyOf = ({ method, path }: Route) => `${method} ${path}`
-const isOfSessions = ({ path }: Route) => path.includes(':sessionId') || path === '/stream'
+const isOfSession = ({ path }: Route) => path.includes(':sessionId')
 
 const all = shared(ready)
 
@@ -70,7 +70,7 @@ describe.each(routes.map(route => [keyOf(route), route] as const))('%s', (key, r
   })
 })
 
-describe.each(routes.filter(isOfSessions).map(route => [keyOf(route), route] as const))('%s', (key, route) => {
+describe.each(routes.filter(isOfSession).map(route => [keyOf(route), route] as const))('%s', (key, route) => {
   it('knows nothing of another’s session, as if there were none', async () => {
     const { stage } = all()
     const { status: _, isLive: __, ...request } = goodFor(key)
@@ -80,7 +80,7 @@ describe.each(routes.filter(isOfSessions).map(route => [keyOf(route), route] as 
     expect(await stage.held()).toBe(before)
     // Whoever starts a run or uploads a file where there is no session gets one of their own.
     if (route.action === 'run' || route.action === 'upload') return
-    const name = /(?:sessions\/|session=)(\w+)/.exec(request.path)?.[1] ?? ''
+    const name = /sessions\/(\w+)/.exec(request.path)?.[1] ?? ''
     const unknown = await refuse(stage, { ...who, path: request.path.replace(name, 'nobodys'), what: 'unknown' })
     expect(foreign.text.replace(name, 'nobodys')).toBe(unknown.text)
     expect([...foreign.headers]).toEqual([...unknown.headers])

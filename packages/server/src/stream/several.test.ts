@@ -19,7 +19,8 @@ function follow(
     const named = Object.entries(places).map(async ([sessionId, after]) => {
       return { sessionId, after, entered: await world.entered(sessionId) }
     })
-    return new Several(world as unknown as Services, await Promise.all(named), true, mustBeAllowed)
+    const asked = { places: await Promise.all(named), refused: [] }
+    return new Several(world as unknown as Services, asked, true, mustBeAllowed)
   }
   const several = entering()
   const recheck = async () => (await several).recheck()

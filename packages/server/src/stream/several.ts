@@ -10,28 +10,35 @@ export interface Place {
   readonly after: string
 }
 
+/** A session that somebody may not read, and why. */
+export interface Refused {
+  readonly sessionId: string
+  readonly error: unknown
+}
+
+/** All that one connection was asked for. */
+export interface Asked {
+  readonly places: readonly Place[]
+  readonly refused: readonly Refused[]
+}
+
 /** Several sessions on one connection: what closes one leaves the others open, and the connection ends with the last. */
 export class Several {
   readonly #services: Services
-  readonly #places: readonly Place[]
+  readonly #asked: Asked
   readonly #merge: boolean
   readonly #mustBeAllowed: (sessionId: string) => Promise<void>
   readonly #followers = new Map<string, Follower>()
   #outlet: Outlet | undefined
 
-  constructor(
-    services: Services,
-    places: readonly Place[],
-    merge: boolean,
-    mustBeAllowed: (sessionId: string) => Promise<void>,
-  ) {
+  constructor(services: Services, asked: Asked, merge: boolean, mustBeAllowed: (sessionId: string) => Promise<void>) {
     this.#services = services
-    this.#places = places
+    this.#asked = asked
     this.#merge = merge
     this.#mustBeAllowed = mustBeAllowed
   }
 
-  /** Follows them all, until each is closed or the connection is over. */
+  /** Says which are refused and follows the others, until each is closed or the connection is over. */
   async serve(outlet: Outlet): Promise<void> {
     const { manager, feeds, settings, connections } = this.#services
     const how = { isNamed: true, merge: this.#merge, isLive: true, heartbeatMs: settings.heartbeatMs }
@@ -43,7 +50,9 @@ export class Several {
       await follower.run().catch(error => connections.fail(outlet, error, sessionId))
       this.#followers.delete(sessionId)
     }
-    await Promise.all(this.#places.map(follow))
+    const { places, refused } = this.#asked
+    for (const { sessionId, error } of refused) connections.fail(outlet, error, sessionId)
+    await Promise.all(places.map(follow))
   }
 
   /** Closes those that may not be read any more. */
