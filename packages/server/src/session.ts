@@ -66,12 +66,16 @@ async function make(services: Services, { owner }: Caller, sessionId: string): P
 
 /** Makes a session for somebody who has room for one; throws where they have none. Those of one principal are made one at a time, in this process: each counts all before it. */
 export async function makeOne<T>(services: Services, owner: string | null, make: () => Promise<T>): Promise<T> {
-  // Where nobody is asked who they are, all sessions are nobody's.
-  if (owner === null) return make()
-  return services.making.take(owner, async () => {
-    await mustHaveRoom(services, owner)
-    return make()
-  })
+  const made =
+    // Where nobody is asked who they are, all sessions are nobody's.
+    owner === null
+      ? await make()
+      : await services.making.take(owner, async () => {
+          await mustHaveRoom(services, owner)
+          return make()
+        })
+  services.lists.made(owner)
+  return made
 }
 
 /** Removes a session again, unless something has happened there already. */

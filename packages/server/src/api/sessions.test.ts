@@ -1,3 +1,4 @@
+import { systemTimers, type Timers } from '@millrace/log'
 import type { Entry } from '@millrace/protocol'
 import { describe, expect, it } from 'vitest'
 import { framesIn, type Got, type Stage, stage as staged } from '../route/stage.fixture.ts'
@@ -114,6 +115,27 @@ describe('a fork', () => {
     const [status] = errorOf(await stage.send({ path: '/api/sessions/s/fork', body: { at: 9999 } }))
     expect([400, 410]).toContain(status)
     expect(await stage.held()).toBe(before)
+  })
+})
+
+describe('the list of sessions', () => {
+  it('shows at once what was made here, to whomever follows it', async () => {
+    // Nobody looks by and by.
+    const after: Timers['after'] = (ms, ...rest) => (ms < 1_000 ? systemTimers.after(ms, ...rest) : () => {})
+    const stage = staged({ timers: { ...systemTimers, after } })
+    const response = await stage.app.fetch(stage.request({ path: '/api/sessions/stream', headers: NDJSON }))
+    let text = ''
+    const made: string[] = []
+    for await (const piece of response.body?.pipeThrough(new TextDecoderStream()) ?? []) {
+      text += piece
+      if (!made.every(sessionId => text.includes(`"${sessionId}"`))) continue
+      if (made.length === 3) break
+      const path = ['/api/sessions', `/api/sessions/${made[0]}/fork`, '/api/sessions/own/runs'][made.length] as string
+      const body = made.length < 2 ? {} : { agent: 'echo', input: 'Hello' }
+      const { sessionId } = await stage.post(path, body, { headers: { accept: 'application/json' } })
+      made.push(sessionId as string)
+    }
+    expect(new Set(made).size).toBe(3)
   })
 })
 
