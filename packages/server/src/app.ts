@@ -19,6 +19,7 @@ import { StaticFiles } from './http/static.ts'
 import { Lifetime } from './lifetime.ts'
 import { type MillraceOptions, settingsOf } from './options.ts'
 import { checkShape } from './shape.ts'
+import type { StreamSettings } from './stream/settings.ts'
 
 /** Answers a request. */
 export type Handler = (request: Request) => Promise<Response>
@@ -27,6 +28,7 @@ export type Handler = (request: Request) => Promise<Response>
 export class App {
   readonly #isGuarded: boolean
   readonly #logger: Logger
+  readonly #settings: StreamSettings
   readonly #lifetime: Lifetime
   readonly #gate: Gate
 
@@ -34,12 +36,13 @@ export class App {
     const { timers = systemTimers, logger = consoleLogger, authorize, static: files, cors, onError } = options
     const settings = settingsOf(options, timers)
     this.#isGuarded = authorize !== undefined
+    this.#settings = settings.stream
     this.#logger = guarded(logger)
     this.#lifetime = new Lifetime(options, settings, this.#logger)
     this.#gate = new Gate({
       basePath: settings.basePath,
       lifetime: this.#lifetime,
-      files: files === undefined ? undefined : new StaticFiles(files),
+      files: files === undefined ? undefined : new StaticFiles(files, settings.stream),
       logger: this.#logger,
       ...(authorize && { authorize }),
       ...(cors && { cors }),
@@ -51,7 +54,7 @@ export class App {
   readonly fetch: Handler = async request =>
     responseOf((await this.#gate.answer(request)) ?? refusal(nothingHere()), request)
 
-  /** The same by method, for a route handler of Next: `export const { GET, POST, PATCH, DELETE } = app.handlers`. */
+  /** The same by method, for a route handler of Next: `export const { GET, HEAD, POST, PATCH, DELETE, OPTIONS } = app.handlers`. */
   get handlers(): Readonly<Record<'GET' | 'HEAD' | 'POST' | 'PATCH' | 'DELETE' | 'OPTIONS', Handler>> {
     // Frameworks give more than the request, which is nothing to go by.
     const handle: Handler = request => this.fetch(request)
@@ -96,12 +99,12 @@ export class App {
     } catch (error) {
       const why =
         error instanceof Refusal ? error : new Refusal('request_invalid', 'expected a request that HTTP knows')
-      return respond(refusal(why), message, response)
+      return respond(refusal(why), message, response, this.#settings)
     }
     const { remoteAddress } = message.socket
     const reply = await this.#gate.answer(request, remoteAddress !== undefined && !isLoopbackAddress(remoteAddress))
     if (reply === undefined && next) return next()
-    respond(reply ?? refusal(nothingHere()), message, response)
+    respond(reply ?? refusal(nothingHere()), message, response, this.#settings)
   }
 }
 

@@ -21,9 +21,11 @@ const own = {
   body_too_large: 413,
   input_too_large: 413,
   media_type_unknown: 415,
+  bytes_limit: 429,
   sessions_limit: 429,
   streams_limit: 429,
   rate_limit: 429,
+  body_parsed: 500,
   draining: 503,
 } as const
 
@@ -115,7 +117,7 @@ const LONGEST_MESSAGE = 600
 export function toldOf(error: unknown): Told {
   if (error instanceof Refusal) {
     const { status, code, message, retryable, headers } = error
-    return { status, error: { code, message: shortened(message), retryable }, headers, isOurs: false }
+    return { status, error: { code, message: shortened(message), retryable }, headers, isOurs: status === 500 }
   }
   if (MillraceError.isInstance(error)) {
     const status = runtime[error.code]

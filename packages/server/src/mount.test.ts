@@ -65,7 +65,14 @@ const mounts: [name: string, mount: (app: App) => express.Express, prefix: strin
   ['by itself', app => express().use(app.node), ''],
   ['by a route', app => express().all('/api/*rest', app.node), ''],
   ['after express.json()', app => express().use(express.json()).use(app.node), ''],
-  ['after express.raw() and express.text()', app => express().use(express.raw(), express.text()).use(app.node), ''],
+  [
+    'after express.raw()',
+    app =>
+      express()
+        .use(express.raw({ type: 'text/plain' }))
+        .use(app.node),
+    '',
+  ],
   ['under a path', app => express().use('/mill', app.node), '/mill'],
   ['under a path, after express.json()', app => express().use(express.json()).use('/mill', app.node), '/mill'],
   ['under the base path', app => express().use('/mill', app.node), '/mill', '/mill'],
@@ -86,6 +93,33 @@ test.each(mounts)('in Express, %s', async (_, mount, prefix, basePath = '') => {
     headers: { 'content-type': 'application/json' },
   })
   expect([wrong.status, (await wrong.json()).error.code]).toEqual([400, 'body_invalid'])
+})
+
+test('in Express, a file that something in front has parsed is refused rather than kept as another', async () => {
+  const { app, logged } = mill()
+  const file = '{ "a" : 1.0, "big": 12345678901234567890, "a": 2 }\n'
+  const send = async (site: express.Express, type: string) => {
+    const to = await at(site)
+    const path = '/api/sessions/s/uploads'
+    const response = await to(path, { method: 'POST', body: file, headers: { 'content-type': type } })
+    return [response.status, await response.json()]
+  }
+  const lost = {
+    code: 'body_parsed',
+    message: expect.stringContaining('mount the server before express.json()'),
+    retryable: false,
+  }
+  expect(await send(express().use(express.json()).use(app.node), 'application/json')).toEqual([500, { error: lost }])
+  expect(await send(express().use(express.text()).use(app.node), 'text/plain')).toEqual([500, { error: lost }])
+  expect(logged.filter(({ level }) => level === 'error')).toHaveLength(2)
+  // As the refusal says.
+  const before = express().use(app.node).use(express.json())
+  const without = express()
+    .use(/^(?!\/api\/)/, express.json())
+    .use(app.node)
+  for (const site of [before, without]) {
+    expect(await send(site, 'application/json')).toEqual([201, expect.objectContaining({ bytes: file.length })])
+  }
 })
 
 test('in Express, what is not ours goes on, its body unread', async () => {

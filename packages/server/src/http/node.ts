@@ -3,6 +3,8 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { TLSSocket } from 'node:tls'
 import { mustBePlain } from '../guard/target.ts'
+import type { ChannelSettings } from './channel.ts'
+import { noteParsed } from './parsed.ts'
 import { hasLength, lengthOf, type Reply, type Sink } from './reply.ts'
 import { isDirect, SocketSink } from './socket-sink.ts'
 
@@ -31,19 +33,22 @@ export function requestOf(message: IncomingMessage, path: string, signal: AbortS
   mustBePlain(path, hosts)
   const [host = 'localhost'] = hosts
   const hasBody = method !== 'GET' && method !== 'HEAD'
-  return new Request(new URL(`${scheme}://${host}${path}`), {
+  const body = hasBody ? bodyOf(message) : undefined
+  const request = new Request(new URL(`${scheme}://${host}${path}`), {
     method,
     headers: named,
     signal,
-    ...(hasBody && { body: bodyOf(message), duplex: 'half' }),
+    ...(body !== undefined && { body, duplex: 'half' }),
   } as RequestInit)
+  if (typeof body === 'string') noteParsed(request)
+  return request
 }
 
-/** The body of a message; of one that a framework has read already, what it made of it. */
-function bodyOf(message: IncomingMessage): BodyInit {
+/** The body of a message; of one that a framework has read already, what it made of it: text is not what was sent any more. */
+function bodyOf(message: IncomingMessage): ReadableStream<Uint8Array> | Uint8Array | string {
   const read = (message as { body?: unknown }).body
   if (read === undefined || !message.readableEnded) return unread(message)
-  if (typeof read === 'string' || read instanceof Uint8Array) return read as BodyInit
+  if (typeof read === 'string' || read instanceof Uint8Array) return read
   return JSON.stringify(read)
 }
 
@@ -65,7 +70,12 @@ function unread(message: IncomingMessage): ReadableStream<Uint8Array> {
 }
 
 /** Writes a reply. */
-export function respond(reply: Reply, message: IncomingMessage, response: ServerResponse): void {
+export function respond(
+  reply: Reply,
+  message: IncomingMessage,
+  response: ServerResponse,
+  { timers, stallMs }: Pick<ChannelSettings, 'timers' | 'stallMs'>,
+): void {
   const { status } = reply
   const headers = headersOf(reply, message)
   if ('stream' in reply) {
@@ -78,6 +88,9 @@ export function respond(reply: Reply, message: IncomingMessage, response: Server
   }
   response.writeHead(status, hasLength(status) ? { ...headers, 'content-length': lengthOf(reply) } : headers)
   response.end(message.method === 'HEAD' ? undefined : reply.body)
+  // What is short is taken at once, or not at all.
+  const cancel = timers.after(stallMs, () => response.destroy(), true)
+  response.once('close', cancel)
 }
 
 /** Of what is said of a connection, HTTP/2 knows nothing. */

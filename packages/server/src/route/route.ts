@@ -1,7 +1,9 @@
 import type * as z from 'zod'
 import { Refusal } from '../error.ts'
 import type { Action, Caller } from '../guard/authorize.ts'
+import type { Held } from '../guard/limiter.ts'
 import { jsonOf } from '../http/body.ts'
+import { isAsSent } from '../http/parsed.ts'
 import type { Reply } from '../http/reply.ts'
 import type { Services } from '../services.ts'
 import { problemOf } from './problem.ts'
@@ -18,6 +20,8 @@ export interface Call<Body = unknown, Asked extends object = object> {
   /** The names in its path. */
   readonly params: Readonly<Record<string, string>>
   readonly caller: Caller
+  /** Counts what of its body is here. */
+  readonly held: Held
   readonly query: Asked
   readonly body: Body
 }
@@ -65,9 +69,25 @@ export const route = <S extends z.ZodType = z.ZodType<undefined>, Q extends Quer
 export async function handled(route: Route, call: Omit<Call, 'action' | 'query' | 'body'>): Promise<Reply> {
   const { action, query = {} } = route
   const asked = queried(query, call.url.searchParams)
+  if (route.takesBytes) mustBeAsSent(call.request)
   const body =
-    route.body && parsed('body_invalid', 'body', route.body, await jsonOf(call.request, call.services.limits.bodyBytes))
+    route.body &&
+    parsed(
+      'body_invalid',
+      'body',
+      route.body,
+      await jsonOf(call.request, call.services.limits.bodyBytes, call.held.add),
+    )
   return route.handle({ ...call, action, query: asked as never, body: body as never })
+}
+
+/** Throws where somebody has read a body before, and so its bytes are lost: another file would be kept than was sent. */
+function mustBeAsSent(request: Request): void {
+  if (isAsSent(request)) return
+  throw new Refusal(
+    'body_parsed',
+    'body: something in front of this server has parsed it, and its bytes are lost: mount the server before express.json() and its like, or leave its path out there',
+  )
 }
 
 function queried(query: Query, sent: URLSearchParams): object {
