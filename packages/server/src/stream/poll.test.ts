@@ -1,17 +1,21 @@
 import { type Frame, SseDecoder } from '@millrace/protocol'
 import { describe, expect, test } from 'vitest'
+import type { Caller } from '../guard/authorize.ts'
 import type { WholeReply } from '../http/reply.ts'
 import type { Call } from '../route/route.ts'
 import { settled } from './clock.fixture.ts'
 import { poll } from './poll.ts'
 import { ID, NOTHING, Stage, shownOf, viewOf } from './stage.fixture.ts'
 
+const ann: Caller = { principal: 'ann', owner: null, label: 'ann' }
+
 /** Asks for what lies after a place; who left wants nothing any more. */
-function ask(stage: Stage, after: string, merge = true) {
+function ask(stage: Stage, after: string, { merge = true, authorize = async () => ann } = {}) {
   const left = new AbortController()
   const request = new Request('http://localhost/', { signal: left.signal })
   const { manager, settings, connections } = stage
-  const call = { services: { manager, settings, connections }, request } as unknown as Call
+  const services = { manager, settings, connections, authorize }
+  const call = { services, request, caller: ann, action: 'follow' } as unknown as Call
   const how = { sessionId: ID, after, merge, format: 'sse', headers: { 'x-session-id': ID } } as const
   const reply = stage.entered().then(entered => poll(call, { ...how, entered }))
   let isDone = false
@@ -129,6 +133,34 @@ describe('a long poll', () => {
     await world.manager.deleteStream(ID)
     await expect(reply).rejects.toMatchObject({ code: 'session_unknown' })
     await expect(ask(world, '0').reply).rejects.toMatchObject({ code: 'session_unknown' })
+    expect(world.held).toEqual(NOTHING)
+  })
+
+  test('is asked after like a stream where it is open for as long, before anything is delivered', async () => {
+    const world = stage({ reauthorizeMs: 5_000, pollMs: 25_000 })
+    await world.said('r1', 'hello')
+    const cursor = cursorOf(await ask(world, '0').frames)
+    let asked = 0
+    const authorize = async () => {
+      asked++
+      return asked < 2 ? ann : { ...ann, principal: 'bob' }
+    }
+    const early = ask(world, cursor, { authorize })
+    await world.clock.advance(4_999)
+    await world.said('r2', 'again')
+    expect(JSON.stringify(await early.frames)).toContain('r2')
+    expect(asked).toBe(0)
+    const later = cursorOf(await ask(world, '0').frames)
+    const [still, gone] = [ask(world, later, { authorize }), ask(world, later, { authorize })]
+    await world.clock.advance(5_000)
+    expect([still.isDone(), gone.isDone(), asked]).toEqual([false, false, 0])
+    await world.said('r3', 'for ann alone')
+    expect(JSON.stringify(await still.frames)).toContain('r3')
+    await expect(gone.reply).rejects.toMatchObject({ code: 'forbidden' })
+    expect(asked).toBe(2)
+    const idle = ask(world, cursorOf(await ask(world, '0').frames), { authorize })
+    await world.clock.advance(25_000)
+    await expect(idle.reply).rejects.toMatchObject({ code: 'forbidden' })
     expect(world.held).toEqual(NOTHING)
   })
 

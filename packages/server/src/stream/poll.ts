@@ -3,6 +3,7 @@
 import { encodeCursor, type Frame } from '@millrace/protocol'
 import type { Headers, Reply } from '../http/reply.ts'
 import type { Call } from '../route/route.ts'
+import { mayStill } from '../session.ts'
 import { draining, failureOf, headersOf } from './connections.ts'
 import { bytesOf, EntriesFrame, type Format } from './format.ts'
 import { type Entered, mustBeIn, openFrame } from './open.ts'
@@ -21,13 +22,14 @@ export interface PollOptions {
 /** The most that one reply carries, about, in bytes: who comes again gets the rest. */
 const MOST_BYTES = 1024 * 1024
 
-/** What lies after a place, as soon as there is anything, or nothing when the time is over or the server goes. */
+/** What lies after a place, as soon as there is anything, or nothing when the time is over or the server goes; throws where who waited may not read any more. */
 export async function poll(
-  { services, request }: Call,
+  { services, request, caller, action }: Call,
   { sessionId, entered, after, merge, format, headers }: PollOptions,
 ): Promise<Reply> {
   const { manager, settings, connections } = services
-  const { heartbeatMs, pollMs, timers } = settings
+  const { heartbeatMs, pollMs, reauthorizeMs, timers } = settings
+  const askedAt = timers.now()
   const bytes: Buffer[] = []
   const write = (frame: Exclude<Frame, { type: 'entries' }>) => bytes.push(bytesOf(frame, format))
   const open = await openFrame(manager, sessionId, entered, after, heartbeatMs)
@@ -67,5 +69,8 @@ export async function poll(
     for (const signal of signals) signal.removeEventListener('abort', leave)
     reader.close()
   }
+  // Nothing has left yet: who waited for as long as a stream goes unasked is asked after before it does.
+  const isLong = timers.now() - askedAt >= reauthorizeMs
+  if (isLong && !request.signal.aborted) await mayStill(services, request, caller, action, sessionId)
   return { status: 200, headers: { ...headersOf(format), ...headers }, body: Buffer.concat(bytes) }
 }
