@@ -2,8 +2,10 @@
 
 import type { Logger } from '@millrace/runtime'
 import { Refusal, toldOf } from './error.ts'
+import type { Caller } from './guard/authorize.ts'
 import { corsHeaders, preflight } from './guard/cors.ts'
 import { mustBeLocal, notHere } from './guard/loopback.ts'
+import { PIECE_BYTES, paced, piecesOf } from './http/paced.ts'
 import { type Headers, type Reply, refused } from './http/reply.ts'
 import type { StaticFiles } from './http/static.ts'
 import type { Lifetime } from './lifetime.ts'
@@ -11,6 +13,7 @@ import type { MillraceOptions } from './options.ts'
 import { handled } from './route/route.ts'
 import { Router } from './route/router.ts'
 import { routes } from './route/routes.ts'
+import type { Services } from './services.ts'
 import { draining } from './stream/connections.ts'
 
 export interface GateOptions extends Pick<MillraceOptions, 'authorize' | 'cors' | 'onError'> {
@@ -70,7 +73,13 @@ export class Gate {
     const services = await (route.action === 'health' ? lifetime.readySoon() : lifetime.ready())
     const caller = await services.authorize(request, route.action, params['sessionId'])
     services.limiter.request(caller.principal)
-    return handled(route, { services, request, url, params, caller })
+    const held = services.limiter.hold(caller.principal)
+    try {
+      const reply = await handled(route, { services, request, url, params, caller, held })
+      return request.method === 'HEAD' ? reply : boundedBy(services, caller, reply)
+    } finally {
+      held.release()
+    }
   }
 
   /** What went wrong, as who asked is told; what is the server's own fault, its logger and `onError` are. */
@@ -107,6 +116,15 @@ export class Gate {
     if (isFar) throw notHere()
     mustBeLocal(request, url, cors)
   }
+}
+
+/** A reply that is counted for as long as it is under way, where it is large, and written as the network takes it (law 8). */
+function boundedBy({ limiter, settings }: Services, { principal }: Caller, reply: Reply): Reply {
+  if ('stream' in reply || reply.body === undefined || Buffer.byteLength(reply.body) <= PIECE_BYTES) return reply
+  const body = typeof reply.body === 'string' ? Buffer.from(reply.body) : reply.body
+  const held = limiter.hold(principal)
+  held.add(body.byteLength)
+  return paced(reply, piecesOf(body), settings, held.release)
 }
 
 const NOBODY_IS_ASKED =

@@ -28,14 +28,14 @@ export const uploads = [
     takesBytes: true,
     headers: { 'X-Filename': 'What the file is called, as `encodeURIComponent` gives it.' },
     replies: { 201: Uploaded },
-    handle: async ({ services, caller, params, request }) => {
+    handle: async ({ services, caller, params, request, held }) => {
       const sessionId = params['sessionId'] as string
       const { headers } = request
       const mediaType = mediaTypeOf(headers.get('content-type'))
       const filename = filenameOf(headers.get('x-filename'))
       // Before anything of it is read.
       await mayEnterOrMake(services, caller, sessionId)
-      const data = await bytesOf(request, services.limits.uploadBytes)
+      const data = await bytesOf(request, services.limits.uploadBytes, held.add)
       if (data.byteLength === 0) throw new Refusal('body_invalid', 'body: expected a file, found nothing')
       const upload = { data, mediaType, ...(filename !== undefined && { filename }) }
       const kept = await enterOrMake(services, caller, sessionId, async entered => {

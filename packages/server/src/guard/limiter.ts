@@ -7,10 +7,20 @@ interface Account {
   tokens: number
   at: number
   streams: number
+  /** How many bytes of bodies and replies are under way. */
+  bytes: number
+}
+
+/** What one body or reply of a principal takes, for as long as it is under way. */
+export interface Held {
+  /** Counts bytes in; throws where there are too many. */
+  add(bytes: number): void
+  /** Counts all of them out. */
+  release(): void
 }
 
 const MINUTE_MS = 60_000
-/** More principals than this are not remembered at a time, but for those with open streams. */
+/** More principals than this are not remembered at a time, but for those with something under way. */
 const MOST_ACCOUNTS = 10_000
 
 /** Counts what each principal does here, and says when it is too much. */
@@ -63,6 +73,32 @@ export class Limiter {
     }
   }
 
+  /** Counts the bytes of a body or a reply while it is under way, with all others of a principal. */
+  hold(principal: string | null): Held {
+    const { heldBytes: most } = this.#limits
+    let account: Account | undefined
+    let own = 0
+    return {
+      add: bytes => {
+        account ??= this.#account(principal)
+        // How large one alone may be is not decided here.
+        if (account.bytes > own && account.bytes + bytes > most) {
+          throw new Refusal('bytes_limit', `bytes: expected at most ${most} under way at a time: wait for the others`, {
+            retryable: true,
+            // What was not read of a body is in the way of what comes next.
+            headers: { 'retry-after': '5', connection: 'close' },
+          })
+        }
+        account.bytes += bytes
+        own += bytes
+      },
+      release: () => {
+        if (account) account.bytes -= own
+        own = 0
+      },
+    }
+  }
+
   #account(principal: string | null): Account {
     const known = this.#accounts.get(principal)
     if (known) {
@@ -71,15 +107,15 @@ export class Limiter {
       this.#accounts.set(principal, known)
       return known
     }
-    const account = { tokens: this.#limits.requestsPerMinute, at: this.#timers.now(), streams: 0 }
+    const account = { tokens: this.#limits.requestsPerMinute, at: this.#timers.now(), streams: 0, bytes: 0 }
     this.#accounts.set(principal, account)
     if (this.#accounts.size > MOST_ACCOUNTS) this.#forget()
     return account
   }
 
   #forget(): void {
-    for (const [principal, { streams }] of this.#accounts) {
-      if (streams > 0) continue
+    for (const [principal, { streams, bytes }] of this.#accounts) {
+      if (streams > 0 || bytes > 0) continue
       this.#accounts.delete(principal)
       return
     }

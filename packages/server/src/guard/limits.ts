@@ -8,6 +8,8 @@ export interface Limits {
   readonly uploadBytes: number
   /** The largest that all uploads which one message names may be together, in bytes. */
   readonly attachedBytes: number
+  /** How many bytes of the bodies and replies of a principal may be under way at a time, in this process; one alone may always be. */
+  readonly heldBytes: number
   /** How many sessions a principal may have; counted when another is made. */
   readonly sessions: number
   /** How many streams a principal may hold open at a time, in this process. */
@@ -23,6 +25,7 @@ export const DEFAULT_LIMITS: Limits = {
   inputBytes: 256 * 1024,
   uploadBytes: 16 * 1024 * 1024,
   attachedBytes: 64 * 1024 * 1024,
+  heldBytes: 128 * 1024 * 1024,
   sessions: 1_000,
   streams: 256,
   sessionsPerStream: 100,

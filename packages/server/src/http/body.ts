@@ -5,8 +5,11 @@ import { Refusal } from '../error.ts'
 /** How deep the JSON of a body may go. */
 export const DEEPEST_BODY = 64
 
+/** Is told how many bytes came of a body; throws where there is no room for them. */
+type Count = (bytes: number) => void
+
 /** The bytes of a body, of which there are at most so many. */
-export async function bytesOf(request: Request, limit: number): Promise<Uint8Array> {
+export async function bytesOf(request: Request, limit: number, count: Count = () => {}): Promise<Uint8Array> {
   const told = Number(request.headers.get('content-length') ?? 0)
   if (told > limit) throw tooLarge(limit)
   const encoding = request.headers.get('content-encoding') ?? 'identity'
@@ -18,6 +21,7 @@ export async function bytesOf(request: Request, limit: number): Promise<Uint8Arr
     length += piece.byteLength
     // What follows is left unread: whoever cancelled it would close the connection before the refusal is out.
     if (length > limit) throw tooLarge(limit)
+    count(piece.byteLength)
     chunks.push(piece)
   }
   return chunks.length === 1 ? (chunks[0] as Uint8Array) : Buffer.concat(chunks, length)
@@ -33,8 +37,8 @@ async function pieceOf(reader: ReadableStreamDefaultReader<Uint8Array> | undefin
 }
 
 /** The JSON of a body; a body of nothing is an empty object. */
-export async function jsonOf(request: Request, limit: number): Promise<unknown> {
-  const bytes = await bytesOf(request, limit)
+export async function jsonOf(request: Request, limit: number, count?: Count): Promise<unknown> {
+  const bytes = await bytesOf(request, limit, count)
   if (bytes.byteLength === 0) return {}
   const [type = '', ...parameters] = (request.headers.get('content-type') ?? '').split(';').map(piece => piece.trim())
   const charset = parameters.find(parameter => /^charset=/i.test(parameter))

@@ -41,8 +41,9 @@ export type Reply = WholeReply | StreamReply
 /** Whether a reply of that status says how long it is: what has no body at all says nothing of it. */
 export const hasLength = (status: number): boolean => status !== 204 && status !== 304
 
-/** How many bytes a reply has, as its header says it. */
-export const lengthOf = ({ body }: WholeReply): string => String(body === undefined ? 0 : Buffer.byteLength(body))
+/** How many bytes a reply has, as its header says it; it may say so of a body that nobody wants. */
+export const lengthOf = ({ body, headers }: WholeReply): string =>
+  headers['content-length'] ?? String(body === undefined ? 0 : Buffer.byteLength(body))
 
 /** A reply of JSON. */
 export const json = (status: number, value: unknown, headers: Headers = {}): WholeReply => ({

@@ -1,5 +1,8 @@
+import { createReadStream } from 'node:fs'
 import { readFile, realpath, stat } from 'node:fs/promises'
 import { extname, join, resolve, sep } from 'node:path'
+import type { ChannelSettings } from './channel.ts'
+import { PIECE_BYTES, paced } from './paced.ts'
 import type { Reply } from './reply.ts'
 
 /** A folder of files, and what is said with them. */
@@ -36,8 +39,10 @@ const PAGES: readonly string[] = ['.html', '.svg']
 export class StaticFiles {
   readonly #folder: string
   readonly #headers: Readonly<Record<string, string>>
+  readonly #settings: ChannelSettings
 
-  constructor(options: string | StaticOptions) {
+  constructor(options: string | StaticOptions, settings: ChannelSettings) {
+    this.#settings = settings
     const { folder, headers = {} } = typeof options === 'string' ? { folder: options } : options
     this.#folder = resolve(folder)
     this.#headers = Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]))
@@ -65,7 +70,14 @@ export class StaticFiles {
       ...this.#headers,
     }
     if (isKnown(request, etag)) return { status: 304, headers, body: undefined }
-    return { status: 200, headers, body: await readFile(real) }
+    const { size: length } = about
+    if (request.method === 'HEAD') {
+      return { status: 200, headers: { ...headers, 'content-length': String(length) }, body: undefined }
+    }
+    if (length <= PIECE_BYTES) return { status: 200, headers, body: await readFile(real) }
+    // It may have grown since.
+    const read = () => createReadStream(real, { end: length - 1, highWaterMark: PIECE_BYTES })
+    return paced({ status: 200, headers }, { length, read }, this.#settings)
   }
 }
 

@@ -30,7 +30,7 @@ async function listening(
     await before(response)
     const serve = (outlet: ConstructorParameters<typeof Follower>[2]) =>
       new Follower(manager, feeds, outlet, options).run()
-    respond(connections.reply({ format: 'sse', recheck: async () => {}, serve }), message, response)
+    respond(connections.reply({ format: 'sse', recheck: async () => {}, serve }), message, response, stage.settings)
   }
   const server = createServer((message, response) => void answer(message, response))
   server.listen(0, '127.0.0.1')
