@@ -7,6 +7,7 @@ import { corsHeaders, preflight } from './guard/cors.ts'
 import { mustBeLocal, notHere } from './guard/loopback.ts'
 import { PIECE_BYTES, paced, piecesOf } from './http/paced.ts'
 import { type Headers, type Reply, refused } from './http/reply.ts'
+import { SharedBody } from './http/shared-body.ts'
 import type { StaticFiles } from './http/static.ts'
 import type { Lifetime } from './lifetime.ts'
 import type { MillraceOptions } from './options.ts'
@@ -71,14 +72,22 @@ export class Gate {
     const { route, params } = found
     if (lifetime.isDraining) throw draining()
     const services = await (route.action === 'health' ? lifetime.readySoon() : lifetime.ready())
-    const caller = await services.authorize(request, route.action, params['sessionId'])
+    const { bodyBytes, uploadBytes } = services.limits
+    const body = request.body === null ? undefined : new SharedBody(request, route.takesBytes ? uploadBytes : bodyBytes)
+    const seen = body?.request ?? request
+    const caller = await services.authorize(seen, route.action, params['sessionId'])
+    // Whoever looks at the body to say who somebody is looks again when asked again.
+    const isKept = body?.isWanted ?? false
     services.limiter.request(caller.principal)
     const held = services.limiter.hold(caller.principal)
     try {
-      const reply = await handled(route, { services, request, url, params, caller, held })
+      // A file that nobody has looked at is nobody else's to read.
+      const taken = route.takesBytes && !isKept ? request : seen
+      const reply = await handled(route, { services, request: taken, url, params, caller, held })
       return request.method === 'HEAD' ? reply : boundedBy(services, caller, reply)
     } finally {
       held.release()
+      if (!isKept) body?.forget()
     }
   }
 

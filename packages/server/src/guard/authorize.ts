@@ -70,6 +70,8 @@ export async function callerOf(authorize: Authorize | undefined, asked: Authoriz
   try {
     answer = await authorize(asked)
   } catch (cause) {
+    // A body that it read, and that is none, is its sender's fault.
+    if (cause instanceof Refusal) throw cause
     throw new Error('authorize: it threw', { cause })
   }
   if (answer === null || answer === undefined) throw unauthorized('say who you are')

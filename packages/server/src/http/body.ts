@@ -60,7 +60,8 @@ export async function jsonOf(request: Request, limit: number, count?: Count): Pr
   }
 }
 
-const tooLarge = (limit: number) =>
+/** There is more of a body than there may be. */
+export const tooLarge = (limit: number) =>
   new Refusal('body_too_large', `body: expected at most ${limit} bytes`, { headers: { connection: 'close' } })
 
 /** Throws where a text of JSON goes too deep, before anybody parses it. */

@@ -1,0 +1,124 @@
+import { createHmac } from 'node:crypto'
+import { describe, expect, it } from 'vitest'
+import { framesIn, stage as staged } from '../route/stage.fixture.ts'
+import { bytesOf } from './body.ts'
+import { SharedBody } from './shared-body.ts'
+
+const ORIGIN = 'http://localhost:4400'
+
+/** A request whose body comes in pieces, and how many of them were read. */
+function pieces(...texts: string[]) {
+  const counted = { read: 0 }
+  const encoder = new TextEncoder()
+  const body = new ReadableStream<Uint8Array>(
+    {
+      pull: controller => {
+        const text = texts[counted.read]
+        if (text === undefined) return controller.close()
+        counted.read++
+        controller.enqueue(encoder.encode(text))
+      },
+    },
+    { highWaterMark: 0 },
+  )
+  const init = { method: 'POST', headers: { 'content-type': 'text/plain' }, body, duplex: 'half' }
+  return { request: new Request(ORIGIN, init as RequestInit), counted }
+}
+
+describe('a body that is shared', () => {
+  it('is read once, and says the same to all, in whatever way they read it', async () => {
+    const { request, counted } = pieces('{"a":', '1', '}')
+    const { request: seen } = new SharedBody(request, 100)
+    const both = await Promise.all([seen.text(), seen.json(), seen.clone().text(), bytesOf(seen, 100)])
+    expect(both).toEqual(['{"a":1}', { a: 1 }, '{"a":1}', Buffer.from('{"a":1}')])
+    expect(Buffer.from(await seen.arrayBuffer()).toString()).toBe('{"a":1}')
+    expect((await seen.blob()).type).toBe('text/plain')
+    expect([counted.read, seen.bodyUsed]).toEqual([3, false])
+  })
+
+  it('is otherwise the request that it is of', () => {
+    const { request } = pieces('a')
+    const { request: seen } = new SharedBody(request, 100)
+    expect(seen).toBeInstanceOf(Request)
+    expect([seen.url, seen.method, seen.headers.get('content-type')]).toEqual([`${ORIGIN}/`, 'POST', 'text/plain'])
+    expect(seen.signal).toBe(request.signal)
+  })
+
+  it('is left unread while nobody looks, and goes no further than it may', async () => {
+    const { request, counted } = pieces('aaaa', 'bbbb', 'cccc', 'dddd')
+    const shared = new SharedBody(request, 6)
+    expect([shared.isWanted, counted.read]).toEqual([false, 0])
+    await expect(shared.request.text()).rejects.toMatchObject({ code: 'body_too_large', status: 413 })
+    await expect(bytesOf(shared.request, 6)).rejects.toMatchObject({ code: 'body_too_large', status: 413 })
+    expect([shared.isWanted, counted.read]).toEqual([true, 2])
+  })
+
+  it('is gone when it is let go, and does not look empty', async () => {
+    const shared = new SharedBody(pieces('a').request, 6)
+    expect(await shared.request.text()).toBe('a')
+    shared.forget()
+    await expect(shared.request.text()).rejects.toThrow('let go')
+  })
+})
+
+describe('authorize and context', () => {
+  const signed = (text: string) => createHmac('sha256', 'a key').update(text).digest('hex')
+
+  it('may read what was sent, and the route takes it all the same', async () => {
+    const read: string[] = []
+    const stage = staged({
+      authorize: async ({ request }) => {
+        const text = await request.text()
+        return request.headers.get('x-signature') === signed(text) ? 'ann' : null
+      },
+      context: async ({ request, body }) => {
+        read.push(await request.text(), JSON.stringify(body))
+        return {}
+      },
+    })
+    const raw = JSON.stringify({ agent: 'echo', input: 'Hello' })
+    const send = (path: string, text: string, headers: object = {}) =>
+      stage.send({ path, raw: text, headers: { 'content-type': 'application/json', ...headers } })
+    const path = '/api/sessions/s/runs'
+    const got = await send(path, raw, { 'x-signature': signed(raw) })
+    expect([got.status, read]).toEqual([200, [raw, raw]])
+    expect((await send(path, raw, { 'x-signature': signed('another') })).status).toBe(401)
+    expect((await send('/api/sessions/s/uploads', 'a file', { 'x-signature': signed('a file') })).status).toBe(201)
+    expect((await stage.send({ path: '/api/sessions', headers: { 'x-signature': signed('') } })).status).toBe(200)
+  })
+
+  it('context alone may read it too', async () => {
+    const read: unknown[] = []
+    const stage = staged({ context: async ({ request }) => void read.push(await request.json()) as undefined })
+    const body = { agent: 'echo', input: 'Hello' }
+    expect(framesIn(await stage.run('s', body)).at(-1)).toMatchObject({ type: 'end' })
+    expect(read).toEqual([body])
+  })
+
+  it('authorize reads the same when it is asked again about who follows a run', async () => {
+    const read: string[] = []
+    const stage = staged({
+      stream: { reauthorizeMs: 5 },
+      authorize: async ({ request }) => {
+        read.push(await request.text())
+        return 'ann'
+      },
+    })
+    const body = { agent: 'slow', input: 'Wait' }
+    const run = stage.run('s', body)
+    await expect.poll(() => read.length).toBeGreaterThan(3)
+    stage.slow.go()
+    expect(framesIn(await run).at(-1)).toMatchObject({ type: 'end', status: 'completed' })
+    expect(new Set(read)).toEqual(new Set([JSON.stringify(body)]))
+  })
+
+  it('a body that is too large for them is refused as one that is too large', async () => {
+    const stage = staged({
+      limits: { bodyBytes: 100 },
+      authorize: async ({ request }) => (await request.text()) && 'ann',
+    })
+    const got = await stage.send({ path: '/api/sessions', body: { title: 'a'.repeat(150) } })
+    expect([got.status, got.json]).toMatchObject([413, { error: { code: 'body_too_large' } }])
+    expect(stage.logged).toEqual([])
+  })
+})
