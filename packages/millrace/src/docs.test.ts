@@ -16,8 +16,9 @@ function run(page: string, { more = '', times = 2 } = {}): readonly string[] {
   // Inside the package, so that it may import it by its own name.
   const cwd = mkdtempSync(join(home, '.example-'))
   try {
-    mkdirSync(join(cwd, 'node_modules'))
-    for (const name of ['hono', 'express']) symlinkSync(join(frameworks, name), join(cwd, 'node_modules', name))
+    mkdirSync(join(cwd, 'node_modules', '@hono'), { recursive: true })
+    for (const name of ['hono', '@hono/node-server', 'express'])
+      symlinkSync(join(frameworks, name), join(cwd, 'node_modules', name))
     for (const [, name = '', block = ''] of text.matchAll(/```ts (\S+)\n(.*?)```/gs)) {
       writeFileSync(join(cwd, name), block)
     }
@@ -39,33 +40,27 @@ function run(page: string, { more = '', times = 2 } = {}): readonly string[] {
 
 test('the guide to the server runs as written, again and again, mounts and workers too', () => {
   const more = `
-    const { site: hono } = await import('./hono.ts')
-    const { site: plain } = await import('./express.ts')
+    const servers = [(await import('./hono.ts')).server, (await import('./express.ts')).server]
     const { GET, POST, PATCH, DELETE } = await import('./route.ts')
     const working = await import('./worker.ts')
-    const listening = plain.listen(0, '127.0.0.1')
-    await new Promise(resolve => listening.once('listening', resolve))
+    for (const mounted of servers) if (!mounted.listening) await new Promise(resolve => mounted.once('listening', resolve))
+    const places = servers.map(mounted => mounted.address() as { address: string; port: number })
     const asking = {
       method: 'POST',
       headers: { 'content-type': 'application/json' },
       body: JSON.stringify({ agent: 'echo', input: 'mounted' }),
     }
-    const handlers = [
-      (path: string) => hono.request('http://localhost' + path, asking),
-      (path: string) => fetch('http://127.0.0.1:' + (listening.address() as { port: number }).port + path, asking),
-    ]
     const told: boolean[] = []
-    for (const handle of handlers) {
+    for (const { address, port } of places) {
       for (const path of ['/api/sessions/s/runs', '/mill/api/sessions/s/runs']) {
-        told.push((await (await handle(path)).text()).includes('"type":"end","status":"completed"'))
+        const reply = await fetch('http://127.0.0.1:' + port + path, asking)
+        told.push(address === '127.0.0.1' && (await reply.text()).includes('"type":"end","status":"completed"'))
       }
     }
     const request = () => new Request('http://localhost/api/sessions/s/runs', asking)
     told.push((await (await POST(request())).text()).includes('completed'))
     told.push((await (await working.app.fetch(request())).text()).includes('completed'))
     console.log(told.join(' '), (await GET(new Request('http://localhost/api/agents'))).status, PATCH === DELETE)
-    listening.closeAllConnections()
-    listening.close()
     await working.worker.stop()
     await working.app.close()
     await (await import('./app.ts')).app.close()
