@@ -35,7 +35,6 @@ const log: Partial<Record<LogErrorCode, ErrorCode>> = {
   exists: 'session_exists',
   truncated: 'session_trimmed',
   invalid: 'validation_failed',
-  'too-large': 'validation_failed',
 }
 
 /** The statuses of what the runtime refuses; what is not here is the server's own fault. */
@@ -119,6 +118,8 @@ export function toldOf(error: unknown): Told {
     const { status, code, message, retryable, headers } = error
     return { status, error: { code, message: shortened(message), retryable }, headers, isOurs: status === 500 }
   }
+  const tooLarge = tooLargeIn(error)
+  if (tooLarge) return toldOf(new Refusal('input_too_large', tooLarge.message.replace(/^chunk [\w-]+/, 'body')))
   if (MillraceError.isInstance(error)) {
     const status = runtime[error.code]
     if (status !== undefined) return refusedBy(status, error)
@@ -131,6 +132,12 @@ export function toldOf(error: unknown): Told {
   }
   const message = 'something went wrong on the server: its log says what'
   return { status: 500, error: { code: 'internal_error', message, retryable: false }, headers: {}, isOurs: true }
+}
+
+/** That something is larger than the log takes at once, if that is why. */
+function tooLargeIn(error: unknown): LogError | undefined {
+  const cause = MillraceError.isInstance(error) ? error.cause : error
+  return cause instanceof LogError && cause.code === 'too-large' ? cause : undefined
 }
 
 const UNAVAILABLE: Told = {

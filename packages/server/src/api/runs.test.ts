@@ -91,6 +91,14 @@ describe('a run that is started', () => {
     expect(await stage.held()).toBe('[]')
   })
 
+  it('with more than a log takes at once is refused, in words of what was sent', async () => {
+    const stage = staged({ limits: { bodyBytes: 4_000_000 } })
+    const got = await stage.run('s', { agent: 'echo', input: 'Hello', data: 'x'.repeat(2_000_000) })
+    const message = expect.stringMatching(/^body: \d+ bytes, at most 1048576 fit/)
+    expect([got.status, got.json]).toMatchObject([413, { error: { code: 'input_too_large', message } }])
+    expect(await stage.held()).toBe('[]')
+  })
+
   it('keeps what a client calls its keys, and no key is more than a key', async () => {
     const stage = staged()
     const data = '{"__proto__":{"isAdmin":true},"constructor":{"prototype":{"isAdmin":true}},"toString":1}'
