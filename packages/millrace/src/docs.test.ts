@@ -77,7 +77,15 @@ test('the guide to the server runs as written, again and again, mounts and worke
 })
 
 test('the guide to following and resuming runs as written, again and again', () => {
-  const printed = ['true true', '4 true', 'false', 'true true', 'open entries caught-up status', ''].join('\n')
+  const printed = [
+    'true true',
+    '4 true',
+    'false',
+    '2 true 2 false',
+    'true true',
+    'open entries caught-up status',
+    '',
+  ].join('\n')
   expect(run('resume.md')).toEqual([printed, printed])
 })
 

@@ -11,7 +11,7 @@ const viewOf = async (stage: Stage, path = '/api/sessions/s') =>
     cursor: string
     title?: string
     metadata?: object
-    page?: { total: number; hasMore: boolean }
+    page?: { total: number; hasMore: boolean; before?: string }
     view: { messages: { id: string; parts: { text?: string }[] }[] }
   }
 
@@ -67,14 +67,24 @@ describe('a session', () => {
   it('is paged by its messages, from the end', async () => {
     const stage = staged()
     for (const id of ['m1', 'm2', 'm3']) await stage.run('s', { agent: 'echo', input: id, messageId: id })
-    const ids = (page: Awaited<ReturnType<typeof viewOf>>) =>
-      page.view.messages.map(({ parts }) => parts.map(({ text }) => text ?? '').join(''))
+    const said = (messages: readonly { parts: { text?: string }[] }[]) =>
+      messages.map(({ parts }) => parts.map(({ text }) => text ?? '').join(''))
     const all = await viewOf(stage)
     expect(all.page).toBeUndefined()
     const last = await viewOf(stage, '/api/sessions/s?messages=last:2')
-    expect([ids(last), last.page]).toEqual([['m3', 'You said: m3'], { total: 6, hasMore: true }])
-    const before = await viewOf(stage, `/api/sessions/s?messages=last:5&before=${last.view.messages[0]?.id}`)
-    expect([ids(before), before.page]).toEqual([ids(all).slice(0, 4), { total: 6, hasMore: false }])
+    expect(said(last.view.messages)).toEqual(['m3', 'You said: m3'])
+    expect(last.page).toEqual({ total: 6, hasMore: true, before: last.view.messages[0]?.id })
+    const older = async (n: number, before = '') =>
+      (await stage.send({ path: `/api/sessions/s?messages=last:${n}&before=${before}` })).json as object
+    // Messages alone: they are not what somebody follows from.
+    const { messages } = all.view
+    const before = await older(3, last.page?.before)
+    const page = { total: 6, hasMore: true, before: messages[1]?.id }
+    expect(before).toEqual({ sequence: all.sequence, messages: messages.slice(1, 4), page })
+    expect(await older(3, page.before)).toMatchObject({
+      messages: messages.slice(0, 1),
+      page: { total: 6, hasMore: false },
+    })
   })
 
   it('is listed with its last line, page after page, each once', async () => {

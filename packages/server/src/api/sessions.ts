@@ -1,6 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { encodeCursor, type View } from '@millrace/protocol'
-import { Refusal } from '../error.ts'
+import { encodeCursor } from '@millrace/protocol'
 import { given } from '../given.ts'
 import { json } from '../http/reply.ts'
 import { route, SESSION_ID } from '../route/route.ts'
@@ -10,6 +9,7 @@ import {
   ForkBody,
   InfoBody,
   NewSessionBody,
+  OlderMessages,
   SessionLine,
   SessionList,
   SessionMade,
@@ -17,13 +17,13 @@ import {
 } from '../route/schemas.ts'
 import { enter, enterOrMake, makeOne, remove } from '../session.ts'
 import { mustStillBe } from '../stream/open.ts'
+import { MOST_MESSAGES, pageOf } from './page.ts'
 
 /** An id that nobody guesses. */
 const mint = (): string => randomBytes(16).toString('base64url')
 
 /** The most sessions on one page. */
 const MOST_LISTED = 200
-const MOST_MESSAGES = 1000
 
 /** The routes of sessions themselves. */
 export const sessions = [
@@ -60,10 +60,12 @@ export const sessions = [
     action: 'read',
     summary: 'The view of a session and the cursor to follow it from, read at one position.',
     query: {
-      messages: anyText(`\`last:50\`: only so many messages, at most ${MOST_MESSAGES}.`),
-      before: anyText('With `messages`: those before this message.'),
+      messages: anyText(
+        `\`last:50\`: only so many messages, at most ${MOST_MESSAGES}, and with them all that somebody still works on.`,
+      ),
+      before: anyText('With `messages`: those before this message, and nothing else of the view.'),
     },
-    replies: { 200: SessionView },
+    replies: { 200: SessionView.or(OlderMessages) },
     handle: async ({ services, caller, params, query }) => {
       const sessionId = params['sessionId'] as string
       const entered = await enter(services, caller, sessionId)
@@ -71,9 +73,11 @@ export const sessions = [
       await mustStillBe(services.manager, sessionId, entered)
       const { internal, ...shown } = view
       const paged = pageOf(shown, query)
+      const { sequence } = cursor
+      if (paged.view === undefined) return json(200, { sequence, ...paged })
       const { title, metadata } = ticket.about ?? {}
       return json(200, {
-        sequence: cursor.sequence,
+        sequence,
         cursor: encodeCursor(cursor),
         ...(title !== undefined && { title }),
         ...(metadata !== undefined && { metadata }),
@@ -143,26 +147,3 @@ export const sessions = [
     },
   }),
 ]
-
-/** A view with as many of its messages as were asked for. */
-function pageOf(
-  view: Omit<View, 'internal'>,
-  { messages: asked, before }: { readonly messages?: string | undefined; readonly before?: string | undefined },
-) {
-  if (asked === undefined) {
-    if (before !== undefined) throw new Refusal('request_invalid', 'before: expected messages with it')
-    return { view }
-  }
-  const limit = Number(/^last:(\d{1,6})$/.exec(asked)?.[1])
-  if (!(limit >= 1 && limit <= MOST_MESSAGES)) {
-    throw new Refusal('request_invalid', `messages: expected last: and a whole number from 1 to ${MOST_MESSAGES}`)
-  }
-  const { messages } = view
-  const end = before === undefined ? messages.length : messages.findIndex(({ id }) => id === before)
-  if (end < 0) throw new Refusal('request_invalid', 'before: the session has no message of that id')
-  const start = Math.max(0, end - limit)
-  return {
-    page: { total: messages.length, hasMore: start > 0 },
-    view: { ...view, messages: messages.slice(start, end) },
-  }
-}

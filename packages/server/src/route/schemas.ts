@@ -186,14 +186,21 @@ export const SessionLine = z.object({
   sequence: z.int(),
 })
 export const SessionList = z.object({ sessions: z.array(SessionLine), next: z.string().nullable() })
+const Page = z.object({
+  total: z.int().describe('How many messages there are.'),
+  hasMore: z.boolean().describe('Whether some lie before those that are given.'),
+  before: z.string().optional().describe('What to ask for those with.'),
+})
 export const SessionView = z.object({
   sequence: z.int(),
   cursor: z.string(),
   title: z.string().optional(),
   metadata: anyObject.optional(),
-  page: z.object({ total: z.int(), hasMore: z.boolean() }).optional(),
+  page: Page.optional(),
   view: anyObject,
 })
+/** What lies before some message: messages alone, which cannot be followed. */
+export const OlderMessages = z.object({ sequence: z.int(), page: Page, messages: z.array(anyObject) })
 export const Uploaded = z.object({
   hash: z.string(),
   url: z.string(),
