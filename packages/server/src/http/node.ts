@@ -5,8 +5,9 @@ import type { TLSSocket } from 'node:tls'
 import { mustBePlain } from '../guard/target.ts'
 import type { ChannelSettings } from './channel.ts'
 import { noteParsed } from './parsed.ts'
-import { hasLength, lengthOf, type Reply, type Sink } from './reply.ts'
+import { hasLength, lengthOf, type Reply } from './reply.ts'
 import { isDirect, SocketSink } from './socket-sink.ts'
+import { queuedOf, TurnSink } from './turn-sink.ts'
 
 /** The path and query of a message, as whoever knows its paths wants them: what a framework left of them, or as they came. */
 export function pathOf(message: IncomingMessage, isFor: (pathname: string) => boolean): string {
@@ -103,14 +104,12 @@ function headersOf({ headers }: Reply, { httpVersionMajor }: IncomingMessage): R
 /** What may wait without anybody being full of it, in bytes. */
 const LITTLE = 2048
 
-class NodeSink implements Sink {
+class NodeSink extends TurnSink {
   readonly #response: ServerResponse
   readonly #told = (): void => this.onDrain()
-  #written = 0
-  onDrain = (): void => {}
-  onClose = (): void => {}
 
   constructor(response: ServerResponse) {
+    super()
     this.#response = response
     response.on('drain', () => this.onDrain())
     response.once('close', () => this.onClose())
@@ -120,26 +119,32 @@ class NodeSink implements Sink {
     if (response.destroyed) queueMicrotask(() => this.onClose())
   }
 
-  get buffered(): number {
+  protected get isOpen(): boolean {
+    return !this.#response.destroyed
+  }
+
+  protected get waiting(): number {
     return this.#response.writableLength
   }
 
-  get taken(): number {
-    const { writableLength, socket } = this.#response
-    // A write counts as waiting until the last byte of it is taken; the handle knows more, which Node itself goes by where sockets time out.
-    const { writeQueueSize = 0 } = (socket as { _handle?: { writeQueueSize?: number } } | null)?._handle ?? {}
-    return this.#written - writableLength - writeQueueSize
+  protected get queued(): number {
+    return queuedOf(this.#response.socket)
   }
 
-  write(bytes: Uint8Array): void {
-    if (this.#response.destroyed) return
-    this.#written += bytes.length
+  protected pieceOf(bytes: Uint8Array): Uint8Array {
+    return bytes
+  }
+
+  protected send(pieces: readonly Uint8Array[]): void {
+    const [first] = pieces as [Uint8Array]
+    const bytes = pieces.length === 1 ? first : Buffer.concat(pieces)
     // Node tells of what it has taken by itself only where much had waited.
-    if (this.#response.writableLength + bytes.length < LITTLE) this.#response.write(bytes)
+    if (this.waiting + bytes.length < LITTLE) this.#response.write(bytes)
     else this.#response.write(bytes, this.#told)
   }
 
   end(): void {
+    this.flush()
     this.#response.end()
   }
 

@@ -1,8 +1,11 @@
 import { once } from 'node:events'
-import { createServer, get, type IncomingMessage, request, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import { createServer, get, type IncomingMessage, request, type Server, type ServerResponse } from 'node:http'
+import type { AddressInfo, Socket } from 'node:net'
 import { setImmediate as turn } from 'node:timers/promises'
-import { afterEach, expect, test } from 'vitest'
+import { systemTimers } from '@millrace/log'
+import { afterEach, expect, test, vi } from 'vitest'
+import { respond } from './node.ts'
+import type { Sink } from './reply.ts'
 import { isDirect, SocketSink } from './socket-sink.ts'
 
 const closers: (() => void)[] = []
@@ -17,6 +20,10 @@ async function served(take: (response: ServerResponse, message: IncomingMessage)
     response.flushHeaders()
     take(response, message)
   })
+  return listening(server)
+}
+
+async function listening(server: Server): Promise<number> {
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
   closers.push(() => server.close())
@@ -67,9 +74,6 @@ test('what waits is counted, what is taken grows, and who drained or closed is t
   const listeners = socket?.listenerCount('drain')
   const sink = new SocketSink(response)
   expect(socket?.listenerCount('drain')).toBe(Number(listeners) + 1)
-  const drained = new Promise<void>(resolve => {
-    sink.onDrain = resolve
-  })
   const closed = new Promise<void>(resolve => {
     sink.onClose = resolve
   })
@@ -80,16 +84,20 @@ test('what waits is counted, what is taken grows, and who drained or closed is t
     await turn()
   }
   const before = sink.taken
+  const drained = new Promise<void>(resolve => {
+    sink.onDrain = resolve
+  })
   message.resume()
   await drained
   expect(sink.buffered).toBe(0)
   expect(sink.taken).toBeGreaterThan(before)
   // Little that waits is told of too, once it is taken.
   message.pause()
-  while (sink.buffered === 0) {
+  do {
     sink.write(little)
-    if (sink.buffered === 0) await turn()
-  }
+    expect(sink.buffered).toBeGreaterThanOrEqual(little.length)
+    await turn()
+  } while (sink.buffered === 0)
   const again = new Promise<void>(resolve => {
     sink.onDrain = resolve
   })
@@ -118,4 +126,77 @@ test('a response that somebody else writes for, that has no body or no chunks, i
     await once(message, 'end')
   }
   expect(told).toEqual([false, false, true])
+})
+
+/** How often a socket is given something to send, and a way to forget it. */
+function writesOf(socket: Socket) {
+  const spies = (['_write', '_writev'] as const).map(name => vi.spyOn(socket, name))
+  return () => {
+    const count = spies.reduce((sum, { mock }) => sum + mock.calls.length, 0)
+    for (const spy of spies) spy.mockClear()
+    return count
+  }
+}
+
+test.each([
+  ['written to its socket', (_: ServerResponse) => {}],
+  [
+    'that somebody else writes for',
+    (response: ServerResponse) => {
+      response.write = response.write.bind(response) as typeof response.write
+    },
+  ],
+])('all that is said in one turn to a response %s goes out in one write, the end with it', async (_, wrap) => {
+  const opened = Promise.withResolvers<[Sink, Socket]>()
+  const server = createServer((message, response) => {
+    wrap(response)
+    const stream = (sink: Sink) => opened.resolve([sink, response.socket as Socket])
+    respond({ status: 200, headers: {}, stream }, message, response, { timers: systemTimers, stallMs: 30_000 })
+  })
+  const port = await listening(server)
+  const reading = readTo(port)
+  const [sink, socket] = await opened.promise
+  const writes = writesOf(socket)
+  const say = (from: number, to: number) => {
+    for (let i = from; i < to; i++) sink.write(Buffer.from(`${i} `))
+  }
+  // Within one piece of work, and in what follows from it.
+  say(0, 5)
+  queueMicrotask(() => say(5, 10))
+  process.nextTick(() => say(10, 15))
+  expect(writes()).toBe(0)
+  await turn()
+  expect(writes()).toBe(1)
+  await vi.waitFor(() => expect(sink.buffered).toBe(0))
+  // A turn in which one thing is said, one in which nothing is.
+  say(15, 16)
+  await turn()
+  expect(writes()).toBe(1)
+  await turn()
+  expect(writes()).toBe(0)
+  say(16, 20)
+  sink.end()
+  await turn()
+  expect(writes()).toBe(1)
+  const words = Array.from({ length: 20 }, (_, i) => `${i} `)
+  expect(await reading).toEqual({ text: words.join(''), complete: true })
+})
+
+test('who was full of what waits for the end of the turn is told when it is taken', async () => {
+  const opened = Promise.withResolvers<ServerResponse>()
+  const reading = readTo(await served(opened.resolve))
+  const sink = new SocketSink(await opened.promise)
+  for (const length of [1, 5_000]) {
+    const drained = new Promise<void>(resolve => {
+      sink.onDrain = resolve
+    })
+    sink.write(Buffer.alloc(length, 'x'))
+    expect(sink.buffered).toBeGreaterThan(length)
+    await drained
+    expect(sink.buffered).toBe(0)
+  }
+  const lost = expect(reading).rejects.toThrow('aborted')
+  sink.write(Buffer.from('lost'))
+  sink.destroy()
+  await lost
 })

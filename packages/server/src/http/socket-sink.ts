@@ -3,7 +3,7 @@
 
 import { ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
-import type { Sink } from './reply.ts'
+import { queuedOf, TurnSink } from './turn-sink.ts'
 
 /** Whether nobody stands between a response, whose head is sent, and its socket: no framework that changes what is written, and no protocol but HTTP/1.1. */
 export function isDirect(response: ServerResponse): boolean {
@@ -29,15 +29,13 @@ const CRLF = Buffer.from('\r\n')
 const NOTHING = Buffer.alloc(0)
 
 /** One response that is written to its socket itself. */
-export class SocketSink implements Sink {
+export class SocketSink extends TurnSink {
   readonly #response: ServerResponse
   readonly #socket: Socket
   readonly #drained = (): void => this.onDrain()
-  #written = 0
-  onDrain = (): void => {}
-  onClose = (): void => {}
 
   constructor(response: ServerResponse) {
+    super()
     this.#response = response
     this.#socket = response.socket as Socket
     this.#socket.on('drain', this.#drained)
@@ -51,27 +49,37 @@ export class SocketSink implements Sink {
     if (response.destroyed) queueMicrotask(() => this.onClose())
   }
 
-  get buffered(): number {
+  protected get isOpen(): boolean {
+    // What comes after the end would be in the way of the next response.
+    return !this.#response.writableEnded && !this.#response.destroyed
+  }
+
+  protected get waiting(): number {
     return this.#socket.writableLength
   }
 
-  get taken(): number {
-    // A write counts as waiting until the last byte of it is taken; the handle knows more, which Node itself goes by where sockets time out.
-    const { writeQueueSize = 0 } = (this.#socket as { _handle?: { writeQueueSize?: number } })._handle ?? {}
-    return this.#written - this.#socket.writableLength - writeQueueSize
+  protected get queued(): number {
+    return queuedOf(this.#socket)
   }
 
-  write(bytes: Uint8Array): void {
-    // What comes after the end would be in the way of the next response, and a chunk of no bytes would be the end.
-    if (bytes.length === 0 || this.#response.writableEnded || this.#response.destroyed) return
-    const chunk = chunkOf(bytes)
-    this.#written += chunk.length
-    const isLittle = this.#socket.write(chunk)
+  protected pieceOf(bytes: Uint8Array): Uint8Array {
+    return chunkOf(bytes)
+  }
+
+  protected send(pieces: readonly Uint8Array[]): void {
+    const socket = this.#socket
+    const isOne = pieces.length === 1
+    if (!isOne) socket.cork()
+    for (const piece of pieces) socket.write(piece)
+    if (!isOne) socket.uncork()
     // Node tells of what it has taken by itself only where much had waited.
-    if (isLittle && this.#socket.writableLength > 0) this.#socket.write(NOTHING, this.#drained)
+    if (socket.writableLength > 0 && !socket.writableNeedDrain) socket.write(NOTHING, this.#drained)
   }
 
   end(): void {
+    // The end goes out with what comes before it: it takes the cork off.
+    this.#socket.cork()
+    this.flush()
     this.#response.end()
   }
 
