@@ -82,7 +82,7 @@ describe('the past of a log, whatever was done to it', () => {
     expect(cuts).toBeGreaterThan(20)
   })
 
-  test('law 3: to a late reader who is shown rewinds, runs, requests and agents are the same too', async () => {
+  test('law 3: to a late reader who is shown rewinds, runs, requests, agents and usage are the same too', async () => {
     let rewinds = 0
     await fc.assert(
       fc.asyncProperty(stories, async acts => {
@@ -91,8 +91,8 @@ describe('the past of a log, whatever was done to it', () => {
         rewinds += log.filter(isRewind).length
         const seen = await late(world, log, { rewound: true })
         expect(seen.filter(isRewind)).toEqual(log.filter(isRewind))
-        const { internal, usage, drafts, ...view } = (await world.manager.view(ID)).view
-        const { usage: _, drafts: __, ...folded } = foldLog(seen).view()
+        const { internal, drafts, ...view } = (await world.manager.view(ID)).view
+        const { drafts: _, ...folded } = foldLog(seen).view()
         expect(plain({ ...folded, head: view.head })).toEqual(plain(view))
       }),
       { numRuns: runs(60) },

@@ -18,7 +18,7 @@ export interface ReaderOptions {
   readonly follow?: boolean
   /** Every entry as the log has it, also what was taken back by a discard or rewind before the reader came: for folds. */
   readonly whole?: boolean
-  /** Also what a rewind took back before the reader came, and the rewind: for folds that go on, since runs, requests and usage only go forward (law 3). */
+  /** Also what a rewind took back before the reader came, the rewind, and discards without their words: for folds that go on, since runs, requests and usage only go forward (law 3). */
   readonly rewound?: boolean
   /** Internal entries too; they must not leave the server (law 10). */
   readonly internal?: boolean
@@ -293,7 +293,8 @@ export class BatchReader {
     // It was given nothing of it yet, and is not now.
     const left = taken.filter(other => other.sequence < cut.from || !survival.isTaken(other))
     taken.splice(0, taken.length, ...left)
-    return false
+    // The words are gone, and yet they were used: who folds is told how much.
+    return this.#options.rewound === true
   }
 
   /**

@@ -143,7 +143,7 @@ export class Story {
         ])
         return
       case 'discard':
-        await lane.discard({ reason: 'retry' })
+        await lane.discard({ reason: 'retry', usage: { inputTokens: n } })
         return
       case 'ask':
         await writer.commit([call, ask(`a${this.#asked++ % 4}`)])

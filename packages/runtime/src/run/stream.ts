@@ -80,6 +80,8 @@ export interface RunPiece {
 export interface PieceOptions extends StreamOptions {
   /** Merges deltas while catching up. */
   readonly merge?: boolean
+  /** Also discards, without their words, that lie before who reads came: for folds, since usage only goes forward (law 3). */
+  readonly rewound?: boolean
   /** How much of the log is read at once while catching up, about, in bytes. */
   readonly pageBytes?: number
 }
@@ -96,11 +98,11 @@ async function* entriesOf(source: Source, options: StreamOptions): AsyncGenerato
 /** A run piece by piece, for who passes it on: to its end or pause. Throws where its request is taken back while it waits. */
 export async function* piecesOf(
   { manager, sessionId, runId, standing, whole }: Source,
-  { after: place, signal, merge = false, pageBytes }: PieceOptions,
+  { after: place, signal, merge = false, rewound = false, pageBytes }: PieceOptions,
 ): AsyncGenerator<RunPiece, void, void> {
   let stands = await standing()
   let after = place ?? (whole ? Math.max(stands.from, stands.floor) : stands.from)
-  const how = { runId, merge, ...(pageBytes !== undefined && { pageBytes }), ...(signal && { signal }) }
+  const how = { runId, merge, rewound, ...(pageBytes !== undefined && { pageBytes }), ...(signal && { signal }) }
   for (;;) {
     // What a later run took back is not shown to those who come late, and yet it was this run.
     const isWhole = whole || stands.isCut

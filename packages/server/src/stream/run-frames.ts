@@ -41,7 +41,13 @@ export async function writeRun(
     let place = after
     for (let ended: Ended | undefined; ; ) {
       const from: number | null = last
-      const options = { merge, pageBytes: PAGE_BYTES, signal, ...(place !== undefined && { after: place }) }
+      const options = {
+        merge,
+        rewound: true,
+        pageBytes: PAGE_BYTES,
+        signal,
+        ...(place !== undefined && { after: place }),
+      }
       for await (const piece of run.pieces(options)) {
         // From then on the place proves it.
         if (last === null) mustBeIn(entered, decodeCursor(piece.cursor))
