@@ -8,7 +8,7 @@ import { LINGER_MS } from './http/listen.ts'
 import { CLAIM_MS, DEFAULT_LIMITS, DEFAULT_PORT, DEFAULT_STORE, DEFAULT_STREAM } from './index.ts'
 import { LONGEST_NAME } from './route/name.ts'
 import { SOON_MS } from './soon.ts'
-import { FOLLOWED } from './stream/lists.ts'
+import { FOLLOWED, REMEMBERED } from './stream/lists.ts'
 
 const pageOf = (path: string) => readFileSync(join(import.meta.dirname, '../../../docs', path), 'utf8')
 const defaults = pageOf('reference/defaults.md')
@@ -39,6 +39,7 @@ describe('the table of defaults says what', () => {
     ['what `context` returns', told('Bytes', MOST_CONTEXT_BYTES)],
     ['the name of an upload', `${LONGEST_FILENAME} characters`],
     ['a list of sessions that is followed', `${FOLLOWED} sessions`],
+    ['what it tells of when it is gone', `${REMEMBERED.toLocaleString('en')} sessions`],
     ['who is still connected once a server is closed', LINGER_MS.toLocaleString('en')],
     ['who asks `GET /api/health`', SOON_MS.toLocaleString('en')],
   ])('%s is', (name, value) => {
