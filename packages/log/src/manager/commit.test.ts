@@ -1,7 +1,7 @@
 import type { Chunk } from '@millrace/protocol'
 import { describe, expect, test } from 'vitest'
+import { settled } from '../../../../scripts/clock.ts'
 import type { LogError } from '../error.ts'
-import { settled } from './clock.fixture.ts'
 import { approve, ask, delta, failure, ID, request, stop, World } from './world.fixture.ts'
 
 const status = (message: string): Chunk => ({ type: 'status', message })

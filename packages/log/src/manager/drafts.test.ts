@@ -1,6 +1,6 @@
 import type { Chunk } from '@millrace/protocol'
 import { describe, expect, test } from 'vitest'
-import { settled } from './clock.fixture.ts'
+import { settled } from '../../../../scripts/clock.ts'
 import { ask, delta, failure, ID, output, request, stop, thrown, World } from './world.fixture.ts'
 
 const input = (toolCallId: string, text = '{'): Chunk => ({ type: 'tool-input-delta', toolCallId, delta: text })

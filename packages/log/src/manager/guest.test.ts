@@ -1,6 +1,6 @@
 import type { Chunk, JsonObject } from '@millrace/protocol'
 import { describe, expect, test } from 'vitest'
-import { settled } from './clock.fixture.ts'
+import { settled } from '../../../../scripts/clock.ts'
 import type { GuestOutcome } from './guest.ts'
 import { approve, ask, clientCall, delta, failure, ID, output, request, stop, World } from './world.fixture.ts'
 

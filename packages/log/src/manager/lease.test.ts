@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
+import { settled } from '../../../../scripts/clock.ts'
 import type { Log } from '../memory/log.ts'
-import { settled } from './clock.fixture.ts'
 import { ask, delta, failure, ID, thrown, World } from './world.fixture.ts'
 
 const R1 = { runId: 'r1', agentType: 'assistant' }

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
+import { settled } from '../../../../scripts/clock.ts'
 import { memoryStore } from '../memory/store.ts'
 import { mustStop, type Ticket } from '../ticket/ticket.ts'
-import { settled } from './clock.fixture.ts'
 import { StreamManager } from './manager.ts'
 import { approve, ask, delta, failure, ID, request, stop, thrown, World } from './world.fixture.ts'
 

@@ -128,9 +128,8 @@ export class StreamManager {
   async append(streamId: string, guest: string, chunk: Chunk, options: GuestOptions = {}): Promise<GuestOutcome> {
     checkId(streamId)
     checkNames({ guest: guest ?? null })
-    const isCutThere = (id: string, to: number) => isCut(this.#past, id, to)
-    const settings = { ...this.#settings, ask: this.#ask, isCut: isCutThere }
-    return appendAsGuest(settings, streamId, guest, chunk, options)
+    const isCutAt = (id: string, to: number) => isCut(this.#past, id, to)
+    return appendAsGuest({ ...this.#settings, ask: this.#ask, isCut: isCutAt }, streamId, guest, chunk, options)
   }
 
   /** Chunks from the start, to the end of the latest run; null where there is no such log. */

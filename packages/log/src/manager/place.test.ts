@@ -1,6 +1,6 @@
 import { encodeCursor } from '@millrace/protocol'
 import { describe, expect, test } from 'vitest'
-import { settled } from './clock.fixture.ts'
+import { settled } from '../../../../scripts/clock.ts'
 import { collect, ended, open, read } from './reading.fixture.ts'
 import { failure, ID, thrown, World } from './world.fixture.ts'
 

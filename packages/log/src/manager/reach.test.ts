@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { settled } from './clock.fixture.ts'
+import { settled } from '../../../../scripts/clock.ts'
 import { approve, ask, clientCall, delta, failure, ID, output, request, World } from './world.fixture.ts'
 
 const R1 = { runId: 'r1', agentType: 'assistant' }

@@ -1,7 +1,7 @@
 import { getEventListeners } from 'node:events'
 import type { Chunk } from '@millrace/protocol'
 import { describe, expect, test } from 'vitest'
-import { settled } from './clock.fixture.ts'
+import { settled } from '../../../../scripts/clock.ts'
 import { collect, ended, open, read } from './reading.fixture.ts'
 import type { Reading } from './reading.ts'
 import { approve, ask, delta, failure, ID, World } from './world.fixture.ts'

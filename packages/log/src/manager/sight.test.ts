@@ -1,6 +1,6 @@
 import type { Chunk } from '@millrace/protocol'
 import { describe, expect, test } from 'vitest'
-import { settled } from './clock.fixture.ts'
+import { settled } from '../../../../scripts/clock.ts'
 import { collect, ended, foldOf, open, read } from './reading.fixture.ts'
 import { approve, ask, delta, ID, lineOf, request, World } from './world.fixture.ts'
 

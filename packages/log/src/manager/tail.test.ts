@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
+import { settled } from '../../../../scripts/clock.ts'
 import { memoryStore } from '../memory/store.ts'
-import { settled } from './clock.fixture.ts'
 import { StreamManager } from './manager.ts'
 import { collect, open } from './reading.fixture.ts'
 import { delta, ID, lineOf, request, World } from './world.fixture.ts'

@@ -1,6 +1,6 @@
 import type { Chunk } from '@millrace/protocol'
 import { describe, expect, test } from 'vitest'
-import { settled } from './clock.fixture.ts'
+import { settled } from '../../../../scripts/clock.ts'
 import { ask, delta, failure, ID, thrown, World } from './world.fixture.ts'
 
 const WRITTEN = ['run-started', 'checkpoint-created']

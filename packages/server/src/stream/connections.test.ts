@@ -1,7 +1,7 @@
 import { describe, expect, test, vi } from 'vitest'
+import { settled } from '../../../../scripts/clock.ts'
 import { Refusal } from '../error.ts'
 import { Client } from './client.fixture.ts'
-import { settled } from './clock.fixture.ts'
 import type { Outlet } from './outlet.ts'
 import { delta, ID, NOTHING, Stage } from './stage.fixture.ts'
 

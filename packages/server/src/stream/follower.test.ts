@@ -1,7 +1,7 @@
 import { encodeCursor } from '@millrace/protocol'
 import { describe, expect, test } from 'vitest'
+import { settled } from '../../../../scripts/clock.ts'
 import { Client } from './client.fixture.ts'
-import { settled } from './clock.fixture.ts'
 import { delta, ID, NOTHING, Stage } from './stage.fixture.ts'
 
 const stage = () => new Stage({ manager: { coalesceMs: 0 } })

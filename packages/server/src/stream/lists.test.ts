@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
+import { settled } from '../../../../scripts/clock.ts'
 import { Client } from './client.fixture.ts'
-import { settled } from './clock.fixture.ts'
 import { followList } from './list-frames.ts'
 import { FOLLOWED, type ListChange, REMEMBERED } from './lists.ts'
 import { delta, NOTHING, Stage } from './stage.fixture.ts'

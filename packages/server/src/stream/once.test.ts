@@ -3,8 +3,8 @@
 import { decodeCursor } from '@millrace/protocol'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
+import { settled } from '../../../../scripts/clock.ts'
 import { Client } from './client.fixture.ts'
-import { settled } from './clock.fixture.ts'
 import { ID, NOTHING, runs, Stage, shownOf, viewOf } from './stage.fixture.ts'
 import { type Act, acts, Story } from './story.fixture.ts'
 

@@ -1,9 +1,9 @@
 import { type Frame, SseDecoder } from '@millrace/protocol'
 import { describe, expect, test } from 'vitest'
+import { settled } from '../../../../scripts/clock.ts'
 import type { Caller } from '../guard/authorize.ts'
 import type { WholeReply } from '../http/reply.ts'
 import type { Call } from '../route/route.ts'
-import { settled } from './clock.fixture.ts'
 import { poll } from './poll.ts'
 import { ID, NOTHING, Stage, shownOf, viewOf } from './stage.fixture.ts'
 

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest'
+import { settled } from '../../../../scripts/clock.ts'
 import { Refusal } from '../error.ts'
 import type { Services } from '../services.ts'
 import { Client } from './client.fixture.ts'
-import { settled } from './clock.fixture.ts'
 import { Several } from './several.ts'
 import { delta, NOTHING, Stage, shownOf, viewOf } from './stage.fixture.ts'
 

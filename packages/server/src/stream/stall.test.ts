@@ -1,8 +1,8 @@
 // Law 8 for readers: who is slow costs nobody else anything, and holds no more than there is room for.
 
 import { describe, expect, test } from 'vitest'
+import { settled } from '../../../../scripts/clock.ts'
 import { Client } from './client.fixture.ts'
-import { settled } from './clock.fixture.ts'
 import { Outlet } from './outlet.ts'
 import { delta, ID, NOTHING, Stage, shownOf, viewOf } from './stage.fixture.ts'
 

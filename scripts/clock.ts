@@ -1,10 +1,8 @@
-import type { Timers } from './timers.ts'
-
 /** Lets everything happen that needs no time: all promises that can settle have, when it resolves. */
 export const settled = (): Promise<void> => new Promise(resolve => setImmediate(resolve))
 
-/** Time that stands still until a test moves it, for a manager and for its store. */
-export class Clock implements Timers {
+/** Time that stands still until a test moves it, for whatever goes by timers. */
+export class Clock {
   #now = 1_000_000
   readonly #alarms = new Set<{ readonly at: number; readonly call: () => void }>()
 
