@@ -4,6 +4,8 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { type LogStore, mustStop, type StreamInfo, systemTimers } from '@millrace/log'
 import type { Entry } from '@millrace/protocol'
 import { Story } from '../crash/story.fixture.ts'
+import { MillraceError } from '../error/error.ts'
+import type { Answer } from '../run/answer.ts'
 import { createRuntime, type Runtime } from '../runtime.ts'
 import { act, cuedIn } from './guest.fixture.ts'
 import type { Doing, Plan } from './plan.fixture.ts'
@@ -125,9 +127,16 @@ class RealRace {
 
   async #answerAll(pendings: StreamInfo['ticket']['pendings']): Promise<void> {
     for (const { kind, id } of pendings) {
-      if (kind === 'approval') await this.#guests.answer(SESSION, { kind, id, approved: true })
-      else if (pendings.length === 1) await this.#guests.answer(SESSION, { kind: 'tool-result', id, output: 'late' })
+      if (kind === 'approval') await this.#answer({ kind, id, approved: true })
+      else if (pendings.length === 1) await this.#answer({ kind: 'tool-result', id, output: 'late' })
     }
+  }
+
+  /** Answers, unless a guest whose cue came meanwhile was first, or has ended the run. */
+  async #answer(answer: Answer): Promise<void> {
+    await this.#guests.answer(SESSION, answer).catch(error => {
+      if (!(MillraceError.isInstance(error) && error.code === 'answer_already_settled')) throw error
+    })
   }
 
   #callOf({ call }: Doing): string {
