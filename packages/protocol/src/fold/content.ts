@@ -46,8 +46,9 @@ export class Content {
   readonly #calls = new Map<string, PartCell>()
   readonly #openCalls = new Set<PartCell>()
   readonly #objects = new Map<string, ObjectCell>()
-  #state: Json | undefined
-  #output: Json | undefined
+  state: Json | undefined
+  output: Json | undefined
+
   constructor(changes: Changes, ledger: Ledger) {
     this.#changes = changes
     this.#ledger = ledger
@@ -74,9 +75,9 @@ export class Content {
       case 'state-snapshot':
         return this.#setState(chunk.state)
       case 'state-patch':
-        return attempt(() => this.#setState(applyPatch(this.#state === undefined ? {} : this.#state, chunk.patches)))
+        return attempt(() => this.#setState(applyPatch(this.state === undefined ? {} : this.state, chunk.patches)))
       case 'output':
-        this.#output = chunk.output
+        this.output = chunk.output
         this.#changes.output = true
         return undefined
       case 'checkpoint-created':
@@ -190,7 +191,7 @@ export class Content {
   }
 
   #setState(state: Json | undefined): undefined {
-    this.#state = state
+    this.state = state
     this.#changes.state = true
   }
 
@@ -276,6 +277,10 @@ export class Content {
     return this.#order.order.ids
   }
 
+  get objectIds(): string[] {
+    return [...this.#objects.keys()]
+  }
+
   object(streamId: string): StructuredObject | undefined {
     return this.#objects.get(streamId)?.read()
   }
@@ -306,15 +311,15 @@ export class Content {
       drafts: lanes
         .sort((a, b) => (a.key < b.key ? -1 : 1))
         .map(lane => ({ ...pick(lane, 'runId', 'lane', 'agentId'), undo: lane.drafted.map(cell => cell.inverse()) })),
-      ...(this.#state !== undefined && { state: this.#state }),
-      ...(this.#output !== undefined && { output: this.#output }),
+      ...(this.state !== undefined && { state: this.state }),
+      ...(this.output !== undefined && { output: this.output }),
     }
   }
 
   /** Goes on from a view. */
   restore(view: ContentView): void {
-    this.#state = view.state
-    this.#output = view.output
+    this.state = view.state
+    this.output = view.output
     for (const message of view.messages) this.#restoreMessage(message)
     for (const { at, ...state } of view.structured) {
       this.#objects.set(state.streamId, new ObjectCell(state.streamId, StructuredAccumulator.restore({ state }), at))

@@ -3,11 +3,12 @@ import { isData } from '../catalogue/guards.ts'
 import { catalogue } from '../catalogue/table.ts'
 import { isGuestChunk } from '../catalogue/validate.ts'
 import { type Entry, isGuest, type Origin, type WriterOrigin } from '../entry.ts'
+import type { Json } from '../json/value.ts'
 import { mismatch } from '../mismatch.ts'
 import { type Change, Changes } from './changes.ts'
 import { Content, type Refusal, type Writer } from './content.ts'
 import type { Gained, Mark } from './growth.ts'
-import { idOf, Ledger } from './ledger.ts'
+import { idOf, Ledger, type LedgerView } from './ledger.ts'
 import type { PartCell } from './part.ts'
 import { FOLD_VERSION, type Message, type Part, type Pending, type StructuredObject, type View } from './view.ts'
 
@@ -262,6 +263,26 @@ export class Fold {
     }))
     const at = (pending: Pending) => ('part' in pending ? pending.part : pending.interrupt).at
     return [...this.#content.pendings(), ...interrupts].sort((a, b) => at(a) - at(b))
+  }
+
+  /** The ids of the structured objects. */
+  get structuredIds(): string[] {
+    return this.#content.objectIds
+  }
+
+  /** The shared state. */
+  get state(): Json | undefined {
+    return this.#content.state
+  }
+
+  /** The structured result of the last run that gave one. */
+  get output(): Json | undefined {
+    return this.#content.output
+  }
+
+  /** Runs, agents, requests, interrupts, hooks and usage. */
+  ledger(): LedgerView {
+    return this.#ledger.view()
   }
 
   /** What changed since this was last asked. */

@@ -25,7 +25,8 @@ function sum(a: Usage, b: Usage | undefined): Usage {
   return total
 }
 
-type LedgerView = Pick<View, 'runs' | 'agents' | 'requests' | 'interrupts' | 'hooks' | 'usage'>
+/** What only goes forward. */
+export type LedgerView = Pick<View, 'runs' | 'agents' | 'requests' | 'interrupts' | 'hooks' | 'usage'>
 
 export class Ledger {
   readonly runs = new Map<string, Run>()
