@@ -15,6 +15,9 @@ export const arrows: Record<string, string[]> = {
   millrace: ['server', 'client'],
 }
 
+/** What the tests of a package may import besides: the other end of the wire. */
+export const opposites: Record<string, string[]> = { client: ['server'], react: ['server'] }
+
 /** These run in a browser, a worker and Node alike: no builtin of Node, no code generated at run time. */
 export const browserSafe = new Set(['protocol', 'dialects', 'client', 'react'])
 
@@ -49,7 +52,10 @@ function refusal(file: string, specifier: string): string | undefined {
   if (to === from) return `'${specifier}' is this package itself, import the file`
   if (/^\/(src|dist)(\/|$)/.test(path))
     return `'${specifier}' reaches into the other package, import one of its exports`
-  return reach(from).has(to) ? undefined : `'${specifier}' goes against the arrows, ${from} may import ${list(from)}`
+  const isOpposite = isTest(file) && (opposites[from] ?? []).some(other => other === to || reach(other).has(to))
+  return reach(from).has(to) || isOpposite
+    ? undefined
+    : `'${specifier}' goes against the arrows, ${from} may import ${list(from)}`
 }
 
 /** All that the arrows lead to from a package. */

@@ -26,6 +26,8 @@ export interface Failure {
 
 /** Whoever follows a session is told each thing once, in order, and nothing after it left. */
 export interface Follower {
+  /** How many messages its snapshots have, and those at work; all, if nothing is said. */
+  readonly messages?: number
   /** What the session amounts to: what follows goes on from there. */
   snapshot(snapshot: Snapshot): void
   /** All that lies between what it has and `through`, whole. A promise holds the connection up until it is settled. */

@@ -10,7 +10,15 @@ import { Content, type Refusal, type Writer } from './content.ts'
 import type { Gained, Mark } from './growth.ts'
 import { idOf, Ledger, type LedgerView } from './ledger.ts'
 import type { PartCell } from './part.ts'
-import { FOLD_VERSION, type Message, type Part, type Pending, type StructuredObject, type View } from './view.ts'
+import {
+  FOLD_VERSION,
+  type Message,
+  type Part,
+  type Pending,
+  type Run,
+  type StructuredObject,
+  type View,
+} from './view.ts'
 
 /**
  * What broke the protocol and was dropped (law 9): an event, not part of the view. `repeated`: its sequence was folded before;
@@ -278,6 +286,11 @@ export class Fold {
   /** The structured result of the last run that gave one. */
   get output(): Json | undefined {
     return this.#content.output
+  }
+
+  /** A run; another object when something of it changed. */
+  run(runId: string): Run | undefined {
+    return this.#ledger.runs.get(runId)
   }
 
   /** Runs, agents, requests, interrupts, hooks and usage. */

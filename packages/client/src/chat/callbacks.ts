@@ -1,0 +1,48 @@
+import type { Json, Message, ToolPart } from '@millrace/protocol'
+import type { ChatError } from '../error.ts'
+
+/** An application's data, as it came. */
+export interface ChatData {
+  readonly type: `data-${string}`
+  readonly data: Json
+  readonly id?: string
+  /** Only told, never kept in a message. */
+  readonly transient?: boolean
+}
+
+/** How a run ended, or how following it did. */
+export interface ChatFinish {
+  readonly runId?: string
+  /** The agent's message, if there is one. */
+  readonly message?: Message
+  readonly messages: readonly Message[]
+  /** It was stopped. */
+  readonly isAbort: boolean
+  /** The stream broke off for good: how the run ends is not known here. */
+  readonly isDisconnect: boolean
+  readonly isError: boolean
+  readonly finishReason?: string
+}
+
+/** What a chat tells; none of them can harm it by throwing. */
+export interface ChatCallbacks {
+  /** Data of the application, each time some comes. */
+  onData?: ((data: ChatData) => void) | undefined
+  /** A call, once each time it goes from one state to another. */
+  onToolCall?: ((call: { readonly toolCall: ToolPart; readonly messageId: string }) => void) | undefined
+  /** Once for each run. */
+  onFinish?: ((finish: ChatFinish) => void) | undefined
+  /** What went wrong; before `onFinish`, where both are told. */
+  onError?: ((error: ChatError) => void) | undefined
+}
+
+/** Calls a callback; what it throws, or what its promise is rejected with, is printed and harms nobody. */
+export function tell<T>(callback: ((value: T) => unknown) | undefined, value: T): void {
+  const report = (error: unknown) => console.error('A callback of a chat failed:', error)
+  try {
+    const result = callback?.(value)
+    if (result instanceof Promise) result.catch(report)
+  } catch (error) {
+    report(error)
+  }
+}

@@ -1,0 +1,95 @@
+import type { ConnectionStatus, Json, MessageChunk } from '@millrace/protocol'
+import type { ChatError } from '../error.ts'
+import type { Store } from '../store/store.ts'
+import type { ChatCallbacks } from './callbacks.ts'
+import type { ClientTools } from './tools.ts'
+
+/** One part of what a person says. */
+export type SaidPart = MessageChunk['parts'][number]
+
+/** What a person says: text, or parts and files. */
+export type ChatInput =
+  | string
+  | {
+      readonly text?: string
+      readonly parts?: readonly SaidPart[]
+      readonly files?: Iterable<File>
+      readonly metadata?: NonNullable<MessageChunk['metadata']>
+    }
+
+/** What becomes of a message while a run is open. */
+export type WhenBusy = 'queue' | 'reject' | 'interrupt-previous'
+
+export interface SendOptions {
+  readonly messageId?: string
+  readonly whenBusy?: WhenBusy
+  /** For the server's code; untrusted there. */
+  readonly data?: Json
+}
+
+/** What became of what was sent: nothing is thrown. */
+export interface SendResult {
+  readonly messageId: string
+  readonly runId?: string
+  readonly error?: ChatError
+}
+
+/** An answer to what a run waits for. */
+export type ChatAnswer =
+  | { readonly kind: 'approval'; readonly id: string; readonly approved: boolean; readonly reason?: string }
+  | { readonly kind: 'tool-result'; readonly id: string; readonly output: Json }
+  | { readonly kind: 'tool-result'; readonly id: string; readonly error: string; readonly code?: string }
+  | { readonly kind: 'interrupt'; readonly id: string; readonly value: Json }
+
+/** `ready` for the next message; `submitted`, on its way; `streaming`; `paused`, it waits for somebody; `error`, the last thing went wrong. */
+export type ChatStatus = 'ready' | 'submitted' | 'streaming' | 'paused' | 'error'
+
+/** How a chat stands, beside its messages: a new object each time something of it changes. */
+export interface ChatState {
+  readonly sessionId: string | undefined
+  readonly status: ChatStatus
+  /** The run that is open. */
+  readonly runId: string | undefined
+  readonly error: ChatError | undefined
+  readonly connection: { readonly status: ConnectionStatus; readonly reason: string }
+  readonly title: string | undefined
+  /** Whether there are messages before those that are shown. */
+  readonly hasOlder: boolean
+  readonly isLoadingOlder: boolean
+}
+
+/** A conversation: what is shown of it is in its store. */
+export interface Chat {
+  readonly store: Store
+  readonly state: ChatState
+  /** What it tells, and what it runs; both may be replaced at any time. */
+  callbacks: ChatCallbacks
+  tools: ClientTools
+  /** Calls when its state has changed, until the returned function is called. */
+  subscribe(listener: () => void): () => void
+  /** Begins to follow, until the returned function is called; may be called again then. */
+  start(): () => void
+  /** Says something; it is shown at once. */
+  send(input: ChatInput, options?: SendOptions): Promise<SendResult>
+  /** Stops the open run, wherever it is driven; what it said so far stays. */
+  stop(options?: { readonly runId?: string; readonly mode?: 'interrupt' | 'abort' }): Promise<void>
+  /** Answers a message anew: that of an agent's or a person's id, the last if none is named. */
+  regenerate(messageId?: string): Promise<SendResult>
+  /** Sends again what could not be sent, or does the turn of a message again. */
+  retry(messageId?: string): Promise<SendResult>
+  /** Puts another message in the place of one, and of all that came of it. */
+  edit(messageId: string, input: ChatInput): Promise<SendResult>
+  /** Answers what a run waits for: an approval, a client's tool, a question. Throws what the server refused it with. */
+  answer(answer: ChatAnswer): Promise<void>
+  /** Shows older messages. */
+  loadOlder(): Promise<void>
+  /** Forgets the last error. */
+  clearError(): void
+}
+
+/** The parts of what a person says, but for files. */
+export const partsOf = (input: ChatInput): readonly SaidPart[] => {
+  if (typeof input === 'string') return [{ type: 'text', text: input }]
+  const { text, parts = [] } = input
+  return text === undefined ? parts : [{ type: 'text', text }, ...parts]
+}

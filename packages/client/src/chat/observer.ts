@@ -1,0 +1,104 @@
+import { type Entry, isData, isGuest, type LedgerView, messageIdOf, type Run, type ToolPart } from '@millrace/protocol'
+import type { Store } from '../store/store.ts'
+import { type ChatCallbacks, tell } from './callbacks.ts'
+
+/** Of calls: all but what streams, or changes no state. */
+const isTransition = (type: string): boolean =>
+  type.startsWith('tool-') && type !== 'tool-input-delta' && type !== 'tool-claimed'
+
+/** Folds what comes into the store, and tells the callbacks of it: each thing once, however often it is read. */
+export class Observer {
+  callbacks: ChatCallbacks = {}
+  readonly #store: Store
+  /** In which state each call was last told of. */
+  readonly #states = new Map<string, ToolPart['state']>()
+  readonly #owners = new Map<string, string>()
+  readonly #ended = new Set<string>()
+  #isFirst = true
+
+  constructor(store: Store) {
+    this.#store = store
+  }
+
+  /** What the log said before this is nothing new; what ended since the last look is. */
+  begin({ runs }: Pick<LedgerView, 'runs'>): void {
+    const isFirst = this.#isFirst
+    this.#isFirst = false
+    for (const run of runs) {
+      if (run.finishedAt === undefined || this.#ended.has(run.runId)) continue
+      if (isFirst) this.#ended.add(run.runId)
+      else this.#finish(run)
+    }
+  }
+
+  /** Folds a frame; false where a rewind in it needs a view to go on from. */
+  apply(entries: readonly Entry[], through?: number): boolean {
+    this.#isFirst = false
+    const news: (() => void)[] = []
+    let from = 0
+    for (let i = 0; i < entries.length; i++) {
+      const entry = entries[i] as Entry
+      const { type } = entry.chunk
+      if (!isTransition(type) && type !== 'run-finished' && !isData(entry.chunk)) continue
+      const owner = this.#ownerOf(entry)
+      if (!this.#store.fold(entries.slice(from, i + 1))) return this.#store.apply([])
+      from = i + 1
+      this.#note(entry, owner, news)
+    }
+    const isWhole = this.#store.apply(from === 0 ? entries : entries.slice(from), through)
+    for (const one of news) one()
+    return isWhole
+  }
+
+  /** The message that a call stands in. */
+  #ownerOf({ chunk, origin }: Entry): string | undefined {
+    const { toolCallId } = chunk as { toolCallId?: string }
+    if (toolCallId === undefined) return undefined
+    const isIt = ({ part }: { readonly part: ToolPart }) => part.toolCallId === toolCallId
+    const owner = isGuest(origin)
+      ? (this.#owners.get(toolCallId) ??
+        this.#store.pendings.filter(pending => pending.kind !== 'interrupt').find(isIt)?.messageId)
+      : messageIdOf(origin.runId, origin.agentId)
+    if (owner !== undefined) this.#owners.set(toolCallId, owner)
+    return owner
+  }
+
+  #note({ chunk, origin }: Entry, messageId: string | undefined, news: (() => void)[]): void {
+    if (isData(chunk)) {
+      const { type, data, id, transient } = chunk
+      const value = { type, data, ...(id !== undefined && { id }), ...(transient && { transient }) }
+      news.push(() => tell(this.callbacks.onData, value))
+    } else if (chunk.type === 'run-finished') {
+      const run = this.#store.run((origin as { runId: string }).runId)
+      if (run?.finishedAt !== undefined) news.push(() => this.#finish(run))
+    } else if (messageId !== undefined) {
+      const { toolCallId } = chunk as { toolCallId: string }
+      const toolCall = this.#store.call(messageId, toolCallId)
+      if (toolCall === undefined || toolCall.state === this.#states.get(toolCallId)) return
+      this.#states.set(toolCallId, toolCall.state)
+      if (toolCall.state.startsWith('output-')) {
+        this.#owners.delete(toolCallId)
+        // A late word about a settled call changes nothing: the fold drops it.
+        this.#states.delete(toolCallId)
+      }
+      news.push(() => tell(this.callbacks.onToolCall, { toolCall, messageId }))
+    }
+  }
+
+  #finish({ runId, status }: Run): void {
+    if (this.#ended.has(runId)) return
+    this.#ended.add(runId)
+    this.#store.flush()
+    const message = this.#store.message(messageIdOf(runId, runId))
+    const { finishReason } = message ?? {}
+    tell(this.callbacks.onFinish, {
+      runId,
+      ...(message && { message }),
+      messages: this.#store.messages,
+      isAbort: status === 'interrupted' || status === 'aborted',
+      isDisconnect: false,
+      isError: status === 'failed',
+      ...(finishReason && { finishReason }),
+    })
+  }
+}

@@ -1,0 +1,40 @@
+import type { ChatState } from './chat.ts'
+
+const IDLE: ChatState = {
+  sessionId: undefined,
+  status: 'ready',
+  runId: undefined,
+  error: undefined,
+  connection: { status: 'idle', reason: 'nobody follows' },
+  title: undefined,
+  hasOlder: false,
+  isLoadingOlder: false,
+}
+
+/** The state of a chat, and who wants to know of it. */
+export class StateCell {
+  readonly #listeners = new Set<() => void>()
+  #state: ChatState
+
+  constructor(state: Partial<ChatState>) {
+    this.#state = { ...IDLE, ...state }
+  }
+
+  get value(): ChatState {
+    return this.#state
+  }
+
+  /** Sets fields; who listens is told only where one is another. */
+  set(fields: Partial<ChatState>): void {
+    const names = Object.keys(fields) as (keyof ChatState)[]
+    if (names.every(name => Object.is(fields[name], this.#state[name]))) return
+    this.#state = { ...this.#state, ...fields }
+    for (const listener of [...this.#listeners]) listener()
+  }
+
+  subscribe(listener: () => void): () => void {
+    const own = () => listener()
+    this.#listeners.add(own)
+    return () => this.#listeners.delete(own)
+  }
+}

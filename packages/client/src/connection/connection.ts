@@ -1,0 +1,171 @@
+import type { Connection, ConnectionStatus, Entry, Follower, Following, Snapshot } from '@millrace/protocol'
+import { RequestError } from '../error.ts'
+import { Api, type ApiOptions } from './api.ts'
+import { type Carrier, Followed } from './followed.ts'
+import { Line } from './line.ts'
+import { BACKOFF, type Backoff } from './patience.ts'
+
+/** More sessions than these need another request: an address has to stay short. */
+const MOST_ON_A_LINE = 40
+
+export interface ConnectionOptions extends ApiOptions {
+  /** The sessions that a loop over the connection is about. */
+  readonly session?: string | readonly string[] | undefined
+  /** After which cursor the loop begins; at the beginning, if nothing is said. */
+  readonly after?: string
+  /** Told where the loop goes on from, where the place it was at is not in the log any more; without it the loop throws then. */
+  readonly onSnapshot?: (snapshot: Snapshot, sessionId: string) => void
+  readonly backoff?: Partial<Backoff>
+}
+
+/** An entry, and the session that it is of. */
+export type SessionEntry = Entry & { readonly sessionId: string }
+
+/** One connection for all sessions of a page: it comes back by itself, and gives every entry once and in order. */
+export class PageConnection implements Connection, AsyncIterable<SessionEntry> {
+  readonly api: Api
+  readonly #options: ConnectionOptions
+  readonly #carrier: Omit<Carrier, 'again' | 'wake' | 'join' | 'leave'>
+  readonly #lines: Line[] = []
+  readonly #followed = new Set<Followed>()
+  readonly #listeners = new Set<() => void>()
+  #isListening = false
+
+  constructor(options: ConnectionOptions = {}) {
+    this.#options = options
+    this.api = new Api(options)
+    this.#carrier = {
+      api: this.api,
+      backoff: { ...BACKOFF, ...options.backoff },
+      changed: () => {
+        for (const listener of this.#listeners) listener()
+      },
+    }
+  }
+
+  follow(sessionId: string, follower: Follower, after?: string): Following {
+    this.#listen(true)
+    let line: Line | undefined
+    const followed: Followed = new Followed(sessionId, follower, after, {
+      ...this.#carrier,
+      join: () => {
+        line ??= this.#lineFor(sessionId)
+        line.join(followed)
+      },
+      leave: () => {
+        this.#followed.delete(followed)
+        line?.leave(followed)
+        if (this.#followed.size === 0) this.#listen(false)
+        this.#carrier.changed()
+      },
+      again: reason => line?.break(reason),
+      wake: () => line?.wake(),
+    })
+    this.#followed.add(followed)
+    followed.start()
+    return followed
+  }
+
+  /** How it stands with the session that is worst off, and why. */
+  get state(): { readonly status: ConnectionStatus; readonly reason: string } {
+    let worst: { readonly status: ConnectionStatus; readonly reason: string } | undefined
+    for (const one of this.#followed) {
+      if (worst === undefined || ORDER.indexOf(one.status) < ORDER.indexOf(worst.status)) worst = one
+    }
+    return worst ? { status: worst.status, reason: worst.reason } : { status: 'idle', reason: 'nobody follows' }
+  }
+
+  /** Calls when how it stands with a session has changed. */
+  subscribe(listener: () => void): () => void {
+    this.#listeners.add(listener)
+    return () => this.#listeners.delete(listener)
+  }
+
+  /** Comes back at once, wherever it waits. */
+  readonly wake = (): void => {
+    for (const one of this.#followed) one.wake()
+  }
+
+  /** Leaves all sessions, at once. */
+  close(): void {
+    for (const one of [...this.#followed]) one.close()
+  }
+
+  /** The entries of its sessions, as they come, until the loop is left; throws where one cannot be followed. */
+  async *[Symbol.asyncIterator](): AsyncGenerator<SessionEntry, void> {
+    const { session = [], after = '0', onSnapshot } = this.#options
+    const sessions = typeof session === 'string' ? [session] : session
+    const pieces: { entries: readonly Entry[]; sessionId: string; taken: () => void }[] = []
+    let failure: unknown
+    let wake = () => {}
+    const followings = sessions.map(sessionId =>
+      this.follow(
+        sessionId,
+        {
+          snapshot: snapshot => {
+            if (onSnapshot) return onSnapshot(snapshot, sessionId)
+            failure = new RequestError({ code: 'truncated', message: `${sessionId}: the log does not hold this place` })
+            wake()
+          },
+          // Nothing more is read before this was taken: a slow loop slows the connection down, and fills no memory.
+          entries: entries =>
+            new Promise(taken => {
+              pieces.push({ entries, sessionId, taken })
+              wake()
+            }),
+          fail: error => {
+            failure = error
+            wake()
+          },
+        },
+        after,
+      ),
+    )
+    try {
+      for (;;) {
+        const piece = pieces.shift()
+        if (piece) {
+          for (const entry of piece.entries) yield { ...entry, sessionId: piece.sessionId }
+          piece.taken()
+        } else if (failure !== undefined) throw failure
+        else {
+          await new Promise<void>(resolve => {
+            wake = resolve
+          })
+        }
+      }
+    } finally {
+      for (const following of followings) following.close()
+    }
+  }
+
+  /** A line with room. */
+  #lineFor(sessionId: string): Line {
+    const taken = (line: Line) => [...this.#followed].some(one => one.sessionId === sessionId && line.has(one))
+    const free = this.#lines.find(line => line.size < MOST_ON_A_LINE && !taken(line))
+    if (free) return free
+    const line = new Line(this.api, this.#carrier.backoff)
+    this.#lines.push(line)
+    return line
+  }
+
+  /** A tab that is looked at again, or has its network back, need not wait. */
+  #listen(isOn: boolean): void {
+    if (isOn === this.#isListening) return
+    this.#isListening = isOn
+    const { document } = globalThis
+    const verb = isOn ? 'addEventListener' : 'removeEventListener'
+    globalThis[verb]?.('online', this.wake)
+    globalThis[verb]?.('pageshow', this.wake)
+    document?.[verb]('visibilitychange', this.#seen)
+  }
+
+  readonly #seen = (): void => {
+    if (document.visibilityState === 'visible') this.wake()
+  }
+}
+
+const ORDER: readonly ConnectionStatus[] = ['offline', 'connecting', 'catching-up', 'live', 'idle']
+
+/** A connection to a server, for all sessions of a page. */
+export const createConnection = (options?: ConnectionOptions): PageConnection => new PageConnection(options)

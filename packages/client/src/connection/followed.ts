@@ -1,0 +1,214 @@
+import {
+  type ConnectionStatus,
+  continuityOf,
+  decodeCursor,
+  type EntriesFrame,
+  type Failure,
+  type Follower,
+  type Following,
+  type Frame,
+  type Snapshot,
+} from '@millrace/protocol'
+import { failureOf } from '../error.ts'
+import { type Api, sessionPath } from './api.ts'
+import { type Backoff, Patience } from './patience.ts'
+
+/** How many frames wait for one before them. */
+const MOST_HELD = 64
+
+/** What a session that is followed needs of who carries it. */
+export interface Carrier {
+  readonly api: Api
+  readonly backoff: Backoff
+  /** There is a place to go on from. */
+  join(followed: Followed): void
+  leave(followed: Followed): void
+  /** Something is missing, or may be: ask again from the cursors. */
+  again(reason: string): void
+  /** Come back now, if it waits. */
+  wake(): void
+  changed(): void
+}
+
+/** One session, and how far whoever follows it has got. A frame is applied whole or not at all, and only where it is the next. */
+export class Followed implements Following {
+  readonly sessionId: string
+  readonly #follower: Follower
+  readonly #carrier: Carrier
+  readonly #patience: Patience
+  readonly #held = new Map<number, EntriesFrame>()
+  #status: ConnectionStatus = 'idle'
+  #reason = ''
+  #cursor: string | undefined
+  #position = 0
+  #loading: AbortController | undefined
+  #isClosed = false
+  #hasFailed = false
+
+  constructor(sessionId: string, follower: Follower, after: string | undefined, carrier: Carrier) {
+    this.sessionId = sessionId
+    this.#follower = follower
+    this.#carrier = carrier
+    this.#patience = new Patience(carrier.backoff)
+    if (after !== undefined) this.#go(after)
+  }
+
+  get status(): ConnectionStatus {
+    return this.#status
+  }
+
+  get reason(): string {
+    return this.#reason
+  }
+
+  get cursor(): string | undefined {
+    return this.#cursor
+  }
+
+  /** Whether it is to be carried. */
+  get isReady(): boolean {
+    return this.#cursor !== undefined && !this.#isClosed && !this.#hasFailed
+  }
+
+  /** Begins to follow. */
+  start(): void {
+    if (this.isReady) this.#carrier.join(this)
+    else void this.#load()
+  }
+
+  refresh(): void {
+    this.#cursor = undefined
+    this.#held.clear()
+    void this.#load()
+  }
+
+  wake(): void {
+    if (this.#isClosed) return
+    this.#patience.wake()
+    if (this.#hasFailed) {
+      this.#hasFailed = false
+      this.start()
+    } else this.#carrier.wake()
+  }
+
+  close(): void {
+    this.#isClosed = true
+    this.#loading?.abort()
+    this.#patience.wake()
+    this.#carrier.leave(this)
+    this.#status = 'idle'
+    this.#reason = 'nobody follows'
+  }
+
+  say(status: ConnectionStatus, reason: string): void {
+    if (this.#isClosed || (status === this.#status && reason === this.#reason)) return
+    this.#status = status
+    this.#reason = reason
+    this.#follower.status?.(status, reason)
+    this.#carrier.changed()
+  }
+
+  /** It cannot be followed. */
+  fail({ code, message, retryable }: Failure): void {
+    if (this.#isClosed) return
+    this.#hasFailed = true
+    this.say('offline', message)
+    this.#follower.fail?.({ code, message, retryable })
+  }
+
+  /** Takes a frame of this session; a promise where the follower wants nothing more until then. */
+  take(frame: Frame): void | Promise<void> {
+    if (this.#isClosed || this.#cursor === undefined) return undefined
+    switch (frame.type) {
+      case 'open':
+        return this.say('catching-up', 'reading what was missed')
+      case 'entries':
+        return this.#entries(frame)
+      case 'caught-up':
+        if (continuityOf(frame, this.#position) === 'gap') return this.#carrier.again('something was left out')
+        return this.say('live', 'up to date')
+      case 'truncated':
+        return this.refresh()
+      case 'fail':
+        return frame.recoverable ? this.#carrier.again(frame.error.message) : this.fail(frame.error)
+      case 'end':
+        return this.#carrier.again('the server closed the session')
+      case 'status':
+        return undefined
+    }
+  }
+
+  #entries(frame: EntriesFrame): void | Promise<void> {
+    switch (continuityOf(frame, this.#position)) {
+      case 'next':
+        return this.#apply(frame)
+      case 'gap':
+        this.#held.set(frame.after, frame)
+        // What fills a gap is never far behind: where it is, it is lost.
+        if (this.#held.size > MOST_HELD) this.#carrier.again('something was left out')
+        return undefined
+      case 'overlap':
+        return this.#carrier.again('what came overlaps what is there')
+      case 'duplicate':
+        return undefined
+    }
+  }
+
+  #apply(frame: EntriesFrame): void | Promise<void> {
+    this.#position = frame.sequence
+    this.#cursor = frame.cursor
+    let held: void | Promise<void>
+    try {
+      held = this.#follower.entries(frame.entries, frame.sequence)
+    } catch (error) {
+      return this.fail({ code: 'follower_failed', message: String(error) })
+    }
+    const next = this.#held.get(frame.sequence)
+    if (next === undefined) return held
+    this.#held.delete(frame.sequence)
+    return held ? held.then(() => this.#apply(next)) : this.#apply(next)
+  }
+
+  /** Whether something waits for what has not come. */
+  get isHolding(): boolean {
+    return this.#held.size > 0
+  }
+
+  /** Asks again from the cursor: what was held will come again. */
+  forget(): void {
+    this.#held.clear()
+  }
+
+  #go(cursor: string): void {
+    this.#position = decodeCursor(cursor).sequence
+    this.#cursor = cursor
+  }
+
+  /** Takes a snapshot, however long it takes to get one. */
+  async #load(): Promise<void> {
+    this.#loading?.abort()
+    const loading = new AbortController()
+    const { signal } = loading
+    this.#loading = loading
+    const { api } = this.#carrier
+    const { messages } = this.#follower
+    const query = messages === undefined ? '' : `?messages=last:${messages}`
+    this.say('connecting', 'reading the session')
+    while (!signal.aborted) {
+      try {
+        const snapshot = await api.ask<Snapshot>('GET', sessionPath(this.sessionId, query), undefined, signal)
+        if (signal.aborted) return
+        this.#patience.reset()
+        this.#go(snapshot.cursor)
+        this.#follower.snapshot(snapshot)
+        return this.#carrier.join(this)
+      } catch (error) {
+        if (signal.aborted) return
+        const failure = failureOf(error)
+        if (!failure.retryable) return this.fail(failure)
+        this.say('offline', failure.message)
+        await this.#patience.wait(failure.retryAfter)
+      }
+    }
+  }
+}

@@ -1,0 +1,182 @@
+import { type Frame, SseDecoder } from '@millrace/protocol'
+import { failureOf, type RequestError } from '../error.ts'
+import type { Api } from './api.ts'
+import type { Followed } from './followed.ts'
+import { type Backoff, Patience } from './patience.ts'
+
+/** For how long nothing may be heard before the server has said how long that is, in milliseconds. */
+const SILENCE_MS = 30_000
+/** What fills a gap, or joins, together with others, may take so long, in milliseconds. */
+const SOON_MS = 20
+/** A credential that has run out is asked for once more. */
+const UNAUTHORIZED = 401
+
+/** One request that carries sessions, and the next when it breaks, until nobody is left. */
+export class Line {
+  readonly #api: Api
+  readonly #patience: Patience
+  readonly #members = new Map<string, Followed>()
+  #asked: ReadonlySet<Followed> = new Set()
+  #request: AbortController | undefined
+  #isRunning = false
+  #isAnew = false
+  #soon: ReturnType<typeof setTimeout> | undefined
+  #heard = 0
+  #silenceMs = SILENCE_MS
+
+  constructor(api: Api, backoff: Backoff) {
+    this.#api = api
+    this.#patience = new Patience(backoff)
+  }
+
+  get size(): number {
+    return this.#members.size
+  }
+
+  has(followed: Followed): boolean {
+    return this.#members.get(followed.sessionId) === followed
+  }
+
+  join(followed: Followed): void {
+    this.#members.set(followed.sessionId, followed)
+    if (!this.#isRunning) void this.#run()
+    // Whoever comes at once is asked for at once.
+    else this.#soonDo(() => this.#again('another session joins'))
+  }
+
+  leave(followed: Followed): void {
+    if (!this.has(followed)) return
+    this.#members.delete(followed.sessionId)
+    if (this.#members.size === 0) this.#again('nobody follows')
+  }
+
+  /** Something went wrong with the request: the next goes on from the cursors, in a while. */
+  break(reason: string): void {
+    this.#request?.abort(reason)
+  }
+
+  /** Asks anew, at once: nothing is wrong. */
+  #again(reason: string): void {
+    this.#isAnew = true
+    this.break(reason)
+    this.#patience.wake()
+  }
+
+  #soonDo(work: () => void): void {
+    this.#soon ??= setTimeout(work, SOON_MS)
+  }
+
+  /** Comes back at once where it waits, and looks whether it still hears anything. */
+  wake(): void {
+    this.#patience.wake()
+    this.#listen()
+  }
+
+  #listen(): void {
+    if (performance.now() - this.#heard > this.#silenceMs) this.break('nothing was heard for too long')
+  }
+
+  async #run(): Promise<void> {
+    this.#isRunning = true
+    while (this.#ready().length > 0) {
+      this.#isAnew = false
+      const { reason, retryAfter } = await this.#carry()
+      if (this.#isAnew) continue
+      for (const followed of this.#ready()) followed.say('offline', reason)
+      if (this.#ready().length > 0) await this.#patience.wait(retryAfter)
+    }
+    this.#isRunning = false
+  }
+
+  #ready(): Followed[] {
+    return [...this.#members.values()].filter(({ isReady }) => isReady)
+  }
+
+  /** One request, from its beginning to its end; why it ended, and when to come back, where the server said so. */
+  async #carry(): Promise<{ reason: string; retryAfter?: number | undefined }> {
+    const members = this.#ready()
+    const request = new AbortController()
+    const { signal } = request
+    this.#request = request
+    this.#asked = new Set(members)
+    this.#heard = performance.now()
+    this.#silenceMs = SILENCE_MS
+    const timer = setInterval(() => this.#listen(), 1000)
+    for (const followed of members) {
+      followed.forget()
+      followed.say('connecting', 'asking for what comes')
+    }
+    try {
+      const places = members.map(({ sessionId, cursor }) => `session=${encodeURIComponent(sessionId)}&after=${cursor}`)
+      const headers = { accept: 'text/event-stream' }
+      const reply = await this.#open(`/stream?${places.join('&')}`, { headers, signal })
+      await this.#read(reply.body as ReadableStream<Uint8Array>, signal)
+      return { reason: 'the connection was closed' }
+    } catch (error) {
+      if (signal.aborted) return { reason: String(signal.reason) }
+      return this.#refused(failureOf(error), members)
+    } finally {
+      clearInterval(timer)
+      clearTimeout(this.#soon)
+      this.#soon = undefined
+      request.abort()
+    }
+  }
+
+  async #open(path: string, asking: Parameters<Api['request']>[2]): Promise<Response> {
+    try {
+      return await this.#api.request('GET', path, asking)
+    } catch (error) {
+      if ((error as RequestError).status !== UNAUTHORIZED) throw error
+      return this.#api.request('GET', path, asking)
+    }
+  }
+
+  #refused(failure: RequestError, members: readonly Followed[]): { reason: string; retryAfter: number | undefined } {
+    const { message, status, retryable, retryAfter } = failure
+    // Without a status nothing was refused: it did not get there, or broke off.
+    if (status !== undefined && !retryable) for (const followed of members) followed.fail(failure)
+    return { reason: message, retryAfter }
+  }
+
+  async #read(body: ReadableStream<Uint8Array>, signal: AbortSignal): Promise<void> {
+    const held: Promise<void>[] = []
+    const decoder = new SseDecoder({
+      onFrame: frame => {
+        if (signal.aborted) return
+        const wait = this.#take(frame)
+        if (wait) held.push(wait)
+      },
+    })
+    const reader = body.getReader()
+    try {
+      for (;;) {
+        const { done, value } = await reader.read()
+        if (done) break
+        this.#heard = performance.now()
+        decoder.push(value)
+        if (held.length === 0) continue
+        await Promise.all(held.splice(0))
+        this.#heard = performance.now()
+      }
+      decoder.end()
+    } finally {
+      // What is cancelled after an error is over anyway.
+      reader.cancel().catch(() => {})
+    }
+  }
+
+  #take(frame: Frame): void | Promise<void> {
+    if (frame.type === 'open') this.#silenceMs = frame.heartbeatMs * 1.5
+    else if (frame.type === 'entries' || frame.type === 'caught-up') this.#patience.reset()
+    if (frame.sessionId === undefined) {
+      if (frame.type === 'fail' && !frame.recoverable) for (const one of this.#asked) one.fail(frame.error)
+      return undefined
+    }
+    const followed = this.#members.get(frame.sessionId)
+    if (followed === undefined || !this.#asked.has(followed)) return undefined
+    const wait = followed.take(frame)
+    if (followed.isHolding) this.#soonDo(() => this.break('something was left out'))
+    return wait
+  }
+}

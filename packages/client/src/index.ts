@@ -1,0 +1,24 @@
+export type { ChatCallbacks, ChatData, ChatFinish } from './chat/callbacks.ts'
+export type {
+  Chat,
+  ChatAnswer,
+  ChatInput,
+  ChatState,
+  ChatStatus,
+  SaidPart,
+  SendOptions,
+  SendResult,
+  WhenBusy,
+} from './chat/chat.ts'
+export { HttpChat, type HttpChatOptions } from './chat/http-chat.ts'
+export type { ClientTool, ClientToolContext, ClientTools } from './chat/tools.ts'
+export type { ApiOptions, Computed } from './connection/api.ts'
+export {
+  type ConnectionOptions,
+  createConnection,
+  type PageConnection,
+  type SessionEntry,
+} from './connection/connection.ts'
+export type { Backoff } from './connection/patience.ts'
+export { type ChatError, type ErrorSource, RequestError } from './error.ts'
+export { Store, type StoreOptions, type Topic } from './store/store.ts'

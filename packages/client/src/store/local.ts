@@ -1,0 +1,58 @@
+import type { Message, MessageChunk, RunRequest } from '@millrace/protocol'
+
+/** What a message says of itself before the log does: a person's words, on their way. */
+export type Sent = Pick<MessageChunk, 'messageId' | 'role' | 'parts' | 'metadata'>
+
+/** A message that the log does not hold yet, as the fold will show it. */
+export function sendingOf({ messageId: id, role, parts, metadata }: Sent, createdAt: number): Message {
+  return {
+    id,
+    role,
+    status: 'sending',
+    at: Number.MAX_SAFE_INTEGER,
+    createdAt,
+    parts: parts.map((part, i) => {
+      const key = `#${i}`
+      const isText = part.type === 'text' || part.type === 'reasoning'
+      return { ...part, key, at: 0, ...(isText && { id: key, state: 'done' }) } as Message['parts'][number]
+    }),
+    ...(metadata && { metadata }),
+  }
+}
+
+/** The messages of requests that nobody has begun with. */
+export const waitingOf = (requests: readonly RunRequest[]): Message[] =>
+  requests.flatMap(({ status, message }) => (status === 'waiting' && message ? [sendingOf(message, 0)] : []))
+
+/** Messages that are shown though the log does not hold them, and what is shown of others in place of what it says. */
+export class Local {
+  readonly #messages = new Map<string, Message>()
+  readonly #patches = new Map<string, Partial<Message>>()
+
+  get ids(): Iterable<string> {
+    return this.#messages.keys()
+  }
+
+  get(id: string): Message | undefined {
+    return this.#messages.get(id)
+  }
+
+  set(message: Message): void {
+    this.#messages.set(message.id, message)
+  }
+
+  delete(id: string): void {
+    this.#messages.delete(id)
+    this.#patches.delete(id)
+  }
+
+  patch(id: string, patch: Partial<Message>): void {
+    this.#patches.set(id, { ...this.#patches.get(id), ...patch })
+  }
+
+  /** A message as it is to be shown. */
+  shown(id: string, message = this.get(id)): Message | undefined {
+    const patch = this.#patches.get(id)
+    return message && patch ? { ...message, ...patch } : message
+  }
+}

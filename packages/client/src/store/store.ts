@@ -1,0 +1,290 @@
+import {
+  type Change,
+  type Entry,
+  Fold,
+  type Gained,
+  type Json,
+  type LedgerView,
+  type Mark,
+  type Message,
+  type Part,
+  type Pending,
+  type Run,
+  type StructuredObject,
+  type ToolPart,
+  type View,
+} from '@millrace/protocol'
+import { FLUSH_MS, Flush } from './flush.ts'
+import { Local, waitingOf } from './local.ts'
+import { reuse } from './reuse.ts'
+import { Topics } from './topics.ts'
+
+export interface StoreOptions {
+  /** How often those who show something are told of changes at most, in milliseconds; 16, if nothing is said. */
+  readonly flushInterval?: number | undefined
+  /** What to begin with. */
+  readonly view?: View | undefined
+}
+
+/**
+ * What somebody can listen to: `order` (which messages there are), `message` (by id), `part` (by message and key), `structured` (which
+ * objects there are, or one by its id), `state`, `output`, `ledger` (runs, requests, usage), `pendings`, or `any` change.
+ */
+export type Topic =
+  | readonly ['order' | 'structured' | 'state' | 'output' | 'ledger' | 'pendings' | 'any']
+  | readonly ['message' | 'structured', id: string]
+  | readonly ['part', messageId: string, key: string]
+
+const nameOf = (topic: Topic): string => (topic.length === 1 ? topic[0] : JSON.stringify(topic))
+
+/**
+ * A session as a screen needs it: the fold, what is on its way to the server, and who wants to know of what. A delta costs the same
+ * however much there is; who shows a message or a part is told at most once a frame, and nobody else is (law 11).
+ */
+export class Store {
+  readonly #topics = new Topics()
+  readonly #flush: Flush
+  readonly #local = new Local()
+  readonly #older = new Map<string, Message>()
+  readonly #touched = new Set<string>()
+  /** The ids under which messages are shown, by those of the fold; and the other way round. */
+  readonly #names = new Map<string, string>()
+  readonly #owns = new Map<string, string>()
+  #fold: Fold
+  /** What is shown until somebody is told of a change, by topic. */
+  #shown = new Map<string, unknown>()
+  /** What was shown before everything was read anew. */
+  #before = new Map<string, unknown>()
+  #isAnew = false
+
+  constructor({ flushInterval = FLUSH_MS, view }: StoreOptions = {}) {
+    this.#fold = view ? Fold.from(view) : new Fold()
+    this.#flush = new Flush(flushInterval, () => this.#tell())
+  }
+
+  /** Up to where entries have been folded. */
+  get head(): number {
+    return this.#fold.head
+  }
+
+  /** Goes on from a view; what says the same as before stays the same object. */
+  restore(view: View): void {
+    this.#fold = Fold.from(view)
+    this.#isAnew = true
+    this.#flush.note()
+  }
+
+  /** Folds entries; false where a rewind among them needs a view to go on from. */
+  apply(entries: readonly Entry[], through?: number): boolean {
+    const isWhole = this.fold(entries, through)
+    this.#flush.note()
+    return isWhole
+  }
+
+  /** Folds some entries of a frame, of which nobody is told before `apply` has the rest. */
+  fold(entries: readonly Entry[], through?: number): boolean {
+    return this.#fold.apply(entries, through) === undefined
+  }
+
+  /** A call of a message as the fold has it by now. */
+  call(messageId: string, toolCallId: string): ToolPart | undefined {
+    const isIt = (part: Part): part is ToolPart => 'toolCallId' in part && part.toolCallId === toolCallId
+    return this.#fold.message(this.#ownOf(messageId))?.parts.find(isIt)
+  }
+
+  /** A run as the fold has it by now. */
+  run(runId: string): Run | undefined {
+    return this.#fold.run(runId)
+  }
+
+  /** Shows a message until the log holds one of its id. */
+  add(message: Message): void {
+    this.#local.set(message)
+    this.#touch(message.id)
+  }
+
+  /** Shows a message no more that the log does not hold. */
+  remove(id: string): void {
+    this.#local.delete(id)
+    this.#touch(id)
+  }
+
+  /** Shows some fields of a message otherwise than the log has them. */
+  patch(id: string, patch: Partial<Message>): void {
+    this.#local.patch(id, patch)
+    this.#touch(id)
+  }
+
+  /** Shows a message of the log under another id. */
+  rename(own: string, id: string): void {
+    this.#names.set(own, id)
+    this.#owns.set(id, own)
+    this.#touch(id)
+  }
+
+  /** Shows messages from before those of the view. */
+  prepend(messages: readonly Message[]): void {
+    const later = [...this.#older]
+    this.#older.clear()
+    for (const message of messages) this.#older.set(message.id, message)
+    for (const [id, message] of later) this.#older.set(id, message)
+    this.#touch(...messages.map(({ id }) => id))
+  }
+
+  /** Tells of all changes now. */
+  flush(): void {
+    this.#flush.now()
+  }
+
+  /** Calls when something has changed, at most once a frame, until the returned function is called. */
+  subscribe(topic: Topic, listener: () => void): () => void {
+    return this.#topics.add(nameOf(topic), listener)
+  }
+
+  /** The ids of the messages, in order; the same array until one comes, goes or moves. */
+  get messageIds(): readonly string[] {
+    return this.#show(['order'], () => this.#readIds())
+  }
+
+  #readIds(): readonly string[] {
+    const own = this.#fold.messageIds
+    const messageIds = this.#names.size === 0 ? own : own.map(id => this.#names.get(id) ?? id)
+    const isElsewhere = (id: string) => this.#kept(id) === undefined
+    const waiting = waitingOf(this.ledger.requests).map(({ id }) => id)
+    const after = [...new Set([...waiting, ...this.#local.ids])].filter(isElsewhere)
+    const before = [...this.#older.keys()].filter(isElsewhere)
+    return before.length + after.length === 0 ? messageIds : [...before, ...messageIds, ...after]
+  }
+
+  /** A message; the same object until it changes. */
+  message(id: string): Message | undefined {
+    return this.#show(['message', id], () => {
+      const waiting = () => waitingOf(this.ledger.requests).find(message => message.id === id)
+      const kept = this.#kept(id) ?? this.#older.get(id) ?? this.#local.get(id) ?? waiting()
+      return this.#local.shown(id, kept)
+    })
+  }
+
+  /** A message of the log. */
+  #kept(id: string): Message | undefined {
+    const message = this.#fold.message(this.#ownOf(id))
+    return message === undefined || message.id === id ? message : { ...message, id }
+  }
+
+  #ownOf(id: string): string {
+    return this.#owns.get(id) ?? id
+  }
+
+  /** All messages, in order. */
+  get messages(): readonly Message[] {
+    return this.messageIds.flatMap(id => this.message(id) ?? [])
+  }
+
+  /** A part of a message; the same object until it changes. */
+  part(messageId: string, key: string): Part | undefined {
+    return this.#show(['part', messageId, key], () => {
+      const own = this.#fold.part(this.#ownOf(messageId), key)
+      return own ?? this.message(messageId)?.parts.find(part => part.key === key)
+    })
+  }
+
+  /** What a growing part gained since a mark, at the cost of just that; undefined where there is no such part. */
+  gained(messageId: string, key: string, since?: Mark): Gained | undefined {
+    return this.#fold.gained(this.#ownOf(messageId), key, since)
+  }
+
+  /** The ids of the structured objects. */
+  get structuredIds(): readonly string[] {
+    return this.#show(['structured'], () => this.#fold.structuredIds)
+  }
+
+  /** A structured object; the same until it changes. */
+  structured(streamId: string): StructuredObject | undefined {
+    return this.#show(['structured', streamId], () => this.#fold.structured(streamId))
+  }
+
+  /** The state that agents and clients share. */
+  get state(): Json | undefined {
+    return this.#show(['state'], () => this.#fold.state)
+  }
+
+  /** The structured result of the last run that gave one. */
+  get output(): Json | undefined {
+    return this.#show(['output'], () => this.#fold.output)
+  }
+
+  /** Runs, requests, agents, interrupts and usage. */
+  get ledger(): LedgerView {
+    return this.#show(['ledger'], () => this.#fold.ledger())
+  }
+
+  /** What waits for somebody; the same array until that changes. */
+  get pendings(): readonly Pending[] {
+    return this.#show(['pendings'], () => this.#fold.pendings)
+  }
+
+  /** The whole view, as plain JSON. */
+  view(): View {
+    return this.#fold.view()
+  }
+
+  /** Reads once what is then the same until somebody is told that it has changed. */
+  #show<T>(topic: Topic, read: () => T): T {
+    const name = nameOf(topic)
+    if (!this.#shown.has(name)) this.#shown.set(name, reuse(this.#before.get(name), read()))
+    return this.#shown.get(name) as T
+  }
+
+  #touch(...ids: string[]): void {
+    for (const id of ids) this.#touched.add(id)
+    this.#flush.note()
+  }
+
+  /** Forgets what was shown of all that has changed, then tells who shows it. */
+  #tell(): void {
+    const change = this.#fold.takeChanges()
+    for (const id of this.#local.ids) if (this.#kept(id)) this.#local.delete(id)
+    if (change.all || this.#isAnew) {
+      this.#isAnew = false
+      this.#before = this.#shown
+      this.#shown = new Map()
+      this.#topics.tellAll()
+      return
+    }
+    const names = this.#changed(change).map(nameOf)
+    this.#before.clear()
+    for (const name of names) {
+      if (this.#shown.has(name)) this.#before.set(name, this.#shown.get(name))
+      this.#shown.delete(name)
+    }
+    const lists = { order: () => this.messageIds, structured: () => this.structuredIds, pendings: () => this.pendings }
+    for (const name of names) {
+      // Which they are may be the same as before, though something about one of them is not.
+      const read = lists[name as keyof typeof lists]
+      if (!(read && this.#before.has(name) && read() === this.#before.get(name))) this.#topics.tell(name)
+    }
+    this.#topics.tell('any')
+  }
+
+  #changed({ messages, order, structured, state, output, ledger }: Change): Topic[] {
+    const topics: Topic[] = []
+    const others = new Set(this.#touched)
+    this.#touched.clear()
+    for (const [own, keys] of messages) {
+      const id = this.#names.get(own) ?? own
+      others.delete(id)
+      topics.push(['message', id])
+      for (const key of keys) topics.push(['part', id, key])
+    }
+    for (const id of others) topics.push(['message', id])
+    for (const id of structured) topics.push(['structured', id])
+    if (structured.size > 0) topics.push(['structured'])
+    if (state) topics.push(['state'])
+    if (output) topics.push(['output'])
+    if (ledger) topics.push(['ledger'])
+    if (order || ledger || others.size > 0) topics.push(['order'])
+    // Calls and questions are what waits: both show in messages or in the ledger.
+    if (ledger || messages.size > 0) topics.push(['pendings'])
+    return topics
+  }
+}
