@@ -12,6 +12,7 @@ import { type ApiOptions, type Computed, sessionPath } from '../connection/api.t
 import { createConnection, type PageConnection } from '../connection/connection.ts'
 import { BACKOFF, Patience } from '../connection/patience.ts'
 import { chatErrorOf, type ErrorSource, failureOf } from '../error.ts'
+import { newId } from '../id.ts'
 import { sendingOf } from '../store/local.ts'
 import { Store } from '../store/store.ts'
 import { type ChatCallbacks, tell } from './callbacks.ts'
@@ -92,7 +93,7 @@ export class HttpChat implements Chat {
     this.#observer.callbacks = options
     this.#calls = new ToolCalls({ answer: answer => this.#answer(answer), inputOf: part => this.#inputOf(part) })
     this.#calls.tools = tools
-    this.#sessionId = session ?? crypto.randomUUID()
+    this.#sessionId = session ?? newId()
     this.#state = new StateCell({ sessionId: this.#sessionId })
     // A session that was just thought of is nobody's to read.
     this.#isKnown = session !== undefined
@@ -226,8 +227,8 @@ export class HttpChat implements Chat {
   }
 
   async send(input: ChatInput, options: SendOptions = {}): Promise<SendResult> {
-    const { messageId = crypto.randomUUID() } = options
-    return this.#send({ messageId, runId: crypto.randomUUID(), input, options })
+    const { messageId = newId() } = options
+    return this.#send({ messageId, runId: newId(), input, options })
   }
 
   async #send(outgoing: Outgoing): Promise<SendResult> {
@@ -335,11 +336,11 @@ export class HttpChat implements Chat {
   }
 
   edit(messageId: string, input: ChatInput): Promise<SendResult> {
-    return this.#redo('/edit', messageId, { messageId, newMessageId: crypto.randomUUID() }, input)
+    return this.#redo('/edit', messageId, { messageId, newMessageId: newId() }, input)
   }
 
   async #redo(path: string, messageId: string, what: object, input?: ChatInput): Promise<SendResult> {
-    const asked = crypto.randomUUID()
+    const asked = newId()
     try {
       const runId = await this.#ask(path, asked, async () => {
         const metadata = typeof input === 'object' ? input.metadata : undefined

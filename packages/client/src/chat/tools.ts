@@ -1,5 +1,6 @@
 import type { Json, Pending, ToolPart } from '@millrace/protocol'
 import { failureOf } from '../error.ts'
+import { newId } from '../id.ts'
 
 /** What a client's tool is given beside its input. */
 export interface ClientToolContext {
@@ -33,7 +34,7 @@ export interface Desk {
 export class ToolCalls {
   tools: ClientTools = {}
   readonly #desk: Desk
-  readonly #client: string = crypto.randomUUID()
+  readonly #client: string = newId()
   readonly #underWay = new Map<string, AbortController>()
 
   constructor(desk: Desk) {

@@ -27,11 +27,11 @@ export interface StoreOptions {
 }
 
 /**
- * What somebody can listen to: `order` (which messages there are), `message` (by id), `part` (by message and key), `structured` (which
+ * What somebody can listen to: `order` (which messages there are), `messages` (all of them), `message` (by id), `part` (by message and key), `structured` (which
  * objects there are, or one by its id), `state`, `output`, `ledger` (runs, requests, usage), `pendings`, or `any` change.
  */
 export type Topic =
-  | readonly ['order' | 'structured' | 'state' | 'output' | 'ledger' | 'pendings' | 'any']
+  | readonly ['order' | 'messages' | 'structured' | 'state' | 'output' | 'ledger' | 'pendings' | 'any']
   | readonly ['message' | 'structured', id: string]
   | readonly ['part', messageId: string, key: string]
 
@@ -56,6 +56,9 @@ export class Store {
   /** What was shown before everything was read anew. */
   #before = new Map<string, unknown>()
   #isAnew = false
+  #version = 0
+  #given: readonly Message[] | undefined
+  #controlled: ReadonlyMap<string, Message> | undefined
 
   constructor({ flushInterval = FLUSH_MS, view }: StoreOptions = {}) {
     this.#fold = view ? Fold.from(view) : new Fold()
@@ -65,6 +68,11 @@ export class Store {
   /** Up to where entries have been folded. */
   get head(): number {
     return this.#fold.head
+  }
+
+  /** Another number after each time somebody was told of changes. */
+  get version(): number {
+    return this.#version
   }
 
   /** Goes on from a view; what says the same as before stays the same object. */
@@ -143,10 +151,10 @@ export class Store {
 
   /** The ids of the messages, in order; the same array until one comes, goes or moves. */
   get messageIds(): readonly string[] {
-    return this.#show(['order'], () => this.#readIds())
+    return this.#show(['order'], () => (this.#controlled ? [...this.#controlled.keys()] : this.#ownIds()))
   }
 
-  #readIds(): readonly string[] {
+  #ownIds(): readonly string[] {
     const own = this.#fold.messageIds
     const messageIds = this.#names.size === 0 ? own : own.map(id => this.#names.get(id) ?? id)
     const isElsewhere = (id: string) => this.#kept(id) === undefined
@@ -158,11 +166,13 @@ export class Store {
 
   /** A message; the same object until it changes. */
   message(id: string): Message | undefined {
-    return this.#show(['message', id], () => {
-      const waiting = () => waitingOf(this.ledger.requests).find(message => message.id === id)
-      const kept = this.#kept(id) ?? this.#older.get(id) ?? this.#local.get(id) ?? waiting()
-      return this.#local.shown(id, kept)
-    })
+    return this.#show(['message', id], () => (this.#controlled ? this.#controlled.get(id) : this.#ownMessage(id)))
+  }
+
+  #ownMessage(id: string): Message | undefined {
+    const waiting = () => waitingOf(this.ledger.requests).find(message => message.id === id)
+    const kept = this.#kept(id) ?? this.#older.get(id) ?? this.#local.get(id) ?? waiting()
+    return this.#local.shown(id, kept)
   }
 
   /** A message of the log. */
@@ -175,9 +185,23 @@ export class Store {
     return this.#owns.get(id) ?? id
   }
 
-  /** All messages, in order. */
+  /** All messages, in order; the same array until one of them changes. */
   get messages(): readonly Message[] {
-    return this.messageIds.flatMap(id => this.message(id) ?? [])
+    return this.#show(['messages'], () => this.messageIds.flatMap(id => this.message(id) ?? []))
+  }
+
+  /** The messages as the log and this client have them, also where somebody else says what is shown. */
+  get ownMessages(): readonly Message[] {
+    return this.#controlled ? this.#ownIds().flatMap(id => this.#ownMessage(id) ?? []) : this.messages
+  }
+
+  /** Shows these messages and no others, until it is told otherwise: whoever says so keeps them. */
+  control(messages: readonly Message[] | undefined): void {
+    if (messages === this.#given) return
+    this.#given = messages
+    this.#controlled = messages && new Map(messages.map(message => [message.id, message]))
+    this.#isAnew = true
+    this.flush()
   }
 
   /** A part of a message; the same object until it changes. */
@@ -242,6 +266,7 @@ export class Store {
 
   /** Forgets what was shown of all that has changed, then tells who shows it. */
   #tell(): void {
+    this.#version++
     const change = this.#fold.takeChanges()
     for (const id of this.#local.ids) if (this.#kept(id)) this.#local.delete(id)
     if (change.all || this.#isAnew) {
@@ -282,6 +307,7 @@ export class Store {
     if (state) topics.push(['state'])
     if (output) topics.push(['output'])
     if (ledger) topics.push(['ledger'])
+    if (messages.size + others.size > 0 || order) topics.push(['messages'])
     if (order || ledger || others.size > 0) topics.push(['order'])
     // Calls and questions are what waits: both show in messages or in the ledger.
     if (ledger || messages.size > 0) topics.push(['pendings'])
