@@ -1,3 +1,15 @@
+export type {
+  ConnectionStatus,
+  Message,
+  Part,
+  Pending,
+  Snapshot,
+  StructuredObject,
+  StructuredState,
+  TextPart,
+  ToolPart,
+  View,
+} from '@millrace/protocol'
 export type { ChatCallbacks, ChatData, ChatFinish } from './chat/callbacks.ts'
 export type {
   Chat,
@@ -20,5 +32,7 @@ export {
   type SessionEntry,
 } from './connection/connection.ts'
 export type { Backoff } from './connection/patience.ts'
+export { sharedConnection } from './connection/shared.ts'
 export { type ChatError, type ErrorSource, RequestError } from './error.ts'
 export { Store, type StoreOptions, type Topic } from './store/store.ts'
+export { itemsOf, type StructuredChunk, type StructuredItems, StructuredStreams } from './structured/streams.ts'

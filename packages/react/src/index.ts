@@ -1,1 +1,7 @@
-export {}
+export { type ChatActions, type ChatHook, useChat, useChatActions } from './chat.ts'
+export { useChatInstance } from './context.ts'
+export { useMessage, useMessageIds, usePart } from './messages.ts'
+export { ChatProvider, type ChatProviderProps } from './provider.tsx'
+export { useSelector } from './selector.ts'
+export { useAgentState, useConnection, usePending } from './session.ts'
+export { type StructuredHook, useStructured, useStructuredStreams } from './structured.ts'

@@ -9,8 +9,9 @@ import {
   type ToolPart,
 } from '@millrace/protocol'
 import { type ApiOptions, type Computed, sessionPath } from '../connection/api.ts'
-import { createConnection, type PageConnection } from '../connection/connection.ts'
+import type { PageConnection } from '../connection/connection.ts'
 import { BACKOFF, Patience } from '../connection/patience.ts'
+import { sharedConnection } from '../connection/shared.ts'
 import { chatErrorOf, type ErrorSource, failureOf } from '../error.ts'
 import { newId } from '../id.ts'
 import { sendingOf } from '../store/local.ts'
@@ -40,7 +41,7 @@ export interface HttpChatOptions extends ApiOptions, ChatCallbacks {
   readonly workflow?: string | undefined
   /** The session; a new one, if nothing is said. */
   readonly session?: string | undefined
-  /** The connection that it shares with others; one of its own, if nothing is said. */
+  /** The connection that carries it; the page's own, if nothing is said. */
   readonly connection?: PageConnection | undefined
   /** What this client can run for agents. */
   readonly tools?: ClientTools | undefined
@@ -87,7 +88,7 @@ export class HttpChat implements Chat {
   constructor(options: HttpChatOptions) {
     const { snapshot, session, streamFlushInterval, tools = {} } = options
     this.#options = options
-    this.#connection = options.connection ?? createConnection(options)
+    this.#connection = options.connection ?? sharedConnection(options)
     this.store = new Store({ flushInterval: streamFlushInterval, view: snapshot?.view })
     this.#observer = new Observer(this.store)
     this.#observer.callbacks = options

@@ -66,6 +66,11 @@ export class PageConnection implements Connection, AsyncIterable<SessionEntry> {
     return followed
   }
 
+  /** How many sessions are followed. */
+  get size(): number {
+    return this.#followed.size
+  }
+
   /** How it stands with the session that is worst off, and why. */
   get state(): { readonly status: ConnectionStatus; readonly reason: string } {
     let worst: { readonly status: ConnectionStatus; readonly reason: string } | undefined
