@@ -22,6 +22,9 @@ export type WhenBusy = 'queue' | 'reject' | 'interrupt-previous'
 
 export interface SendOptions {
   readonly messageId?: string
+  /** Who answers this one, in place of the chat's own agent or workflow. */
+  readonly agent?: string
+  readonly workflow?: string
   readonly whenBusy?: WhenBusy
   /** For the server's code; untrusted there. */
   readonly data?: Json

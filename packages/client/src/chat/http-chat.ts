@@ -234,7 +234,7 @@ export class HttpChat implements Chat {
 
   async #send(outgoing: Outgoing): Promise<SendResult> {
     const { messageId, runId, input, options } = outgoing
-    const { agent, workflow } = this.#options
+    const { agent, workflow } = options.agent || options.workflow ? options : this.#options
     const metadata = typeof input === 'string' ? undefined : input.metadata
     const shown = sendingOf(
       { messageId, role: 'user', parts: [...partsOf(input)], ...(metadata && { metadata }) },
