@@ -35,7 +35,13 @@ export type Topic =
   | readonly ['message' | 'structured', id: string]
   | readonly ['part', messageId: string, key: string]
 
-const nameOf = (topic: Topic): string => (topic.length === 1 ? topic[0] : JSON.stringify(topic))
+const nameOf = ([kind, id, key]: readonly [kind: string, id?: string, key?: string]): string => {
+  if (id === undefined) return kind
+  return key === undefined ? `${kind} ${id}` : `${kind} ${key.length} ${key} ${id}`
+}
+
+/** Stands for what is to be read anew. */
+const STALE = Symbol()
 
 /**
  * A session as a screen needs it: the fold, what is on its way to the server, and who wants to know of what. A delta costs the same
@@ -59,6 +65,17 @@ export class Store {
   #version = 0
   #given: readonly Message[] | undefined
   #controlled: ReadonlyMap<string, Message> | undefined
+  /** Whether anybody ever asked for a part by itself. */
+  #hasParts = false
+  /** What is put together for each read, and may say the same though something of it has changed. */
+  readonly #made: Record<string, () => unknown> = {
+    order: () => (this.#controlled ? [...this.#controlled.keys()] : this.#ownIds()),
+    structured: () => this.#fold.structuredIds,
+    state: () => this.#fold.state,
+    output: () => this.#fold.output,
+    ledger: () => this.#fold.ledger(),
+    pendings: () => this.#fold.pendings,
+  }
 
   constructor({ flushInterval = FLUSH_MS, view }: StoreOptions = {}) {
     this.#fold = view ? Fold.from(view) : new Fold()
@@ -146,12 +163,13 @@ export class Store {
 
   /** Calls when something has changed, at most once a frame, until the returned function is called. */
   subscribe(topic: Topic, listener: () => void): () => void {
+    this.#hasParts ||= topic[0] === 'part'
     return this.#topics.add(nameOf(topic), listener)
   }
 
   /** The ids of the messages, in order; the same array until one comes, goes or moves. */
   get messageIds(): readonly string[] {
-    return this.#show(['order'], () => (this.#controlled ? [...this.#controlled.keys()] : this.#ownIds()))
+    return this.#show('order')
   }
 
   #ownIds(): readonly string[] {
@@ -166,7 +184,9 @@ export class Store {
 
   /** A message; the same object until it changes. */
   message(id: string): Message | undefined {
-    return this.#show(['message', id], () => (this.#controlled ? this.#controlled.get(id) : this.#ownMessage(id)))
+    return this.#show(nameOf(['message', id]), () =>
+      this.#controlled ? this.#controlled.get(id) : this.#ownMessage(id),
+    )
   }
 
   #ownMessage(id: string): Message | undefined {
@@ -187,7 +207,7 @@ export class Store {
 
   /** All messages, in order; the same array until one of them changes. */
   get messages(): readonly Message[] {
-    return this.#show(['messages'], () => this.messageIds.flatMap(id => this.message(id) ?? []))
+    return this.#show('messages', () => this.messageIds.flatMap(id => this.message(id) ?? []))
   }
 
   /** The messages as the log and this client have them, also where somebody else says what is shown. */
@@ -206,7 +226,8 @@ export class Store {
 
   /** A part of a message; the same object until it changes. */
   part(messageId: string, key: string): Part | undefined {
-    return this.#show(['part', messageId, key], () => {
+    this.#hasParts = true
+    return this.#show(nameOf(['part', messageId, key]), () => {
       const own = this.#fold.part(this.#ownOf(messageId), key)
       return own ?? this.message(messageId)?.parts.find(part => part.key === key)
     })
@@ -219,32 +240,32 @@ export class Store {
 
   /** The ids of the structured objects. */
   get structuredIds(): readonly string[] {
-    return this.#show(['structured'], () => this.#fold.structuredIds)
+    return this.#show('structured')
   }
 
   /** A structured object; the same until it changes. */
   structured(streamId: string): StructuredObject | undefined {
-    return this.#show(['structured', streamId], () => this.#fold.structured(streamId))
+    return this.#show(nameOf(['structured', streamId]), () => this.#fold.structured(streamId))
   }
 
   /** The state that agents and clients share. */
   get state(): Json | undefined {
-    return this.#show(['state'], () => this.#fold.state)
+    return this.#show('state')
   }
 
   /** The structured result of the last run that gave one. */
   get output(): Json | undefined {
-    return this.#show(['output'], () => this.#fold.output)
+    return this.#show('output')
   }
 
   /** Runs, requests, agents, interrupts and usage. */
   get ledger(): LedgerView {
-    return this.#show(['ledger'], () => this.#fold.ledger())
+    return this.#show('ledger')
   }
 
   /** What waits for somebody; the same array until that changes. */
   get pendings(): readonly Pending[] {
-    return this.#show(['pendings'], () => this.#fold.pendings)
+    return this.#show('pendings')
   }
 
   /** The whole view, as plain JSON. */
@@ -253,10 +274,13 @@ export class Store {
   }
 
   /** Reads once what is then the same until somebody is told that it has changed. */
-  #show<T>(topic: Topic, read: () => T): T {
-    const name = nameOf(topic)
-    if (!this.#shown.has(name)) this.#shown.set(name, reuse(this.#before.get(name), read()))
-    return this.#shown.get(name) as T
+  #show<T>(name: string, read = this.#made[name] as () => unknown): T {
+    let value = this.#shown.get(name)
+    if (value === STALE || (value === undefined && !this.#shown.has(name))) {
+      value = reuse(this.#before.get(name), read())
+      this.#shown.set(name, value)
+    }
+    return value as T
   }
 
   #touch(...ids: string[]): void {
@@ -276,41 +300,46 @@ export class Store {
       this.#topics.tellAll()
       return
     }
-    const names = this.#changed(change).map(nameOf)
-    this.#before.clear()
-    for (const name of names) {
-      if (this.#shown.has(name)) this.#before.set(name, this.#shown.get(name))
-      this.#shown.delete(name)
-    }
-    const lists = { order: () => this.messageIds, structured: () => this.structuredIds, pendings: () => this.pendings }
-    for (const name of names) {
-      // Which they are may be the same as before, though something about one of them is not.
-      const read = lists[name as keyof typeof lists]
-      if (!(read && this.#before.has(name) && read() === this.#before.get(name))) this.#topics.tell(name)
-    }
+    if (this.#before.size > 0) this.#before = new Map()
+    const names = this.#changed(change)
+    // Messages, parts and objects are the same in the fold for as long as they say the same.
+    for (const name of names) if (!this.#made[name] && this.#shown.has(name)) this.#shown.set(name, STALE)
+    for (const name of names.filter(name => !this.#isSame(name))) this.#topics.tell(name)
     this.#topics.tell('any')
   }
 
-  #changed({ messages, order, structured, state, output, ledger }: Change): Topic[] {
-    const topics: Topic[] = []
-    const others = new Set(this.#touched)
-    this.#touched.clear()
+  /** Puts together anew what somebody shows, and says whether that is what it was. */
+  #isSame(name: string): boolean {
+    const make = this.#made[name]
+    if (!make || !this.#shown.has(name)) return false
+    const old = this.#shown.get(name)
+    const value = reuse(old, make())
+    this.#shown.set(name, value)
+    return value === old
+  }
+
+  /** The names of what has changed. */
+  #changed({ messages, order, structured, state, output, ledger }: Change): string[] {
+    const names: string[] = []
+    // First, since others are put together from it.
+    if (ledger) names.push('ledger')
     for (const [own, keys] of messages) {
       const id = this.#names.get(own) ?? own
-      others.delete(id)
-      topics.push(['message', id])
-      for (const key of keys) topics.push(['part', id, key])
+      this.#touched.delete(id)
+      names.push(nameOf(['message', id]))
+      if (this.#hasParts) for (const key of keys) names.push(nameOf(['part', id, key]))
     }
-    for (const id of others) topics.push(['message', id])
-    for (const id of structured) topics.push(['structured', id])
-    if (structured.size > 0) topics.push(['structured'])
-    if (state) topics.push(['state'])
-    if (output) topics.push(['output'])
-    if (ledger) topics.push(['ledger'])
-    if (messages.size + others.size > 0 || order) topics.push(['messages'])
-    if (order || ledger || others.size > 0) topics.push(['order'])
+    const others = this.#touched.size
+    for (const id of this.#touched) names.push(nameOf(['message', id]))
+    if (others > 0) this.#touched.clear()
+    for (const id of structured) names.push(nameOf(['structured', id]))
+    if (structured.size > 0) names.push('structured')
+    if (state) names.push('state')
+    if (output) names.push('output')
+    if (messages.size + others > 0 || order) names.push('messages')
+    if (order || ledger || others > 0) names.push('order')
     // Calls and questions are what waits: both show in messages or in the ledger.
-    if (ledger || messages.size > 0) topics.push(['pendings'])
-    return topics
+    if (ledger || messages.size > 0) names.push('pendings')
+    return names
   }
 }
