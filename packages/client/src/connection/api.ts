@@ -12,11 +12,19 @@ export interface ApiOptions {
   readonly fetch?: typeof fetch
 }
 
+/** How long an answer is waited for, in milliseconds. */
+const ANSWER_MS = 15_000
+
 export interface Asking {
   readonly body?: BodyInit
   readonly headers?: Record<string, string>
   readonly signal?: AbortSignal | undefined
 }
+
+/** How long a reply to a question may take, in milliseconds: a connection that is dead says nothing at all. */
+const LATE_MS = 60_000
+/** A credential that has run out is asked for once more. */
+const UNAUTHORIZED = 401
 
 const computed = <T>(given: Computed<T>): T | Promise<T> =>
   typeof given === 'function' ? (given as () => T | Promise<T>)() : given
@@ -32,7 +40,17 @@ export class Api {
   }
 
   /** The reply to a request; throws a `RequestError` for all that is none or says no. */
-  async request(method: string, path: string, { body, headers, signal }: Asking = {}): Promise<Response> {
+  async request(method: string, path: string, asking: Asking = {}): Promise<Response> {
+    try {
+      return await this.#request(method, path, asking)
+    } catch (error) {
+      const failure = failureOf(error)
+      if (failure.status !== UNAUTHORIZED || typeof this.#options.headers !== 'function') throw failure
+    }
+    return this.#request(method, path, asking)
+  }
+
+  async #request(method: string, path: string, { body, headers, signal }: Asking): Promise<Response> {
     try {
       const { fetch = globalThis.fetch, headers: own = {}, credentials = 'same-origin' } = this.#options
       const all = new Headers(await computed(own))
@@ -56,11 +74,16 @@ export class Api {
   async ask<T>(method: string, path: string, value?: unknown, signal?: AbortSignal): Promise<T> {
     const headers = { accept: 'application/json', ...(value !== undefined && { 'content-type': 'application/json' }) }
     const body = value === undefined ? {} : { body: JSON.stringify(value) }
-    const reply = await this.request(method, path, { headers, signal, ...body })
+    const late = new AbortController()
+    const timer = setTimeout(() => late.abort(new Error('The server did not answer in time.')), LATE_MS)
     try {
+      const either = signal ? AbortSignal.any([signal, late.signal]) : late.signal
+      const reply = await this.request(method, path, { headers, signal: either, ...body })
       return (await reply.json()) as T
     } catch (error) {
       throw failureOf(error)
+    } finally {
+      clearTimeout(timer)
     }
   }
 }

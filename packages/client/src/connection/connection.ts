@@ -1,5 +1,6 @@
 import type { Connection, ConnectionStatus, Entry, Follower, Following, Snapshot } from '@millrace/protocol'
 import { RequestError } from '../error.ts'
+import { Topics } from '../store/topics.ts'
 import { Api, type ApiOptions } from './api.ts'
 import { type Carrier, Followed } from './followed.ts'
 import { Line } from './line.ts'
@@ -28,7 +29,8 @@ export class PageConnection implements Connection, AsyncIterable<SessionEntry> {
   readonly #carrier: Omit<Carrier, 'again' | 'wake' | 'join' | 'leave'>
   readonly #lines: Line[] = []
   readonly #followed = new Set<Followed>()
-  readonly #listeners = new Set<() => void>()
+  readonly #listeners = new Topics()
+  readonly #loops = new Set<() => void>()
   #isListening = false
 
   constructor(options: ConnectionOptions = {}) {
@@ -38,7 +40,7 @@ export class PageConnection implements Connection, AsyncIterable<SessionEntry> {
       api: this.api,
       backoff: { ...BACKOFF, ...options.backoff },
       changed: () => {
-        for (const listener of this.#listeners) listener()
+        this.#listeners.tell(CHANGE)
       },
     }
   }
@@ -82,8 +84,7 @@ export class PageConnection implements Connection, AsyncIterable<SessionEntry> {
 
   /** Calls when how it stands with a session has changed. */
   subscribe(listener: () => void): () => void {
-    this.#listeners.add(listener)
-    return () => this.#listeners.delete(listener)
+    return this.#listeners.add(CHANGE, listener)
   }
 
   /** Comes back at once, wherever it waits. */
@@ -91,28 +92,37 @@ export class PageConnection implements Connection, AsyncIterable<SessionEntry> {
     for (const one of this.#followed) one.wake()
   }
 
-  /** Leaves all sessions, at once. */
+  /** Leaves all sessions, at once; loops over it end. */
   close(): void {
     for (const one of [...this.#followed]) one.close()
+    for (const end of this.#loops) end()
   }
 
   /** The entries of its sessions, as they come, until the loop is left; throws where one cannot be followed. */
   async *[Symbol.asyncIterator](): AsyncGenerator<SessionEntry, void> {
     const { session = [], after = '0', onSnapshot } = this.#options
     const sessions = typeof session === 'string' ? [session] : session
-    const pieces: { entries: readonly Entry[]; sessionId: string; taken: () => void }[] = []
+    const pieces: { sessionId: string; taken: () => void; entries?: readonly Entry[]; snapshot?: Snapshot }[] = []
     let failure: unknown
+    let isOver = false
     let wake = () => {}
+    const end = () => {
+      isOver = true
+      wake()
+    }
+    this.#loops.add(end)
     const followings = sessions.map(sessionId =>
       this.follow(
         sessionId,
         {
           snapshot: snapshot => {
-            if (onSnapshot) return onSnapshot(snapshot, sessionId)
-            failure = new RequestError({ code: 'truncated', message: `${sessionId}: the log does not hold this place` })
+            const message = `${sessionId}: the log does not hold this place`
+            if (!onSnapshot) throw new RequestError({ code: 'truncated', message })
+            // In its place: what came before it may not have been taken yet.
+            pieces.push({ snapshot, sessionId, taken: () => {} })
             wake()
           },
-          // Nothing more is read before this was taken: a slow loop slows the connection down, and fills no memory.
+          // Nothing more is read before it is taken: a slow loop slows the connection down, and fills no memory.
           entries: entries =>
             new Promise(taken => {
               pieces.push({ entries, sessionId, taken })
@@ -127,10 +137,13 @@ export class PageConnection implements Connection, AsyncIterable<SessionEntry> {
       ),
     )
     try {
-      for (;;) {
-        const piece = pieces.shift()
+      while (!isOver) {
+        const [piece] = pieces
         if (piece) {
-          for (const entry of piece.entries) yield { ...entry, sessionId: piece.sessionId }
+          const { sessionId, snapshot, entries = [] } = piece
+          if (snapshot) onSnapshot?.(snapshot, sessionId)
+          for (const entry of entries) if (!isOver) yield { ...entry, sessionId }
+          pieces.shift()
           piece.taken()
         } else if (failure !== undefined) throw failure
         else {
@@ -140,7 +153,10 @@ export class PageConnection implements Connection, AsyncIterable<SessionEntry> {
         }
       }
     } finally {
+      this.#loops.delete(end)
       for (const following of followings) following.close()
+      // Whoever else is on the line is not held up by one that has gone.
+      for (const { taken } of pieces) taken()
     }
   }
 
@@ -160,9 +176,15 @@ export class PageConnection implements Connection, AsyncIterable<SessionEntry> {
     this.#isListening = isOn
     const { document } = globalThis
     const verb = isOn ? 'addEventListener' : 'removeEventListener'
-    globalThis[verb]?.('online', this.wake)
+    globalThis[verb]?.('online', this.#online)
     globalThis[verb]?.('pageshow', this.wake)
     document?.[verb]('visibilitychange', this.#seen)
+  }
+
+  /** What was open belongs to the network that went away, whether or not anybody has noticed. */
+  readonly #online = (): void => {
+    this.wake()
+    for (const line of this.#lines) line.again('the network is back')
   }
 
   readonly #seen = (): void => {
@@ -170,6 +192,7 @@ export class PageConnection implements Connection, AsyncIterable<SessionEntry> {
   }
 }
 
+const CHANGE = 'change'
 const ORDER: readonly ConnectionStatus[] = ['offline', 'connecting', 'catching-up', 'live', 'idle']
 
 /** A connection to a server, for all sessions of a page. */

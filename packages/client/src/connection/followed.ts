@@ -9,7 +9,7 @@ import {
   type Frame,
   type Snapshot,
 } from '@millrace/protocol'
-import { failureOf } from '../error.ts'
+import { failureOf, RequestError } from '../error.ts'
 import { type Api, sessionPath } from './api.ts'
 import { type Backoff, Patience } from './patience.ts'
 
@@ -77,6 +77,8 @@ export class Followed implements Following {
   }
 
   refresh(): void {
+    if (this.#isClosed) return
+    this.#hasFailed = false
     this.#cursor = undefined
     this.#held.clear()
     void this.#load()
@@ -104,7 +106,7 @@ export class Followed implements Following {
     if (this.#isClosed || (status === this.#status && reason === this.#reason)) return
     this.#status = status
     this.#reason = reason
-    this.#follower.status?.(status, reason)
+    this.#tell(() => this.#follower.status?.(status, reason))
     this.#carrier.changed()
   }
 
@@ -113,7 +115,16 @@ export class Followed implements Following {
     if (this.#isClosed) return
     this.#hasFailed = true
     this.say('offline', message)
-    this.#follower.fail?.({ code, message, retryable })
+    this.#tell(() => this.#follower.fail?.({ code, message, retryable }))
+  }
+
+  /** What a follower throws concerns nobody else on its line. */
+  #tell(work: () => void): void {
+    try {
+      work()
+    } catch (error) {
+      console.error(error)
+    }
   }
 
   /** Takes a frame of this session; a promise where the follower wants nothing more until then. */
@@ -161,12 +172,19 @@ export class Followed implements Following {
     try {
       held = this.#follower.entries(frame.entries, frame.sequence)
     } catch (error) {
-      return this.fail({ code: 'follower_failed', message: String(error) })
+      return this.#harmed(error)
     }
+    if (held) held = held.catch(error => this.#harmed(error))
     const next = this.#held.get(frame.sequence)
     if (next === undefined) return held
     this.#held.delete(frame.sequence)
-    return held ? held.then(() => this.#apply(next)) : this.#apply(next)
+    // It may have left, or taken a snapshot, meanwhile.
+    return held ? held.then(() => this.take(next)) : this.take(next)
+  }
+
+  /** The follower itself could not go on. */
+  #harmed(error: unknown): void {
+    this.fail(error instanceof RequestError ? error : { code: 'follower_failed', message: String(error) })
   }
 
   /** Whether something waits for what has not come. */
@@ -184,6 +202,16 @@ export class Followed implements Following {
     this.#cursor = cursor
   }
 
+  #begin(snapshot: Snapshot): void {
+    try {
+      this.#go(snapshot.cursor)
+      this.#follower.snapshot(snapshot)
+    } catch (error) {
+      this.#harmed(error)
+    }
+    if (this.isReady) this.#carrier.join(this)
+  }
+
   /** Takes a snapshot, however long it takes to get one. */
   async #load(): Promise<void> {
     this.#loading?.abort()
@@ -199,9 +227,7 @@ export class Followed implements Following {
         const snapshot = await api.ask<Snapshot>('GET', sessionPath(this.sessionId, query), undefined, signal)
         if (signal.aborted) return
         this.#patience.reset()
-        this.#go(snapshot.cursor)
-        this.#follower.snapshot(snapshot)
-        return this.#carrier.join(this)
+        return this.#begin(snapshot)
       } catch (error) {
         if (signal.aborted) return
         const failure = failureOf(error)

@@ -5,22 +5,21 @@ import type { Followed } from './followed.ts'
 import { type Backoff, Patience } from './patience.ts'
 
 /** For how long nothing may be heard before the server has said how long that is, in milliseconds. */
-const SILENCE_MS = 30_000
+const SILENCE_MS = 15_000
 /** What fills a gap, or joins, together with others, may take so long, in milliseconds. */
 const SOON_MS = 20
-/** A credential that has run out is asked for once more. */
-const UNAUTHORIZED = 401
 
 /** One request that carries sessions, and the next when it breaks, until nobody is left. */
 export class Line {
   readonly #api: Api
   readonly #patience: Patience
   readonly #members = new Map<string, Followed>()
-  #asked: ReadonlySet<Followed> = new Set()
+  /** Whom the request is about. */
+  #asked = new Set<Followed>()
   #request: AbortController | undefined
   #isRunning = false
   #isAnew = false
-  #soon: ReturnType<typeof setTimeout> | undefined
+  #timer: ReturnType<typeof setTimeout> | undefined
   #heard = 0
   #silenceMs = SILENCE_MS
 
@@ -39,15 +38,16 @@ export class Line {
 
   join(followed: Followed): void {
     this.#members.set(followed.sessionId, followed)
+    // Who comes again has another place than it was asked for with.
+    this.#asked.delete(followed)
     if (!this.#isRunning) void this.#run()
-    // Whoever comes at once is asked for at once.
-    else this.#soonDo(() => this.#again('another session joins'))
+    else this.#soon()
   }
 
   leave(followed: Followed): void {
     if (!this.has(followed)) return
     this.#members.delete(followed.sessionId)
-    if (this.#members.size === 0) this.#again('nobody follows')
+    if (this.#members.size === 0) this.again('nobody follows')
   }
 
   /** Something went wrong with the request: the next goes on from the cursors, in a while. */
@@ -56,14 +56,20 @@ export class Line {
   }
 
   /** Asks anew, at once: nothing is wrong. */
-  #again(reason: string): void {
+  again(reason: string): void {
     this.#isAnew = true
     this.break(reason)
     this.#patience.wake()
   }
 
-  #soonDo(work: () => void): void {
-    this.#soon ??= setTimeout(work, SOON_MS)
+  /** Looks in a moment whether somebody has joined, or still waits for what was left out. */
+  #soon(): void {
+    this.#timer ??= setTimeout(() => {
+      this.#timer = undefined
+      const ready = this.#ready()
+      if (ready.some(one => !this.#asked.has(one))) this.again('another session joins')
+      else if (ready.some(one => one.isHolding)) this.break('something was left out')
+    }, SOON_MS)
   }
 
   /** Comes back at once where it waits, and looks whether it still hears anything. */
@@ -100,16 +106,17 @@ export class Line {
     this.#request = request
     this.#asked = new Set(members)
     this.#heard = performance.now()
-    this.#silenceMs = SILENCE_MS
     const timer = setInterval(() => this.#listen(), 1000)
     for (const followed of members) {
       followed.forget()
       followed.say('connecting', 'asking for what comes')
     }
     try {
-      const places = members.map(({ sessionId, cursor }) => `session=${encodeURIComponent(sessionId)}&after=${cursor}`)
+      const places = members.map(
+        ({ sessionId, cursor }) => `session=${encodeURIComponent(sessionId)}&after=${encodeURIComponent(cursor ?? '')}`,
+      )
       const headers = { accept: 'text/event-stream' }
-      const reply = await this.#open(`/stream?${places.join('&')}`, { headers, signal })
+      const reply = await this.#api.request('GET', `/stream?${places.join('&')}`, { headers, signal })
       await this.#read(reply.body as ReadableStream<Uint8Array>, signal)
       return { reason: 'the connection was closed' }
     } catch (error) {
@@ -117,18 +124,9 @@ export class Line {
       return this.#refused(failureOf(error), members)
     } finally {
       clearInterval(timer)
-      clearTimeout(this.#soon)
-      this.#soon = undefined
+      clearTimeout(this.#timer)
+      this.#timer = undefined
       request.abort()
-    }
-  }
-
-  async #open(path: string, asking: Parameters<Api['request']>[2]): Promise<Response> {
-    try {
-      return await this.#api.request('GET', path, asking)
-    } catch (error) {
-      if ((error as RequestError).status !== UNAUTHORIZED) throw error
-      return this.#api.request('GET', path, asking)
     }
   }
 
@@ -156,6 +154,8 @@ export class Line {
         this.#heard = performance.now()
         decoder.push(value)
         if (held.length === 0) continue
+        // Nothing can be heard by one who does not listen.
+        this.#heard = Infinity
         await Promise.all(held.splice(0))
         this.#heard = performance.now()
       }
@@ -176,7 +176,7 @@ export class Line {
     const followed = this.#members.get(frame.sessionId)
     if (followed === undefined || !this.#asked.has(followed)) return undefined
     const wait = followed.take(frame)
-    if (followed.isHolding) this.#soonDo(() => this.break('something was left out'))
+    if (followed.isHolding) this.#soon()
     return wait
   }
 }

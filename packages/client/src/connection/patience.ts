@@ -17,17 +17,14 @@ export class Patience {
     this.#backoff = backoff
   }
 
-  get isWaiting(): boolean {
-    return this.#wake !== undefined
-  }
-
   /** Something came of it: the next wait is short. */
   reset(): void {
     this.#tries = 0
   }
 
-  /** Waits, at least so long; until woken. */
+  /** Waits, at least so long; until woken, or until somebody waits anew. */
   wait(atLeast = 0): Promise<void> {
+    this.wake()
     const { first, longest } = this.#backoff
     const most = Math.min(longest, first * 2 ** this.#tries++)
     return new Promise(resolve => {
