@@ -3,6 +3,7 @@ export {
   type AgentContext,
   type AgentDefinition,
   type AgentOutput,
+  type AgentShown,
   agent,
   type Computed,
   type EndedStep,
@@ -95,6 +96,7 @@ export {
   type CheckedToolDefinition,
   type ClientTool,
   type ClientToolDefinition,
+  type Emits,
   type Executed,
   type Execution,
   type ProviderTool,
@@ -131,5 +133,6 @@ export {
   type WorkflowDefinition,
   type WorkflowInput,
   type WorkflowOutput,
+  type WorkflowShown,
   workflow,
 } from './workflow/workflow.ts'

@@ -1,12 +1,14 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { memoryStore, systemTimers } from '@millrace/log'
 import {
+  type Agent,
   checkRuntimeOptions,
   consoleLogger,
   guarded,
   type Logger,
   type Runtime,
   ValidationError,
+  type Workflow,
 } from '@millrace/runtime'
 import { Refusal, toldOf } from './error.ts'
 import { Gate, nothingHere } from './gate.ts'
@@ -20,12 +22,15 @@ import { Lifetime } from './lifetime.ts'
 import { type MillraceOptions, settingsOf } from './options.ts'
 import { checkShape } from './shape.ts'
 import type { StreamSettings } from './stream/settings.ts'
+import type { ShownBy } from './types.ts'
 
 /** Answers a request. */
 export type Handler = (request: Request) => Promise<Response>
 
-/** A server: agents and workflows, for whoever speaks HTTP. */
-export class App {
+/** A server: agents and workflows, for whoever speaks HTTP. `Types` is what its clients see, for the compiler. */
+export class App<Types = unknown> {
+  /** Never there: what clients see, for the compiler; they take it from `typeof app`. */
+  declare readonly '~types'?: Types
   readonly #isGuarded: boolean
   readonly #logger: Logger
   readonly #settings: StreamSettings
@@ -114,7 +119,10 @@ function refusal(why: Refusal): WholeReply {
 }
 
 /** Makes a server: a fetch handler, a listener for Node, and what drives its runs, unless others do. Nothing is opened before it is needed. */
-export function millrace(options: MillraceOptions): App {
+export function millrace<
+  const Agents extends readonly Agent[] = readonly [],
+  const Workflows extends readonly Workflow[] = readonly [],
+>(options: MillraceOptions<Agents, Workflows>): App<ShownBy<Agents, Workflows>> {
   if (typeof options !== 'object' || options === null)
     throw new ValidationError('millrace: expected an object of options')
   // Now, and not at the first request.

@@ -11,3 +11,4 @@ export { DEFAULT_PORT, DEFAULT_STORE, DEFAULT_STREAM, type MillraceOptions } fro
 export type { ListChange, SessionLine } from './stream/lists.ts'
 export { extractResumePosition } from './stream/resume.ts'
 export type { StreamSettings } from './stream/settings.ts'
+export type { ShownBy } from './types.ts'

@@ -1,5 +1,5 @@
 import type { LogStore, Timers } from '@millrace/log'
-import type { RuntimeOptions } from '@millrace/runtime'
+import type { Agent, RuntimeOptions, Workflow } from '@millrace/runtime'
 import type { Authorize } from './guard/authorize.ts'
 import type { MakeContext } from './guard/context.ts'
 import type { Cors } from './guard/cors.ts'
@@ -7,7 +7,12 @@ import { DEFAULT_LIMITS, type Limits } from './guard/limits.ts'
 import type { StaticOptions } from './http/static.ts'
 import type { StreamSettings } from './stream/settings.ts'
 
-export interface MillraceOptions extends Omit<RuntimeOptions, 'store'> {
+export interface MillraceOptions<
+  Agents extends readonly Agent[] = readonly Agent[],
+  Workflows extends readonly Workflow[] = readonly Workflow[],
+> extends Omit<RuntimeOptions, 'store' | 'agents' | 'workflows'> {
+  readonly agents?: Agents
+  readonly workflows?: Workflows
   /** Where the logs are: a store, a promise of one, or its URL; `sqlite:.millrace/millrace.db`, if nothing is said. */
   readonly store?: LogStore | Promise<LogStore> | string
   /** Who somebody is, and whether they may; without it the server is for this machine alone. */

@@ -50,6 +50,7 @@ export interface AgentDefinition<
   S extends Schema | undefined,
   State = StateOf<S>,
   Context = Json | undefined,
+  Subs extends readonly (Program | SubAgent)[] = readonly (Program | SubAgent)[],
 > {
   readonly name: Name
   /** Of the program; a worker takes only runs of a version that it has. */
@@ -59,7 +60,7 @@ export interface AgentDefinition<
   readonly instructions?: Computed<string | undefined, State, Context>
   readonly tools?: Computed<Tools, State, Context>
   /** Agents and workflows that it may call like tools, each as it is or as `subAgent()` describes it. */
-  readonly subAgents?: readonly (Program | SubAgent)[]
+  readonly subAgents?: Subs
   /** What the run's output must be; then the model answers in JSON. */
   readonly output?: O
   /** The JSON Schema of the output, where `output` cannot say it by itself. */
@@ -87,6 +88,7 @@ export interface Agent<
   Name extends string = string,
   Tools extends readonly AnyTool[] = readonly AnyTool[],
   Output = unknown,
+  Shown = unknown,
 > {
   readonly kind: 'agent'
   readonly name: Name
@@ -105,8 +107,14 @@ export interface Agent<
   readonly trimHistory: AgentDefinition<Name, Tools, undefined, undefined>['trimHistory']
   readonly parallelCalls: number
   readonly maxRetries: number
-  /** Never there: what a run of it gives, for the compiler. */
-  readonly types?: { readonly output: Output }
+  /** Never there: what a run of it gives, and what clients see of it, for the compiler. */
+  readonly types?: { readonly output: Output; readonly shown: Shown }
+}
+
+/** What clients see of an agent beside its tools: the state, and whom it calls. */
+export interface AgentShown<S extends Schema | undefined, Called> {
+  readonly state: S extends Schema ? Jsonified<InputOf<S>> : unknown
+  readonly called: Called
 }
 
 /** What a run of an agent gives: the value of its `output`, or of a finishing tool; else nothing. */
@@ -138,7 +146,10 @@ export function agent<
   S extends Schema | undefined = undefined,
   State = StateOf<S>,
   Context = Json | undefined,
->(definition: AgentDefinition<Name, Tools, O, S, State, Context>): Agent<Name, Tools, AgentOutput<O, Tools>> {
+  const Subs extends readonly (Program | SubAgent)[] = readonly [],
+>(
+  definition: AgentDefinition<Name, Tools, O, S, State, Context, Subs>,
+): Agent<Name, Tools, AgentOutput<O, Tools>, AgentShown<S, Subs[number]>> {
   const { name, version = '1', tools = [], output } = definition
   // What the code of an agent sees of state and context is for itself to say.
   const { model, instructions, state, initialState, stopWhen, trimHistory } = definition as unknown as Agent

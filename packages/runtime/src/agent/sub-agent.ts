@@ -3,15 +3,16 @@
 import type { Program } from '../drive/program.ts'
 import { ValidationError } from '../error/error.ts'
 import { checkGiven } from '../options.ts'
-import { type JsonSchema, jsonSchemaOf, type OutputOf, type Schema } from '../schema/schema.ts'
+import type { Jsonified } from '../schema/json.ts'
+import { type InputOf, type JsonSchema, jsonSchemaOf, type OutputOf, type Schema } from '../schema/schema.ts'
 import { type Approval, checkApproval } from '../tool/approval.ts'
 import { checkToolName } from '../tool/tool.ts'
-import type { Workflow } from '../workflow/workflow.ts'
+import type { Said, Workflow, WorkflowInput } from '../workflow/workflow.ts'
 import type { Agent } from './agent.ts'
 
-export interface SubAgentOptions<I extends Schema, Told = string> {
+export interface SubAgentOptions<I extends Schema, Told = string, Name extends string = string> {
   /** What the parent calls it; its own name, if nothing is said. */
-  readonly name?: string
+  readonly name?: Name
   /** What it is for, for the parent's model. */
   readonly description?: string
   /** A name for people. */
@@ -26,9 +27,9 @@ export interface SubAgentOptions<I extends Schema, Told = string> {
 }
 
 /** An agent or a workflow that another agent may call. */
-export interface SubAgent {
+export interface SubAgent<Name extends string = string, Input = unknown, Called extends Program = Program> {
   readonly executor: 'agent'
-  readonly name: string
+  readonly name: Name
   readonly description?: string
   readonly title?: string
   /** What works for a call. */
@@ -38,6 +39,8 @@ export interface SubAgent {
   /** What the child is told, by the input as the schema has it; as it was called, where nothing is made of it. */
   readonly prompt: ((input: unknown) => unknown) | undefined
   readonly approval?: Approval<never>
+  /** Never there: what a call carries, and what works for it, for the compiler. */
+  readonly types?: { readonly input: Input; readonly called: Called }
 }
 
 const PROMPT: JsonSchema = {
@@ -60,14 +63,16 @@ const promptSchema: Schema = {
 }
 
 /** Makes an agent or a workflow one that another agent may call; throws where no model could. */
-export function subAgent<I extends Schema = Schema<{ prompt: string }>>(
-  agent: Agent,
-  options?: SubAgentOptions<I>,
-): SubAgent
-export function subAgent<Input, I extends Schema = Schema<Input extends string ? { prompt: string } : Input>>(
-  workflow: Workflow<string, Input>,
-  options?: SubAgentOptions<I, unknown>,
-): SubAgent
+export function subAgent<
+  A extends Agent,
+  I extends Schema = Schema<{ prompt: string }>,
+  const Name extends string = A['name'],
+>(agent: A, options?: SubAgentOptions<I, string, Name>): SubAgent<Name, Jsonified<InputOf<I>>, A>
+export function subAgent<
+  W extends Workflow,
+  I extends Schema = Schema<Said<W>, WorkflowInput<W> extends string ? { prompt: string } : WorkflowInput<W>>,
+  const Name extends string = W['name'],
+>(workflow: W, options?: SubAgentOptions<I, unknown, Name>): SubAgent<Name, Jsonified<InputOf<I>>, W>
 export function subAgent(program: Program, options: SubAgentOptions<Schema, unknown> = {}): SubAgent {
   checkGiven('subAgent: options', options)
   const { name = program?.name, description, title, prompt, approval } = options

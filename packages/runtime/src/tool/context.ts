@@ -63,7 +63,7 @@ export function callContext({ work, step, toolCallId, lane, abortSignal }: CallP
       emit(name, data, { id, transient } = {}) {
         if (!mayGoOn('emit')) return Promise.resolve()
         if (typeof name !== 'string' || name === '') throw new ToolError('emit: expected a name')
-        const type = `data-${name}` as const
+        const type: `data-${string}` = `data-${name}`
         // The model would be sent it as its own.
         if (type === PROVIDER_CONTENT) {
           throw new ToolError(`emit: ${name} is what content of providers is called: choose another name`)

@@ -86,7 +86,7 @@ describe('a sub-agent', () => {
   test('is an agent, or what subAgent() makes of one', () => {
     const child = agent({ name: 'child', model })
     const sub = subAgent(child, { name: 'expert', input, prompt: ({ city, days }) => `${city} ${days + 1}` })
-    expectTypeOf(sub).toEqualTypeOf<SubAgent>()
+    expectTypeOf(sub).toEqualTypeOf<SubAgent<'expert', { city: string; days: string }, typeof child>>()
     agent({ name: 'parent', model, subAgents: [child, sub] })
     subAgent(child, {
       prompt(given) {

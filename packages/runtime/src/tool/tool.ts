@@ -13,8 +13,8 @@ import {
 } from '../schema/schema.ts'
 import { type Approval, checkApproval } from './approval.ts'
 
-/** What a tool's code is given beside its input. */
-export interface ToolContext<State = Json | undefined, Context = Json | undefined> {
+/** What a tool's code is given beside its input. `Data` is what it shows, by name: anything, if nothing is said. */
+export interface ToolContext<State = Json | undefined, Context = Json | undefined, Data = unknown> {
   readonly sessionId: string
   readonly runId: string
   readonly agentId: string
@@ -38,8 +38,18 @@ export interface ToolContext<State = Json | undefined, Context = Json | undefine
    * Shows an application's data as `data-<name>`, of any name but `provider-content`; under an id, which is this call's own, it replaces what it showed before. Awaiting it waits for room, where much
    * is shown.
    */
-  emit(name: string, data: Json, options?: { readonly id?: string; readonly transient?: boolean }): PromiseLike<void>
+  emit<Name extends ShownName<Data>>(
+    name: Name,
+    data: ShownData<Data, Name>,
+    options?: { readonly id?: string; readonly transient?: boolean },
+  ): PromiseLike<void>
 }
+
+/** What a tool's code is given that says what data it shows, by name: clients know it by these types. */
+export type Emits<Data> = ToolContext<Json | undefined, Json | undefined, Data>
+
+type ShownName<Data> = unknown extends Data ? string : keyof Data & string
+type ShownData<Data, Name> = unknown extends Data ? Json : Data[Name & keyof Data]
 
 /** What a tool's code may return: the output, or progress after progress and at last the output, which may be the last progress. */
 export type Execution<Output> =
@@ -94,16 +104,24 @@ export interface CheckedToolDefinition<
   Finish extends boolean,
   State,
   Context,
+  Data = unknown,
 > extends Served<Name, I, Finish> {
   readonly output: O
-  execute(input: OutputOf<I>, context: ToolContext<State, Context>): Execution<InputOf<O>>
+  execute(input: OutputOf<I>, context: ToolContext<State, Context, Data>): Execution<InputOf<O>>
 }
 
 /** A tool whose output is what its code returns. */
-export interface ToolDefinition<Name extends string, I extends Schema, Returned, Finish extends boolean, State, Context>
-  extends Served<Name, I, Finish> {
+export interface ToolDefinition<
+  Name extends string,
+  I extends Schema,
+  Returned,
+  Finish extends boolean,
+  State,
+  Context,
+  Data = unknown,
+> extends Served<Name, I, Finish> {
   readonly output?: undefined
-  execute(input: OutputOf<I>, context: ToolContext<State, Context>): Returned
+  execute(input: OutputOf<I>, context: ToolContext<State, Context, Data>): Returned
 }
 
 /** A tool that a client runs, such as a browser: what it sends as the output is checked against the schema before it counts. */
@@ -114,14 +132,19 @@ export interface ClientToolDefinition<Name extends string, I extends Schema, O e
 }
 
 /** Something that a model may call, run by the server. */
-export interface Tool<Name extends string = string, Input = unknown, Output = unknown, Finish extends boolean = boolean>
-  extends Served<Name, Schema, Finish> {
+export interface Tool<
+  Name extends string = string,
+  Input = unknown,
+  Output = unknown,
+  Finish extends boolean = boolean,
+  Data = unknown,
+> extends Served<Name, Schema, Finish> {
   readonly executor: 'server'
   readonly jsonSchema: JsonSchema
   readonly output?: Schema | undefined
   execute(input: unknown, context: ToolContext): unknown
-  /** Never there: what a call carries, for the compiler. */
-  readonly types?: { readonly input: Input; readonly output: Output }
+  /** Never there: what a call carries and shows, for the compiler. */
+  readonly types?: { readonly input: Input; readonly output: Output; readonly data: Data }
 }
 
 /** Something that a model may call, run by a client. */
@@ -165,9 +188,10 @@ export function tool<
   const Finish extends boolean = false,
   State = Json | undefined,
   Context = Json | undefined,
+  Data = unknown,
 >(
-  definition: CheckedToolDefinition<Name, I, O, Finish, State, Context>,
-): Tool<Name, Jsonified<InputOf<I>>, Jsonified<OutputOf<O>>, Finish>
+  definition: CheckedToolDefinition<Name, I, O, Finish, State, Context, Data>,
+): Tool<Name, Jsonified<InputOf<I>>, Jsonified<OutputOf<O>>, Finish, Jsonified<Data>>
 export function tool<
   const Name extends string,
   I extends Schema,
@@ -175,9 +199,10 @@ export function tool<
   const Finish extends boolean = false,
   State = Json | undefined,
   Context = Json | undefined,
+  Data = unknown,
 >(
-  definition: ToolDefinition<Name, I, Returned, Finish, State, Context>,
-): Tool<Name, Jsonified<InputOf<I>>, Jsonified<Executed<Returned>>, Finish>
+  definition: ToolDefinition<Name, I, Returned, Finish, State, Context, Data>,
+): Tool<Name, Jsonified<InputOf<I>>, Jsonified<Executed<Returned>>, Finish, Jsonified<Data>>
 export function tool<const Name extends string, I extends Schema, O extends Schema | undefined = undefined>(
   definition: ClientToolDefinition<Name, I, O>,
 ): ClientTool<Name, Jsonified<InputOf<I>>, O extends Schema ? Jsonified<InputOf<O>> : Json>
@@ -211,7 +236,7 @@ interface AnyDefinition extends Omit<Tool, 'executor' | 'jsonSchema' | 'client' 
   readonly jsonSchema?: JsonSchema
   readonly client?: boolean
   readonly approval?: Approval<never>
-  execute?(input: never, context: ToolContext<never, never>): unknown
+  execute?(input: never, context: never): unknown
 }
 
 /** Defines a tool that the provider runs; throws where no provider could know it. */

@@ -28,7 +28,8 @@ type Takes<N> = N extends { readonly kind: 'agent' }
       ? Input
       : unknown
 
-type AgentOf<N> = N extends { readonly kind: 'agent' } ? N : N extends { readonly agent: infer A } ? A : never
+/** The agent that a node is; of code, none. */
+export type AgentOf<N> = N extends { readonly kind: 'agent' } ? N : N extends { readonly agent: infer A } ? A : never
 
 /** What a node returns; of an agent, its output or else its words. */
 type Returns<N> = [AgentOf<N>] extends [never]

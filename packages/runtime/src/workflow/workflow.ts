@@ -2,13 +2,14 @@ import type { Json, JsonObject } from '@millrace/protocol'
 import { type Budget, budgetOf } from '../agent/budget.ts'
 import { checkName } from '../agent/check.ts'
 import { checkGiven, foundOf } from '../options.ts'
-import { checkSchema, type JsonSchema, jsonSchemaOf, type Schema } from '../schema/schema.ts'
+import type { Jsonified } from '../schema/json.ts'
+import { checkSchema, type InputOf, type JsonSchema, jsonSchemaOf, type Schema } from '../schema/schema.ts'
 import { fail, isRecord } from './check.ts'
 import { type Edge, type EdgeDefinition, edgeOf } from './edge.ts'
 import { Graph } from './graph.ts'
 import { mermaidOf } from './mermaid.ts'
 import { type Node, type NodeDefinition, nodeOf } from './node.ts'
-import type { CheckedEdges, GivenTo, OutputFrom } from './passing.ts'
+import type { AgentOf, CheckedEdges, GivenTo, OutputFrom } from './passing.ts'
 import { checkWiring } from './wiring.ts'
 
 /** Where a run stands that another version of the workflow began. */
@@ -54,7 +55,7 @@ export interface WorkflowDefinition<
 }
 
 /** A program: a graph of nodes. */
-export interface Workflow<Id extends string = string, Input = unknown, Output = unknown> {
+export interface Workflow<Id extends string = string, Input = unknown, Output = unknown, Shown = unknown> {
   readonly kind: 'workflow'
   /** Its id. */
   readonly name: Id
@@ -68,9 +69,18 @@ export interface Workflow<Id extends string = string, Input = unknown, Output = 
   readonly migrations: ReadonlyMap<string, Migration>
   /** The workflow as a diagram in the words of Mermaid; the same whenever it is defined the same. */
   toMermaid(): string
-  /** Never there: what a run of it takes and gives, for the compiler. */
-  readonly types?: { readonly input: Input; readonly output: Output }
+  /** Never there: what a run of it takes and gives, and what clients see of it, for the compiler. */
+  readonly types?: { readonly input: Input; readonly output: Output; readonly shown: Shown }
 }
+
+/** What clients see of a workflow: what a call of it carries, and the agents that are its nodes. */
+export interface WorkflowShown<Nodes, I extends Schema | undefined> {
+  readonly said: I extends Schema ? Jsonified<InputOf<I>> : { readonly prompt: string }
+  readonly called: AgentOf<Nodes[keyof Nodes]>
+}
+
+/** What a call of a workflow carries, where another agent calls it as it is. */
+export type Said<W> = W extends { readonly types?: { readonly shown: { readonly said: infer S } } } ? S : unknown
 
 /** What a run of a workflow gives: the data of the nodes with an edge to the end, undefined where one has none. */
 export type WorkflowOutput<W> = W extends Workflow<string, unknown, infer Output> ? Output : unknown
@@ -84,7 +94,9 @@ export function workflow<
   const Nodes extends NodeDefinitions,
   const Edges extends readonly EdgeDefinition<NameOf<Nodes>>[],
   I extends Schema | undefined = undefined,
->(definition: WorkflowDefinition<Id, Nodes, Edges, I>): Workflow<Id, GivenTo<I>, OutputFrom<Nodes, Edges>> {
+>(
+  definition: WorkflowDefinition<Id, Nodes, Edges, I>,
+): Workflow<Id, GivenTo<I>, OutputFrom<Nodes, Edges>, WorkflowShown<Nodes, I>> {
   checkGiven('workflow', definition)
   const { id, version = '1', maxSteps } = definition
   checkName('workflow', id, 'id', id)

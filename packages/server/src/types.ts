@@ -1,0 +1,77 @@
+// What clients see of a server, for the compiler alone: the names of its programs, and the types of calls, data, state and structured objects.
+
+import type { Agent, OutputOfAgent, SubAgent, ToolInput, ToolOutput, Workflow, WorkflowOutput } from '@millrace/runtime'
+
+/** What clients see of a server with these programs. What the code of nodes does, the compiler does not see. */
+export interface ShownBy<Agents extends readonly Agent[], Workflows extends readonly Workflow[]> {
+  readonly agents: Agents[number]['name']
+  readonly workflows: Workflows[number]['name']
+  readonly tools: ToolTypes<CalledIn<Within<Agents[number] | Workflows[number]>>>
+  readonly data: DataTypes<DataIn<CalledIn<Within<Agents[number] | Workflows[number]>>>>
+  readonly state: StateIn<Within<Agents[number] | Workflows[number]>>
+  readonly structured: OutputTypes<Within<Agents[number] | Workflows[number]>>
+}
+
+/** What a program calls: tools, sub-agents and programs as they are; of a workflow, the agents that are its nodes. */
+type Called<P> = P extends { readonly types?: { readonly shown: { readonly called: infer C } } } ? C : never
+
+/** The program that works for a call. */
+type ProgramOf<C> = C extends SubAgent<string, unknown, infer P> ? P : C
+
+/** All that works in the runs of a program: itself, and whatever it calls. */
+type Within<P> = P extends unknown ? P | Within<ProgramOf<Called<P>>> : never
+
+/** What the models of programs may call. */
+type CalledIn<P> = P extends Agent<string, infer Tools> ? Tools[number] | Called<P> : never
+
+/** A name, where the compiler knows it. */
+type NameOf<T> = T extends { readonly name: infer Name extends string } ? (string extends Name ? never : Name) : never
+
+type ToolTypes<C> = {
+  readonly [T in C as NameOf<T>]: {
+    readonly input: Carried<T>
+    readonly output: Given<T>
+    readonly client: T extends { readonly executor: 'client' } ? true : false
+  }
+}
+
+type Carried<T> = T extends Agent
+  ? { readonly prompt: string }
+  : T extends { readonly types?: { readonly shown: { readonly said: infer Said } } }
+    ? Said
+    : ToolInput<T>
+
+type Given<T> =
+  T extends SubAgent<string, unknown, infer P>
+    ? Given<P>
+    : T extends Agent
+      ? OrWords<OutputOfAgent<T>>
+      : T extends Workflow
+        ? OrWords<WorkflowOutput<T>>
+        : ToolOutput<T>
+
+/** Who has no output gives its words. */
+type OrWords<Output> = Output extends undefined ? string : Output
+
+/** The data that tools say they show. */
+type DataIn<T> = T extends { readonly types?: { readonly data: infer Data } }
+  ? unknown extends Data
+    ? never
+    : Data
+  : never
+
+type DataTypes<Data> = { readonly [Name in KeyOf<Data>]: ValueAt<Data, Name> }
+
+type KeyOf<T> = T extends unknown ? keyof T & string : never
+type ValueAt<T, Name> = T extends unknown ? (Name extends keyof T ? T[Name] : never) : never
+
+type StateIn<P> = P extends { readonly types?: { readonly shown: { readonly state: infer State } } }
+  ? unknown extends State
+    ? never
+    : State
+  : never
+
+/** An agent's output is shown under the agent's name while it comes. */
+type OutputTypes<P> = { readonly [A in Extract<P, Agent> as OutputName<A>]: OutputOfAgent<A> }
+
+type OutputName<A> = OutputOfAgent<A> extends undefined ? never : unknown extends OutputOfAgent<A> ? never : NameOf<A>
