@@ -51,6 +51,7 @@ export { applyStructuredChunk, reduceStructuredChunks } from './structured/reduc
 export * from './wire/cursor.ts'
 export { type DecoderOptions, FrameDecoder, MAX_FRAME_LENGTH } from './wire/decoder.ts'
 export * from './wire/frames.ts'
+export { Lines } from './wire/lines.ts'
 export * from './wire/ndjson.ts'
 export * from './wire/sse.ts'
 export * from './wire/stream.ts'

@@ -12,9 +12,6 @@ export interface ApiOptions {
   readonly fetch?: typeof fetch
 }
 
-/** How long an answer is waited for, in milliseconds. */
-const ANSWER_MS = 15_000
-
 export interface Asking {
   readonly body?: BodyInit
   readonly headers?: Record<string, string>
@@ -22,7 +19,7 @@ export interface Asking {
 }
 
 /** How long a reply to a question may take, in milliseconds: a connection that is dead says nothing at all. */
-const LATE_MS = 60_000
+const LATE_MS = 20_000
 /** A credential that has run out is asked for once more. */
 const UNAUTHORIZED = 401
 
@@ -93,7 +90,7 @@ export const sessionPath = (sessionId: string, below = ''): string =>
   `/sessions/${encodeURIComponent(sessionId)}${below}`
 
 /** What a reply refuses with. */
-async function refusalOf(reply: Response): Promise<RequestError> {
+export async function refusalOf(reply: Response): Promise<RequestError> {
   const { status } = reply
   const told = (await reply.json().catch(() => undefined)) as { error?: { code?: unknown } } | undefined
   const { code, message, retryable } = (told?.error ?? {}) as { code?: string; message?: string; retryable?: boolean }

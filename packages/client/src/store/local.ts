@@ -43,7 +43,6 @@ export class Local {
 
   delete(id: string): void {
     this.#messages.delete(id)
-    this.#patches.delete(id)
   }
 
   patch(id: string, patch: Partial<Message>): void {

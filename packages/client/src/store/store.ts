@@ -113,8 +113,7 @@ export class Store {
 
   /** A call of a message as the fold has it by now. */
   call(messageId: string, toolCallId: string): ToolPart | undefined {
-    const isIt = (part: Part): part is ToolPart => 'toolCallId' in part && part.toolCallId === toolCallId
-    return this.#fold.message(this.#ownOf(messageId))?.parts.find(isIt)
+    return this.#fold.part(this.#ownOf(messageId), `tool:${toolCallId}`) as ToolPart | undefined
   }
 
   /** A run as the fold has it by now. */
