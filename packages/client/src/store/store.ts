@@ -17,6 +17,7 @@ import {
 import { FLUSH_MS, Flush } from './flush.ts'
 import { Local, waitingOf } from './local.ts'
 import { reuse } from './reuse.ts'
+import { Shown, STALE } from './shown.ts'
 import { Topics } from './topics.ts'
 
 export interface StoreOptions {
@@ -35,13 +36,9 @@ export type Topic =
   | readonly ['message' | 'structured', id: string]
   | readonly ['part', messageId: string, key: string]
 
-const nameOf = ([kind, id, key]: readonly [kind: string, id?: string, key?: string]): string => {
-  if (id === undefined) return kind
-  return key === undefined ? `${kind} ${id}` : `${kind} ${key.length} ${key} ${id}`
-}
+type Kind = Topic[0]
 
-/** Stands for what is to be read anew. */
-const STALE = Symbol()
+const partName = (messageId: string, key: string): string => `${key.length} ${key} ${messageId}`
 
 /**
  * A session as a screen needs it: the fold, what is on its way to the server, and who wants to know of what. A delta costs the same
@@ -57,10 +54,10 @@ export class Store {
   readonly #names = new Map<string, string>()
   readonly #owns = new Map<string, string>()
   #fold: Fold
-  /** What is shown until somebody is told of a change, by topic. */
-  #shown = new Map<string, unknown>()
+  /** What is shown until somebody is told of a change. */
+  #shown = new Shown()
   /** What was shown before everything was read anew. */
-  #before = new Map<string, unknown>()
+  #before: Shown | undefined
   #isAnew = false
   #version = 0
   #given: readonly Message[] | undefined
@@ -68,13 +65,13 @@ export class Store {
   /** Whether anybody ever asked for a part by itself. */
   #hasParts = false
   /** What is put together for each read, and may say the same though something of it has changed. */
-  readonly #made: Record<string, () => unknown> = {
+  readonly #made: { readonly [K in Kind]?: () => unknown } = {
     order: () => (this.#controlled ? [...this.#controlled.keys()] : this.#ownIds()),
     structured: () => this.#fold.structuredIds,
     state: () => this.#fold.state,
     output: () => this.#fold.output,
     ledger: () => this.#fold.ledger(),
-    pendings: () => this.#fold.pendings,
+    pendings: () => this.#fold.pendings.map(pending => this.#named(pending)),
   }
 
   constructor({ flushInterval = FLUSH_MS, view }: StoreOptions = {}) {
@@ -162,8 +159,9 @@ export class Store {
 
   /** Calls when something has changed, at most once a frame, until the returned function is called. */
   subscribe(topic: Topic, listener: () => void): () => void {
-    this.#hasParts ||= topic[0] === 'part'
-    return this.#topics.add(nameOf(topic), listener)
+    const [kind, id = '', key] = topic
+    this.#hasParts ||= key !== undefined
+    return this.#topics.add(kind, key === undefined ? id : partName(id, key), listener)
   }
 
   /** The ids of the messages, in order; the same array until one comes, goes or moves. */
@@ -183,9 +181,7 @@ export class Store {
 
   /** A message; the same object until it changes. */
   message(id: string): Message | undefined {
-    return this.#show(nameOf(['message', id]), () =>
-      this.#controlled ? this.#controlled.get(id) : this.#ownMessage(id),
-    )
+    return this.#show('message', id, () => (this.#controlled ? this.#controlled.get(id) : this.#ownMessage(id)))
   }
 
   #ownMessage(id: string): Message | undefined {
@@ -200,13 +196,19 @@ export class Store {
     return message === undefined || message.id === id ? message : { ...message, id }
   }
 
+  /** What waits, of a message as it is shown. */
+  #named(pending: Pending): Pending {
+    const id = 'messageId' in pending && this.#names.get(pending.messageId)
+    return id ? { ...pending, messageId: id } : pending
+  }
+
   #ownOf(id: string): string {
     return this.#owns.get(id) ?? id
   }
 
   /** All messages, in order; the same array until one of them changes. */
   get messages(): readonly Message[] {
-    return this.#show('messages', () => this.messageIds.flatMap(id => this.message(id) ?? []))
+    return this.#show('messages', '', () => this.messageIds.flatMap(id => this.message(id) ?? []))
   }
 
   /** The messages as the log and this client have them, also where somebody else says what is shown. */
@@ -226,7 +228,7 @@ export class Store {
   /** A part of a message; the same object until it changes. */
   part(messageId: string, key: string): Part | undefined {
     this.#hasParts = true
-    return this.#show(nameOf(['part', messageId, key]), () => {
+    return this.#show('part', partName(messageId, key), () => {
       const own = this.#fold.part(this.#ownOf(messageId), key)
       return own ?? this.message(messageId)?.parts.find(part => part.key === key)
     })
@@ -244,7 +246,7 @@ export class Store {
 
   /** A structured object; the same until it changes. */
   structured(streamId: string): StructuredObject | undefined {
-    return this.#show(nameOf(['structured', streamId]), () => this.#fold.structured(streamId))
+    return this.#show('structured', streamId, () => this.#fold.structured(streamId))
   }
 
   /** The state that agents and clients share. */
@@ -273,11 +275,12 @@ export class Store {
   }
 
   /** Reads once what is then the same until somebody is told that it has changed. */
-  #show<T>(name: string, read = this.#made[name] as () => unknown): T {
-    let value = this.#shown.get(name)
-    if (value === STALE || (value === undefined && !this.#shown.has(name))) {
-      value = reuse(this.#before.get(name), read())
-      this.#shown.set(name, value)
+  #show<T>(kind: Kind, id = '', read = this.#made[kind] as () => unknown): T {
+    let value = this.#shown.get(kind, id)
+    if (value === STALE) {
+      value = read()
+      if (this.#before) value = reuse(this.#before.get(kind, id), value)
+      this.#shown.set(kind, id, value)
     }
     return value as T
   }
@@ -295,50 +298,51 @@ export class Store {
     if (change.all || this.#isAnew) {
       this.#isAnew = false
       this.#before = this.#shown
-      this.#shown = new Map()
+      this.#shown = new Shown()
       this.#topics.tellAll()
       return
     }
-    if (this.#before.size > 0) this.#before = new Map()
-    const names = this.#changed(change)
-    // Messages, parts and objects are the same in the fold for as long as they say the same.
-    for (const name of names) if (!this.#made[name] && this.#shown.has(name)) this.#shown.set(name, STALE)
-    for (const name of names.filter(name => !this.#isSame(name))) this.#topics.tell(name)
+    this.#before = undefined
+    // All is read anew before anybody is told: who is told of one thing may look at another.
+    const { messages, order, structured, state, output, ledger } = change
+    this.#each(change, (kind, id) => this.#shown.forget(kind, id))
+    const others = this.#touched.size > 0
+    const isAnother = messages.size > 0 || others || order
+    if (isAnother) this.#shown.forget('messages', '')
+    const made: Kind[] = []
+    // The first, since others are put together from it.
+    if (ledger) this.#remake('ledger', made)
+    if (structured.size > 0) this.#remake('structured', made)
+    if (state) this.#remake('state', made)
+    if (output) this.#remake('output', made)
+    if (order || ledger || others) this.#remake('order', made)
+    // Calls and questions are what waits: both show in messages or in the ledger.
+    if (ledger || messages.size > 0) this.#remake('pendings', made)
+    this.#each(change, (kind, id) => this.#topics.tell(kind, id))
+    this.#touched.clear()
+    if (isAnother) this.#topics.tell('messages')
+    for (const kind of made) this.#topics.tell(kind)
     this.#topics.tell('any')
   }
 
-  /** Puts together anew what somebody shows, and says whether that is what it was. */
-  #isSame(name: string): boolean {
-    const make = this.#made[name]
-    if (!make || !this.#shown.has(name)) return false
-    const old = this.#shown.get(name)
-    const value = reuse(old, make())
-    this.#shown.set(name, value)
-    return value === old
-  }
-
-  /** The names of what has changed. */
-  #changed({ messages, order, structured, state, output, ledger }: Change): string[] {
-    const names: string[] = []
-    // First, since others are put together from it.
-    if (ledger) names.push('ledger')
-    for (const [own, keys] of messages) {
+  /** All that has changed and has an id. */
+  #each({ messages, structured }: Change, visit: (kind: Kind, id: string) => void): void {
+    messages.forEach((keys, own) => {
       const id = this.#names.get(own) ?? own
       this.#touched.delete(id)
-      names.push(nameOf(['message', id]))
-      if (this.#hasParts) for (const key of keys) names.push(nameOf(['part', id, key]))
-    }
-    const others = this.#touched.size
-    for (const id of this.#touched) names.push(nameOf(['message', id]))
-    if (others > 0) this.#touched.clear()
-    for (const id of structured) names.push(nameOf(['structured', id]))
-    if (structured.size > 0) names.push('structured')
-    if (state) names.push('state')
-    if (output) names.push('output')
-    if (messages.size + others > 0 || order) names.push('messages')
-    if (order || ledger || others > 0) names.push('order')
-    // Calls and questions are what waits: both show in messages or in the ledger.
-    if (ledger || messages.size > 0) names.push('pendings')
-    return names
+      visit('message', id)
+      if (this.#hasParts) for (const key of keys) visit('part', partName(id, key))
+    })
+    for (const id of this.#touched) visit('message', id)
+    for (const id of structured) visit('structured', id)
+  }
+
+  /** Puts together anew what somebody shows, and notes it unless it says what it said. */
+  #remake(kind: Kind, made: Kind[]): void {
+    const make = this.#made[kind] as () => unknown
+    const old = this.#shown.get(kind, '')
+    const value = old === STALE ? STALE : reuse(old, make())
+    if (old !== STALE) this.#shown.set(kind, '', value)
+    if (old === STALE || value !== old) made.push(kind)
   }
 }
