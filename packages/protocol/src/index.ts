@@ -14,15 +14,8 @@ export { foldLog } from './fold/log.ts'
 export * from './fold/view.ts'
 export * from './frame.ts'
 export { type FieldKind, type Fields, type FieldUpdate, FieldWatcher } from './json/fields.ts'
-export {
-  type JsonHandler,
-  type JsonPath,
-  type JsonSegment,
-  type JsonStatus,
-  JsonStream,
-  type JsonStreamOptions,
-  MAX_JSON_DEPTH,
-} from './json/stream.ts'
+export { type JsonSegment, MAX_JSON_DEPTH } from './json/parser.ts'
+export { type JsonHandler, type JsonPath, type JsonStatus, JsonStream, type JsonStreamOptions } from './json/stream.ts'
 export type { Json, JsonContainer, JsonObject } from './json/value.ts'
 export { applyPatch, MAX_COPIED } from './state/patch.ts'
 export { collectAll, collectText } from './streams/collection.ts'

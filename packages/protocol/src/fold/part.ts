@@ -1,4 +1,4 @@
-import { JsonStream } from '../json/stream.ts'
+import { JsonParser } from '../json/parser.ts'
 import { pick } from './body.ts'
 import { Growth, type Mark } from './growth.ts'
 import { Cell, type Lane } from './lane.ts'
@@ -33,7 +33,7 @@ export class PartCell extends Cell {
   noted = false
   #stale = false
   #old: Old = {}
-  #input: { json: JsonStream; mark?: Mark } | undefined
+  #input: { json: JsonParser; mark?: Mark } | undefined
 
   constructor(message: MessageCell, part: AnyPart) {
     super()
@@ -85,7 +85,7 @@ export class PartCell extends Cell {
 
   /** As much of a call's input as has arrived; parses only what is new. */
   #partial(): Pick<ToolPart, 'input'> {
-    this.#input ??= { json: new JsonStream({ strict: true }) }
+    this.#input ??= { json: new JsonParser() }
     const { json, mark } = this.#input
     const gained = (this.growth as Growth).gained(mark)
     json.push(gained.text)

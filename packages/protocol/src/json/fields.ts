@@ -3,7 +3,8 @@ import { mismatch, show } from '../mismatch.ts'
 import { grownBy } from '../structured/accumulator.ts'
 import { MAX_GAP, segmentsOf } from '../structured/path.ts'
 import { isIndex, kindOf } from './container.ts'
-import { type JsonPath, type JsonSegment, JsonStream } from './stream.ts'
+import type { JsonSegment } from './parser.ts'
+import { type JsonPath, JsonStream } from './stream.ts'
 import { isContainer, type Json, type JsonContainer, putOwn } from './value.ts'
 
 /** How a field arrives: whole when complete, item by item, or as its text grows. */

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
+import { MAX_JSON_DEPTH } from './parser.ts'
 import { feed, story, strict } from './story.fixture.ts'
-import { JsonStream, MAX_JSON_DEPTH } from './stream.ts'
+import { JsonStream } from './stream.ts'
 
 const units = (text: string) => text.split('')
 

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest'
 import type { Operation } from '../catalogue/chunk.ts'
 import { ProtocolError } from '../error.ts'
-import { MAX_JSON_DEPTH } from '../json/stream.ts'
+import { MAX_JSON_DEPTH } from '../json/parser.ts'
 import type { Json } from '../json/value.ts'
 import { applyPatch, MAX_COPIED } from './patch.ts'
 

@@ -1,6 +1,6 @@
 import type { Operation } from '../catalogue/chunk.ts'
 import { childOf, isIndex, kindOf, writable } from '../json/container.ts'
-import { MAX_JSON_DEPTH } from '../json/stream.ts'
+import { MAX_JSON_DEPTH } from '../json/parser.ts'
 import { isContainer, type Json, type JsonContainer, type JsonObject, putOwn } from '../json/value.ts'
 import { mismatch, show } from '../mismatch.ts'
 
