@@ -23,30 +23,30 @@ const expected = (name: string, value: unknown): string =>
 export const isObject = (value: unknown): value is Unknowns =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
-const basic =
-  (name: string, test: (value: unknown) => boolean): Check =>
-  value =>
-    test(value) ? undefined : expected(name, value)
-
-const integerFrom = (least: number): Check =>
-  basic(`integer from ${least}`, value => Number.isSafeInteger(value) && (value as number) >= least)
-
 /** JSON as far as one look can tell; what lies inside came from a parser or meets one at the store. */
 const isJson = (value: unknown): boolean => {
   const type = typeof value
   return type === 'object' || type === 'string' || type === 'boolean' || Number.isFinite(value)
 }
 
-const checks = new Map<string, Check>([
-  ['string', basic('string', value => typeof value === 'string')],
-  ['number', basic('number', Number.isFinite)],
-  ['count', integerFrom(0)],
-  ['sequence', integerFrom(1)],
-  ['boolean', basic('boolean', value => typeof value === 'boolean')],
-  ['true', basic('true', value => value === true)],
-  ['1', basic('1', value => value === 1)],
-  ['json', basic('json', isJson)],
-  ['object', basic('object', isObject)],
+const basic = (name: string, test: (value: unknown) => boolean, words = name): [name: string, check: Check] => [
+  name,
+  value => (test(value) ? undefined : expected(words, value)),
+]
+
+const integer = (name: string, least: number) =>
+  basic(name, value => Number.isSafeInteger(value) && (value as number) >= least, `integer from ${least}`)
+
+const checks = new Map([
+  basic('string', value => typeof value === 'string'),
+  basic('number', Number.isFinite),
+  integer('count', 0),
+  integer('sequence', 1),
+  basic('boolean', value => typeof value === 'boolean'),
+  basic('true', value => value === true),
+  basic('1', value => value === 1),
+  basic('json', isJson),
+  basic('object', isObject),
 ])
 
 /** The check of a field's type by its name, made once. */
@@ -57,16 +57,24 @@ export function checkOf(name: string): Check {
 }
 
 function newCheck(name: string): Check {
-  const item = name.slice(0, -2)
-  if (name.endsWith('[]')) return arrayOf(checkOf(item))
-  return name.endsWith('{}') ? recordOf(checkOf(item)) : named(types[name as keyof typeof types])
+  const item = (suffix: string): Check => checkOf(name.slice(0, -suffix.length))
+  if (name.endsWith('?')) return optional(item('?'))
+  if (name.endsWith('[]')) return arrayOf(item('[]'))
+  return name.endsWith('{}') ? recordOf(item('{}')) : named(types[name as keyof typeof types])
 }
 
-function arrayOf(item: Check): Check {
+/** The check of a value that may be missing. */
+export const optional =
+  (check: Check): Check =>
+  value =>
+    value === undefined ? undefined : check(value)
+
+/** The check of an array by that of its items, which is also told the index. */
+export function arrayOf(item: (value: unknown, index: number) => string | undefined): Check {
   return value => {
     if (!Array.isArray(value)) return expected('array', value)
     for (let i = 0; i < value.length; i++) {
-      const problem = item(value[i])
+      const problem = item(value[i], i)
       if (problem !== undefined) return `[${i}]${problem}`
     }
     return undefined
@@ -87,35 +95,31 @@ function recordOf(item: Check): Check {
 function named(type: NamedType): Check {
   if ('on' in type) return kindsCheck(type)
   if ('fields' in type) return fieldsCheck(type.fields)
-  const values: ReadonlySet<unknown> = new Set(type as readonly string[])
-  const name = (type as readonly string[]).join(' | ')
-  return value => (values.has(value) ? undefined : expected(name, value))
+  const values: readonly unknown[] = type as readonly string[]
+  return value => (values.includes(value) ? undefined : expected(values.join(' | '), value))
 }
 
 function kindsCheck({ on, kinds, open }: Kinds): Check {
-  const byKind = new Map(Object.entries(kinds).map(([kind, fields]) => [kind, fieldsCheck(fields)]))
-  const name = [...byKind.keys()].join(' | ')
+  const byKind = new Map<unknown, Check>(Object.entries(kinds).map(([kind, fields]) => [kind, fieldsCheck(fields)]))
   return value => {
     if (!isObject(value)) return expected('object', value)
     const kind = value[on]
-    if (typeof kind !== 'string') return `.${on}${expected(open ? 'string' : name, kind)}`
-    const check = byKind.get(kind) ?? (kind.startsWith('data-') ? byKind.get('data-*') : undefined)
-    return check !== undefined ? check(value) : open ? undefined : `.${on}${expected(name, kind)}`
+    const isOpen = open && typeof kind === 'string'
+    const check = byKind.get(isOpen && kind.startsWith('data-') ? 'data-*' : kind)
+    if (check !== undefined) return check(value)
+    return isOpen ? undefined : `.${on}${expected(open ? 'string' : [...byKind.keys()].join(' | '), kind)}`
   }
 }
 
 /** The check of an object by its fields; a field that the table does not name is kept and not looked at. */
 export function fieldsCheck(fields: Fields): Check {
   const names = Object.keys(fields)
-  const tests = names.map(name => checkOf((fields[name] as string).replace('?', '')))
-  const optional = names.map(name => (fields[name] as string).endsWith('?'))
+  const tests = names.map(name => checkOf(fields[name] as string))
   return value => {
     if (!isObject(value)) return expected('object', value)
     for (let i = 0; i < names.length; i++) {
       const name = names[i] as string
-      const field = value[name]
-      if (field === undefined && optional[i]) continue
-      const problem = (tests[i] as Check)(field)
+      const problem = (tests[i] as Check)(value[name])
       if (problem !== undefined) return `.${name}${problem}`
     }
     return undefined
@@ -123,9 +127,9 @@ export function fieldsCheck(fields: Fields): Check {
 }
 
 /** The check of a row of the catalogue. */
-export function rowCheck(row: Row): Check {
-  const common = fieldsCheck(row.fields)
-  if (row.kinds === undefined) return common
-  const byKind = kindsCheck({ on: 'kind', kinds: row.kinds })
+export function rowCheck({ fields, kinds }: Row): Check {
+  const common = fieldsCheck(fields)
+  if (kinds === undefined) return common
+  const byKind = kindsCheck({ on: 'kind', kinds })
   return value => common(value) ?? byKind(value)
 }

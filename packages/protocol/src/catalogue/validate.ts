@@ -3,7 +3,7 @@ import { ProtocolError, type ProtocolErrorCode } from '../error.ts'
 import { type EntriesFrame, frames, type WireFrame } from '../frame.ts'
 import { getOwn } from '../json/value.ts'
 import type { Check } from './check.ts'
-import { checkOf, fieldsCheck, rowCheck } from './check.ts'
+import { arrayOf, checkOf, fieldsCheck, optional, rowCheck } from './check.ts'
 import type { Chunk } from './chunk.ts'
 import { isData } from './guards.ts'
 import { catalogue, dataRow, type Row } from './table.ts'
@@ -28,14 +28,10 @@ export const checkChunk: Check = value => {
 
 // Entries, their origins and the frames that carry them are by far the most of what is checked: by named fields, which is faster than
 // by the table (`npm run bench -- validate sse`). A test holds these checks to the tables.
-const optional =
-  (check: Check): Check =>
-  value =>
-    value === undefined ? undefined : check(value)
 const object = checkOf('object')
 const string = checkOf('string')
 const count = checkOf('count')
-const stringOrNone = optional(string)
+const stringOrNone = checkOf('string?')
 
 /** Says what is wrong with an origin, or nothing. */
 export const checkOrigin: Check = value => {
@@ -58,8 +54,8 @@ export const checkOrigin: Check = value => {
 
 const number = checkOf('number')
 const sequence = checkOf('sequence')
-const trueOrNone = optional(checkOf('true'))
-const blobsOrNone = optional(checkOf('blob{}'))
+const trueOrNone = checkOf('true?')
+const blobsOrNone = checkOf('blob{}?')
 
 const entryCheck =
   (origin: Check): Check =>
@@ -82,24 +78,21 @@ export const checkEntry: Check = /* @__PURE__ */ entryCheck(checkOrigin)
 export const checkWireEntry: Check = /* @__PURE__ */ entryCheck(optional(checkOrigin))
 
 const array = checkOf('json[]')
-const countOrNone = optional(count)
+const countOrNone = checkOf('count?')
+
+// The first entry of a frame has none before it to have its origin from.
+const entries = arrayOf((entry, i) => (i === 0 ? checkEntry : checkWireEntry)(entry))
 
 const entriesCheck: Check = value => {
   const frame = value as Unchecked<EntriesFrame>
-  const problem =
+  return (
     object(value) ??
     at('.sessionId', stringOrNone(frame.sessionId)) ??
     at('.after', countOrNone(frame.after)) ??
     at('.sequence', count(frame.sequence)) ??
     at('.cursor', string(frame.cursor)) ??
-    at('.entries', array(frame.entries))
-  if (problem !== undefined) return problem
-  const entries = frame.entries as unknown[]
-  for (let i = 0; i < entries.length; i++) {
-    const wrong = (i === 0 ? checkEntry : checkWireEntry)(entries[i])
-    if (wrong !== undefined) return `.entries[${i}]${wrong}`
-  }
-  return undefined
+    at('.entries', array(frame.entries) ?? entries(frame.entries))
+  )
 }
 
 const frameChecks = new Map<unknown, Check>(Object.entries(frames).map(([type, fields]) => [type, fieldsCheck(fields)]))
