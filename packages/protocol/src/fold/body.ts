@@ -1,3 +1,5 @@
+import type { Chunk, ChunkType } from '../catalogue/chunk.ts'
+import { catalogue } from '../catalogue/table.ts'
 import type { Entry } from '../entry.ts'
 import type { PartBase } from './view.ts'
 
@@ -9,7 +11,14 @@ export function bodyOf<T extends { type: string }>(chunk: T): Omit<T, 'type'> {
 
 /** The named fields of an object, without those that it lacks. */
 export function pick<T extends object, K extends keyof T & string>(from: T, ...keys: K[]): Pick<T, K> {
-  return Object.fromEntries(keys.flatMap(key => (from[key] === undefined ? [] : [[key, from[key]]]))) as Pick<T, K>
+  const picked: Partial<T> = {}
+  for (const key of keys) if (from[key] !== undefined) picked[key] = from[key]
+  return picked as Pick<T, K>
+}
+
+/** What a chunk says in the fields that its row of the catalogue names. */
+export function fieldsOf<T extends Chunk & { type: ChunkType }>(chunk: T): Omit<T, 'type'> {
+  return pick(chunk, ...(Object.keys(catalogue[chunk.type].fields) as (keyof T & string)[])) as Omit<T, 'type'>
 }
 
 /** Where the large values of a part went: those of before that are kept, and more. */

@@ -4,7 +4,7 @@
 import type { Chunk, Usage } from '../catalogue/chunk.ts'
 import { types } from '../catalogue/types.ts'
 import { type Entry, isGuest, type WriterOrigin } from '../entry.ts'
-import { joinNames, pick } from './body.ts'
+import { fieldsOf, joinNames, pick } from './body.ts'
 import type { Agent, Hook, Interrupt, Run, RunRequest, View } from './view.ts'
 
 /** What only the ids of agents' messages hold, so that none that came whole can stand in an agent's place. */
@@ -75,7 +75,7 @@ export class Ledger {
       case 'run-requested':
         if (this.#requests.has(chunk.runId) || this.runs.has(chunk.runId)) return false
         return this.#request({
-          ...pick(chunk, 'runId', 'program', 'message', 'cut', 'resume', 'whenBusy', 'data'),
+          ...fieldsOf(chunk),
           status: 'waiting',
           at: entry.sequence,
         })
@@ -100,7 +100,7 @@ export class Ledger {
     const run = this.runs.get(runId) as Run
     switch (chunk.type) {
       case 'run-started':
-        return this.#set(runId, { at, ...pick(chunk, 'program', 'resumes') })
+        return this.#set(runId, { at, ...fieldsOf(chunk) })
       case 'run-paused':
         return this.#set(runId, { status: 'paused', ...pick(chunk, 'reason', 'awaits') })
       case 'run-resumed':
@@ -131,10 +131,8 @@ export class Ledger {
           runId,
           parentId: agentId === chunk.agentId ? runId : agentId,
           startedAt: timestamp,
-          ...pick(chunk, 'agentId', 'agentType', 'toolCallId'),
-          ...(!ends && pick(chunk, 'lane')),
+          ...fieldsOf(chunk),
           ...known,
-          ...(ends && pick(chunk, 'status', 'result', 'reason')),
         })
         if (ends) this.#void(runId, chunk.agentId)
         return true
@@ -142,7 +140,7 @@ export class Ledger {
       case 'interrupt':
         if (this.#interrupts.has(chunk.interruptId)) return false
         return this.#ask({
-          ...pick(chunk, 'interruptId', 'input', 'schemaId', 'schemaVersion', 'meta', 'deadline'),
+          ...fieldsOf(chunk),
           runId,
           lane,
           agentId,
@@ -152,14 +150,14 @@ export class Ledger {
       case 'status':
         return this.#set(runId, { note: chunk.message })
       case 'error':
-        return this.#set(runId, { error: pick(chunk, 'message', 'code', 'category', 'retryable', 'recoverable') })
+        return this.#set(runId, { error: fieldsOf(chunk) })
       case 'run-context': {
         const { blobs, ...rest } = run
         return this.#run({ ...rest, context: chunk.context, ...pick(entry, 'blobs') })
       }
       case 'hook-completed':
         return this.#keep({
-          ...pick(chunk, 'hookId', 'hook', 'result', 'emissions'),
+          ...fieldsOf(chunk),
           runId,
           ...pick(entry, 'blobs'),
         })
