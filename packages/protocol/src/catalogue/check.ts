@@ -3,12 +3,11 @@
 // A check returns undefined for a good value, and else the place and the reason, built from the inside out so that a good value costs
 // no string at all.
 
+import { isObject } from '../json/value.ts'
 import type { Row } from './table.ts'
 import { type Fields, type Kinds, type NamedType, types } from './types.ts'
 
 export type Check = (value: unknown) => string | undefined
-
-type Unknowns = { readonly [key: string]: unknown }
 
 const found = (value: unknown): string => {
   const type = typeof value
@@ -18,10 +17,6 @@ const found = (value: unknown): string => {
 
 const expected = (name: string, value: unknown): string =>
   `: expected ${name}, found ${typeof value === 'string' && name.includes('|') ? JSON.stringify(value.slice(0, 40)) : found(value)}`
-
-/** Whether a value is an object and no array. */
-export const isObject = (value: unknown): value is Unknowns =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)
 
 /** JSON as far as one look can tell; what lies inside came from a parser or meets one at the store. */
 const isJson = (value: unknown): boolean => {

@@ -77,7 +77,6 @@ export const checkEntry: Check = /* @__PURE__ */ entryCheck(checkOrigin)
 /** Says what is wrong with an entry whose origin may have been left out, as inside a frame, or nothing. */
 export const checkWireEntry: Check = /* @__PURE__ */ entryCheck(optional(checkOrigin))
 
-const array = checkOf('json[]')
 const countOrNone = checkOf('count?')
 
 // The first entry of a frame has none before it to have its origin from.
@@ -91,7 +90,7 @@ const entriesCheck: Check = value => {
     at('.after', countOrNone(frame.after)) ??
     at('.sequence', count(frame.sequence)) ??
     at('.cursor', string(frame.cursor)) ??
-    at('.entries', array(frame.entries) ?? entries(frame.entries))
+    at('.entries', entries(frame.entries))
   )
 }
 

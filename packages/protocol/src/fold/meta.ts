@@ -1,7 +1,6 @@
-import { isObject } from '../catalogue/check.ts'
 import type { Chunk } from '../catalogue/chunk.ts'
 import { MAX_JSON_DEPTH } from '../json/parser.ts'
-import { getOwn, type Json, type JsonObject, putOwn } from '../json/value.ts'
+import { getOwn, isObject, type Json, type JsonObject, putOwn } from '../json/value.ts'
 import { pick } from './body.ts'
 import type { Meta, PartBase } from './view.ts'
 

@@ -20,20 +20,15 @@ export class MessageOrder {
     return true
   }
 
-  #order(): MessageOrder['order'] {
-    const added = this.#added
-    this.#added = []
-    if (this.#read) {
-      const { cells, ids } = this.#read
-      return added.length ? { cells: [...cells, ...added], ids: [...ids, ...added.map(({ id }) => id)] } : this.#read
-    }
-    const cells = [...this.messages.values()].sort((a, b) => (a.placedAt as number) - (b.placedAt as number))
-    return { cells, ids: cells.map(({ id }) => id) }
-  }
-
   /** The messages and their ids in order; the same arrays until one comes, goes or moves. */
   get order(): { readonly cells: readonly MessageCell[]; readonly ids: readonly string[] } {
-    this.#read = this.#order()
+    if (!this.#read || this.#added.length) {
+      const cells = this.#read
+        ? [...this.#read.cells, ...this.#added]
+        : [...this.messages.values()].sort((a, b) => (a.placedAt as number) - (b.placedAt as number))
+      this.#read = { cells, ids: cells.map(({ id }) => id) }
+      this.#added = []
+    }
     return this.#read
   }
 }

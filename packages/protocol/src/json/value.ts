@@ -7,11 +7,15 @@ export type JsonObject = { [key: string]: Json }
 /** A JSON array or object. */
 export type JsonContainer = Json[] | JsonObject
 
+/** Whether a value is an object and no array. */
+export const isObject = (value: unknown): value is { readonly [key: string]: unknown } =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
+
 /** Whether a value has children: an array or a plain object, of any realm. A `Date`, say, is no JSON and stays whole. */
 export function isContainer(value: unknown): value is JsonContainer {
-  if (typeof value !== 'object' || value === null) return false
+  if (!isObject(value)) return Array.isArray(value)
   const prototype = Object.getPrototypeOf(value)
-  return Array.isArray(value) || prototype === null || Object.getPrototypeOf(prototype) === null
+  return prototype === null || Object.getPrototypeOf(prototype) === null
 }
 
 /** Reads an own key, so that `constructor` and `__proto__` mean what the document says and nothing inherited. */
