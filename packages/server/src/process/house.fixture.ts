@@ -34,7 +34,7 @@ const LEASE_MS = 350
  * A port that nobody listens on, and nobody is given who does not ask for it: else a connection to the server that is being replaced could be given the port itself,
  * and no other could listen there.
  */
-async function freePort(): Promise<number> {
+export async function freePort(): Promise<number> {
   for (;;) {
     const port = randomInt(...PORTS)
     const server = createServer().listen(port, '127.0.0.1')

@@ -3,7 +3,7 @@ import { createWorker, type Logger, type Worker } from '@millrace/runtime'
 import type { App } from '../app.ts'
 import type { Listening } from '../http/listen.ts'
 import { AGENTS } from './agents.fixture.ts'
-import type { House } from './house.fixture.ts'
+import { freePort, type House } from './house.fixture.ts'
 import { serverOf } from './server.fixture.ts'
 
 const QUIET: Logger = { warn() {}, error() {} }
@@ -11,20 +11,21 @@ const QUIET: Logger = { warn() {}, error() {} }
 /** A house in this process: its server loses all connections instead of its life, and its worker hands over. */
 export class NearHouse implements House {
   readonly manager: StreamManager
-  port = 0
+  readonly port: number
   readonly #store: LogStore
   #app: App | undefined
   #listening: Listening | undefined
   #worker: Worker | undefined
   #turn: Promise<void> = Promise.resolve()
 
-  private constructor(store: LogStore) {
+  private constructor(store: LogStore, port: number) {
     this.#store = store
+    this.port = port
     this.manager = new StreamManager({ store })
   }
 
   static async open(): Promise<NearHouse> {
-    const house = new NearHouse(memoryStore())
+    const house = new NearHouse(memoryStore(), await freePort())
     await house.#serve()
     house.#work()
     return house
@@ -69,7 +70,6 @@ export class NearHouse implements House {
   async #serve(): Promise<void> {
     this.#app = serverOf(this.#store, QUIET)
     this.#listening = await this.#app.listen({ port: this.port })
-    this.port = this.#listening.port
   }
 
   #work(): void {

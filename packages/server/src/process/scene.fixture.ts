@@ -60,7 +60,8 @@ export class Scene {
 
   /** Lets somebody follow all sessions, by connections of its own. */
   async join(): Promise<Follower> {
-    const { random } = this
+    const { random, signal } = this
+    signal.throwIfAborted()
     const name = `follower ${this.followers.length + 1}`
     const manner = mannerOf(random)
     const sights = this.sessionIds.map(sessionId => new Sight(sessionId, () => this.look()))
@@ -140,6 +141,11 @@ export class Scene {
 
   async #dial(reader: Reader): Promise<void> {
     const gate = await proxy({ host: '127.0.0.1', port: this.house.port })
+    if (this.signal.aborted) {
+      // Those who were there have left: this one would be left behind, and dial for ever.
+      await gate.stop()
+      this.signal.throwIfAborted()
+    }
     const line = new Line(gate, reader, this.random, () => this.look())
     this.#lines.push(line)
     void line.over.then(() => this.look())
