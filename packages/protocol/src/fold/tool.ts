@@ -52,15 +52,12 @@ export function nextTool(part: ToolPart | undefined, chunk: ToolChunk, base: Par
       return { ...rest, state: 'input-available', input: chunk.input, ...pick(chunk, 'deadline') }
     }
     case 'tool-input-error': {
-      const { partialInput: input = call.input, errorText } = chunk
-      return settled(
-        { ...call, ...pick(chunk, 'toolName') },
-        {
-          state: 'output-error',
-          errorText,
-          ...(input !== undefined && { input }),
-        },
-      )
+      const { partialInput: input } = chunk
+      return settled(call, {
+        state: 'output-error',
+        ...pick(chunk, 'toolName', 'errorText'),
+        ...(input !== undefined && { input }),
+      })
     }
     case 'tool-approval-request':
       if (state !== 'input-available') return undefined
