@@ -1,5 +1,5 @@
 import { copyOf } from './container.ts'
-import { getOwn, type Json, type JsonContainer, type JsonObject, putOwn } from './value.ts'
+import { type Json, type JsonContainer, type JsonObject, parsed, putOwn } from './value.ts'
 
 /** Containers may nest this deep; one more is a `too-large` failure. */
 export const MAX_JSON_DEPTH = 512
@@ -21,8 +21,6 @@ export const ANYTHING = ''
 const MARKS = '}],:'
 const SPACE = ' \n\r\t'
 const AFTER_VALUE = `${SPACE},]}[{"`
-const WORDS: JsonObject = { true: true, false: false, null: null }
-const NUMBER = /^-?(0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?$/
 const ESCAPE = /^\\(["\\/bfnrt]|u[\da-fA-F]{0,4})$/
 /** The escapes that texts are full of: `JSON.parse` knows them all, at its price. */
 const FREQUENT: { [char: string]: string | undefined } = { n: '\n', '"': '"', '\\': '\\' }
@@ -174,7 +172,7 @@ export class JsonParser {
 
   protected endScalar(i: number, next?: string): void {
     const text = this.#text
-    const value = NUMBER.test(text) ? Number(text) : getOwn(WORDS, text)
+    const value = parsed(text)
     this.awaits = VALUE
     if (value === undefined) this.fail(i - text.length, text || next)
     else this.#complete(value)

@@ -30,3 +30,12 @@ export function putOwn(container: JsonContainer, key: string | number, value: Js
     ;(container as JsonObject)[key] = value
   }
 }
+
+/** The value of a JSON text, or undefined where it is none. */
+export function parsed(text: string): Json | undefined {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}

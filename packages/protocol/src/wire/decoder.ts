@@ -3,6 +3,7 @@
 import { checkFrame } from '../catalogue/validate.ts'
 import { ProtocolError, type ProtocolErrorCode } from '../error.ts'
 import type { Frame, WireFrame } from '../frame.ts'
+import { parsed } from '../json/value.ts'
 import { FrameReader } from './frames.ts'
 import { Lines } from './lines.ts'
 
@@ -60,12 +61,8 @@ export abstract class FrameDecoder {
   /** Takes the whole text of a frame. */
   protected frame(text: string): void {
     this.bound(text.length)
-    let frame: unknown
-    try {
-      frame = JSON.parse(text)
-    } catch {
-      this.#refuse('invalid-json', `: expected JSON, found ${JSON.stringify(text.slice(0, 40))}`)
-    }
+    const frame: unknown = parsed(text)
+    if (frame === undefined) this.#refuse('invalid-json', `: expected JSON, found ${JSON.stringify(text.slice(0, 40))}`)
     const problem = checkFrame(frame)
     if (problem !== undefined) this.#refuse('invalid-frame', problem)
     this.#place++
