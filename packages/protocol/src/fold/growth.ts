@@ -37,10 +37,6 @@ export class Growth {
     this.#tail += delta
   }
 
-  get length(): number {
-    return this.#text.length + this.#tail.length
-  }
-
   /** The whole text. */
   read(): string {
     if (this.#tail !== '') {
