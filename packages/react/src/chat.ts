@@ -1,55 +1,71 @@
-import type { Chat, ChatState, Message } from '@millrace/client'
-import { useCallback, useMemo, useRef, useSyncExternalStore } from 'react'
-import { useChatInstance } from './context.ts'
-import { useChatState } from './read.ts'
+import type { ChatState, Message } from '@millrace/client'
+import { useCallback, useMemo, useSyncExternalStore } from 'react'
+import { type ChatActions, type ChatSource, useHeldChat } from './context.ts'
 
-/** What a chat can do; each of these is the same function for as long as the chat is the same. */
-export type ChatActions = Pick<
-  Chat,
-  'send' | 'stop' | 'regenerate' | 'retry' | 'edit' | 'answer' | 'loadOlder' | 'clearError'
->
-
+/** How a chat stands, its messages, and what it can do: whoever reads a field of it is rendered again when just that changes. */
 export interface ChatHook extends ChatState, ChatActions {
-  /** All messages. Only who reads this is rendered again when one of them changes. */
+  /** All messages, in order. */
   readonly messages: readonly Message[]
   readonly isStreaming: boolean
 }
 
-/** What a chat can do. */
-export function useChatActions(): ChatActions {
-  const chat = useChatInstance()
-  return useMemo(
-    () => ({
-      send: chat.send.bind(chat),
-      stop: chat.stop.bind(chat),
-      regenerate: chat.regenerate.bind(chat),
-      retry: chat.retry.bind(chat),
-      edit: chat.edit.bind(chat),
-      answer: chat.answer.bind(chat),
-      loadOlder: chat.loadOlder.bind(chat),
-      clearError: chat.clearError.bind(chat),
-    }),
-    [chat],
-  )
+type Field = keyof ChatState | 'messages' | 'isStreaming'
+
+const read = ({ state, store }: ChatSource, field: Field): unknown => {
+  if (field === 'messages') return store.messages
+  return field === 'isStreaming' ? state.status === 'streaming' : state[field]
 }
 
-/** The chat: how it stands, what it can do, and its messages. */
-export function useChat(): ChatHook {
-  const { store } = useChatInstance()
-  const actions = useChatActions()
-  const state = useChatState()
-  const isRead = useRef(false)
-  const subscribe = useCallback((listener: () => void) => store.subscribe(['messages'], listener), [store])
-  const get = () => (isRead.current ? store.messages : undefined)
-  useSyncExternalStore(subscribe, get, get)
-  return {
-    ...actions,
-    ...state,
-    isStreaming: state.status === 'streaming',
-    // Who never asks for the messages is not rendered again for each of their words.
-    get messages() {
-      isRead.current = true
-      return store.messages
-    },
+/** Gives one component what it asks for, and knows by that when it has to render again. */
+class Reader {
+  readonly #actions: ChatActions
+  #source: ChatSource | undefined
+  #read = new Map<Field, unknown>()
+  #given: ChatHook | undefined
+
+  constructor(actions: ChatActions) {
+    this.#actions = actions
   }
+
+  /** The same object until something that was read of it is another. */
+  give(source: ChatSource): ChatHook {
+    const isStill = ([field, value]: [Field, unknown]) => Object.is(read(source, field), value)
+    if (this.#given && this.#source === source && [...this.#read].every(isStill)) return this.#given
+    const fields = new Map<Field, unknown>()
+    const given = { ...this.#actions }
+    for (const field of [...Object.keys(source.state), 'messages', 'isStreaming'] as Field[]) {
+      const get = () => {
+        if (!fields.has(field)) fields.set(field, read(source, field))
+        return fields.get(field)
+      }
+      Object.defineProperty(given, field, { get, enumerable: true })
+    }
+    this.#source = source
+    this.#read = fields
+    this.#given = given as ChatHook
+    return this.#given
+  }
+}
+
+/** What a chat can do; never renders again while the chat is the same. */
+export const useChatActions = (): ChatActions => useHeldChat().actions
+
+/** The chat: how it stands, its messages, and what it can do. */
+export function useChat(): ChatHook {
+  const { chat, actions, first } = useHeldChat()
+  const reader = useMemo(() => new Reader(actions), [actions])
+  const subscribe = useCallback(
+    (listener: () => void) => {
+      const leave = [chat.store.subscribe(['messages'], listener), chat.subscribe(listener)]
+      return () => {
+        for (const one of leave) one()
+      }
+    },
+    [chat],
+  )
+  return useSyncExternalStore(
+    subscribe,
+    () => reader.give(chat),
+    () => reader.give(first()),
+  )
 }

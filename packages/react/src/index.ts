@@ -1,5 +1,5 @@
-export { type ChatActions, type ChatHook, useChat, useChatActions } from './chat.ts'
-export { useChatInstance } from './context.ts'
+export { type ChatHook, useChat, useChatActions } from './chat.ts'
+export { type ChatActions, type ChatSource, useChatInstance } from './context.ts'
 export { useMessage, useMessageIds, usePart } from './messages.ts'
 export { ChatProvider, type ChatProviderProps } from './provider.tsx'
 export { useSelector } from './selector.ts'

@@ -1,45 +1,69 @@
-import { type Chat, type ChatCallbacks, HttpChat, type HttpChatOptions, type Message } from '@millrace/client'
-import { type ReactNode, useEffect, useState } from 'react'
+import type { Message } from '@millrace/client'
+import { type ReactNode, useEffect, useLayoutEffect, useMemo, useRef, useState } from 'react'
 import { ChatContext } from './context.ts'
+import { type Given, type Held, hold, isOf } from './hold.ts'
+import { remember } from './remember.ts'
 
-interface Common extends ChatCallbacks {
+export type ChatProviderProps = Given & {
   readonly children?: ReactNode
-  /** Shows these messages, whatever comes: the parent keeps them, and is told by `onMessagesChange` what they should be. */
-  readonly messages?: readonly Message[] | undefined
+  /** Told of all messages whenever one of them is another. */
   readonly onMessagesChange?: ((messages: readonly Message[]) => void) | undefined
 }
 
-export type ChatProviderProps = Common & (HttpChatOptions | { readonly chat: Chat })
+// On a server there is no layout, and React 18 would say so each time.
+const useBeforePaint = typeof document === 'undefined' ? useEffect : useLayoutEffect
 
-/** Gives a chat to all hooks below it: one that is handed to it, or one of its own with a server. */
+/** Gives a chat to all hooks below it: one that is handed to it, or one of its own. */
 export function ChatProvider(props: ChatProviderProps): ReactNode {
-  const chat = useOwnChat(props)
-  const { children, messages, onMessagesChange, onData, onToolCall, onFinish, onError } = props
-  const tools = 'tools' in props ? props.tools : undefined
-  // The latest are called, however often the parent renders.
+  const held = useHeld(props)
+  const { chat } = held
+  // What was given last counts, however often the parent renders.
+  useBeforePaint(() => held.update(props))
+  useBeforePaint(() => held.release, [held])
+  useMessagesModel(held, props)
   useEffect(() => {
-    chat.callbacks = { onData, onToolCall, onFinish, onError }
-    if (tools) chat.tools = tools
-  })
-  useEffect(() => chat.store.control(messages), [chat, messages])
-  useEffect(() => {
-    if (onMessagesChange) return chat.store.subscribe(['any'], () => onMessagesChange(chat.store.ownMessages))
-    return undefined
-  }, [chat, onMessagesChange])
-  useEffect(() => chat.start(), [chat])
-  return <ChatContext.Provider value={chat}>{children}</ChatContext.Provider>
+    const leave = chat.start()
+    // Whoever comes back at once, as in StrictMode, finds it still under way.
+    return () => queueMicrotask(leave)
+  }, [chat])
+  useEffect(() => chat.subscribe(() => keep(held)), [held, chat])
+  return <ChatContext.Provider value={held}>{props.children}</ChatContext.Provider>
 }
 
-/** What makes another chat of it when it is another. */
-const keyOf = (props: ChatProviderProps): readonly unknown[] =>
-  'chat' in props ? [props.chat] : [props.api, props.agent, props.workflow, props.session, props.connection]
+/** The chat of these props; another one when they are about another. */
+function useHeld(props: ChatProviderProps): Held {
+  const [held, setHeld] = useState(() => hold(props))
+  if (isOf(held, props)) return held
+  const next = hold(props)
+  setHeld(next)
+  return next
+}
 
-function useOwnChat(props: ChatProviderProps): Chat {
-  const key = keyOf(props)
-  const make = () => ({ key, chat: 'chat' in props ? props.chat : new HttpChat(props) })
-  const [held, hold] = useState(make)
-  if (held.key.length === key.length && held.key.every((one, i) => Object.is(one, key[i]))) return held.chat
-  const next = make()
-  hold(next)
-  return next.chat
+/** Shows what the parent says, and tells it what it should say. */
+function useMessagesModel({ chat: { store } }: Held, { messages, onMessagesChange }: ChatProviderProps): void {
+  const latest = useRef(onMessagesChange)
+  const told = useMemo(() => ({ messages: store.ownMessages }), [store])
+  useBeforePaint(() => {
+    latest.current = onMessagesChange
+    store.control(messages)
+  })
+  useBeforePaint(() => {
+    const tell = () => {
+      const own = store.ownMessages
+      if (own === told.messages) return
+      told.messages = own
+      latest.current?.(own)
+    }
+    // Something may have been said before anybody listened, by a component below.
+    tell()
+    return store.subscribe(['messages'], tell)
+  }, [store, told])
+}
+
+/** Remembers a session as soon as there is something in it, and forgets one that is not to be had. */
+function keep({ chat, place }: Held): void {
+  const { sessionId, status, error } = chat.state
+  if (place === undefined) return
+  if (error?.source === 'stream' && !error.retryable && chat.store.head === 0) remember(place, undefined)
+  else if (status === 'submitted' || status === 'streaming') remember(place, sessionId)
 }

@@ -1,27 +1,38 @@
-import type { Chat, Topic } from '@millrace/client'
+import type { Chat, ChatState, Topic } from '@millrace/client'
 import { useCallback, useSyncExternalStore } from 'react'
-import { useChatInstance } from './context.ts'
+import { type ChatSource, useHeldChat } from './context.ts'
 
 /** What the chat's store shows of a topic; renders again when that has changed, and not before. */
-export function useTopic<T>(topic: Topic, read: (chat: Chat) => T): T {
-  const chat = useChatInstance()
-  // The same topic is another array each time: what it says is what counts.
-  const [word, first, second] = topic as readonly string[]
-  const subscribe = useCallback(
-    (listener: () => void) => {
-      const names = [word, first, second].filter(name => name !== undefined)
-      return chat.store.subscribe(names as unknown as Topic, listener)
-    },
-    [chat, word, first, second],
+export function useTopic<T>(topic: Topic, read: (source: ChatSource) => T): T {
+  const { chat, first } = useHeldChat()
+  const subscribe = useTopicSubscription(chat, topic)
+  return useSyncExternalStore(
+    subscribe,
+    () => read(chat),
+    () => read(first()),
   )
-  const get = () => read(chat)
-  return useSyncExternalStore(subscribe, get, get)
 }
 
-/** The state of the chat, beside its messages. */
-export function useChatState(): Chat['state'] {
-  const chat = useChatInstance()
+/** A field of the chat's state; renders again when just that has changed. */
+export function useStateField<K extends keyof ChatState>(name: K): ChatState[K] {
+  const { chat, first } = useHeldChat()
   const subscribe = useCallback((listener: () => void) => chat.subscribe(listener), [chat])
-  const get = () => chat.state
-  return useSyncExternalStore(subscribe, get, get)
+  return useSyncExternalStore(
+    subscribe,
+    () => chat.state[name],
+    () => first().state[name],
+  )
+}
+
+/** What listens to a topic: the same function while that is the same. */
+export function useTopicSubscription({ store }: Chat, topic: Topic): (listener: () => void) => () => void {
+  // The same topic is another array each time: what it says is what counts.
+  const [word, id, key] = topic as readonly string[]
+  return useCallback(
+    (listener: () => void) => {
+      const names = [word, id, key].filter(name => name !== undefined)
+      return store.subscribe(names as unknown as Topic, listener)
+    },
+    [store, word, id, key],
+  )
 }

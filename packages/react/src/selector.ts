@@ -1,30 +1,54 @@
-import type { Chat } from '@millrace/client'
+import type { ChatState, Topic } from '@millrace/client'
 import { useCallback, useRef, useSyncExternalStore } from 'react'
-import { useChatInstance } from './context.ts'
+import { type ChatSource, useHeldChat } from './context.ts'
+import { useTopicSubscription } from './read.ts'
 
-/** Anything that can be read from a chat: renders again only when what is selected is another. */
-export function useSelector<T>(select: (chat: Chat) => T, isEqual: (a: T, b: T) => boolean = Object.is): T {
-  const chat = useChatInstance()
-  const last = useRef<{ chat: Chat; version: number; state: Chat['state']; select: typeof select; value: T }>(undefined)
+/** Anything that can be read from a chat: renders again only when what is selected is another, by `isEqual`. */
+export const useSelector = <T>(select: (source: ChatSource) => T, isEqual?: (a: T, b: T) => boolean): T =>
+  useSelected(['any'], select, isEqual)
+
+/** What was selected, and of what: as long as that is the same, so is the value. */
+interface Selected<T> {
+  readonly source: ChatSource
+  readonly version: number
+  readonly state: ChatState
+  readonly select: (source: ChatSource) => T
+  readonly value: T
+}
+
+/** What can be read from a topic and the state of a chat, by a function that may make it anew each time. */
+export function useSelected<T>(
+  topic: Topic,
+  select: (source: ChatSource) => T,
+  isEqual: (a: T, b: T) => boolean = Object.is,
+): T {
+  const { chat, first } = useHeldChat()
+  const last = useRef<Selected<T>>(undefined)
+  const listen = useTopicSubscription(chat, topic)
   const subscribe = useCallback(
     (listener: () => void) => {
-      const leave = [chat.store.subscribe(['any'], listener), chat.subscribe(listener)]
+      const leave = [listen(listener), chat.subscribe(listener)]
       return () => {
         for (const one of leave) one()
       }
     },
-    [chat],
+    [chat, listen],
   )
-  const get = (): T => {
+  const get = (source: ChatSource): T => {
     const old = last.current
-    const now = { chat, version: chat.store.version, state: chat.state, select }
-    if (old && old.chat === chat && old.version === now.version && old.state === now.state && old.select === select) {
+    const { state } = source
+    const { version } = source.store
+    if (old?.source === source && old.version === version && old.state === state && old.select === select) {
       return old.value
     }
-    const value = select(chat)
-    const kept = old && old.chat === chat && isEqual(old.value, value) ? old.value : value
-    last.current = { ...now, value: kept }
-    return kept
+    const next = select(source)
+    const value = old && isEqual(old.value, next) ? old.value : next
+    last.current = { source, version, state, select, value }
+    return value
   }
-  return useSyncExternalStore(subscribe, get, get)
+  return useSyncExternalStore(
+    subscribe,
+    () => get(chat),
+    () => get(first()),
+  )
 }

@@ -1,20 +1,30 @@
 import type { Chat, ChatState, Pending } from '@millrace/client'
+import { useMemo } from 'react'
 import { useChatActions } from './chat.ts'
-import { useChatState, useTopic } from './read.ts'
+import { useStateField, useTopic } from './read.ts'
+import { useSelected } from './selector.ts'
+
+type PendingOf<K extends Pending['kind']> = Extract<Pending, { kind: K }>
+
+const isSame = (a: readonly unknown[], b: readonly unknown[]): boolean =>
+  a.length === b.length && a.every((one, i) => one === b[i])
 
 /** What waits for somebody, of all kinds or of one, and how to answer it. */
 export function usePending<K extends Pending['kind'] = Pending['kind']>(
   kind?: K,
-): { readonly pendings: readonly Extract<Pending, { kind: K }>[]; readonly answer: Chat['answer'] } {
-  const all = useTopic(['pendings'], ({ store }) => store.pendings)
+): { readonly pendings: readonly PendingOf<K>[]; readonly answer: Chat['answer'] } {
   const { answer } = useChatActions()
-  const pendings = all.filter(pending => kind === undefined || pending.kind === kind)
-  return { pendings: pendings as Extract<Pending, { kind: K }>[], answer }
+  const pendings = useSelected<readonly Pending[]>(
+    ['pendings'],
+    ({ store }) => (kind === undefined ? store.pendings : store.pendings.filter(pending => pending.kind === kind)),
+    isSame,
+  ) as readonly PendingOf<K>[]
+  return useMemo(() => ({ pendings, answer }), [pendings, answer])
 }
 
 /** The state that the agent shares: renders again when it changes. */
 export const useAgentState = <T = unknown>(): T | undefined =>
   useTopic(['state'], ({ store }) => store.state as T | undefined)
 
-/** How it stands with the connection, and why. */
-export const useConnection = (): ChatState['connection'] => useChatState().connection
+/** How it stands with the connection, and why: renders again when just that changes. */
+export const useConnection = (): ChatState['connection'] => useStateField('connection')

@@ -1,5 +1,5 @@
-import { itemsOf, type StructuredItems, type StructuredState, StructuredStreams } from '@millrace/client'
-import { useCallback, useMemo, useRef, useState, useSyncExternalStore } from 'react'
+import { itemsOf, type Store, type StructuredItems, type StructuredState, StructuredStreams } from '@millrace/client'
+import { useMemo, useState, useSyncExternalStore } from 'react'
 import { useOptionalChat } from './context.ts'
 import { useTopic } from './read.ts'
 
@@ -8,9 +8,9 @@ export interface StructuredHook extends StructuredItems {
   get(streamId: string): StructuredState | undefined
   /** Shows none of those that are there: for what comes next. */
   clear(): void
-  /** Takes a chunk of any stream. */
+  /** Takes a chunk of any stream; throws where one about a structured object does not fit what is there. */
   apply(chunk: unknown): void
-  /** Takes all chunks of a stream. */
+  /** Takes all chunks of a stream, bare or in entries and envelopes. */
   consume(stream: AsyncIterable<unknown>): Promise<void>
 }
 
@@ -20,40 +20,69 @@ export const useStructured = (streamId: string): StructuredState | undefined =>
 
 /** Structured objects in the order in which they began: those of the chat around, and what is fed by `apply` or `consume`, also without a chat. */
 export function useStructuredStreams(): StructuredHook {
-  const store = useOptionalChat()?.store
+  const held = useOptionalChat()
   const [own] = useState(() => new StructuredStreams())
-  const [cleared, setCleared] = useState<ReadonlySet<string>>(() => new Set())
-  const last = useRef<{ of: readonly unknown[]; value: StructuredItems }>(undefined)
-  const subscribe = useCallback(
-    (listener: () => void) => {
-      const leave = [own.subscribe(listener)]
-      if (store) leave.push(store.subscribe(['any'], listener))
-      return () => {
-        for (const one of leave) one()
-      }
-    },
-    [store, own],
+  const store = held?.chat.store
+  const gathering = useMemo(() => new Gathering(own, store), [own, store])
+  const value = useSyncExternalStore(
+    gathering.subscribe,
+    () => gathering.value(store),
+    () => gathering.value(held?.first().store),
   )
-  const get = (): StructuredItems => {
-    const ids = store?.structuredIds.filter(id => !cleared.has(id)) ?? []
-    const items = [...ids.flatMap(id => store?.structured(id) ?? []), ...own.value.items]
-    const old = last.current
-    if (old && old.of.length === items.length && old.of.every((item, i) => item === items[i])) return old.value
-    const value = itemsOf(items)
-    last.current = { of: items, value }
-    return value
-  }
-  const value = useSyncExternalStore(subscribe, get, get)
-  const actions = useMemo(
-    () => ({
+  return useMemo(() => ({ ...value, ...gathering.actions }), [value, gathering])
+}
+
+/** The objects of a chat and those that were fed, as one list. */
+class Gathering {
+  readonly actions: Pick<StructuredHook, 'get' | 'clear' | 'apply' | 'consume'>
+  readonly #own: StructuredStreams
+  readonly #store: Store | undefined
+  #cleared: ReadonlySet<string> = new Set()
+  #last: StructuredItems = itemsOf([])
+
+  constructor(own: StructuredStreams, store: Store | undefined) {
+    this.#own = own
+    this.#store = store
+    this.actions = {
+      get: streamId => {
+        const { byStreamId } = this.value(store)
+        return Object.hasOwn(byStreamId, streamId) ? byStreamId[streamId] : undefined
+      },
       clear: () => {
+        this.#cleared = new Set(store?.structuredIds)
+        // It tells who listens, here also of what is left out from now on.
         own.clear()
-        setCleared(new Set(store?.structuredIds))
       },
       apply: own.apply,
       consume: own.consume,
-    }),
-    [own, store],
-  )
-  return { ...value, ...actions, get: streamId => value.items.find(item => item.streamId === streamId) }
+    }
+  }
+
+  /** What there is; the same object until one of them changes. */
+  value(store: Store | undefined): StructuredItems {
+    const ids = store?.structuredIds.filter(id => !this.#cleared.has(id)) ?? []
+    const items = [...ids.flatMap(id => store?.structured(id) ?? []), ...this.#own.value.items]
+    const { items: old } = this.#last
+    if (old.length !== items.length || old.some((item, i) => item !== items[i])) this.#last = itemsOf(items)
+    return this.#last
+  }
+
+  readonly subscribe = (listener: () => void): (() => void) => {
+    const store = this.#store
+    const leaveOwn = this.#own.subscribe(listener)
+    if (store === undefined) return leaveOwn
+    let leaveEach: (() => void)[] = []
+    const listen = () => {
+      for (const leave of leaveEach) leave()
+      leaveEach = store.structuredIds.map(id => store.subscribe(['structured', id], listener))
+    }
+    listen()
+    const leaveAll = store.subscribe(['structured'], () => {
+      listen()
+      listener()
+    })
+    return () => {
+      for (const leave of [leaveOwn, leaveAll, ...leaveEach]) leave()
+    }
+  }
 }
