@@ -1,6 +1,3 @@
-import type { MessageCell } from './message.ts'
-import type { PartCell } from './part.ts'
-
 /** What changed in a view since the last time somebody asked; a notification costs just that (law 11). */
 export interface Change {
   /** By id: the messages that changed, each with the keys of its parts that did. */
@@ -17,37 +14,43 @@ export interface Change {
   readonly all: boolean
 }
 
+const NONE: ReadonlySet<string> = new Set()
+
 /** Gathers changes until they are taken. */
 export class Changes {
-  #messages = new Map<MessageCell, Set<PartCell>>()
-  structured = new Set<string>()
+  /** How often they were taken, and one more: what was noted since then bears this number. */
+  round = 1
+  #messages = new Map<string, Set<string>>()
+  #structured: Set<string> | undefined
   order = false
   state = false
   output = false
   ledger = false
   all = false
 
-  of(message: MessageCell): Set<PartCell> {
-    const parts = this.#messages.get(message) ?? new Set()
-    this.#messages.set(message, parts)
-    return parts
+  /** A message has changed, and perhaps the part of that key. */
+  note(id: string, key?: string): void {
+    let keys = this.#messages.get(id)
+    if (keys === undefined) {
+      keys = new Set()
+      this.#messages.set(id, keys)
+    }
+    if (key !== undefined) keys.add(key)
+  }
+
+  /** A structured object has changed. */
+  noteObject(streamId: string): void {
+    this.#structured ??= new Set()
+    this.#structured.add(streamId)
   }
 
   take(): Change {
-    const messages = new Map<string, Set<string>>()
-    for (const [message, parts] of this.#messages) {
-      message.noted = false
-      // One that went and came again is another cell under the same id.
-      const keys = messages.get(message.id) ?? new Set<string>()
-      for (const cell of parts) {
-        cell.noted = false
-        keys.add(cell.part.key)
-      }
-      messages.set(message.id, keys)
-    }
-    const { structured, order, state, output, ledger, all } = this
+    const messages = this.#messages
+    const structured = this.#structured ?? NONE
+    const { order, state, output, ledger, all } = this
+    this.round++
     this.#messages = new Map()
-    this.structured = new Set()
+    this.#structured = undefined
     this.order = this.state = this.output = this.ledger = this.all = false
     return { messages, order, structured, state, output, ledger, all }
   }

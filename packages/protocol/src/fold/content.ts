@@ -186,7 +186,7 @@ export class Content {
       cell.draft(lane)
       cell.wrote(writes ? sequence : undefined)
       this.#objects.set(streamId, cell)
-      this.#changes.structured.add(streamId)
+      this.#changes.noteObject(streamId)
     })
   }
 
@@ -236,7 +236,7 @@ export class Content {
   }
 
   #keepObject({ streamId, at }: ObjectCell): void {
-    this.#changes.structured.add(streamId)
+    this.#changes.noteObject(streamId)
     if (at === undefined) this.#objects.delete(streamId)
   }
 

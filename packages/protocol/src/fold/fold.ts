@@ -264,13 +264,17 @@ export class Fold {
 
   /** What lanes wait for, in the order in which each was first spoken of. */
   get pendings(): Pending[] {
-    const interrupts = this.#ledger.openInterrupts.map(interrupt => ({
+    const calls = this.#content.pendings()
+    const open = this.#ledger.openInterrupts
+    // As it is nearly always, and this is asked in every frame.
+    if (open.length === 0 && calls.length < 2) return calls
+    const interrupts = open.map(interrupt => ({
       kind: 'interrupt' as const,
       id: interrupt.interruptId,
       interrupt,
     }))
     const at = (pending: Pending) => ('part' in pending ? pending.part : pending.interrupt).at
-    return [...this.#content.pendings(), ...interrupts].sort((a, b) => at(a) - at(b))
+    return [...calls, ...interrupts].sort((a, b) => at(a) - at(b))
   }
 
   /** The ids of the structured objects. */

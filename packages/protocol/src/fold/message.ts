@@ -22,7 +22,8 @@ export class MessageCell {
   readonly parts = new Map<string, PartCell>()
   /** Where it stands among the messages, once it does. */
   placedAt: number | undefined
-  noted = false
+  /** The round of changes in which it was noted last. */
+  noted = 0
   readonly #changes: Changes
   #view: Message | undefined
 
@@ -57,13 +58,11 @@ export class MessageCell {
 
   changed(cell?: PartCell): void {
     this.#view = undefined
-    if ((cell ?? this).noted) return
-    this.noted = true
-    const parts = this.#changes.of(this)
-    if (cell) {
-      cell.noted = true
-      parts.add(cell)
-    }
+    const { round } = this.#changes
+    if ((cell ?? this).noted === round) return
+    this.noted = round
+    if (cell) cell.noted = round
+    this.#changes.note(this.id, cell?.part.key)
   }
 
   /** The message as it is now; the same object as long as nothing changed. */

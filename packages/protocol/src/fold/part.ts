@@ -29,8 +29,8 @@ export class PartCell extends Cell {
   readonly field: 'id' | 'toolCallId'
   /** The text of a text part, or of a call's input while it streams; ahead of `part` when `#stale`. */
   growth: Growth | undefined
-  /** Its change stands in the changes already. */
-  noted = false
+  /** The round of changes in which it was noted last. */
+  noted = 0
   #stale = false
   #old: Old = {}
   #input: { json: JsonParser; mark?: Mark } | undefined
