@@ -1,10 +1,13 @@
 import { execFileSync } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import * as client from '@millrace/client'
 import * as log from '@millrace/log'
+import * as protocol from '@millrace/protocol'
 import * as runtime from '@millrace/runtime'
 import * as server from '@millrace/server'
 import { expect, test } from 'vitest'
+import * as browser from './browser.ts'
 import * as millrace from './index.ts'
 
 const home = join(import.meta.dirname, '..')
@@ -14,6 +17,15 @@ test('what the server and the runtime offer is here, and is the same', () => {
   expect(millrace).toMatchObject(runtime)
   expect(millrace).toMatchObject(server)
   expect([millrace.openStore, millrace.memoryStore]).toEqual([log.openStore, log.memoryStore])
+})
+
+test('what the client offers is here for a page, and nothing of a server', () => {
+  expect(browser).toMatchObject(client)
+  expect([browser.applyStructuredChunk, browser.reduceStructuredChunks]).toEqual([
+    protocol.applyStructuredChunk,
+    protocol.reduceStructuredChunks,
+  ])
+  expect(browser).not.toHaveProperty('millrace')
 })
 
 test('the README names what is here', () => {

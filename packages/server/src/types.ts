@@ -48,7 +48,10 @@ type Given<T> =
       ? OrWords<OutputOfAgent<T>>
       : T extends Workflow
         ? OrWords<WorkflowOutput<T>>
-        : ToolOutput<T>
+        : Kept<ToolOutput<T>>
+
+/** A tool that gives nothing has null as its output. */
+type Kept<Output> = [Output] extends [never] ? null : Output extends undefined ? null : Output
 
 /** Who has no output gives its words. */
 type OrWords<Output> = Output extends undefined ? string : Output

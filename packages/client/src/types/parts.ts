@@ -8,15 +8,17 @@ import type { NamedTool, OrJson, ToolInput, ToolName, ToolOutput, TypesOf } from
 declare const unnamed: unique symbol
 
 /** A name that the app does not say: the compiler takes it for none of those that it does say. */
-export type Unnamed<Text extends string = string> = Text & { readonly [unnamed]: true }
+export type Unnamed<Before extends string = ''> = `${Before}${string & { readonly [unnamed]: true }}`
 
 /** As much of a value as has arrived. */
 export type Partially<T> = T extends string
   ? string
   : T extends readonly (infer Item)[]
-    ? readonly Partially<Item>[]
+    ? Partially<Item>[]
     : T extends object
-      ? { readonly [Key in keyof T]?: Partially<T[Key]> }
+      ? string extends keyof T
+        ? { -readonly [Key in keyof T]: Partially<T[Key]> }
+        : { -readonly [Key in keyof T]?: Partially<T[Key]> }
       : T
 
 type Without<T, Key extends PropertyKey> = { readonly [K in keyof T as K extends Key ? never : K]: T[K] }
@@ -52,7 +54,7 @@ type DataAs<A, Whole> = [DataName<A>] extends [never]
   ? Whole
   :
       | { [Name in DataName<A>]: Typed<Whole, `data-${Name}`, DataAt<A, Name>> }[DataName<A>]
-      | Typed<Whole, Unnamed<`data-${string}`>, Json>
+      | Typed<Whole, Unnamed<'data-'>, Json>
 
 type Typed<Whole, Type, Data> = Without<Whole, 'type' | 'data'> & { readonly type: Type; readonly data: Data }
 

@@ -1,0 +1,78 @@
+// A server as somebody would write it, of which clients take nothing but the type.
+
+import { z } from 'zod'
+import {
+  type Agent,
+  agent,
+  type Emits,
+  millrace,
+  type NodeContext,
+  providerTool,
+  scriptedModel,
+  subAgent,
+  tool,
+  workflow,
+} from './index.ts'
+
+const model = scriptedModel([])
+
+export interface Weather {
+  readonly city: string
+  readonly degrees: number
+}
+
+const weather = tool({
+  name: 'weather',
+  input: z.object({ city: z.string(), unit: z.enum(['celsius', 'fahrenheit']), days: z.string().transform(Number) }),
+  async execute({ city }, { emit }: Emits<{ weather: Weather; seen: { at: Date } }>) {
+    await emit('seen', { at: new Date(0) }, { transient: true })
+    await emit('weather', { city, degrees: 21 }, { id: city })
+    return { degrees: 21, at: new Date(0) }
+  },
+})
+const clock = tool({ name: 'clock', input: z.object({}), execute: (_, { emit }) => void emit('tick', 1) })
+const wait = tool({ name: 'wait', input: z.object({}), async execute() {} })
+const locate = tool({
+  name: 'locate',
+  input: z.object({ precise: z.boolean().default(false) }),
+  client: true,
+  output: z.object({ latitude: z.number(), longitude: z.number() }),
+})
+const choose = tool({ name: 'choose', input: z.object({ among: z.array(z.string()) }), client: true })
+const search = providerTool({ name: 'search', id: 'openai.web_search' })
+
+const writer = agent({ name: 'writer', model, output: z.object({ title: z.string(), lines: z.array(z.string()) }) })
+const translator = agent({ name: 'translator', model, tools: [choose] })
+const expert = subAgent(translator, { name: 'expert', input: z.object({ text: z.string(), to: z.string() }) })
+const Notes = z.object({ lines: z.array(z.string()), since: z.date().optional() })
+const helper = agent({
+  name: 'helper',
+  model,
+  tools: [weather, clock, wait, locate, search],
+  subAgents: [writer, expert],
+  state: Notes,
+})
+const plain = agent({ name: 'plain', model })
+
+const checker = agent({
+  name: 'checker',
+  model,
+  tools: [tool({ name: 'check', input: z.object({ id: z.number() }), execute: () => true })],
+})
+const review = workflow({
+  id: 'review',
+  nodes: {
+    read: async ({ input }: NodeContext<string>) => ({ data: input }),
+    check: { agent: checker, prompt: (input: string) => `Check ${input}` },
+  },
+  edges: [
+    ['start', 'read'],
+    ['read', 'check'],
+    ['check', 'end'],
+  ],
+})
+
+export const app = millrace({ store: 'memory:', agents: [helper, plain], workflows: [review] })
+
+/** A server whose agents are known when it runs. */
+export const open = millrace({ store: 'memory:', agents: [helper, plain] as readonly Agent[] })
