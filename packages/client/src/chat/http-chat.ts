@@ -6,11 +6,9 @@ import {
   type Message,
   messageIdOf,
   type Snapshot,
-  type ToolPart,
 } from '@millrace/protocol'
-import { type ApiOptions, type Computed, sessionPath } from '../connection/api.ts'
+import type { ApiOptions, Computed } from '../connection/api.ts'
 import type { PageConnection } from '../connection/connection.ts'
-import { BACKOFF, Patience } from '../connection/patience.ts'
 import { sharedConnection } from '../connection/shared.ts'
 import { chatErrorOf, type ErrorSource, failureOf } from '../error.ts'
 import { newId } from '../id.ts'
@@ -23,17 +21,14 @@ import {
   type ChatInput,
   type ChatState,
   partsOf,
-  type SaidPart,
   type SendOptions,
   type SendResult,
   type WhenBusy,
 } from './chat.ts'
 import { Observer } from './observer.ts'
+import { SessionApi } from './session-api.ts'
 import { StateCell } from './state.ts'
 import { type ClientTools, ToolCalls } from './tools.ts'
-
-/** How often a request is tried that did not get there. */
-const ATTEMPTS = 5
 
 export interface HttpChatOptions extends ApiOptions, ChatCallbacks {
   /** Who answers: an agent, or a workflow, by its name. */
@@ -69,19 +64,21 @@ export class HttpChat implements Chat {
   readonly store: Store
   readonly #options: HttpChatOptions
   readonly #connection: PageConnection
+  readonly #api: SessionApi
   readonly #observer: Observer
   readonly #calls: ToolCalls
   readonly #state: StateCell
   readonly #outgoing = new Map<string, Outgoing>()
-  readonly #sending = new Set<string>()
-  /** Runs that were asked for, and have not been seen in the log. */
-  readonly #expected = new Set<string>()
+  /** Runs that were asked for, and have not been seen in the log: until when it is known whether they got there. */
+  readonly #expected = new Map<string, Promise<unknown>>()
   readonly #sessionId: string
   #cursor: string | undefined
   #older: string | undefined
   #following: Following | undefined
   #starts = 0
   #isKnown: boolean
+  /** Whether it was looked for, and there was none. */
+  #isNone = false
   /** Why the connection was lost while a run was open. */
   #lost: string | undefined
 
@@ -92,9 +89,10 @@ export class HttpChat implements Chat {
     this.store = new Store({ flushInterval: streamFlushInterval, view: snapshot?.view })
     this.#observer = new Observer(this.store)
     this.#observer.callbacks = options
-    this.#calls = new ToolCalls({ answer: answer => this.#answer(answer), inputOf: part => this.#inputOf(part) })
-    this.#calls.tools = tools
     this.#sessionId = session ?? newId()
+    this.#api = new SessionApi(this.#connection.api, this.#sessionId)
+    this.#calls = new ToolCalls(this.#api)
+    this.#calls.tools = tools
     this.#state = new StateCell({ sessionId: this.#sessionId })
     // A session that was just thought of is nobody's to read.
     this.#isKnown = session !== undefined
@@ -142,7 +140,8 @@ export class HttpChat implements Chat {
   }
 
   #leave(): void {
-    this.#cursor = this.#following?.cursor ?? this.#cursor
+    // Without one it was about to take a snapshot, and then has to.
+    if (this.#following) this.#cursor = this.#following.cursor
     this.#following?.close()
     this.#following = undefined
     this.#calls.close()
@@ -157,8 +156,7 @@ export class HttpChat implements Chat {
       {
         messages: pageSize,
         snapshot: snapshot => {
-          this.store.restore(snapshot.view)
-          this.#begin(snapshot)
+          this.#begin(snapshot, this.store.restore(snapshot.view, snapshot.page?.before))
         },
         entries: (entries, through) => {
           if (!this.#observer.apply(entries, through)) this.#following?.refresh()
@@ -171,11 +169,15 @@ export class HttpChat implements Chat {
     this.#calls.look(this.store.pendings)
   }
 
-  #begin({ cursor, page, title, view }: Snapshot): void {
+  #begin({ cursor, page, title, view }: Snapshot, hasOlderShown = false): void {
     this.#cursor = cursor
-    this.#older = page?.before
-    this.#state.set({ title, hasOlder: page?.hasMore ?? false })
-    this.#observer.begin(view)
+    this.#isNone = false
+    if (!hasOlderShown) {
+      this.#older = page?.before
+      this.#state.set({ hasOlder: page?.hasMore ?? false })
+    }
+    this.#state.set({ title })
+    this.#observer.begin(view, this.#expected)
     this.#look()
   }
 
@@ -193,7 +195,8 @@ export class HttpChat implements Chat {
   #failed(failure: Failure): void {
     this.#lost = undefined
     // Nobody has said anything in it yet.
-    if (failure.code === 'session_unknown' && this.store.head === 0) return
+    this.#isNone = failure.code === 'session_unknown' && this.store.head === 0
+    if (this.#isNone) return
     const { runId } = this.state
     this.#report(failure, 'stream')
     if (runId === undefined) return
@@ -216,7 +219,7 @@ export class HttpChat implements Chat {
     const open = runs.findLast(({ finishedAt }) => finishedAt === undefined)
     const isWaiting = requests.some(({ status }) => status === 'waiting')
     for (const { runId } of this.#expected.size > 0 ? [...runs, ...requests] : []) this.#expected.delete(runId)
-    const isUnderWay = isWaiting || this.#sending.size + this.#expected.size > 0
+    const isUnderWay = isWaiting || this.#expected.size > 0
     const idle = isUnderWay ? 'submitted' : this.state.error ? 'error' : 'ready'
     const status = open ? (open.status === 'paused' ? 'paused' : 'streaming') : idle
     this.#state.set({ status, runId: open?.runId })
@@ -243,8 +246,8 @@ export class HttpChat implements Chat {
     this.#outgoing.set(messageId, outgoing)
     this.store.add(shown)
     try {
-      await this.#ask('/runs', messageId, async () => {
-        const parts = await this.#uploaded(input)
+      await this.#ask('/runs', runId, async () => {
+        const parts = await this.#api.upload(input)
         const { whenBusy = this.#options.whenBusy ?? 'queue', data = await this.#data() } = options
         return { agent, workflow, input: { parts, metadata }, messageId, runId, whenBusy, data }
       })
@@ -263,60 +266,37 @@ export class HttpChat implements Chat {
     return typeof data === 'function' ? data() : data
   }
 
-  /** The parts of what a person says; files are given to the server first. */
-  async #uploaded(input: ChatInput): Promise<readonly SaidPart[]> {
-    const parts = [...partsOf(input)]
-    if (typeof input === 'string') return parts
-    for (const file of input.files ?? []) {
-      const headers = {
-        'content-type': file.type || 'application/octet-stream',
-        'x-filename': encodeURIComponent(file.name),
-      }
-      const path = sessionPath(this.#sessionId, '/uploads')
-      const reply = await this.#connection.api.request('POST', path, { body: file, headers })
-      const { url, mediaType, filename } = (await reply.json()) as { url: string; mediaType: string; filename?: string }
-      parts.push({ type: 'file', url, mediaType, ...(filename !== undefined && { filename }) })
-    }
-    return parts
-  }
-
   /** Asks for a run, and follows the session from then on. */
-  async #ask(path: string, name: string, body: () => Promise<object>): Promise<string> {
-    this.#sending.add(name)
+  async #ask(path: string, runId: string, body: () => Promise<object>): Promise<void> {
+    const asked = body().then(what => this.#api.insist('POST', path, what))
+    this.#expected.set(runId, asked)
     this.#state.set({ error: undefined })
     this.#look()
     try {
-      const { runId } = await this.#post<{ runId: string }>(path, await body())
-      this.#expected.add(runId)
+      await asked
       this.#isKnown = true
+      if (this.#isNone) {
+        this.#following?.close()
+        this.#following = undefined
+      }
       // Of a session that was just made, everything is news.
       if (this.store.head === 0) this.#cursor ??= '0'
       if (this.#following) this.#following.wake()
       else this.#follow()
-      return runId
+    } catch (error) {
+      this.#expected.delete(runId)
+      throw error
     } finally {
-      this.#sending.delete(name)
       this.#look()
     }
   }
 
-  /** Asks until it gets there: what is asked has a name, so that twice is once. */
-  async #post<T>(path: string, body: object): Promise<T> {
-    const patience = new Patience(BACKOFF)
-    for (let attempt = 1; ; attempt++) {
-      try {
-        return await this.#connection.api.ask<T>('POST', sessionPath(this.#sessionId, path), body)
-      } catch (error) {
-        const { retryable, retryAfter } = failureOf(error)
-        if (!retryable || attempt === ATTEMPTS) throw error
-        await patience.wait(retryAfter)
-      }
-    }
-  }
-
   async stop({ runId = this.state.runId, mode }: { runId?: string; mode?: 'interrupt' | 'abort' } = {}): Promise<void> {
+    // What is on its way can only be stopped once it is there.
+    if (runId === undefined) await Promise.allSettled(this.#expected.values())
+    if (!this.#isKnown) return
     try {
-      await this.#post('/stop', { runId, mode })
+      await this.#api.insist('POST', '/stop', { runId, mode })
     } catch (error) {
       this.#report(error, 'send')
     }
@@ -343,12 +323,12 @@ export class HttpChat implements Chat {
   async #redo(path: string, messageId: string, what: object, input?: ChatInput): Promise<SendResult> {
     const asked = newId()
     try {
-      const runId = await this.#ask(path, asked, async () => {
+      await this.#ask(path, asked, async () => {
         const metadata = typeof input === 'object' ? input.metadata : undefined
-        const said = input && { input: { parts: await this.#uploaded(input), metadata }, data: await this.#data() }
+        const said = input && { input: { parts: await this.#api.upload(input), metadata }, data: await this.#data() }
         return { ...what, ...said, runId: asked }
       })
-      return { messageId, runId }
+      return { messageId, runId: asked }
     } catch (error) {
       return { messageId, error: this.#report(error, 'send', { messageId }) }
     }
@@ -366,27 +346,21 @@ export class HttpChat implements Chat {
     const pending = this.store.pendings.find(({ id }) => id === answer.id)
     const shown = pending && 'part' in pending && !pending.part.blobs ? { input: pending.part.input ?? null } : {}
     // What was shown is what may run.
-    await this.#answer(answer.kind === 'approval' ? { ...shown, ...answer } : answer)
-  }
-
-  #answer(answer: object): Promise<unknown> {
-    return this.#post('/answers', answer)
-  }
-
-  async #inputOf({ input = null, blobs }: ToolPart): Promise<Json> {
-    const hash = blobs?.['/input']?.hash
-    return hash === undefined ? input : this.#connection.api.ask('GET', sessionPath(this.#sessionId, `/blobs/${hash}`))
+    await this.#api.answer(answer.kind === 'approval' ? { ...shown, ...answer } : answer)
   }
 
   async loadOlder(): Promise<void> {
     const { hasOlder, isLoadingOlder } = this.state
-    if (!hasOlder || isLoadingOlder || this.#older === undefined) return
+    const before = this.#older
+    if (!hasOlder || isLoadingOlder || before === undefined) return
     this.#state.set({ isLoadingOlder: true })
     try {
       const { pageSize = 100 } = this.#options
-      const path = `?messages=last:${pageSize}&before=${encodeURIComponent(this.#older)}`
+      const path = `?messages=last:${pageSize}&before=${encodeURIComponent(before)}`
       type Older = { messages: Message[]; page: NonNullable<Snapshot['page']> }
-      const { messages, page } = await this.#connection.api.ask<Older>('GET', sessionPath(this.#sessionId, path))
+      const { messages, page } = await this.#api.ask<Older>('GET', path)
+      // What is shown may begin elsewhere by now.
+      if (this.#older !== before) return
       this.store.prepend(messages)
       this.#older = page.before
       this.#state.set({ hasOlder: page.hasMore })

@@ -10,8 +10,6 @@ const isTransition = (type: string): boolean =>
 export class Observer {
   callbacks: ChatCallbacks = {}
   readonly #store: Store
-  /** In which state each call was last told of. */
-  readonly #states = new Map<string, ToolPart['state']>()
   readonly #owners = new Map<string, string>()
   readonly #ended = new Set<string>()
   #isFirst = true
@@ -20,13 +18,13 @@ export class Observer {
     this.#store = store
   }
 
-  /** What the log said before this is nothing new; what ended since the last look is. */
-  begin({ runs }: Pick<LedgerView, 'runs'>): void {
+  /** What the log said before this is nothing new, but for runs of one's own; what ended since the last look is. */
+  begin({ runs }: Pick<LedgerView, 'runs'>, own: ReadonlyMap<string, unknown>): void {
     const isFirst = this.#isFirst
     this.#isFirst = false
     for (const run of runs) {
       if (run.finishedAt === undefined || this.#ended.has(run.runId)) continue
-      if (isFirst) this.#ended.add(run.runId)
+      if (isFirst && !own.has(run.runId)) this.#ended.add(run.runId)
       else this.#finish(run)
     }
   }
@@ -41,11 +39,24 @@ export class Observer {
       const { type } = entry.chunk
       if (!isTransition(type) && type !== 'run-finished' && !isData(entry.chunk)) continue
       const owner = this.#ownerOf(entry)
-      if (!this.#store.fold(entries.slice(from, i + 1))) return this.#store.apply([])
+      const { toolCallId = '' } = entry.chunk as { toolCallId?: string }
+      const call = () => (owner === undefined ? undefined : this.#store.call(owner, toolCallId))
+      const isWhole = this.#store.fold(entries.slice(from, i))
+      const before = call()?.state
+      if (!isWhole || !this.#store.fold([entry])) return this.#end(false, news)
       from = i + 1
-      this.#note(entry, owner, news)
+      const toolCall = call()
+      if (owner === undefined || !toolCall) this.#note(entry, news)
+      else if (toolCall.state !== before) {
+        if (toolCall.state.startsWith('output-')) this.#owners.delete(toolCallId)
+        news.push(() => tell(this.callbacks.onToolCall, { toolCall, messageId: owner }))
+      }
     }
-    const isWhole = this.#store.apply(from === 0 ? entries : entries.slice(from), through)
+    return this.#end(this.#store.apply(from === 0 ? entries : entries.slice(from), through), news)
+  }
+
+  #end(isWhole: boolean, news: readonly (() => void)[]): boolean {
+    if (!isWhole) this.#store.apply([])
     for (const one of news) one()
     return isWhole
   }
@@ -63,7 +74,7 @@ export class Observer {
     return owner
   }
 
-  #note({ chunk, origin }: Entry, messageId: string | undefined, news: (() => void)[]): void {
+  #note({ chunk, origin }: Entry, news: (() => void)[]): void {
     if (isData(chunk)) {
       const { type, data, id, transient } = chunk
       const value = { type, data, ...(id !== undefined && { id }), ...(transient && { transient }) }
@@ -71,17 +82,6 @@ export class Observer {
     } else if (chunk.type === 'run-finished') {
       const run = this.#store.run((origin as { runId: string }).runId)
       if (run?.finishedAt !== undefined) news.push(() => this.#finish(run))
-    } else if (messageId !== undefined) {
-      const { toolCallId } = chunk as { toolCallId: string }
-      const toolCall = this.#store.call(messageId, toolCallId)
-      if (toolCall === undefined || toolCall.state === this.#states.get(toolCallId)) return
-      this.#states.set(toolCallId, toolCall.state)
-      if (toolCall.state.startsWith('output-')) {
-        this.#owners.delete(toolCallId)
-        // A late word about a settled call changes nothing: the fold drops it.
-        this.#states.delete(toolCallId)
-      }
-      news.push(() => tell(this.callbacks.onToolCall, { toolCall, messageId }))
     }
   }
 

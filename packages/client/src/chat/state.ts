@@ -1,4 +1,7 @@
+import { Topics } from '../store/topics.ts'
 import type { ChatState } from './chat.ts'
+
+const STATE = 'state'
 
 const IDLE: ChatState = {
   sessionId: undefined,
@@ -13,7 +16,7 @@ const IDLE: ChatState = {
 
 /** The state of a chat, and who wants to know of it. */
 export class StateCell {
-  readonly #listeners = new Set<() => void>()
+  readonly #topics = new Topics()
   #state: ChatState
 
   constructor(state: Partial<ChatState>) {
@@ -29,12 +32,10 @@ export class StateCell {
     const names = Object.keys(fields) as (keyof ChatState)[]
     if (names.every(name => Object.is(fields[name], this.#state[name]))) return
     this.#state = { ...this.#state, ...fields }
-    for (const listener of [...this.#listeners]) listener()
+    this.#topics.tell(STATE)
   }
 
   subscribe(listener: () => void): () => void {
-    const own = () => listener()
-    this.#listeners.add(own)
-    return () => this.#listeners.delete(own)
+    return this.#topics.add(STATE, '', listener)
   }
 }

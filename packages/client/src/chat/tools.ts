@@ -1,5 +1,4 @@
 import type { Json, Pending, ToolPart } from '@millrace/protocol'
-import { failureOf } from '../error.ts'
 import { newId } from '../id.ts'
 
 /** What a client's tool is given beside its input. */
@@ -17,17 +16,15 @@ export type ClientTools = { readonly [name: string]: ClientTool }
 
 /** For how long a call is taken upon oneself at a time, in milliseconds: when a tab goes away, another takes its place after that. */
 const CLAIM_MS = 20_000
-/** How long it is waited for another tab at least before it is looked again. */
-const LOOK_MS = 1000
 
 type ClientPending = Extract<Pending, { kind: 'client-tool' }>
 
 /** What the calls need of the chat. */
 export interface Desk {
-  /** Answers, as `POST …/answers` takes it. */
-  answer(answer: object): Promise<unknown>
+  /** Answers, as `POST …/answers` takes it; tries until it got there, or is not to. */
+  answer(answer: object, signal: AbortSignal): Promise<unknown>
   /** The whole input of a call. */
-  inputOf(part: ToolPart): Promise<Json>
+  inputOf(part: ToolPart, signal: AbortSignal): Promise<Json>
 }
 
 /** Runs the calls of a client's tools: each in one tab only, since a tab takes it upon itself first. */
@@ -45,19 +42,18 @@ export class ToolCalls {
   look(pendings: readonly Pending[]): void {
     const calls = pendings.filter((pending): pending is ClientPending => pending.kind === 'client-tool')
     const waiting = new Set(calls.map(({ id }) => id))
-    for (const [id, { abort }] of [...this.#underWay]) if (!waiting.has(id)) this.#leave(id, abort)
+    for (const id of [...this.#underWay.keys()]) if (!waiting.has(id)) this.#leave(id)
     for (const call of calls) if (Object.hasOwn(this.tools, call.part.toolName)) this.#begin(call)
   }
 
-  #leave(id: string, abort: () => void): void {
+  #leave(id: string): void {
+    this.#underWay.get(id)?.abort()
     this.#underWay.delete(id)
-    abort()
   }
 
   /** Leaves everything. */
   close(): void {
-    for (const [id] of [...this.#underWay]) this.#underWay.get(id)?.abort()
-    this.#underWay.clear()
+    for (const id of [...this.#underWay.keys()]) this.#leave(id)
   }
 
   #begin(call: ClientPending): void {
@@ -74,41 +70,40 @@ export class ToolCalls {
   async #do({ id, part }: ClientPending, signal: AbortSignal): Promise<void> {
     const { toolName } = part
     if (!(await this.#claim(id, signal))) return
-    const renewal = setInterval(() => this.#say({ kind: 'claim', id }).catch(() => {}), CLAIM_MS / 2)
+    let isFree = true
+    const renew = async () => {
+      if (!isFree) return
+      isFree = false
+      await this.#say({ kind: 'claim', id }, signal).catch(() => {})
+      isFree = true
+    }
+    const renewal = setInterval(renew, CLAIM_MS / 2)
     try {
-      const input = await this.#desk.inputOf(part)
+      const input = await this.#desk.inputOf(part, signal)
       const tool = this.tools[toolName] as (input: Json, context: ClientToolContext) => unknown
       const output = await tool(input, { toolCallId: id, toolName, signal })
-      if (!signal.aborted) await this.#say({ kind: 'tool-result', id, output: output ?? null })
+      if (!signal.aborted) await this.#say({ kind: 'tool-result', id, output: output ?? null }, signal)
     } catch (error) {
       if (signal.aborted) return
-      await this.#say({ kind: 'tool-result', id, error: error instanceof Error ? error.message : String(error) })
+      const message = error instanceof Error ? error.message : String(error)
+      await this.#say({ kind: 'tool-result', id, error: message }, signal)
     } finally {
       clearInterval(renewal)
     }
   }
 
-  #say(answer: { readonly kind: string; readonly id: string; readonly [field: string]: unknown }): Promise<unknown> {
-    return this.#desk.answer(answer.kind === 'claim' ? { ...answer, client: this.#client, forMs: CLAIM_MS } : answer)
+  #say(answer: { readonly kind: string; readonly [field: string]: unknown }, signal: AbortSignal): Promise<unknown> {
+    const claim = answer.kind === 'claim' && { client: this.#client, forMs: CLAIM_MS }
+    return this.#desk.answer({ ...answer, ...claim }, signal)
   }
 
-  /** Takes a call upon itself, as soon as nobody else has. */
+  /** Takes a call upon itself, as soon as nobody else has: while another has, the server says to come again. */
   async #claim(id: string, signal: AbortSignal): Promise<boolean> {
-    while (!signal.aborted) {
-      try {
-        await this.#say({ kind: 'claim', id })
-        return !signal.aborted
-      } catch (error) {
-        if (failureOf(error).code !== 'answer_claimed') return false
-      }
-      await new Promise<void>(resolve => {
-        const timer = setTimeout(resolve, LOOK_MS + Math.random() * LOOK_MS)
-        signal.addEventListener('abort', () => {
-          clearTimeout(timer)
-          resolve()
-        })
-      })
+    try {
+      await this.#say({ kind: 'claim', id }, signal)
+      return !signal.aborted
+    } catch {
+      return false
     }
-    return false
   }
 }

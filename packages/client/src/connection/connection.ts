@@ -84,7 +84,7 @@ export class PageConnection implements Connection, AsyncIterable<SessionEntry> {
 
   /** Calls when how it stands with a session has changed. */
   subscribe(listener: () => void): () => void {
-    return this.#listeners.add(CHANGE, listener)
+    return this.#listeners.add(CHANGE, '', listener)
   }
 
   /** Comes back at once, wherever it waits. */

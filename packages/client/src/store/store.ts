@@ -48,7 +48,7 @@ export class Store {
   readonly #topics = new Topics()
   readonly #flush: Flush
   readonly #local = new Local()
-  readonly #older = new Map<string, Message>()
+  #older = new Map<string, Message>()
   readonly #touched = new Set<string>()
   /** The ids under which messages are shown, by those of the fold; and the other way round. */
   readonly #names = new Map<string, string>()
@@ -89,11 +89,18 @@ export class Store {
     return this.#version
   }
 
-  /** Goes on from a view; what says the same as before stays the same object. */
-  restore(view: View): void {
+  /**
+   * Goes on from a view; what says the same as before stays the same object. Of a view with the last messages only, the first of those
+   * may be one that was shown: what was shown before that goes on to be, and the answer is true.
+   */
+  restore(view: View, first?: string): boolean {
+    const ids = first === undefined ? [] : this.#ownIds()
+    const before = ids.slice(0, Math.max(0, ids.indexOf(first as string)))
+    this.#older = new Map(before.map(id => [id, this.#ownMessage(id) as Message]))
     this.#fold = Fold.from(view)
     this.#isAnew = true
     this.#flush.note()
+    return before.length > 0
   }
 
   /** Folds entries; false where a rewind among them needs a view to go on from. */
@@ -294,7 +301,7 @@ export class Store {
   #tell(): void {
     this.#version++
     const change = this.#fold.takeChanges()
-    for (const id of this.#local.ids) if (this.#kept(id)) this.#local.delete(id)
+    for (const id of this.#local.ids) if (this.#isKnown(id)) this.#local.delete(id)
     if (change.all || this.#isAnew) {
       this.#isAnew = false
       this.#before = this.#shown
@@ -319,17 +326,28 @@ export class Store {
     // Calls and questions are what waits: both show in messages or in the ledger.
     if (ledger || messages.size > 0) this.#remake('pendings', made)
     this.#each(change, (kind, id) => this.#topics.tell(kind, id))
-    this.#touched.clear()
-    if (isAnother) this.#topics.tell('messages')
+    if (others) this.#touched.clear()
+    // Requests that wait are shown, too.
+    if (made.includes('order')) this.#shown.forget('messages', '')
+    if (isAnother || made.includes('order')) this.#topics.tell('messages')
     for (const kind of made) this.#topics.tell(kind)
     this.#topics.tell('any')
+  }
+
+  /** Whether the log says what is to be shown of a message, or that nothing is. */
+  #isKnown(id: string): boolean {
+    if (this.#kept(id)) return true
+    const request = this.#fold.ledger().requests.find(({ message }) => message?.messageId === id)
+    if (!request || (request.status === 'waiting' && this.#local.get(id)?.status === 'sending')) return false
+    this.#touched.add(id)
+    return true
   }
 
   /** All that has changed and has an id. */
   #each({ messages, structured }: Change, visit: (kind: Kind, id: string) => void): void {
     messages.forEach((keys, own) => {
       const id = this.#names.get(own) ?? own
-      this.#touched.delete(id)
+      if (this.#touched.size > 0) this.#touched.delete(id)
       visit('message', id)
       if (this.#hasParts) for (const key of keys) visit('part', partName(id, key))
     })
