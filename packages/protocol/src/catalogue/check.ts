@@ -106,10 +106,10 @@ function kindsCheck({ on, kinds, open }: Kinds): Check {
   }
 }
 
-/** The check of an object by its fields; a field that the table does not name is kept and not looked at. */
-export function fieldsCheck(fields: Fields): Check {
+/** The check of an object by its fields, some with checks of their `own`; a field that the table does not name is kept and not looked at. */
+export function fieldsCheck(fields: Fields, own: { readonly [name: string]: Check } = {}): Check {
   const names = Object.keys(fields)
-  const tests = names.map(name => checkOf(fields[name] as string))
+  const tests = names.map(name => own[name] ?? checkOf(fields[name] as string))
   return value => {
     if (!isObject(value)) return expected('object', value)
     for (let i = 0; i < names.length; i++) {

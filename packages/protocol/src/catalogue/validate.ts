@@ -1,6 +1,6 @@
 import type { Entry, GuestOrigin, WriterOrigin } from '../entry.ts'
 import { ProtocolError, type ProtocolErrorCode } from '../error.ts'
-import { type EntriesFrame, frames, type WireFrame } from '../frame.ts'
+import { frames, type WireFrame } from '../frame.ts'
 import { getOwn } from '../json/value.ts'
 import type { Check } from './check.ts'
 import { arrayOf, checkOf, fieldsCheck, optional, rowCheck } from './check.ts'
@@ -26,8 +26,8 @@ export const checkChunk: Check = value => {
   return at(' ', at(type, check(value)))
 }
 
-// Entries, their origins and the frames that carry them are by far the most of what is checked: by named fields, which is faster than
-// by the table (`npm run bench -- validate sse`). A test holds these checks to the tables.
+// Entries and their origins are by far the most of what is checked: by named fields, which is faster than by the table
+// (`npm run bench -- validate sse`). A test holds these checks to the tables.
 const object = checkOf('object')
 const string = checkOf('string')
 const count = checkOf('count')
@@ -77,25 +77,12 @@ export const checkEntry: Check = /* @__PURE__ */ entryCheck(checkOrigin)
 /** Says what is wrong with an entry whose origin may have been left out, as inside a frame, or nothing. */
 export const checkWireEntry: Check = /* @__PURE__ */ entryCheck(optional(checkOrigin))
 
-const countOrNone = checkOf('count?')
-
 // The first entry of a frame has none before it to have its origin from.
 const entries = arrayOf((entry, i) => (i === 0 ? checkEntry : checkWireEntry)(entry))
 
-const entriesCheck: Check = value => {
-  const frame = value as Unchecked<EntriesFrame>
-  return (
-    object(value) ??
-    at('.sessionId', stringOrNone(frame.sessionId)) ??
-    at('.after', countOrNone(frame.after)) ??
-    at('.sequence', count(frame.sequence)) ??
-    at('.cursor', string(frame.cursor)) ??
-    at('.entries', entries(frame.entries))
-  )
-}
-
-const frameChecks = new Map<unknown, Check>(Object.entries(frames).map(([type, fields]) => [type, fieldsCheck(fields)]))
-frameChecks.set('entries', entriesCheck)
+const frameChecks = new Map<unknown, Check>(
+  Object.entries(frames).map(([type, fields]) => [type, fieldsCheck(fields, { entries })]),
+)
 
 /** Says what is wrong with a frame, or nothing. The first entry of a frame states its origin; the others may inherit it. */
 export const checkFrame: Check = value => {
