@@ -6,7 +6,15 @@ import * as v from 'valibot'
 import { expectTypeOf, test } from 'vitest'
 import { z } from 'zod'
 import type { Jsonified } from '../schema/json.ts'
-import { providerTool, type ToolContext, type ToolInput, type ToolOutput, tool } from './tool.ts'
+import {
+  type AnyTool,
+  type Emits,
+  providerTool,
+  type ToolContext,
+  type ToolInput,
+  type ToolOutput,
+  tool,
+} from './tool.ts'
 
 const jsonSchema = { type: 'object' }
 
@@ -153,6 +161,41 @@ test('state and context are what the code says they are', () => {
     },
   })
 })
+
+test('data is what the code says it shows, and anything where it does not say', () => {
+  const logged = ({ emit }: ToolContext, line: string) => emit('line', line)
+  const shown = tool({
+    name: 'shown',
+    input: z.object({}),
+    execute(_input, context: Emits<{ weather: { degrees: number }; seen: Date }>) {
+      void context.emit('weather', { degrees: 21 }, { id: 'Ulm' })
+      void context.emit('seen', new Date(0))
+      // @ts-expect-error it is a number
+      void context.emit('weather', { degrees: '21' })
+      // @ts-expect-error no such data
+      void context.emit('whether', { degrees: 21 })
+      // @ts-expect-error what it shows is not any data
+      void logged(context, 'a')
+      return 1
+    },
+  })
+  expectTypeOf<DataOf<typeof shown>>().toEqualTypeOf<{ weather: { degrees: number }; seen: string }>()
+  const checked = tool({
+    name: 'checked',
+    input: z.object({}),
+    output: z.number(),
+    execute(_input, { emit, state }: ToolContext<{ n: number }, undefined, { n: number }>) {
+      void emit('n', state.n)
+      return 1
+    },
+  })
+  expectTypeOf<DataOf<typeof checked>>().toEqualTypeOf<{ n: number }>()
+  const open = tool({ name: 'open', input: z.object({}), execute: (_input, context) => void logged(context, 'a') })
+  expectTypeOf<DataOf<typeof open>>().toEqualTypeOf<unknown>()
+  expectTypeOf([shown, checked, open]).toExtend<AnyTool[]>()
+})
+
+type DataOf<T> = T extends { readonly types?: { readonly data: infer Data } } ? Data : never
 
 test('what goes through the log is JSON', () => {
   expectTypeOf<Jsonified<unknown>>().toEqualTypeOf<unknown>()
