@@ -10,6 +10,41 @@ export type {
   ToolPart,
   View,
 } from '@millrace/protocol'
+export { AdapterChat, type AdapterChatOptions } from './adapter/adapter-chat.ts'
+export { toChatMessage } from './adapter/shape.ts'
+export {
+  createStream,
+  type FetchStreamInit,
+  fetchNdjson,
+  fetchServerSentEvents,
+  fromAsyncIterable,
+} from './adapter/streams.ts'
+export type {
+  ChatAdapter,
+  ChatAttachment,
+  ChatDataMessagePart,
+  ChatDynamicToolMessagePart,
+  ChatFileMessagePart,
+  ChatListMessagesInput,
+  ChatListMessagesResult,
+  ChatMessage,
+  ChatMessageChunk,
+  ChatMessagePart,
+  ChatReasoningMessagePart,
+  ChatReconnectToStreamInput,
+  ChatRegenerateInput,
+  ChatSendMessageInput,
+  ChatSourceDocumentMessagePart,
+  ChatSourceUrlMessagePart,
+  ChatStepStartMessagePart,
+  ChatStream,
+  ChatStreamEnvelope,
+  ChatTextMessagePart,
+  ChatToolApprovalResponse,
+  ChatToolInvocation,
+  ChatToolMessagePart,
+  ChatUser,
+} from './adapter/types.ts'
 export type { ChatCallbacks, ChatData, ChatFinish } from './chat/callbacks.ts'
 export type {
   Chat,

@@ -1,0 +1,110 @@
+import type { Entry, Message, MessageStatus } from '@millrace/protocol'
+import type { ChatCallbacks } from '../chat/callbacks.ts'
+import type { ChatError } from '../error.ts'
+import type { Sent } from '../store/local.ts'
+import type { Store } from '../store/store.ts'
+import { Reply } from './entries.ts'
+import { type AuthoredMessage, again, behind, only, toldOf } from './shape.ts'
+import type { ChatMessage } from './types.ts'
+
+/** The messages of a chat over an adapter: a log of its own, folded into the store as it is written. */
+export class Conversation {
+  readonly #store: Store
+  readonly #callbacks: () => ChatCallbacks
+  #replies = new Map<string, Reply>()
+  readonly #taken = new Set<string>()
+  readonly #runs = new Set<string>()
+
+  constructor(store: Store, callbacks: () => ChatCallbacks) {
+    this.#store = store
+    this.#callbacks = callbacks
+  }
+
+  /** All messages, those that wait for their turn too, as they are by now. */
+  get messages(): readonly Message[] {
+    this.#store.flush()
+    return this.#store.ownMessages
+  }
+
+  find(id: string): Message | undefined {
+    return this.messages.find(message => message.id === id)
+  }
+
+  /** Shows messages before all others; those that are there already stay as they are. */
+  load(given: readonly ChatMessage[]): void {
+    const known = new Set(this.messages.map(({ id }) => id))
+    const added = given.filter(({ id }) => !known.has(id) && known.add(id))
+    if (added.length === 0) return
+    const view = this.#store.view()
+    const callIdOf = (id: string, by: string) => {
+      const own = this.#taken.has(id) ? again(id, by) : id
+      this.#taken.add(own)
+      return own
+    }
+    const { messages, runs, shown } = toldOf(added, view.messages[0]?.at ?? 1, callIdOf)
+    shown.forEach(({ id, patch }, i) => {
+      const own = (messages[i] as Message).id
+      if (own !== id) this.#store.rename(own, id)
+      this.#store.patch(id, patch)
+    })
+    this.#store.restore({ ...view, messages: [...messages, ...view.messages], runs: [...runs, ...view.runs] })
+  }
+
+  /** Shows what a person says, on its way. */
+  say(said: Sent, runId: string): void {
+    const { messageId: id, parts, metadata } = said
+    const own = id.includes('::') ? crypto.randomUUID() : id
+    if (own !== id) this.#store.rename(own, id)
+    const entry: Entry = {
+      sequence: this.#store.head + 1,
+      timestamp: Date.now(),
+      origin: { runId, lane: 'main', agentId: runId, agentType: 'assistant', step: 0 },
+      chunk: { type: 'message', messageId: own, role: 'user', parts, ...(metadata && { metadata }) },
+    }
+    this.#store.fold([entry])
+    this.mark(id, 'sending')
+  }
+
+  /** Shows how a message stands. */
+  mark(id: string, status: MessageStatus, error?: ChatError): void {
+    const { code, message, retryable } = error ?? {}
+    this.#store.patch(id, { status, error: error && { code, message, retryable } } as Partial<Message>)
+  }
+
+  /** The reply of an id, to go on with if it is there; a new one of that run otherwise. No reply goes where a person spoke. */
+  reply(id: string | undefined, runId: string): Reply {
+    const known = id === undefined ? undefined : this.#replies.get(id)
+    if (known) return known
+    const there = id === undefined ? undefined : (this.find(id) as AuthoredMessage | undefined)
+    const existing = there?.runId === undefined ? undefined : there
+    const own = existing?.runId ?? (this.#runs.has(runId) ? crypto.randomUUID() : runId)
+    this.#runs.add(own)
+    const options = { store: this.#store, runId: own, taken: this.#taken, callbacks: this.#callbacks }
+    const reply = new Reply(options, there && !existing ? crypto.randomUUID() : id, existing)
+    this.#replies.set(reply.id, reply)
+    return reply
+  }
+
+  /** A reply goes by another id from now on. */
+  rename(reply: Reply, id: string): void {
+    this.#replies.delete(reply.id)
+    reply.rename(id)
+    this.#replies.set(id, reply)
+  }
+
+  /** Shows just some of the messages, one of them behind all others if it is named; what takes that back is returned. */
+  keep(isKept: (id: string) => boolean, last?: string): () => void {
+    const ids = this.messages.map(({ id }) => id)
+    const kept = new Set(ids.filter(isKept))
+    const before = this.#store.view()
+    const replies = this.#replies
+    const messages = before.messages.filter((_, i) => kept.has(ids[i] as string))
+    const moved = last === undefined ? undefined : before.messages[ids.indexOf(last)]
+    this.#replies = new Map([...replies].filter(([id]) => kept.has(id)))
+    this.#store.restore(moved ? behind(only(before, messages), moved) : only(before, messages))
+    return () => {
+      this.#replies = replies
+      this.#store.restore({ ...before, head: this.#store.head })
+    }
+  }
+}

@@ -1,0 +1,162 @@
+import { ProtocolError } from '@millrace/protocol'
+import type { ChatMessageChunk } from './types.ts'
+
+/** How many chunks may come ahead of one that is missing. */
+const AHEAD = 1024
+/** How many chunks are held at most until it is known where a stream begins. */
+const BEFORE_BASE = 16
+/** How many events are known again. */
+const EVENTS = 10_000
+
+/** A chunk on its way through, and what comes right after it though nothing said where it belongs. */
+interface Held {
+  readonly eventId: string | undefined
+  readonly chunk: ChatMessageChunk
+  readonly followers: Held[]
+}
+
+const isTerminal = ({ type }: ChatMessageChunk): boolean => type === 'finish' || type === 'abort'
+
+const found = (value: unknown): string => {
+  if (value === null || value === undefined) return String(value)
+  if (ArrayBuffer.isView(value) || value instanceof ArrayBuffer) return 'bytes (fetchServerSentEvents reads them)'
+  return typeof value === 'object' ? `an object with the keys ${Object.keys(value).join(', ') || 'none'}` : typeof value
+}
+
+/**
+ * Raw chunks and envelopes of one reply, put in order, each once, over as many streams as it takes. What waits for one that is missing is
+ * bounded, and so is what is remembered (law 8). Nothing comes after `finish` or `abort`.
+ */
+export class Order {
+  /** `finish` or `abort` came. */
+  isEnded = false
+  /** The sequence that comes next; none, until it is known where the stream begins. */
+  #next: number | undefined
+  readonly #held = new Map<number, Held>()
+  #highest = -Infinity
+  /** Of events that were given out, and of no others: what was only held when a stream broke off is to come again. */
+  readonly #seen = new Set<string>()
+  #count = 0
+
+  /** Whether it waits to see where the stream begins. */
+  get isHolding(): boolean {
+    return this.#next === undefined && this.#held.size > 0
+  }
+
+  /** Whether something is missing before what came. */
+  get hasGap(): boolean {
+    return this.#held.size > 0
+  }
+
+  /** Takes what came, and gives what is next, in order; throws a `ProtocolError` for what is no chunk. */
+  push(value: unknown): ChatMessageChunk[] {
+    if (this.isEnded) return []
+    this.#count++
+    const { sequence, ...held } = this.#read(value)
+    if (sequence === undefined) {
+      // What is before it in the stream stays before it.
+      if (this.#held.size === 0) return this.#give([held])
+      this.#bound((this.#held.get(this.#highest) as Held).followers.push(held))
+      return []
+    }
+    if (this.#next !== undefined && sequence < this.#next) return []
+    // The way of most: nothing is held, and it is the next.
+    if (sequence === this.#next && this.#held.size === 0) {
+      this.#next++
+      return this.#give([held])
+    }
+    if (!this.#held.has(sequence)) this.#held.set(sequence, held)
+    if (sequence > this.#highest) this.#highest = sequence
+    // Nothing is before `start`, nor before the first number.
+    if (this.#next === undefined && (held.chunk.type === 'start' || sequence === 0)) return this.#begin(sequence)
+    if (this.#next === undefined) return this.#isWhole() || this.#held.size >= BEFORE_BASE ? this.release() : []
+    this.#bound(this.#held.size)
+    return this.#drain()
+  }
+
+  /** Waits no longer to see where the stream begins: with the lowest that came. */
+  release(): ChatMessageChunk[] {
+    return this.isHolding ? this.#begin(Math.min(...this.#held.keys())) : []
+  }
+
+  /** The stream is over: what still waits for something is forgotten, as if it had never come. */
+  close(): void {
+    this.#held.clear()
+    this.#highest = -Infinity
+  }
+
+  /** Whether all up to an end came, from the lowest on. */
+  #isWhole(): boolean {
+    const last = this.#held.get(this.#highest) as Held
+    return isTerminal(last.chunk) && this.#highest - Math.min(...this.#held.keys()) === this.#held.size - 1
+  }
+
+  #begin(next: number): ChatMessageChunk[] {
+    this.#next = next
+    for (const sequence of [...this.#held.keys()]) if (sequence < next) this.#held.delete(sequence)
+    return this.#drain()
+  }
+
+  #drain(): ChatMessageChunk[] {
+    const chunks: ChatMessageChunk[] = []
+    for (;;) {
+      const held = this.#held.get(this.#next as number)
+      if (held === undefined) break
+      this.#held.delete(this.#next as number)
+      ;(this.#next as number)++
+      chunks.push(...this.#give([held, ...held.followers]))
+    }
+    return chunks
+  }
+
+  /** What of these was not given out before. */
+  #give(held: readonly Held[]): ChatMessageChunk[] {
+    const chunks: ChatMessageChunk[] = []
+    for (const { eventId, chunk } of held) {
+      if (this.isEnded || (eventId !== undefined && this.#seen.has(eventId))) continue
+      if (eventId !== undefined) this.#see(eventId)
+      if (isTerminal(chunk)) {
+        this.isEnded = true
+        this.#held.clear()
+      }
+      chunks.push(chunk)
+    }
+    return chunks
+  }
+
+  #see(eventId: string): void {
+    this.#seen.add(eventId)
+    if (this.#seen.size <= EVENTS) return
+    for (const oldest of this.#seen) {
+      this.#seen.delete(oldest)
+      return
+    }
+  }
+
+  #bound(size: number): void {
+    if (size > AHEAD) this.#refuse(`expected sequence ${this.#next}, found ${AHEAD} others`)
+  }
+
+  #read(value: unknown): Held & { readonly sequence: number | undefined } {
+    if (typeof value !== 'object' || value === null)
+      this.#refuse(`expected a chunk or an envelope, found ${found(value)}`)
+    const envelope = (Object.hasOwn(value, 'chunk') ? value : { chunk: value }) as Record<string, unknown>
+    const { chunk, eventId = null, sequence = null } = envelope as { [name: string]: unknown }
+    if (typeof (chunk as { type?: unknown } | null)?.type !== 'string')
+      this.#refuse(`expected a chunk with a type, found ${found(chunk)}`)
+    if (eventId !== null && typeof eventId !== 'string')
+      this.#refuse(`expected a string as eventId, found ${found(eventId)}`)
+    if (sequence !== null && !Number.isSafeInteger(sequence))
+      this.#refuse(`expected a whole number as sequence, found ${JSON.stringify(sequence) ?? found(sequence)}`)
+    return {
+      eventId: (eventId as string | null) ?? undefined,
+      chunk: chunk as ChatMessageChunk,
+      followers: [],
+      sequence: (sequence as number | null) ?? undefined,
+    }
+  }
+
+  #refuse(problem: string): never {
+    throw new ProtocolError('invalid-chunk', `chunk ${this.#count} of the stream: ${problem}`)
+  }
+}
