@@ -54,9 +54,10 @@ export class Content {
     this.#ledger = ledger
   }
 
-  lane({ runId, lane: name, agentId }: Pick<WriterOrigin, 'runId' | 'lane' | 'agentId'>): Lane {
-    const key = JSON.stringify([runId, name, agentId])
-    const lane = this.#lanes.get(key) ?? new Lane(key, runId, name, agentId)
+  lane(origin: Lane['whose']): Lane {
+    const whose = pick(origin, 'runId', 'lane', 'agentId')
+    const key = JSON.stringify(Object.values(whose))
+    const lane = this.#lanes.get(key) ?? new Lane(key, whose)
     this.#lanes.set(key, lane)
     return lane
   }
@@ -245,7 +246,7 @@ export class Content {
     const isOf = (whose: { runId?: string; agentId?: string }) =>
       whose.runId === runId && (agentId ?? whose.agentId) === whose.agentId
     for (const lane of this.#lanes.values()) {
-      if (!isOf(lane)) continue
+      if (!isOf(lane.whose)) continue
       this.#seal(lane)
       if (agentId === undefined) this.#lanes.delete(lane.key)
     }
@@ -310,7 +311,7 @@ export class Content {
       // In an order that does not depend on which lane wrote first, so that equal contents have equal views.
       drafts: lanes
         .sort((a, b) => (a.key < b.key ? -1 : 1))
-        .map(lane => ({ ...pick(lane, 'runId', 'lane', 'agentId'), undo: lane.drafted.map(cell => cell.inverse()) })),
+        .map(lane => ({ ...lane.whose, undo: lane.drafted.map(cell => cell.inverse()) })),
       ...(this.state !== undefined && { state: this.state }),
       ...(this.output !== undefined && { output: this.output }),
     }
@@ -360,7 +361,7 @@ export class Content {
         cell.resume(lane, at)
       } else {
         const cell = this.messages.get(undo.message)?.parts.get(undo.key)
-        if (!cell) throw mismatch('invalid-view', `draft of ${lane.lane}`, undo.key, 'nothing')
+        if (!cell) throw mismatch('invalid-view', `draft of ${draft.lane}`, undo.key, 'nothing')
         cell.resume(lane, undo)
       }
     }

@@ -1,21 +1,18 @@
+import type { WriterOrigin } from '../entry.ts'
 import type { PartCell as GrowingCell } from './part.ts'
 import type { Undo } from './view.ts'
 
 /** One line of work, and what it drafted on since its last commit. */
 export class Lane {
   readonly key: string
-  readonly runId: string
-  readonly lane: string
-  readonly agentId: string
+  readonly whose: Pick<WriterOrigin, 'runId' | 'lane' | 'agentId'>
   drafted: Cell[] = []
   /** The growing part that its last delta went to: the next one most likely goes there too. */
   growing: GrowingCell | undefined
 
-  constructor(key: string, runId: string, lane: string, agentId: string) {
+  constructor(key: string, whose: Lane['whose']) {
     this.key = key
-    this.runId = runId
-    this.lane = lane
-    this.agentId = agentId
+    this.whose = whose
   }
 
   /** What it drafted on, which is then no draft any more. */
