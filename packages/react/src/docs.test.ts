@@ -1,0 +1,108 @@
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { agent, scriptedModel, tool } from '@millrace/runtime'
+import { type Listening, millrace } from '@millrace/server'
+import { buildSync } from 'esbuild'
+import { type Browser, chromium as browsers } from 'playwright-core'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { z } from 'zod'
+import { chromium } from '../../../scripts/services/chromium.ts'
+
+/** What is around the components of the guide: all of them on one page. */
+const MAIN = `
+import { ChatProvider } from '@millrace/react'
+import { createRoot } from 'react-dom/client'
+import { App } from './app.tsx'
+import { Approvals } from './approvals.tsx'
+import { Draft } from './draft.tsx'
+import { Page } from './page.tsx'
+
+async function* stream() {
+  const head = { type: 'structured-data', streamId: 'draft', dataType: 'mail' }
+  yield { ...head, kind: 'set', path: 'subject', value: 'Flour' }
+  yield { ...head, kind: 'final', data: { subject: 'Flour', body: 'Two sacks.' } }
+}
+const snapshot = await (await fetch('/api/sessions/before')).json()
+createRoot(document.getElementById('root')).render(
+  <>
+    <div id="app"><App /></div>
+    <div id="page"><Page session="before" snapshot={snapshot} /></div>
+    <div id="draft"><Draft stream={stream()} /></div>
+    <div id="approvals"><ChatProvider agent="clerk" session="sale"><Approvals /></ChatProvider></div>
+  </>,
+)`
+
+const home = join(import.meta.dirname, '..')
+let folder: string
+let server: Listening
+let browser: Browser
+
+beforeAll(async () => {
+  folder = mkdtempSync(join(home, '.example-'))
+  const guide = readFileSync(join(home, '../../docs/guide/react.md'), 'utf8')
+  for (const [, name = '', block = ''] of guide.matchAll(/```tsx (\S+)\n(.*?)```/gs)) {
+    writeFileSync(join(folder, name), block)
+  }
+  writeFileSync(join(folder, 'main.tsx'), MAIN)
+  mkdirSync(join(folder, 'public'))
+  writeFileSync(
+    join(folder, 'public', 'index.html'),
+    '<!doctype html><title>Guide</title><div id="root"></div><script type="module" src="/main.js"></script>',
+  )
+  buildSync({
+    entryPoints: [join(folder, 'main.tsx')],
+    outdir: join(folder, 'public'),
+    bundle: true,
+    format: 'esm',
+    target: 'es2022',
+    jsx: 'automatic',
+    conditions: ['@millrace/source'],
+    define: { 'process.env.NODE_ENV': '"production"' },
+  })
+  const model = scriptedModel(({ lastText }) => ({ text: `You said: ${lastText}` }))
+  const input = z.object({ euros: z.number() })
+  const pay = tool({ name: 'pay', input, approval: true, execute: ({ euros }) => `${euros} paid` })
+  const script = [{ calls: [{ name: 'pay', input: { euros: 4 } }] }, { text: 'Paid.' }]
+  const clerk = agent({ name: 'clerk', model: scriptedModel(script), tools: [pay] })
+  const logger = { warn() {}, error: console.error }
+  const app = millrace({
+    store: 'memory:',
+    agents: [agent({ name: 'echo', model }), clerk],
+    static: join(folder, 'public'),
+    logger,
+  })
+  server = await app.listen({ port: 0 })
+  const runtime = await app.runtime()
+  await (await runtime.start({ session: 'before', agent: 'echo', input: 'Before.' })).result()
+  await (await runtime.start({ session: 'sale', agent: 'clerk', input: 'Pay.' })).result()
+  browser = await browsers.launch(await chromium())
+}, 60_000)
+
+afterAll(async () => {
+  await browser?.close()
+  await server?.close()
+  rmSync(folder, { recursive: true })
+})
+
+test('the components of the guide work as written', async () => {
+  const page = await browser.newPage()
+  const complaints: string[] = []
+  page.on('pageerror', error => complaints.push(error.message))
+  page.on('console', message => message.type() === 'error' && complaints.push(message.text()))
+  await page.goto(server.url)
+  await page.fill('#app input', 'Hello')
+  await page.click('#app button')
+  await page.locator('#app p[data-role=assistant]', { hasText: 'You said: Hello' }).waitFor()
+  expect(await page.locator('#page p').allTextContents()).toEqual(['Before.', 'You said: Before.'])
+  await page.click('#draft button')
+  await page.locator('#draft pre[data-status=done]', { hasText: 'Two sacks.' }).waitFor()
+  await page.click('#draft button >> nth=1')
+  await page.locator('#draft pre').waitFor({ state: 'detached' })
+  expect(await page.locator('#approvals pre').textContent()).toBe('{\n  "euros": 4\n}')
+  await page.click('#approvals button')
+  await page.locator('#approvals section').waitFor({ state: 'detached' })
+  await page.reload()
+  await page.locator('#app p[data-role=assistant]', { hasText: 'You said: Hello' }).waitFor()
+  // A session that nobody has spoken in is asked for, and is not there: the browser says so by itself.
+  expect(complaints.filter(complaint => !complaint.includes('404'))).toEqual([])
+})

@@ -1,0 +1,12 @@
+// @vitest-environment jsdom
+import './react-18.fixture.ts'
+import { version } from 'react'
+import { version as domVersion } from 'react-dom'
+import { expect, test } from 'vitest'
+
+// All of them once more.
+import './renders.test.tsx'
+
+test('this is React 18', () => {
+  expect([version, domVersion].map(one => one.split('.')[0])).toEqual(['18', '18'])
+})
