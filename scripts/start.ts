@@ -1,14 +1,19 @@
-// `npm start`: the demo of examples/demo with its page, on SQLite under `.millrace/` of the folder where it is started.
+// `npm start`: the demo of examples/demo with the page of examples/chat, on SQLite under `.millrace/` of the folder where it is started.
+
+import { build } from '../examples/chat/build.ts'
+import { serve } from '../examples/demo/server.ts'
 
 // Who started this may be killed and tell nobody: then the port must not stay taken.
 process.on('disconnect', () => process.kill(process.pid, 'SIGTERM'))
 process.channel?.unref()
 
+const port = Number(process.env['PORT'] || 4400)
 try {
-  await import('../examples/demo/server.ts')
+  const page = await build(line => console.error(line))
+  const { url } = await serve(page, port)
+  console.log(`Millrace is up at ${url}`)
 } catch (error) {
   if (!isPortTaken(error)) throw error
-  const port = Number(process.env['PORT'] || 4400)
   console.error(`Port ${port} is in use. Stop what listens there, or choose another port: PORT=${port + 1} npm start`)
   process.exit(1)
 }

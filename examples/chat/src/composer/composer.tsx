@@ -1,0 +1,82 @@
+import { useChatActions, useSelector } from '@millrace/react'
+import { type KeyboardEvent, useRef, useState } from 'react'
+import { hints } from '../programs/hints.ts'
+import type { Program } from '../programs/use-programs.ts'
+import { Attachments } from './attachments.tsx'
+import { name } from './name.ts'
+import { ProgramSelect } from './program-select.tsx'
+
+interface ComposerProps {
+  readonly programs: readonly Program[]
+  readonly program: Program | undefined
+  readonly onChoose: (program: Program) => void
+  /** Whether nobody has said anything yet. */
+  readonly isFirst: boolean
+}
+
+/** What to say, to whom, with which files. */
+export function Composer({ programs, program, onChoose, isFirst }: ComposerProps) {
+  const [text, setText] = useState('')
+  const [files, setFiles] = useState<readonly File[]>([])
+  const { send, stop } = useChatActions()
+  const runId = useSelector(({ state }) => state.runId)
+  const sessionId = useSelector(({ state }) => state.sessionId)
+  const form = useRef<HTMLFormElement>(null)
+  const said = text.trim()
+  const canSend = program !== undefined && (said !== '' || files.length > 0)
+
+  const say = async () => {
+    if (!canSend) return
+    setText('')
+    setFiles([])
+    const by = program.kind === 'agent' ? { agent: program.name } : { workflow: program.name }
+    const { error } = await send({ ...(said !== '' && { text: said }), files }, by)
+    if (isFirst && !error && sessionId !== undefined) name(sessionId, `${program.name}: ${said || files[0]?.name}`)
+  }
+  const keyed = (event: KeyboardEvent) => {
+    if (event.key !== 'Enter' || event.shiftKey || event.nativeEvent.isComposing) return
+    event.preventDefault()
+    form.current?.requestSubmit()
+  }
+  const hint = hints[program?.name ?? '']?.example
+  return (
+    <form
+      ref={form}
+      className="composer"
+      onSubmit={event => {
+        event.preventDefault()
+        void say()
+      }}
+    >
+      <Attachments.List files={files} onChange={setFiles} />
+      <textarea
+        id="input"
+        rows={1}
+        aria-label="What to say"
+        placeholder={
+          runId ? 'Say more: it waits its turn' : hint ? `For example: ${hint}` : 'What would you like to say?'
+        }
+        value={text}
+        onChange={event => setText(event.target.value)}
+        onKeyDown={keyed}
+        onPaste={event => {
+          const pasted = [...event.clipboardData.files]
+          if (pasted.length > 0) setFiles([...files, ...pasted])
+        }}
+      />
+      <div className="row">
+        <Attachments.Button onAdd={added => setFiles([...files, ...added])} />
+        <ProgramSelect programs={programs} program={program} onChoose={onChoose} />
+        <span className="space" />
+        {runId !== undefined && (
+          <button type="button" className="stop" onClick={() => void stop()}>
+            Stop
+          </button>
+        )}
+        <button type="submit" className="primary send" disabled={!canSend}>
+          Send
+        </button>
+      </div>
+    </form>
+  )
+}

@@ -1,0 +1,33 @@
+import type { Program } from '../programs/use-programs.ts'
+
+interface ProgramSelectProps {
+  readonly programs: readonly Program[]
+  readonly program: Program | undefined
+  readonly onChoose: (program: Program) => void
+}
+
+/** Who answers what is said next. */
+export function ProgramSelect({ programs, program, onChoose }: ProgramSelectProps) {
+  const options = (kind: Program['kind']) =>
+    programs
+      .filter(one => one.kind === kind)
+      .map(({ name }) => (
+        <option key={name} value={`${kind}:${name}`}>
+          {name}
+        </option>
+      ))
+  return (
+    <select
+      className="program"
+      aria-label="Who answers"
+      value={program && `${program.kind}:${program.name}`}
+      onChange={({ target }) => {
+        const chosen = programs.find(({ kind, name }) => `${kind}:${name}` === target.value)
+        if (chosen) onChoose(chosen)
+      }}
+    >
+      <optgroup label="Agents">{options('agent')}</optgroup>
+      <optgroup label="Workflows">{options('workflow')}</optgroup>
+    </select>
+  )
+}

@@ -1,0 +1,51 @@
+import { useMessageIds, useSelector } from '@millrace/react'
+import { useEffect, useState } from 'react'
+import { Composer } from '../composer/composer.tsx'
+import { Pendings } from '../pending/pendings.tsx'
+import { type Program, programOf } from '../programs/use-programs.ts'
+import { Welcome } from '../programs/welcome.tsx'
+import { focusInput } from './focus.ts'
+import { Header } from './header.tsx'
+import { Transcript } from './transcript.tsx'
+
+interface ConversationProps {
+  readonly title: string | undefined
+  readonly programs: readonly Program[]
+  /** Called with the id of a session that somebody has said something in. */
+  readonly onSettle: (session: string) => void
+  readonly onList: () => void
+}
+
+/** One session: what was said, what it waits for, and what to say next. */
+export function Conversation({ title, programs, onSettle, onList }: ConversationProps) {
+  const sessionId = useSelector(({ state }) => state.sessionId)
+  const isEmpty = useMessageIds().length === 0
+  const latest = useSelector(({ store }) => store.ledger.runs.at(-1)?.program)
+  const isKnown = useSelector(({ store, state }) => store.head > 0 || state.connection.status === 'idle')
+  const [chosen, choose] = useState<Program>()
+  const program = chosen ?? programOf(latest) ?? programs[0]
+  useEffect(() => {
+    if (!isEmpty && sessionId !== undefined) onSettle(sessionId)
+  }, [isEmpty, sessionId, onSettle])
+  return (
+    <main className="conversation">
+      <Header title={title ?? (isEmpty ? 'New session' : program?.name)} onList={onList} />
+      {isEmpty && isKnown ? (
+        <Welcome
+          programs={programs}
+          chosen={program}
+          onChoose={one => {
+            choose(one)
+            focusInput()
+          }}
+        />
+      ) : (
+        <Transcript />
+      )}
+      <footer>
+        <Pendings />
+        <Composer programs={programs} program={program} onChoose={choose} isFirst={isEmpty} />
+      </footer>
+    </main>
+  )
+}

@@ -1,0 +1,39 @@
+import { type FormEvent, useEffect, useRef, useState } from 'react'
+
+interface EditProps {
+  readonly text: string
+  readonly onDone: (text: string) => void
+  readonly onCancel: () => void
+}
+
+/** Another wording of what was said. */
+export function Edit({ text, onDone, onCancel }: EditProps) {
+  const [value, setValue] = useState(text)
+  const input = useRef<HTMLTextAreaElement>(null)
+  useEffect(() => input.current?.focus(), [])
+  const submit = (event: FormEvent) => {
+    event.preventDefault()
+    onDone(value)
+  }
+  return (
+    <form className="edit" onSubmit={submit}>
+      <textarea
+        ref={input}
+        aria-label="Your message"
+        required
+        value={value}
+        onChange={event => setValue(event.target.value)}
+        onKeyDown={event => event.key === 'Escape' && onCancel()}
+      />
+      <p className="quiet">What came after it goes.</p>
+      <div className="row">
+        <button type="button" onClick={onCancel}>
+          Cancel
+        </button>
+        <button type="submit" className="primary">
+          Send
+        </button>
+      </div>
+    </form>
+  )
+}

@@ -1,0 +1,60 @@
+import type { Message } from '@millrace/client'
+import { useChatActions, useSelector } from '@millrace/react'
+import { useState } from 'react'
+import { Parts } from '../part/parts.tsx'
+import { Edit } from './edit.tsx'
+import { Failure } from './failure.tsx'
+
+/** What a person said, or is about to. */
+export function Said({ message }: { readonly message: Message }) {
+  const { id, status, parts, error } = message
+  const [isEditing, setEditing] = useState(false)
+  const { edit } = useChatActions()
+  if (isEditing) {
+    const text = parts.map(part => (part.type === 'text' ? part.text : '')).join('')
+    const files = parts.flatMap(({ key, at, ...part }) => (part.type === 'file' ? [part] : []))
+    return (
+      <Edit
+        text={text}
+        onCancel={() => setEditing(false)}
+        onDone={text => {
+          setEditing(false)
+          void edit(id, { text, parts: files })
+        }}
+      />
+    )
+  }
+  return (
+    <article className="message said" data-status={status} data-message={id}>
+      <div className="bubble">
+        <Parts messageId={id} parts={parts} />
+      </div>
+      {status === 'sending' && <Waiting id={id} />}
+      {status === 'sent' && (
+        <p className="actions">
+          <button type="button" onClick={() => setEditing(true)}>
+            Edit
+          </button>
+        </p>
+      )}
+      {status === 'error' && <Failure messageId={id} error={error ?? { message: 'It could not be sent.' }} />}
+    </article>
+  )
+}
+
+/** On its way; or it waits its turn, and can be taken back. */
+function Waiting({ id }: { readonly id: string }) {
+  const { stop } = useChatActions()
+  const request = useSelector(({ store }) =>
+    store.ledger.requests.find(({ message, status }) => message?.messageId === id && status === 'waiting'),
+  )
+  if (request === undefined) return <p className="quiet">Sending…</p>
+  return (
+    <p className="actions">
+      <span className="quiet">Waits its turn.</span>
+      <button type="button" onClick={() => void stop({ runId: request.runId })}>
+        Take back
+      </button>
+    </p>
+  )
+}

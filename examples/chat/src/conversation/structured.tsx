@@ -1,0 +1,20 @@
+import { useStructured } from '@millrace/react'
+import { memo } from 'react'
+import { Value } from '../part/value.tsx'
+
+/** An object that fills in as the model writes it. */
+export const Structured = memo(function Structured({ id }: { readonly id: string }) {
+  const object = useStructured(id)
+  if (object === undefined) return null
+  return (
+    <article className="card structured" data-status={object.status}>
+      <h3>
+        {object.dataType}
+        <span className="badge" data-state={object.status}>
+          {object.status === 'done' ? 'done' : 'filling in'}
+        </span>
+      </h3>
+      <Value value={object.data} />
+    </article>
+  )
+})

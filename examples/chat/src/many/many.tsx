@@ -1,0 +1,48 @@
+import { ChatProvider, useChat, useConnection } from '@millrace/react'
+import { useEffect, useState } from 'react'
+
+/** Many sessions on one page: all of them come over its one connection. */
+export function Many({ count }: { readonly count: number }) {
+  const [isStarted, start] = useState(false)
+  return (
+    <main className="many">
+      <header>
+        <h2>{count} sessions, one connection</h2>
+        <button type="button" className="primary" disabled={isStarted} onClick={() => start(true)}>
+          Start all
+        </button>
+      </header>
+      <ul>
+        {Array.from({ length: count }, (_, i) => (
+          // biome-ignore lint/suspicious/noArrayIndexKey: they are nothing but their number
+          <ChatProvider key={i} agent="long">
+            <Pane number={i + 1} isStarted={isStarted} />
+          </ChatProvider>
+        ))}
+      </ul>
+    </main>
+  )
+}
+
+const words = (number: number) => 200 + number
+
+function Pane({ number, isStarted }: { readonly number: number; readonly isStarted: boolean }) {
+  const { messages, status, send } = useChat()
+  const { status: connection } = useConnection()
+  useEffect(() => {
+    if (isStarted) void send(String(words(number)))
+  }, [isStarted, number, send])
+  const answer = messages.find(({ role }) => role === 'assistant')
+  const text = (answer?.parts ?? []).map(part => (part.type === 'text' ? part.text : '')).join('')
+  return (
+    <li className="card pane" data-status={status}>
+      <h3>
+        {number}
+        <span className="badge" data-state={connection}>
+          {answer?.status ?? status}
+        </span>
+      </h3>
+      <p className="text">{text}</p>
+    </li>
+  )
+}

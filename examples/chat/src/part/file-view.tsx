@@ -1,0 +1,17 @@
+import type { Part } from '@millrace/client'
+import { useSelector } from '@millrace/react'
+
+/** A file: a picture as such, anything else as a link. */
+export function FileView({ part }: { readonly part: Extract<Part, { type: 'file' }> }) {
+  const sessionId = useSelector(({ state }) => state.sessionId) ?? ''
+  const { url, mediaType, filename } = part
+  const upload = /^upload:(.+)$/.exec(url)?.[1]
+  const address = upload ? `/api/sessions/${encodeURIComponent(sessionId)}/uploads/${encodeURIComponent(upload)}` : url
+  const name = filename ?? mediaType
+  if (!upload && !/^https?:/.test(url)) return <p className="file">{name}</p>
+  return (
+    <a className="file" href={address} target="_blank" rel="noreferrer">
+      {upload && mediaType.startsWith('image/') ? <img src={address} alt={name} /> : name}
+    </a>
+  )
+}

@@ -1,0 +1,32 @@
+import type { Json } from '@millrace/protocol'
+
+/** A JSON value as people read it. */
+export function Value({ value }: { readonly value: Json }) {
+  if (Array.isArray(value)) {
+    return (
+      <ol className="value">
+        {value.map((one, i) => (
+          // biome-ignore lint/suspicious/noArrayIndexKey: what has a place in a list is known by it
+          <li key={i}>
+            <Value value={one} />
+          </li>
+        ))}
+      </ol>
+    )
+  }
+  if (typeof value === 'object' && value !== null) {
+    return (
+      <dl className="value">
+        {Object.entries(value).map(([name, one]) => (
+          <div key={name}>
+            <dt>{name}</dt>
+            <dd>
+              <Value value={one} />
+            </dd>
+          </div>
+        ))}
+      </dl>
+    )
+  }
+  return <span className="value">{String(value)}</span>
+}

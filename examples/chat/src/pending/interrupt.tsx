@@ -1,0 +1,51 @@
+import type { Pending } from '@millrace/client'
+import type { ReactNode } from 'react'
+import { Asking } from './asking.tsx'
+import { Fields } from './fields.tsx'
+import { fieldsOf, jsonOr, valuesOf } from './schema.ts'
+
+type Asked = Extract<Pending, { kind: 'interrupt' }>['interrupt']
+
+/** A question of the run: for text, for one or some of several things, or for a form. */
+export function Interrupt({ interrupt: { interruptId: id, input } }: { readonly interrupt: Asked }) {
+  const title = input.question ?? 'The run asks'
+  const ask = (read: (form: FormData, button: string) => unknown, children: ReactNode, isChoice = false) => (
+    <Asking
+      kind={`interrupt ${input.kind}`}
+      title={title}
+      read={(form, button) => ({ kind: 'interrupt', id, value: read(form, button) as never })}
+    >
+      {children}
+      {!isChoice && (
+        <div className="row end">
+          <button type="submit" className="primary">
+            Answer
+          </button>
+        </div>
+      )}
+    </Asking>
+  )
+  if (input.kind === 'form') {
+    const fields = fieldsOf(input.schema)
+    if (fields) return ask(form => valuesOf(fields, form), <Fields fields={fields} />)
+    return ask(form => jsonOr(String(form.get('value'))), <textarea name="value" aria-label={title} required />)
+  }
+  if (input.kind === 'text') {
+    return ask(form => form.get('value'), <textarea name="value" rows={2} aria-label={title} required />)
+  }
+  if (input.kind === 'multi-choice' || input.multiple) {
+    const boxes = input.options.map(({ id, label, description }) => (
+      <label className="box" key={id} title={description}>
+        <input type="checkbox" name="value" value={id} />
+        {label}
+      </label>
+    ))
+    return ask(form => form.getAll('value'), <div className="row">{boxes}</div>)
+  }
+  const buttons = input.options.map(({ id, label, description }) => (
+    <button type="submit" key={id} value={id} title={description}>
+      {label}
+    </button>
+  ))
+  return ask((_, button) => button, <div className="row choices">{buttons}</div>, true)
+}

@@ -1,0 +1,12 @@
+import react from '@vitejs/plugin-react'
+import { defaultClientConditions, defineConfig } from 'vite'
+
+export default defineConfig({
+  root: import.meta.dirname,
+  plugins: [react()],
+  // The packages of this workspace as they are written: none of them has to be built first.
+  resolve: { conditions: ['@millrace/source', ...defaultClientConditions] },
+  // Nothing stands in the page itself, so that its policy can be to trust files of this server alone.
+  build: { assetsInlineLimit: 0, modulePreload: { polyfill: false } },
+  server: { proxy: { '/api': 'http://127.0.0.1:4400' } },
+})
