@@ -10,7 +10,8 @@ import { type Job, job } from '../harness/suite.ts'
 const deltaChunks = memo((count: number, piece: number) =>
   parsed(answer(count, piece).deltas.map(delta => ({ type: 'text-delta' as const, id: 'text-1', delta }))),
 )
-const answerChunks = memo((count: number, piece: number) =>
+/** The chunks of one answer. */
+export const aiChunks = memo((count: number, piece: number) =>
   parsed<UIMessageChunk>([
     { type: 'start', messageId: 'answer' },
     { type: 'text-start', id: 'text-1' },
@@ -27,14 +28,17 @@ const bytesOf = memo((count: number, piece: number) =>
   ),
 )
 
-/** One answer into a conversation that already has so many messages. */
-export function aiAnswer(count: number, piece: number, history: number): Job {
-  const chunks = answerChunks(count, piece)
-  const messages = Array.from({ length: history }, (_, i): UIMessage => {
+/** So many earlier messages. */
+export const aiHistory = (count: number): UIMessage[] =>
+  Array.from({ length: count }, (_, i) => {
     return { id: `message-${i}`, role: i % 2 ? 'assistant' : 'user', parts: [{ type: 'text', text: `text ${i}` }] }
   })
+
+/** One answer into a conversation that already has so many messages. */
+export function aiAnswer(count: number, piece: number, history: number): Job {
+  const chunks = aiChunks(count, piece)
   const chat = new Chat({
-    messages,
+    messages: aiHistory(history),
     transport: { sendMessages: async () => streamOf(chunks), reconnectToStream: async () => null },
   })
   return job(

@@ -6,7 +6,8 @@ import { memo } from '../fixtures/memo.ts'
 import { answer, checkText, parsed, streamOf } from '../fixtures/text.ts'
 import { type Job, job } from '../harness/suite.ts'
 
-const answerChunks = memo((count: number, piece: number) =>
+/** The chunks of one answer. */
+export const muiChunks = memo((count: number, piece: number) =>
   parsed<ChatMessageChunk>([
     { type: 'start', messageId: 'answer' },
     { type: 'text-start', id: 'text-1' },
@@ -16,13 +17,16 @@ const answerChunks = memo((count: number, piece: number) =>
   ]),
 )
 
-/** One answer into a conversation that already has so many messages. */
-export function muiAnswer(count: number, piece: number, history: number): Job {
-  const chunks = answerChunks(count, piece)
-  const earlier = Array.from({ length: history }, (_, i): ChatMessage => {
+/** So many earlier messages. */
+export const muiHistory = (count: number): ChatMessage[] =>
+  Array.from({ length: count }, (_, i) => {
     return { id: `message-${i}`, role: i % 2 ? 'assistant' : 'user', parts: [{ type: 'text', text: `text ${i}` }] }
   })
-  const store = new ChatStore({ initialMessages: earlier })
+
+/** One answer into a conversation that already has so many messages. */
+export function muiAnswer(count: number, piece: number, history: number): Job {
+  const chunks = muiChunks(count, piece)
+  const store = new ChatStore({ initialMessages: muiHistory(history) })
   let notifications = 0
   store.subscribe(() => {
     notifications++

@@ -14,7 +14,8 @@ const contentChunks = memo((count: number, piece: number): StreamChunk[] =>
     }),
   ),
 )
-const answerChunks = memo((count: number, piece: number) =>
+/** The events of one answer. */
+export const tanstackEvents = memo((count: number, piece: number) =>
   parsed<StreamChunk>([
     { type: EventType.RUN_STARTED, runId: 'run-1', threadId: 'thread-1' },
     { type: EventType.TEXT_MESSAGE_START, messageId: 'answer', role: 'assistant' },
@@ -31,19 +32,22 @@ const bytesOf = memo((count: number, piece: number) =>
   ),
 )
 
-/** One answer into a conversation that already has so many messages. */
-export function tanstackAnswer(count: number, piece: number, history: number): Job {
-  const chunks = answerChunks(count, piece)
-  const initialMessages = Array.from({ length: history }, (_, i): UIMessage => {
+/** So many earlier messages. */
+export const tanstackHistory = (count: number): UIMessage[] =>
+  Array.from({ length: count }, (_, i) => {
     return { id: `message-${i}`, role: i % 2 ? 'assistant' : 'user', parts: [{ type: 'text', content: `text ${i}` }] }
   })
+
+/** One answer into a conversation that already has so many messages. */
+export function tanstackAnswer(count: number, piece: number, history: number): Job {
+  const chunks = tanstackEvents(count, piece)
   let notifications = 0
   const events = {
     onMessagesChange: () => {
       notifications++
     },
   }
-  const processor = new StreamProcessor({ initialMessages, events })
+  const processor = new StreamProcessor({ initialMessages: tanstackHistory(history), events })
   return job(
     () => {
       for (const chunk of chunks) processor.processChunk(chunk)

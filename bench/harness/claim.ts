@@ -1,6 +1,9 @@
 import { perItem, type Row } from './rounds.ts'
 import { exponent } from './statistics.ts'
-import type { Claim } from './suite.ts'
+import type { Claim, Unit } from './suite.ts'
+
+/** In what an item's cost is told. */
+const UNITS: Record<Unit, string> = { cpu: 'ns', wall: 'ns', latency: 'ms', bytes: 'bytes', times: 'times' }
 
 /** A claim, measured. `met` is absent where there is no bound. */
 export interface Verdict {
@@ -49,7 +52,8 @@ export function judge(claim: Claim, rows: Row[]): Verdict | undefined {
     case 'cost': {
       const of = row(claim.of)
       if (of.error) return undefined
-      return { text: `${of.name}, ns an item`, value: of.perItem, ...atMost(of.perItem, claim.atMost, ' ns') }
+      const unit = UNITS[of.unit]
+      return { text: `${of.name}, ${unit} an item`, value: of.perItem, ...atMost(of.perItem, claim.atMost, ` ${unit}`) }
     }
     case 'speed': {
       const of = row(claim.of)

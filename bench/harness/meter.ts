@@ -27,7 +27,7 @@ const SETTLE = 100
 /** Warms a contender up in this process, then measures its load, as often as it takes; throws when an output is wrong. */
 export async function measure(contender: Contender, unit: Unit = 'cpu'): Promise<Sample> {
   const { load, warmUp } = contender
-  if (unit === 'latency' || unit === 'bytes') {
+  if (unit !== 'cpu' && unit !== 'wall') {
     // Each item is a figure of its own: one load has as many as are wanted.
     await run(contender, warmUp, 1, 0)
     return run(contender, load, 1, SETTLE)

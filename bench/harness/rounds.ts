@@ -12,11 +12,11 @@ export interface Row {
   items: number
   size: number
   samples: Sample[]
-  /** Milliseconds a load, of CPU or by the clock; the middle latency in milliseconds; or bytes an item. */
+  /** Milliseconds a load, of CPU or by the clock; the middle latency in milliseconds; bytes, or times, an item. */
   value: Spread
   /** The latency that one item in a hundred exceeds. */
   p99?: Spread
-  /** The median for one item: nanoseconds, the latency in milliseconds, or bytes. */
+  /** The median for one item: nanoseconds, the latency in milliseconds, bytes, or times. */
   perItem: number
   error?: string
 }
@@ -46,7 +46,7 @@ export async function runRounds(
 
 /** What a sample says of one item, in the unit's own terms. */
 export function perItem({ cpu, wall, p50 = Number.NaN }: Sample, unit: Unit, items: number): number {
-  if (unit === 'latency' || unit === 'bytes') return p50
+  if (unit !== 'cpu' && unit !== 'wall') return p50
   return ((unit === 'cpu' ? cpu : wall) * 1e6) / items
 }
 

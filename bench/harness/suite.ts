@@ -8,15 +8,15 @@ export interface Load {
 
 /**
  * What is measured: the CPU time of a load; its wall time, where the work is done in another process or by a disk; the latency of each item in
- * milliseconds; or the bytes an item takes.
+ * milliseconds; the bytes an item takes; or how often something happens for each item.
  */
-export type Unit = 'cpu' | 'wall' | 'latency' | 'bytes'
+export type Unit = 'cpu' | 'wall' | 'latency' | 'bytes' | 'times'
 
 /** One piece of work, made ready. Only `run` is measured; `check` throws when what it returned is wrong. */
 export interface Job<Output = unknown> {
   run(): Output | Promise<Output>
   check(output: Output): void | Promise<void>
-  /** What was measured, where that is no time of the run: the latencies, or the bytes an item. */
+  /** What was measured, where that is no time of the run: the latencies, the bytes an item, or how often something happened for one. */
   figures?(output: Output): number[]
   /** What else is to be said of it, for people. */
   remarks?(output: Output): string[]

@@ -1,4 +1,5 @@
 import type { Suite } from '../harness/suite.ts'
+import { client } from './client.ts'
 import { json } from './json.ts'
 import { log } from './log.ts'
 import { patch } from './patch.ts'
@@ -10,4 +11,4 @@ import { structured } from './structured.ts'
 import { validate } from './validate.ts'
 
 /** Every suite, in the order in which they run when none is named. */
-export const suites: Suite[] = [reduce, json, sse, validate, structured, patch, log, runtime, server]
+export const suites: Suite[] = [reduce, json, sse, validate, structured, patch, log, runtime, server, client]

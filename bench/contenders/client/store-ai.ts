@@ -1,0 +1,32 @@
+// The AI SDK's Chat with a transport in the same process, and one who shows the answer as its hook does, which throttles nothing unless it is told to.
+import { Chat } from '@ai-sdk/react'
+import type { Job } from '../../harness/suite.ts'
+import { aiChunks, aiHistory } from '../ai.ts'
+import { Clock } from './clock.ts'
+import { arriving, Seen, type Telling, tellingJob } from './telling.ts'
+
+/** One answer into a conversation that already has so many messages. */
+export function aiTold(telling: Telling): Job {
+  const { count, piece, history, arrivals } = telling
+  const chunks = aiChunks(count, piece)
+  const clock = new Clock()
+  const seen = new Seen()
+  const chat = new Chat({
+    messages: aiHistory(history),
+    transport: {
+      sendMessages: async () => arriving(chunks, arrivals, clock),
+      reconnectToStream: async () => null,
+    },
+  })
+  const textOf = () => {
+    const part = chat.messages.at(-1)?.parts[0]
+    return part?.type === 'text' ? part.text : undefined
+  }
+  chat['~registerMessagesCallback'](() => {
+    seen.see(textOf())
+  })
+  return tellingJob(telling, { messages: history + 2, last: count }, seen, clock, async () => {
+    await chat.sendMessage({ text: 'go' })
+    return { text: textOf(), messages: chat.messages.length }
+  })
+}

@@ -1,0 +1,32 @@
+// MUI X Chat's store, fed as its provider feeds it, with one who shows the answer.
+import { ChatStore } from '@mui/x-chat-headless/store'
+import { processStream } from '@mui/x-chat-headless/stream'
+import type { Job } from '../../harness/suite.ts'
+import { muiChunks, muiHistory } from '../mui.ts'
+import { Clock, SCREEN_MS } from './clock.ts'
+import { arriving, Seen, type Telling, tellingJob } from './telling.ts'
+
+/** One answer into a conversation that already has so many messages. */
+export function muiTold(telling: Telling): Job {
+  const { count, piece, history, arrivals } = telling
+  const chunks = muiChunks(count, piece)
+  const clock = new Clock()
+  const store = new ChatStore({ initialMessages: muiHistory(history) })
+  const seen = new Seen()
+  const shown = () => store.state.messagesById['answer']
+  const textOf = () => {
+    const part = shown()?.parts[0]
+    return part?.type === 'text' ? part.text : undefined
+  }
+  let last = shown()
+  store.subscribe(() => {
+    // As its hook does: who shows a message renders when that is another object.
+    if (shown() === last) return
+    last = shown()
+    seen.see(textOf())
+  })
+  return tellingJob(telling, { messages: history + 1, last: count }, seen, clock, async () => {
+    await processStream(store, arriving(chunks, arrivals, clock), { flushInterval: SCREEN_MS })
+    return { text: textOf(), messages: store.state.messageIds.length }
+  })
+}

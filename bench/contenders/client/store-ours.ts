@@ -1,0 +1,57 @@
+// Our store, as a chat drives it: frames of entries, with who shows the order, the runs and what waits, and one who shows the answer.
+import { Store } from '@millrace/client'
+import { type Entry, messageIdOf, type Origin } from '@millrace/protocol'
+import { answerEntries, batches, historyEntries } from '../../fixtures/text.ts'
+import type { Job } from '../../harness/suite.ts'
+import { Clock, SCREEN_MS } from './clock.ts'
+import { Seen, type Telling, tellingJob } from './telling.ts'
+
+/** The most deltas that an answer has: where there are more, there are more answers. */
+const LONGEST = 10_000
+
+/** The answers to so many deltas, each of a run of its own, in the frames that carry it. */
+function answersOf({ count, piece, history, arrivals }: Telling): { id: string; frames: Entry[][] }[] {
+  const answers: { id: string; frames: Entry[][] }[] = []
+  let after = history
+  for (let left = count; left > 0; left -= LONGEST) {
+    const runId = `run-${answers.length + 1}`
+    const origin: Origin = { runId, lane: 'main', agentId: runId, agentType: 'writer', step: 1 }
+    const entries = answerEntries(Math.min(left, LONGEST), piece, after).map(entry => ({ ...entry, origin }))
+    after += entries.length
+    answers.push({ id: messageIdOf(runId, runId), frames: batches(entries, arrivals.size) })
+  }
+  return answers
+}
+
+/** Answers into a conversation that already has so many messages. */
+export function oursTold(telling: Telling): Job {
+  const { count, history, arrivals } = telling
+  const answers = answersOf(telling)
+  const clock = new Clock()
+  const store = new Store()
+  const seen = new Seen()
+  store.apply(historyEntries(history))
+  store.flush()
+  const textOf = (id: string) => {
+    const part = store.message(id)?.parts[0]
+    return part?.type === 'text' ? part.text : undefined
+  }
+  store.subscribe(['order'], () => store.messageIds)
+  store.subscribe(['ledger'], () => store.ledger)
+  store.subscribe(['pendings'], () => store.pendings)
+  for (const { id } of answers) store.subscribe(['message', id], () => seen.see(textOf(id)))
+  // All of it is shown before anything comes.
+  if (store.messageIds.length + store.ledger.runs.length + store.pendings.length < history)
+    throw new Error('no history')
+  const expected = { messages: history + answers.length, last: ((count - 1) % LONGEST) + 1 }
+  return tellingJob(telling, expected, seen, clock, () => {
+    for (const { frames } of answers) {
+      for (const entries of frames) {
+        store.apply(entries)
+        clock.pass(arrivals.apartMs)
+      }
+    }
+    clock.pass(SCREEN_MS)
+    return { text: textOf(answers.at(-1)?.id ?? ''), messages: store.messageIds.length }
+  })
+}

@@ -1,0 +1,34 @@
+// TanStack AI's StreamProcessor, with one who shows the answer. Its ChatClient, which waits for a timer with every event, is tried in a browser.
+import { StreamProcessor } from '@tanstack/ai'
+import { batches } from '../../fixtures/text.ts'
+import type { Job } from '../../harness/suite.ts'
+import { tanstackEvents, tanstackHistory } from '../tanstack.ts'
+import { Clock } from './clock.ts'
+import { Seen, type Telling, tellingJob } from './telling.ts'
+
+/** One answer into a conversation that already has so many messages. */
+export function tanstackTold(telling: Telling): Job {
+  const { count, piece, history, arrivals } = telling
+  const frames = batches(tanstackEvents(count, piece), arrivals.size)
+  const clock = new Clock()
+  const seen = new Seen()
+  const processor = new StreamProcessor({
+    initialMessages: tanstackHistory(history),
+    events: {
+      onMessagesChange: messages => {
+        const part = messages.at(-1)?.parts[0]
+        seen.see(part?.type === 'text' ? part.content : undefined)
+      },
+    },
+  })
+  return tellingJob(telling, { messages: history + 1, last: count }, seen, clock, () => {
+    for (const events of frames) {
+      for (const event of events) processor.processChunk(event)
+      clock.pass(arrivals.apartMs)
+    }
+    processor.finalizeStream()
+    const messages = processor.getMessages()
+    const part = messages.at(-1)?.parts[0]
+    return { text: part?.type === 'text' ? part.content : undefined, messages: messages.length }
+  })
+}
