@@ -76,3 +76,6 @@ export const app = millrace({ store: 'memory:', agents: [helper, plain], workflo
 
 /** A server whose agents are known when it runs. */
 export const open = millrace({ store: 'memory:', agents: [helper, plain] as readonly Agent[] })
+
+/** A server that is defined in one piece, and has nothing but a name to tell. */
+export const echo = millrace({ store: 'memory:', agents: [agent({ name: 'echo', model })] })

@@ -67,12 +67,12 @@ export function subAgent<
   A extends Agent,
   I extends Schema = Schema<{ prompt: string }>,
   const Name extends string = A['name'],
->(agent: A, options?: SubAgentOptions<I, string, Name>): SubAgent<Name, Jsonified<InputOf<I>>, A>
+>(agent: A, options?: SubAgentOptions<I, string, Name>): SubAgent<NoInfer<Name>, Jsonified<InputOf<I>>, A>
 export function subAgent<
   W extends Workflow,
   I extends Schema = Schema<Said<W>, WorkflowInput<W> extends string ? { prompt: string } : WorkflowInput<W>>,
   const Name extends string = W['name'],
->(workflow: W, options?: SubAgentOptions<I, unknown, Name>): SubAgent<Name, Jsonified<InputOf<I>>, W>
+>(workflow: W, options?: SubAgentOptions<I, unknown, Name>): SubAgent<NoInfer<Name>, Jsonified<InputOf<I>>, W>
 export function subAgent(program: Program, options: SubAgentOptions<Schema, unknown> = {}): SubAgent {
   checkGiven('subAgent: options', options)
   const { name = program?.name, description, title, prompt, approval } = options

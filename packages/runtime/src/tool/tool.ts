@@ -180,6 +180,8 @@ const NAME = /^[A-Za-z0-9_-]{1,64}$/
 /** Timers know no times beyond this. */
 export const LONGEST_TIMEOUT = 2 ** 31 - 1
 
+// Where a tool is defined in place, the compiler would take what is not said from what any tool may be: hence NoInfer.
+
 /** Defines a tool that the server runs, or with `client: true` one that a client runs; throws where no model could call it. */
 export function tool<
   const Name extends string,
@@ -191,7 +193,7 @@ export function tool<
   Data = unknown,
 >(
   definition: CheckedToolDefinition<Name, I, O, Finish, State, Context, Data>,
-): Tool<Name, Jsonified<InputOf<I>>, Jsonified<OutputOf<O>>, Finish, Jsonified<Data>>
+): Tool<Name, Jsonified<InputOf<I>>, Jsonified<OutputOf<O>>, NoInfer<Finish>, Jsonified<Data>>
 export function tool<
   const Name extends string,
   I extends Schema,
@@ -202,7 +204,7 @@ export function tool<
   Data = unknown,
 >(
   definition: ToolDefinition<Name, I, Returned, Finish, State, Context, Data>,
-): Tool<Name, Jsonified<InputOf<I>>, Jsonified<Executed<Returned>>, Finish, Jsonified<Data>>
+): Tool<Name, Jsonified<InputOf<I>>, Jsonified<Executed<Returned>>, NoInfer<Finish>, Jsonified<Data>>
 export function tool<const Name extends string, I extends Schema, O extends Schema | undefined = undefined>(
   definition: ClientToolDefinition<Name, I, O>,
 ): ClientTool<Name, Jsonified<InputOf<I>>, O extends Schema ? Jsonified<InputOf<O>> : Json>
