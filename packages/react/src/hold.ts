@@ -1,20 +1,23 @@
 import {
+  AdapterChat,
+  type AdapterChatOptions,
   type Chat,
   type ChatCallbacks,
   type ClientTools,
   HttpChat,
   type HttpChatOptions,
   type Message,
+  toChatMessage,
 } from '@millrace/client'
 import type { ChatSource, HeldChat } from './context.ts'
 import { latestHeaders, replaceHeaders } from './headers.ts'
 import { recall } from './remember.ts'
 
-/** Whose chat it is: that of a server, or one that exists already. */
-export type ChatChoice = HttpChatOptions | { readonly chat: Chat }
+/** Whose chat it is: that of a server, of an adapter, or one that exists already. */
+type Choice<Cursor> = HttpChatOptions | AdapterChatOptions<Cursor> | { readonly chat: Chat }
 
 /** What a provider is given for its chat. */
-export type Given = ChatChoice &
+export type Given<Cursor = unknown> = Choice<Cursor> &
   ChatCallbacks & {
     /** What this client can run for agents. */
     readonly tools?: ClientTools | undefined
@@ -25,17 +28,18 @@ export type Given = ChatChoice &
 /** A chat, and what it was made of. */
 export interface Held extends HeldChat {
   readonly given: Given
-  /** Where the tab remembers its session; nowhere, if it has a name or is somebody else's. */
-  readonly place: HttpChatOptions | undefined
+  /** Where the tab remembers its session; nowhere, if it was named, or is none of a server's. */
+  readonly place?: HttpChatOptions | undefined
   /** Has it use what is given now. */
   update(given: Given): void
   /** Leaves a chat that was handed over as it was. */
-  release(): void
+  release?(): void
 }
 
 /** What makes another chat of it when it is another. */
 const keyOf = (given: Given): readonly unknown[] => {
   if ('chat' in given) return [given.chat]
+  if ('adapter' in given) return [given.adapter, given.conversationId]
   return [given.api, given.agent, given.workflow, given.session, given.connection, given.headers === undefined]
 }
 
@@ -46,43 +50,54 @@ export function isOf(held: Held, given: Given): boolean {
   return before.length === now.length && before.every((one, i) => Object.is(one, now[i]))
 }
 
-/** The chat of these: makes no request, and listens to nothing. */
+/** The chat of these: it asks for nothing, and listens to nothing, before it is started. */
 export function hold(given: Given): Held {
-  return 'chat' in given ? holdGiven(given) : holdOwn(given)
+  if ('chat' in given) return holdHanded(given)
+  return 'adapter' in given ? holdAdapter(given) : holdHttp(given)
 }
 
-function holdGiven(given: Extract<Given, { chat: Chat }>): Held {
+function holdHanded(given: Extract<Given, { chat: Chat }>): Held {
   const { chat, messages } = given
   const { callbacks, tools } = chat
   if (messages) chat.store.control(messages)
   return {
     ...heldOf(chat, () => chat),
     given,
-    place: undefined,
     update: now => {
       chat.callbacks = { ...callbacks, ...callbacksOf(now) }
       setTools(chat, now.tools ?? tools)
     },
     release: () => {
       chat.callbacks = callbacks
-      chat.tools = tools
+      setTools(chat, tools)
       chat.store.control(undefined)
     },
   }
 }
 
-function holdOwn(given: Exclude<Given, { chat: Chat }>): Held {
+function holdAdapter(given: Extract<Given, { adapter: object }>): Held {
+  const { messages, initialMessages = messages?.map(toChatMessage) } = given
+  const options = { ...given, initialMessages }
+  const make = () => shown(new AdapterChat(options), messages)
+  const chat = make()
+  return {
+    ...heldOf(chat, () => (typeof document === 'undefined' ? chat : make())),
+    given,
+    update: now => {
+      // The chat asks for it each time.
+      options.whenBusy = (now as AdapterChatOptions).whenBusy
+      chat.callbacks = callbacksOf(now)
+    },
+  }
+}
+
+function holdHttp(given: Exclude<Given, { chat: Chat } | { adapter: object }>): Held {
   const { headers, messages } = given
   const place = given.session === undefined && given.snapshot === undefined ? given : undefined
   const session = given.session ?? (place && recall(place))
   const latest = headers && latestHeaders(headers)
-  // The chat asks for these each time: `update` puts the latest in their place.
   const options: HttpChatOptions = { ...given, session, ...(latest && { headers: latest.get }) }
-  const make = () => {
-    const chat = new HttpChat(options)
-    if (messages) chat.store.control(messages)
-    return chat
-  }
+  const make = () => shown(new HttpChat(options), messages)
   const chat = make()
   return {
     ...heldOf(chat, () => {
@@ -94,49 +109,51 @@ function holdOwn(given: Exclude<Given, { chat: Chat }>): Held {
     place,
     update: now => {
       const { data, whenBusy, pageSize, headers, tools = NONE } = now as HttpChatOptions
+      // The chat asks for them each time.
       Object.assign(options, { data, whenBusy, pageSize })
       if (latest && headers && headers !== latest.current) replaceHeaders(latest, headers)
       chat.callbacks = callbacksOf(now)
       setTools(chat, tools)
     },
-    release: () => {},
   }
 }
 
 const NONE: ClientTools = {}
 
+function shown<C extends Chat>(chat: C, messages: readonly Message[] | undefined): C {
+  if (messages) chat.store.control(messages)
+  return chat
+}
+
 function setTools(chat: Chat, tools: ClientTools): void {
-  // The chat looks for what waits for one of them each time.
+  // The chat looks each time for what waits for one of them.
   if (tools !== chat.tools) chat.tools = tools
 }
 
 /** The callbacks among these; what is not given is left out. */
-function callbacksOf({ onData, onToolCall, onFinish, onError }: ChatCallbacks): ChatCallbacks {
-  return {
-    ...(onData && { onData }),
-    ...(onToolCall && { onToolCall }),
-    ...(onFinish && { onFinish }),
-    ...(onError && { onError }),
-  }
-}
+const callbacksOf = ({ onData, onToolCall, onFinish, onError }: ChatCallbacks): ChatCallbacks => ({
+  ...(onData && { onData }),
+  ...(onToolCall && { onToolCall }),
+  ...(onFinish && { onFinish }),
+  ...(onError && { onError }),
+})
 
-function heldOf(chat: Chat, read: () => ChatSource): HeldChat {
+function heldOf(chat: Chat, readFirst: () => ChatSource): HeldChat {
   let first: ChatSource | undefined
-  const actions = {
-    send: chat.send.bind(chat),
-    stop: chat.stop.bind(chat),
-    regenerate: chat.regenerate.bind(chat),
-    retry: chat.retry.bind(chat),
-    edit: chat.edit.bind(chat),
-    answer: chat.answer.bind(chat),
-    loadOlder: chat.loadOlder.bind(chat),
-    clearError: chat.clearError.bind(chat),
-  }
   return {
     chat,
-    actions,
+    actions: {
+      send: chat.send.bind(chat),
+      stop: chat.stop.bind(chat),
+      regenerate: chat.regenerate.bind(chat),
+      retry: chat.retry.bind(chat),
+      edit: chat.edit.bind(chat),
+      answer: chat.answer.bind(chat),
+      loadOlder: chat.loadOlder.bind(chat),
+      clearError: chat.clearError.bind(chat),
+    },
     first: () => {
-      first ??= read()
+      first ??= readFirst()
       return first
     },
   }

@@ -4,17 +4,21 @@ import { ChatContext } from './context.ts'
 import { type Given, type Held, hold, isOf } from './hold.ts'
 import { remember } from './remember.ts'
 
-export type ChatProviderProps = Given & {
+export type ChatProviderProps<Cursor = string> = Given<Cursor> & {
   readonly children?: ReactNode
   /** Told of all messages whenever one of them is another. */
   readonly onMessagesChange?: ((messages: readonly Message[]) => void) | undefined
 }
 
+type Props = ChatProviderProps<unknown>
+
 // On a server there is no layout, and React 18 would say so each time.
 const useBeforePaint = typeof document === 'undefined' ? useEffect : useLayoutEffect
 
-/** Gives a chat to all hooks below it: one that is handed to it, or one of its own. */
-export function ChatProvider(props: ChatProviderProps): ReactNode {
+/** Gives a chat to all hooks below it: that of a server, of an adapter, or one that is handed to it. */
+export function ChatProvider<Cursor = string>(given: ChatProviderProps<Cursor>): ReactNode {
+  // What it pages by is the adapter's own affair.
+  const props = given as Props
   const held = useHeld(props)
   const { chat } = held
   // What was given last counts, however often the parent renders.
@@ -31,7 +35,7 @@ export function ChatProvider(props: ChatProviderProps): ReactNode {
 }
 
 /** The chat of these props; another one when they are about another. */
-function useHeld(props: ChatProviderProps): Held {
+function useHeld(props: Props): Held {
   const [held, setHeld] = useState(() => hold(props))
   if (isOf(held, props)) return held
   const next = hold(props)
@@ -40,7 +44,7 @@ function useHeld(props: ChatProviderProps): Held {
 }
 
 /** Shows what the parent says, and tells it what it should say. */
-function useMessagesModel({ chat: { store } }: Held, { messages, onMessagesChange }: ChatProviderProps): void {
+function useMessagesModel({ chat: { store } }: Held, { messages, onMessagesChange }: Props): void {
   const latest = useRef(onMessagesChange)
   const told = useMemo(() => ({ messages: store.ownMessages }), [store])
   useBeforePaint(() => {
