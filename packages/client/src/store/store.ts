@@ -62,6 +62,7 @@ export class Store {
   #version = 0
   #given: readonly Message[] | undefined
   #controlled: ReadonlyMap<string, Message> | undefined
+  #own: readonly Message[] = []
   /** Whether anybody ever asked for a part by itself. */
   #hasParts = false
   /** What is put together for each read, and may say the same though something of it has changed. */
@@ -218,9 +219,14 @@ export class Store {
     return this.#show('messages', '', () => this.messageIds.flatMap(id => this.message(id) ?? []))
   }
 
-  /** The messages as the log and this client have them, also where somebody else says what is shown. */
+  /** The messages as the log and this client have them, also where somebody else says what is shown; the same array until one of them changes. */
   get ownMessages(): readonly Message[] {
-    return this.#controlled ? this.#ownIds().flatMap(id => this.#ownMessage(id) ?? []) : this.messages
+    if (!this.#controlled) return this.messages
+    this.#own = reuse(
+      this.#own,
+      this.#ownIds().flatMap(id => this.#ownMessage(id) ?? []),
+    )
+    return this.#own
   }
 
   /** Shows these messages and no others, until it is told otherwise: whoever says so keeps them. */
@@ -236,7 +242,7 @@ export class Store {
   part(messageId: string, key: string): Part | undefined {
     this.#hasParts = true
     return this.#show('part', partName(messageId, key), () => {
-      const own = this.#fold.part(this.#ownOf(messageId), key)
+      const own = this.#controlled ? undefined : this.#fold.part(this.#ownOf(messageId), key)
       return own ?? this.message(messageId)?.parts.find(part => part.key === key)
     })
   }
