@@ -276,6 +276,7 @@ export class HttpChat implements Chat {
       await asked
       this.#isKnown = true
       if (this.#isNone) {
+        this.#isNone = false
         this.#following?.close()
         this.#following = undefined
       }
