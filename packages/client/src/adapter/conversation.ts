@@ -26,6 +26,11 @@ export class Conversation {
     return this.#store.ownMessages
   }
 
+  /** All messages but those that wait for their turn. */
+  get said(): readonly Message[] {
+    return this.messages.filter(({ at }) => at !== Number.MAX_SAFE_INTEGER)
+  }
+
   find(id: string): Message | undefined {
     return this.messages.find(message => message.id === id)
   }

@@ -11,6 +11,7 @@ import {
 import { type ChatCallbacks, tell } from '../chat/callbacks.ts'
 import type { Store } from '../store/store.ts'
 import { type AuthoredMessage, again, givenId, withPart } from './shape.ts'
+import { Texts } from './texts.ts'
 import { type ChatDataChunk, type ChatMessageChunk, type ChatUser, jsonObjectOf, jsonOf } from './types.ts'
 
 /** The fields that a chunk cannot do without, all of them strings. */
@@ -38,7 +39,6 @@ const FINISH_REASONS: readonly string[] = ['stop', 'length', 'tool-calls', 'cont
 
 const isData = (chunk: ChatMessageChunk): chunk is ChatDataChunk => chunk.type.startsWith('data-')
 
-type TextKind = 'text' | 'reasoning'
 type CallChunk = Extract<ChatMessageChunk, { toolCallId: string }>
 
 interface Call {
@@ -69,9 +69,7 @@ export class Reply {
   isUnnamed: boolean
   readonly #options: ReplyOptions
   readonly #origin: Entry['origin']
-  /** The parts that are open, by the ids that the adapter gave them. */
-  readonly #open = { text: new Map<string, string>(), reasoning: new Map<string, string>() }
-  readonly #used = new Set<string>()
+  readonly #texts: Texts
   readonly #calls = new Map<string, Call>()
   #waiting = 0
 
@@ -82,9 +80,10 @@ export class Reply {
     this.isUnnamed = id === undefined
     this.id = id ?? crypto.randomUUID()
     this.#origin = { runId, lane: 'main', agentId: runId, agentType: 'assistant', step: 0 }
+    this.#texts = new Texts(chunk => this.#fold(chunk))
     for (const part of existing?.parts ?? []) {
       if ('toolCallId' in part) this.#calls.set(givenId(part.toolCallId), { id: part.toolCallId, state: part.state })
-      else if ('state' in part) this.#used.add(`${part.type}:${part.id}`)
+      else if ('state' in part) this.#texts.use(part.type, part.id)
     }
     store.rename(this.#own, this.id)
   }
@@ -128,22 +127,16 @@ export class Reply {
     }
     switch (chunk.type) {
       case 'text-delta':
-        this.#grow('text', chunk)
-        break
       case 'reasoning-delta':
-        this.#grow('reasoning', chunk)
+        this.#texts.grow(chunk.type === 'text-delta' ? 'text' : 'reasoning', chunk)
         break
       case 'text-start':
-        this.#openPart('text', chunk.id)
-        break
       case 'reasoning-start':
-        this.#openPart('reasoning', chunk.id)
+        this.#texts.start(chunk.type === 'text-start' ? 'text' : 'reasoning', chunk.id)
         break
       case 'text-end':
-        this.#endPart('text', chunk.id)
-        break
       case 'reasoning-end':
-        this.#endPart('reasoning', chunk.id)
+        this.#texts.end(chunk.type === 'text-end' ? 'text' : 'reasoning', chunk.id)
         break
       case 'start-step':
         this.#fold({ type: 'step-start' })
@@ -162,28 +155,9 @@ export class Reply {
     }
   }
 
-  #grow(kind: TextKind, chunk: { readonly type: string; readonly id: string; readonly delta: string }): void {
-    const id = this.#open[kind].get(chunk.id) ?? this.#openPart(kind, chunk.id)
-    this.#fold((id === chunk.id ? chunk : { ...chunk, id }) as Chunk)
-  }
-
-  /** Opens a part, unless it is open; under an id that had its end, another one. */
-  #openPart(kind: TextKind, given: string): string {
-    const open = this.#open[kind]
-    const known = open.get(given)
-    if (known !== undefined) return known
-    const id = this.#used.has(`${kind}:${given}`) ? again(given, this.#used.size) : given
-    this.#used.add(`${kind}:${id}`)
-    open.set(given, id)
-    this.#fold({ type: `${kind}-start`, id })
-    return id
-  }
-
-  #endPart(kind: TextKind, given: string): void {
-    const id = this.#open[kind].get(given)
-    if (id === undefined) return
-    this.#open[kind].delete(given)
-    this.#fold({ type: `${kind}-end`, id })
+  /** Another stream goes on with it: one that may begin with what the one before told. */
+  resume(): void {
+    this.#texts.resume(key => this.#options.store.gained(this.id, key)?.text)
   }
 
   #data({ type, data, id, transient }: ChatDataChunk): void {
@@ -318,9 +292,7 @@ export class Reply {
    * a person goes on waiting where the reply came to its end by itself.
    */
   end(isWhole: boolean, finishReason?: string): void {
-    for (const kind of ['text', 'reasoning'] as const) {
-      for (const given of [...this.#open[kind].keys()]) this.#endPart(kind, given)
-    }
+    this.#texts.endAll()
     for (const call of this.#calls.values()) {
       const part = call.state.startsWith('output-') ? undefined : this.#part(call)
       if (!part || (isWhole && part.state === 'approval-requested')) continue

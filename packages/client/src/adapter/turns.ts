@@ -1,0 +1,226 @@
+import type { Message } from '@millrace/protocol'
+import { type ChatCallbacks, type ChatFinish, tell } from '../chat/callbacks.ts'
+import type { SendResult } from '../chat/chat.ts'
+import type { StateCell } from '../chat/state.ts'
+import { BACKOFF, type Backoff } from '../connection/patience.ts'
+import { type ChatError, type ErrorSource, failureOf, RequestError } from '../error.ts'
+import type { Conversation } from './conversation.ts'
+import type { Reply } from './entries.ts'
+import { Reading } from './reading.ts'
+import type { ChatAdapter, ChatMessageChunk, ChatStream } from './types.ts'
+
+/** One message and the reply to it. */
+interface Turn {
+  readonly runId: string
+  readonly messageId: string
+  readonly reading: Reading
+  reply?: Reply
+  /** The id that the adapter gave the reply. */
+  given?: string
+  finishReason?: string
+  isAborted: boolean
+  /** What a reply that broke off is to be told of as. */
+  error?: ChatError
+  /** What became of asking, as soon as it is known. */
+  readonly asked: (result: SendResult) => void
+}
+
+/** What to ask the adapter for, and what to do where it refuses. */
+export interface Asking {
+  readonly code: string
+  readonly open: (signal: AbortSignal) => Promise<ChatStream>
+  readonly refused: (error: ChatError) => void
+}
+
+export interface TurnsOptions {
+  readonly adapter: Pick<ChatAdapter, 'reconnectToStream' | 'stop'>
+  readonly conversationId: string | undefined
+  readonly backoff: Backoff | undefined
+  readonly conversation: Conversation
+  readonly state: StateCell
+  readonly callbacks: () => ChatCallbacks
+  /** A turn came to its end by itself. */
+  readonly over: () => void
+}
+
+/**
+ * The turns of a chat, one at a time. What the callbacks are told, and in which order: `onData` and `onToolCall` as things come, each once;
+ * of a reply that broke off and could be had again, `onError` once, with `details.recovered`, as soon as it goes on; of one that
+ * could not, `onError` and then `onFinish` with `isDisconnect`; and in every turn that began `onFinish` exactly once, at its end. A message
+ * that could not be sent began no turn: of it there is only `onError`.
+ */
+export class Turns {
+  readonly #options: TurnsOptions
+  #turn: Turn | undefined
+
+  constructor(options: TurnsOptions) {
+    this.#options = options
+  }
+
+  /** The run of the turn that is open. */
+  get runId(): string | undefined {
+    return this.#turn?.runId
+  }
+
+  /** Asks for a reply, and reads it; resolves as soon as the adapter has answered or refused. */
+  begin(messageId: string, runId: string, { code, open, refused }: Asking): Promise<SendResult> {
+    const { adapter, conversationId, backoff = BACKOFF } = this.#options
+    return new Promise(asked => {
+      const turn: Turn = {
+        runId,
+        messageId,
+        asked,
+        isAborted: false,
+        reading: new Reading({
+          open,
+          reconnect: adapter.reconnectToStream && (signal => this.#reconnect(turn, conversationId, signal)),
+          backoff,
+          opened: () => {
+            this.#options.state.set({ connection: { status: 'live', reason: 'a reply is under way' } })
+            asked({ messageId, runId })
+          },
+          take: chunk => this.#take(turn, chunk),
+          broke: error => this.#broke(turn, error),
+          recovered: () => this.#recovered(turn),
+        }),
+      }
+      this.#turn = turn
+      this.#options.state.set({ status: 'submitted', runId, error: undefined })
+      turn.reading.run().then(ending => {
+        // One that was stopped has been told of.
+        if (this.#turn !== turn) return
+        if (ending.how === 'refused') {
+          const error = this.#errorOf(ending.error, code, 'send', { messageId })
+          refused(error)
+          this.#over(error)
+          asked({ messageId, error })
+          tell(this.#options.callbacks().onError, error)
+        } else this.#finish(turn, ending.how === 'broken')
+        this.#options.over()
+      })
+    })
+  }
+
+  async #reconnect(turn: Turn, conversationId: string | undefined, signal: AbortSignal): Promise<ChatStream | null> {
+    const messageId = turn.reply?.id
+    const stream = await this.#options.adapter.reconnectToStream?.({ conversationId, messageId, signal })
+    return stream ?? null
+  }
+
+  #take(turn: Turn, chunk: ChatMessageChunk): void {
+    if (!turn.reply || chunk.type === 'start') this.#open(turn, chunk)
+    const { reply } = turn
+    if (!reply || chunk.type === 'start') return
+    if (chunk.type === 'finish') {
+      if (chunk.finishReason !== undefined) turn.finishReason = chunk.finishReason
+    } else if (chunk.type === 'abort') turn.isAborted = true
+    else reply.write(chunk)
+    if (chunk.type.startsWith('tool-')) this.look()
+  }
+
+  /** A reply begins, or goes on. */
+  #open(turn: Turn, chunk: ChatMessageChunk): void {
+    const { messageId: id, author } = chunk as Extract<ChatMessageChunk, { type: 'start' }>
+    const { reply, given } = turn
+    const isSame = reply && (id === undefined || id === given || reply.isUnnamed)
+    if (!isSame) {
+      // One message after another in one stream: the first is whole.
+      if (reply) this.#end(reply, 'sent')
+      turn.reply = this.#options.conversation.reply(id, turn.runId)
+    } else if (id !== undefined && reply.isUnnamed) this.#options.conversation.rename(reply, id)
+    if (id !== undefined) turn.given = id
+    turn.reply?.begin(author)
+    this.#options.conversation.mark(turn.messageId, 'sent')
+    this.look()
+  }
+
+  /** Shows whether the reply streams, or waits for somebody. */
+  look(): void {
+    const { reply } = this.#turn ?? {}
+    if (reply) this.#options.state.set({ status: reply.isWaiting ? 'paused' : 'streaming' })
+  }
+
+  #broke(turn: Turn, cause: unknown): void {
+    const messageId = turn.reply?.id
+    const error = this.#errorOf(cause, 'STREAM_ERROR', 'stream', messageId === undefined ? {} : { messageId })
+    turn.error = error
+    if (turn.reply) this.#options.conversation.mark(turn.reply.id, 'error', error)
+    this.#options.state.set({ status: 'error', error, connection: { status: 'offline', reason: error.message } })
+  }
+
+  #recovered(turn: Turn): void {
+    const { error, reply } = turn
+    if (!error) return
+    delete turn.error
+    if (reply) this.#options.conversation.mark(reply.id, 'streaming')
+    reply?.resume()
+    this.#options.state.set({
+      status: 'streaming',
+      error: undefined,
+      connection: { status: 'live', reason: 'it goes on' },
+    })
+    tell(this.#options.callbacks().onError, { ...error, details: { ...(error.details as object), recovered: true } })
+  }
+
+  /** A reply came to its end, or broke off for good. */
+  #finish(turn: Turn, isDisconnect: boolean): void {
+    const { reply, finishReason, isAborted, error, messageId } = turn
+    if (reply) this.#end(reply, isDisconnect ? 'error' : isAborted ? 'cancelled' : 'sent', error, finishReason)
+    if (isAborted) this.#options.conversation.mark(messageId, 'cancelled')
+    // Where no reply began, nobody may have heard it.
+    else if (!reply) this.#options.conversation.mark(messageId, 'error', error)
+    this.#over(error)
+    if (error) tell(this.#options.callbacks().onError, error)
+    this.#told(turn, { isAbort: isAborted, isDisconnect, isError: isDisconnect })
+  }
+
+  #end(reply: Reply, status: Message['status'], error?: ChatError, finishReason?: string): void {
+    reply.end(status === 'sent', finishReason)
+    this.#options.conversation.mark(reply.id, status, error)
+  }
+
+  /** No turn is open any more. */
+  #over(error?: ChatError): void {
+    this.#turn = undefined
+    this.#options.state.set({ status: error ? 'error' : 'ready', runId: undefined, error })
+  }
+
+  #told({ runId, reply, finishReason }: Turn, how: Pick<ChatFinish, 'isAbort' | 'isDisconnect' | 'isError'>): void {
+    const { messages } = this.#options.conversation
+    const message = reply && messages.find(({ id }) => id === reply.id)
+    const reason = finishReason !== undefined && { finishReason }
+    tell(this.#options.callbacks().onFinish, { runId, ...(message && { message }), messages, ...how, ...reason })
+  }
+
+  /** Stops the turn that is open, if one is: at once for who looks on, then for the adapter. */
+  async halt(): Promise<void> {
+    const turn = this.#turn
+    if (turn) {
+      const { reply, reading, messageId, runId, asked } = turn
+      reading.stop()
+      if (reply) this.#end(reply, 'cancelled')
+      this.#options.conversation.mark(messageId, 'cancelled')
+      this.#over()
+      asked({ messageId, runId })
+      this.#told(turn, { isAbort: true, isDisconnect: false, isError: false })
+      try {
+        await this.#options.adapter.stop?.()
+      } catch (error) {
+        this.report(error, 'STOP_ERROR', 'adapter', { messageId })
+      }
+    }
+  }
+
+  /** Shows what went wrong, and tells of it. */
+  report(cause: unknown, code: string, source: ErrorSource, details?: object): void {
+    const error = this.#errorOf(cause, code, source, details)
+    this.#options.state.set({ error, ...(!this.#turn && { status: 'error' }) })
+    tell(this.#options.callbacks().onError, error)
+  }
+
+  #errorOf(cause: unknown, code: string, source: ErrorSource, details?: object): ChatError {
+    const { message, retryable, code: why, status } = failureOf(cause)
+    const more = { ...details, ...(cause instanceof RequestError && { cause: why, status }) }
+    return { code, message, source, recoverable: true, retryable, details: more }
+  }
+}
