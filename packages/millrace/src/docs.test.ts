@@ -1,8 +1,9 @@
-import { execFileSync, spawn } from 'node:child_process'
+import { execFile, execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
+import { promisify } from 'node:util'
 import { expect, onTestFinished, test } from 'vitest'
 
 const home = join(import.meta.dirname, '..')
@@ -89,13 +90,22 @@ test('the guide to following and resuming runs as written, again and again', () 
   expect(run('resume.md')).toEqual([printed, printed])
 })
 
+test('the guide to the client runs as written', () => {
+  const [printed = ''] = run('client.md', { times: 1 })
+  const lines = printed.split('\n')
+  expect(lines[0]).toMatch(/^user sent .*"text":"Hello"/)
+  expect(lines[1]).toMatch(/^assistant sent .*"text":"You said: Hello"/)
+  expect(lines.slice(2, 4)).toEqual(['undefined', 'You said: Hello'])
+  expect(lines.at(-2)).toBe('user sent, assistant sent')
+})
+
 test('the guide to security runs as written', () => {
   const [printed] = run('security.md', { times: 1 })
   const lines = [202, 404, 200, 404, 401, "[ { customer: 'ann' } ]", "attachment sandbox; default-src 'none'", '']
   expect(printed).toBe(lines.join('\n'))
 })
 
-test('the server of the README runs as written, is reached, and goes when it is told to', async () => {
+test('the server and the client of the README run as written, and the server goes when it is told to', async () => {
   const readme = readFileSync(join(home, '../../README.md'), 'utf8')
   const [, program = ''] = /```ts server\.ts\n(.*?)```/s.exec(readme) ?? []
   expect(program.trim().split('\n').length).toBeLessThanOrEqual(12)
@@ -117,6 +127,12 @@ test('the server of the README runs as written, is reached, and goes when it is 
     body: JSON.stringify({ agent: 'echo', input: 'Hello' }),
   })
   expect(await reply.text()).toContain('"type":"end","status":"completed"')
+  const [, client = ''] = /```ts client\.ts\n(.*?)```/s.exec(readme) ?? []
+  expect(client.trim().split('\n').length).toBeLessThanOrEqual(12)
+  writeFileSync(join(cwd, 'client.ts'), client)
+  const args = ['--conditions=@millrace/source', 'client.ts', url]
+  const { stdout } = await promisify(execFile)(process.execPath, args, { cwd, timeout: 30_000 })
+  expect(stdout).toContain("text: 'You said: Hello'")
   const { view } = await (await fetch(`${url}/api/sessions/s`)).json()
   expect(JSON.stringify(view.messages)).toContain('You said: Hello')
   child.kill('SIGTERM')

@@ -16,6 +16,7 @@ import { App } from './app.tsx'
 import { Approvals } from './approvals.tsx'
 import { Draft } from './draft.tsx'
 import { Page } from './page.tsx'
+import { Page as Readme } from './readme.tsx'
 
 async function* stream() {
   const head = { type: 'structured-data', streamId: 'draft', dataType: 'mail' }
@@ -27,6 +28,7 @@ createRoot(document.getElementById('root')).render(
   <>
     <div id="app"><App /></div>
     <div id="page"><Page session="before" snapshot={snapshot} /></div>
+    <div id="readme"><Readme /></div>
     <div id="draft"><Draft stream={stream()} /></div>
     <div id="approvals"><ChatProvider agent="clerk" session="sale"><Approvals /></ChatProvider></div>
   </>,
@@ -43,6 +45,10 @@ beforeAll(async () => {
   for (const [, name = '', block = ''] of guide.matchAll(/```tsx (\S+)\n(.*?)```/gs)) {
     writeFileSync(join(folder, name), block)
   }
+  const readme = readFileSync(join(home, '../../README.md'), 'utf8')
+  const [, page = ''] = /```tsx page\.tsx\n(.*?)```/s.exec(readme) ?? []
+  expect(page.trim().split('\n').length).toBeLessThanOrEqual(12)
+  writeFileSync(join(folder, 'readme.tsx'), page)
   writeFileSync(join(folder, 'main.tsx'), MAIN)
   mkdirSync(join(folder, 'public'))
   writeFileSync(
@@ -84,7 +90,7 @@ afterAll(async () => {
   rmSync(folder, { recursive: true })
 })
 
-test('the components of the guide work as written', async () => {
+test('the components of the guide and of the README work as written', async () => {
   const page = await browser.newPage()
   const complaints: string[] = []
   page.on('pageerror', error => complaints.push(error.message))
@@ -94,6 +100,9 @@ test('the components of the guide work as written', async () => {
   await page.click('#app button')
   await page.locator('#app p[data-role=assistant]', { hasText: 'You said: Hello' }).waitFor()
   expect(await page.locator('#page p').allTextContents()).toEqual(['Before.', 'You said: Before.'])
+  await page.fill('#readme input', 'Good morning')
+  await page.press('#readme input', 'Enter')
+  await page.locator('#readme p', { hasText: 'You said: Good morning' }).waitFor()
   await page.click('#draft button')
   await page.locator('#draft pre[data-status=done]', { hasText: 'Two sacks.' }).waitFor()
   await page.click('#draft button >> nth=1')
