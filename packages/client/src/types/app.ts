@@ -72,11 +72,11 @@ export type ClientToolName<A = unknown> = {
 
 type ClientOf<T> = T extends { readonly client: infer Client } ? Client : never
 
-/** What runs the calls of an app's client tools, by their names. */
+/** What runs the calls of an app's client tools, by their names: as many as this client can. */
 export type ClientToolsOf<A = unknown> = [ClientToolName<A>] extends [never]
   ? ClientTools
   : {
-      readonly [Name in ClientToolName<A>]: (
+      readonly [Name in ClientToolName<A>]?: (
         input: ToolInput<A, Name & ToolName<A>>,
         context: ClientToolContext,
       ) => ToolOutput<A, Name & ToolName<A>> | PromiseLike<ToolOutput<A, Name & ToolName<A>>>
