@@ -5,6 +5,7 @@ import { version as domVersion } from 'react-dom'
 import { expect, test } from 'vitest'
 
 // All of them once more.
+import './provider.test.tsx'
 import './renders.test.tsx'
 
 test('this is React 18', () => {

@@ -1,0 +1,335 @@
+// @vitest-environment jsdom
+import type { ChatFinish, HttpChat, Message } from '@millrace/client'
+import { agent, scriptedModel } from '@millrace/runtime'
+import { StrictMode, useEffect, useState } from 'react'
+import { flushSync } from 'react-dom'
+import { renderToString } from 'react-dom/server'
+import { describe, expect, test } from 'vitest'
+import { mount, renders, seen } from './dom.fixture.tsx'
+import {
+  type ChatActions,
+  ChatProvider,
+  type ChatProviderProps,
+  useChat,
+  useChatActions,
+  useMessage,
+  useMessageIds,
+} from './index.ts'
+import { written } from './log.fixture.ts'
+import { echo, serve } from './server.fixture.ts'
+
+const textOf = (message: Message | undefined): string =>
+  message?.parts.map(part => ('text' in part ? part.text : '')).join('') ?? ''
+
+const Line = ({ id }: { id: string }) => {
+  const message = useMessage(id)
+  return <p>{`${message?.role} ${message?.status}: ${textOf(message)}`}</p>
+}
+
+const Lines = () => useMessageIds().map(id => <Line key={id} id={id} />)
+
+/** What the page can do, as the component below it was given it last. */
+let actions: ChatActions
+const Actions = () => {
+  const given = useChatActions()
+  useEffect(() => {
+    actions = given
+  })
+  return null
+}
+
+const Sender = () => {
+  const { send } = useChatActions()
+  return (
+    <button type="button" onClick={() => send('Hello')}>
+      Send
+    </button>
+  )
+}
+
+const page = (props: ChatProviderProps) => (
+  <ChatProvider {...props}>
+    <Lines />
+    <Actions />
+    <Sender />
+  </ChatProvider>
+)
+
+const ECHOED = 'user sent: Helloassistant sent: You said: HelloSend'
+
+describe('a provider with a server', () => {
+  test('shows what is said at once, and the answer as it comes', async () => {
+    const { api, fetch } = serve(echo)
+    const { element, ...shown } = mount(page({ api, fetch, agent: 'echo' }))
+    flushSync(() => element.querySelector('button')?.click())
+    expect(element.textContent).toBe('user sending: HelloSend')
+    await seen(() => element.textContent === ECHOED)
+    shown.unmount()
+  })
+
+  test('in StrictMode what is sent is asked for once, followed once, and shown', async () => {
+    const { api, fetch, count } = serve(echo)
+    const { element } = mount(<StrictMode>{page({ api, fetch, agent: 'echo' })}</StrictMode>)
+    element.querySelector('button')?.click()
+    await seen(() => element.textContent === ECHOED)
+    expect(count('POST')).toBe(1)
+    expect(count('GET', /stream/)).toBe(1)
+  })
+
+  test('in StrictMode a known session is read once and followed once', async () => {
+    const { api, fetch, asked } = serve(echo)
+    const first = mount(page({ api, fetch, agent: 'echo', session: 's' }))
+    first.element.querySelector('button')?.click()
+    await seen(() => first.element.textContent === ECHOED)
+    first.unmount()
+    asked.length = 0
+    const { element } = mount(<StrictMode>{page({ api, fetch, agent: 'echo', session: 's' })}</StrictMode>)
+    await seen(() => element.textContent === ECHOED)
+    expect(asked).toEqual(['GET /sessions/s', 'GET /stream'])
+  })
+
+  test('what is sent from an effect of the first render is not lost', async () => {
+    const { api, fetch, count } = serve(echo)
+    const { element } = mount(
+      <ChatProvider api={api} fetch={fetch} agent="echo">
+        <Lines />
+        <AtOnce />
+      </ChatProvider>,
+    )
+    await seen(() => element.textContent === 'user sent: At onceassistant sent: You said: At once')
+    expect(count('POST')).toBe(1)
+  })
+
+  test('another session is another chat, with all that is in it, and nothing of the one before', async () => {
+    const { api, fetch } = serve(echo)
+    const props = { api, fetch, agent: 'echo' }
+    const shown = mount(page({ ...props, session: 'a' }))
+    const { send } = actions
+    shown.element.querySelector('button')?.click()
+    await seen(() => shown.text === ECHOED)
+    shown.render(page({ ...props, session: 'b' }))
+    expect(shown.text).toBe('Send')
+    expect(actions.send).not.toBe(send)
+    await actions.send('In b')
+    await seen(() => shown.text === 'user sent: In bassistant sent: You said: In bSend')
+    // What was kept of the first goes to the first.
+    await send('Once more')
+    shown.render(page({ ...props, session: 'a' }))
+    await seen(() => shown.text.endsWith('You said: Once moreSend'))
+    expect(shown.text).toContain('You said: Hello')
+    expect(shown.text).not.toContain('In b')
+  })
+
+  test('another agent is another chat', () => {
+    const { api, fetch } = serve(echo)
+    const shown = mount(page({ api, fetch, agent: 'echo' }))
+    const { send } = actions
+    shown.render(page({ api, fetch, agent: 'other' }))
+    expect(actions.send).not.toBe(send)
+  })
+
+  test('what it can do is the same however often the parent renders, and the latest callbacks are called', async () => {
+    const { api, fetch } = serve(echo)
+    const called: string[] = []
+    const props = { api, fetch, agent: 'echo' }
+    const shown = mount(page({ ...props, onFinish: () => called.push('first') }))
+    const before = actions
+    shown.render(page({ ...props, onFinish: () => called.push('second'), whenBusy: 'reject' }))
+    expect(actions).toBe(before)
+    shown.element.querySelector('button')?.click()
+    await seen(() => shown.text === ECHOED)
+    expect(called).toEqual(['second'])
+  })
+
+  test('the latest headers and data go along; who gives the same headers shares a connection', async () => {
+    const seenHeaders: (string | null)[] = []
+    const seenData: unknown[] = []
+    const { api, fetch, count } = serve(echo)
+    const spying: typeof fetch = async (input, init) => {
+      const request = new Request(input, init)
+      if (request.method === 'POST') {
+        seenHeaders.push(request.headers.get('x-token'))
+        seenData.push(((await request.clone().json()) as { data?: unknown }).data)
+      }
+      return fetch(request)
+    }
+    const two = (token: string) => {
+      const props = { api, fetch: spying, agent: 'echo', headers: { 'x-token': token }, data: { token } }
+      return (
+        <>
+          {page({ ...props, session: 'a' })}
+          {page({ ...props, session: 'b' })}
+        </>
+      )
+    }
+    const shown = mount(two('one'))
+    shown.render(two('two'))
+    for (const button of shown.element.querySelectorAll('button')) button.click()
+    await seen(() => shown.text === ECHOED + ECHOED)
+    expect(seenHeaders).toEqual(['two', 'two'])
+    expect(seenData).toEqual([{ token: 'two' }, { token: 'two' }])
+    // The second one joins the line of the first, which then asks anew for both.
+    expect(count('GET', /\/stream/)).toBeLessThanOrEqual(2)
+  })
+
+  test('nothing is rendered and nobody is told after it is gone, and the run goes on without it', async () => {
+    const { promise: isGone, resolve: go } = Promise.withResolvers<void>()
+    const model = scriptedModel(async () => {
+      await isGone
+      return { text: 'Done.' }
+    })
+    const { api, fetch } = serve(agent({ name: 'slow', model }))
+    const finished: ChatFinish[] = []
+    const props = { api, fetch, agent: 'slow', session: 's' }
+    const first = mount(
+      <ChatProvider {...props} onFinish={finish => finished.push(finish)}>
+        <Actions />
+        <Counting />
+      </ChatProvider>,
+    )
+    await actions.send('Go')
+    await seen(() => first.text === '1')
+    first.unmount()
+    const count = renders.of('counting')
+    const second = mount(page(props))
+    go()
+    await seen(() => second.text.includes('assistant sent: Done.'))
+    expect(renders.of('counting')).toBe(count)
+    expect(finished).toEqual([])
+  })
+
+  test('a session that was not named is remembered by the tab', async () => {
+    const { api, fetch } = serve(echo)
+    const first = mount(page({ api, fetch, agent: 'echo' }))
+    first.element.querySelector('button')?.click()
+    await seen(() => first.text === ECHOED)
+    first.unmount()
+    const second = mount(page({ api, fetch, agent: 'echo' }))
+    await seen(() => second.text === ECHOED)
+    // Named ones are the application's affair.
+    const third = mount(page({ api, fetch, agent: 'echo', session: 'new' }))
+    expect(third.text).toBe('Send')
+  })
+
+  test('two chats on a page know nothing of each other', async () => {
+    const { api, fetch } = serve(echo)
+    const [first, second] = [1, 2].map(() => mount(page({ api, fetch, agent: 'echo' })))
+    first?.element.querySelector('button')?.click()
+    await seen(() => first?.text === ECHOED)
+    expect(second?.text).toBe('Send')
+  })
+
+  test('a long answer of many words is shown whole, and in few renders', async () => {
+    const words = Array.from({ length: 2000 }, (_, n) => `w${n}`).join(' ')
+    const long = agent({ name: 'long', model: scriptedModel([{ text: words }]) })
+    const { api, fetch } = serve(long)
+    const shown = mount(
+      <ChatProvider api={api} fetch={fetch} agent="long">
+        <Actions />
+        <Counting />
+        <Lines />
+      </ChatProvider>,
+    )
+    await actions.send('Go')
+    await seen(() => shown.text.endsWith(`assistant sent: ${words}`))
+    expect(renders.of('counting')).toBeLessThan(400)
+  })
+})
+
+const AtOnce = () => {
+  const { send } = useChatActions()
+  useEffect(() => void send('At once'), [send])
+  return null
+}
+
+const Counting = () => {
+  renders.count('counting')
+  return useChat().messages.length
+}
+
+describe('a provider with a chat that exists already', () => {
+  test('adds its callbacks to those that the chat has, and gives it back as it was', () => {
+    const onError = () => {}
+    const { chat } = written({ onError })
+    const { callbacks } = chat
+    const onFinish = () => {}
+    const shown = mount(
+      <StrictMode>
+        <ChatProvider chat={chat} onFinish={onFinish}>
+          <Lines />
+        </ChatProvider>
+      </StrictMode>,
+    )
+    expect(chat.callbacks).toMatchObject({ onError, onFinish })
+    shown.unmount()
+    expect(chat.callbacks).toBe(callbacks)
+  })
+
+  test('another chat is shown at once', () => {
+    const one = written({ streamFlushInterval: 0 })
+    const two = written({ streamFlushInterval: 0 })
+    one.turn(1)
+    two.turn(2)
+    const shown = mount(page({ chat: one.chat }))
+    expect(shown.text).toContain('Answer 1')
+    shown.render(page({ chat: two.chat }))
+    expect(shown.text).toBe('user sent: Question 2assistant sent: Answer 2Send')
+    flushSync(() => two.turn(3))
+    expect(shown.text).toContain('Answer 3')
+  })
+})
+
+let tell: ((messages: readonly Message[]) => void) | undefined
+const Parent = ({ chat, isKept }: { chat: HttpChat; isKept: (message: Message) => boolean }) => {
+  const [messages, setMessages] = useState<readonly Message[]>([])
+  renders.count('parent')
+  return (
+    <ChatProvider
+      chat={chat}
+      messages={messages}
+      onMessagesChange={next => {
+        tell?.(next)
+        setMessages(next.filter(isKept))
+      }}
+    >
+      <Lines />
+      <Counting />
+    </ChatProvider>
+  )
+}
+
+describe('messages that the parent keeps', () => {
+  test('are shown as it says, each change is told once, and there is no loop', async () => {
+    const { chat, turn, write } = written({ streamFlushInterval: 0 })
+    const told: number[] = []
+    tell = messages => told.push(messages.length)
+    const shown = mount(<Parent chat={chat} isKept={({ role }) => role === 'assistant'} />)
+    expect(shown.text).toBe('0')
+    flushSync(() => turn(1))
+    expect(shown.text).toBe('assistant sent: Answer 11')
+    expect(told).toEqual([2])
+    flushSync(() => write('run-2', { type: 'text-delta', id: 't', delta: 'More' }))
+    expect(told).toEqual([2, 3])
+    expect(shown.text).toContain('assistant streaming: More')
+    flushSync(() => write('run-2', { type: 'state-snapshot', state: 1 }))
+    // That is no message.
+    expect(told).toEqual([2, 3])
+    expect(renders.of('parent')).toBe(3)
+    tell = undefined
+  })
+
+  test('in StrictMode, too', () => {
+    const { chat, turn } = written({ streamFlushInterval: 0 })
+    const shown = mount(
+      <StrictMode>
+        <Parent chat={chat} isKept={() => true} />
+      </StrictMode>,
+    )
+    flushSync(() => turn(1))
+    expect(shown.text).toBe('user sent: Question 1assistant sent: Answer 12')
+  })
+})
+
+test('hooks outside of a provider say what to do', () => {
+  expect(() => renderToString(<Lines />)).toThrow('put a <ChatProvider> around this component')
+})
