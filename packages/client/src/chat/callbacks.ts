@@ -1,5 +1,6 @@
-import type { Json, Message, ToolPart } from '@millrace/protocol'
+import type { Json } from '@millrace/protocol'
 import type { ChatError } from '../error.ts'
+import type { ChatDataOf, MessageOf, ToolPartOf } from '../types/index.ts'
 
 /** An application's data, as it came. */
 export interface ChatData {
@@ -11,11 +12,11 @@ export interface ChatData {
 }
 
 /** How a run ended, or how following it did. */
-export interface ChatFinish {
+export interface ChatFinish<A = unknown> {
   readonly runId?: string
   /** The agent's message, if there is one. */
-  readonly message?: Message
-  readonly messages: readonly Message[]
+  readonly message?: MessageOf<A>
+  readonly messages: readonly MessageOf<A>[]
   /** It was stopped. */
   readonly isAbort: boolean
   /** The stream broke off for good: how the run ends is not known here. */
@@ -24,14 +25,14 @@ export interface ChatFinish {
   readonly finishReason?: string
 }
 
-/** What a chat tells; none of them can harm it by throwing. */
-export interface ChatCallbacks {
+/** What a chat tells; none of them can harm it by throwing. `A` is `typeof app`, where the compiler is to know what a server says. */
+export interface ChatCallbacks<A = unknown> {
   /** Data of the application, each time some comes. */
-  onData?: ((data: ChatData) => void) | undefined
+  onData?: ((data: ChatDataOf<A>) => void) | undefined
   /** A call, once each time it goes from one state to another. */
-  onToolCall?: ((call: { readonly toolCall: ToolPart; readonly messageId: string }) => void) | undefined
+  onToolCall?: ((call: { readonly toolCall: ToolPartOf<A>; readonly messageId: string }) => void) | undefined
   /** Once for each run. */
-  onFinish?: ((finish: ChatFinish) => void) | undefined
+  onFinish?: ((finish: ChatFinish<A>) => void) | undefined
   /** What went wrong; before `onFinish`, where both are told. */
   onError?: ((error: ChatError) => void) | undefined
 }

@@ -14,6 +14,7 @@ import { chatErrorOf, type ErrorSource, failureOf } from '../error.ts'
 import { newId } from '../id.ts'
 import { sendingOf } from '../store/local.ts'
 import { Store } from '../store/store.ts'
+import type { AgentName, ClientToolsOf, WorkflowName } from '../types/index.ts'
 import { type ChatCallbacks, tell } from './callbacks.ts'
 import {
   type Chat,
@@ -30,16 +31,17 @@ import { SessionApi } from './session-api.ts'
 import { StateCell } from './state.ts'
 import { type ClientTools, ToolCalls } from './tools.ts'
 
-export interface HttpChatOptions extends ApiOptions, ChatCallbacks {
+/** `A` is `typeof app`, where the compiler is to know what a server has. */
+export interface HttpChatOptions<A = unknown> extends ApiOptions, ChatCallbacks<A> {
   /** Who answers: an agent, or a workflow, by its name. */
-  readonly agent?: string | undefined
-  readonly workflow?: string | undefined
+  readonly agent?: AgentName<A> | undefined
+  readonly workflow?: WorkflowName<A> | undefined
   /** The session; a new one, if nothing is said. */
   readonly session?: string | undefined
   /** The connection that carries it; the page's own, if nothing is said. */
   readonly connection?: PageConnection | undefined
   /** What this client can run for agents. */
-  readonly tools?: ClientTools | undefined
+  readonly tools?: ClientToolsOf<A> | undefined
   /** What becomes of a message while a run is open; `queue`, if nothing is said. */
   readonly whenBusy?: WhenBusy | undefined
   /** Goes along with every run; untrusted there. */
@@ -60,7 +62,7 @@ interface Outgoing {
 }
 
 /** A conversation with a Millrace server. */
-export class HttpChat implements Chat {
+export class HttpChat<A = unknown> implements Chat {
   readonly store: Store
   readonly #options: HttpChatOptions
   readonly #connection: PageConnection
@@ -79,10 +81,14 @@ export class HttpChat implements Chat {
   #isKnown: boolean
   /** Whether it was looked for, and there was none. */
   #isNone = false
+  /** Whether the server has taken something for it, of which nothing was seen yet. */
+  #isMade = false
   /** Why the connection was lost while a run was open. */
   #lost: string | undefined
 
-  constructor(options: HttpChatOptions) {
+  constructor(given: HttpChatOptions<A>) {
+    // What the compiler knows of an app nobody needs here.
+    const options = given as HttpChatOptions
     const { snapshot, session, streamFlushInterval, tools = {} } = options
     this.#options = options
     this.#connection = options.connection ?? sharedConnection(options)
@@ -169,6 +175,15 @@ export class HttpChat implements Chat {
     this.#calls.look(this.store.pendings)
   }
 
+  /** Follows from where it is; of a session that was just made, everything is news. */
+  #followAnew(): void {
+    if (this.#isMade) this.#cursor ??= '0'
+    this.#isNone = this.#isMade = false
+    this.#following?.close()
+    this.#following = undefined
+    this.#follow()
+  }
+
   #begin({ cursor, page, title, view }: Snapshot, hasOlderShown = false): void {
     this.#cursor = cursor
     this.#isNone = false
@@ -196,7 +211,11 @@ export class HttpChat implements Chat {
     this.#lost = undefined
     // Nobody has said anything in it yet.
     this.#isNone = failure.code === 'session_unknown' && this.store.head === 0
-    if (this.#isNone) return
+    if (this.#isNone) {
+      // It may have been made since.
+      if (this.#isMade) this.#followAnew()
+      return
+    }
     const { runId } = this.state
     this.#report(failure, 'stream')
     if (runId === undefined) return
@@ -275,15 +294,9 @@ export class HttpChat implements Chat {
     try {
       await asked
       this.#isKnown = true
-      if (this.#isNone) {
-        this.#isNone = false
-        this.#following?.close()
-        this.#following = undefined
-      }
-      // Of a session that was just made, everything is news.
-      if (this.store.head === 0) this.#cursor ??= '0'
-      if (this.#following) this.#following.wake()
-      else this.#follow()
+      this.#isMade = this.store.head === 0
+      if (this.#isNone || !this.#following) this.#followAnew()
+      else this.#following.wake()
     } catch (error) {
       this.#expected.delete(runId)
       throw error

@@ -1,0 +1,174 @@
+// A tab: one connection by a way of its own to the server, with a chat for each session; and somebody who reads by a plain loop.
+
+import { type Entry, Fold, foldLog, type View } from '@millrace/protocol'
+import { type FaultProxy, proxy } from '../../../../scripts/faults/proxy.ts'
+import { Random } from '../../../../scripts/faults/random.ts'
+import { HttpChat } from '../chat/http-chat.ts'
+import { createConnection, type PageConnection } from '../connection/connection.ts'
+import type { RequestError } from '../error.ts'
+import { tampering } from './tamper.fixture.ts'
+import { Watch } from './watch.fixture.ts'
+
+const BACKOFF = { first: 4, longest: 60 }
+
+export interface TabOptions {
+  readonly name: string
+  readonly port: number
+  readonly sessionIds: readonly string[]
+  readonly seed: number
+  /** Frames are tampered with once in so many. */
+  readonly tamperEvery: number
+  /** How often what changed is shown, in milliseconds. */
+  readonly flushInterval: number
+  readonly onLook: () => void
+  /** Runs the tools of the tab. */
+  readonly onTool: (toolCallId: string, tab: Tab) => Promise<unknown>
+}
+
+interface Seat {
+  readonly chat: HttpChat
+  readonly watch: Watch
+  leave: () => void
+}
+
+export class Tab {
+  readonly name: string
+  readonly gate: FaultProxy
+  readonly connection: PageConnection
+  readonly seats = new Map<string, Seat>()
+  /** How often it has been away. */
+  absences = 0
+  /** Of which sessions it took a snapshot. */
+  readonly snapshots = new Set<string>()
+  tampered = 0
+
+  private constructor(gate: FaultProxy, options: TabOptions) {
+    const { name, sessionIds, seed, tamperEvery, flushInterval, onLook, onTool } = options
+    this.name = name
+    this.gate = gate
+    const random = new Random(seed)
+    const tampered = tampering(random, tamperEvery, () => this.tampered++)
+    this.connection = createConnection({
+      api: `http://127.0.0.1:${gate.port}/api`,
+      backoff: BACKOFF,
+      fetch: (input, init) => {
+        const [, sessionId] = /\/sessions\/([^/?]+)\?/.exec(String(input)) ?? []
+        if (sessionId !== undefined) this.snapshots.add(sessionId)
+        return tampered(input, init)
+      },
+    })
+    for (const session of sessionIds) {
+      const watch: Watch = new Watch(() => chat.store, onLook)
+      const tools = { locate: (_: never, { toolCallId }: { toolCallId: string }) => onTool(toolCallId, this) }
+      const chat = new HttpChat({
+        session,
+        connection: this.connection,
+        agent: 'teller',
+        streamFlushInterval: flushInterval,
+        tools,
+      })
+      chat.callbacks = watch
+      chat.store.subscribe(['any'], watch.look)
+      chat.subscribe(onLook)
+      this.seats.set(session, { chat, watch, leave: chat.start() })
+    }
+  }
+
+  static async open(options: TabOptions): Promise<Tab> {
+    return new Tab(await proxy({ host: '127.0.0.1', port: options.port }), options)
+  }
+
+  seat(sessionId: string): Seat {
+    return this.seats.get(sessionId) as Seat
+  }
+
+  chat(sessionId: string): HttpChat {
+    return this.seat(sessionId).chat
+  }
+
+  /** Leaves all sessions, and comes back. */
+  async awayWhile(until: Promise<void>): Promise<void> {
+    this.absences++
+    for (const seat of this.seats.values()) seat.leave()
+    await until
+    for (const seat of this.seats.values()) seat.leave = seat.chat.start()
+  }
+
+  /** From now on nothing happens to it any more. */
+  calm(): void {
+    this.gate.refuse(false)
+    for (const link of this.gate.links) link.set({ down: { cutAt: Infinity, resetAt: Infinity } })
+    this.gate.resume()
+    this.connection.wake()
+  }
+
+  async close(): Promise<void> {
+    for (const seat of this.seats.values()) seat.leave()
+    await this.gate.stop()
+  }
+}
+
+/** One who reads all sessions by the plain loop. */
+export class Reader {
+  readonly problems: string[] = []
+  readonly #read = new Map<string, { base: View | undefined; entries: Entry[]; at: number }>()
+  readonly #connection: PageConnection
+  readonly #onLook: () => void
+  #isGone = false
+
+  constructor(port: number, session: readonly string[], fetch: typeof globalThis.fetch, onLook: () => void) {
+    for (const sessionId of session) this.#read.set(sessionId, { base: undefined, entries: [], at: 0 })
+    this.#onLook = onLook
+    this.#connection = createConnection({
+      api: `http://127.0.0.1:${port}/api`,
+      session,
+      fetch,
+      backoff: BACKOFF,
+      onSnapshot: ({ view, sequence }, sessionId) => {
+        this.#read.set(sessionId, { base: view, entries: [], at: sequence })
+        onLook()
+      },
+    })
+    void this.#loop()
+  }
+
+  async #loop(): Promise<void> {
+    try {
+      for await (const { sessionId, ...entry } of this.#connection) this.#take(sessionId, entry)
+      if (!this.#isGone) this.problems.push('the loop ended by itself')
+    } catch (error) {
+      const { code, message } = error as RequestError
+      // Where a log is removed, nobody can read on.
+      if (code === 'session_unknown') this.#isGone = true
+      else this.problems.push(`the loop threw ${code}: ${message}`)
+      this.#onLook()
+    }
+  }
+
+  #take(sessionId: string, entry: Entry): void {
+    const read = this.#read.get(sessionId)
+    if (read === undefined) return void this.problems.push(`an entry of ${sessionId}`)
+    if (entry.sequence <= read.at) this.problems.push(`${sessionId}: ${entry.sequence} after ${read.at}`)
+    read.at = entry.sequence
+    read.entries.push(entry)
+    this.#onLook()
+  }
+
+  has(sessionId: string, head: number): boolean {
+    return this.#isGone || (this.#read.get(sessionId)?.at ?? 0) >= head
+  }
+
+  /** What it all amounts to; nothing, where that cannot be told. */
+  view(sessionId: string): View | undefined {
+    const { base, entries } = this.#read.get(sessionId) ?? {}
+    if (this.#isGone || entries === undefined) return undefined
+    if (base === undefined) return foldLog(entries).view()
+    const fold = Fold.from(base)
+    return fold.apply(entries) ? undefined : fold.view()
+  }
+
+  close(): void {
+    this.#isGone = true
+    this.#connection.close()
+  }
+}

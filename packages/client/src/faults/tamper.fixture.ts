@@ -1,0 +1,94 @@
+// What no network does to a stream, and a client still has to be right about: frames that come twice, late, not at all, or with others in one.
+
+import { type EntriesFrame, encodeSse, type Frame, FrameWriter, SSE_HEARTBEAT, SseDecoder } from '@millrace/protocol'
+import type { Random } from '../../../../scripts/faults/random.ts'
+
+const KINDS = ['twice', 'late', 'lost', 'overlap'] as const
+
+/** A fetch whose streams are tampered with, once in so many frames. */
+export function tampering(random: Random, every: number, onTamper: (kind: string) => void): typeof fetch {
+  return async (input, init) => {
+    const reply = await fetch(input, init)
+    if (!String(input).includes('/stream?') || !reply.ok || !reply.body) return reply
+    const tamper = new Tamper(random, every, onTamper)
+    const body = reply.body.pipeThrough(
+      new TransformStream<Uint8Array, Uint8Array>({
+        start: controller => tamper.into(controller),
+        transform: bytes => tamper.push(bytes),
+      }),
+    )
+    return new Response(body, { status: reply.status, headers: reply.headers })
+  }
+}
+
+class Tamper {
+  readonly #random: Random
+  readonly #every: number
+  readonly #onTamper: (kind: string) => void
+  readonly #writer = new FrameWriter()
+  readonly #encoder = new TextEncoder()
+  readonly #decoder: SseDecoder
+  readonly #last = new Map<string | undefined, EntriesFrame>()
+  /** What is late, or was lost, unless nothing comes after it: that nobody could notice. */
+  #kept: { readonly frame: EntriesFrame; readonly isLost: boolean } | undefined
+  #controller: TransformStreamDefaultController<Uint8Array> | undefined
+
+  constructor(random: Random, every: number, onTamper: (kind: string) => void) {
+    this.#random = random
+    this.#every = every
+    this.#onTamper = onTamper
+    this.#decoder = new SseDecoder({
+      onFrame: frame => this.#take(frame),
+      onHeartbeat: () => {
+        this.#give()
+        this.#controller?.enqueue(this.#encoder.encode(SSE_HEARTBEAT))
+      },
+    })
+  }
+
+  into(controller: TransformStreamDefaultController<Uint8Array>): void {
+    this.#controller = controller
+  }
+
+  push(bytes: Uint8Array): void {
+    this.#decoder.push(bytes)
+  }
+
+  #take(frame: Frame): void {
+    if (frame.type !== 'entries') {
+      this.#give()
+      this.#write(frame)
+      return
+    }
+    const kept = this.#kept
+    if (kept) {
+      const isOther = kept.frame.sessionId !== frame.sessionId
+      this.#kept = undefined
+      if (isOther) this.#write(kept.frame)
+      this.#write(frame)
+      if (!kept.isLost && !isOther) this.#write(kept.frame)
+    } else if (this.#random.below(this.#every) > 0) this.#write(frame)
+    else this.#tamper(frame)
+    this.#last.set(frame.sessionId, frame)
+  }
+
+  #tamper(frame: EntriesFrame): void {
+    const kind = this.#random.pick(KINDS)
+    const last = this.#last.get(frame.sessionId)
+    this.#onTamper(kind)
+    if (kind === 'late' || kind === 'lost') this.#kept = { frame, isLost: kind === 'lost' }
+    else if (kind === 'twice' || last?.sequence !== frame.after) {
+      this.#write(frame)
+      this.#write(frame)
+    } else this.#write({ ...frame, after: last.after, entries: [...last.entries, ...frame.entries] })
+  }
+
+  #give(): void {
+    if (this.#kept) this.#write(this.#kept.frame)
+    this.#kept = undefined
+  }
+
+  #write(frame: Frame): void {
+    this.#controller?.enqueue(this.#encoder.encode(encodeSse(frame, this.#writer)))
+  }
+}

@@ -1,0 +1,194 @@
+// Whether those who looked were shown and told what the log says: at the end all of it, on the way nothing else, and each thing once.
+
+import { isDeepStrictEqual } from 'node:util'
+import { type Entry, isData, type View } from '@millrace/protocol'
+import type { Scene } from './scene.fixture.ts'
+import type { Script } from './script.fixture.ts'
+import type { Tab } from './tab.fixture.ts'
+
+/** What a log says when all is over. */
+interface Held {
+  readonly sessionId: string
+  readonly isRemoved: boolean
+  readonly sentBy: Script['sentBy']
+  readonly entries: readonly Entry[]
+  readonly view: View
+}
+
+/** All that was wrong; nothing, if all was right. */
+export async function verdict(scene: Scene, scripts: readonly Script[]): Promise<string[]> {
+  const problems = toolProblems(scene)
+  for (const { sessionId, isRemoved, sentBy } of scripts) {
+    const { manager } = scene.house
+    const info = await manager.getInfo(sessionId)
+    if (info === null) continue
+    const { view } = await manager.view(sessionId)
+    const { internal, ...open } = view
+    const entries = await manager.entries(sessionId, 0, info.head)
+    const held = { sessionId, isRemoved, sentBy, view: plain(open), entries: entries.filter(entry => !entry.internal) }
+    for (const tab of scene.tabs) {
+      const found = [
+        ...endProblems(tab, held),
+        ...wayProblems(tab, held),
+        ...toldProblems(tab, held, tab === scene.first),
+      ]
+      problems.push(...found.map(problem => `${tab.name}, ${sessionId}: ${problem}`))
+    }
+    for (const reader of scene.readers) {
+      problems.push(...reader.problems.map(problem => `reader: ${problem}`))
+      const read = plain(reader.view(sessionId))
+      // What a loop read of a log that was removed is not there to be compared.
+      if (read === undefined || isRemoved) continue
+      // Where a frame reaches beyond its last entry, a loop over entries cannot know.
+      const difference = differenceOf(read, { ...held.view, head: read.head }, 'view')
+      if (difference) problems.push(`reader, ${sessionId}: it read another log: ${difference}`)
+    }
+  }
+  return problems
+}
+
+/** That what is shown at the end is what the log amounts to, by every way to look at it. */
+function endProblems(tab: Tab, { sessionId, view }: Held): string[] {
+  const { store, state } = tab.chat(sessionId)
+  const shown = {
+    view: store.view(),
+    messages: store.messages,
+    ids: store.messageIds,
+    byId: store.messageIds.map(id => store.message(id)),
+    parts: store.messages.flatMap(({ id, parts }) => parts.map(({ key }) => store.part(id, key))),
+    structured: store.structuredIds.map(id => store.structured(id)),
+    state: store.state,
+    output: store.output,
+    pendings: store.pendings,
+    runs: store.ledger.runs,
+    requests: store.ledger.requests,
+    usage: store.ledger.usage,
+    open: state.runId,
+  }
+  const { messages, structured, pendings, runs, requests, usage } = view
+  const expected = {
+    view,
+    messages,
+    ids: messages.map(({ id }) => id),
+    byId: messages,
+    parts: messages.flatMap(({ parts }) => parts),
+    structured,
+    state: view.state,
+    output: view.output,
+    pendings,
+    runs,
+    requests,
+    usage,
+    open: runs.findLast(({ finishedAt }) => finishedAt === undefined)?.runId,
+  }
+  const difference = differenceOf(plain(shown), plain(expected), 'shown')
+  return difference ? [`it shows another session: ${difference}`] : []
+}
+
+/** That a text only grew, but where the log takes something back, and that nothing was shown as done before its run was. */
+function wayProblems(tab: Tab, { sessionId, entries, view, isRemoved }: Held): string[] {
+  const problems: string[] = []
+  const { regresses, done } = tab.seat(sessionId).watch
+  const known = new Set([
+    ...entries.flatMap(({ origin, chunk }) => [origin.runId, 'messageId' in chunk ? chunk.messageId : undefined]),
+    ...view.messages.map(({ id }) => id),
+  ])
+  for (const { messageId, key, old, text, from, to } of regresses) {
+    const isTaken = entries.some(
+      ({ sequence, chunk }) =>
+        (chunk.type === 'step-discarded' && sequence > from && sequence <= to) ||
+        // What a rewind took back is shown until there is a snapshot.
+        (chunk.type === 'rewind' && sequence >= from && sequence <= to),
+    )
+    // What waited, and was stopped before it began, never enters the view.
+    const isStopped = view.requests.some(
+      ({ status, message }) => status === 'removed' && message?.messageId === messageId,
+    )
+    if (isTaken || isStopped || (isRemoved && (to < from || !known.has(messageId)))) continue
+    problems.push(`${messageId} ${key} went from “${end(old)}” to “${end(text)}” between ${from} and ${to}`)
+  }
+  for (const { messageId, runId, at } of done) {
+    const ended = entries.find(({ origin, chunk }) => chunk.type === 'run-finished' && origin.runId === runId)
+    if (ended === undefined ? !isRemoved : ended.sequence > at)
+      problems.push(`${messageId} was done at ${at}, and its run at ${ended?.sequence}`)
+  }
+  return problems
+}
+
+/** That it was told of each thing once. */
+function toldProblems(tab: Tab, held: Held, isFirst: boolean): string[] {
+  const { sessionId, entries, view, isRemoved, sentBy } = held
+  const problems: string[] = []
+  const { finishes, calls, data, first = 0 } = tab.seat(sessionId).watch
+  for (const { runId } of finishes) {
+    const count = finishes.filter(finish => finish.runId === runId).length
+    if (count > 1) problems.push(`the end of ${runId} was told ${count} times`)
+  }
+  for (const { origin, chunk, sequence } of entries) {
+    if (chunk.type !== 'run-finished') continue
+    // What lay before the first look is nothing new, but what one asked for oneself.
+    const isNews = sequence > first || sentBy.get(origin.runId ?? '') === tab.chat(sessionId)
+    const finish = finishes.find(({ runId }) => runId === origin.runId)
+    if (!finish) {
+      if (isNews) problems.push(`the end of ${origin.runId} was not told`)
+      continue
+    }
+    const isAbort = chunk.status === 'interrupted' || chunk.status === 'aborted'
+    if (finish.isAbort !== isAbort || finish.isError !== (chunk.status === 'failed'))
+      problems.push(`${origin.runId} ended as ${chunk.status}, and was told otherwise`)
+  }
+  for (const [name, count] of calls) if (count > 1) problems.push(`the call ${name} was told ${count} times`)
+  if (isRemoved) return problems
+  for (const [name, count] of data) {
+    const most = entries.filter(({ chunk }) => isData(chunk) && name === nameOf(chunk)).length
+    if (count > most) problems.push(`${name} was told ${count} times, and said ${most} times`)
+  }
+  // Who took a snapshot was not told of what lay before it.
+  if (!isFirst || tab.snapshots.has(sessionId)) return problems
+  for (const { chunk } of entries) {
+    if (!isData(chunk) || chunk.transient) continue
+    const least = entries.filter(other => isData(other.chunk) && nameOf(other.chunk) === nameOf(chunk)).length
+    if ((data.get(nameOf(chunk)) ?? 0) < least) problems.push(`${nameOf(chunk)} was not told`)
+  }
+  for (const { id, parts } of view.messages) {
+    for (const part of parts) {
+      if (!('toolCallId' in part) || calls.has(`${id} ${part.toolCallId} ${part.state}`)) continue
+      // What the end of a run settles, nobody said.
+      if (part.code !== 'interrupted') problems.push(`${part.toolCallId} is ${part.state}, which was not told`)
+    }
+  }
+  return problems
+}
+
+const nameOf = ({ type, data }: { type: string; data: unknown }): string => `${type} ${JSON.stringify(data)}`
+
+/** That a client's tool ran in one tab, and there once, unless that was away meanwhile. */
+function toolProblems({ ran }: Scene): string[] {
+  const problems: string[] = []
+  for (const [toolCallId, tabs] of ran) {
+    const different = new Set(tabs)
+    const most = 1 + tabs.reduce((sum, { absences }) => sum + absences, 0)
+    if (different.size > 1) problems.push(`${toolCallId} ran in ${different.size} tabs`)
+    if (tabs.length > most) problems.push(`${toolCallId} ran ${tabs.length} times`)
+  }
+  return problems
+}
+
+const plain = <T>(value: T): T => (value === undefined ? value : JSON.parse(JSON.stringify(value)))
+
+const end = (text: string): string => (text.length > 60 ? `…${text.slice(-60)}` : text)
+
+/** The first place at which two values differ, for who looks at a failure. */
+function differenceOf(found: unknown, expected: unknown, path: string): string | undefined {
+  if (isDeepStrictEqual(found, expected)) return undefined
+  if (typeof found !== 'object' || typeof expected !== 'object' || found === null || expected === null) {
+    return `${path}: ${short(found)}, not ${short(expected)}`
+  }
+  const [one, other] = [found as Record<string, unknown>, expected as Record<string, unknown>]
+  const key = [...new Set([...Object.keys(one), ...Object.keys(other)])].find(
+    name => !isDeepStrictEqual(one[name], other[name]),
+  )
+  return key === undefined ? path : differenceOf(one[key], other[key], `${path}.${key}`)
+}
+
+const short = (value: unknown): string => JSON.stringify(value)?.slice(0, 200) ?? 'nothing'

@@ -1,0 +1,98 @@
+// What somebody who looks at one session in one tab was shown and told, for who judges afterwards.
+
+import type { Message } from '@millrace/protocol'
+import type { ChatCallbacks, ChatData, ChatFinish } from '../chat/callbacks.ts'
+import type { Store } from '../store/store.ts'
+
+/** A text that became another than a longer one of the same beginning. */
+export interface Regress {
+  readonly messageId: string
+  readonly key: string
+  readonly old: string
+  readonly text: string
+  /** What was known when the old one was shown, and when the new one was. */
+  readonly from: number
+  readonly to: number
+}
+
+/** A message that was shown as done, and what was known then. */
+export interface Done {
+  readonly messageId: string
+  readonly runId: string
+  readonly at: number
+}
+
+export class Watch implements ChatCallbacks {
+  readonly regresses: Regress[] = []
+  readonly done: Done[] = []
+  readonly finishes: ChatFinish[] = []
+  readonly calls = new Map<string, number>()
+  readonly data = new Map<string, number>()
+  readonly errors: string[] = []
+  /** What was known when it was first looked at. */
+  first: number | undefined
+  readonly #store: () => Store
+  readonly #onLook: () => void
+  readonly #doneIds = new Set<string>()
+  #texts = new Map<string, { readonly message: Message; readonly text: string; readonly key: string }>()
+  #seen = new Map<string, Message>()
+  #head = 0
+
+  constructor(store: () => Store, onLook: () => void) {
+    this.#store = store
+    this.#onLook = onLook
+  }
+
+  /** Looks at the screen. */
+  readonly look = (): void => {
+    const { head, messages } = this.#store()
+    if (head > 0) this.first ??= head
+    const texts = new Map<string, { message: Message; text: string; key: string }>()
+    for (const message of messages) {
+      // What is the same object says the same.
+      const isSame = this.#seen.get(message.id) === message
+      for (const part of message.parts) {
+        if (part.type !== 'text' && part.type !== 'reasoning') continue
+        const name = `${message.id} ${part.key}`
+        const old = this.#texts.get(name)
+        texts.set(name, isSame && old ? old : { message, text: part.text, key: part.key })
+        if (isSame || old === undefined || part.text.startsWith(old.text)) continue
+        this.#regress(message.id, part.key, old.text, part.text, head)
+      }
+      if (message.status === 'sent' && message.runId !== undefined && !this.#doneIds.has(message.id)) {
+        this.#doneIds.add(message.id)
+        this.done.push({ messageId: message.id, runId: message.runId, at: head })
+      }
+      if (message.status !== 'sent') this.#doneIds.delete(message.id)
+    }
+    for (const [name, { message, key, text }] of this.#texts) {
+      if (!texts.has(name)) this.#regress(message.id, key, text, '', head)
+    }
+    this.#texts = texts
+    this.#seen = new Map(messages.map(message => [message.id, message]))
+    this.#head = head
+    this.#onLook()
+  }
+
+  #regress(messageId: string, key: string, old: string, text: string, to: number): void {
+    this.regresses.push({ messageId, key, old, text, from: this.#head, to })
+  }
+
+  readonly onFinish = (finish: ChatFinish): void => {
+    this.finishes.push(finish)
+  }
+
+  readonly onToolCall: NonNullable<ChatCallbacks['onToolCall']> = ({ toolCall, messageId }) => {
+    const name = `${messageId} ${toolCall.toolCallId} ${toolCall.state}`
+    this.calls.set(name, (this.calls.get(name) ?? 0) + 1)
+  }
+
+  readonly onData = ({ type, data }: ChatData): void => {
+    const name = `${type} ${JSON.stringify(data)}`
+    this.data.set(name, (this.data.get(name) ?? 0) + 1)
+  }
+
+  readonly onError: NonNullable<ChatCallbacks['onError']> = ({ code, source }) => {
+    this.errors.push(`${source}: ${code}`)
+  }
+}
