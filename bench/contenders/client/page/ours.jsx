@@ -1,0 +1,18 @@
+import { ChatProvider, useMessage, useMessageIds } from '@millrace/react'
+import { createRoot } from 'react-dom/client'
+import { page, rendered } from './watch.js'
+
+function Row({ id }) {
+  rendered()
+  return <li>{useMessage(id)?.parts.map(({ text }) => text)}</li>
+}
+
+const List = () => useMessageIds().map(id => <Row key={id} id={id} />)
+
+createRoot(document.getElementById('root')).render(
+  <ChatProvider session={new URLSearchParams(location.search).get('session')} pageSize={1000}>
+    <List />
+  </ChatProvider>,
+)
+// Somebody else has asked: the answer comes to all who follow the session.
+page(() => {})

@@ -1,0 +1,100 @@
+// What a page tells of itself while an answer comes: when bytes arrive and when their words are in the document, how often React commits, how many rows it
+// renders, and how many frames the screen has.
+
+const counts = { commits: 0, renders: 0, frames: 0 }
+/** When each word arrived, by its number, and how many are in the document. */
+const arrivals = []
+const latencies = []
+let shown = 0
+let wanted = Number.POSITIVE_INFINITY
+let done = () => {}
+
+globalThis.__REACT_DEVTOOLS_GLOBAL_HOOK__ = {
+  supportsFiber: true,
+  renderers: new Map(),
+  inject: () => 1,
+  onCommitFiberRoot: () => {
+    counts.commits++
+  },
+  onCommitFiberUnmount: () => {},
+  onPostCommitFiberRoot: () => {},
+}
+
+/** A row says that it was rendered. */
+export function rendered() {
+  counts.renders++
+}
+
+const frame = () => {
+  counts.frames++
+  requestAnimationFrame(frame)
+}
+requestAnimationFrame(frame)
+
+const own = globalThis.fetch
+globalThis.fetch = async (...asked) => {
+  const reply = await own(...asked)
+  if (!reply.body || !reply.headers.get('content-type')?.startsWith('text/event-stream')) return reply
+  const reader = reply.body.getReader()
+  const decoder = new TextDecoder()
+  let rest = ''
+  const body = new ReadableStream({
+    async pull(controller) {
+      const { done, value } = await reader.read()
+      if (done) return controller.close()
+      const now = performance.now()
+      rest += decoder.decode(value, { stream: true })
+      for (const [, number] of rest.matchAll(/~(\d+)~/g)) arrivals[Number(number)] ??= now
+      rest = rest.slice(rest.lastIndexOf('~') + 1)
+      controller.enqueue(value)
+    },
+    cancel: reason => reader.cancel(reason),
+  })
+  return new Response(body, { status: reply.status, headers: reply.headers })
+}
+
+const root = document.getElementById('root')
+const last = () => root.querySelector('li:last-child')?.textContent ?? ''
+
+new MutationObserver(() => {
+  const now = performance.now()
+  const text = last()
+  const end = text.lastIndexOf('~')
+  if (end < 0) return
+  const number = Number(text.slice(text.lastIndexOf('~', end - 1) + 1, end))
+  for (; shown <= number; shown++) latencies.push(now - arrivals[shown])
+  if (shown >= wanted) done()
+}).observe(root, { subtree: true, childList: true, characterData: true })
+
+/** So many earlier messages: ids, roles and texts. */
+export const history = Array.from({ length: Number(new URLSearchParams(location.search).get('messages')) }, (_, i) => {
+  return { id: `message-${i}`, role: i % 2 ? 'assistant' : 'user', text: `What the mill said for the ${i}th time.` }
+})
+
+/** Is told how an answer is asked for. */
+export function page(send) {
+  globalThis.bench = {
+    rows: () => root.querySelectorAll('li').length,
+    /** Has an answer of so many words come, and tells of it when all of it is there. */
+    async answer(words) {
+      const before = { ...counts }
+      const since = performance.now()
+      await new Promise(resolve => {
+        wanted = words
+        done = resolve
+        send()
+      })
+      // The commit that brought the last word is not over when the document has it.
+      await new Promise(resolve => setTimeout(resolve))
+      return {
+        latencies,
+        ms: performance.now() - since,
+        commits: counts.commits - before.commits,
+        renders: counts.renders - before.renders,
+        frames: counts.frames - before.frames,
+        text: last(),
+        rows: root.querySelectorAll('li').length,
+      }
+    },
+  }
+}

@@ -1,0 +1,54 @@
+// Our server, with a session that has so many messages, and a writer that says an answer into it.
+import { randomUUID } from 'node:crypto'
+import { memoryStore } from '@millrace/log'
+import type { Chunk } from '@millrace/protocol'
+import { millrace } from '@millrace/server'
+import { atEnd, opened } from '../../harness/closing.ts'
+import type { Served } from './page.ts'
+import { type Paced, pace } from './words.ts'
+
+/** Longer than any measurement, so that no renewal falls into one. */
+const LEASE_MS = 600_000
+
+const serving = opened(async (folder: string) => {
+  const logger = { warn: () => {}, error: (...said: unknown[]) => console.error(...said) }
+  const limits = { streams: 1000, requestsPerMinute: 1e9 }
+  const app = millrace({
+    store: memoryStore(),
+    engine: false,
+    log: { leaseMs: LEASE_MS },
+    limits,
+    logger,
+    static: folder,
+  })
+  const { url, close } = await app.listen({ port: 0 })
+  atEnd(close)
+  return { url, manager: (await app.runtime()).manager }
+})
+
+/** A new session of so many messages. */
+export async function serveOurs(folder: string, messages: number, paced: Paced): Promise<Served> {
+  const { url, manager } = await serving(folder)
+  const runId = randomUUID()
+  const writer = await manager.createWriter(`page-${randomUUID()}`, { runId, agentType: 'writer', step: 1 })
+  const earlier = Array.from({ length: messages }, (_, i): Chunk => {
+    const role = i % 2 ? 'assistant' : 'user'
+    const parts = [{ type: 'text' as const, text: `What the mill said for the ${i}th time.` }]
+    return { type: 'message', messageId: `message-${i}`, role, parts }
+  })
+  const { outcome } = await writer.commit(earlier)
+  if (outcome !== 'appended') throw new Error(`the history was ${outcome}`)
+  return {
+    address: `${url}/?session=${writer.streamId}`,
+    async answer() {
+      writer.write({ type: 'start' })
+      writer.write({ type: 'text-start', id: 'text-1' })
+      await pace(paced, delta => writer.write({ type: 'text-delta', id: 'text-1', delta }))
+      await writer.commit([
+        { type: 'text-end', id: 'text-1' },
+        { type: 'finish', finishReason: 'stop' },
+      ])
+      await writer.close()
+    },
+  }
+}

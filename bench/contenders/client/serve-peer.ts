@@ -1,0 +1,83 @@
+// A plain HTTP server for the pages of the peers: it answers what they send with events of theirs, one a delta.
+import { once } from 'node:events'
+import { readFile } from 'node:fs/promises'
+import { createServer, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
+import { atEnd, opened } from '../../harness/closing.ts'
+import type { Peer, Served } from './page.ts'
+import { type Paced, pace } from './words.ts'
+
+/** What each of them is to be sent before the deltas, for each, and after them. */
+const forms: Record<Peer, { before: object[]; delta: (delta: string) => object; after: object[] }> = {
+  mui: {
+    before: [
+      { type: 'start', messageId: 'answer' },
+      { type: 'text-start', id: 'text-1' },
+    ],
+    delta: delta => ({ type: 'text-delta', id: 'text-1', delta }),
+    after: [
+      { type: 'text-end', id: 'text-1' },
+      { type: 'finish', messageId: 'answer' },
+    ],
+  },
+  ai: {
+    before: [
+      { type: 'start', messageId: 'answer' },
+      { type: 'text-start', id: 'text-1' },
+    ],
+    delta: delta => ({ type: 'text-delta', id: 'text-1', delta }),
+    after: [{ type: 'text-end', id: 'text-1' }, { type: 'finish' }],
+  },
+  tanstack: {
+    before: [
+      { type: 'RUN_STARTED', runId: 'run-1', threadId: 'thread-1' },
+      { type: 'TEXT_MESSAGE_START', messageId: 'answer', role: 'assistant' },
+    ],
+    delta: delta => ({ type: 'TEXT_MESSAGE_CONTENT', messageId: 'answer', delta }),
+    after: [
+      { type: 'TEXT_MESSAGE_END', messageId: 'answer' },
+      { type: 'RUN_FINISHED', runId: 'run-1', threadId: 'thread-1' },
+    ],
+  },
+}
+
+const serving = opened(async (folder: string) => {
+  const asked: { said: (response: ServerResponse) => void } = { said: response => response.destroy() }
+  const server = createServer(async (request, response) => {
+    if (request.method === 'POST') {
+      request.resume()
+      response.writeHead(200, { 'content-type': 'text/event-stream', 'cache-control': 'no-store' })
+      return asked.said(response)
+    }
+    const isScript = request.url?.startsWith('/page.js')
+    response.writeHead(200, { 'content-type': isScript ? 'text/javascript' : 'text/html' })
+    response.end(await readFile(join(folder, isScript ? 'page.js' : 'index.html')))
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  atEnd(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, asked }
+})
+
+/** Answers the next that is sent. */
+export async function servePeer(peer: Peer, folder: string, messages: number, paced: Paced): Promise<Served> {
+  const { url, asked } = await serving(folder)
+  const { before, delta, after } = forms[peer]
+  const { promise, resolve } = Promise.withResolvers<ServerResponse>()
+  asked.said = resolve
+  return {
+    address: `${url}/?messages=${messages}`,
+    async answer() {
+      const response = await promise
+      const say = (event: object) => response.write(`data: ${JSON.stringify(event)}\n\n`)
+      before.forEach(say)
+      await pace(paced, text => say(delta(text)))
+      after.forEach(say)
+      response.end()
+    },
+  }
+}

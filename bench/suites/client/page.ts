@@ -1,0 +1,63 @@
+import type { PageAnswer, PageAsked } from '../../contenders/client/page.ts'
+import type { Benchmark, Claim, Contender } from '../../harness/suite.ts'
+
+const MOUNTED = 1000
+/** A word of a fast model, of which several come in a frame of the screen; and of a slow one, between whose words there are frames. */
+const FAST_MS = 4
+const SLOW_MS = 40
+
+const pages = [
+  { whose: 'ours', name: 'ours' },
+  { whose: 'mui', name: 'MUI hooks' },
+  { whose: 'ai', name: 'AI SDK useChat' },
+  { whose: 'tanstack', name: 'TanStack ChatClient' },
+] as const satisfies { whose: PageAnswer['whose']; name: string }[]
+
+/** What an answer is on a page of React components, in a real browser. */
+export function pageBenchmarks(quick: boolean): Benchmark[] {
+  const ours = pages[0].name
+  const benchmark = (
+    name: string,
+    title: string,
+    asked: PageAsked,
+    paceMs: number,
+    words: number,
+    claims: Claim[],
+  ): Benchmark => ({
+    name,
+    title: `${title}; ${MOUNTED.toLocaleString('en')} messages mounted, a word every ${paceMs} ms`,
+    item: asked === 'commits' ? 'frame' : 'word',
+    unit: asked === 'commits' ? 'times' : 'latency',
+    reference: ours,
+    rounds: quick ? 1 : 3,
+    trial: 10,
+    contenders: pages.map(
+      ({ whose, name }): Contender => ({
+        name,
+        kind: whose === 'ours' ? 'ours' : 'peer',
+        load: { pieces: 1, items: words },
+        warmUp: { pieces: 1, items: Math.ceil(words / 4) },
+        prepare: async (count, piece) =>
+          (await import('../../contenders/client/page.ts')).pageAnswer(
+            { whose, mounted: MOUNTED, paceMs, asked },
+            count,
+            piece,
+          ),
+      }),
+    ),
+    claims,
+  })
+  const beside = pages.slice(1).flatMap(({ name }): Claim[] => [
+    { kind: 'ratio', of: ours, to: name },
+    { kind: 'tail', of: ours, to: name },
+  ])
+  const title = 'from the arrival of a word to its being in the document'
+  return [
+    benchmark('commits', 'how often React commits in a frame of 16 ms', 'commits', FAST_MS, quick ? 250 : 1000, [
+      // A frame at each end is not a whole one.
+      { kind: 'cost', of: ours, atMost: 1.02 },
+    ]),
+    benchmark('document', title, 'latency', FAST_MS, quick ? 250 : 1000, beside),
+    ...(quick ? [] : [benchmark('document-slow', title, 'latency', SLOW_MS, 100, beside)]),
+  ]
+}
