@@ -162,7 +162,9 @@ export class HttpChat<A = unknown> implements Chat {
       {
         messages: pageSize,
         snapshot: snapshot => {
-          this.#begin(snapshot, this.store.restore(snapshot.view, snapshot.page?.before))
+          // Before who listens to the store sees them there.
+          const own = new Set(this.#expected.keys())
+          this.#begin(snapshot, own, this.store.restore(snapshot.view, snapshot.page?.before))
         },
         entries: (entries, through) => {
           if (!this.#observer.apply(entries, through)) this.#following?.refresh()
@@ -184,7 +186,7 @@ export class HttpChat<A = unknown> implements Chat {
     this.#follow()
   }
 
-  #begin({ cursor, page, title, view }: Snapshot, hasOlderShown = false): void {
+  #begin({ cursor, page, title, view }: Snapshot, own = new Set<string>(), hasOlderShown = false): void {
     this.#cursor = cursor
     this.#isNone = false
     if (!hasOlderShown) {
@@ -192,7 +194,7 @@ export class HttpChat<A = unknown> implements Chat {
       this.#state.set({ hasOlder: page?.hasMore ?? false })
     }
     this.#state.set({ title })
-    this.#observer.begin(view, this.#expected)
+    this.#observer.begin(view, own)
     this.#look()
   }
 

@@ -19,7 +19,7 @@ export class Observer {
   }
 
   /** What the log said before this is nothing new, but for runs of one's own; what ended since the last look is. */
-  begin({ runs }: Pick<LedgerView, 'runs'>, own: ReadonlyMap<string, unknown>): void {
+  begin({ runs }: Pick<LedgerView, 'runs'>, own: ReadonlySet<string>): void {
     const isFirst = this.#isFirst
     this.#isFirst = false
     for (const run of runs) {
