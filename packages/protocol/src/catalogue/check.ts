@@ -109,12 +109,16 @@ function kindsCheck({ on, kinds, open }: Kinds): Check {
 /** The check of an object by its fields, some with checks of their `own`; a field that the table does not name is kept and not looked at. */
 export function fieldsCheck(fields: Fields, own: { readonly [name: string]: Check } = {}): Check {
   const names = Object.keys(fields)
-  const tests = names.map(name => own[name] ?? checkOf(fields[name] as string))
+  const tests = names.map(name => own[name] ?? checkOf((fields[name] as string).replace('?', '')))
+  const optional = names.map(name => (fields[name] as string).endsWith('?'))
   return value => {
     if (!isObject(value)) return expected('object', value)
     for (let i = 0; i < names.length; i++) {
       const name = names[i] as string
-      const problem = (tests[i] as Check)(value[name])
+      const field = value[name]
+      // Not left to the check, because most of what may be missing is.
+      if (field === undefined && optional[i]) continue
+      const problem = (tests[i] as Check)(field)
       if (problem !== undefined) return `.${name}${problem}`
     }
     return undefined
