@@ -1,7 +1,10 @@
+import { spawn } from 'node:child_process'
 import { createHash } from 'node:crypto'
+import { once } from 'node:events'
 import { globSync } from 'node:fs'
 import { access, readdir, readFile, rename, rm } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
+import { fileURLToPath } from 'node:url'
 
 const root = resolve(import.meta.dirname, '../..')
 const cache = join(root, '.cache', 'chat')
@@ -18,15 +21,9 @@ export async function build(tell: (line: string) => void = () => {}): Promise<st
   if (await isThere(folder)) return folder
   const from = performance.now()
   tell('Building the page')
-  // Only who builds needs this, and it is large.
-  const vite = await import('vite')
   // Built aside and moved into place: who is interrupted leaves nothing half done, and two at once do not meet.
   const aside = `${folder}.${process.pid}`
-  await vite.build({
-    configFile: join(import.meta.dirname, 'vite.config.ts'),
-    logLevel: 'warn',
-    build: { outDir: aside, emptyOutDir: true },
-  })
+  await vite('build', import.meta.dirname, '--outDir', aside, '--emptyOutDir', '--logLevel', 'warn')
   await rename(aside, folder).catch(async (error: unknown) => {
     await rm(aside, { recursive: true, force: true })
     if (!(await isThere(folder))) throw error
@@ -34,6 +31,15 @@ export async function build(tell: (line: string) => void = () => {}): Promise<st
   await removeOthers(folder)
   tell(`Built in ${((performance.now() - from) / 1000).toFixed(1)} s`)
   return folder
+}
+
+/** A process of its own: it is large, and says by its environment whether a page is for people or for tests. */
+async function vite(...args: readonly string[]): Promise<void> {
+  const program = join(fileURLToPath(import.meta.resolve('vite/package.json')), '../bin/vite.js')
+  const env = { ...process.env, NODE_ENV: 'production' }
+  const child = spawn(process.execPath, [program, ...args], { env, stdio: ['ignore', 'ignore', 'inherit'] })
+  const [code] = await once(child, 'close')
+  if (code !== 0) throw new Error(`The page could not be built: vite ended with ${code}.`)
 }
 
 /** What the page is made of, in a word: file times say little after a clone. */

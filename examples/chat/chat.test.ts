@@ -1,11 +1,11 @@
 import { expect, test } from 'vitest'
-import { stage, start } from './stage.fixture.ts'
+import { counted, house, stage } from './stage.fixture.ts'
 
 const on = stage()
+const url = house(0.5)
 
 test('a chat, from typing to the answer, and again from its address', async () => {
-  const url = await start(0.1).url
-  const tab = await on.open(url)
+  const tab = await on.open(url())
   await tab.page.click('[data-program="assistant"]')
   await tab.page.keyboard.type('How is the weather in Paris?')
   await tab.page.keyboard.press('Enter')
@@ -23,4 +23,93 @@ test('a chat, from typing to the answer, and again from its address', async () =
   await other.hears('rainy.')
   expect(await other.said()).toEqual(['How is the weather in Paris?'])
   expect(await other.page.locator('.program').inputValue()).toBe('agent:assistant')
+  // Another session, and back by the list and by the browser's button.
+  await other.press('New session')
+  await other.say('A <b>bold</b> mill.', 'echo')
+  await other.hears('A <b>bold</b> mill.')
+  expect(await other.page.locator('.message b').count()).toBe(0)
+  await other.page.locator('.sessions button', { hasText: 'Paris' }).click()
+  await other.hears('rainy.')
+  expect(other.page.url()).toBe(address)
+  await other.page.goBack()
+  await other.hears('bold')
+})
+
+test('stopped from another tab, it keeps what it said; a reload in the midst of an answer misses nothing', async () => {
+  const one = await on.open(url())
+  await one.say('100000', 'long')
+  await one.hears(' 20 ')
+  const two = await on.open(one.page.url())
+  await two.hears(' 30 ')
+  await two.press('Stop')
+  for (const tab of [one, two]) await tab.is('ready')
+  const [text = ''] = await one.answers()
+  expect(text).toMatch(/^1 2 3 .* 30 /)
+  expect(counted(100_000).startsWith(text)).toBe(true)
+  expect(await two.answers()).toEqual([text])
+  expect(await one.page.locator('.message.agent .quiet').textContent()).toBe('Stopped.')
+
+  await one.say('600')
+  await one.hears('1 2 3 4 5')
+  await one.page.reload()
+  await one.page.locator('.message.agent > .text', { hasText: / 599 600$/ }).waitFor()
+  await two.page.locator('.message.agent > .text', { hasText: / 599 600$/ }).waitFor()
+  for (const tab of [one, two]) expect(await tab.answers()).toEqual([text, counted(600)])
+})
+
+test('what is said while a run is open waits its turn, or is taken back', async () => {
+  const tab = await on.open(url())
+  await tab.say('100000', 'long')
+  await tab.hears('1 2 3')
+  await tab.say('Second.', 'echo')
+  await tab.page.locator('.message.said', { hasText: 'Waits its turn.' }).waitFor()
+  await tab.say('Third.')
+  await tab.page.locator('.message.said', { hasText: 'Third.' }).getByRole('button', { name: 'Take back' }).click()
+  await tab.page.locator('.message.said', { hasText: 'Third.' }).waitFor({ state: 'detached' })
+  await tab.press('Stop')
+  await tab.hears('Second.')
+  await tab.is('ready')
+  expect((await tab.answers()).slice(1)).toEqual(['Second.'])
+  expect(await tab.said()).toEqual(['100000', 'Second.'])
+})
+
+test('edits what was said, and has it answered anew', async () => {
+  const tab = await on.open(url())
+  await tab.say('Frist.', 'echo')
+  await tab.hears('Frist.')
+  await tab.is('ready')
+  await tab.press('Edit')
+  await tab.page.fill('.edit textarea', 'First.')
+  await tab.page.locator('.edit').getByRole('button', { name: 'Send' }).click()
+  await tab.hears('First.')
+  await tab.is('ready')
+  expect([await tab.said(), await tab.answers()]).toEqual([['First.'], ['First.']])
+
+  const before = await tab.page.locator('.message.agent').getAttribute('data-message')
+  await tab.press('Regenerate')
+  await tab.page.locator(`.message.agent:not([data-message="${before}"])`).waitFor()
+  await tab.is('ready')
+  await tab.hears('First.')
+  expect([await tab.said(), await tab.answers()]).toEqual([['First.'], ['First.']])
+  await tab.page.reload()
+  await tab.hears('First.')
+  expect([await tab.said(), await tab.answers()]).toEqual([['First.'], ['First.']])
+})
+
+test('files go along, and can be had back', async () => {
+  const tab = await on.open(url())
+  await tab.page.locator('.program').waitFor()
+  const note = { name: 'Grüße.txt', mimeType: 'text/plain', buffer: Buffer.from('Best wishes.') }
+  const dot = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=='
+  const picture = { name: 'dot.png', mimeType: 'image/png', buffer: Buffer.from(dot, 'base64') }
+  await tab.page.setInputFiles('input[type=file]', [note, picture])
+  await tab.page.getByRole('button', { name: 'Leave dot.png out' }).waitFor()
+  await tab.say('What does it say?', 'echo')
+  await tab.hears('What does it say?')
+  const link = tab.page.locator('.message.said a.file', { hasText: 'Grüße.txt' })
+  const kept = await tab.page.request.get(new URL((await link.getAttribute('href')) ?? '', tab.page.url()).href)
+  expect(await kept.text()).toBe('Best wishes.')
+  const image = tab.page.locator('.message.said a.file img')
+  await expect.poll(() => image.evaluate(img => (img as HTMLImageElement).naturalWidth)).toBe(1)
+  expect(await tab.page.locator('.attachments').count()).toBe(0)
 })

@@ -1,5 +1,7 @@
 // The chat as people have it: the demo's process, as `npm start` starts it, and tabs of a real browser.
 
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type Started, started } from '@millrace/example-demo/command'
 import { type Browser, chromium as browsers, type Page } from 'playwright-core'
@@ -10,9 +12,27 @@ import { chromium } from '../../scripts/services/chromium.ts'
 
 const START = [process.execPath, '--conditions=@millrace/source', join(root, 'scripts', 'start.ts')]
 
+interface StartOptions {
+  readonly cwd?: string
+  readonly port?: string
+  readonly atEnd?: Parameters<typeof started>[3]
+}
+
 /** Starts the demo; 1 is the pace for people. */
-export const start = (pace: number, { cwd = folder({}), port = '0' } = {}): Started =>
-  started(cwd, START, { PORT: port, DEMO_PACE: String(pace) })
+export const start = (pace: number, { cwd = folder({}), port = '0', atEnd }: StartOptions = {}): Started =>
+  started(cwd, START, { PORT: port, DEMO_PACE: String(pace) }, atEnd)
+
+/** A demo for all tests of a file: its address. */
+export function house(pace: number): () => string {
+  const cwd = mkdtempSync(join(tmpdir(), 'millrace-chat-'))
+  afterAll(() => rmSync(cwd, { recursive: true, force: true }))
+  const demo = start(pace, { cwd, atEnd: afterAll })
+  let url: string
+  beforeAll(async () => {
+    url = await demo.url
+  })
+  return () => url
+}
 
 export const desktop = { width: 1280, height: 800 }
 export const phone = { width: 390, height: 844 }

@@ -10,6 +10,8 @@ export const BOOTSTRAP = join(root, 'scripts', 'bootstrap.mjs')
 
 /** A command that was started, and what it has said. */
 export interface Started {
+  /** Where it was started. */
+  readonly cwd: string
   /** Where the demo is, once it has said so; rejects with all it said if it ends before. */
   readonly url: Promise<string>
   /** Its exit code or the signal that ended it, and all it said. */
@@ -20,8 +22,13 @@ export interface Started {
   killAll(signal: NodeJS.Signals): void
 }
 
-/** Starts a command in a folder; whatever is left of it ends with the test. */
-export function started(cwd: string, command: readonly string[], env: Record<string, string>): Started {
+/** Starts a command in a folder; whatever is left of it ends with the test, or with all tests of a file by `afterAll`. */
+export function started(
+  cwd: string,
+  command: readonly string[],
+  env: Record<string, string>,
+  atEnd: (end: () => Promise<void>) => void = onTestFinished,
+): Started {
   const [program = '', ...args] = command
   const child = spawn(program, args, { cwd, env: { ...process.env, ...env }, detached: true, stdio: 'pipe' })
   const { pid = 0 } = child
@@ -46,9 +53,9 @@ export function started(cwd: string, command: readonly string[], env: Record<str
       // Nobody is left.
     }
   }
-  onTestFinished(async () => {
+  atEnd(async () => {
     killAll('SIGKILL')
     await ended
   })
-  return { url: url.promise, ended, kill: signal => void child.kill(signal), killAll }
+  return { cwd, url: url.promise, ended, kill: signal => void child.kill(signal), killAll }
 }

@@ -97,3 +97,11 @@ test('stopped while it waits, and resumed, it says that nothing was sent', async
   const resumed = await on.runtime.resume(on.session, run.runId, { mode: 'continue' })
   expect((await resumed.result()).text).toBe('The email to ann@example.com could not be sent.')
 })
+
+test('asks the client what time it is', async () => {
+  const run = await on.ask('operator', 'What time is it?')
+  const { kind, id, part } = await pendingOf(run)
+  expect([kind, part.toolName]).toEqual(['client-tool', 'local_time'])
+  await on.runtime.answer(on.session, { kind: 'tool-result', id, output: { time: '12:30', timeZone: 'Europe/Berlin' } })
+  expect((await run.result()).text).toBe('It is 12:30 where you are (Europe/Berlin).')
+})

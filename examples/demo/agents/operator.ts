@@ -21,16 +21,36 @@ const chooseColor = tool({
   client: true,
 })
 
+const Time = z.object({ time: z.string(), timeZone: z.string() })
+
+const localTime = tool({
+  name: 'local_time',
+  description: 'What time it is where the user is',
+  input: z.object({}),
+  output: Time,
+  client: true,
+})
+
 function answer(prompt: ScriptedPrompt): ScriptedAnswer {
   const { lastText, turnAnswers } = prompt
-  const [wantsMail, wantsColor] = [/mail/i.test(lastText), /colou?r/i.test(lastText)]
+  const [wantsMail, wantsColor, wantsTime] = [/mail/i, /colou?r/i, /time/i].map(word => word.test(lastText))
+  const isAnything = !(wantsMail || wantsColor || wantsTime)
   const to = /[\w.+-]+@[\w-]+(\.[\w-]+)+/.exec(lastText)?.[0] ?? 'ann@example.com'
   const email = { name: 'send_email', input: { to, subject: 'From the mill', body: lastText } }
   const color = { name: 'choose_color', input: { options: ['red', 'green', 'blue'] } }
-  const wanted = [...(wantsMail || !wantsColor ? [email] : []), ...(wantsColor || !wantsMail ? [color] : [])]
+  const wanted = [
+    ...(wantsMail || isAnything ? [email] : []),
+    ...(wantsColor || isAnything ? [color] : []),
+    ...(wantsTime ? [{ name: 'local_time', input: {} }] : []),
+  ]
   const next = wanted[turnAnswers]
   if (next) return { calls: [next] }
-  return { text: wanted.map(({ name }) => (name === 'send_email' ? mailed(prompt, to) : chosen(prompt))).join(' ') }
+  const lines = {
+    send_email: () => mailed(prompt, to),
+    choose_color: () => chosen(prompt),
+    local_time: () => told(prompt),
+  }
+  return { text: wanted.map(({ name }) => lines[name as keyof typeof lines]()).join(' ') }
 }
 
 function mailed(prompt: ScriptedPrompt, to: string): string {
@@ -45,10 +65,17 @@ function chosen(prompt: ScriptedPrompt): string {
   return outcome?.type === 'json' ? `You chose ${Color.parse(outcome.value).color}.` : 'No color was chosen.'
 }
 
-/** Asks a person before it sends an email, and a client which color it is to be. */
+function told(prompt: ScriptedPrompt): string {
+  const outcome = outcomeOf(prompt, 'local_time')
+  if (outcome?.type !== 'json') return 'I do not know what time it is where you are.'
+  const { time, timeZone } = Time.parse(outcome.value)
+  return `It is ${time} where you are (${timeZone}).`
+}
+
+/** Asks a person before it sends an email, and a client which color it is to be or what time it is there. */
 export const operator = agent({
   name: 'operator',
   model: pacedModel(answer),
-  instructions: 'Send emails and ask for colors, as you are told. Say what came of it.',
-  tools: [sendEmail, chooseColor],
+  instructions: 'Send emails, ask for colors and tell the time, as you are told. Say what came of it.',
+  tools: [sendEmail, chooseColor, localTime],
 })

@@ -1,0 +1,114 @@
+import { expect, test } from 'vitest'
+import { desktop, house, phone, stage, start, type Tab } from './stage.fixture.ts'
+
+const on = stage()
+const url = house(0)
+
+const overflow = (tab: Tab) => tab.page.evaluate(() => document.documentElement.scrollWidth - innerWidth)
+
+test('approved from a phone, while a desktop watches: both see the exact input, and what came of it', async () => {
+  const watcher = await on.open(url(), desktop)
+  await watcher.say('Mail ben@example.org, then pick a color.', 'operator')
+  const approval = watcher.page.locator('.asking[data-kind=approval]')
+  await approval.waitFor()
+  await watcher.is('paused')
+
+  const hand = await on.open(watcher.page.url(), phone)
+  const asked = hand.page.locator('.asking[data-kind=approval]')
+  await asked.waitFor()
+  expect(await overflow(hand)).toBeLessThanOrEqual(0)
+  await asked.locator('summary').click()
+  const input = { to: 'ben@example.org', subject: 'From the mill', body: 'Mail ben@example.org, then pick a color.' }
+  expect(JSON.parse((await asked.locator('pre').textContent()) ?? '')).toEqual(input)
+  expect(await approval.locator('dd').allTextContents()).toEqual(Object.values(input))
+  await hand.press('Approve')
+  await approval.waitFor({ state: 'detached' })
+
+  await watcher.press('green')
+  for (const tab of [watcher, hand]) {
+    await tab.hears('You chose green.')
+    expect(await tab.answers()).toEqual(['The email to ben@example.org is sent. You chose green.'])
+    expect(await tab.page.locator('.asking').count()).toBe(0)
+    expect(await tab.page.locator('.tool .badge').allTextContents()).toEqual(['done', 'done'])
+  }
+  // The list is a tap away, and nothing is wider than the screen.
+  await hand.press('Sessions')
+  await hand.page.locator('.sessions button', { hasText: 'Mail ben' }).click()
+  await hand.hears('You chose green.')
+  expect(await overflow(hand)).toBeLessThanOrEqual(0)
+})
+
+test('denied with a reason, by the keyboard alone', async () => {
+  const tab = await on.open(url())
+  await tab.page.locator('[data-program="operator"]').focus()
+  await tab.page.keyboard.press('Enter')
+  await tab.page.keyboard.type('Mail Ann.')
+  await tab.page.keyboard.press('Enter')
+  await tab.page.locator('.asking').waitFor()
+  for (let i = 0; i < 3; i++) await tab.page.keyboard.press('Shift+Tab')
+  await tab.page.keyboard.type('Not on a Sunday.')
+  await tab.page.keyboard.press('Tab')
+  await tab.page.keyboard.press('Enter')
+  await tab.hears('denied')
+  expect(await tab.answers()).toEqual(['The email to ann@example.com was denied: Not on a Sunday.'])
+  expect(await tab.page.evaluate(() => document.activeElement?.id)).toBe('input')
+})
+
+test('a question is answered after the server was killed -9 and started again', async () => {
+  const first = start(0)
+  const address = await first.url
+  const tab = await on.open(address)
+  await tab.say('Our jubilee', 'email-draft')
+  await tab.page.getByRole('button', { name: 'Formal' }).waitFor()
+  first.kill('SIGKILL')
+  await first.ended
+  await tab.connectionIs('offline')
+  expect(await tab.page.locator('.connection .reason').textContent()).toBeTruthy()
+  expect(await tab.page.locator('.asking').count()).toBe(1)
+
+  await start(0, { cwd: first.cwd, port: new URL(address).port }).url
+  await tab.connectionIs('live')
+  await tab.press('Formal')
+  const object = tab.page.locator('.structured[data-status=done]')
+  await object.waitFor()
+  await tab.is('ready')
+  expect(await object.locator('dt').allTextContents()).toEqual(['subject', 'body', 'bullets'])
+  expect(await object.locator('dd').first().textContent()).toBe('Invitation')
+  expect(await tab.page.locator('.question .bubble').textContent()).toBe('Formal')
+})
+
+test('questions of every kind are forms; what does not fit is refused in words', async () => {
+  const tab = await on.open(url())
+  await tab.say('A visit', 'guest-book')
+  const answer = () => tab.press('Answer')
+  await tab.page.getByRole('textbox', { name: 'What is your name?' }).fill('Ann')
+  await answer()
+  await tab.press('The race')
+  await tab.page.getByLabel('The wheel').check()
+  await tab.page.getByLabel('The race').check()
+  await answer()
+  await tab.page.getByLabel('stars').selectOption('three')
+  await tab.page.getByLabel('visitors').fill('0.5')
+  await tab.page.getByLabel('again').check()
+  await answer()
+  await tab.page.locator('.asking .failure', { hasText: 'visitors' }).waitFor()
+  await tab.page.getByLabel('visitors').fill('2')
+  await answer()
+  await tab.hears('Thank you, Ann!')
+  expect(await tab.answers()).toEqual([
+    'Thank you, Ann! 2 visitors, three of three stars. You saw wheel, race, and liked the race best.',
+  ])
+})
+
+test('a tool of the browser runs by itself, in one of two tabs', async () => {
+  const one = await on.open(url())
+  await one.say('Hello.', 'echo')
+  await one.hears('Hello.')
+  const two = await on.open(one.page.url())
+  await two.hears('Hello.')
+  await one.say('What time is it?', 'operator')
+  for (const tab of [one, two]) await tab.hears('where you are')
+  const zone = await one.page.evaluate(() => Intl.DateTimeFormat().resolvedOptions().timeZone)
+  expect((await two.answers()).at(-1)).toContain(`(${zone})`)
+  expect(await one.page.locator('.asking').count()).toBe(0)
+})
