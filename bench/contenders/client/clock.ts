@@ -11,13 +11,15 @@ interface Timer {
  * frames of a screen goes as it would, and nobody waits.
  */
 export class Clock {
-  #now = Math.ceil(performance.now())
+  #now = 0
   #timers = new Map<number, Timer>()
   #last = 0
 
   /** Takes the place of the process's own clock until it is done. */
   async during<T>(work: () => T | Promise<T>): Promise<T> {
     const { setTimeout, clearTimeout } = globalThis
+    // It goes on from the real one, by which things were made ready.
+    this.#now = Math.ceil(performance.now())
     const set = (run: () => void, ms = 0) => {
       this.#timers.set(++this.#last, { at: this.#now + ms, run })
       return this.#last

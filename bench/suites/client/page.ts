@@ -1,7 +1,9 @@
 import type { PageAnswer, PageAsked } from '../../contenders/client/page.ts'
+import { TRIAL } from '../../contenders/client/trial.ts'
 import type { Benchmark, Claim, Contender } from '../../harness/suite.ts'
 
 const MOUNTED = 1000
+const MOUNTED_IN_TRIAL = 50
 /** A word of a fast model, of which several come in a frame of the screen; and of a slow one, between whose words there are frames. */
 const FAST_MS = 4
 const SLOW_MS = 40
@@ -30,19 +32,18 @@ export function pageBenchmarks(quick: boolean): Benchmark[] {
     unit: asked === 'commits' ? 'times' : 'latency',
     reference: ours,
     rounds: quick ? 1 : 3,
-    trial: 10,
+    trial: TRIAL,
     contenders: pages.map(
       ({ whose, name }): Contender => ({
         name,
         kind: whose === 'ours' ? 'ours' : 'peer',
         load: { pieces: 1, items: words },
         warmUp: { pieces: 1, items: Math.ceil(words / 4) },
-        prepare: async (count, piece) =>
-          (await import('../../contenders/client/page.ts')).pageAnswer(
-            { whose, mounted: MOUNTED, paceMs, asked },
-            count,
-            piece,
-          ),
+        prepare: async (count, piece) => {
+          const mounted = count > TRIAL ? MOUNTED : MOUNTED_IN_TRIAL
+          const { pageAnswer } = await import('../../contenders/client/page.ts')
+          return pageAnswer({ whose, mounted, paceMs, asked }, count, piece)
+        },
       }),
     ),
     claims,

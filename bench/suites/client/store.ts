@@ -1,4 +1,5 @@
 import type { Arrivals, Asked, Telling } from '../../contenders/client/telling.ts'
+import { TRIAL } from '../../contenders/client/trial.ts'
 import type { Benchmark, Contender, Job, Load } from '../../harness/suite.ts'
 
 /** How many messages a conversation has before the answer comes. */
@@ -63,7 +64,7 @@ function time(name: string, how: string, arrivals: Arrivals, quick: boolean): Be
     title: `10,000 text deltas of an answer into conversations of 0, 500 and 10,000 messages, with one who shows it; ${how}`,
     item: 'delta',
     reference: nameOf('ours', 10_000),
-    trial: 20,
+    trial: TRIAL,
     contenders: stores.flatMap(store =>
       LENGTHS.map(history => {
         const load = loadOf(store, history)
@@ -92,7 +93,7 @@ function allocation(name: string, how: string, arrivals: Arrivals, quick: boolea
     item: 'delta',
     unit: 'bytes',
     reference: nameOf('ours', 500),
-    trial: 20,
+    trial: TRIAL,
     contenders: stores.map(store => contender(store, 500, arrivals, 'bytes', load, warmUp)),
     claims: [{ kind: 'cost', of: nameOf('ours', 500), atMost: 512 }],
     notes: ['MUI and the AI SDK take chunks only from a ReadableStream, of which some is'],
@@ -108,7 +109,7 @@ function notifications(): Benchmark {
     unit: 'times',
     reference: nameOf('ours', 0),
     rounds: 1,
-    trial: 200,
+    trial: TRIAL,
     contenders: stores.map(store =>
       contender(store, 0, APART, 'notifications', load, { pieces: 1, items: DELTAS / 10 }),
     ),
