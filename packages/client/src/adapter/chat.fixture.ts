@@ -1,6 +1,13 @@
 import { AdapterChat, type AdapterChatOptions } from './adapter-chat.ts'
 import { toChatMessage } from './shape.ts'
-import type { ChatAdapter, ChatMessage, ChatMessageChunk, ChatStream, ChatStreamEnvelope } from './types.ts'
+import type {
+  ChatAdapter,
+  ChatMessage,
+  ChatMessageChunk,
+  ChatSendMessageInput,
+  ChatStream,
+  ChatStreamEnvelope,
+} from './types.ts'
 
 export type Value = ChatMessageChunk | ChatStreamEnvelope
 
@@ -67,12 +74,16 @@ export function chatOver(adapter: ChatAdapter, options: Partial<AdapterChatOptio
       calls.tools.push(toolCall.state)
     },
     onFinish: finish => {
-      log.push(`finish${finish.isAbort ? ' abort' : ''}${finish.isDisconnect ? ' disconnect' : ''}${finish.isError ? ' error' : ''}`)
+      log.push(
+        `finish${finish.isAbort ? ' abort' : ''}${finish.isDisconnect ? ' disconnect' : ''}${finish.isError ? ' error' : ''}`,
+      )
       calls.finishes.push(finish)
       for (const wake of waiting.splice(0)) wake()
     },
     onError: error => {
-      log.push(`error ${error.code}${(error.details as { recovered?: true } | undefined)?.recovered ? ' recovered' : ''}`)
+      log.push(
+        `error ${error.code}${(error.details as { recovered?: true } | undefined)?.recovered ? ' recovered' : ''}`,
+      )
       calls.errors.push(error)
     },
     ...options,
@@ -122,3 +133,27 @@ export const hello: readonly ChatMessageChunk[] = [
   { type: 'text-end', id: 't1' },
   { type: 'finish', messageId: 'a1', finishReason: 'stop' },
 ]
+
+/** A reply of one text. */
+export const replyOf = (id: string, text: string) =>
+  streamOf([
+    { type: 'start', messageId: id },
+    { type: 'text-delta', id: 't', delta: text },
+    { type: 'finish', messageId: id },
+  ])
+
+/** An adapter that answers each message with one of its own, and what it was asked. */
+export function counting(more: Partial<ChatAdapter> = {}) {
+  const asked: ChatSendMessageInput[] = []
+  const adapter: ChatAdapter = {
+    async sendMessage(input) {
+      asked.push(input)
+      return replyOf(`a${asked.length}`, `reply ${asked.length}`)
+    },
+    ...more,
+  }
+  return { ...chatOver(adapter), asked }
+}
+
+/** The ids of messages, in one line. */
+export const ids = (messages: readonly ChatMessage[]) => messages.map(({ id }) => id).join(' ')

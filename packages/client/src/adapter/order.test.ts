@@ -79,15 +79,15 @@ describe('the order of a stream', () => {
   })
 
   test('what is lower than what comes next is a repeat', () => {
-    expect(ordered([envelope(1, start), envelope(2, delta('a')), envelope(0, delta('x')), envelope(2, delta('y'))])).toBe(
-      'start a',
-    )
+    expect(
+      ordered([envelope(1, start), envelope(2, delta('a')), envelope(0, delta('x')), envelope(2, delta('y'))]),
+    ).toBe('start a')
   })
 
   test('of two with one sequence the first counts; an event that came twice leaves no gap', () => {
-    expect(ordered([envelope(1, start), envelope(3, delta('c')), envelope(3, delta('x')), envelope(2, delta('b'))])).toBe(
-      'start b c',
-    )
+    expect(
+      ordered([envelope(1, start), envelope(3, delta('c')), envelope(3, delta('x')), envelope(2, delta('b'))]),
+    ).toBe('start b c')
     expect(ordered([envelope(1, start, 'e'), envelope(2, start, 'e'), envelope(3, delta('a'), 'f')])).toBe('start a')
   })
 
@@ -128,7 +128,7 @@ describe('the order of a stream', () => {
     [{}, 'expected a chunk with a type, found an object with the keys none'],
     [{ chunk: null }, 'expected a chunk with a type, found null'],
     [{ chunk: start, sequence: '1' }, 'expected a whole number as sequence, found "1"'],
-    [{ chunk: start, sequence: Number.NaN }, 'expected a whole number as sequence, found null'],
+    [{ chunk: start, sequence: Number.NaN }, 'expected a whole number as sequence, found NaN'],
     [{ chunk: start, eventId: 7 }, 'expected a string as eventId, found number'],
     [new TextEncoder().encode('data: {}'), 'expected a chunk with a type, found bytes'],
   ])('a bad value is named: %j', async (value, problem) => {
@@ -163,7 +163,10 @@ describe('the order of a stream', () => {
     const expected = ordered(plain)
     fc.assert(
       fc.property(
-        fc.array(fc.record({ far: fc.nat(12), twice: fc.boolean() }), { minLength: plain.length, maxLength: plain.length }),
+        fc.array(fc.record({ far: fc.nat(12), twice: fc.boolean() }), {
+          minLength: plain.length,
+          maxLength: plain.length,
+        }),
         fc.constantFrom('both', 'sequence'),
         fc.nat(1000),
         (moves, names, base) => {

@@ -5,7 +5,7 @@ import type { ChatMessageChunk } from './types.ts'
 const AHEAD = 1024
 /** How many chunks are held at most until it is known where a stream begins. */
 const BEFORE_BASE = 16
-/** How many events are known again. */
+/** How many of the latest events are known again at least; at most twice as many. */
 const EVENTS = 10_000
 
 /** A chunk on its way through, and what comes right after it though nothing said where it belongs. */
@@ -35,7 +35,8 @@ export class Order {
   readonly #held = new Map<number, Held>()
   #highest = -Infinity
   /** Of events that were given out, and of no others: what was only held when a stream broke off is to come again. */
-  readonly #seen = new Set<string>()
+  #seen = new Set<string>()
+  #seenBefore = new Set<string>()
   #count = 0
 
   /** Whether it waits to see where the stream begins. */
@@ -69,7 +70,7 @@ export class Order {
     if (sequence > this.#highest) this.#highest = sequence
     // Nothing is before `start`, nor before the first number.
     if (this.#next === undefined && (held.chunk.type === 'start' || sequence === 0)) return this.#begin(sequence)
-    if (this.#next === undefined) return this.#isWhole() || this.#held.size >= BEFORE_BASE ? this.release() : []
+    if (this.#next === undefined) return this.#held.size >= BEFORE_BASE ? this.release() : []
     this.#bound(this.#held.size)
     return this.#drain()
   }
@@ -83,12 +84,6 @@ export class Order {
   close(): void {
     this.#held.clear()
     this.#highest = -Infinity
-  }
-
-  /** Whether all up to an end came, from the lowest on. */
-  #isWhole(): boolean {
-    const last = this.#held.get(this.#highest) as Held
-    return isTerminal(last.chunk) && this.#highest - Math.min(...this.#held.keys()) === this.#held.size - 1
   }
 
   #begin(next: number): ChatMessageChunk[] {
@@ -113,7 +108,7 @@ export class Order {
   #give(held: readonly Held[]): ChatMessageChunk[] {
     const chunks: ChatMessageChunk[] = []
     for (const { eventId, chunk } of held) {
-      if (this.isEnded || (eventId !== undefined && this.#seen.has(eventId))) continue
+      if (this.isEnded || this.#isSeen(eventId)) continue
       if (eventId !== undefined) this.#see(eventId)
       if (isTerminal(chunk)) {
         this.isEnded = true
@@ -124,13 +119,16 @@ export class Order {
     return chunks
   }
 
+  #isSeen(eventId: string | undefined): boolean {
+    return eventId !== undefined && (this.#seen.has(eventId) || this.#seenBefore.has(eventId))
+  }
+
   #see(eventId: string): void {
     this.#seen.add(eventId)
-    if (this.#seen.size <= EVENTS) return
-    for (const oldest of this.#seen) {
-      this.#seen.delete(oldest)
-      return
-    }
+    if (this.#seen.size < EVENTS) return
+    // By halves: to forget the oldest of a set one by one is to look through all that were forgotten.
+    this.#seenBefore = this.#seen
+    this.#seen = new Set()
   }
 
   #bound(size: number): void {
@@ -147,7 +145,9 @@ export class Order {
     if (eventId !== null && typeof eventId !== 'string')
       this.#refuse(`expected a string as eventId, found ${found(eventId)}`)
     if (sequence !== null && !Number.isSafeInteger(sequence))
-      this.#refuse(`expected a whole number as sequence, found ${JSON.stringify(sequence) ?? found(sequence)}`)
+      this.#refuse(
+        `expected a whole number as sequence, found ${typeof sequence === 'string' ? JSON.stringify(sequence) : String(sequence)}`,
+      )
     return {
       eventId: (eventId as string | null) ?? undefined,
       chunk: chunk as ChatMessageChunk,

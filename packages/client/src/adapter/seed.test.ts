@@ -23,6 +23,7 @@ function createStream(chunks: ChatMessageChunk[], delayMs = 0): ReadableStream<C
 
 async function fromSSE(url: string, signal: AbortSignal): Promise<ReadableStream<ChatMessageChunk>> {
   const response = await fetch(url, { signal })
+  // biome-ignore lint/style/noNonNullAssertion: as the page has it
   const reader = response.body!.getReader()
   const decoder = new TextDecoder()
 

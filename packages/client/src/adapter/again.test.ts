@@ -1,0 +1,126 @@
+import { describe, expect, test } from 'vitest'
+import { chatOver, controlled, counting, hello, ids, replyOf, streamOf } from './chat.fixture.ts'
+import type { ChatRegenerateInput } from './types.ts'
+
+describe('again', () => {
+  test('regenerate asks the adapter for it, with the thread up to what is answered', async () => {
+    const inputs: ChatRegenerateInput[] = []
+    const { chat, turn, messages, finished } = counting({
+      async regenerate(input) {
+        inputs.push(input)
+        return replyOf('a9', 'better')
+      },
+    })
+    await turn('one', 'u1')
+    await turn('two', 'u2')
+    const end = finished()
+    expect(await chat.regenerate('a1')).toMatchObject({ messageId: 'u1' })
+    await end
+    expect(inputs).toMatchObject([{ messageId: 'a1', message: { id: 'u1' } }])
+    expect(ids(inputs[0]?.messages ?? [])).toBe('u1')
+    expect(ids(messages())).toBe('u1 a9')
+  })
+
+  test('without it, the message is sent again; also by the id of what a person said, or of nothing', async () => {
+    for (const id of ['a2', 'u2', undefined]) {
+      const { chat, turn, messages, finished, asked } = counting()
+      await turn('one', 'u1')
+      await turn('two', 'u2')
+      const end = finished()
+      await chat.regenerate(id)
+      await end
+      expect(ids(asked[2]?.messages ?? [])).toBe('u1 a1 u2')
+      expect(ids(messages())).toBe('u1 a1 u2 a3')
+      expect(messages()[2]?.status).toBe('sent')
+    }
+  })
+
+  test('a reply under the id of the one that it replaces', async () => {
+    let text = 'old'
+    const { chat, turn, textOf, messages, finished } = chatOver({ sendMessage: async () => replyOf('a1', text) })
+    await turn()
+    text = 'new'
+    const end = finished()
+    await chat.regenerate()
+    await end
+    expect(textOf('a1')).toEqual(['new'])
+    expect(messages()).toHaveLength(2)
+  })
+
+  test('one that is refused puts everything back where it was', async () => {
+    const { chat, turn, messages, log } = counting({ regenerate: () => Promise.reject(new Error('no')) })
+    await turn('one', 'u1')
+    await turn('two', 'u2')
+    const before = messages()
+    expect((await chat.regenerate('a1')).error).toMatchObject({ code: 'REGENERATE_ERROR' })
+    expect(messages()).toEqual(before)
+    expect(log).toEqual(['finish', 'finish', 'error REGENERATE_ERROR'])
+    // And goes on from there.
+    await turn('three', 'u3')
+    expect(ids(messages())).toBe('u1 a1 u2 a2 u3 a3')
+  })
+
+  test('retry of a reply that broke off does its turn again', async () => {
+    let count = 0
+    const { chat, turn, messages, finished } = chatOver({
+      sendMessage: async () => streamOf(++count === 1 ? hello.slice(0, 3) : hello),
+    })
+    await turn()
+    expect(messages()[1]?.status).toBe('error')
+    const end = finished()
+    await chat.retry()
+    await end
+    expect(messages()).toMatchObject([
+      { id: 'u1', status: 'sent' },
+      { id: 'a1', status: 'sent', parts: [{ text: 'Hello world' }] },
+    ])
+    expect(chat.store.message('a1')?.error).toBeUndefined()
+  })
+
+  test('edit puts another message in the place of one, and of all that came of it', async () => {
+    const { chat, turn, messages, finished, asked } = counting()
+    await turn('one', 'u1')
+    await turn('two', 'u2')
+    await turn('three', 'u3')
+    const end = finished()
+    const { messageId } = await chat.edit('u2', 'two and a half')
+    await end
+    expect(ids(messages())).toBe(`u1 a1 ${messageId} a4`)
+    expect(asked[3]?.messages.map(({ id }) => id)).toEqual(['u1', 'a1', messageId])
+    expect(await chat.edit('nobody', 'x')).toMatchObject({ error: { code: 'SEND_ERROR' } })
+  })
+
+  test('while a reply is under way, that one is stopped first', async () => {
+    const { stream, push } = controlled()
+    let count = 0
+    const { chat, until, messages, log, finished } = chatOver({
+      sendMessage: async () => (++count === 1 ? stream : replyOf('a2', 'new')),
+    })
+    await chat.send('one', { messageId: 'u1' })
+    push(...hello.slice(0, 3))
+    await until(() => chat.state.status === 'streaming')
+    const stopped = finished()
+    const again = chat.regenerate()
+    await stopped
+    const end = finished()
+    await again
+    await end
+    expect(ids(messages())).toBe('u1 a2')
+    expect(log).toEqual(['finish abort', 'finish'])
+  })
+
+  test('what did not change keeps its identity through it', async () => {
+    const { chat, turn, finished } = counting()
+    await turn('one', 'u1')
+    await turn('two', 'u2')
+    // Who shows them reads them whenever something changes.
+    chat.store.subscribe(['any'], () => chat.store.messages)
+    chat.store.flush()
+    const [first, second] = chat.store.messages
+    const end = finished()
+    await chat.regenerate()
+    await end
+    expect(chat.store.messages[0]).toBe(first)
+    expect(chat.store.messages[1]).toBe(second)
+  })
+})

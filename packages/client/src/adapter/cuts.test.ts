@@ -1,0 +1,251 @@
+// Streams that break off: at every place, by closing or failing, with and without a way to go on.
+
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { chatOver, controlled, hello, streamOf } from './chat.fixture.ts'
+import type { ChatAdapter, ChatMessageChunk } from './types.ts'
+
+const runs = (n: number) => ({ numRuns: Math.ceil(n * Number(process.env['MILLRACE_RUNS'] ?? 1)) })
+
+const TEXT = 'Whatever happens to the network, a person sees the right words, once.'
+const words = TEXT.match(/\S+\s*/g) as string[]
+const reply: readonly ChatMessageChunk[] = [
+  { type: 'start', messageId: 'a1' },
+  { type: 'reasoning-start', id: 'r' },
+  { type: 'reasoning-delta', id: 'r', delta: 'Hm.' },
+  { type: 'reasoning-end', id: 'r' },
+  { type: 'text-start', id: 't' },
+  ...words.map(delta => ({ type: 'text-delta' as const, id: 't', delta })),
+  { type: 'text-end', id: 't' },
+  { type: 'tool-input-available', toolCallId: 'c', toolName: 'look', input: {} },
+  { type: 'tool-output-available', toolCallId: 'c', output: 1 },
+  { type: 'finish', messageId: 'a1' },
+]
+
+type Resume = (from: number) => readonly unknown[]
+const enveloped = reply.map((chunk, i) => ({ eventId: `e${i}`, sequence: i, chunk }))
+/** What streams begin with that go on, of a reply that was read so far. */
+const ways: { readonly [name: string]: { readonly first: readonly unknown[]; readonly rest: Resume } } = {
+  'the rest, raw': { first: reply, rest: from => reply.slice(from) },
+  'start, and the rest, raw': { first: reply, rest: from => [reply[0], ...reply.slice(from)] },
+  'all again, raw': { first: reply, rest: () => reply },
+  'the rest, in envelopes': { first: enveloped, rest: from => enveloped.slice(from) },
+  'all again, in envelopes': { first: enveloped, rest: () => enveloped },
+  'a little before, in envelopes': { first: enveloped, rest: from => enveloped.slice(Math.max(0, from - 3)) },
+  'all again, by sequence': {
+    first: enveloped.map(({ sequence, chunk }) => ({ sequence, chunk })),
+    rest: () => enveloped.map(({ sequence, chunk }) => ({ sequence, chunk })),
+  },
+  'all again, by event': {
+    first: enveloped.map(({ eventId, chunk }) => ({ eventId, chunk })),
+    rest: () => enveloped.map(({ eventId, chunk }) => ({ eventId, chunk })),
+  },
+}
+
+/** Reads a reply that is cut after so many of each stream's values; checks at every change that its text is a prefix, in one part. */
+async function read(first: readonly unknown[], rest: Resume | undefined, cuts: readonly number[], error?: unknown) {
+  let at = 0
+  let attempt = 0
+  const next = (values: readonly unknown[]) => {
+    const cut = cuts[attempt++] ?? values.length
+    const news = values.slice(0, cut)
+    at = Math.max(at, first.length - values.length + news.length)
+    return news.length < values.length ? streamOf(news, error) : streamOf(news)
+  }
+  const adapter: ChatAdapter = {
+    sendMessage: async () => next(first),
+    ...(rest && { reconnectToStream: async () => next(rest(at)) }),
+  }
+  const talk = chatOver(adapter)
+  const texts: string[] = []
+  const statuses: string[] = []
+  const look = () => {
+    const message = talk.chat.store.messages[1]
+    const shown = message?.parts.filter(part => part.type === 'text') ?? []
+    expect(shown.length).toBeLessThanOrEqual(1)
+    texts.push((shown[0] as { text: string } | undefined)?.text ?? '')
+    if (message && message.status !== statuses.at(-1)) statuses.push(message.status)
+  }
+  talk.chat.store.subscribe(['any'], look)
+  await talk.turn()
+  for (const [i, text] of texts.entries()) {
+    expect(TEXT.startsWith(text)).toBe(true)
+    // It only gets longer.
+    expect(text.length).toBeGreaterThanOrEqual(texts[i - 1]?.length ?? 0)
+  }
+  return { ...talk, statuses }
+}
+
+describe('a stream that breaks off', () => {
+  const places = reply.map((_, cut) => cut)
+
+  test.each([
+    ['closes', undefined],
+    ['fails', new TypeError('terminated')],
+  ])('and %s, with no way to go on: what came stays, and it is no success (law 7)', async (_, error) => {
+    for (const cut of places) {
+      const { log, messages, chat } = await read(reply, undefined, [cut], error)
+      expect(log.filter(line => !line.startsWith('tool'))).toEqual(['error STREAM_ERROR', 'finish disconnect error'])
+      const [said, answer] = messages()
+      expect(said?.status).toBe(cut === 0 ? 'error' : 'sent')
+      expect(answer?.status).toBe(cut === 0 ? undefined : 'error')
+      expect(answer?.parts.some(part => 'state' in part && part.state === 'streaming')).toBeFalsy()
+      expect(chat.state).toMatchObject({
+        status: 'error',
+        error: { code: 'STREAM_ERROR', source: 'stream', recoverable: true },
+        connection: { status: 'offline' },
+      })
+    }
+  })
+
+  test.each(Object.keys(ways))('at every place, and goes on with %s: one part, nothing twice', async name => {
+    const { first, rest } = ways[name] as (typeof ways)[string]
+    for (const cut of places) {
+      for (const error of [undefined, new TypeError('terminated')]) {
+        const { log, messages, statuses, chat } = await read(first, rest, [cut], error)
+        expect(messages()[1]).toMatchObject({
+          id: 'a1',
+          status: 'sent',
+          parts: [
+            { type: 'reasoning', text: 'Hm.', state: 'done' },
+            { type: 'text', text: TEXT, state: 'done' },
+            { type: 'tool', toolInvocation: { state: 'output-available', output: 1 } },
+          ],
+        })
+        expect(messages()[1]?.parts).toHaveLength(3)
+        const told = log.filter(line => !line.startsWith('tool'))
+        expect(told).toEqual(['error STREAM_ERROR recovered', 'finish'])
+        expect(log.filter(line => line.startsWith('tool'))).toEqual(['tool input-available', 'tool output-available'])
+        expect(statuses).toEqual(cut === 0 ? ['streaming', 'sent'] : ['streaming', 'error', 'streaming', 'sent'])
+        expect(chat.state).toMatchObject({ status: 'ready', error: undefined, connection: { status: 'live' } })
+      }
+    }
+  })
+
+  test('many times: it goes on as long as each attempt brings something', async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        fc.constantFrom('the rest, raw', 'the rest, in envelopes'),
+        fc.array(fc.integer({ min: 1, max: 4 }), { maxLength: 8 }),
+        fc.boolean(),
+        async (name, cuts, fails) => {
+          const { first, rest } = ways[name] as (typeof ways)[string]
+          const { log, textOf } = await read(first, rest, cuts, fails ? new Error('cut') : undefined)
+          expect(textOf('a1')).toEqual([TEXT])
+          expect(log.at(-1)).toBe('finish')
+          expect(log.filter(line => line === 'finish')).toHaveLength(1)
+        },
+      ),
+      runs(40),
+    )
+  })
+
+  test('text that goes on under a part that began again is no repeat where it says something else', async () => {
+    const adapter: ChatAdapter = {
+      sendMessage: async () => streamOf(hello.slice(0, 3)),
+      reconnectToStream: async () =>
+        streamOf([
+          hello[0],
+          { type: 'text-start', id: 't1' },
+          { type: 'text-delta', id: 't1', delta: ' world' },
+          hello[5],
+        ]),
+    }
+    const { turn, textOf } = chatOver(adapter)
+    await turn()
+    expect(textOf('a1')).toEqual(['Hello world'])
+  })
+})
+
+describe('asking for the rest', () => {
+  test('names the reply, and is not done after the end of one', async () => {
+    const asked: unknown[] = []
+    const adapter: ChatAdapter = {
+      sendMessage: async () => streamOf(asked.length === 0 ? hello.slice(0, 3) : hello),
+      reconnectToStream: async ({ conversationId, messageId, signal }) => {
+        asked.push({ conversationId, messageId, isAborted: signal.aborted })
+        return streamOf(hello.slice(3))
+      },
+    }
+    const { turn } = chatOver(adapter, { conversationId: 'c1' })
+    await turn()
+    await turn('again', 'u2')
+    expect(asked).toEqual([{ conversationId: 'c1', messageId: 'a1', isAborted: false }])
+  })
+
+  test('null is the end of it: the error stays', async () => {
+    let count = 0
+    const adapter: ChatAdapter = {
+      sendMessage: async () => streamOf(hello.slice(0, 3)),
+      reconnectToStream: async () => {
+        count++
+        return null
+      },
+    }
+    const { turn, log, chat } = chatOver(adapter)
+    await turn()
+    expect(count).toBe(1)
+    expect(log).toEqual(['error STREAM_ERROR', 'finish disconnect error'])
+    expect(chat.state.error).toMatchObject({ code: 'STREAM_ERROR', details: { messageId: 'a1' } })
+  })
+
+  test.each([
+    ['that fails', () => Promise.reject(new Error('still down'))],
+    ['that brings nothing', async () => streamOf([])],
+  ])('%s is done three times', async (_, reconnect) => {
+    let count = 0
+    const adapter: ChatAdapter = {
+      sendMessage: async () => streamOf(hello.slice(0, 3)),
+      reconnectToStream: () => {
+        count++
+        return reconnect()
+      },
+    }
+    const { turn, log, calls } = chatOver(adapter)
+    await turn()
+    expect(count).toBe(3)
+    expect(log).toEqual(['error STREAM_ERROR', 'finish disconnect error'])
+    expect(calls.errors).toHaveLength(1)
+  })
+
+  test('while it is done, the message shows the error; stopping ends it at once', async () => {
+    const { promise: never } = Promise.withResolvers<null>()
+    const adapter: ChatAdapter = {
+      sendMessage: async () => streamOf(hello.slice(0, 3)),
+      reconnectToStream: () => never,
+    }
+    const { chat, until, log, messages } = chatOver(adapter)
+    await chat.send('hi')
+    await until(() => chat.state.connection.status === 'offline')
+    expect(chat.state).toMatchObject({ status: 'error', error: { code: 'STREAM_ERROR' } })
+    expect(messages()[1]?.status).toBe('error')
+    await chat.stop()
+    expect(log).toEqual(['finish abort'])
+    expect(messages()[1]).toMatchObject({ status: 'cancelled', parts: [{ text: 'Hello', state: 'done' }] })
+    expect(chat.state).toMatchObject({ status: 'ready', error: undefined })
+  })
+
+  test('a stream that comes after it was stopped is given back', async () => {
+    const { promise, resolve } = Promise.withResolvers<ReturnType<typeof streamOf>>()
+    const { chat, log } = chatOver({ sendMessage: () => promise })
+    const sent = chat.send('hi', { messageId: 'u1' })
+    await chat.stop()
+    expect(await sent).toMatchObject({ messageId: 'u1' })
+    const late = controlled()
+    resolve(late.stream)
+    await late.cancelled
+    expect(log).toEqual(['finish abort'])
+  })
+
+  test.each([
+    ['the end', [hello[0], hello[5]]],
+    ['a bad value', [hello[0], null]],
+  ])('after %s the stream is given back: no body stays open', async (_, values) => {
+    const { stream, push, cancelled } = controlled()
+    const { turn } = chatOver({ sendMessage: async () => stream })
+    const end = turn()
+    push(...values)
+    await end
+    await cancelled
+  })
+})

@@ -1,0 +1,98 @@
+import { describe, expect, test } from 'vitest'
+import { chatOver, controlled, counting, ids, streamOf } from './chat.fixture.ts'
+import type { ChatMessage, ChatSendMessageInput } from './types.ts'
+
+describe('the messages of before', () => {
+  const said = (id: string, role: 'user' | 'assistant' = 'user', more: Partial<ChatMessage> = {}): ChatMessage => ({
+    id,
+    role,
+    status: 'sent',
+    createdAt: '2026-01-02T03:04:05.000Z',
+    parts: [{ type: 'text', text: `text of ${id}`, state: 'done' }],
+    ...more,
+  })
+
+  test('those to begin with are shown as they are, given to the adapter, and gone on with', async () => {
+    const call: ChatMessage['parts'][number] = {
+      type: 'tool',
+      toolInvocation: { toolCallId: 'c', toolName: 'x', state: 'input-available', input: { a: 1 } },
+    }
+    const initialMessages = [
+      said('s', 'user', { role: 'system' }),
+      said('u0', 'user', { author: { id: 'me' }, metadata: { k: 1 } }),
+      said('a0', 'assistant', { parts: [call, { type: 'source-url', sourceId: 's', url: 'https://example.org' }] }),
+    ]
+    const asked: ChatSendMessageInput[] = []
+    const { turn, messages } = chatOver(
+      {
+        async sendMessage(input) {
+          asked.push(input)
+          return streamOf([
+            { type: 'start', messageId: 'a0' },
+            { type: 'tool-output-available', toolCallId: 'c', output: 2 },
+            { type: 'text-delta', id: 't', delta: 'more' },
+            { type: 'finish', messageId: 'a0' },
+          ])
+        },
+      },
+      { initialMessages },
+    )
+    expect(messages()).toEqual(initialMessages)
+    await turn()
+    expect(asked[0]?.messages.slice(0, 3)).toEqual(initialMessages)
+    expect(ids(messages())).toBe('s u0 a0 u1')
+    expect(messages()[2]?.parts).toMatchObject([
+      { toolInvocation: { state: 'output-available', input: { a: 1 }, output: 2 } },
+      { type: 'source-url' },
+      { type: 'text', text: 'more' },
+    ])
+  })
+
+  test('start reads the last page once, and loadOlder those before it, also while a reply streams', async () => {
+    const pages = [
+      { messages: [said('u3'), said('a3', 'assistant')], cursor: '2', hasMore: true },
+      { messages: [said('u2'), said('a2', 'assistant'), said('u3')], cursor: '1', hasMore: true },
+      { messages: [said('u1', 'user'), said('a1', 'assistant')], hasMore: false },
+    ]
+    const asked: unknown[] = []
+    const { stream, push } = controlled()
+    const { chat, until, messages, finished } = chatOver(
+      {
+        sendMessage: async () => stream,
+        async listMessages(input) {
+          asked.push(input)
+          return pages[asked.length - 1] as never
+        },
+      },
+      { conversationId: 'c1' },
+    )
+    chat.start()()
+    chat.start()
+    await until(() => chat.state.hasOlder)
+    expect(ids(messages())).toBe('u3 a3')
+    await chat.send('hi', { messageId: 'u4' })
+    push({ type: 'start', messageId: 'a4' }, { type: 'text-delta', id: 't', delta: 'Hel' })
+    await until(() => chat.store.messages.at(-1)?.parts.length === 1)
+    await chat.loadOlder()
+    await chat.loadOlder()
+    expect(ids(messages())).toBe('u1 a1 u2 a2 u3 a3 u4 a4')
+    expect(chat.state).toMatchObject({ hasOlder: false, isLoadingOlder: false })
+    await chat.loadOlder()
+    expect(asked).toEqual([
+      { conversationId: 'c1', cursor: undefined, direction: 'backward' },
+      { conversationId: 'c1', cursor: '2', direction: 'backward' },
+      { conversationId: 'c1', cursor: '1', direction: 'backward' },
+    ])
+    const end = finished()
+    push({ type: 'text-delta', id: 't', delta: 'lo' }, { type: 'finish', messageId: 'a4' })
+    await end
+    expect(messages().at(-1)?.parts).toEqual([{ type: 'text', text: 'Hello', state: 'done' }])
+  })
+
+  test('a page that cannot be read is an error of its own', async () => {
+    const { chat, until, calls } = counting({ listMessages: () => Promise.reject(new Error('gone')) })
+    chat.start()
+    await until(() => chat.state.error !== undefined)
+    expect(calls.errors).toMatchObject([{ code: 'HISTORY_ERROR', source: 'history', message: 'gone' }])
+  })
+})

@@ -1,0 +1,140 @@
+import { describe, expect, test, vi } from 'vitest'
+import { chatOf, chatOver, hello, streamOf } from './chat.fixture.ts'
+
+describe('odd streams', () => {
+  test('no start, or one without an id: the reply has an id of its own, each another', async () => {
+    const { turn, messages } = chatOf([
+      { type: 'text-delta', id: 't', delta: 'hi' },
+      { type: 'start' },
+      { type: 'finish' },
+    ])
+    await turn('one', 'u1')
+    await turn('two', 'u2')
+    expect(messages()).toMatchObject([{}, { role: 'assistant', parts: [{ text: 'hi' }] }, {}, { status: 'sent' }])
+    expect(new Set(messages().map(({ id }) => id)).size).toBe(4)
+  })
+
+  test('a start that comes late names the reply', async () => {
+    const { turn, messages } = chatOf([{ type: 'text-delta', id: 't', delta: 'hi' }, hello[0], hello[5]])
+    await turn()
+    expect(messages()).toMatchObject([{}, { id: 'a1', status: 'sent', parts: [{ text: 'hi' }] }])
+  })
+
+  test('a second start with another id is another message; the first is whole', async () => {
+    const { turn, messages } = chatOf([...hello.slice(0, 3), { type: 'start', messageId: 'a2' }, hello[5]])
+    await turn()
+    expect(messages()).toMatchObject([{}, { id: 'a1', status: 'sent' }, { id: 'a2', status: 'sent' }])
+  })
+
+  test('a reply never goes where a person spoke', async () => {
+    const { turn, messages } = chatOf([{ type: 'start', messageId: 'u1' }, ...hello.slice(1)])
+    await turn()
+    expect(messages()).toMatchObject([
+      { id: 'u1', role: 'user', parts: [{ text: 'hi' }] },
+      { role: 'assistant', parts: [{ text: 'Hello world' }] },
+    ])
+  })
+
+  test('the same call id in another message is another call', async () => {
+    let count = 0
+    const { turn, messages } = chatOver({
+      sendMessage: async () =>
+        streamOf([
+          { type: 'start', messageId: `a${++count}` },
+          { type: 'tool-input-available', toolCallId: 'call-1', toolName: 'x', input: count },
+          { type: 'tool-output-available', toolCallId: 'call-1', output: count },
+          { type: 'finish', messageId: `a${count}` },
+        ]),
+    })
+    await turn('one', 'u1')
+    await turn('two', 'u2')
+    for (const [at, output] of [
+      [1, 1],
+      [3, 2],
+    ] as const)
+      expect(messages()[at]?.parts).toMatchObject([{ toolInvocation: { toolCallId: 'call-1', input: output, output } }])
+  })
+
+  test('a call only goes forward: what comes late changes nothing', async () => {
+    const { turn, messages, calls } = chatOf([
+      hello[0],
+      { type: 'tool-input-available', toolCallId: 'c', toolName: 'x', input: 1 },
+      { type: 'tool-output-available', toolCallId: 'c', output: 2 },
+      { type: 'tool-input-delta', toolCallId: 'c', inputTextDelta: '{' },
+      { type: 'tool-input-start', toolCallId: 'c', toolName: 'y' },
+      { type: 'tool-output-error', toolCallId: 'c', errorText: 'no' },
+      { type: 'tool-output-available', toolCallId: 'unknown', output: 2 },
+      hello[5],
+    ])
+    await turn()
+    expect(messages()[1]?.parts).toEqual([
+      {
+        type: 'tool',
+        toolInvocation: { toolCallId: 'c', toolName: 'x', state: 'output-available', input: 1, output: 2 },
+      },
+    ])
+    expect(calls.tools).toEqual(['input-available', 'output-available'])
+  })
+
+  test('an open call of a reply that is over looks ended, and a later stream may still bring its output', async () => {
+    let count = 0
+    const { turn, messages } = chatOver({
+      sendMessage: async () =>
+        streamOf([
+          { type: 'start', messageId: 'a1' },
+          ++count === 1
+            ? { type: 'tool-input-available', toolCallId: 'c', toolName: 'x', input: 1 }
+            : { type: 'tool-output-available', toolCallId: 'c', output: 2 },
+          { type: 'finish', messageId: 'a1' },
+        ]),
+    })
+    await turn('one', 'u1')
+    expect(messages()[1]?.parts).toMatchObject([{ toolInvocation: { state: 'output-error' } }])
+    await turn('two', 'u2')
+    expect(messages()[1]?.parts).toEqual([
+      {
+        type: 'tool',
+        toolInvocation: { toolCallId: 'c', toolName: 'x', state: 'output-available', input: 1, output: 2 },
+      },
+    ])
+  })
+
+  test('a callback that throws harms nothing', async () => {
+    const printed = vi.spyOn(console, 'error').mockImplementation(() => {})
+    const fail = () => {
+      throw new Error('mine')
+    }
+    const options = { onData: fail, onToolCall: fail, onFinish: fail, onError: fail }
+    const { chat, until, messages } = chatOf(
+      [hello[0], { type: 'data-x', data: 1 }, { type: 'tool-input-start', toolCallId: 'c', toolName: 'x' }, hello[5]],
+      options,
+    )
+    await chat.send('hi')
+    await until(() => chat.state.status === 'ready')
+    expect(messages()).toMatchObject([{ status: 'sent' }, { status: 'sent' }])
+    expect(printed).toHaveBeenCalledTimes(3)
+    printed.mockRestore()
+  })
+
+  test('an empty stream is a break like any other', async () => {
+    const { turn, log, messages } = chatOf([])
+    await turn()
+    expect(log).toEqual(['error STREAM_ERROR', 'finish disconnect error'])
+    expect(messages()).toMatchObject([{ id: 'u1', status: 'error' }])
+  })
+
+  test('law 11: a source that never rests keeps neither the screen nor a click waiting', async () => {
+    let count = 0
+    const stream = new ReadableStream({
+      pull(controller) {
+        controller.enqueue(count++ === 0 ? hello[0] : { type: 'text-delta', id: 't', delta: 'x' })
+      },
+    })
+    const { chat, finished } = chatOver({ sendMessage: async () => stream }, { streamFlushInterval: 16 })
+    const end = finished()
+    await chat.send('hi')
+    setTimeout(() => void chat.stop(), 30)
+    await end
+    expect(count).toBeGreaterThan(100)
+  })
+})

@@ -1,0 +1,174 @@
+import { describe, expect, test } from 'vitest'
+import { chatOver, controlled, counting, hello, ids, replyOf } from './chat.fixture.ts'
+
+describe('sending', () => {
+  test('what is said is shown, and on its way, before the adapter is asked', async () => {
+    const { asked, chat, turn } = counting()
+    const shown: string[][] = []
+    chat.store.subscribe(['any'], () => shown.push(chat.store.messages.map(({ id, status }) => `${id} ${status}`)))
+    await turn()
+    expect(shown.find(messages => messages.length > 0)).toEqual(['u1 sending'])
+    expect(Object.keys(asked[0] ?? {}).sort()).toEqual(['conversationId', 'message', 'messages', 'signal'])
+    expect(asked[0]?.message).toMatchObject({ id: 'u1', role: 'user', status: 'sending', parts: [{ text: 'hi' }] })
+    expect(asked[0]?.messages).toEqual([asked[0]?.message])
+    await turn('more', 'u2')
+    expect(ids(asked[1]?.messages ?? [])).toBe('u1 a1 u2')
+    expect(asked[1]?.messages.map(({ status }) => status)).toEqual(['sent', 'sent', 'sending'])
+  })
+
+  test('metadata, parts and files go along', async () => {
+    const { asked, chat, finished } = counting()
+    const end = finished()
+    const file = new File(['x'], 'x.txt', { type: 'text/plain' })
+    await chat.send({ text: 'see', files: [file], metadata: { lang: 'en' } })
+    await end
+    expect(asked[0]).toMatchObject({ attachments: [{ file }], metadata: { lang: 'en' } })
+    expect(asked[0]?.message.parts).toMatchObject([
+      { type: 'text', text: 'see' },
+      { type: 'file', mediaType: 'text/plain', filename: 'x.txt' },
+    ])
+  })
+
+  test('the states of a chat: submitted, streaming, ready', async () => {
+    const { stream, push } = controlled()
+    const { chat, until } = chatOver({ sendMessage: async () => stream })
+    const sent = chat.send('hi')
+    expect(chat.state).toMatchObject({ status: 'submitted', runId: expect.any(String) })
+    await sent
+    expect(chat.state.status).toBe('submitted')
+    push(hello[0])
+    await until(() => chat.state.status === 'streaming')
+    push(hello[5])
+    await until(() => chat.state.status === 'ready')
+    expect(chat.state.runId).toBeUndefined()
+  })
+
+  test('a send that fails: SEND_ERROR, the message kept, no onFinish; retry sends it again, in its place', async () => {
+    let isDown = true
+    const { chat, turn, messages, log, finished } = chatOver({
+      async sendMessage() {
+        if (isDown) throw new Error('no network')
+        return replyOf('a1', 'there')
+      },
+    })
+    const sent = await turn()
+    expect(sent.error).toMatchObject({ code: 'SEND_ERROR', source: 'send', message: 'no network', recoverable: true })
+    expect(chat.state).toMatchObject({ status: 'error', error: sent.error })
+    expect(messages()).toMatchObject([{ id: 'u1', status: 'error', parts: [{ text: 'hi' }] }])
+    expect(chat.store.message('u1')?.error).toMatchObject({ code: 'SEND_ERROR' })
+    expect(log).toEqual(['error SEND_ERROR'])
+    isDown = false
+    const end = finished()
+    expect(await chat.retry('u1')).toMatchObject({ messageId: 'u1', runId: expect.any(String) })
+    await end
+    expect(messages()).toMatchObject([
+      { id: 'u1', status: 'sent' },
+      { id: 'a1', status: 'sent' },
+    ])
+    expect(chat.store.message('u1')?.error).toBeUndefined()
+    expect(chat.state).toMatchObject({ status: 'ready', error: undefined })
+  })
+
+  test('a failed message that others follow is said again behind them, and nothing of theirs is lost', async () => {
+    let count = 0
+    const { chat, turn, messages, finished } = chatOver({
+      async sendMessage({ message }) {
+        if (++count === 1) throw new Error('no network')
+        return replyOf(`re-${message.id}`, 'ok')
+      },
+    })
+    await turn('one', 'u1')
+    await turn('two', 'u2')
+    const end = finished()
+    await chat.retry('u1')
+    await end
+    expect(ids(messages())).toBe('u2 re-u2 u1 re-u1')
+  })
+
+  test('a throw that is no promise, and what is no stream, are refusals too', async () => {
+    for (const sendMessage of [
+      () => {
+        throw new Error('at once')
+      },
+      async () => undefined as never,
+    ]) {
+      const { turn, log } = chatOver({ sendMessage })
+      expect((await turn()).error).toMatchObject({ code: 'SEND_ERROR' })
+      expect(log).toEqual(['error SEND_ERROR'])
+    }
+  })
+
+  test('an id that is taken is refused', async () => {
+    const { turn, chat, messages } = counting()
+    await turn()
+    expect(await chat.send('other', { messageId: 'u1' })).toMatchObject({ error: { code: 'SEND_ERROR' } })
+    expect(messages()).toHaveLength(2)
+  })
+
+  test('ids that the fold has a use for of its own are shown as they are', async () => {
+    const { turn, chat, messages } = chatOver({ sendMessage: async () => replyOf('x::y', 'ok') })
+    await turn('hi', 'a::b')
+    expect(ids(messages())).toBe('a::b x::y')
+    expect(chat.store.message('x::y')?.id).toBe('x::y')
+  })
+})
+
+describe('while a reply is under way', () => {
+  test('what is said waits its turn, behind the reply, and goes by itself', async () => {
+    const streams = [controlled(), controlled()]
+    let at = 0
+    const { chat, until, messages, finished } = chatOver({ sendMessage: async () => streams[at++]?.stream as never })
+    await chat.send('one', { messageId: 'u1' })
+    const second = chat.send('two', { messageId: 'u2' })
+    expect(messages()).toMatchObject([{ id: 'u1' }, { id: 'u2', status: 'sending' }])
+    streams[0]?.push(...hello.slice(0, 3))
+    await until(() => chat.store.messageIds.length === 3)
+    expect(ids(messages())).toBe('u1 a1 u2')
+    streams[0]?.push(hello[5])
+    await second
+    expect(at).toBe(2)
+    const end = finished()
+    streams[1]?.push({ type: 'start', messageId: 'a2' }, { type: 'finish', messageId: 'a2' })
+    await end
+    expect(messages()).toMatchObject([
+      { id: 'u1', status: 'sent' },
+      { id: 'a1', status: 'sent' },
+      { id: 'u2', status: 'sent' },
+      { id: 'a2', status: 'sent' },
+    ])
+  })
+
+  test('reject says so, and shows nothing', async () => {
+    const { stream } = controlled()
+    const { chat, messages } = chatOver({ sendMessage: async () => stream })
+    await chat.send('one')
+    expect(await chat.send('two', { whenBusy: 'reject' })).toMatchObject({ error: { code: 'busy', retryable: true } })
+    expect(messages()).toHaveLength(1)
+    await chat.stop()
+  })
+
+  test('interrupt-previous stops the reply first', async () => {
+    const { stream, push, cancelled } = controlled()
+    let count = 0
+    const { chat, until, messages, log, finished } = chatOver({
+      sendMessage: async () => (++count === 1 ? stream : replyOf('a2', 'new')),
+    })
+    await chat.send('one', { messageId: 'u1' })
+    push(...hello.slice(0, 3))
+    await until(() => chat.state.status === 'streaming')
+    const stopped = finished()
+    const sent = chat.send('two', { messageId: 'u2', whenBusy: 'interrupt-previous' })
+    await stopped
+    const end = finished()
+    await sent
+    await end
+    await cancelled
+    expect(log).toEqual(['finish abort', 'finish'])
+    expect(messages().map(({ id, status }) => `${id} ${status}`)).toEqual([
+      'u1 cancelled',
+      'a1 cancelled',
+      'u2 sent',
+      'a2 sent',
+    ])
+  })
+})

@@ -1,0 +1,83 @@
+import { describe, expect, test, vi } from 'vitest'
+import { chatOver, controlled, hello, replyOf } from './chat.fixture.ts'
+
+describe('stopping', () => {
+  test('is at once: the signal, the stream, the adapter; what came stays; no error', async () => {
+    const { stream, push, cancelled } = controlled()
+    const stop = vi.fn()
+    let signal: AbortSignal | undefined
+    const { chat, until, messages, log } = chatOver({
+      sendMessage: async input => {
+        signal = input.signal
+        return stream
+      },
+      stop,
+    })
+    await chat.send('hi')
+    push(...hello.slice(0, 3), { type: 'tool-input-start', toolCallId: 'c', toolName: 'x' })
+    await until(() => chat.store.messages[1]?.parts.length === 2)
+    const stopped = chat.stop()
+    expect(signal?.aborted).toBe(true)
+    expect(log).toEqual(['tool input-streaming', 'finish abort'])
+    expect(messages()).toMatchObject([
+      { status: 'cancelled' },
+      {
+        status: 'cancelled',
+        parts: [
+          { text: 'Hello', state: 'done' },
+          { toolInvocation: { state: 'output-error', errorText: 'The reply ended before this call did.' } },
+        ],
+      },
+    ])
+    expect(chat.state).toMatchObject({ status: 'ready', error: undefined })
+    await stopped
+    await cancelled
+    expect(stop).toHaveBeenCalledTimes(1)
+  })
+
+  test('with nothing under way is nothing; of another run neither', async () => {
+    const stop = vi.fn()
+    const { chat, log } = chatOver({ sendMessage: async () => controlled().stream, stop })
+    await chat.stop()
+    await chat.send('hi')
+    await chat.stop({ runId: 'another' })
+    expect(log).toEqual([])
+    expect(stop).not.toHaveBeenCalled()
+    await chat.stop()
+    expect(log).toEqual(['finish abort'])
+  })
+
+  test('leaving stops too; what waits is kept, to be sent again', async () => {
+    const { stream, cancelled } = controlled()
+    let count = 0
+    const { chat, messages, finished } = chatOver({
+      sendMessage: async () => (++count === 1 ? stream : replyOf(`a${count}`, 'ok')),
+    })
+    const leave = chat.start()
+    expect(chat.state.connection.status).toBe('live')
+    await chat.send('one', { messageId: 'u1' })
+    const waiting = chat.send('two', { messageId: 'u2' })
+    leave()
+    leave()
+    expect((await waiting).error).toMatchObject({ code: 'SEND_ERROR' })
+    await cancelled
+    expect(count).toBe(1)
+    expect(chat.state.connection.status).toBe('idle')
+    expect(messages()).toMatchObject([{ status: 'cancelled' }, { id: 'u2', status: 'error' }])
+    chat.start()
+    const end = finished()
+    await chat.retry('u2')
+    await end
+    expect(messages().map(({ status }) => status)).toEqual(['cancelled', 'sent', 'sent'])
+  })
+
+  test('an adapter that cannot stop is told of, and nothing else', async () => {
+    const { chat, log } = chatOver({
+      sendMessage: async () => controlled().stream,
+      stop: () => Promise.reject(new Error('cannot')),
+    })
+    await chat.send('hi')
+    await chat.stop()
+    expect(log).toEqual(['finish abort', 'error STOP_ERROR'])
+  })
+})
