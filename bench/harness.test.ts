@@ -45,6 +45,20 @@ describe('a claim', () => {
     expect(judge({ kind: 'exponent', small: 'a', large: 'c', under: 1.6 }, rows)).toMatchObject({ met: true })
   })
 
+  test('of a cost is told in the unit of the benchmark', () => {
+    const bytes = { ...row('bytes', 480), unit: 'bytes' as const }
+    const times = { ...row('times', 1.5), unit: 'times' as const }
+    expect(judge({ kind: 'cost', of: 'bytes', atMost: 512 }, [bytes])).toMatchObject({
+      text: 'bytes, bytes an item',
+      bound: 'at most 512 bytes',
+      met: true,
+    })
+    expect(judge({ kind: 'cost', of: 'times', atMost: 1 }, [times])).toMatchObject({
+      bound: 'at most 1 times',
+      met: false,
+    })
+  })
+
   test('of a rate is met from its bound on: the faster needs less time', () => {
     expect(judge({ kind: 'rate', of: 'b', to: 'a', atLeast: 0.3 }, rows)).toMatchObject({ value: 0.3, met: true })
     expect(judge({ kind: 'rate', of: 'b', to: 'a', atLeast: 0.31 }, rows)).toMatchObject({ met: false })
@@ -94,6 +108,10 @@ test('a table shows what its unit is', () => {
   const wall = { ...row('a', 500), unit: 'wall' as const }
   expect(table('s', { ...benchmark, unit: 'wall' }, [wall], [])).toMatch(/entry \/ s\n.* 2,000,000$/m)
   const spread = { median: 0.5, min: 0.25, max: 4 }
+  const often = { ...row('a', 0.5), unit: 'times' as const, value: spread }
+  expect(table('s', { ...benchmark, unit: 'times' }, [often], [])).toMatch(
+    /times \/ entry.*\n.*0\.500 \[0\.250\.\.4\.00\]/,
+  )
   const late = { ...row('a', 0.5), unit: 'latency' as const, value: spread, p99: { ...spread, median: 3 } }
   const shown = table('s', { ...benchmark, unit: 'latency' }, [late], [])
   expect(shown).toMatch(/p50 ms.*p99 ms/)

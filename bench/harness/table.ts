@@ -18,7 +18,7 @@ const columns: Record<Unit, (item: string, rounds: string) => { title: string; s
     { title: `p99 ms, ${rounds}`, show: ({ p99 }) => (p99 ? range(p99) : '') },
   ],
   bytes: item => [{ title: `bytes / ${item}`, show: ({ perItem }) => figure(perItem) }],
-  times: (item, rounds) => [{ title: `times a ${item}, ${rounds}`, show: ({ value }) => range(value) }],
+  times: (item, rounds) => [{ title: `times / ${item}, ${rounds}`, show: ({ value }) => range(value) }],
 }
 
 /** A benchmark's rows and verdicts as people read them. */

@@ -1,0 +1,37 @@
+import { expect, test } from 'vitest'
+import { Clock } from './clock.ts'
+import { allocated } from './heap.ts'
+
+test('what is allocated is counted, whether it is collected on the way or kept', async () => {
+  const count = 400_000
+  const kept: object[] = []
+  const { bytes } = await allocated(async () => {
+    for (let i = 0; i < count; i++) {
+      const made = { a: i, b: i, c: i }
+      if (i % 100 === 0) kept.push(made)
+    }
+  })
+  // At the least its shape, two empty stores and three fields.
+  expect(bytes / count).toBeGreaterThan(40)
+  expect(bytes / count).toBeLessThan(120)
+  expect(kept).toHaveLength(count / 100)
+})
+
+test('a clock that stands still fires what is due when it is told to go on, and leaves the real one as it was', async () => {
+  const real = { setTimeout: globalThis.setTimeout, now: performance.now }
+  const clock = new Clock()
+  const fired: string[] = []
+  await clock.during(() => {
+    const since = performance.now()
+    setTimeout(() => fired.push('late'), 20)
+    clearTimeout(setTimeout(() => fired.push('never'), 5))
+    setTimeout(() => fired.push('soon'), 10)
+    clock.pass(16)
+    expect(fired).toEqual(['soon'])
+    expect(performance.now() - since).toBe(16)
+    clock.pass(4)
+  })
+  expect(fired).toEqual(['soon', 'late'])
+  expect(globalThis.setTimeout).toBe(real.setTimeout)
+  expect(performance.now).toBe(real.now)
+})
