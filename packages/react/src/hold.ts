@@ -78,7 +78,12 @@ function holdHanded(given: Extract<Given, { chat: Chat }>): Held {
 function holdAdapter(given: Extract<Given, { adapter: object }>): Held {
   const { messages, initialMessages = messages?.map(toChatMessage) } = given
   const options = { ...given, initialMessages }
-  const make = () => shown(new AdapterChat(options), messages)
+  const make = () => {
+    const chat = shown(new AdapterChat(options), messages)
+    // A server renders only once: what there is already is told at once.
+    if (initialMessages) chat.store.flush()
+    return chat
+  }
   const chat = make()
   return {
     ...heldOf(chat, () => (typeof document === 'undefined' ? chat : make())),

@@ -188,7 +188,7 @@ describe('a provider with a server', () => {
       </ChatProvider>,
     )
     await actions.send('Go')
-    await seen(() => first.text === '1')
+    await seen(() => first.text !== '0')
     first.unmount()
     const count = renders.of('counting')
     const second = mount(page(props))

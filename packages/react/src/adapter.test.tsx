@@ -1,0 +1,198 @@
+// @vitest-environment jsdom
+import {
+  type ChatAdapter,
+  type ChatError,
+  type ChatFinish,
+  type ChatMessageChunk,
+  createStream,
+  type Message,
+} from '@millrace/client'
+import { StrictMode, useEffect, useState } from 'react'
+import { flushSync } from 'react-dom'
+import { renderToString } from 'react-dom/server'
+import { expect, test } from 'vitest'
+import { hydrate, mount, seen } from './dom.fixture.tsx'
+import { type ChatHook, ChatProvider, useChat, useMessage, useMessageIds } from './index.ts'
+
+let chat: ChatHook
+const Chat = () => {
+  const given = useChat()
+  useEffect(() => {
+    chat = given
+  })
+  return <b title={given.connection.status}>{given.status}</b>
+}
+
+const Line = ({ id }: { id: string }) => {
+  const message = useMessage(id)
+  return (
+    <p>{`${message?.role} ${message?.status}: ${message?.parts.map(part => ('text' in part ? part.text : '')).join('|')}`}</p>
+  )
+}
+
+const Lines = () => useMessageIds().map(id => <Line key={id} id={id} />)
+
+const reply = (messageId: string, text: string): ChatMessageChunk[] => [
+  { type: 'start', messageId },
+  { type: 'text-start', id: 't' },
+  ...[...text].map(delta => ({ type: 'text-delta', id: 't', delta }) as const),
+  { type: 'text-end', id: 't' },
+  { type: 'finish', messageId },
+]
+
+/** An adapter that answers each message with its words, and what it was asked. */
+function echoing() {
+  const asked: string[][] = []
+  const adapter: ChatAdapter = {
+    async sendMessage({ message, messages }) {
+      asked.push(messages.map(({ parts }) => parts.map(part => (part.type === 'text' ? part.text : '')).join('')))
+      const [part] = message.parts
+      return createStream(reply(`reply-${asked.length}`, `You said: ${part?.type === 'text' && part.text}`))
+    },
+  }
+  return { adapter, asked }
+}
+
+test('an adapter is asked once, also in StrictMode, and its reply is shown', async () => {
+  const { adapter, asked } = echoing()
+  const finished: ChatFinish[] = []
+  const page = mount(
+    <StrictMode>
+      <ChatProvider adapter={adapter} onFinish={finish => finished.push(finish)}>
+        <Chat />
+        <Lines />
+      </ChatProvider>
+    </StrictMode>,
+  )
+  flushSync(() => void chat.send('Hello'))
+  expect(page.text).toContain('user sending: Hello')
+  await seen(() => page.text === 'readyuser sent: Helloassistant sent: You said: Hello')
+  await chat.send('Again')
+  await seen(() => page.text.endsWith('assistant sent: You said: Again'))
+  expect(asked).toEqual([['Hello'], ['Hello', 'You said: Hello', 'Again']])
+  expect(finished).toMatchObject([{ isError: false }, { isError: false }])
+})
+
+test('a stream that closes without an end is a disconnect: the latest onError and onFinish are told, and the text stays', async () => {
+  const adapter: ChatAdapter = { sendMessage: async () => createStream(reply('r', 'Half').slice(0, 4)) }
+  const told: (ChatError | ChatFinish)[] = []
+  const app = (isLatest: boolean) => (
+    <ChatProvider
+      adapter={adapter}
+      onError={error => isLatest && told.push(error)}
+      onFinish={finish => isLatest && told.push(finish)}
+    >
+      <Chat />
+      <Lines />
+    </ChatProvider>
+  )
+  const page = mount(app(false))
+  page.render(app(true))
+  await chat.send('Hello')
+  await seen(() => page.text.includes('assistant error: Ha'))
+  expect(told).toMatchObject([{ source: 'stream', recoverable: true }, { isDisconnect: true }])
+})
+
+test('another adapter is another chat; the same stays, however often the parent renders', async () => {
+  const [one, two] = [echoing(), echoing()]
+  const app = (adapter: ChatAdapter) => (
+    <ChatProvider adapter={adapter}>
+      <Chat />
+      <Lines />
+    </ChatProvider>
+  )
+  const page = mount(app(one.adapter))
+  await chat.send('Hello')
+  await seen(() => page.text.endsWith('assistant sent: You said: Hello'))
+  page.render(app(one.adapter))
+  expect(page.text).toContain('You said: Hello')
+  page.render(app(two.adapter))
+  expect(page.text).toBe('ready')
+  await chat.send('Here')
+  await seen(() => page.text.endsWith('assistant sent: You said: Here'))
+  expect(two.asked).toEqual([['Here']])
+})
+
+test('a page that is left stops the reply', async () => {
+  const stopped = Promise.withResolvers<void>()
+  const adapter: ChatAdapter = {
+    sendMessage: async ({ signal }) => {
+      signal.addEventListener('abort', () => stopped.resolve())
+      return new ReadableStream({
+        start: controller => {
+          for (const chunk of reply('r', 'Half').slice(0, 4)) controller.enqueue(chunk)
+        },
+      })
+    },
+  }
+  const page = mount(
+    <ChatProvider adapter={adapter}>
+      <Chat />
+      <Lines />
+    </ChatProvider>,
+  )
+  void chat.send('Hello')
+  await seen(() => page.text.includes('assistant streaming: Ha'))
+  page.unmount()
+  await stopped.promise
+})
+
+const INITIAL = [
+  { id: 'u', role: 'user', parts: [{ type: 'text', text: 'Before' }] },
+  { id: 'a', role: 'assistant', parts: [{ type: 'text', text: 'An answer' }] },
+] as const
+
+test('messages to begin with are rendered on the server, taken over, and go along', async () => {
+  const { adapter, asked } = echoing()
+  const app = (
+    <ChatProvider adapter={adapter} initialMessages={INITIAL}>
+      <Chat />
+      <Lines />
+    </ChatProvider>
+  )
+  const html = renderToString(app)
+  expect(html).toContain('user sent: Before')
+  const page = hydrate(html, app)
+  await seen(() => page.element.querySelector('b')?.title === 'live')
+  await chat.send('More')
+  await seen(() => page.text.endsWith('assistant sent: You said: More'))
+  expect(asked).toEqual([['Before', 'An answer', 'More']])
+})
+
+const Parent = ({ adapter }: { adapter: ChatAdapter }) => {
+  const [messages, setMessages] = useState<readonly Message[]>([])
+  return (
+    <ChatProvider adapter={adapter} messages={messages} onMessagesChange={setMessages}>
+      <Chat />
+      <Lines />
+      <i>{messages.length}</i>
+    </ChatProvider>
+  )
+}
+
+test('messages that the parent keeps', async () => {
+  const { adapter, asked } = echoing()
+  const page = mount(
+    <StrictMode>
+      <Parent adapter={adapter} />
+    </StrictMode>,
+  )
+  await chat.send('Hello')
+  await seen(() => page.text === 'readyuser sent: Helloassistant sent: You said: Hello2')
+  await chat.send('More')
+  await seen(() => page.text.endsWith('assistant sent: You said: More4'))
+  expect(asked.at(-1)).toEqual(['Hello', 'You said: Hello', 'More'])
+})
+
+test('a reply of a thousand chunks, each told by itself, is no endless update', async () => {
+  const words = 'word '.repeat(200).trim()
+  const adapter: ChatAdapter = { sendMessage: async () => createStream(reply('r', words)) }
+  const page = mount(
+    <ChatProvider adapter={adapter} streamFlushInterval={0}>
+      <Chat />
+      <Lines />
+    </ChatProvider>,
+  )
+  await chat.send('Go')
+  await seen(() => page.text.endsWith(`assistant sent: ${words}`))
+})

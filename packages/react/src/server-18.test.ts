@@ -1,0 +1,10 @@
+import './react-18.fixture.ts'
+import { version } from 'react'
+import { expect, test } from 'vitest'
+
+// All of them once more.
+import './server.test.tsx'
+
+test('this is React 18', () => {
+  expect(version.split('.')[0]).toBe('18')
+})

@@ -1,0 +1,27 @@
+// Here there is no document and no window: a server renders.
+import { renderToString } from 'react-dom/server'
+import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import { ChatProvider, useChat, useMessageIds, useStructuredStreams } from './index.ts'
+
+beforeEach(() => {
+  vi.spyOn(console, 'error')
+  vi.spyOn(globalThis, 'fetch').mockRejectedValue(new Error('no network'))
+})
+afterEach(() => vi.restoreAllMocks())
+
+const Shown = () => {
+  const { status, messages } = useChat()
+  return `${status} ${messages.length} ${useMessageIds().length} ${useStructuredStreams().items.length}`
+}
+
+test('a server renders without asking for anything, and without a word from React', () => {
+  expect(typeof document).toBe('undefined')
+  const html = renderToString(
+    <ChatProvider agent="echo" session="s">
+      <Shown />
+    </ChatProvider>,
+  )
+  expect(html).toBe('ready 0 0 0')
+  expect(fetch).not.toHaveBeenCalled()
+  expect(console.error).not.toHaveBeenCalled()
+})
