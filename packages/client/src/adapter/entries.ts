@@ -12,28 +12,30 @@ import { type ChatCallbacks, tell } from '../chat/callbacks.ts'
 import type { Store } from '../store/store.ts'
 import { type AuthoredMessage, again, givenId, withPart } from './shape.ts'
 import { Texts } from './texts.ts'
-import { type ChatDataChunk, type ChatMessageChunk, type ChatUser, jsonObjectOf, jsonOf } from './types.ts'
+import { type ChatDataChunk, type ChatMessageChunk, type ChatUser, jsonOf } from './types.ts'
 
 /** The fields that a chunk cannot do without, all of them strings. */
-const REQUIRED: { readonly [type: string]: readonly string[] } = {
-  'text-start': ['id'],
-  'text-delta': ['id', 'delta'],
-  'text-end': ['id'],
-  'reasoning-start': ['id'],
-  'reasoning-delta': ['id', 'delta'],
-  'reasoning-end': ['id'],
-  'tool-input-start': ['toolCallId', 'toolName'],
-  'tool-input-delta': ['toolCallId', 'inputTextDelta'],
-  'tool-input-available': ['toolCallId', 'toolName'],
-  'tool-input-error': ['toolCallId', 'errorText'],
-  'tool-approval-request': ['toolCallId', 'toolName'],
-  'tool-output-available': ['toolCallId'],
-  'tool-output-error': ['toolCallId', 'errorText'],
-  'tool-output-denied': ['toolCallId'],
-  'source-url': ['sourceId', 'url'],
-  'source-document': ['sourceId'],
-  file: ['mediaType', 'url'],
-}
+const REQUIRED = new Map<string, readonly string[]>(
+  Object.entries({
+    'text-start': ['id'],
+    'text-delta': ['id', 'delta'],
+    'text-end': ['id'],
+    'reasoning-start': ['id'],
+    'reasoning-delta': ['id', 'delta'],
+    'reasoning-end': ['id'],
+    'tool-input-start': ['toolCallId', 'toolName'],
+    'tool-input-delta': ['toolCallId', 'inputTextDelta'],
+    'tool-input-available': ['toolCallId', 'toolName'],
+    'tool-input-error': ['toolCallId', 'errorText'],
+    'tool-approval-request': ['toolCallId', 'toolName'],
+    'tool-output-available': ['toolCallId'],
+    'tool-output-error': ['toolCallId', 'errorText'],
+    'tool-output-denied': ['toolCallId'],
+    'source-url': ['sourceId', 'url'],
+    'source-document': ['sourceId'],
+    file: ['mediaType', 'url'],
+  }),
+)
 
 const FINISH_REASONS: readonly string[] = ['stop', 'length', 'tool-calls', 'content-filter', 'error', 'other']
 
@@ -117,7 +119,7 @@ export class Reply {
 
   /** Takes the next chunk of it; throws a `ProtocolError` for one that lacks something. */
   write(chunk: ChatMessageChunk): void {
-    for (const name of REQUIRED[chunk.type] ?? []) {
+    for (const name of REQUIRED.get(chunk.type) ?? []) {
       const value = (chunk as unknown as Record<string, unknown>)[name]
       if (typeof value !== 'string')
         throw new ProtocolError(
@@ -142,7 +144,7 @@ export class Reply {
         this.#fold({ type: 'step-start' })
         break
       case 'message-metadata':
-        this.#fold({ type: 'message-metadata', metadata: jsonObjectOf(chunk.metadata ?? {}) })
+        this.#fold({ type: 'message-metadata', metadata: metadataOf(chunk) })
         break
       case 'source-url':
       case 'source-document':
@@ -151,7 +153,7 @@ export class Reply {
         break
       default:
         if (isData(chunk)) this.#data(chunk)
-        else if (chunk.type.startsWith('tool-') && REQUIRED[chunk.type]) this.#call(chunk as CallChunk)
+        else if (chunk.type.startsWith('tool-') && REQUIRED.has(chunk.type)) this.#call(chunk as CallChunk)
     }
   }
 
@@ -324,4 +326,10 @@ export class Reply {
 /** An object without the fields that say nothing. */
 function known(chunk: object): object {
   return Object.fromEntries(Object.entries(chunk).filter(([, value]) => value !== undefined)) as JsonObject
+}
+
+function metadataOf({ metadata }: { readonly metadata: unknown }): JsonObject {
+  if (typeof metadata !== 'object' || metadata === null || Array.isArray(metadata))
+    throw new ProtocolError('invalid-chunk', 'chunk message-metadata.metadata: expected an object')
+  return metadata as JsonObject
 }

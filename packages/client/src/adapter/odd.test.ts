@@ -138,3 +138,47 @@ describe('odd streams', () => {
     expect(count).toBeGreaterThan(100)
   })
 })
+
+test.each(['constructor', '__proto__', 'toString', 'tool-constructor', 'data-'])(
+  'a chunk of the type %s is no trap',
+  async type => {
+    const { turn, log, textOf } = chatOf([...hello.slice(0, 3), { type, toolCallId: 'c' }, ...hello.slice(3)])
+    await turn()
+    expect(log.at(-1)).toBe('finish')
+    expect(textOf('a1')).toEqual(['Hello world'])
+  },
+)
+
+test.each([null, 'text', [1]])('metadata that is no object is an error that says so: %j', async metadata => {
+  const { turn, calls } = chatOf([hello[0], { type: 'message-metadata', metadata }, hello[5]])
+  await turn()
+  expect(calls.errors).toMatchObject([
+    { message: 'chunk message-metadata.metadata: expected an object', details: { cause: 'invalid-chunk' } },
+  ])
+})
+
+test('a callback may send, stop or ask again: each is done once', async () => {
+  let count = 0
+  const talk = chatOver(
+    {
+      sendMessage: async () =>
+        streamOf([{ type: 'start', messageId: `a${++count}` }, { type: 'data-x', data: count }, hello[5]]),
+    },
+    {
+      onFinish: () => {
+        if (count === 1) void talk.chat.send('more', { messageId: 'u2' })
+      },
+      onData: ({ data }) => {
+        if (data === 2) void talk.chat.stop()
+      },
+    },
+  )
+  await talk.chat.send('hi', { messageId: 'u1' })
+  await talk.until(() => talk.chat.store.message('a2')?.status === 'cancelled')
+  expect(talk.messages().map(({ id, status }) => `${id} ${status}`)).toEqual([
+    'u1 sent',
+    'a1 sent',
+    'u2 cancelled',
+    'a2 cancelled',
+  ])
+})

@@ -1,5 +1,5 @@
 import { ProtocolError } from '@millrace/protocol'
-import type { ChatMessageChunk } from './types.ts'
+import type { ChatMessageChunk, ChatStreamEnvelope } from './types.ts'
 
 /** How many chunks may come ahead of one that is missing. */
 const AHEAD = 1024
@@ -11,9 +11,13 @@ const EVENTS = 10_000
 /** A chunk on its way through, and what comes right after it though nothing said where it belongs. */
 interface Held {
   readonly eventId: string | undefined
+  readonly sequence: number | undefined
   readonly chunk: ChatMessageChunk
-  readonly followers: Held[]
+  followers?: Held[]
 }
+
+/** What a raw chunk says of its place. */
+const NO_PLACE: { readonly eventId?: unknown; readonly sequence?: unknown } = {}
 
 const isTerminal = ({ type }: ChatMessageChunk): boolean => type === 'finish' || type === 'abort'
 
@@ -53,18 +57,21 @@ export class Order {
   push(value: unknown): ChatMessageChunk[] {
     if (this.isEnded) return []
     this.#count++
-    const { sequence, ...held } = this.#read(value)
+    const held = this.#read(value)
+    const { sequence } = held
     if (sequence === undefined) {
       // What is before it in the stream stays before it.
-      if (this.#held.size === 0) return this.#give([held])
-      this.#bound((this.#held.get(this.#highest) as Held).followers.push(held))
+      if (this.#held.size === 0) return this.#give(held)
+      const last = this.#held.get(this.#highest) as Held
+      last.followers ??= []
+      this.#bound(last.followers.push(held))
       return []
     }
     if (this.#next !== undefined && sequence < this.#next) return []
     // The way of most: nothing is held, and it is the next.
     if (sequence === this.#next && this.#held.size === 0) {
       this.#next++
-      return this.#give([held])
+      return this.#give(held)
     }
     if (!this.#held.has(sequence)) this.#held.set(sequence, held)
     if (sequence > this.#highest) this.#highest = sequence
@@ -99,24 +106,21 @@ export class Order {
       if (held === undefined) break
       this.#held.delete(this.#next as number)
       ;(this.#next as number)++
-      chunks.push(...this.#give([held, ...held.followers]))
+      chunks.push(...this.#give(held))
+      for (const follower of held.followers ?? []) chunks.push(...this.#give(follower))
     }
     return chunks
   }
 
-  /** What of these was not given out before. */
-  #give(held: readonly Held[]): ChatMessageChunk[] {
-    const chunks: ChatMessageChunk[] = []
-    for (const { eventId, chunk } of held) {
-      if (this.isEnded || this.#isSeen(eventId)) continue
-      if (eventId !== undefined) this.#see(eventId)
-      if (isTerminal(chunk)) {
-        this.isEnded = true
-        this.#held.clear()
-      }
-      chunks.push(chunk)
+  /** The chunk, unless it was given out before. */
+  #give({ eventId, chunk }: Held): ChatMessageChunk[] {
+    if (this.isEnded || this.#isSeen(eventId)) return []
+    if (eventId !== undefined) this.#see(eventId)
+    if (isTerminal(chunk)) {
+      this.isEnded = true
+      this.#held.clear()
     }
-    return chunks
+    return [chunk]
   }
 
   #isSeen(eventId: string | undefined): boolean {
@@ -135,24 +139,24 @@ export class Order {
     if (size > AHEAD) this.#refuse(`expected sequence ${this.#next}, found ${AHEAD} others`)
   }
 
-  #read(value: unknown): Held & { readonly sequence: number | undefined } {
+  #read(value: unknown): Held {
     if (typeof value !== 'object' || value === null)
       this.#refuse(`expected a chunk or an envelope, found ${found(value)}`)
-    const envelope = (Object.hasOwn(value, 'chunk') ? value : { chunk: value }) as Record<string, unknown>
-    const { chunk, eventId = null, sequence = null } = envelope as { [name: string]: unknown }
+    const isRaw = !Object.hasOwn(value, 'chunk')
+    const chunk = isRaw ? value : (value as ChatStreamEnvelope).chunk
     if (typeof (chunk as { type?: unknown } | null)?.type !== 'string')
       this.#refuse(`expected a chunk with a type, found ${found(chunk)}`)
-    if (eventId !== null && typeof eventId !== 'string')
+    const { eventId, sequence } = isRaw ? NO_PLACE : (value as { eventId?: unknown; sequence?: unknown })
+    if (eventId != null && typeof eventId !== 'string')
       this.#refuse(`expected a string as eventId, found ${found(eventId)}`)
-    if (sequence !== null && !Number.isSafeInteger(sequence))
+    if (sequence != null && !Number.isSafeInteger(sequence))
       this.#refuse(
         `expected a whole number as sequence, found ${typeof sequence === 'string' ? JSON.stringify(sequence) : String(sequence)}`,
       )
     return {
-      eventId: (eventId as string | null) ?? undefined,
+      eventId: (eventId as string | null | undefined) ?? undefined,
+      sequence: (sequence as number | null | undefined) ?? undefined,
       chunk: chunk as ChatMessageChunk,
-      followers: [],
-      sequence: (sequence as number | null) ?? undefined,
     }
   }
 

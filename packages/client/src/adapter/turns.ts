@@ -3,7 +3,7 @@ import { type ChatCallbacks, type ChatFinish, tell } from '../chat/callbacks.ts'
 import type { SendResult } from '../chat/chat.ts'
 import type { StateCell } from '../chat/state.ts'
 import { BACKOFF, type Backoff } from '../connection/patience.ts'
-import { type ChatError, type ErrorSource, failureOf, RequestError } from '../error.ts'
+import { type ChatError, type ErrorSource, failureOf } from '../error.ts'
 import type { Conversation } from './conversation.ts'
 import type { Reply } from './entries.ts'
 import { Reading } from './reading.ts'
@@ -219,8 +219,9 @@ export class Turns {
   }
 
   #errorOf(cause: unknown, code: string, source: ErrorSource, details?: object): ChatError {
-    const { message, retryable, code: why, status } = failureOf(cause)
-    const more = { ...details, ...(cause instanceof RequestError && { cause: why, status }) }
+    const { message, retryable, status } = failureOf(cause)
+    const { code: why } = (cause ?? {}) as { readonly code?: unknown }
+    const more = { ...details, ...(typeof why === 'string' && { cause: why }), ...(status !== undefined && { status }) }
     return { code, message, source, recoverable: true, retryable, details: more }
   }
 }
