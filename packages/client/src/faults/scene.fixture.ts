@@ -30,11 +30,13 @@ export class Scene {
   readonly #late: NodeJS.Timeout
   #isDue = false
 
-  constructor(house: House, random: Random, sessionIds: readonly string[], giveUpMs = GIVE_UP_MS) {
+  constructor(house: House, random: Random, sessionIds: readonly string[], signal?: AbortSignal) {
     this.house = house
     this.random = random
     this.sessionIds = sessionIds
-    this.#late = setTimeout(() => this.#over.abort(), giveUpMs)
+    this.#late = setTimeout(() => this.#over.abort(), GIVE_UP_MS)
+    signal?.addEventListener('abort', () => this.#over.abort(), { signal: this.#over.signal })
+    if (signal?.aborted) this.#over.abort()
   }
 
   /** Is aborted when the schedule is over, or takes too long. */

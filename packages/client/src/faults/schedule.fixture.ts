@@ -40,11 +40,11 @@ export interface Report {
 }
 
 /** Plays a schedule; its sessions are called after its seed and a name that is not used twice. */
-export async function schedule(seed: number, house: House, name: string, giveUpMs?: number): Promise<Report> {
+export async function schedule(seed: number, house: House, name: string, signal?: AbortSignal): Promise<Report> {
   const random = new Random(seed)
   const count = random.pick([1, 1, 1, 1, 2, 3])
   const sessionIds = Array.from({ length: count }, (_, n) => `s${seed}-${n}-${name}`)
-  const scene = new Scene(house, random, sessionIds, giveUpMs)
+  const scene = new Scene(house, random, sessionIds, signal)
   const scripts: Script[] = []
   const problems: string[] = []
   try {

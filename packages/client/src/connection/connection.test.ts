@@ -1,0 +1,213 @@
+import { beforeEach, describe, expect, test } from 'vitest'
+import { cursorOf, refusal, Server, snapshotAt } from './server.fixture.ts'
+import { connect, followed, Told } from './told.fixture.ts'
+
+let server: Server
+beforeEach(() => {
+  server = new Server()
+})
+
+describe('law 2: what a follower is told lies behind one another', () => {
+  test('replay, then live, each status with its reason', async () => {
+    const { told, following } = followed(connect(server))
+    const stream = await server.stream(1)
+    expect(stream.places).toEqual(['s 0'])
+    stream.open('s')
+    stream.entries('s', 0, 3)
+    stream.caughtUp('s', 3)
+    stream.entries('s', 3, 4)
+    await told.until(() => told.all.length === 2)
+    expect(told.all).toEqual(['1 2 3 to 3', '4 to 4'])
+    expect(told.statuses).toEqual(['connecting', 'catching-up', 'live'])
+    expect(following).toMatchObject({ status: 'live', reason: 'up to date', cursor: cursorOf(4) })
+  })
+
+  test.each([
+    ['is closed without a closing frame', (end: { close(): void; fail(): void }) => end.close()],
+    ['breaks', (end: { close(): void; fail(): void }) => end.fail()],
+  ])('a connection that %s is opened again, after the cursor', async (_, end) => {
+    const { told } = followed(connect(server))
+    const first = await server.stream(1)
+    first.open('s')
+    first.entries('s', 0, 2)
+    await told.until(() => told.all.length === 1)
+    end(first)
+    const second = await server.stream(2)
+    expect(second.places).toEqual([`s ${cursorOf(2)}`])
+    expect(told.statuses).toEqual(['connecting', 'catching-up', 'offline', 'connecting'])
+    second.open('s', 2)
+    second.entries('s', 2, 3)
+    await told.until(() => told.all.length === 2)
+    expect(told.all).toEqual(['1 2 to 2', '3 to 3'])
+  })
+
+  test('what came twice is told once', async () => {
+    const { told } = followed(connect(server))
+    const stream = await server.stream(1)
+    stream.open('s')
+    stream.entries('s', 0, 2)
+    stream.entries('s', 0, 2)
+    stream.entries('s', 1, 2)
+    stream.entries('s', 2, 3)
+    await told.until(() => told.all.length === 2)
+    expect(told.all).toEqual(['1 2 to 2', '3 to 3'])
+    expect(server.streams).toHaveLength(1)
+  })
+
+  test('what came early waits for what lies before it, without another request', async () => {
+    const { told } = followed(connect(server))
+    const stream = await server.stream(1)
+    stream.open('s')
+    stream.entries('s', 2, 3)
+    stream.entries('s', 1, 2)
+    stream.entries('s', 0, 1)
+    await told.until(() => told.all.length === 3)
+    expect(told.all).toEqual(['1 to 1', '2 to 2', '3 to 3'])
+    await new Promise(resolve => setTimeout(resolve, 40))
+    expect(server.streams).toHaveLength(1)
+  })
+
+  test('a gap that nothing fills is asked for from the cursor, and what was held is not told', async () => {
+    const { told } = followed(connect(server))
+    const first = await server.stream(1)
+    first.open('s')
+    first.entries('s', 0, 1)
+    first.entries('s', 2, 3)
+    const second = await server.stream(2)
+    expect(first.signal.aborted).toBe(true)
+    expect(second.places).toEqual([`s ${cursorOf(1)}`])
+    expect(told.all).toEqual(['1 to 1'])
+    second.open('s', 1)
+    second.entries('s', 1, 3)
+    await told.until(() => told.all.length === 2)
+    expect(told.all).toEqual(['1 to 1', '2 3 to 3'])
+  })
+
+  test('law 8: more than it holds is asked for at once', async () => {
+    const { told } = followed(connect(server))
+    const stream = await server.stream(1)
+    stream.open('s')
+    for (let n = 1; n <= 65; n++) stream.entries('s', n, n + 1)
+    await told.until(() => told.statuses.includes('offline'))
+    expect(told.all).toEqual([])
+    await server.stream(2)
+  })
+
+  test.each([
+    ['overlaps what is there', (s: Server['streams'][0]) => s.entries('s', 1, 3)],
+    ['says that it is caught up with what never came', (s: Server['streams'][0]) => s.caughtUp('s', 5)],
+    ['is no frame', (s: Server['streams'][0]) => s.raw('data: {"type":"what"}\n\n')],
+  ])('what %s is asked for again', async (_, say) => {
+    const { told } = followed(connect(server))
+    const stream = await server.stream(1)
+    stream.open('s')
+    stream.entries('s', 0, 2)
+    say(stream)
+    expect((await server.stream(2)).places).toEqual([`s ${cursorOf(2)}`])
+    expect(told.all).toEqual(['1 2 to 2'])
+    expect(told.statuses).not.toContain('live')
+  })
+
+  test('where the place is gone a snapshot is taken, and followed from', async () => {
+    server.answer = () => Response.json(snapshotAt(7, 'b'))
+    const { told, following } = followed(connect(server), 's', cursorOf(5))
+    const stream = await server.stream(1)
+    stream.send({ type: 'truncated', sessionId: 's', floor: 0, incarnation: 'b' })
+    stream.close()
+    expect((await server.stream(2)).places).toEqual([`s ${cursorOf(7, 'b')}`])
+    expect(told.all).toEqual(['snapshot 7'])
+    expect(following.cursor).toBe(cursorOf(7, 'b'))
+    expect(server.asked.map(({ path }) => path.split('?')[0])).toContain('/api/sessions/s')
+  })
+
+  test('without a cursor it begins with a snapshot of as many messages as are wanted', async () => {
+    server.answer = () => Response.json(snapshotAt(4))
+    const told = Object.assign(new Told(), { messages: 20 })
+    connect(server).follow('s/1', told)
+    expect((await server.stream(1)).places).toEqual([`s/1 ${cursorOf(4)}`])
+    expect(server.asked[0]?.path).toBe('/api/sessions/s%2F1?messages=last:20')
+  })
+})
+
+describe('what cannot be followed', () => {
+  test('is told once, and tried again when it is woken', async () => {
+    server.replies.push(refusal(403, 'forbidden'))
+    const { told, following } = followed(connect(server))
+    await told.until(() => told.failures.length === 1)
+    expect(told.failures).toEqual([{ code: 'forbidden', message: 'forbidden.', retryable: false }])
+    expect(following).toMatchObject({ status: 'offline', reason: 'forbidden.' })
+    expect(server.streams).toHaveLength(0)
+    following.wake()
+    ;(await server.stream(1)).open('s')
+    await told.until(() => following.status === 'catching-up')
+  })
+
+  test('one of several that is gone keeps nobody from the others', async () => {
+    const connection = connect(server)
+    const [a, b] = [followed(connection, 'a'), followed(connection, 'b')]
+    await server.stream(1)
+    const stream = await server.stream(2)
+    expect(stream.places).toEqual(['a 0', 'b 0'])
+    const error = { code: 'session_unknown', message: 'There is none.' }
+    stream.send({ type: 'fail', sessionId: 'a', error, recoverable: false })
+    stream.open('b')
+    stream.entries('b', 0, 1)
+    await b.told.until(() => b.told.all.length === 1)
+    expect(a.told.all).toEqual(['failed session_unknown'])
+    stream.close()
+    expect((await server.stream(3)).places).toEqual([`b ${cursorOf(1)}`])
+  })
+
+  test('a failure of the whole connection is everybody’s', async () => {
+    const connection = connect(server)
+    const all = [followed(connection, 'a'), followed(connection, 'b')]
+    const stream = await server.stream(2)
+    stream.send({ type: 'fail', error: { code: 'revoked', message: 'No more.' }, recoverable: false })
+    stream.close()
+    for (const { told } of all) {
+      await told.until(() => told.failures.length === 1)
+      expect(told.all).toEqual(['failed revoked'])
+    }
+  })
+
+  test('a failure that will pass is a reason to come back', async () => {
+    const { told } = followed(connect(server))
+    const stream = await server.stream(1)
+    stream.open('s')
+    const error = { code: 'draining', message: 'The server goes down.' }
+    stream.send({ type: 'fail', sessionId: 's', error, recoverable: true })
+    await server.stream(2)
+    expect(told.failures).toEqual([])
+    expect(told.statuses).toContain('offline')
+  })
+
+  test.each([true, false])(
+    'a credential that ran out is asked for once more where it is computed (%s)',
+    async isComputed => {
+      let n = 0
+      const headers = isComputed ? async () => ({ authorization: `token ${++n}` }) : { authorization: 'token 0' }
+      server.replies.push(refusal(401, 'unauthorized'))
+      const { told } = followed(connect(server, { headers, credentials: () => 'include' }))
+      if (isComputed) {
+        await server.stream(1)
+        expect(server.asked.map(asked => asked.headers.get('authorization'))).toEqual(['token 1', 'token 2'])
+      } else await told.until(() => told.failures.length === 1)
+      expect(told.failures.map(({ code }) => code)).toEqual(isComputed ? [] : ['unauthorized'])
+    },
+  )
+
+  test('a follower that throws harms itself alone', async () => {
+    const connection = connect(server)
+    const [a, b] = [followed(connection, 'a'), followed(connection, 'b')]
+    a.told.onEntries = () => {
+      throw new Error('no room')
+    }
+    const stream = await server.stream(2)
+    stream.open('a')
+    stream.open('b')
+    stream.entries('a', 0, 1)
+    stream.entries('b', 0, 1)
+    await b.told.until(() => b.told.all.length === 1)
+    expect(a.told.failures).toMatchObject([{ code: 'follower_failed' }])
+  })
+})

@@ -1,0 +1,241 @@
+import type { Following } from '@millrace/protocol'
+import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
+import { cursorOf, refusal, Server, snapshotAt } from './server.fixture.ts'
+import { connect, followed, Told } from './told.fixture.ts'
+
+let server: Server
+beforeEach(() => {
+  server = new Server()
+})
+afterEach(() => {
+  vi.useRealTimers()
+  vi.restoreAllMocks()
+})
+
+describe('when it comes back', () => {
+  test('the server says when', async () => {
+    vi.useFakeTimers()
+    server.replies.push(refusal(503, 'busy', true, { 'retry-after': '3' }))
+    followed(connect(server))
+    await vi.advanceTimersByTimeAsync(2_990)
+    expect(server.asked).toHaveLength(1)
+    await vi.advanceTimersByTimeAsync(20)
+    expect(server.asked).toHaveLength(2)
+  })
+
+  test('it waits longer each time nothing comes of it, and not when something did', async () => {
+    vi.useFakeTimers()
+    vi.spyOn(Math, 'random').mockReturnValue(1)
+    const { told } = followed(connect(server, { backoff: { first: 100, longest: 350 } }))
+    const wait = async () => {
+      const { length } = server.asked
+      let ms = 0
+      for (; server.asked.length === length; ms += 10) await vi.advanceTimersByTimeAsync(10)
+      return ms
+    }
+    server.replies.push(...Array.from({ length: 5 }, () => new TypeError('no network')))
+    await vi.advanceTimersByTimeAsync(0)
+    expect([await wait(), await wait(), await wait(), await wait()]).toEqual([100, 200, 350, 350])
+    expect(await wait()).toBe(350)
+    const stream = await server.stream(1)
+    stream.open('s')
+    stream.entries('s', 0, 1)
+    await vi.advanceTimersByTimeAsync(0)
+    stream.fail()
+    expect(await wait()).toBe(100)
+    expect(told.all).toEqual(['1 to 1'])
+  })
+
+  test('silence is a drop, and a heartbeat is none', async () => {
+    vi.useFakeTimers()
+    const { told } = followed(connect(server))
+    await vi.advanceTimersByTimeAsync(0)
+    const stream = await server.stream(1)
+    stream.open('s', 0, 4_000)
+    stream.caughtUp('s', 0)
+    for (let n = 0; n < 5; n++) {
+      await vi.advanceTimersByTimeAsync(4_000)
+      stream.beat()
+    }
+    await vi.advanceTimersByTimeAsync(0)
+    expect(server.streams).toHaveLength(1)
+    await vi.advanceTimersByTimeAsync(8_000)
+    expect(server.streams).toHaveLength(2)
+    expect(told.statuses.slice(0, 4)).toEqual(['connecting', 'catching-up', 'live', 'offline'])
+  })
+
+  test('a snapshot that never comes is asked for again', async () => {
+    vi.useFakeTimers()
+    server.answer = () => new Promise<Response>(() => {})
+    const { told } = followed(connect(server), 's', null)
+    await vi.advanceTimersByTimeAsync(20_500)
+    expect(server.asked.length).toBe(2)
+    expect(told.statuses).toEqual(['connecting', 'offline'])
+  })
+
+  test('one who takes long is not silent', async () => {
+    vi.useFakeTimers()
+    const { told } = followed(connect(server))
+    const taken = Promise.withResolvers<void>()
+    told.onEntries = () => taken.promise
+    await vi.advanceTimersByTimeAsync(0)
+    const stream = await server.stream(1)
+    stream.open('s', 0, 1_000)
+    stream.entries('s', 0, 1)
+    await vi.advanceTimersByTimeAsync(60_000)
+    expect(server.streams).toHaveLength(1)
+    taken.resolve()
+    await vi.advanceTimersByTimeAsync(4_000)
+    expect(server.streams).toHaveLength(2)
+  })
+
+  test('online comes back by another request, and a tab that is looked at need not wait', async () => {
+    const page = new EventTarget()
+    const document = Object.assign(new EventTarget(), { visibilityState: 'hidden' })
+    for (const verb of ['addEventListener', 'removeEventListener'] as const) {
+      vi.stubGlobal(verb, page[verb].bind(page))
+    }
+    vi.stubGlobal('document', document)
+    onTestFinished(() => void vi.unstubAllGlobals())
+    const { told, following } = followed(connect(server, { backoff: { first: 3_600_000, longest: 3_600_000 } }))
+    const first = await server.stream(1)
+    first.open('s')
+    first.caughtUp('s', 0)
+    await told.until(() => following.status === 'live')
+    page.dispatchEvent(new Event('online'))
+    const second = await server.stream(2)
+    expect(first.signal.aborted).toBe(true)
+    second.fail()
+    await told.until(() => following.status === 'offline')
+    document.dispatchEvent(new Event('visibilitychange'))
+    expect(server.asked).toHaveLength(2)
+    document.visibilityState = 'visible'
+    document.dispatchEvent(new Event('visibilitychange'))
+    await server.stream(3)
+    following.close()
+    // Nobody is left to hear of it.
+    page.dispatchEvent(new Event('online'))
+    page.dispatchEvent(new Event('pageshow'))
+    expect(server.asked).toHaveLength(3)
+  })
+})
+
+describe('many sessions', () => {
+  test('twenty share one request, and forty-one need two', async () => {
+    const connection = connect(server)
+    for (let n = 0; n < 20; n++) followed(connection, `s${n}`)
+    expect((await server.stream(2)).places).toHaveLength(20)
+    expect(server.streams[0]?.signal.aborted).toBe(true)
+    for (let n = 20; n < 41; n++) followed(connection, `s${n}`)
+    await vi.waitFor(() => {
+      const open = server.streams.filter(({ signal }) => !signal.aborted)
+      expect(open.map(({ places }) => places.length).sort()).toEqual([1, 40])
+    })
+    expect(connection.size).toBe(41)
+  })
+
+  test('who leaves costs no request, and hears nothing any more', async () => {
+    const connection = connect(server)
+    const [a, b] = [followed(connection, 'a'), followed(connection, 'b')]
+    const stream = await server.stream(2)
+    for (const name of ['a', 'b']) stream.open(name)
+    a.following.close()
+    stream.entries('a', 0, 1)
+    stream.entries('b', 0, 1)
+    await b.told.until(() => b.told.all.length === 1)
+    expect(a.told.all).toEqual([])
+    expect(a.following).toMatchObject({ status: 'idle', reason: 'nobody follows' })
+    expect(stream.signal.aborted).toBe(false)
+    b.following.close()
+    expect(stream.signal.aborted).toBe(true)
+    expect(connection.state).toEqual({ status: 'idle', reason: 'nobody follows' })
+    expect(server.streams).toHaveLength(2)
+  })
+
+  test('who comes while it waits, and who comes after that, are both asked for', async () => {
+    server.replies.push(new TypeError('no network'))
+    const connection = connect(server, { backoff: { first: 3_600_000, longest: 3_600_000 } })
+    const a = followed(connection, 'a')
+    await a.told.until(() => a.following.status === 'offline')
+    followed(connection, 'b')
+    expect((await server.stream(1)).places).toEqual(['a 0', 'b 0'])
+    followed(connection, 'c')
+    expect((await server.stream(2)).places).toEqual(['a 0', 'b 0', 'c 0'])
+  })
+
+  test('two may follow one session, each from its own place', async () => {
+    const connection = connect(server)
+    const [one, other] = [followed(connection, 's'), followed(connection, 's', cursorOf(1))]
+    const streams = [await server.stream(1), await server.stream(2)]
+    expect(streams.map(({ places }) => places)).toEqual([['s 0'], [`s ${cursorOf(1)}`]])
+    for (const [n, stream] of streams.entries()) {
+      stream.open('s', n)
+      stream.entries('s', n, 2)
+    }
+    for (const { told } of [one, other]) await told.until(() => told.all.length === 1)
+    expect([one.told.all, other.told.all]).toEqual([['1 2 to 2'], ['2 to 2']])
+  })
+
+  test('how it stands is how it stands with the worst off', async () => {
+    const connection = connect(server)
+    const [a] = [followed(connection, 'a'), followed(connection, 'b')]
+    const heard: string[] = []
+    connection.subscribe(() => {
+      heard.push(connection.state.status)
+    })
+    const stream = await server.stream(2)
+    stream.open('a')
+    stream.caughtUp('a', 0)
+    await a?.told.until(() => a.following.status === 'live')
+    expect(connection.state.status).toBe('connecting')
+    stream.open('b')
+    stream.caughtUp('b', 0)
+    await vi.waitFor(() => expect(connection.state.status).toBe('live'))
+    expect(heard).toContain('live')
+  })
+})
+
+describe('leaving is at once', () => {
+  test('also inside a frame', async () => {
+    let following: Following | undefined
+    const told = new Told()
+    told.onEntries = () => following?.close()
+    following = connect(server).follow('s', told, '0')
+    const stream = await server.stream(1)
+    stream.open('s')
+    stream.entries('s', 1, 2)
+    stream.entries('s', 0, 1)
+    await told.until(() => told.all.length === 1)
+    await Promise.resolve()
+    expect(told.all).toEqual(['1 to 1'])
+    expect(stream.signal.aborted).toBe(true)
+    expect(told.statuses.at(-1)).toBe('catching-up')
+  })
+
+  test('also while a snapshot is read, or one is wanted', async () => {
+    const answered = Promise.withResolvers<Response>()
+    server.answer = () => answered.promise
+    const { told, following } = followed(connect(server), 's', null)
+    following.close()
+    following.refresh()
+    following.wake()
+    answered.resolve(Response.json(snapshotAt(1)))
+    await answered.promise
+    await new Promise(resolve => setImmediate(resolve))
+    expect(told.all).toEqual([])
+    expect(server.streams).toHaveLength(0)
+    expect(server.asked).toHaveLength(1)
+  })
+
+  test('and coming again in the same turn is one request', async () => {
+    const connection = connect(server)
+    followed(connection).following.close()
+    followed(connection).following.close()
+    const { told } = followed(connection)
+    await vi.waitFor(() => expect(server.streams.filter(({ signal }) => !signal.aborted)).toHaveLength(1))
+    const stream = server.streams.find(({ signal }) => !signal.aborted)
+    stream?.open('s')
+    stream?.entries('s', 0, 1)
+    await told.until(() => told.all.length === 1)
+  })
+})
