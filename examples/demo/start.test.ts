@@ -69,7 +69,13 @@ test('comes up with one line, answers, and goes when it is told to', { timeout: 
   expect([text, end]).toEqual(['The mill turns.', 'completed'])
   const page = await fetch(url)
   expect(page.headers.get('content-security-policy')).toContain("default-src 'self'")
-  expect(await page.text()).toContain('<title>Millrace')
+  const html = await page.text()
+  expect(html).toContain('<title>Millrace')
+  // Nothing stands in the page itself, and nothing comes from elsewhere: its policy would not have it.
+  expect(html).not.toMatch(/<script(?![^>]* src="\/)|<style|https?:/)
+  for (const [, path] of html.matchAll(/(?:src|href)="(\/[^"]+)"/g)) {
+    expect((await fetch(url + path)).status).toBe(200)
+  }
 
   const second = await start(folder({}), { PORT: portOf(url) }).ended
   expect(second.how).toBe(1)

@@ -10,9 +10,10 @@ import { tools } from './tools.ts'
 /** The page: the sessions, and the one that is open. */
 export function App() {
   const { place, open, settle } = usePlace()
+  const { session, chat } = place
   const programs = usePrograms()
   const lines = useSessions()
-  const title = lines.find(({ sessionId }) => sessionId === place.shown)?.title
+  const title = lines.find(({ sessionId }) => sessionId === session)?.title
   const [isListOpen, showList] = useState(false)
   const go = (session?: string) => {
     showList(false)
@@ -20,9 +21,15 @@ export function App() {
   }
   return (
     <div className="app" data-list={isListOpen ? 'open' : 'closed'}>
-      <Sessions lines={lines} current={place.shown} onOpen={go} onClose={() => showList(false)} />
-      <ChatProvider key={place.key} session={place.session} tools={tools}>
-        <Conversation title={title} programs={programs} onSettle={settle} onList={() => showList(true)} />
+      <Sessions lines={lines} current={session} onOpen={go} onClose={() => showList(false)} />
+      <ChatProvider key={session} {...(chat ? { chat } : { session })} tools={tools}>
+        <Conversation
+          title={title}
+          isNew={chat !== undefined}
+          programs={programs}
+          onSettle={settle}
+          onList={() => showList(true)}
+        />
       </ChatProvider>
     </div>
   )

@@ -1,13 +1,11 @@
+import { type Chat, HttpChat } from '@millrace/client'
 import { useCallback, useEffect, useState } from 'react'
 
 /** Which session is shown. */
-export interface Place {
-  /** Another for each session that is opened: a new session keeps its key when it gets its id. */
-  readonly key: string
-  /** The session to open; none for a new one. */
-  readonly session: string | undefined
-  /** The id of what is shown, once there is something in it. */
-  readonly shown: string | undefined
+interface Place {
+  readonly session: string
+  /** For a new session, which nobody is to ask the server for: a chat that has thought of its name. */
+  readonly chat?: Chat
 }
 
 const inAddress = (): string | undefined => new URLSearchParams(location.search).get('session') ?? undefined
@@ -15,8 +13,11 @@ const inAddress = (): string | undefined => new URLSearchParams(location.search)
 const addressOf = (session: string | undefined): string =>
   session === undefined ? location.pathname : `?session=${encodeURIComponent(session)}`
 
-let news = 0
-const placeOf = (session: string | undefined): Place => ({ key: session ?? `new ${++news}`, session, shown: session })
+function placeOf(session: string | undefined): Place {
+  if (session !== undefined) return { session }
+  const chat = new HttpChat({})
+  return { chat, session: chat.state.sessionId ?? '' }
+}
 
 /** The session in the address of the page, so that a reload comes back to it and the browser's buttons work. */
 export function usePlace() {
@@ -30,10 +31,7 @@ export function usePlace() {
     history.pushState(null, '', addressOf(session))
     setPlace(placeOf(session))
   }, [])
-  /** The new session has its id. */
-  const settle = useCallback((session: string) => {
-    history.replaceState(null, '', addressOf(session))
-    setPlace(place => (place.shown === session ? place : { ...place, shown: session }))
-  }, [])
+  /** Somebody has said something in it: from now on it has an address. */
+  const settle = useCallback((session: string) => history.replaceState(null, '', addressOf(session)), [])
   return { place, open, settle }
 }

@@ -5,6 +5,7 @@ import { useChatActions } from '@millrace/react'
 export function AgentActions({ message, isLast }: { readonly message: Message; readonly isLast: boolean }) {
   const { regenerate } = useChatActions()
   const text = message.parts.map(part => (part.type === 'text' ? part.text : '')).join('')
+  if (text === '' && !isLast) return null
   return (
     <p className="actions">
       {text !== '' && (

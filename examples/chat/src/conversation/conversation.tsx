@@ -10,6 +10,8 @@ import { Transcript } from './transcript.tsx'
 
 interface ConversationProps {
   readonly title: string | undefined
+  /** Whether it began on this page, and is not read from the server first. */
+  readonly isNew: boolean
   readonly programs: readonly Program[]
   /** Called with the id of a session that somebody has said something in. */
   readonly onSettle: (session: string) => void
@@ -17,11 +19,10 @@ interface ConversationProps {
 }
 
 /** One session: what was said, what it waits for, and what to say next. */
-export function Conversation({ title, programs, onSettle, onList }: ConversationProps) {
+export function Conversation({ title, isNew, programs, onSettle, onList }: ConversationProps) {
   const sessionId = useSelector(({ state }) => state.sessionId)
   const isEmpty = useMessageIds().length === 0
   const latest = useSelector(({ store }) => store.ledger.runs.at(-1)?.program)
-  const isKnown = useSelector(({ store, state }) => store.head > 0 || state.connection.status === 'idle')
   const [chosen, choose] = useState<Program>()
   const program = chosen ?? programOf(latest) ?? programs[0]
   useEffect(() => {
@@ -30,7 +31,7 @@ export function Conversation({ title, programs, onSettle, onList }: Conversation
   return (
     <main className="conversation">
       <Header title={title ?? (isEmpty ? 'New session' : program?.name)} onList={onList} />
-      {isEmpty && isKnown ? (
+      {isEmpty && isNew ? (
         <Welcome
           programs={programs}
           chosen={program}

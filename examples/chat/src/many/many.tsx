@@ -1,9 +1,11 @@
+import { HttpChat } from '@millrace/client'
 import { ChatProvider, useChat, useConnection } from '@millrace/react'
 import { useEffect, useState } from 'react'
 
 /** Many sessions on one page: all of them come over its one connection. */
 export function Many({ count }: { readonly count: number }) {
   const [isStarted, start] = useState(false)
+  const [chats] = useState(() => Array.from({ length: count }, () => new HttpChat({ agent: 'long' })))
   return (
     <main className="many">
       <header>
@@ -13,9 +15,8 @@ export function Many({ count }: { readonly count: number }) {
         </button>
       </header>
       <ul>
-        {Array.from({ length: count }, (_, i) => (
-          // biome-ignore lint/suspicious/noArrayIndexKey: they are nothing but their number
-          <ChatProvider key={i} agent="long">
+        {chats.map((chat, i) => (
+          <ChatProvider key={chat.state.sessionId} chat={chat}>
             <Pane number={i + 1} isStarted={isStarted} />
           </ChatProvider>
         ))}

@@ -46,7 +46,7 @@ export function ToolCard({ part }: { readonly part: ToolPart }) {
         {input !== undefined && <Field name="Input" value={input} />}
         {childId !== undefined && <Child id={childId} />}
         {!isSettled && progress !== undefined && <Field name="Progress" value={progress} />}
-        {output !== undefined && <Field name="Output" value={output} />}
+        {output !== undefined && childId === undefined && <Field name="Output" value={output} />}
         {errorText !== undefined && <Field name="Error" value={errorText} />}
         {state === 'output-denied' && approval?.reason !== undefined && <Field name="Reason" value={approval.reason} />}
       </div>
