@@ -16,7 +16,7 @@ export const arrows: Record<string, string[]> = {
 }
 
 /** What the tests of a package may import besides: the other end of the wire. */
-export const opposites: Record<string, string[]> = { client: ['server'], react: ['server'] }
+const opposites: Record<string, string[]> = { client: ['server'], react: ['server'] }
 
 /** These run in a browser, a worker and Node alike: no builtin of Node, no code generated at run time. */
 export const browserSafe = new Set(['protocol', 'dialects', 'client', 'react'])
