@@ -129,8 +129,8 @@ export class AdapterChat<Cursor = string> implements Chat {
 
   async send(input: ChatInput, options: SendOptions = {}): Promise<SendResult> {
     const { messageId = crypto.randomUUID(), whenBusy = this.#options.whenBusy ?? 'queue' } = options
-    if (this.#conversation.find(messageId))
-      return this.#refuse(messageId, 'SEND_ERROR', `There is a message ${messageId}.`)
+    const isTaken = this.#conversation.has(messageId) || this.#queue.some(one => one.outgoing.messageId === messageId)
+    if (isTaken) return this.#refuse(messageId, 'SEND_ERROR', `There is a message ${messageId}.`)
     const outgoing = outgoingOf(messageId, input)
     if (!this.#turns.runId && this.#queue.length === 0) return this.#say(outgoing)
     if (whenBusy === 'reject') return this.#refuse(messageId, 'busy', 'A reply is under way.')

@@ -4,7 +4,7 @@ import type { ChatError } from '../error.ts'
 import type { Sent } from '../store/local.ts'
 import type { Store } from '../store/store.ts'
 import { Reply } from './entries.ts'
-import { type AuthoredMessage, again, behind, only, toldOf } from './shape.ts'
+import { again, behind, only, toldOf } from './shape.ts'
 import type { ChatMessage } from './types.ts'
 
 /** The messages of a chat over an adapter: a log of its own, folded into the store as it is written. */
@@ -12,6 +12,8 @@ export class Conversation {
   readonly #store: Store
   readonly #callbacks: () => ChatCallbacks
   #replies = new Map<string, Reply>()
+  /** The messages there are, each reply with its run: to look for one costs the same however many there are. */
+  #runOf = new Map<string, string | undefined>()
   readonly #taken = new Set<string>()
   readonly #runs = new Set<string>()
 
@@ -31,14 +33,14 @@ export class Conversation {
     return this.messages.filter(({ at }) => at !== Number.MAX_SAFE_INTEGER)
   }
 
-  find(id: string): Message | undefined {
-    return this.messages.find(message => message.id === id)
+  has(id: string): boolean {
+    return this.#runOf.has(id)
   }
 
   /** Shows messages before all others; those that are there already stay as they are. */
   load(given: readonly ChatMessage[]): void {
-    const known = new Set(this.messages.map(({ id }) => id))
-    const added = given.filter(({ id }) => !known.has(id) && known.add(id))
+    const known = new Set<string>()
+    const added = given.filter(({ id }) => !this.has(id) && !known.has(id) && known.add(id))
     if (added.length === 0) return
     const view = this.#store.view()
     const callIdOf = (id: string, by: string) => {
@@ -48,7 +50,8 @@ export class Conversation {
     }
     const { messages, runs, shown } = toldOf(added, view.messages[0]?.at ?? 1, callIdOf)
     shown.forEach(({ id, patch }, i) => {
-      const own = (messages[i] as Message).id
+      const { id: own, runId } = messages[i] as Message
+      this.#runOf.set(id, runId)
       if (own !== id) this.#store.rename(own, id)
       this.#store.patch(id, patch)
     })
@@ -67,6 +70,7 @@ export class Conversation {
       chunk: { type: 'message', messageId: own, role: 'user', parts, ...(metadata && { metadata }) },
     }
     this.#store.fold([entry])
+    this.#runOf.set(id, undefined)
     this.mark(id, 'sending')
   }
 
@@ -80,21 +84,25 @@ export class Conversation {
   reply(id: string | undefined, runId: string): Reply {
     const known = id === undefined ? undefined : this.#replies.get(id)
     if (known) return known
-    const there = id === undefined ? undefined : (this.find(id) as AuthoredMessage | undefined)
-    const existing = there?.runId === undefined ? undefined : there
-    const own = existing?.runId ?? (this.#runs.has(runId) ? crypto.randomUUID() : runId)
+    const isPersons = id !== undefined && this.has(id) && this.#runOf.get(id) === undefined
+    const run = id === undefined ? undefined : this.#runOf.get(id)
+    const existing = run === undefined ? undefined : this.messages.find(message => message.id === id)
+    const own = run ?? (this.#runs.has(runId) ? crypto.randomUUID() : runId)
     this.#runs.add(own)
     const options = { store: this.#store, runId: own, taken: this.#taken, callbacks: this.#callbacks }
-    const reply = new Reply(options, there && !existing ? crypto.randomUUID() : id, existing)
+    const reply = new Reply(options, isPersons ? crypto.randomUUID() : id, existing)
     this.#replies.set(reply.id, reply)
+    this.#runOf.set(reply.id, own)
     return reply
   }
 
   /** A reply goes by another id from now on. */
   rename(reply: Reply, id: string): void {
     this.#replies.delete(reply.id)
+    this.#runOf.delete(reply.id)
     reply.rename(id)
     this.#replies.set(id, reply)
+    this.#runOf.set(id, reply.runId)
   }
 
   /** Shows just some of the messages, one of them behind all others if it is named; what takes that back is returned. */
@@ -103,12 +111,15 @@ export class Conversation {
     const kept = new Set(ids.filter(isKept))
     const before = this.#store.view()
     const replies = this.#replies
+    const runOf = this.#runOf
     const messages = before.messages.filter((_, i) => kept.has(ids[i] as string))
     const moved = last === undefined ? undefined : before.messages[ids.indexOf(last)]
     this.#replies = new Map([...replies].filter(([id]) => kept.has(id)))
+    this.#runOf = new Map([...runOf].filter(([id]) => kept.has(id)))
     this.#store.restore(moved ? behind(only(before, messages), moved) : only(before, messages))
     return () => {
       this.#replies = replies
+      this.#runOf = runOf
       this.#store.restore({ ...before, head: this.#store.head })
     }
   }

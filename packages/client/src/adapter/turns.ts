@@ -187,7 +187,7 @@ export class Turns {
 
   #told({ runId, reply, finishReason }: Turn, how: Pick<ChatFinish, 'isAbort' | 'isDisconnect' | 'isError'>): void {
     const { messages } = this.#options.conversation
-    const message = reply && messages.find(({ id }) => id === reply.id)
+    const message = reply && messages.findLast(({ id }) => id === reply.id)
     const reason = finishReason !== undefined && { finishReason }
     tell(this.#options.callbacks().onFinish, { runId, ...(message && { message }), messages, ...how, ...reason })
   }
