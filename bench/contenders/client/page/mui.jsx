@@ -1,12 +1,13 @@
 import { ChatProvider, useChatActions, useMessage, useMessageIds } from '@mui/x-chat-headless'
 import { EventSourceParserStream } from 'eventsource-parser/stream'
+import { memo } from 'react'
 import { createRoot } from 'react-dom/client'
 import { history, page, rendered } from './watch.js'
 
-function Row({ id }) {
+const Row = memo(({ id }) => {
   rendered()
   return <li>{useMessage(id)?.parts.map(({ text }) => text)}</li>
-}
+})
 
 const List = () => useMessageIds().map(id => <Row key={id} id={id} />)
 

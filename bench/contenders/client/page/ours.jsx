@@ -1,11 +1,12 @@
 import { ChatProvider, useMessage, useMessageIds } from '@millrace/react'
+import { memo } from 'react'
 import { createRoot } from 'react-dom/client'
 import { page, rendered } from './watch.js'
 
-function Row({ id }) {
+const Row = memo(({ id }) => {
   rendered()
   return <li>{useMessage(id)?.parts.map(({ text }) => text)}</li>
-}
+})
 
 const List = () => useMessageIds().map(id => <Row key={id} id={id} />)
 
