@@ -6,6 +6,7 @@ import { type ChatInput, partsOf, type SaidPart } from './chat.ts'
 
 /** How often a request is tried that did not get there. */
 const ATTEMPTS = 5
+const CONFLICT = 409
 
 /** What a chat asks the server for in its session. */
 export class SessionApi {
@@ -29,8 +30,10 @@ export class SessionApi {
       try {
         return await this.ask<T>(method, path, body, signal)
       } catch (error) {
-        const { retryable, retryAfter } = failureOf(error)
-        if (!retryable || (signal ? signal.aborted : attempt === ATTEMPTS)) throw error
+        const { retryable, retryAfter, status = 503 } = failureOf(error)
+        // What the session is in the way of is somebody's to wait for, or not.
+        const isConflict = !signal && status === CONFLICT
+        if (!retryable || isConflict || (signal ? signal.aborted : attempt === ATTEMPTS)) throw error
         await patience.wait(retryAfter)
       }
     }
