@@ -2,12 +2,13 @@ import { spawn } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { once } from 'node:events'
 import { globSync } from 'node:fs'
-import { access, readdir, readFile, rename, rm } from 'node:fs/promises'
+import { access, readdir, readFile, rename, rm, stat, utimes } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
 const root = resolve(import.meta.dirname, '../..')
 const cache = join(root, '.cache', 'chat')
+const KEPT_MS = 7 * 24 * 3_600_000
 const SOURCES = [
   'pnpm-lock.yaml',
   'examples/chat/{index.html,vite.config.ts}',
@@ -18,7 +19,10 @@ const SOURCES = [
 /** The folder of the page, built when its sources have changed since the last time; `tell` hears of how it goes. */
 export async function build(tell: (line: string) => void = () => {}): Promise<string> {
   const folder = join(cache, await fingerprint())
-  if (await isThere(folder)) return folder
+  if (await isThere(folder)) {
+    await utimes(folder, new Date(), new Date())
+    return folder
+  }
   const from = performance.now()
   tell('Building the page')
   // Built aside and moved into place: who is interrupted leaves nothing half done, and two at once do not meet.
@@ -28,7 +32,7 @@ export async function build(tell: (line: string) => void = () => {}): Promise<st
     await rm(aside, { recursive: true, force: true })
     if (!(await isThere(folder))) throw error
   })
-  await removeOthers(folder)
+  await removeOld()
   tell(`Built in ${((performance.now() - from) / 1000).toFixed(1)} s`)
   return folder
 }
@@ -59,10 +63,11 @@ const isThere = (path: string): Promise<boolean> =>
     () => false,
   )
 
-/** Of pages that were built, the last is enough; what is just being built stays. */
-async function removeOthers(folder: string): Promise<void> {
+/** Removes what nobody has begun to serve for long: who began later may still serve it. */
+async function removeOld(): Promise<void> {
   for (const name of await readdir(cache)) {
-    const other = join(cache, name)
-    if (other !== folder && !name.includes('.')) await rm(other, { recursive: true, force: true })
+    const path = join(cache, name)
+    const { mtimeMs } = await stat(path).catch(() => ({ mtimeMs: Date.now() }))
+    if (mtimeMs < Date.now() - KEPT_MS) await rm(path, { recursive: true, force: true })
   }
 }

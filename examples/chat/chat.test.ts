@@ -115,3 +115,19 @@ test('files go along, and can be had back', async () => {
   await expect.poll(() => image.evaluate(img => (img as HTMLImageElement).naturalWidth)).toBe(1)
   expect(await tab.page.locator('.attachments').count()).toBe(0)
 })
+
+test('sub-agents stand with their calls, the state is shown, and what a model takes back is said once', async () => {
+  const tab = await on.open(url())
+  await tab.say('Mills', 'team')
+  await tab.hears('In short: Three sources tell of "Mills". One source on "Mills" is old.')
+  const child = (name: string) => tab.page.locator(`.tool[data-tool="${name}"] .child`)
+  expect(await child('researcher').locator('> .text').textContent()).toBe('Three sources tell of "Mills".')
+  expect(await child('critic').locator('.tool .name').textContent()).toBe('note_doubt')
+  await tab.page.locator('.state summary').click()
+  expect(await tab.page.locator('.state li').allTextContents()).toEqual(['Known: Mills', 'Doubtful: Mills'])
+
+  await tab.say('Hello.', 'flaky')
+  await tab.hears('two attempts to answer.')
+  await tab.is('ready')
+  expect((await tab.answers()).slice(1)).toEqual(['You said: Hello. It took me two attempts to answer.'])
+})

@@ -63,6 +63,8 @@ test('a question is answered after the server was killed -9 and started again', 
   first.kill('SIGKILL')
   await first.ended
   await tab.connectionIs('offline')
+  // Law 7: a server that is away is no end of anything.
+  await tab.is('paused')
   expect(await tab.page.locator('.connection .reason').textContent()).toBeTruthy()
   expect(await tab.page.locator('.asking').count()).toBe(1)
 
