@@ -1,11 +1,11 @@
-import type { ChatState, Message } from '@millrace/client'
+import type { ChatState, MessageOf } from '@millrace/client'
 import { useCallback, useMemo, useSyncExternalStore } from 'react'
 import { type ChatActions, type ChatSource, useHeldChat } from './context.ts'
 
 /** How a chat stands, its messages, and what it can do: whoever reads a field of it is rendered again when just that changes. */
-export interface ChatHook extends ChatState, ChatActions {
+export interface ChatHook<A = unknown> extends ChatState, ChatActions {
   /** All messages, in order. */
-  readonly messages: readonly Message[]
+  readonly messages: readonly MessageOf<A>[]
   readonly isStreaming: boolean
 }
 
@@ -50,8 +50,8 @@ class Reader {
 /** What a chat can do; never renders again while the chat is the same. */
 export const useChatActions = (): ChatActions => useHeldChat().actions
 
-/** The chat: how it stands, its messages, and what it can do. */
-export function useChat(): ChatHook {
+/** The chat: how it stands, its messages, and what it can do. `A` is `typeof app`, where the compiler is to know what they hold. */
+export function useChat<A = unknown>(): ChatHook<A> {
   const { chat, actions, first } = useHeldChat()
   const reader = useMemo(() => new Reader(actions), [actions])
   const subscribe = useCallback(
@@ -67,5 +67,5 @@ export function useChat(): ChatHook {
     subscribe,
     () => reader.give(chat),
     () => reader.give(first()),
-  )
+  ) as ChatHook<A>
 }

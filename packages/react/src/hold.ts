@@ -4,6 +4,7 @@ import {
   type Chat,
   type ChatCallbacks,
   type ClientTools,
+  type ClientToolsOf,
   HttpChat,
   type HttpChatOptions,
   type Message,
@@ -14,13 +15,16 @@ import { latestHeaders, replaceHeaders } from './headers.ts'
 import { recall } from './remember.ts'
 
 /** Whose chat it is: that of a server, of an adapter, or one that exists already. */
-type Choice<Cursor> = HttpChatOptions | AdapterChatOptions<Cursor> | { readonly chat: Chat }
+type Choice<A, Cursor> =
+  | Omit<HttpChatOptions<A>, keyof ChatCallbacks | 'tools'>
+  | Omit<AdapterChatOptions<Cursor>, keyof ChatCallbacks>
+  | { readonly chat: Chat }
 
-/** What a provider is given for its chat. */
-export type Given<Cursor = unknown> = Choice<Cursor> &
-  ChatCallbacks & {
+/** What a provider is given for its chat. `A` is `typeof app`, where the compiler is to know what the server has. */
+export type Given<A = unknown, Cursor = unknown> = Choice<A, Cursor> &
+  ChatCallbacks<A> & {
     /** What this client can run for agents. */
-    readonly tools?: ClientTools | undefined
+    readonly tools?: ClientToolsOf<A> | undefined
     /** Shows these messages and no others: the parent keeps them, and is told by `onMessagesChange` what they should be. */
     readonly messages?: readonly Message[] | undefined
   }

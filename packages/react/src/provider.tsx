@@ -4,21 +4,22 @@ import { ChatContext } from './context.ts'
 import { type Given, type Held, hold, isOf } from './hold.ts'
 import { remember } from './remember.ts'
 
-export type ChatProviderProps<Cursor = string> = Given<Cursor> & {
+/** `A` is `typeof app`, where the compiler is to know what the server has. */
+export type ChatProviderProps<A = unknown, Cursor = string> = Given<A, Cursor> & {
   readonly children?: ReactNode
   /** Told of all messages whenever one of them is another. */
   readonly onMessagesChange?: ((messages: readonly Message[]) => void) | undefined
 }
 
-type Props = ChatProviderProps<unknown>
+type Props = ChatProviderProps<unknown, unknown>
 
 // On a server there is no layout, and React 18 would say so each time.
 const useBeforePaint = typeof document === 'undefined' ? useEffect : useLayoutEffect
 
 /** Gives a chat to all hooks below it: that of a server, of an adapter, or one that is handed to it. */
-export function ChatProvider<Cursor = string>(given: ChatProviderProps<Cursor>): ReactNode {
-  // What it pages by is the adapter's own affair.
-  const props = given as Props
+export function ChatProvider<A = unknown, Cursor = string>(given: ChatProviderProps<A, Cursor>): ReactNode {
+  // What it pages by is the adapter's own affair, and what the compiler knows of an app nobody needs here.
+  const props = given as unknown as Props
   const held = useHeld(props)
   const { chat } = held
   // What was given last counts, however often the parent renders.

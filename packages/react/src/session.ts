@@ -1,4 +1,4 @@
-import type { Chat, ChatState, Pending } from '@millrace/client'
+import type { Chat, ChatState, Pending, StateOf } from '@millrace/client'
 import { useMemo } from 'react'
 import { useChatActions } from './chat.ts'
 import { useStateField, useTopic } from './read.ts'
@@ -22,9 +22,12 @@ export function usePending<K extends Pending['kind'] = Pending['kind']>(
   return useMemo(() => ({ pendings, answer }), [pendings, answer])
 }
 
-/** The state that the agent shares: renders again when it changes. */
-export const useAgentState = <T = unknown>(): T | undefined =>
-  useTopic(['state'], ({ store }) => store.state as T | undefined)
+/** The state of a type, or of the app of a type. */
+type StateBy<T> = '~types' extends keyof T ? StateOf<T> : T | undefined
+
+/** The state that the agent shares: renders again when it changes. `T` is its type, or `typeof app`. */
+export const useAgentState = <T = unknown>(): StateBy<T> =>
+  useTopic(['state'], ({ store }) => store.state as StateBy<T>)
 
 /** How it stands with the connection, and why: renders again when just that changes. */
 export const useConnection = (): ChatState['connection'] => useStateField('connection')

@@ -1,4 +1,11 @@
-import { itemsOf, type Store, type StructuredItems, type StructuredState, StructuredStreams } from '@millrace/client'
+import {
+  itemsOf,
+  type Store,
+  type StructuredItems,
+  type StructuredOf,
+  type StructuredState,
+  StructuredStreams,
+} from '@millrace/client'
 import { useMemo, useState, useSyncExternalStore } from 'react'
 import { useOptionalChat } from './context.ts'
 import { useTopic } from './read.ts'
@@ -15,8 +22,8 @@ export interface StructuredHook extends StructuredItems {
 }
 
 /** A structured object of the chat: renders again when just that changes. */
-export const useStructured = (streamId: string): StructuredState | undefined =>
-  useTopic(['structured', streamId], ({ store }) => store.structured(streamId))
+export const useStructured = <A = unknown>(streamId: string): StructuredOf<A> | undefined =>
+  useTopic(['structured', streamId], ({ store }) => store.structured(streamId) as StructuredOf<A> | undefined)
 
 /** Structured objects in the order in which they began: those of the chat around, and what is fed by `apply` or `consume`, also without a chat. */
 export function useStructuredStreams(): StructuredHook {
