@@ -21,6 +21,8 @@ if (runs !== undefined && positionals.length === 0)
     'packages/runtime/src/races/races',
     'packages/runtime/src/process',
     'packages/server/src/process',
+    'packages/client/src/faults/memory',
+    'packages/client/src/faults/sqlite',
   )
 
 const again = `npm run chaos -- ${count} --seed ${MILLRACE_SEED} ${positionals.join(' ')}`.trimEnd()
