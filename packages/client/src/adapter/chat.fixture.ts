@@ -51,7 +51,7 @@ export function streamOf(values: readonly unknown[], error?: unknown): ChatStrea
 }
 
 /** What a chat told, in order. */
-export interface Told {
+interface Told {
   readonly log: string[]
   readonly calls: { data: unknown[]; tools: string[]; finishes: unknown[]; errors: unknown[] }
 }

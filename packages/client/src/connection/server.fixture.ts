@@ -12,7 +12,7 @@ import {
 } from '@millrace/protocol'
 
 /** An entry of a log: a piece of a text, or another chunk. */
-export const entry = (sequence: number, chunk?: Entry['chunk']): Entry => ({
+const entry = (sequence: number, chunk?: Entry['chunk']): Entry => ({
   sequence,
   timestamp: 1_000 + sequence,
   origin: { runId: 'r', lane: 'main', agentId: 'r', agentType: 'teller', step: 1 },

@@ -8,7 +8,7 @@ export const MAX_JSON_DEPTH = 512
 export type JsonSegment = string | number
 
 // What the text may go on with, in the words of an error: they name each mark that is allowed.
-export const VALUE = 'a value'
+const VALUE = 'a value'
 const KEY = 'a key'
 const COLON = '":"'
 export const END = 'the end'
