@@ -1,0 +1,131 @@
+// What the page of behaviours says is held and nothing else pins: docs/reference/behaviours.md.
+
+import { describe, expect, test } from 'vitest'
+import { chatOf, chatOver, controlled, hello, streamOf } from './chat.fixture.ts'
+import type { ChatMessage } from './types.ts'
+
+/** The same, so that whoever changes it throws. */
+function frozen<T>(value: T): T {
+  if (typeof value === 'object' && value !== null) for (const one of Object.values(Object.freeze(value))) frozen(one)
+  return value
+}
+
+const said = (id: string, text: string, role: ChatMessage['role'] = 'user'): ChatMessage => ({
+  id,
+  role,
+  status: 'sent',
+  parts: [{ type: 'text', text, state: 'done' }],
+})
+
+describe('streams', () => {
+  test('the author that start names is the author of the reply', async () => {
+    const author = { id: 'mill', displayName: 'The mill' }
+    const { turn, messages } = chatOf([{ type: 'start', messageId: 'a1', author }, ...hello.slice(1)])
+    await turn()
+    expect(messages()[1]).toMatchObject({ id: 'a1', author })
+    expect(messages()[0]).not.toHaveProperty('author')
+  })
+
+  test('text, a call, its result, text: four parts in order, and what is said around a call is two texts', async () => {
+    const { turn, messages } = chatOf([
+      hello[0],
+      { type: 'text-delta', id: 't1', delta: 'Let me see.' },
+      { type: 'text-end', id: 't1' },
+      { type: 'tool-input-available', toolCallId: 'c', toolName: 'look', input: {} },
+      { type: 'tool-output-available', toolCallId: 'c', output: 'flour' },
+      { type: 'source-url', sourceId: 's', url: 'https://example.org' },
+      { type: 'text-delta', id: 't2', delta: 'Flour.' },
+      hello[5],
+    ])
+    await turn()
+    expect(messages()[1]?.parts.map(({ type }) => type)).toEqual(['text', 'tool', 'source-url', 'text'])
+  })
+
+  test('calls whose inputs come interleaved each get their own; what is said whole counts, and an output may be any text', async () => {
+    const delta = (toolCallId: string, inputTextDelta: string) => ({
+      type: 'tool-input-delta',
+      toolCallId,
+      inputTextDelta,
+    })
+    const { turn, messages } = chatOf([
+      hello[0],
+      { type: 'tool-input-start', toolCallId: 'c1', toolName: 'one' },
+      { type: 'tool-input-start', toolCallId: 'c2', toolName: 'two' },
+      delta('c1', '{"a":'),
+      delta('c2', '{"b":'),
+      delta('c1', '1}'),
+      delta('c2', '2}'),
+      { type: 'tool-input-available', toolCallId: 'c1', toolName: 'one', input: { a: 10 } },
+      { type: 'tool-input-available', toolCallId: 'c2', toolName: 'two', input: { b: 2 } },
+      { type: 'tool-output-available', toolCallId: 'c1', output: 'not { JSON' },
+      { type: 'tool-output-available', toolCallId: 'c2', output: null },
+      hello[5],
+    ])
+    await turn()
+    expect(messages()[1]?.parts).toMatchObject([
+      { toolInvocation: { toolCallId: 'c1', input: { a: 10 }, output: 'not { JSON' } },
+      { toolInvocation: { toolCallId: 'c2', input: { b: 2 }, output: null } },
+    ])
+    expect(messages()[1]?.parts).toHaveLength(2)
+  })
+
+  test('what is told together, and not yet shown, is shown when the reply is stopped', async () => {
+    const { stream, push } = controlled()
+    const { chat, until, textOf } = chatOver({ sendMessage: async () => stream }, { streamFlushInterval: 60_000 })
+    await chat.send('hi')
+    push(hello[0], { type: 'text-delta', id: 't', delta: 'Hel' }, { type: 'text-delta', id: 't', delta: 'lo' })
+    await until(() => chat.state.status === 'streaming')
+    await new Promise(resolve => setImmediate(resolve))
+    await chat.stop()
+    expect(textOf('a1')).toEqual(['Hello'])
+  })
+})
+
+describe('messages', () => {
+  test('those to begin with are not changed, nor what an adapter was given', async () => {
+    const initialMessages = frozen([said('u0', 'Before'), said('a0', 'Indeed', 'assistant')])
+    const asked: unknown[] = []
+    const { turn, messages } = chatOver(
+      {
+        async sendMessage(input) {
+          asked.push(frozen(input.messages))
+          return streamOf([
+            { type: 'start', messageId: 'a0' },
+            { type: 'text-delta', id: 't', delta: 'More' },
+            hello[5],
+          ])
+        },
+      },
+      { initialMessages },
+    )
+    await turn()
+    expect(initialMessages[1]?.parts).toEqual([{ type: 'text', text: 'Indeed', state: 'done' }])
+    expect(asked).toMatchObject([[{ id: 'u0' }, { parts: [{ text: 'Indeed' }] }, { id: 'u1' }]])
+    expect(messages()[1]?.parts).toMatchObject([{ text: 'Indeed' }, { text: 'More' }])
+  })
+
+  test('of two to begin with under one id the first is shown', () => {
+    const { messages } = chatOf([], { initialMessages: [said('u', 'one'), said('v', 'two'), said('u', 'three')] })
+    expect(messages().map(({ id, parts }) => [id, parts])).toMatchObject([
+      ['u', [{ text: 'one' }]],
+      ['v', [{ text: 'two' }]],
+    ])
+  })
+
+  test('every request has a signal of its own', async () => {
+    const signals: AbortSignal[] = []
+    const { stream } = controlled()
+    const { chat, finished } = chatOver({
+      async sendMessage({ signal }) {
+        signals.push(signal)
+        return signals.length === 1 ? stream : streamOf(hello)
+      },
+    })
+    await chat.send('one')
+    await chat.stop()
+    const end = finished()
+    await chat.send('two')
+    await end
+    expect(signals.map(({ aborted }) => aborted)).toEqual([true, false])
+  })
+})
