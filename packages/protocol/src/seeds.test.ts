@@ -102,27 +102,31 @@ function hasLog(name: string, member?: string): boolean {
   return isThere && (member === undefined || new RegExp(`^  (?:async |get )?${member}[<(]`, 'm').test(logText))
 }
 
-const runtime = '../../runtime/src/'
-
-/** The file of the runtime package that declares a name which its index exports; this package may not import it: its text is read. */
-function runtimeFile(name: string): string | undefined {
-  for (const [, list = '', file = ''] of read(`${runtime}index.ts`).matchAll(/^export ([^']+?) from '([^']+)'$/gm)) {
+/** The text of the file that declares a name which the index of a package exports; this package may not import it: its text is read. */
+function declaringFile(name: string, index: string): string | undefined {
+  const folder = index.slice(0, index.lastIndexOf('/') + 1)
+  for (const [, list = '', file = ''] of read(index).matchAll(/^export ([^']+?) from '(\.[^']+)'$/gm)) {
+    if (list.endsWith('*') && file.endsWith('/index.ts')) {
+      const deeper = declaringFile(name, `${folder}${file}`)
+      if (deeper !== undefined) return deeper
+    }
     const isNamed = list === '*' || new RegExp(`\\b${name}\\b`).test(list)
-    const text = isNamed ? read(`${runtime}${file}`) : ''
+    const text = isNamed ? read(`${folder}${file}`) : ''
     if (new RegExp(`^export (?:const|class|(?:async )?function|interface|type) ${name}\\b`, 'm').test(text)) return text
   }
   return undefined
 }
 
-/** A name of the runtime package, and a method, property or key of it. */
-function hasRuntime(name: string, member?: string): boolean {
-  const text = runtimeFile(name)
-  const declared = text
-    ?.split(/^(?=export )/m)
-    .find(part => new RegExp(`^export (?:async )?\\w+ ${name}\\b`).test(part))
-  if (declared === undefined || member === undefined) return declared !== undefined
-  return new RegExp(`^  (?:async |get |readonly )?${member}\\??[<(:]`, 'm').test(declared)
-}
+/** Whether a package exports a name, with a method, property or key of it. */
+const inPackage =
+  (folder: string) =>
+  (name: string, member?: string): boolean => {
+    const declared = declaringFile(name, `../../${folder}/src/index.ts`)
+      ?.split(/^(?=export )/m)
+      .find(part => new RegExp(`^export (?:async )?\\w+ ${name}\\b`).test(part))
+    if (declared === undefined || member === undefined) return declared !== undefined
+    return new RegExp(`^  (?:async |get |readonly )?${member}\\??[<(:]`, 'm').test(declared)
+  }
 
 const codes = read('./error.ts')
 const resolvers: Record<string, (name: string, field?: string, value?: string) => boolean> = {
@@ -137,13 +141,16 @@ const resolvers: Record<string, (name: string, field?: string, value?: string) =
   view: hasView,
   error: code => codes.includes(`| '${code}'`),
   log: hasLog,
-  runtime: hasRuntime,
+  runtime: inPackage('runtime'),
+  server: inPackage('server'),
+  client: inPackage('client'),
+  react: inPackage('react'),
 }
 
 /** The references of a row, with what each names; a dot sets off a field, an equals sign a kind or a value. */
 const references = ({ text }: SeedRow): [reference: string, exists: boolean][] =>
   quoted(text)
-    .map(name => [name, /^(\w+):([^.=]+)(?:\.(\w+)|=(.+))?$/.exec(name)] as const)
+    .map(name => [name, /^(\w+):(?! )([^.=]+)(?:\.(\w+)|=(.+))?$/.exec(name)] as const)
     .flatMap(([reference, match]) => {
       const resolve = resolvers[match?.[1] ?? '']
       return resolve && match ? [[reference, resolve(match[2] as string, match[3], match[4])]] : []
@@ -174,7 +181,7 @@ describe('the account of the pages', () => {
 
   it('names what keeps a rule that holds now: something that acts, or shows in the view, and not a form alone', () => {
     const isRule = ({ what }: SeedRow) => /\w/.test(what.replace(/`[^`]*`|\b(?:and|or|of|with)\b/g, ''))
-    const keeper = /^(?:export|schema|view|error|log|runtime):/
+    const keeper = /^(?:export|schema|view|error|log|runtime|server|client|react):/
     const unkept = rows.filter(
       row => row.state === 'now' && isRule(row) && !quoted(row.where).some(ref => keeper.test(ref)),
     )
@@ -235,6 +242,15 @@ describe('the account of the pages', () => {
       // It is of another name there, or inside the package alone.
       'runtime:Run.emit',
       'runtime:RunHost',
+      'server:glow',
+      'server:App.glow',
+      'server:Gate',
+      'client:glow',
+      'client:HttpChat.glow',
+      'client:Line',
+      'react:glow',
+      'react:StructuredHook.glow',
+      'react:useTopic',
     ]
     const text = [...dangling, ...more].map(reference => `\`${reference}\``).join(' ')
     expect(references({ ...(rows[0] as SeedRow), text }).map(([, exists]) => exists)).toEqual(
