@@ -1,0 +1,31 @@
+import { existsSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+
+const packages = join(import.meta.dirname, '../..')
+const page = readFileSync(join(packages, '../docs/reference/behaviours.md'), 'utf8')
+const rows = page
+  .split('\n')
+  .filter(line => line.startsWith('| ') && !line.startsWith('| what |'))
+  .map(line => line.split('|').map(cell => cell.trim()))
+
+/** The tests that a text names. */
+const testsIn = (text: string): string[] =>
+  [...text.matchAll(/`((?:client|react|server|protocol|runtime|log)\/[\w./-]+)`/g)].map(([, name]) => name as string)
+
+test('the page of behaviours says of each what became of it, and why', () => {
+  expect(rows.length).toBeGreaterThan(120)
+  for (const [, what, here, how = '', ...rest] of rows) {
+    expect([what, rest]).toEqual([what, ['']])
+    expect(['held', 'differs', 'not ours'], what).toContain(here)
+    expect(how, what).not.toBe('')
+  }
+})
+
+test('the tests that it names are there', () => {
+  const missing = testsIn(page).filter(name => {
+    const [, folder = '', path = ''] = /^(\w+)\/(.+)$/.exec(name) ?? []
+    return !['ts', 'tsx'].some(end => existsSync(join(packages, folder, 'src', `${path}.test.${end}`)))
+  })
+  expect(missing).toEqual([])
+})
