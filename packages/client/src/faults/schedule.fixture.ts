@@ -148,7 +148,9 @@ async function happen(scene: Scene, isOver: () => boolean): Promise<void> {
       gate.resume()
       break
     case 'silence': {
-      // It says nothing any more, and is not closed either: whoever notices comes back by another way.
+      // It says nothing any more, and is not closed either: whoever was told how soon to notice comes back by another way.
+      await scene.until('all are live', () => isOver() || tab.isLive)
+      if (isOver()) return
       const links = [...gate.links]
       const back = gate.event('connect')
       for (const link of links) link.stall('down')

@@ -86,6 +86,12 @@ export class Tab {
     return this.seat(sessionId).chat
   }
 
+  /** Whether it hears of all sessions, and asks for nothing. */
+  get isLive(): boolean {
+    const states = [...this.seats.values()].map(({ chat }) => chat.state)
+    return states.every(({ connection, status }) => connection.status === 'live' && status !== 'submitted')
+  }
+
   /** Leaves all sessions, and comes back. */
   async awayWhile(until: Promise<void>): Promise<void> {
     this.absences++
@@ -104,6 +110,8 @@ export class Tab {
 
   async close(): Promise<void> {
     for (const seat of this.seats.values()) seat.leave()
+    // One that comes while it stops would hold it open.
+    this.gate.refuse(true)
     await this.gate.stop()
   }
 }
