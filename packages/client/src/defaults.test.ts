@@ -1,0 +1,47 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { BACKOFF } from './connection/patience.ts'
+import { FLUSH_MS } from './store/flush.ts'
+
+const page = readFileSync(join(import.meta.dirname, '../../../docs/reference/defaults.md'), 'utf8')
+
+/** What a constant of a file is, which the file keeps to itself. */
+function constant(file: string, name: string): number {
+  const text = readFileSync(join(import.meta.dirname, file), 'utf8')
+  const [, value = ''] = new RegExp(`^(?:export )?const ${name} = ([\\d_ *]+)$`, 'm').exec(text) ?? []
+  const factors = value.replaceAll('_', '').split('*').map(Number)
+  return factors.reduce((product, factor) => product * factor, 1)
+}
+
+const told = (value: number): string => value.toLocaleString('en')
+
+test.each([
+  ['`backoff.first` of a client', told(BACKOFF.first)],
+  ['`backoff.longest` of a client', told(BACKOFF.longest)],
+  ['`streamFlushInterval`', told(FLUSH_MS)],
+  ['silence, before the server has said how long it may last', told(constant('connection/line.ts', 'SILENCE_MS'))],
+  ['sessions on one request', told(constant('connection/connection.ts', 'MOST_ON_A_LINE'))],
+  ['frames that wait for one before them', told(constant('connection/followed.ts', 'MOST_HELD'))],
+  ['a reply to a request', told(constant('connection/api.ts', 'LATE_MS'))],
+  ['a request that does not get there', `${constant('chat/session-api.ts', 'ATTEMPTS')} attempts`],
+  ["a claim of a client's tool", told(constant('chat/tools.ts', 'CLAIM_MS'))],
+  ['a reply that broke off is asked for again', `${constant('adapter/reading.ts', 'ATTEMPTS')} times`],
+  ['messages that wait for their turn', told(constant('adapter/adapter-chat.ts', 'QUEUE'))],
+  ['chunks ahead of one that is missing', told(constant('adapter/order.ts', 'AHEAD'))],
+  [
+    'chunks that are held until it is known where a stream begins',
+    `${constant('adapter/order.ts', 'BEFORE_BASE')} | or ${constant('adapter/reading.ts', 'HOLD_MS')} ms`,
+  ],
+  ['events that are known again', told(constant('adapter/order.ts', 'EVENTS'))],
+  [
+    'one event or line of `fetchServerSentEvents`, `fetchNdjson`',
+    `${constant('adapter/streams.ts', 'MAX_LENGTH') / 2 ** 20} Mi characters`,
+  ],
+])('the table of defaults says what %s is', (name, value) => {
+  expect(page).toContain(`| ${name} | ${value} |`)
+})
+
+test('a constant that is not there is noticed', () => {
+  expect(constant('adapter/order.ts', 'NOTHING')).toBe(0)
+})
