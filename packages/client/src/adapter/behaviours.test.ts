@@ -66,13 +66,15 @@ describe('streams', () => {
 
   test('what is told together, and not yet shown, is shown when the reply is stopped', async () => {
     const { stream, push } = controlled()
-    const { chat, until, textOf } = chatOver({ sendMessage: async () => stream }, { streamFlushInterval: 60_000 })
+    const { promise: taken, resolve } = Promise.withResolvers<void>()
+    const options = { streamFlushInterval: 60_000, onData: () => resolve() }
+    const { chat } = chatOver({ sendMessage: async () => stream }, options)
     await chat.send('hi')
-    push(hello[0], { type: 'text-delta', id: 't', delta: 'Hel' }, { type: 'text-delta', id: 't', delta: 'lo' })
-    await until(() => chat.state.status === 'streaming')
-    await new Promise(resolve => setImmediate(resolve))
+    push(...hello.slice(0, 4), { type: 'data-x', data: 1, transient: true })
+    await taken
+    expect(JSON.stringify(chat.store.messages)).not.toContain('Hello world')
     await chat.stop()
-    expect(textOf('a1')).toEqual(['Hello'])
+    expect(chat.store.message('a1')?.parts).toMatchObject([{ text: 'Hello world' }])
   })
 })
 
