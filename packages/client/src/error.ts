@@ -32,15 +32,20 @@ export class RequestError extends Error implements Failure {
   }
 }
 
-/** Anything that was thrown, as a failure: what has no code of its own never reached the server, or came back broken. */
+const isFailure = (error: unknown): error is Failure =>
+  typeof (error as Partial<Failure> | null)?.code === 'string' && typeof (error as Failure).message === 'string'
+
+/** Anything that was thrown or told, as a failure: what has no code of its own never reached the server, or came back broken. */
 export const failureOf = (error: unknown): RequestError =>
   error instanceof RequestError
     ? error
-    : new RequestError({
-        code: 'network_error',
-        message: error instanceof Error ? error.message : String(error),
-        retryable: true,
-      })
+    : isFailure(error) && !(error instanceof Error)
+      ? new RequestError(error)
+      : new RequestError({
+          code: 'network_error',
+          message: error instanceof Error ? error.message : String(error),
+          retryable: true,
+        })
 
 /** An error of the chat, of what a request was refused with. */
 export const chatErrorOf = (error: unknown, source: ErrorSource, details?: unknown): ChatError => {

@@ -90,6 +90,21 @@ export interface Chat {
   clearError(): void
 }
 
+/** Whether nothing is said at all. */
+export const isEmpty = (input: ChatInput): boolean =>
+  typeof input === 'string'
+    ? input === ''
+    : !input.text && !input.parts?.length && [...(input.files ?? [])].length === 0
+
+/** What becomes of nothing: it is not sent. */
+export const EMPTY: ChatError = {
+  code: 'message_empty',
+  message: 'There is nothing to send.',
+  source: 'send',
+  recoverable: true,
+  retryable: false,
+}
+
 /** The parts of what a person says, but for files. */
 export const partsOf = (input: ChatInput): readonly SaidPart[] => {
   if (typeof input === 'string') return [{ type: 'text', text: input }]

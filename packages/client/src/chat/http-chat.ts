@@ -21,6 +21,8 @@ import {
   type ChatAnswer,
   type ChatInput,
   type ChatState,
+  EMPTY,
+  isEmpty,
   partsOf,
   type SendOptions,
   type SendResult,
@@ -93,7 +95,11 @@ export class HttpChat<A = unknown> implements Chat {
     this.#options = options
     this.#connection = options.connection ?? sharedConnection(options)
     this.store = new Store({ flushInterval: streamFlushInterval, view: snapshot?.view })
-    this.#observer = new Observer(this.store)
+    this.#observer = new Observer(this.store, {
+      failed: ({ runId, error }) =>
+        this.#report({ code: 'run_failed', message: 'The run failed.', ...error }, 'stream', { runId }),
+      titled: title => this.#state.set({ title }),
+    })
     this.#observer.callbacks = options
     this.#sessionId = session ?? newId()
     this.#api = new SessionApi(this.#connection.api, this.#sessionId)
@@ -214,6 +220,7 @@ export class HttpChat<A = unknown> implements Chat {
     // Nobody has said anything in it yet.
     this.#isNone = failure.code === 'session_unknown' && this.store.head === 0
     if (this.#isNone) {
+      this.#state.set({ connection: { status: 'idle', reason: 'nobody has said anything yet' } })
       // It may have been made since.
       if (this.#isMade) this.#followAnew()
       return
@@ -253,6 +260,7 @@ export class HttpChat<A = unknown> implements Chat {
 
   async send(input: ChatInput, options: SendOptions = {}): Promise<SendResult> {
     const { messageId = newId() } = options
+    if (isEmpty(input)) return { messageId, error: EMPTY }
     return this.#send({ messageId, runId: newId(), input, options })
   }
 
@@ -266,6 +274,7 @@ export class HttpChat<A = unknown> implements Chat {
     )
     this.#outgoing.set(messageId, outgoing)
     this.store.add(shown)
+    this.store.flush()
     try {
       await this.#ask('/runs', runId, async () => {
         const parts = await this.#api.upload(input)

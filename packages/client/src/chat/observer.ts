@@ -1,4 +1,13 @@
-import { type Entry, isData, isGuest, type LedgerView, messageIdOf, type Run, type ToolPart } from '@millrace/protocol'
+import {
+  type Chunk,
+  type Entry,
+  isData,
+  isGuest,
+  type LedgerView,
+  messageIdOf,
+  type Run,
+  type ToolPart,
+} from '@millrace/protocol'
 import type { Store } from '../store/store.ts'
 import { type ChatCallbacks, tell } from './callbacks.ts'
 
@@ -6,16 +15,31 @@ import { type ChatCallbacks, tell } from './callbacks.ts'
 const isTransition = (type: string): boolean =>
   type.startsWith('tool-') && type !== 'tool-input-delta' && type !== 'tool-claimed'
 
+const NOTED = new Set(['run-finished', 'session-info'])
+
+/** Tells the application's data from what the server keeps of a provider's. */
+const isNews = (chunk: Chunk): boolean => isData(chunk) && chunk.type !== 'data-provider-content'
+
+/** What a chat wants to know of, beside its callbacks. */
+export interface Heard {
+  /** A run ended with an error. */
+  failed(run: Run): void
+  /** Somebody named the session. */
+  titled(title: string): void
+}
+
 /** Folds what comes into the store, and tells the callbacks of it: each thing once, however often it is read. */
 export class Observer {
   callbacks: ChatCallbacks = {}
   readonly #store: Store
+  readonly #heard: Heard
   readonly #owners = new Map<string, string>()
   readonly #ended = new Set<string>()
   #isFirst = true
 
-  constructor(store: Store) {
+  constructor(store: Store, heard: Heard) {
     this.#store = store
+    this.#heard = heard
   }
 
   /** What the log said before this is nothing new, but for runs of one's own; what ended since the last look is. */
@@ -37,7 +61,7 @@ export class Observer {
     for (let i = 0; i < entries.length; i++) {
       const entry = entries[i] as Entry
       const { type } = entry.chunk
-      if (!isTransition(type) && type !== 'run-finished' && !isData(entry.chunk)) continue
+      if (!isTransition(type) && !NOTED.has(type) && !isNews(entry.chunk)) continue
       const owner = this.#ownerOf(entry)
       const { toolCallId = '' } = entry.chunk as { toolCallId?: string }
       const call = () => (owner === undefined ? undefined : this.#store.call(owner, toolCallId))
@@ -75,7 +99,10 @@ export class Observer {
   }
 
   #note({ chunk, origin }: Entry, news: (() => void)[]): void {
-    if (isData(chunk)) {
+    if (chunk.type === 'session-info') {
+      const { title } = chunk
+      if (title !== undefined) news.push(() => this.#heard.titled(title))
+    } else if (isData(chunk)) {
       const { type, data, id, transient } = chunk
       const value = { type, data, ...(id !== undefined && { id }), ...(transient && { transient }) }
       news.push(() => tell(this.callbacks.onData, value))
@@ -85,10 +112,12 @@ export class Observer {
     }
   }
 
-  #finish({ runId, status }: Run): void {
+  #finish(run: Run): void {
+    const { runId, status } = run
     if (this.#ended.has(runId)) return
     this.#ended.add(runId)
     this.#store.flush()
+    if (status === 'failed') this.#heard.failed(run)
     const message = this.#store.message(messageIdOf(runId, runId))
     const { finishReason } = message ?? {}
     tell(this.callbacks.onFinish, {
