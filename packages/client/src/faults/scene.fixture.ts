@@ -111,11 +111,11 @@ export class Scene {
     for (const tab of this.tabs) tab.calm()
   }
 
-  async leave(): Promise<void> {
+  leave(): void {
     clearTimeout(this.#late)
     this.#over.abort()
     for (const reader of this.readers) reader.close()
-    await Promise.all(this.tabs.map(tab => tab.close()))
+    for (const tab of this.tabs) tab.close()
   }
 
   /** Lets a while pass that nothing else tells of. */

@@ -72,7 +72,7 @@ export async function schedule(seed: number, house: House, name: string, signal?
   }
   for (const script of scripts) problems.push(...script.problems)
   const { tabs, notes } = scene
-  await scene.leave()
+  scene.leave()
   const connections = tabs.reduce((sum, { gate }) => sum + gate.counts().connections, 0)
   return { problems, notes, connections, tampered: tabs.reduce((sum, tab) => sum + tab.tampered, 0), tabs: tabs.length }
 }
