@@ -7,6 +7,8 @@ import { freePort, type House } from './house.fixture.ts'
 import { serverOf } from './server.fixture.ts'
 
 const QUIET: Logger = { warn() {}, error() {} }
+/** Where a worker hands nothing over by then, it lets go, as one does that is killed: what is broken on purpose may be what it waits for. */
+const GRACE_MS = 1_000
 
 /** A house in this process: its server loses all connections instead of its life, and its worker hands over. */
 export class NearHouse implements House {
@@ -73,7 +75,7 @@ export class NearHouse implements House {
   }
 
   #work(): void {
-    const engine = { pollMs: 20, concurrency: 64 }
+    const engine = { pollMs: 20, concurrency: 64, graceMs: GRACE_MS }
     this.#worker = createWorker({
       store: this.#store,
       agents: AGENTS,

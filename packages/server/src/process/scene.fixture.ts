@@ -11,6 +11,13 @@ import { Sight } from './sight.fixture.ts'
 /** What a schedule may take at most, on a machine that has others to do. */
 const GIVE_UP_MS = 60_000
 
+/** When a schedule is given up. */
+export interface Patience {
+  readonly giveUpMs?: number
+  /** Aborted where nobody wants to know any more. */
+  readonly signal?: AbortSignal
+}
+
 /** Somebody who follows all sessions of a schedule. */
 export interface Follower {
   readonly name: string
@@ -37,11 +44,13 @@ export class Scene {
   readonly #over = new AbortController()
   readonly #late: NodeJS.Timeout
 
-  constructor(house: House, random: Random, sessionIds: readonly string[], giveUpMs = GIVE_UP_MS) {
+  constructor(house: House, random: Random, sessionIds: readonly string[], patience: Patience = {}) {
+    const { giveUpMs = GIVE_UP_MS, signal } = patience
     this.house = house
     this.random = random
     this.sessionIds = sessionIds
     this.#late = setTimeout(() => this.#over.abort(), giveUpMs)
+    signal?.addEventListener('abort', () => this.#over.abort())
   }
 
   /** Is aborted when the schedule is over, has failed, or takes too long. */

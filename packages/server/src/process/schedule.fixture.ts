@@ -2,7 +2,7 @@
 
 import { Random } from '../../../../scripts/faults/random.ts'
 import type { House } from './house.fixture.ts'
-import { Scene } from './scene.fixture.ts'
+import { type Patience, Scene } from './scene.fixture.ts'
 import { Script } from './script.fixture.ts'
 import { heldOf, verdict } from './verdict.fixture.ts'
 
@@ -23,10 +23,10 @@ export interface Report {
 }
 
 /** Plays a schedule; its sessions are called after its seed and a name that is not used twice. */
-export async function schedule(seed: number, house: House, name: string, giveUpMs?: number): Promise<Report> {
+export async function schedule(seed: number, house: House, name: string, patience?: Patience): Promise<Report> {
   const random = new Random(seed)
   const sessionIds = Array.from({ length: random.pick([1, 1, 1, 2]) }, (_, n) => `s${seed}-${n}-${name}`)
-  const scene = new Scene(house, random, sessionIds, giveUpMs)
+  const scene = new Scene(house, random, sessionIds, patience)
   const scripts: Script[] = []
   const problems: string[] = []
   try {
@@ -73,6 +73,9 @@ async function joinAt(scene: Scene, count: number, isOver: () => boolean): Promi
   await scene.join()
 }
 
+/** For who waits for something else, and is not to wait longer than the schedule lasts. */
+const NEVER = () => false
+
 /** One thing happens, at a moment. */
 async function happen(scene: Scene, isOver: () => boolean): Promise<void> {
   const { random, house } = scene
@@ -104,10 +107,10 @@ async function happen(scene: Scene, isOver: () => boolean): Promise<void> {
       gate.refuse(false)
       break
     case 'server':
-      await house.killServer()
+      await Promise.race([house.killServer(), scene.until('another server listens', NEVER)])
       break
     case 'worker':
-      await house.killWorker(which)
+      await Promise.race([house.killWorker(which), scene.until('another worker works', NEVER)])
       break
   }
 }
