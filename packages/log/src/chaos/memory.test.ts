@@ -4,6 +4,8 @@ import { schedules } from './suite.fixture.ts'
 schedules({
   name: 'memory',
   lanes: 1,
+  count: 300,
+  first: 1,
   async open() {
     const clock = { time: 0 }
     const memory = new Memory({ clock: () => clock.time })

@@ -10,6 +10,8 @@ const server = postgres({
 schedules({
   name: 'postgres',
   lanes: 4,
+  count: 100,
+  first: 601,
   async open(lane) {
     const { url } = await server
     const handle = () => postgresStore({ url, schema: `chaos${lane}`, poolSize: 2 })

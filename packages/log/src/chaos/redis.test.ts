@@ -7,6 +7,8 @@ const server = redis()
 schedules({
   name: 'redis',
   lanes: 4,
+  count: 100,
+  first: 501,
   async open(lane) {
     const { url } = await server
     const handle = () => redisStore({ url, prefix: `chaos${lane}:` })

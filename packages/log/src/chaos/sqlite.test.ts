@@ -9,6 +9,8 @@ const folder = mkdtempSync(join(tmpdir(), 'millrace-chaos-'))
 schedules({
   name: 'sqlite',
   lanes: 1,
+  count: 200,
+  first: 301,
   async open(lane) {
     const clock = { time: 0 }
     const handle = () => sqliteStore({ path: join(folder, `${lane}.db`), clock: () => clock.time })

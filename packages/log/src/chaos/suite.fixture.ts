@@ -3,9 +3,7 @@ import { type Report, schedule } from './schedule.fixture.ts'
 import { KEPT } from './seeds.fixture.ts'
 import type { Place } from './world.fixture.ts'
 
-/** How many schedules: so many by default, more by `npm run chaos`, from this seed on. */
-const COUNT = Number(process.env['MILLRACE_SCHEDULES'] ?? Math.ceil(250 * Number(process.env['MILLRACE_RUNS'] ?? 1)))
-const FIRST = Number(process.env['MILLRACE_SEED'] ?? 1)
+const RUNS = Number(process.env['MILLRACE_RUNS'] ?? 1)
 /** What a schedule may take at most, on a machine that has others to do. */
 const SCHEDULE_MS = 5_000
 const SHOWN_STEPS = 120
@@ -14,12 +12,20 @@ const SHOWN_STEPS = 120
 export interface Backend {
   readonly name: string
   readonly lanes: number
+  /**
+   * How many schedules, unless more are asked for, and from which seed on: a seed does the same on every store, so each has its own, and fewer where a call takes
+   * longer.
+   */
+  readonly count: number
+  readonly first: number
   open(lane: number): Promise<Place>
   close?(): Promise<void>
 }
 
 /** Runs the kept seeds, and then as many others as are asked for. */
-export function schedules({ name, lanes, open, close }: Backend): void {
+export function schedules({ name, lanes, open, close, ...seeds }: Backend): void {
+  const count = Number(process.env['MILLRACE_SCHEDULES'] ?? Math.ceil(seeds.count * RUNS))
+  const first = Number(process.env['MILLRACE_SEED'] ?? seeds.first)
   describe(`schedules with faults on ${name}`, () => {
     const places: Place[] = []
     beforeAll(async () => {
@@ -34,9 +40,9 @@ export function schedules({ name, lanes, open, close }: Backend): void {
       test(`seed ${seed}: ${found}`, async () => passed(await schedule(seed, places[0] as Place), name))
     }
 
-    test(`seeds from ${FIRST}, ${COUNT} of them`, { timeout: COUNT * SCHEDULE_MS }, async () => {
-      let next = FIRST
-      const end = FIRST + COUNT
+    test(`seeds from ${first}, ${count} of them`, { timeout: count * SCHEDULE_MS }, async () => {
+      let next = first
+      const end = first + count
       const run = async (place: Place) => {
         while (next < end) {
           const report = await schedule(next++, place)
