@@ -2,7 +2,6 @@
 
 import { decodeCursor, type Frame, type Message } from '@millrace/protocol'
 import { vi } from 'vitest'
-import { Observer } from '../chat/observer.ts'
 import { Api } from '../connection/api.ts'
 import { Followed } from '../connection/followed.ts'
 import { Flush } from '../store/flush.ts'
@@ -106,18 +105,6 @@ export const MUTANTS: readonly Mutant[] = [
       vi.spyOn(Store.prototype, 'messages', 'get').mockImplementation(function (this: Store) {
         const messages = get.call(this)
         return isLost ? messages.map(message => ({ ...message, status: 'sent' })) : messages
-      })
-    },
-  },
-  {
-    name: 'a chat that tells nothing of what ended while it was away',
-    found: /the end of .* was not told/,
-    breaks() {
-      const { begin } = Observer.prototype
-      const known = new WeakSet<Observer>()
-      vi.spyOn(Observer.prototype, 'begin').mockImplementation(function (this: Observer, view, own) {
-        if (!known.has(this)) begin.call(this, view, own)
-        known.add(this)
       })
     },
   },
