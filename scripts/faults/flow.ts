@@ -31,6 +31,12 @@ type Piece = Bytes | End
 /** With so many bytes in it, a flow reads no more of them. */
 export const MAX_HELD = 256 * 1024
 
+/** Resets a socket. One whose end is still on its way cannot be reset, and would never close: it is closed. */
+export function reset(socket: Socket): void {
+  if (socket.writableEnded || socket.writableLength > 0) socket.destroy()
+  else socket.resetAndDestroy()
+}
+
 /** One direction of a connection: forwards what comes, one write at a time, and tells when a fault happened to it. */
 export class Flow {
   /** The bytes that the receiver's side of the system has taken. */
@@ -171,7 +177,7 @@ export class Flow {
   }
 
   #close(end: End['end']): void {
-    if (end === 'failed') this.#sink.resetAndDestroy()
+    if (end === 'failed') reset(this.#sink)
     else if (end === 'closed') this.#sink.destroy()
     else if (!this.#ended) {
       this.#ended = true

@@ -203,6 +203,20 @@ test('a reset passes through as a reset', async () => {
   expect(await ends.up[1].closed).toBe('ECONNRESET')
 })
 
+test('what is reset with its end still on its way closes all the same', async () => {
+  const { gate, open } = await setup()
+  const { link, ends } = await open()
+  const [target, client] = ends.down
+  client.socket.pause()
+  // More than the systems between take without a reader.
+  target.socket.write(payload(20_000_000))
+  while (link.held === 0) await new Promise(setImmediate)
+  link.halfClose('down')
+  link.reset()
+  await Promise.all([link.closed, gate.stop()])
+  expect(gate.links.size).toBe(0)
+})
+
 test('url() leads to the proxy and keeps the rest', async () => {
   const gate = await proxy('redis://user:word@127.0.0.1:6379/2')
   onTestFinished(gate.stop)

@@ -1,6 +1,6 @@
 import { EventEmitter, once } from 'node:events'
 import { connect, createServer, type Socket } from 'node:net'
-import { type Faults, Flow, type Kind } from './flow.ts'
+import { type Faults, Flow, type Kind, reset } from './flow.ts'
 
 /** From the client to the target, or from the target to the client. */
 export type Direction = 'up' | 'down'
@@ -102,12 +102,12 @@ class Link {
 
   #destroy(how: 'cut' | 'reset', direction?: Direction): void {
     if (this.#cut) {
-      // A reset waits for what was written, and that may never be taken.
+      // A reset waits for its end to be on its way.
       if (how === 'cut') for (const socket of this.#sockets) socket.destroy()
       return
     }
     this.#cut = true
-    for (const socket of this.#sockets) how === 'cut' ? socket.destroy() : socket.resetAndDestroy()
+    for (const socket of this.#sockets) how === 'cut' ? socket.destroy() : reset(socket)
     this.#tell('cut', direction)
   }
 }
