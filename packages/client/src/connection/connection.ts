@@ -2,12 +2,9 @@ import type { Connection, ConnectionStatus, Entry, Follower, Following, Snapshot
 import { RequestError } from '../error.ts'
 import { Topics } from '../store/topics.ts'
 import { Api, type ApiOptions } from './api.ts'
-import { type Carrier, Followed } from './followed.ts'
+import { Followed, type Home } from './followed.ts'
 import { Line } from './line.ts'
 import { BACKOFF, type Backoff } from './patience.ts'
-
-/** More sessions than these need another request: an address has to stay short. */
-const MOST_ON_A_LINE = 40
 
 export interface ConnectionOptions extends ApiOptions {
   /** The sessions that a loop over the connection is about. */
@@ -26,8 +23,7 @@ export type SessionEntry = Entry & { readonly sessionId: string }
 export class PageConnection implements Connection, AsyncIterable<SessionEntry> {
   readonly api: Api
   readonly #options: ConnectionOptions
-  readonly #carrier: Omit<Carrier, 'again' | 'wake' | 'join' | 'leave'>
-  readonly #lines: Line[] = []
+  readonly #home: Home
   readonly #followed = new Set<Followed>()
   readonly #listeners = new Topics()
   readonly #loops = new Set<() => void>()
@@ -36,33 +32,30 @@ export class PageConnection implements Connection, AsyncIterable<SessionEntry> {
   constructor(options: ConnectionOptions = {}) {
     this.#options = options
     this.api = new Api(options)
-    this.#carrier = {
+    this.#home = this.#homeOf()
+  }
+
+  #homeOf(): Home {
+    const home: Home = {
       api: this.api,
-      backoff: { ...BACKOFF, ...options.backoff },
-      changed: () => {
-        this.#listeners.tell(CHANGE)
+      backoff: { ...BACKOFF, ...this.#options.backoff },
+      lineFor: followed => {
+        for (const { line } of this.#followed) if (line?.hasRoom(followed)) return line
+        return new Line(home)
       },
+      left: followed => {
+        this.#followed.delete(followed)
+        if (this.#followed.size === 0) this.#listen(false)
+        home.changed()
+      },
+      changed: () => this.#listeners.tell(CHANGE, ''),
     }
+    return home
   }
 
   follow(sessionId: string, follower: Follower, after?: string): Following {
+    const followed = new Followed(sessionId, follower, after, this.#home)
     this.#listen(true)
-    let line: Line | undefined
-    const followed: Followed = new Followed(sessionId, follower, after, {
-      ...this.#carrier,
-      join: () => {
-        line ??= this.#lineFor(sessionId)
-        line.join(followed)
-      },
-      leave: () => {
-        this.#followed.delete(followed)
-        line?.leave(followed)
-        if (this.#followed.size === 0) this.#listen(false)
-        this.#carrier.changed()
-      },
-      again: reason => line?.break(reason),
-      wake: () => line?.wake(),
-    })
     this.#followed.add(followed)
     followed.start()
     return followed
@@ -160,16 +153,6 @@ export class PageConnection implements Connection, AsyncIterable<SessionEntry> {
     }
   }
 
-  /** A line with room. */
-  #lineFor(sessionId: string): Line {
-    const taken = (line: Line) => [...this.#followed].some(one => one.sessionId === sessionId && line.has(one))
-    const free = this.#lines.find(line => line.size < MOST_ON_A_LINE && !taken(line))
-    if (free) return free
-    const line = new Line(this.api, this.#carrier.backoff)
-    this.#lines.push(line)
-    return line
-  }
-
   /** A tab that is looked at again, or has its network back, need not wait. */
   #listen(isOn: boolean): void {
     if (isOn === this.#isListening) return
@@ -184,7 +167,7 @@ export class PageConnection implements Connection, AsyncIterable<SessionEntry> {
   /** What was open belongs to the network that went away, whether or not anybody has noticed. */
   readonly #online = (): void => {
     this.wake()
-    for (const line of this.#lines) line.again('the network is back')
+    for (const { line } of this.#followed) line?.renew('the network is back')
   }
 
   readonly #seen = (): void => {

@@ -11,22 +11,19 @@ import {
 } from '@millrace/protocol'
 import { failureOf, RequestError } from '../error.ts'
 import { type Api, sessionPath } from './api.ts'
+import type { Line } from './line.ts'
 import { type Backoff, Patience } from './patience.ts'
 
 /** How many frames wait for one before them. */
 const MOST_HELD = 64
 
-/** What a session that is followed needs of who carries it. */
-export interface Carrier {
+/** What a session that is followed needs of its connection. */
+export interface Home {
   readonly api: Api
   readonly backoff: Backoff
-  /** There is a place to go on from. */
-  join(followed: Followed): void
-  leave(followed: Followed): void
-  /** Something is missing, or may be: ask again from the cursors. */
-  again(reason: string): void
-  /** Come back now, if it waits. */
-  wake(): void
+  /** What has room for it. */
+  lineFor(followed: Followed): Line
+  left(followed: Followed): void
   changed(): void
 }
 
@@ -34,9 +31,10 @@ export interface Carrier {
 export class Followed implements Following {
   readonly sessionId: string
   readonly #follower: Follower
-  readonly #carrier: Carrier
+  readonly #home: Home
   readonly #patience: Patience
   readonly #held = new Map<number, EntriesFrame>()
+  #line: Line | undefined
   #status: ConnectionStatus = 'idle'
   #reason = ''
   #cursor: string | undefined
@@ -45,11 +43,11 @@ export class Followed implements Following {
   #isClosed = false
   #hasFailed = false
 
-  constructor(sessionId: string, follower: Follower, after: string | undefined, carrier: Carrier) {
+  constructor(sessionId: string, follower: Follower, after: string | undefined, home: Home) {
     this.sessionId = sessionId
     this.#follower = follower
-    this.#carrier = carrier
-    this.#patience = new Patience(carrier.backoff)
+    this.#home = home
+    this.#patience = new Patience(home.backoff)
     if (after !== undefined) this.#go(after)
   }
 
@@ -65,6 +63,11 @@ export class Followed implements Following {
     return this.#cursor
   }
 
+  /** What carries it; nothing, before there was a place to go on from. */
+  get line(): Line | undefined {
+    return this.#line
+  }
+
   /** Whether it is to be carried. */
   get isReady(): boolean {
     return this.#cursor !== undefined && !this.#isClosed && !this.#hasFailed
@@ -72,8 +75,13 @@ export class Followed implements Following {
 
   /** Begins to follow. */
   start(): void {
-    if (this.isReady) this.#carrier.join(this)
+    if (this.isReady) this.#join()
     else void this.#load()
+  }
+
+  #join(): void {
+    this.#line ??= this.#home.lineFor(this)
+    this.#line.join(this)
   }
 
   refresh(): void {
@@ -90,16 +98,18 @@ export class Followed implements Following {
     if (this.#hasFailed) {
       this.#hasFailed = false
       this.start()
-    } else this.#carrier.wake()
+    } else this.#line?.wake()
   }
 
   close(): void {
+    if (this.#isClosed) return
     this.#isClosed = true
     this.#loading?.abort()
     this.#patience.wake()
-    this.#carrier.leave(this)
     this.#status = 'idle'
     this.#reason = 'nobody follows'
+    this.#line?.leave(this)
+    this.#home.left(this)
   }
 
   say(status: ConnectionStatus, reason: string): void {
@@ -107,7 +117,7 @@ export class Followed implements Following {
     this.#status = status
     this.#reason = reason
     this.#tell(() => this.#follower.status?.(status, reason))
-    this.#carrier.changed()
+    this.#home.changed()
   }
 
   /** It cannot be followed. */
@@ -136,14 +146,14 @@ export class Followed implements Following {
       case 'entries':
         return this.#entries(frame)
       case 'caught-up':
-        if (continuityOf(frame, this.#position) === 'gap') return this.#carrier.again('something was left out')
+        if (continuityOf(frame, this.#position) === 'gap') return this.#line?.break('something was left out')
         return this.say('live', 'up to date')
       case 'truncated':
         return this.refresh()
       case 'fail':
-        return frame.recoverable ? this.#carrier.again(frame.error.message) : this.fail(frame.error)
+        return frame.recoverable ? this.#line?.break(frame.error.message) : this.fail(frame.error)
       case 'end':
-        return this.#carrier.again('the server closed the session')
+        return this.#line?.break('the server closed the session')
       case 'status':
         return undefined
     }
@@ -156,10 +166,10 @@ export class Followed implements Following {
       case 'gap':
         this.#held.set(frame.after, frame)
         // What fills a gap is never far behind: where it is, it is lost.
-        if (this.#held.size > MOST_HELD) this.#carrier.again('something was left out')
+        if (this.#held.size > MOST_HELD) this.#line?.break('something was left out')
         return undefined
       case 'overlap':
-        return this.#carrier.again('what came overlaps what is there')
+        return this.#line?.break('what came overlaps what is there')
       case 'duplicate':
         return undefined
     }
@@ -209,7 +219,7 @@ export class Followed implements Following {
     } catch (error) {
       this.#harmed(error)
     }
-    if (this.isReady) this.#carrier.join(this)
+    if (this.isReady) this.#join()
   }
 
   /** Takes a snapshot, however long it takes to get one. */
@@ -218,7 +228,7 @@ export class Followed implements Following {
     const loading = new AbortController()
     const { signal } = loading
     this.#loading = loading
-    const { api } = this.#carrier
+    const { api } = this.#home
     const { messages } = this.#follower
     const query = messages === undefined ? '' : `?messages=last:${messages}`
     this.say('connecting', 'reading the session')

@@ -227,6 +227,19 @@ describe('leaving is at once', () => {
     expect(server.asked).toHaveLength(1)
   })
 
+  test('and twice is once: another who follows the same session stays', async () => {
+    const connection = connect(server)
+    followed(connection, 'other')
+    const { following } = followed(connection)
+    following.close()
+    const { told } = followed(connection)
+    following.close()
+    await vi.waitFor(() => expect(server.streams.at(-1)?.places).toEqual(['other 0', 's 0']))
+    server.streams.at(-1)?.open('s')
+    server.streams.at(-1)?.entries('s', 0, 1)
+    await told.until(() => told.all.length === 1)
+  })
+
   test('and coming again in the same turn is one request', async () => {
     const connection = connect(server)
     followed(connection).following.close()

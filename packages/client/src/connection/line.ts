@@ -1,9 +1,10 @@
 import { type Frame, SseDecoder } from '@millrace/protocol'
 import { failureOf, type RequestError } from '../error.ts'
-import type { Api } from './api.ts'
-import type { Followed } from './followed.ts'
-import { type Backoff, Patience } from './patience.ts'
+import type { Followed, Home } from './followed.ts'
+import { Patience } from './patience.ts'
 
+/** More sessions than these need another request: an address has to stay short. */
+const MOST_ON_A_LINE = 40
 /** For how long nothing may be heard before the server has said how long that is, in milliseconds. */
 const SILENCE_MS = 15_000
 /** What fills a gap, or joins, together with others, may take so long, in milliseconds. */
@@ -11,7 +12,7 @@ const SOON_MS = 20
 
 /** One request that carries sessions, and the next when it breaks, until nobody is left. */
 export class Line {
-  readonly #api: Api
+  readonly home: Home
   readonly #patience: Patience
   readonly #members = new Map<string, Followed>()
   /** Whom the request is about. */
@@ -23,17 +24,14 @@ export class Line {
   #heard = 0
   #silenceMs = SILENCE_MS
 
-  constructor(api: Api, backoff: Backoff) {
-    this.#api = api
-    this.#patience = new Patience(backoff)
+  constructor(home: Home) {
+    this.home = home
+    this.#patience = new Patience(home.backoff)
   }
 
-  get size(): number {
-    return this.#members.size
-  }
-
-  has(followed: Followed): boolean {
-    return this.#members.get(followed.sessionId) === followed
+  /** Whether it can carry that one, too. */
+  hasRoom({ sessionId }: Followed): boolean {
+    return this.#members.size < MOST_ON_A_LINE && !this.#members.has(sessionId)
   }
 
   join(followed: Followed): void {
@@ -45,9 +43,8 @@ export class Line {
   }
 
   leave(followed: Followed): void {
-    if (!this.has(followed)) return
     this.#members.delete(followed.sessionId)
-    if (this.#members.size === 0) this.again('nobody follows')
+    if (this.#members.size === 0) this.renew('nobody follows')
   }
 
   /** Something went wrong with the request: the next goes on from the cursors, in a while. */
@@ -56,7 +53,7 @@ export class Line {
   }
 
   /** Asks anew, at once: nothing is wrong. */
-  again(reason: string): void {
+  renew(reason: string): void {
     this.#isAnew = true
     this.break(reason)
     this.#patience.wake()
@@ -67,7 +64,7 @@ export class Line {
     this.#timer ??= setTimeout(() => {
       this.#timer = undefined
       const ready = this.#ready()
-      if (ready.some(one => !this.#asked.has(one))) this.again('another session joins')
+      if (ready.some(one => !this.#asked.has(one))) this.renew('another session joins')
       else if (ready.some(one => one.isHolding)) this.break('something was left out')
     }, SOON_MS)
   }
@@ -116,7 +113,7 @@ export class Line {
         ({ sessionId, cursor }) => `session=${encodeURIComponent(sessionId)}&after=${encodeURIComponent(cursor ?? '')}`,
       )
       const headers = { accept: 'text/event-stream' }
-      const reply = await this.#api.request('GET', `/stream?${places.join('&')}`, { headers, signal })
+      const reply = await this.home.api.request('GET', `/stream?${places.join('&')}`, { headers, signal })
       await this.#read(reply.body as ReadableStream<Uint8Array>, signal)
       return { reason: 'the connection was closed' }
     } catch (error) {
