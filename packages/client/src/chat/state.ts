@@ -9,6 +9,7 @@ const IDLE: ChatState = {
   runId: undefined,
   error: undefined,
   connection: { status: 'idle', reason: 'nobody follows' },
+  isLoading: false,
   title: undefined,
   hasOlder: false,
   isLoadingOlder: false,
@@ -36,6 +37,6 @@ export class StateCell {
   }
 
   subscribe(listener: () => void): () => void {
-    return this.#topics.add(STATE, '', listener)
+    return this.#topics.add(STATE, undefined, listener)
   }
 }

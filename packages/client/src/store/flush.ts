@@ -1,5 +1,7 @@
 /** How often those who show something are told of changes at most, in milliseconds: about once a frame of the screen. */
 export const FLUSH_MS = 16
+/** The longest that a timer can wait. */
+const LONGEST_MS = 2 ** 31 - 1
 
 /**
  * Gathers changes, and has them told at most once in an interval: the first at once, what comes after it together. It goes by the clock
@@ -12,7 +14,7 @@ export class Flush {
   #timer: ReturnType<typeof setTimeout> | undefined
 
   constructor(intervalMs: number, tell: () => void) {
-    this.#intervalMs = Math.max(0, intervalMs)
+    this.#intervalMs = Math.min(Math.max(0, intervalMs || 0), LONGEST_MS)
     this.#tell = tell
   }
 

@@ -22,7 +22,7 @@ export function sendingOf({ messageId: id, role, parts, metadata }: Sent, create
 
 /** The messages of requests that nobody has begun with. */
 export const waitingOf = (requests: readonly RunRequest[]): Message[] =>
-  requests.flatMap(({ status, message }) => (status === 'waiting' && message ? [sendingOf(message, 0)] : []))
+  requests.flatMap(({ message }) => (message ? [sendingOf(message, 0)] : []))
 
 /** Messages that are shown though the log does not hold them, and what is shown of others in place of what it says. */
 export class Local {

@@ -132,6 +132,90 @@ describe('who is told, and how often', () => {
     second()
     printed.mockRestore()
   })
+
+  test('who has left while others were told is not called any more', () => {
+    const store = new Store({ flushInterval: 0 })
+    const heard: string[] = []
+    store.subscribe(['any'], () => leave())
+    const leave = store.subscribe(['any'], () => void heard.push('left'))
+    store.apply(new Log().begin())
+    const order = store.subscribe(['order'], () => leaveAll())
+    const leaveAll = store.subscribe(['order'], () => void heard.push('left'))
+    store.restore(new Fold().view())
+    order()
+    expect(heard).toEqual([])
+  })
+
+  test('what is changed by who is told of a change is told of too', () => {
+    const log = new Log()
+    const store = new Store({ flushInterval: 16 })
+    const parts = [{ type: 'text' as const, text: 'Hello' }]
+    store.apply([log.say({ type: 'message', messageId: 'm', role: 'user', parts }), ...log.begin()])
+    let isFirst = true
+    store.subscribe(['message', OWN], () => {
+      if (isFirst) store.patch('m', { status: 'error' })
+      isFirst = false
+    })
+    const told = count(store, ['message', 'm'])
+    expect(store.message('m')?.status).toBe('sent')
+    // What somebody else changed is told of with it.
+    store.patch('other', { status: 'error' })
+    store.apply([log.delta('a')])
+    vi.advanceTimersByTime(32)
+    expect([told.n, store.message('m')?.status]).toEqual([1, 'error'])
+  })
+
+  test('law 11: what changes of runs costs what changed, however many there were', () => {
+    const log = new Log()
+    const store = new Store({ flushInterval: 0 })
+    for (let n = 0; n < 100; n++) {
+      const by = { ...origin, runId: `r${n}`, agentId: `r${n}` }
+      store.apply([log.say({ type: 'run-started', program: 'agent:teller@1' }, by)])
+      store.apply([log.say({ type: 'run-finished', status: 'completed' }, by)])
+    }
+    let reads = 0
+    const [first] = store.ledger.runs
+    const ownKeys = (run: object) => {
+      reads++
+      return Reflect.ownKeys(run)
+    }
+    const watched = new Proxy(first as object, { ownKeys })
+    const view = store.view()
+    store.restore({ ...view, runs: [watched as (typeof view.runs)[0], ...view.runs.slice(1)] })
+    expect(store.ledger.runs).toHaveLength(100)
+    store.apply([log.say({ type: 'run-started', program: 'agent:teller@1' })])
+    const { requests } = store.ledger
+    const ids = store.messageIds
+    const told = count(store, ['ledger'])
+    reads = 0
+    store.apply([log.say({ type: 'status', message: 'At work' })])
+    expect([told.n, store.ledger.runs.at(-1)?.note, reads]).toEqual([1, 'At work', 0])
+    expect(store.ledger.requests).toBe(requests)
+    expect(store.messageIds).toBe(ids)
+  })
+
+  test('the objects as a whole and the one without a name are two things', () => {
+    const log = new Log()
+    const store = new Store({ flushInterval: 0 })
+    const data = (streamId: string) =>
+      log.say({ type: 'structured-data', streamId, dataType: 'd', kind: 'set', path: 'x', value: 1 } as Entry['chunk'])
+    store.apply([data('')])
+    expect(store.structuredIds).toEqual([''])
+    expect(store.structured('')).toMatchObject({ streamId: '' })
+    const one = count(store, ['structured', ''])
+    store.apply([data('b')])
+    expect([one.n, store.structuredIds]).toEqual([0, ['', 'b']])
+  })
+
+  test.each([[NaN], [-1], [Infinity], [2 ** 40]])('an interval of %s is one that a timer can keep', interval => {
+    const log = new Log()
+    const store = new Store({ flushInterval: interval })
+    const told = count(store, ['any'])
+    store.apply(log.begin())
+    for (let n = 0; n < 5; n++) store.apply([log.delta('a')])
+    vi.advanceTimersByTime(1_000)
+    expect(told.n).toBe(interval > 0 ? 1 : 6)
+  })
 })
 
 describe('what stays the same object', () => {
@@ -246,6 +330,26 @@ describe('what the log does not hold', () => {
     // Of another log nothing stays.
     expect(store.restore({ ...rest, messages: [] }, undefined)).toBe(false)
     expect(store.messageIds).toEqual([])
+  })
+
+  test('older messages stand where the log has them, also among those of runs at work', () => {
+    const log = new Log()
+    const whole = new Fold()
+    whole.apply([...log.begin(), log.delta('r')])
+    for (const messageId of ['a', 'b', 'c', 'd']) {
+      const parts = [{ type: 'text' as const, text: messageId }]
+      whole.apply([log.say({ type: 'message', messageId, role: 'user', parts })])
+    }
+    const { messages, ...rest } = whole.view()
+    const of = (...ids: string[]) => messages.filter(({ id }) => ids.includes(id))
+    const page = { ...rest, messages: of(OWN, 'c', 'd') }
+    const store = new Store({ flushInterval: 0, view: { ...rest, messages: of(OWN, 'b', 'c', 'd') } })
+    expect(store.restore(page, 'c')).toBe(true)
+    expect(store.messageIds).toEqual([OWN, 'b', 'c', 'd'])
+    store.prepend(of(OWN, 'a'))
+    expect(store.messageIds).toEqual([OWN, 'a', 'b', 'c', 'd'])
+    store.restore(page, 'c')
+    expect(store.messageIds).toEqual([OWN, 'a', 'b', 'c', 'd'])
   })
 })
 

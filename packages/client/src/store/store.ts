@@ -49,7 +49,7 @@ export class Store {
   readonly #flush: Flush
   readonly #local = new Local()
   #older = new Map<string, Message>()
-  readonly #touched = new Set<string>()
+  #touched = new Set<string>()
   /** The ids under which messages are shown, by those of the fold; and the other way round. */
   readonly #names = new Map<string, string>()
   readonly #owns = new Map<string, string>()
@@ -63,6 +63,8 @@ export class Store {
   #given: readonly Message[] | undefined
   #controlled: ReadonlyMap<string, Message> | undefined
   #own: readonly Message[] = []
+  /** The ids of the fold and of what came before them, in order, and the fold's own that they were put together with. */
+  #joined: { readonly own: readonly string[]; readonly ids: readonly string[] } | undefined
   /** Whether anybody ever asked for a part by itself. */
   #hasParts = false
   /** What is put together for each read, and may say the same though something of it has changed. */
@@ -98,6 +100,7 @@ export class Store {
     const ids = first === undefined ? [] : this.#ownIds()
     const before = ids.slice(0, Math.max(0, ids.indexOf(first as string)))
     this.#older = new Map(before.map(id => [id, this.#ownMessage(id) as Message]))
+    this.#joined = undefined
     this.#fold = Fold.from(view)
     this.#isAnew = true
     this.#flush.note()
@@ -148,15 +151,14 @@ export class Store {
   rename(own: string, id: string): void {
     this.#names.set(own, id)
     this.#owns.set(id, own)
+    this.#joined = undefined
     this.#touch(id)
   }
 
   /** Shows messages from before those of the view. */
   prepend(messages: readonly Message[]): void {
-    const later = [...this.#older]
-    this.#older.clear()
-    for (const message of messages) this.#older.set(message.id, message)
-    for (const [id, message] of later) this.#older.set(id, message)
+    this.#older = new Map([...messages.map(message => [message.id, message] as const), ...this.#older])
+    this.#joined = undefined
     this.#touch(...messages.map(({ id }) => id))
   }
 
@@ -167,9 +169,9 @@ export class Store {
 
   /** Calls when something has changed, at most once a frame, until the returned function is called. */
   subscribe(topic: Topic, listener: () => void): () => void {
-    const [kind, id = '', key] = topic
+    const [kind, id, key] = topic
     this.#hasParts ||= key !== undefined
-    return this.#topics.add(kind, key === undefined ? id : partName(id, key), listener)
+    return this.#topics.add(kind, key === undefined ? id : partName(id as string, key), listener)
   }
 
   /** The ids of the messages, in order; the same array until one comes, goes or moves. */
@@ -179,12 +181,25 @@ export class Store {
 
   #ownIds(): readonly string[] {
     const own = this.#fold.messageIds
-    const messageIds = this.#names.size === 0 ? own : own.map(id => this.#names.get(id) ?? id)
-    const isElsewhere = (id: string) => this.#kept(id) === undefined
-    const waiting = waitingOf(this.ledger.requests).map(({ id }) => id)
-    const after = [...new Set([...waiting, ...this.#local.ids])].filter(isElsewhere)
-    const before = [...this.#older.keys()].filter(isElsewhere)
-    return before.length + after.length === 0 ? messageIds : [...before, ...messageIds, ...after]
+    if (this.#joined?.own !== own) this.#joined = { own, ids: this.#join(own) }
+    const { ids } = this.#joined
+    const waiting = waitingOf(this.#fold.waiting).map(({ id }) => id)
+    const after = [...new Set([...waiting, ...this.#local.ids])].filter(id => !this.#kept(id))
+    return after.length === 0 ? ids : [...ids, ...after]
+  }
+
+  /** What came before those of the fold stands before them, but for what is still at work there: each has its place in the log. */
+  #join(own: readonly string[]): readonly string[] {
+    const ids: string[] = []
+    let from = 0
+    for (const [id, { at }] of this.#older) {
+      if (this.#kept(id)) continue
+      while (from < own.length && (this.#fold.message(own[from] as string) as Message).at < at)
+        ids.push(own[from++] as string)
+      ids.push(id)
+    }
+    if (ids.length + this.#names.size === 0) return own
+    return [...ids, ...own.slice(from)].map(id => this.#names.get(id) ?? id)
   }
 
   /** A message; the same object until it changes. */
@@ -193,7 +208,7 @@ export class Store {
   }
 
   #ownMessage(id: string): Message | undefined {
-    const waiting = () => waitingOf(this.ledger.requests).find(message => message.id === id)
+    const waiting = () => waitingOf(this.#fold.waiting).find(message => message.id === id)
     const kept = this.#kept(id) ?? this.#older.get(id) ?? this.#local.get(id) ?? waiting()
     return this.#local.shown(id, kept)
   }
@@ -216,7 +231,7 @@ export class Store {
 
   /** All messages, in order; the same array until one of them changes. */
   get messages(): readonly Message[] {
-    return this.#show('messages', '', () => this.messageIds.flatMap(id => this.message(id) ?? []))
+    return this.#show('messages', undefined, () => this.messageIds.flatMap(id => this.message(id) ?? []))
   }
 
   /** The messages as the log and this client have them, also where somebody else says what is shown; the same array until one of them changes. */
@@ -288,7 +303,7 @@ export class Store {
   }
 
   /** Reads once what is then the same until somebody is told that it has changed. */
-  #show<T>(kind: Kind, id = '', read = this.#made[kind] as () => unknown): T {
+  #show<T>(kind: Kind, id?: string, read = this.#made[kind] as () => unknown): T {
     let value = this.#shown.get(kind, id)
     if (value === STALE) {
       value = read()
@@ -307,8 +322,14 @@ export class Store {
   #tell(): void {
     this.#version++
     const change = this.#fold.takeChanges()
-    for (const id of this.#local.ids) if (this.#isKnown(id)) this.#local.delete(id)
-    if (change.all || this.#isAnew) {
+    const isAnew = change.all || this.#isAnew
+    if (isAnew || change.order || change.ledger || this.#touched.size > 0) {
+      for (const id of this.#local.ids) if (this.#isKnown(id)) this.#local.delete(id)
+    }
+    // What somebody changes who is told of these is told of the next time.
+    const touched = this.#touched
+    if (touched.size > 0) this.#touched = new Set()
+    if (isAnew) {
       this.#isAnew = false
       this.#before = this.#shown
       this.#shown = new Shown()
@@ -318,24 +339,24 @@ export class Store {
     this.#before = undefined
     // All is read anew before anybody is told: who is told of one thing may look at another.
     const { messages, order, structured, state, output, ledger } = change
-    this.#each(change, (kind, id) => this.#shown.forget(kind, id))
-    const others = this.#touched.size > 0
-    const isAnother = messages.size > 0 || others || order
-    if (isAnother) this.#shown.forget('messages', '')
+    this.#each(change, touched, (kind, id) => this.#shown.forget(kind, id))
+    const others = touched.size > 0
     const made: Kind[] = []
-    // The first, since others are put together from it.
-    if (ledger) this.#remake('ledger', made)
+    if (ledger) {
+      // The fold keeps what is the same of it: to compare all of it would cost by the number of runs.
+      this.#shown.forget('ledger')
+      made.push('ledger')
+    }
     if (structured.size > 0) this.#remake('structured', made)
     if (state) this.#remake('state', made)
     if (output) this.#remake('output', made)
     if (order || ledger || others) this.#remake('order', made)
     // Calls and questions are what waits: both show in messages or in the ledger.
     if (ledger || messages.size > 0) this.#remake('pendings', made)
-    this.#each(change, (kind, id) => this.#topics.tell(kind, id))
-    if (others) this.#touched.clear()
-    // Requests that wait are shown, too.
-    if (made.includes('order')) this.#shown.forget('messages', '')
-    if (isAnother || made.includes('order')) this.#topics.tell('messages')
+    const isAnother = messages.size > 0 || others || made.includes('order')
+    if (isAnother) this.#shown.forget('messages')
+    this.#each(change, touched, (kind, id) => this.#topics.tell(kind, id))
+    if (isAnother) this.#topics.tell('messages')
     for (const kind of made) this.#topics.tell(kind)
     this.#topics.tell('any')
   }
@@ -343,30 +364,34 @@ export class Store {
   /** Whether the log says what is to be shown of a message, or that nothing is. */
   #isKnown(id: string): boolean {
     if (this.#kept(id)) return true
-    const request = this.#fold.ledger().requests.find(({ message }) => message?.messageId === id)
+    const request = this.#fold.ledger().requests.findLast(({ message }) => message?.messageId === id)
     if (!request || (request.status === 'waiting' && this.#local.get(id)?.status === 'sending')) return false
     this.#touched.add(id)
     return true
   }
 
   /** All that has changed and has an id. */
-  #each({ messages, structured }: Change, visit: (kind: Kind, id: string) => void): void {
+  #each({ messages, structured }: Change, touched: Set<string>, visit: (kind: Kind, id: string) => void): void {
     messages.forEach((keys, own) => {
       const id = this.#names.get(own) ?? own
-      if (this.#touched.size > 0) this.#touched.delete(id)
+      touched.delete(id)
       visit('message', id)
       if (this.#hasParts) for (const key of keys) visit('part', partName(id, key))
     })
-    for (const id of this.#touched) visit('message', id)
+    for (const id of touched) visit('message', id)
     for (const id of structured) visit('structured', id)
   }
 
   /** Puts together anew what somebody shows, and notes it unless it says what it said. */
   #remake(kind: Kind, made: Kind[]): void {
-    const make = this.#made[kind] as () => unknown
-    const old = this.#shown.get(kind, '')
-    const value = old === STALE ? STALE : reuse(old, make())
-    if (old !== STALE) this.#shown.set(kind, '', value)
-    if (old === STALE || value !== old) made.push(kind)
+    const old = this.#shown.get(kind)
+    if (old !== STALE) {
+      const next = (this.#made[kind] as () => unknown)()
+      // The fold's own list is another only where a message came, went or moved.
+      const value = next === this.#fold.messageIds ? next : reuse(old, next)
+      if (value === old) return
+      this.#shown.set(kind, undefined, value)
+    }
+    made.push(kind)
   }
 }

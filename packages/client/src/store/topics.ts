@@ -1,12 +1,12 @@
 type Listeners = Set<() => void>
 
-/** Who wants to know of what, by its kind and its id. */
+/** Who wants to know of what, by its kind and its id, if it has one. */
 export class Topics {
-  readonly #kinds = new Map<string, Map<string, Listeners>>()
+  readonly #kinds = new Map<string, Map<string | undefined, Listeners>>()
 
   /** Calls when the topic has changed, until the returned function is called. */
-  add(kind: string, id: string, listener: () => void): () => void {
-    const topics = this.#kinds.get(kind) ?? new Map<string, Listeners>()
+  add(kind: string, id: string | undefined, listener: () => void): () => void {
+    const topics = this.#kinds.get(kind) ?? new Map<string | undefined, Listeners>()
     this.#kinds.set(kind, topics)
     const listeners = topics.get(id) ?? new Set()
     topics.set(id, listeners)
@@ -19,24 +19,23 @@ export class Topics {
     }
   }
 
-  /** Calls all who listen; what one of them throws keeps nobody else from hearing it. */
-  tell(kind: string, id = ''): void {
-    const listeners = this.#kinds.get(kind)?.get(id)
-    if (listeners) for (const listener of [...listeners]) call(listener)
+  /** Calls all who listen; what one of them throws keeps nobody else from hearing it, and who has left meanwhile is not called. */
+  tell(kind: string, id?: string): void {
+    call(this.#kinds.get(kind)?.get(id))
   }
 
   /** Calls everybody. */
   tellAll(): void {
-    for (const topics of this.#kinds.values()) {
-      for (const listeners of [...topics.values()]) for (const listener of [...listeners]) call(listener)
-    }
+    for (const topics of this.#kinds.values()) for (const listeners of [...topics.values()]) call(listeners)
   }
 }
 
-function call(listener: () => void): void {
-  try {
-    listener()
-  } catch (error) {
-    console.error(error)
+function call(listeners: Listeners | undefined): void {
+  for (const listener of listeners ? [...listeners] : []) {
+    try {
+      if (listeners?.has(listener)) listener()
+    } catch (error) {
+      console.error(error)
+    }
   }
 }

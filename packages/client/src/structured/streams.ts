@@ -5,6 +5,7 @@ import {
   type StructuredState,
 } from '@millrace/protocol'
 import { FLUSH_MS, Flush } from '../store/flush.ts'
+import { Topics } from '../store/topics.ts'
 
 /** A chunk about a structured object. */
 export type StructuredChunk = StructuredDataChunk | StructuredDataInvalidatedChunk
@@ -15,8 +16,6 @@ export interface StructuredItems {
   readonly byStreamId: { readonly [streamId: string]: StructuredState }
 }
 
-const NONE: StructuredItems = { items: [], byStreamId: {} }
-
 const isChunk = (value: unknown): value is StructuredChunk => {
   const type = (value as { type?: unknown } | null)?.type
   return type === 'structured-data' || type === 'structured-data-invalidated'
@@ -25,9 +24,9 @@ const isChunk = (value: unknown): value is StructuredChunk => {
 /** Builds structured objects from the chunks of any stream, without a chat. */
 export class StructuredStreams {
   readonly #objects = new Map<string, StructuredAccumulator>()
-  readonly #listeners = new Set<() => void>()
+  readonly #topics = new Topics()
   readonly #flush: Flush
-  #shown = NONE
+  #shown = itemsOf([])
 
   constructor(flushInterval = FLUSH_MS) {
     this.#flush = new Flush(flushInterval, () => this.#tell())
@@ -67,21 +66,18 @@ export class StructuredStreams {
     this.#flush.now()
   }
 
-  readonly subscribe = (listener: () => void): (() => void) => {
-    const own = () => listener()
-    this.#listeners.add(own)
-    return () => this.#listeners.delete(own)
-  }
+  readonly subscribe = (listener: () => void): (() => void) => this.#topics.add('any', undefined, listener)
 
   #tell(): void {
     const items = [...this.#objects.values()].flatMap(object => object.read() ?? [])
     this.#shown = itemsOf(items)
-    for (const listener of [...this.#listeners]) listener()
+    this.#topics.tell('any')
   }
 }
 
-/** Objects as a list and by their ids. */
-export const itemsOf = (items: readonly StructuredState[]): StructuredItems => ({
-  items,
-  byStreamId: Object.fromEntries(items.map(item => [item.streamId, item])),
-})
+/** Objects as a list and by their ids, which may be any words: what has none of them inherits nothing. */
+export const itemsOf = (items: readonly StructuredState[]): StructuredItems => {
+  const byStreamId: { [streamId: string]: StructuredState } = Object.create(null)
+  for (const item of items) byStreamId[item.streamId] = item
+  return { items, byStreamId }
+}

@@ -16,6 +16,7 @@ import {
   type Part,
   type Pending,
   type Run,
+  type RunRequest,
   type StructuredObject,
   type View,
 } from './view.ts'
@@ -297,7 +298,12 @@ export class Fold {
     return this.#ledger.runs.get(runId)
   }
 
-  /** Runs, agents, requests, interrupts, hooks and usage. */
+  /** The requests that nobody has begun with. */
+  get waiting(): RunRequest[] {
+    return this.#ledger.waiting
+  }
+
+  /** Runs, agents, requests, interrupts, hooks and usage; what did not change since an earlier time is shared with it. */
   ledger(): LedgerView {
     return this.#ledger.view()
   }

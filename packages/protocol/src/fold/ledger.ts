@@ -33,10 +33,14 @@ export class Ledger {
   /** By the ids of their messages. */
   readonly agents = new Map<string, Agent>()
   readonly #requests = new Map<string, RunRequest>()
+  readonly #waiting = new Map<string, RunRequest>()
   readonly #interrupts = new Map<string, Interrupt>()
   readonly #open = new Map<string, Interrupt>()
   /** By run, and there by the first piece of their ids: what goes goes at once, however much it is (law 11). */
   readonly #hooks = new Map<string, Map<string, Map<string, Hook>>>()
+  #usage: Usage = {}
+  /** What was read, as long as nothing of it has changed. */
+  readonly #read: { -readonly [K in Exclude<keyof LedgerView, 'usage'>]?: LedgerView[K] | undefined } = {}
 
   constructor(view?: LedgerView) {
     if (!view) return
@@ -45,6 +49,8 @@ export class Ledger {
     for (const request of view.requests) this.#request(request)
     for (const interrupt of view.interrupts) this.#ask(interrupt)
     for (const hook of view.hooks) this.#keep(hook)
+    // Not the sum over these runs: a view may leave out some that have ended.
+    this.#usage = view.usage
   }
 
   /** Whether a run has not ended; one that was never seen has not. */
@@ -63,6 +69,11 @@ export class Ledger {
       if (request?.status === 'waiting') this.#request({ ...request, status: 'started' })
     }
     return true
+  }
+
+  /** The requests that nobody has begun with. */
+  get waiting(): RunRequest[] {
+    return [...this.#waiting.values()]
   }
 
   get openInterrupts(): Interrupt[] {
@@ -114,9 +125,10 @@ export class Ledger {
       case 'run-finished':
         this.#void(runId)
         // Nobody starts this run again; who goes on from it reads its entries.
-        this.#hooks.delete(runId)
+        if (this.#hooks.delete(runId)) this.#read.hooks = undefined
         return this.#set(runId, { finishedAt: timestamp, ...pick(chunk, 'status', 'checkpointId', 'reason') })
       case 'step-finish':
+        this.#usage = sum(this.#usage, chunk.usage)
         return this.#set(runId, { usage: sum(run.usage, chunk.usage) })
       case 'step-discarded':
         return this.#set(runId, { discarded: sum(run.discarded, chunk.usage) })
@@ -127,6 +139,7 @@ export class Ledger {
         const ends = chunk.type === 'subagent-end'
         // The root agent is no child, and nobody is their own.
         if (chunk.agentId === runId || (ends ? known?.status : known || chunk.agentId === agentId)) return false
+        this.#read.agents = undefined
         this.agents.set(id, {
           runId,
           parentId: agentId === chunk.agentId ? runId : agentId,
@@ -182,11 +195,16 @@ export class Ledger {
 
   #run(run: Run): true {
     this.runs.set(run.runId, run)
+    this.#read.runs = undefined
     return true
   }
 
   #request(request: RunRequest): true {
-    this.#requests.set(request.runId, request)
+    const { runId, status } = request
+    this.#requests.set(runId, request)
+    if (status === 'waiting') this.#waiting.set(runId, request)
+    else this.#waiting.delete(runId)
+    this.#read.requests = undefined
     return true
   }
 
@@ -195,6 +213,7 @@ export class Ledger {
     this.#interrupts.set(interruptId, interrupt)
     if (status === 'open') this.#open.set(interruptId, interrupt)
     else this.#open.delete(interruptId)
+    this.#read.interrupts = undefined
     return true
   }
 
@@ -208,18 +227,19 @@ export class Ledger {
     else ofRun.set(first, below.set(hookId, hook))
     if (ofRun.size) this.#hooks.set(runId, ofRun)
     else this.#hooks.delete(runId)
+    this.#read.hooks = undefined
     return true
   }
 
+  /** All of it; an array is the same until something in it changes. */
   view(): LedgerView {
-    const runs = [...this.runs.values()]
-    return {
-      runs,
-      agents: [...this.agents.values()],
-      requests: [...this.#requests.values()],
-      interrupts: [...this.#interrupts.values()],
-      hooks: [...this.#hooks.values()].flatMap(ofRun => [...ofRun.values()].flatMap(below => [...below.values()])),
-      usage: runs.reduce((total, run) => sum(total, run.usage), {} as Usage),
-    }
+    const read = this.#read
+    read.runs ??= [...this.runs.values()]
+    read.agents ??= [...this.agents.values()]
+    read.requests ??= [...this.#requests.values()]
+    read.interrupts ??= [...this.#interrupts.values()]
+    read.hooks ??= [...this.#hooks.values()].flatMap(ofRun => [...ofRun.values()].flatMap(of => [...of.values()]))
+    const { runs, agents, requests, interrupts, hooks } = read
+    return { runs, agents, requests, interrupts, hooks, usage: this.#usage }
   }
 }

@@ -23,10 +23,11 @@ export class MessageOrder {
   /** The messages and their ids in order; the same arrays until one comes, goes or moves. */
   get order(): { readonly cells: readonly MessageCell[]; readonly ids: readonly string[] } {
     if (!this.#read || this.#added.length) {
-      const cells = this.#read
-        ? [...this.#read.cells, ...this.#added]
+      const added = this.#read
+        ? this.#added
         : [...this.messages.values()].sort((a, b) => (a.placedAt as number) - (b.placedAt as number))
-      this.#read = { cells, ids: cells.map(({ id }) => id) }
+      const { cells = [], ids = [] } = this.#read ?? {}
+      this.#read = { cells: [...cells, ...added], ids: [...ids, ...added.map(({ id }) => id)] }
       this.#added = []
     }
     return this.#read
