@@ -112,6 +112,12 @@ export class AdapterChat<Cursor = string> implements Chat {
     }
   }
 
+  /** Has just these messages: what is under way, and what waits for its turn, stays behind them. */
+  setMessages(messages: readonly ChatMessage[]): void {
+    this.#conversation.replace(messages, this.#turns.messageId)
+    this.store.flush()
+  }
+
   /** What waits for its turn will not be sent, unless somebody sends it again. */
   #giveUp(): void {
     for (const { outgoing, done } of this.#queue.splice(0)) {

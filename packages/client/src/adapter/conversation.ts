@@ -4,7 +4,7 @@ import type { ChatError } from '../error.ts'
 import type { Sent } from '../store/local.ts'
 import type { Store } from '../store/store.ts'
 import { Reply } from './entries.ts'
-import { again, behind, only, toldOf } from './shape.ts'
+import { again, behind, isShape, only, toChatMessage, toldOf } from './shape.ts'
 import type { ChatMessage } from './types.ts'
 
 /** The messages of a chat over an adapter: a log of its own, folded into the store as it is written. */
@@ -56,6 +56,22 @@ export class Conversation {
       this.#store.patch(id, patch)
     })
     this.#store.restore({ ...view, messages: [...messages, ...view.messages], runs: [...runs, ...view.runs] })
+  }
+
+  /** Has just these messages, as whoever keeps them says; one that is named stays, and what came of it, behind all others. */
+  replace(given: readonly ChatMessage[], from?: string): void {
+    const said = this.said
+    const at = said.findIndex(({ id }) => id === from) >>> 0
+    const stays = new Set(said.slice(at).map(({ id }) => id))
+    const own = new Map(said.slice(0, at).map(message => [message.id, toChatMessage(message)]))
+    const wanted = new Map(given.filter(({ id }) => !stays.has(id)).map(message => [message.id, message]))
+    // What is only shown a little late is as it is by now.
+    for (const [id, message] of wanted) wanted.set(id, (isShape(message) && own.get(id)) || message)
+    const left = [...own.values()].filter(({ id }) => wanted.has(id))
+    const isCut = [...wanted.values()].every((message, i) => message === left[i])
+    if (isCut && left.length === own.size) return
+    this.keep(id => stays.has(id) || (isCut && wanted.has(id)))
+    this.load([...wanted.values()])
   }
 
   /** Shows what a person says, on its way. */

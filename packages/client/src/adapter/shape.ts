@@ -25,6 +25,7 @@ export const again = (id: string, by: string | number): string => `${id}${AGAIN}
 export const givenId = (id: string): string => id.split(AGAIN, 1)[0] as string
 
 const messages = new WeakMap<Message, ChatMessage>()
+const shapes = new WeakSet<ChatMessage>()
 const parts = new WeakMap<Part, ChatMessagePart>()
 
 function invocationOf(part: ToolPart): ChatToolInvocation {
@@ -89,8 +90,12 @@ export function toChatMessage(message: Message): ChatMessage {
     ...(author && { author }),
   }
   messages.set(message, shaped)
+  shapes.add(shaped)
   return shaped
 }
+
+/** Whether it says what a message of a chat said at some time, and nothing of its own. */
+export const isShape = (message: ChatMessage): boolean => shapes.has(message)
 
 /** The part that a shape tells of, as the fold has parts. */
 function partOf(part: ChatMessagePart, key: string, at: number, callIdOf: (id: string) => string): Part {

@@ -62,6 +62,11 @@ export class Turns {
     return this.#turn?.runId
   }
 
+  /** What the turn that is open answers. */
+  get messageId(): string | undefined {
+    return this.#turn?.messageId
+  }
+
   /** Asks for a reply, and reads it; resolves as soon as the adapter has answered or refused. */
   begin(messageId: string, runId: string, { code, open, refused }: Asking): Promise<SendResult> {
     const { adapter, conversationId, backoff = BACKOFF } = this.#options

@@ -1,0 +1,53 @@
+import { expect, test } from 'vitest'
+import { chatOver, controlled, counting, ids } from './chat.fixture.ts'
+import type { ChatMessage } from './types.ts'
+
+const said = (id: string, role: 'user' | 'assistant' = 'user', text = `text of ${id}`): ChatMessage => ({
+  id,
+  role,
+  status: 'sent',
+  parts: [{ type: 'text', text, state: 'done' }],
+})
+
+test('messages that are given are the conversation: in their order, as they say, and what the adapter is told', async () => {
+  const { chat, turn, messages, asked } = counting()
+  await turn('hi', 'u1')
+  const [u1, a1] = messages()
+  chat.setMessages([said('u0'), said('a0', 'assistant'), u1, a1] as ChatMessage[])
+  expect(ids(messages())).toBe('u0 a0 u1 a1')
+  chat.setMessages([u1, said('u0', 'user', 'another'), said('u0', 'user', 'the last')] as ChatMessage[])
+  expect(messages()).toMatchObject([{ id: 'u1' }, { id: 'u0', parts: [{ text: 'the last' }] }])
+  await turn('more', 'u2')
+  expect(ids(asked.at(-1)?.messages ?? [])).toBe('u1 u0 u2')
+})
+
+test('what only leaves some out changes nothing of the others', async () => {
+  const { chat, turn, messages } = counting({}, { streamFlushInterval: 16 })
+  await turn('hi', 'u1')
+  await turn('more', 'u2')
+  const before = chat.store.message('a2')
+  chat.setMessages(messages().filter(({ id }) => id !== 'u1' && id !== 'a1'))
+  expect(ids(messages())).toBe('u2 a2')
+  expect(chat.store.message('a2')).toBe(before)
+})
+
+test('a reply that is under way stays, and goes on, whatever is said of it', async () => {
+  const { stream, push } = controlled()
+  const { chat, until, finished, messages, textOf } = chatOver({ sendMessage: async () => stream })
+  await chat.send('hi', { messageId: 'u1' })
+  push({ type: 'start', messageId: 'a1' }, { type: 'text-delta', id: 't', delta: 'Hel' })
+  await until(() => chat.store.messages.at(-1)?.parts.length === 1)
+  const late = messages()
+  push({ type: 'text-delta', id: 't', delta: 'lo' })
+  await until(() => JSON.stringify(chat.store.message('a1')).includes('Hello'))
+  chat.setMessages(late)
+  expect(textOf('a1')).toEqual(['Hello'])
+  chat.setMessages([said('u0'), said('a1', 'assistant', 'not that')])
+  expect(ids(messages())).toBe('u0 u1 a1')
+  const end = finished()
+  push({ type: 'text-delta', id: 't', delta: '!' }, { type: 'finish', messageId: 'a1' })
+  await end
+  expect(textOf('a1')).toEqual(['Hello!'])
+  chat.setMessages([])
+  expect(messages()).toEqual([])
+})
