@@ -14,11 +14,21 @@ function taken(view: View, n: number) {
   return { view: clone(paged.view), page: paged.page }
 }
 
-/** A page folded on has all that the whole fold has, but for messages that were done before; those it has are the same, in the same order. */
-function expectSame(folded: View, whole: View, done: ReadonlySet<string>): void {
+/** The runs and requests that a page left out. */
+const leftOut = (before: View, { runs, requests }: Pick<View, 'runs' | 'requests'>): ReadonlySet<string> => {
+  const given = new Set([...runs, ...requests].map(({ runId }) => runId))
+  return new Set([...before.runs, ...before.requests].flatMap(({ runId }) => (given.has(runId) ? [] : [runId])))
+}
+
+/**
+ * A page folded on has all that the whole fold has, but for messages that were done before and runs that had ended; those it has are the
+ * same, in the same order.
+ */
+function expectSame(folded: View, whole: View, done: ReadonlySet<string>, over: ReadonlySet<string>): void {
   const { messages, ...rest } = shownOf(folded)
-  const { messages: all, ...others } = shownOf(whole)
-  expect(clone(rest)).toEqual(clone(others))
+  const { messages: all, runs, requests, ...others } = shownOf(whole)
+  const isGiven = ({ runId }: { readonly runId: string }) => !over.has(runId)
+  expect(clone(rest)).toEqual(clone({ ...others, runs: runs.filter(isGiven), requests: requests.filter(isGiven) }))
   expect(clone(messages)).toEqual(clone(all.filter(({ id }) => !done.has(id))))
 }
 
@@ -44,6 +54,7 @@ const KINDS = [
   'stop',
   'pause',
   'user',
+  'used',
   'end',
 ] as const
 
@@ -140,6 +151,7 @@ function logOf(script: readonly Act[]): Entry[] {
           role: 'user',
           parts: [{ type: 'text', text: 'hi' }],
         }),
+      used: () => say(origin, { type: 'step-finish', usage: { inputTokens: n } }),
       end: () => n < 3 && say(main, { type: 'run-finished', status: 'completed' }),
     }
     chunks[kind]()
@@ -150,6 +162,7 @@ function logOf(script: readonly Act[]): Entry[] {
 describe('a page at the cursor', () => {
   test('can be folded on from any moment, like the whole view, and nothing is dropped', () => {
     let left = 0
+    let ended = 0
     let touched = 0
     fc.assert(
       fc.property(scripts, fc.integer({ min: 1, max: 3 }), (script, n) => {
@@ -165,17 +178,22 @@ describe('a page at the cursor', () => {
           // Who works is shown with whom it works for.
           const parents = view.messages.flatMap(({ status, parent }) => (status === 'streaming' && parent) || [])
           expect(parents.filter(({ messageId }) => done.has(messageId))).toEqual([])
+          const over = leftOut(before, view)
+          const isOpen = ({ runId, finishedAt }: View['runs'][0]) => over.has(runId) && finishedAt === undefined
+          expect(before.runs.filter(isOpen)).toEqual([])
+          ended += over.size
           left += done.size
           touched += Math.max(0, given.size - n)
           const reports: unknown[] = []
           const fold = Fold.from(view, { onReport: report => reports.push(report) })
           fold.apply(log.slice(at))
           expect(reports).toEqual([])
-          expectSame(fold.view(), whole, done)
+          expectSame(fold.view(), whole, done, over)
         }
       }),
       { numRuns: runs(60) },
     )
+    expect(ended).toBeGreaterThan(100)
     expect(left).toBeGreaterThan(500)
     expect(touched).toBeGreaterThan(100)
   })
@@ -194,33 +212,68 @@ describe('a page at the cursor', () => {
         const log = (await manager.entries(ID, 0, head)).filter(({ internal }) => !internal)
         const { view: whole } = await manager.view(ID)
         for (let at = 0; at < head; at++) {
-          const start = taken((await manager.view(ID, at)).view, 1)
-          const done = new Set<string>()
-          const leave = (before: View, { view: { messages } }: typeof start) => {
-            done.clear()
-            for (const { id } of before.messages) if (!messages.some(message => message.id === id)) done.add(id)
+          let done: ReadonlySet<string> = new Set()
+          let over = done
+          const takePage = async (sequence: number): Promise<Fold> => {
+            const { view: before } = await manager.view(ID, sequence)
+            const { view } = taken(before, 1)
+            const given = new Set(view.messages.map(({ id }) => id))
+            done = new Set(before.messages.flatMap(({ id }) => (given.has(id) ? [] : [id])))
+            over = leftOut(before, view)
+            return Fold.from(view)
           }
-          leave((await manager.view(ID, at)).view, start)
-          const fold = Fold.from(start.view)
-          for (
-            let refold = fold.apply(
-              log.filter(({ sequence }) => sequence > at),
-              head,
-            );
-            refold;
-          ) {
+          let fold = await takePage(at)
+          const rest = log.filter(({ sequence }) => sequence > at)
+          for (let refold = fold.apply(rest, head); refold; refold = fold.apply(refold.rest, refold.through)) {
             rewinds++
-            const { view: past } = await manager.view(ID, refold.toSequence)
-            const again = taken(past, 1)
-            leave(past, again)
-            fold.adopt(Fold.from(again.view))
-            refold = fold.apply(refold.rest, refold.through)
+            fold = await takePage(fold.head)
           }
-          expectSame(fold.view(), whole, done)
+          expectSame(fold.view(), whole, done, over)
         }
       }),
       { numRuns: runs(15) },
     )
     expect(rewinds).toBeGreaterThan(20)
+  })
+
+  test('costs what it gives, however many turns there were: what is left out is not needed', () => {
+    const log: Entry[] = []
+    const say = (origin: Origin, chunk: object) => {
+      log.push({ sequence: log.length + 1, timestamp: 1, origin, chunk: chunk as Chunk })
+    }
+    for (let turn = 1; turn <= 600; turn++) {
+      const runId = `r${turn}`
+      const origin: Origin = { runId, lane: 'main', agentId: runId, agentType: 'a', step: 1 }
+      const message = { messageId: `m${turn}`, role: 'user', parts: [{ type: 'text', text: 'word '.repeat(100) }] }
+      say({ guest: 'ada' }, { type: 'run-requested', runId, program: 'agent:a', message })
+      if (turn === 2) say({ guest: 'ada' }, { type: 'stop-requested', runId })
+      if (turn === 600 || turn === 2) continue
+      say(origin, { type: 'run-started', program: 'agent:a@1' })
+      say(origin, { type: 'message', ...message })
+      say(origin, { type: 'text-delta', id: 't', delta: 'Yes.' })
+      say(origin, { type: 'step-finish', usage: { inputTokens: 2 } })
+      if (turn < 599) say(origin, { type: 'run-finished', status: turn === 597 ? 'failed' : 'completed' })
+    }
+    const whole = foldLog(log).view()
+    const { view } = taken(whole, 3)
+    expect(view.messages.map(({ id }) => id)).toEqual(['r598::r598', 'm599', 'r599::r599'])
+    expect(view.runs.map(({ runId }) => runId)).toEqual(['r597', 'r598', 'r599'])
+    expect(view.requests.map(({ runId, status }) => [runId, status])).toEqual([
+      ['r597', 'started'],
+      ['r598', 'started'],
+      ['r599', 'started'],
+      ['r600', 'waiting'],
+    ])
+    expect(view.usage).toEqual({ inputTokens: 1196 })
+    expect(JSON.stringify(view).length).toBeLessThan(6_000)
+    const fold = Fold.from(view)
+    const origin: Origin = { runId: 'r599', lane: 'main', agentId: 'r599', agentType: 'a', step: 1 }
+    const more: Entry['chunk'][] = [
+      { type: 'step-finish', usage: { inputTokens: 4 } } as Chunk,
+      { type: 'run-finished', status: 'completed' },
+    ]
+    fold.apply(more.map((chunk, i) => ({ sequence: view.head + 1 + i, timestamp: 2, origin, chunk })))
+    expect(fold.view().usage).toEqual({ inputTokens: 1200 })
+    expect(fold.view().messages.map(({ status }) => status)).toEqual(['sent', 'sent', 'sent'])
   })
 })

@@ -45,7 +45,25 @@ export function pageOf(
   if (before !== undefined) return { messages: messages.slice(start, end), page: pageWith(start > 0) }
   const open = atWork(view)
   const last = messages.filter(({ id }, i) => i >= start || open.has(id))
-  return { view: { ...view, messages: last }, page: pageWith(last.length < total) }
+  return { view: { ...view, messages: last, ...ledgerOf(view, last, limit) }, page: pageWith(last.length < total) }
+}
+
+/**
+ * The runs and requests that go with these messages: theirs, those that have not ended, and as many of the last as messages were asked for, so
+ * that who was away hears how they ended. What follows speaks of no other (law 7); what those used is in the view's `usage`.
+ */
+function ledgerOf(
+  { runs, requests }: Shown,
+  given: readonly Message[],
+  last: number,
+): Pick<Shown, 'runs' | 'requests'> {
+  const ids = new Set(given.map(({ id }) => id))
+  const asked = requests.filter(({ status, message }) => status === 'waiting' || ids.has(message?.messageId ?? ''))
+  const open = runs.filter(({ finishedAt }) => finishedAt === undefined)
+  const needed = [...given, ...asked, ...open, ...requests.slice(-last), ...runs.slice(-last)]
+  const kept = new Set(needed.map(({ runId }) => runId))
+  const isKept = ({ runId }: { readonly runId: string }) => kept.has(runId)
+  return { runs: runs.filter(isKept), requests: requests.filter(isKept) }
 }
 
 /** The messages that what follows may still change: of agents that have not ended, in runs that have not, and of those whom they work for. */
