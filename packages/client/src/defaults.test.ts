@@ -22,6 +22,7 @@ test.each([
   ['`streamFlushInterval`', told(FLUSH_MS)],
   ['silence, before the server has said how long it may last', told(constant('connection/line.ts', 'SILENCE_MS'))],
   ['sessions on one request', told(constant('connection/line.ts', 'MOST_ON_A_LINE'))],
+  ['the address of a request', `${told(constant('connection/line.ts', 'MOST_CHARACTERS'))} characters`],
   ['frames that wait for one before them', told(constant('connection/followed.ts', 'MOST_HELD'))],
   ['a reply to a request', told(constant('connection/api.ts', 'LATE_MS'))],
   ['a request that does not get there', `${constant('chat/session-api.ts', 'ATTEMPTS')} attempts`],

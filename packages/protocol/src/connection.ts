@@ -33,7 +33,7 @@ export interface Follower {
   /** All that lies between what it has and `through`, whole. A promise holds the connection up until it is settled. */
   entries(entries: readonly Entry[], through: number): void | Promise<void>
   status?(status: ConnectionStatus, reason: string): void
-  /** It cannot be followed, and nobody tries again until it is woken. */
+  /** It cannot be followed. What is `retryable` is tried again now and then; anything else, when it is woken. */
   fail?(failure: Failure): void
 }
 

@@ -1,4 +1,4 @@
-import { beforeEach, describe, expect, test } from 'vitest'
+import { beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { cursorOf, refusal, Server, snapshotAt } from './server.fixture.ts'
 import { connect, followed, Told } from './told.fixture.ts'
 
@@ -207,7 +207,65 @@ describe('what cannot be followed', () => {
     stream.open('b')
     stream.entries('a', 0, 1)
     stream.entries('b', 0, 1)
-    await b.told.until(() => b.told.all.length === 1)
+    stream.entries('a', 1, 2)
+    stream.entries('b', 1, 2)
+    await b.told.until(() => b.told.all.length === 2)
     expect(a.told.failures).toMatchObject([{ code: 'follower_failed' }])
+    // Law 2: it is told nothing that lies behind what it did not take.
+    expect(a.told.all).toEqual(['1 to 1', 'failed follower_failed'])
+    a.told.onEntries = () => {}
+    a.following.wake()
+    await a.told.until(() => a.told.snapshots.length === 1)
+  })
+
+  test('who was let in, and is put out, asks once more with what credentials there are then', async () => {
+    let n = 0
+    const headers = () => ({ authorization: `token ${++n}` })
+    const { told } = followed(connect(server, { headers }))
+    const error = { code: 'unauthorized', message: 'That has run out.' }
+    const fail = { type: 'fail', sessionId: 's', error, recoverable: false } as const
+    const first = await server.stream(1)
+    first.open('s')
+    first.entries('s', 0, 2)
+    first.send(fail)
+    const second = await server.stream(2)
+    expect(second.places).toEqual([`s ${cursorOf(2)}`])
+    expect(server.asked.at(-1)?.headers.get('authorization')).toBe('token 2')
+    expect(told.failures).toEqual([])
+    // Who is not let in at all need not ask again.
+    second.send(fail)
+    await told.until(() => told.failures.length === 1)
+    expect(told.all).toEqual(['1 2 to 2', 'failed unauthorized'])
+    expect(server.streams).toHaveLength(2)
+  })
+
+  test.each([
+    ['a page', () => new Response('<!doctype html>', { headers: { 'content-type': 'text/html' } }), /text\/html/],
+    [
+      'a version of its own',
+      () =>
+        new Response('data: {"type":"open","protocol":2}\n\n', { headers: { 'content-type': 'text/event-stream' } }),
+      /open\.protocol: expected 1, found 2/,
+    ],
+    ['an address that is too long', () => refusal(414, 'uri_too_long'), /uri_too_long/],
+  ])('%s in place of a stream is told when it comes again, and tried for slowly', async (_, reply, message) => {
+    vi.useFakeTimers()
+    onTestFinished(() => void vi.useRealTimers())
+    vi.spyOn(Math, 'random').mockReturnValue(1)
+    server.replies.push(...Array.from({ length: 5 }, reply))
+    const { told, following } = followed(connect(server, { backoff: { first: 100, longest: 10_000 } }))
+    await vi.advanceTimersByTimeAsync(50)
+    expect(told.failures).toEqual([])
+    await vi.advanceTimersByTimeAsync(100)
+    expect(told.failures).toMatchObject([{ message: expect.stringMatching(message), retryable: true }])
+    expect(following).toMatchObject({ status: 'offline', reason: expect.stringMatching(message) })
+    await vi.advanceTimersByTimeAsync(39_000)
+    expect(server.asked).toHaveLength(5)
+    await vi.advanceTimersByTimeAsync(1_500)
+    const stream = await server.stream(1)
+    stream.open('s')
+    stream.entries('s', 0, 1)
+    await vi.advanceTimersByTimeAsync(0)
+    expect(told.all).toMatchObject([expect.stringMatching('failed'), '1 to 1'])
   })
 })

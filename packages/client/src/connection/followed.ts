@@ -63,6 +63,11 @@ export class Followed implements Following {
     return this.#cursor
   }
 
+  /** How a line asks for it. */
+  get place(): string {
+    return `session=${encodeURIComponent(this.sessionId)}&after=${encodeURIComponent(this.cursor ?? '')}`
+  }
+
   /** What carries it; nothing, before there was a place to go on from. */
   get line(): Line | undefined {
     return this.#line
@@ -120,10 +125,10 @@ export class Followed implements Following {
     this.#home.changed()
   }
 
-  /** It cannot be followed. */
-  fail({ code, message, retryable }: Failure): void {
+  /** It cannot be followed; what may do the next time is tried again all the same. */
+  fail({ code, message, retryable = false }: Failure): void {
     if (this.#isClosed) return
-    this.#hasFailed = true
+    this.#hasFailed = !retryable
     this.say('offline', message)
     this.#tell(() => this.#follower.fail?.({ code, message, retryable }))
   }
@@ -139,7 +144,7 @@ export class Followed implements Following {
 
   /** Takes a frame of this session; a promise where the follower wants nothing more until then. */
   take(frame: Frame): void | Promise<void> {
-    if (this.#isClosed || this.#cursor === undefined) return undefined
+    if (!this.isReady) return undefined
     switch (frame.type) {
       case 'open':
         return this.say('catching-up', 'reading what was missed')
@@ -150,8 +155,12 @@ export class Followed implements Following {
         return this.say('live', 'up to date')
       case 'truncated':
         return this.refresh()
-      case 'fail':
-        return frame.recoverable ? this.#line?.break(frame.error.message) : this.fail(frame.error)
+      case 'fail': {
+        const { error, recoverable } = frame
+        // Who was let in, and is put out, may have another credential by now.
+        const isLetIn = error.code === 'unauthorized' && this.#status !== 'connecting'
+        return recoverable || isLetIn ? this.#line?.break(error.message) : this.fail(error)
+      }
       case 'end':
         return this.#line?.break('the server closed the session')
       case 'status':
@@ -192,8 +201,9 @@ export class Followed implements Following {
     return held ? held.then(() => this.take(next)) : this.take(next)
   }
 
-  /** The follower itself could not go on. */
+  /** The follower itself could not go on: who knows what it has. */
   #harmed(error: unknown): void {
+    this.#cursor = undefined
     this.fail(error instanceof RequestError ? error : { code: 'follower_failed', message: String(error) })
   }
 

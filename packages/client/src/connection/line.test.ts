@@ -134,6 +134,36 @@ describe('many sessions', () => {
     expect(connection.size).toBe(41)
   })
 
+  test('an address stays short, however long the names are', async () => {
+    const connection = connect(server)
+    const names = Array.from({ length: 12 }, (_, n) => `${n}${'ü'.repeat(250)}`)
+    for (const name of names) followed(connection, name)
+    await vi.waitFor(() => {
+      const open = server.streams.filter(({ signal }) => !signal.aborted)
+      expect(open.flatMap(({ places }) => places).sort()).toEqual(names.map(name => `${name} 0`).sort())
+    })
+    expect(Math.max(...server.asked.map(({ path }) => path.length))).toBeLessThan(6_100)
+    expect(Math.max(...server.streams.map(({ places }) => places.length))).toBe(3)
+  })
+
+  test('one request at a time, while sessions join one after the other', async () => {
+    let most = 0
+    const fetch: typeof globalThis.fetch = (input, init) => {
+      const reply = server.fetch(input, init)
+      most = Math.max(most, server.streams.filter(({ signal }) => !signal.aborted).length)
+      return reply
+    }
+    const connection = connect(server, { fetch })
+    for (let n = 0; n < 8; n++) {
+      followed(connection, `s${n}`)
+      // Before, while and after it looks who has joined.
+      await new Promise(resolve => setTimeout(resolve, n * 6))
+    }
+    await vi.waitFor(() => expect(server.streams.at(-1)?.places).toHaveLength(8))
+    expect(server.streams.length).toBeGreaterThan(3)
+    expect(most).toBe(1)
+  })
+
   test('who leaves costs no request, and hears nothing any more', async () => {
     const connection = connect(server)
     const [a, b] = [followed(connection, 'a'), followed(connection, 'b')]

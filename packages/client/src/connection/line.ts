@@ -1,14 +1,20 @@
-import { type Frame, SseDecoder } from '@millrace/protocol'
-import { failureOf, type RequestError } from '../error.ts'
+import { type Frame, ProtocolError, SseDecoder } from '@millrace/protocol'
+import { failureOf, RequestError } from '../error.ts'
 import type { Followed, Home } from './followed.ts'
 import { Patience } from './patience.ts'
 
-/** More sessions than these need another request: an address has to stay short. */
+/** More sessions than these need another request. */
 const MOST_ON_A_LINE = 40
+/** So does a longer address: what lies between may refuse one of 8,000 characters, and cursors grow. */
+const MOST_CHARACTERS = 6_000
 /** For how long nothing may be heard before the server has said how long that is, in milliseconds. */
 const SILENCE_MS = 15_000
 /** What fills a gap, or joins, together with others, may take so long, in milliseconds. */
 const SOON_MS = 20
+
+const EVENTS = 'text/event-stream'
+
+const addressOf = (members: readonly Followed[]): string => `/stream?${members.map(({ place }) => place).join('&')}`
 
 /** One request that carries sessions, and the next when it breaks, until nobody is left. */
 export class Line {
@@ -21,6 +27,8 @@ export class Line {
   #isRunning = false
   #isAnew = false
   #timer: ReturnType<typeof setTimeout> | undefined
+  /** How often in a row it was answered in a way that it should not be. */
+  #odd = 0
   #heard = 0
   #silenceMs = SILENCE_MS
 
@@ -30,14 +38,17 @@ export class Line {
   }
 
   /** Whether it can carry that one, too. */
-  hasRoom({ sessionId }: Followed): boolean {
-    return this.#members.size < MOST_ON_A_LINE && !this.#members.has(sessionId)
+  hasRoom(followed: Followed): boolean {
+    const members = this.#members
+    if (members.size >= MOST_ON_A_LINE || members.has(followed.sessionId)) return false
+    return addressOf([...members.values(), followed]).length <= MOST_CHARACTERS
   }
 
   join(followed: Followed): void {
     this.#members.set(followed.sessionId, followed)
     // Who comes again has another place than it was asked for with.
     this.#asked.delete(followed)
+    this.#odd = 0
     if (!this.#isRunning) void this.#run()
     else this.#soon()
   }
@@ -109,16 +120,15 @@ export class Line {
       followed.say('connecting', 'asking for what comes')
     }
     try {
-      const places = members.map(
-        ({ sessionId, cursor }) => `session=${encodeURIComponent(sessionId)}&after=${encodeURIComponent(cursor ?? '')}`,
-      )
-      const headers = { accept: 'text/event-stream' }
-      const reply = await this.home.api.request('GET', `/stream?${places.join('&')}`, { headers, signal })
+      const headers = { accept: EVENTS }
+      const reply = await this.home.api.request('GET', addressOf(members), { headers, signal })
+      const type = reply.headers.get('content-type')
+      if (!type?.startsWith(EVENTS)) throw new ProtocolError('invalid-frame', `expected ${EVENTS}, found ${type}`)
       await this.#read(reply.body as ReadableStream<Uint8Array>, signal)
       return { reason: 'the connection was closed' }
     } catch (error) {
       if (signal.aborted) return { reason: String(signal.reason) }
-      return this.#refused(failureOf(error), members)
+      return this.#refused(error, members)
     } finally {
       clearInterval(timer)
       clearTimeout(this.#timer)
@@ -127,11 +137,20 @@ export class Line {
     }
   }
 
-  #refused(failure: RequestError, members: readonly Followed[]): { reason: string; retryAfter: number | undefined } {
-    const { message, status, retryable, retryAfter } = failure
-    // Without a status nothing was refused: it did not get there, or broke off.
-    if (status !== undefined && !retryable) for (const followed of members) followed.fail(failure)
-    return { reason: message, retryAfter }
+  #refused(error: unknown, members: readonly Followed[]): { reason: string; retryAfter?: number | undefined } {
+    const isOdd = error instanceof ProtocolError
+    const why = isOdd && `Is this a Millrace server, and is the page of its version? ${error.message}`
+    const failure = why ? new RequestError({ code: 'protocol_error', message: why }) : failureOf(error)
+    const { code, message, status = 0, retryable, retryAfter } = failure
+    // It did not get there, broke off, or the server is not well: that passes.
+    if (retryable) return { reason: message, retryAfter }
+    // These are about who asks, and for what.
+    const isFinal = status > 400 && status < 405
+    // All others are about how it asks: it may be what lies between, so that it is told only where it comes again.
+    if (isFinal || ++this.#odd === 2) {
+      for (const followed of members) followed.fail({ code, message, retryable: !isFinal })
+    }
+    return { reason: message, retryAfter: this.#odd > 1 ? this.home.backoff.longest : undefined }
   }
 
   async #read(body: ReadableStream<Uint8Array>, signal: AbortSignal): Promise<void> {
@@ -166,8 +185,9 @@ export class Line {
   #take(frame: Frame): void | Promise<void> {
     if (frame.type === 'open') this.#silenceMs = frame.heartbeatMs * 1.5
     else if (frame.type === 'entries' || frame.type === 'caught-up') this.#patience.reset()
+    if (frame.type === 'entries') this.#odd = 0
     if (frame.sessionId === undefined) {
-      if (frame.type === 'fail' && !frame.recoverable) for (const one of this.#asked) one.fail(frame.error)
+      if (frame.type === 'fail') for (const one of this.#asked) one.take(frame)
       return undefined
     }
     const followed = this.#members.get(frame.sessionId)
