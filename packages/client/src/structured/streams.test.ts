@@ -40,3 +40,36 @@ test('by an id that nothing has there is nothing, whatever objects inherit', () 
   expect([id, item]).toMatchObject(['__proto__', { streamId: '__proto__', data: { x: 1 } }])
   expect(itemsOf([]).byStreamId['toString']).toBeUndefined()
 })
+
+test('a stream that is consumed can be left, also while it says nothing; it is told to end', async () => {
+  const streams = new StructuredStreams(0)
+  const leaving = new AbortController()
+  const returned = vi.fn(async () => ({ done: true, value: undefined }) as const)
+  const values = [set('a', 1)]
+  const never = new Promise<never>(() => {})
+  const next = () => {
+    const value = values.shift()
+    if (value === undefined) leaving.abort()
+    return value === undefined ? never : Promise.resolve({ done: false, value })
+  }
+  await streams.consume({ [Symbol.asyncIterator]: () => ({ next, return: returned }) }, leaving.signal)
+  expect(streams.get('a')?.data).toEqual({ x: 1 })
+  expect(returned).toHaveBeenCalledOnce()
+  await streams.consume(of(set('a', 2)), leaving.signal)
+  expect(streams.get('a')?.data).toEqual({ x: 1 })
+})
+
+const of = async function* (...chunks: unknown[]) {
+  yield* chunks
+}
+
+test('an object that is done begins anew with the next stream, and one that is not goes on', async () => {
+  const streams = new StructuredStreams(0)
+  const done = { type: 'structured-data', streamId: 'a', dataType: 'd', kind: 'final', data: { x: 1 } }
+  await streams.consume(of(set('a', 1), done))
+  await streams.consume(of(set('a', 2)))
+  expect(streams.get('a')).toMatchObject({ status: 'streaming', data: { x: 2 } })
+  await streams.consume(of({ ...set('a', 3), path: 'y' }))
+  expect(streams.get('a')?.data).toEqual({ x: 2, y: 3 })
+  await expect(streams.consume(of(done, set('a', 4)))).rejects.toThrow()
+})

@@ -54,10 +54,26 @@ export class StructuredStreams {
     this.#flush.note()
   }
 
-  /** Takes all chunks of a stream, bare or in entries and envelopes. */
-  readonly consume = async (stream: AsyncIterable<unknown>): Promise<void> => {
-    for await (const item of stream) this.apply((item as { chunk?: unknown } | null)?.chunk ?? item)
-    this.#flush.now()
+  /** Takes all chunks of a stream, bare or in entries and envelopes, until it ends or is to be left. An object that was done begins anew. */
+  readonly consume = async (stream: AsyncIterable<unknown>, signal?: AbortSignal): Promise<void> => {
+    const iterator = stream[Symbol.asyncIterator]()
+    const left = new Promise<undefined>(resolve => signal?.addEventListener('abort', () => resolve(undefined)))
+    const begun = new Set<string>()
+    try {
+      while (!signal?.aborted) {
+        const next = await Promise.race([iterator.next(), left])
+        if (next === undefined || next.done) break
+        const chunk = (next.value as { chunk?: unknown } | null)?.chunk ?? next.value
+        const { streamId } = (isChunk(chunk) ? chunk : {}) as { streamId: string }
+        if (!begun.has(streamId) && this.get(streamId)?.status === 'done') this.#objects.delete(streamId)
+        begun.add(streamId)
+        this.apply(chunk)
+      }
+    } finally {
+      // One that hangs is not waited for.
+      iterator.return?.().catch(() => {})
+      this.#flush.now()
+    }
   }
 
   /** Forgets everything. */
