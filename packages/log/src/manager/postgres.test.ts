@@ -7,7 +7,8 @@ import { behaviours } from './behaviour.fixture.ts'
 describe('a manager on Postgres', () => {
   let server: Service
   beforeAll(async () => {
-    server = await postgres()
+    // Only a power cut loses by it, and none of the tests cuts the power.
+    server = await postgres({ settings: { fsync: 'off' } })
   })
   afterAll(() => server.stop())
   for (const { title, run } of behaviours) {
