@@ -1,23 +1,23 @@
 import type { Connection, ConnectionStatus, Entry, Follower, Following, Snapshot } from '@millrace/protocol'
-import { RequestError } from '../error.ts'
 import { Topics } from '../store/topics.ts'
 import { Api, type ApiOptions } from './api.ts'
 import { Followed, type Home } from './followed.ts'
 import { Line } from './line.ts'
+import { Loop } from './loop.ts'
 import { BACKOFF, type Backoff } from './patience.ts'
 
 export interface ConnectionOptions extends ApiOptions {
   /** The sessions that a loop over the connection is about. */
   readonly session?: string | readonly string[] | undefined
-  /** After which cursor the loop begins; at the beginning, if nothing is said. */
-  readonly after?: string
+  /** After which cursor the loop begins, for all or by the name of the session; at the beginning, if nothing is said. */
+  readonly after?: string | { readonly [sessionId: string]: string }
   /** Told where the loop goes on from, where the place it was at is not in the log any more; without it the loop throws then. */
   readonly onSnapshot?: (snapshot: Snapshot, sessionId: string) => void
   readonly backoff?: Partial<Backoff>
 }
 
-/** An entry, and the session that it is of. */
-export type SessionEntry = Entry & { readonly sessionId: string }
+/** An entry, the session that it is of, and behind the last entry of a frame the `cursor` after which the next loop would go on. */
+export type SessionEntry = Entry & { readonly sessionId: string; readonly cursor?: string | undefined }
 
 /** One connection for all sessions of a page: it comes back by itself, and gives every entry once and in order. */
 export class PageConnection implements Connection, AsyncIterable<SessionEntry> {
@@ -26,7 +26,6 @@ export class PageConnection implements Connection, AsyncIterable<SessionEntry> {
   readonly #home: Home
   readonly #followed = new Set<Followed>()
   readonly #listeners = new Topics()
-  readonly #loops = new Set<() => void>()
   #isListening = false
 
   constructor(options: ConnectionOptions = {}) {
@@ -35,18 +34,19 @@ export class PageConnection implements Connection, AsyncIterable<SessionEntry> {
     this.#home = this.#homeOf()
   }
 
-  #homeOf(): Home {
+  #homeOf(onLeft?: () => void): Home {
     const home: Home = {
       api: this.api,
       backoff: { ...BACKOFF, ...this.#options.backoff },
       lineFor: followed => {
-        for (const { line } of this.#followed) if (line?.hasRoom(followed)) return line
+        for (const { line } of this.#followed) if (line?.home === home && line.hasRoom(followed)) return line
         return new Line(home)
       },
       left: followed => {
         this.#followed.delete(followed)
         if (this.#followed.size === 0) this.#listen(false)
         home.changed()
+        onLeft?.()
       },
       changed: () => this.#listeners.tell(CHANGE, ''),
     }
@@ -54,7 +54,11 @@ export class PageConnection implements Connection, AsyncIterable<SessionEntry> {
   }
 
   follow(sessionId: string, follower: Follower, after?: string): Following {
-    const followed = new Followed(sessionId, follower, after, this.#home)
+    return this.#follow(this.#home, sessionId, follower, after)
+  }
+
+  #follow(home: Home, sessionId: string, follower: Follower, after?: string): Following {
+    const followed = new Followed(sessionId, follower, after, home)
     this.#listen(true)
     this.#followed.add(followed)
     followed.start()
@@ -88,69 +92,14 @@ export class PageConnection implements Connection, AsyncIterable<SessionEntry> {
   /** Leaves all sessions, at once; loops over it end. */
   close(): void {
     for (const one of [...this.#followed]) one.close()
-    for (const end of this.#loops) end()
   }
 
   /** The entries of its sessions, as they come, until the loop is left; throws where one cannot be followed. */
-  async *[Symbol.asyncIterator](): AsyncGenerator<SessionEntry, void> {
-    const { session = [], after = '0', onSnapshot } = this.#options
-    const sessions = typeof session === 'string' ? [session] : session
-    const pieces: { sessionId: string; taken: () => void; entries?: readonly Entry[]; snapshot?: Snapshot }[] = []
-    let failure: unknown
-    let isOver = false
-    let wake = () => {}
-    const end = () => {
-      isOver = true
-      wake()
-    }
-    this.#loops.add(end)
-    const followings = sessions.map(sessionId =>
-      this.follow(
-        sessionId,
-        {
-          snapshot: snapshot => {
-            const message = `${sessionId}: the log does not hold this place`
-            if (!onSnapshot) throw new RequestError({ code: 'truncated', message })
-            // In its place: what came before it may not have been taken yet.
-            pieces.push({ snapshot, sessionId, taken: () => {} })
-            wake()
-          },
-          // Nothing more is read before it is taken: a slow loop slows the connection down, and fills no memory.
-          entries: entries =>
-            new Promise(taken => {
-              pieces.push({ entries, sessionId, taken })
-              wake()
-            }),
-          fail: error => {
-            failure = error
-            wake()
-          },
-        },
-        after,
-      ),
-    )
-    try {
-      while (!isOver) {
-        const [piece] = pieces
-        if (piece) {
-          const { sessionId, snapshot, entries = [] } = piece
-          if (snapshot) onSnapshot?.(snapshot, sessionId)
-          for (const entry of entries) if (!isOver) yield { ...entry, sessionId }
-          pieces.shift()
-          piece.taken()
-        } else if (failure !== undefined) throw failure
-        else {
-          await new Promise<void>(resolve => {
-            wake = resolve
-          })
-        }
-      }
-    } finally {
-      this.#loops.delete(end)
-      for (const following of followings) following.close()
-      // Whoever else is on the line is not held up by one that has gone.
-      for (const { taken } of pieces) taken()
-    }
+  [Symbol.asyncIterator](): Loop {
+    // Who takes its time holds up nobody else: a loop has lines of its own.
+    const home = this.#homeOf(() => loop.end())
+    const loop = new Loop(this.#options, (...what) => this.#follow(home, ...what))
+    return loop
   }
 
   /** A tab that is looked at again, or has its network back, need not wait. */

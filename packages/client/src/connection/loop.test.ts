@@ -1,6 +1,6 @@
 import type { Snapshot } from '@millrace/protocol'
 import { beforeEach, expect, test } from 'vitest'
-import type { RequestError } from '../error.ts'
+import { RequestError } from '../error.ts'
 import type { PageConnection, SessionEntry } from './connection.ts'
 import { cursorOf, refusal, Server, type Stream, snapshotAt } from './server.fixture.ts'
 import { connect, followed } from './told.fixture.ts'
@@ -60,16 +60,66 @@ test('law 8: a slow loop holds the reader back', async () => {
   expect(stream.signal.aborted).toBe(true)
 })
 
-test('who left a loop in the middle of a frame holds nobody up on its line', async () => {
-  const connection = connect(server, { session: 'a' })
-  const other = followed(connection, 'b')
-  const reading = read(connection, 1)
-  const first = await server.stream(2)
-  for (const name of ['a', 'b']) first.open(name)
-  first.entries('a', 0, 2)
-  await reading
-  first.entries('b', 0, 1)
-  await other.told.until(() => other.told.all.length === 1)
+test('a slow loop holds up nobody else on its connection', async () => {
+  const connection = connect(server, { session: 's' })
+  const loop = connection[Symbol.asyncIterator]()
+  const first = loop.next()
+  const other = followed(connection)
+  const streams = [await server.stream(1), await server.stream(2)]
+  for (const stream of streams) {
+    stream.open('s')
+    stream.entries('s', 0, 2)
+    stream.entries('s', 2, 3)
+  }
+  await first
+  await other.told.until(() => other.told.all.length === 2)
+  expect(streams.map(({ isTaken }) => isTaken).sort()).toEqual([false, true])
+  await loop.return()
+  expect(streams.map(({ signal }) => signal.aborted).sort()).toEqual([false, true])
+})
+
+test('leaving is at once, also for who waits for the next', async () => {
+  const loop = connect(server, { session: 's' })[Symbol.asyncIterator]()
+  const waiting = [loop.next(), loop.next()]
+  const stream = await server.stream(1)
+  stream.open('s')
+  expect(await loop.return()).toEqual({ done: true, value: undefined })
+  for (const next of waiting) expect(await next).toEqual({ done: true, value: undefined })
+  expect(stream.signal.aborted).toBe(true)
+  expect(await loop.next()).toEqual({ done: true, value: undefined })
+  const never = connect(server, { session: 's' })[Symbol.asyncIterator]()
+  await never.return()
+  expect(await never.next()).toEqual({ done: true, value: undefined })
+  expect(server.asked).toHaveLength(1)
+})
+
+test('law 2: a cursor comes where a frame ends, and another loop goes on from there, each session from its own', async () => {
+  const cursors: Record<string, string> = {}
+  const reading = async () => {
+    const seen: string[] = []
+    for await (const { sessionId, sequence, cursor } of connect(server, { session: ['a', 'b'], after: cursors })) {
+      seen.push(`${sessionId} ${sequence}`)
+      if (cursor !== undefined) cursors[sessionId] = cursor
+      if (seen.length === 4) break
+    }
+    return seen
+  }
+  const first = reading()
+  const stream = await server.stream(2)
+  for (const name of ['a', 'b']) stream.open(name)
+  stream.entries('a', 0, 3)
+  stream.entries('b', 0, 2)
+  expect(await first).toEqual(['a 1', 'a 2', 'a 3', 'b 1'])
+  expect(cursors).toEqual({ a: cursorOf(3) })
+  const second = reading()
+  const next = await server.stream(4)
+  // Of the frame that was left in the middle, nothing counts.
+  expect(next.places).toEqual([`a ${cursorOf(3)}`, 'b 0'])
+  for (const name of ['a', 'b']) next.open(name)
+  next.entries('a', 3, 4)
+  next.entries('b', 0, 3)
+  expect(await second).toEqual(['a 4', 'b 1', 'b 2', 'b 3'])
+  expect(cursors).toEqual({ a: cursorOf(4), b: cursorOf(3) })
 })
 
 test('closing the connection ends the loop', async () => {
@@ -84,7 +134,9 @@ test('closing the connection ends the loop', async () => {
 
 test('a session that cannot be followed is thrown', async () => {
   server.replies.push(refusal(403, 'forbidden'))
-  expect(await thrown(connect(server, { session: 's' }))).toMatchObject({ code: 'forbidden' })
+  const error = await thrown(connect(server, { session: 's' }))
+  expect(error).toBeInstanceOf(RequestError)
+  expect(error).toMatchObject({ code: 'forbidden' })
 })
 
 /** Says that the place is gone. */
