@@ -253,6 +253,18 @@ describe('what stays the same object', () => {
     expect(store.message('m')).toBe(user)
     expect(textOf(store.message(OWN))).toBe('ab')
   })
+
+  test('over a snapshot: also what is read only after the next change', () => {
+    const log = new Log()
+    const store = new Store({ flushInterval: 0 })
+    const parts = [{ type: 'text' as const, text: 'Hello' }]
+    store.apply([log.say({ type: 'message', messageId: 'm', role: 'user', parts }), ...log.begin(), log.delta('a')])
+    const user = store.message('m')
+    store.restore(JSON.parse(JSON.stringify(store.view())))
+    store.apply([log.delta('b')])
+    expect(store.message('m')).toBe(user)
+    expect(textOf(store.message(OWN))).toBe('ab')
+  })
 })
 
 describe('what the log does not hold', () => {

@@ -56,8 +56,8 @@ export class Store {
   #fold: Fold
   /** What is shown until somebody is told of a change. */
   #shown = new Shown()
-  /** What was shown before everything was read anew. */
-  #before: Shown | undefined
+  /** What was shown before everything was read anew, and was not read since. */
+  #before = new Shown()
   #isAnew = false
   #version = 0
   #given: readonly Message[] | undefined
@@ -307,7 +307,9 @@ export class Store {
     let value = this.#shown.get(kind, id)
     if (value === STALE) {
       value = read()
-      if (this.#before) value = reuse(this.#before.get(kind, id), value)
+      // Once each: what is read again has changed.
+      value = reuse(this.#before.get(kind, id), value)
+      this.#before.forget(kind, id)
       this.#shown.set(kind, id, value)
     }
     return value as T
@@ -336,7 +338,6 @@ export class Store {
       this.#topics.tellAll()
       return
     }
-    this.#before = undefined
     // All is read anew before anybody is told: who is told of one thing may look at another.
     const { messages, order, structured, state, output, ledger } = change
     this.#each(change, touched, (kind, id) => this.#shown.forget(kind, id))
