@@ -24,7 +24,7 @@ export interface Home {
   /** What has room for it. */
   lineFor(followed: Followed): Line
   left(followed: Followed): void
-  changed(): void
+  changed(followed: Followed): void
 }
 
 /** One session, and how far whoever follows it has got. A frame is applied whole or not at all, and only where it is the next. */
@@ -41,7 +41,8 @@ export class Followed implements Following {
   #position = 0
   #loading: AbortController | undefined
   #isClosed = false
-  #hasFailed = false
+  /** Why it cannot be followed. */
+  #failed: string | undefined
 
   constructor(sessionId: string, follower: Follower, after: string | undefined, home: Home) {
     this.sessionId = sessionId
@@ -75,7 +76,12 @@ export class Followed implements Following {
 
   /** Whether it is to be carried. */
   get isReady(): boolean {
-    return this.#cursor !== undefined && !this.#isClosed && !this.#hasFailed
+    return this.#cursor !== undefined && !this.#isClosed && this.#failed === undefined
+  }
+
+  /** Whether there was no such session. */
+  get isMissing(): boolean {
+    return this.#failed === 'session_unknown'
   }
 
   /** Begins to follow. */
@@ -91,7 +97,7 @@ export class Followed implements Following {
 
   refresh(): void {
     if (this.#isClosed) return
-    this.#hasFailed = false
+    this.#failed = undefined
     this.#cursor = undefined
     this.#held.clear()
     void this.#load()
@@ -100,8 +106,8 @@ export class Followed implements Following {
   wake(): void {
     if (this.#isClosed) return
     this.#patience.wake()
-    if (this.#hasFailed) {
-      this.#hasFailed = false
+    if (this.#failed !== undefined) {
+      this.#failed = undefined
       this.start()
     } else this.#line?.wake()
   }
@@ -122,13 +128,13 @@ export class Followed implements Following {
     this.#status = status
     this.#reason = reason
     this.#tell(() => this.#follower.status?.(status, reason))
-    this.#home.changed()
+    this.#home.changed(this)
   }
 
   /** It cannot be followed; what may do the next time is tried again all the same. */
   fail({ code, message, retryable = false }: Failure): void {
     if (this.#isClosed) return
-    this.#hasFailed = !retryable
+    this.#failed = retryable ? undefined : code
     this.say('offline', message)
     this.#tell(() => this.#follower.fail?.({ code, message, retryable }))
   }
