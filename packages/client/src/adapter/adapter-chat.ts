@@ -5,6 +5,8 @@ import {
   type ChatAnswer,
   type ChatInput,
   type ChatState,
+  EMPTY,
+  isEmpty,
   partsOf,
   type SaidPart,
   type SendOptions,
@@ -66,6 +68,7 @@ export class AdapterChat<Cursor = string> implements Chat {
   readonly #attachments = new Map<string, ChatAttachment[]>()
   #cursor: Cursor | undefined
   #starts = 0
+  /** Whether the last page is there: one that could not be read is asked for again. */
   #isLoaded = false
 
   constructor(options: AdapterChatOptions<Cursor>) {
@@ -75,6 +78,8 @@ export class AdapterChat<Cursor = string> implements Chat {
     this.store = new Store({ flushInterval: streamFlushInterval })
     this.#conversation = new Conversation(this.store, () => this.callbacks)
     this.#conversation.load(initialMessages)
+    // What there is already is seen by whoever looks first: a server renders only once.
+    this.store.flush()
     this.#state = new StateCell({ sessionId: conversationId })
     this.#turns = new Turns({
       adapter,
@@ -97,10 +102,7 @@ export class AdapterChat<Cursor = string> implements Chat {
 
   start(): () => void {
     if (this.#starts++ === 0) this.#state.set({ connection: { status: 'live', reason: 'the adapter is at hand' } })
-    if (!this.#isLoaded && this.#options.adapter.listMessages) {
-      this.#isLoaded = true
-      void this.#load()
-    }
+    if (!this.#isLoaded) void this.#load()
     let isStarted = true
     return () => {
       if (!isStarted) return
@@ -135,6 +137,7 @@ export class AdapterChat<Cursor = string> implements Chat {
 
   async send(input: ChatInput, options: SendOptions = {}): Promise<SendResult> {
     const { messageId = crypto.randomUUID(), whenBusy = this.#options.whenBusy ?? 'queue' } = options
+    if (isEmpty(input)) return { messageId, error: EMPTY }
     const isTaken = this.#conversation.has(messageId) || this.#queue.some(one => one.outgoing.messageId === messageId)
     if (isTaken) return this.#refuse(messageId, 'SEND_ERROR', `There is a message ${messageId}.`)
     const outgoing = outgoingOf(messageId, input)
@@ -250,6 +253,7 @@ export class AdapterChat<Cursor = string> implements Chat {
   }
 
   async edit(messageId: string, input: ChatInput): Promise<SendResult> {
+    if (isEmpty(input)) return { messageId, error: EMPTY }
     while (this.#turns.runId) await this.#turns.halt()
     const all = this.#conversation.said
     const at = all.findIndex(({ id }) => id === messageId)
@@ -287,19 +291,19 @@ export class AdapterChat<Cursor = string> implements Chat {
   }
 
   async loadOlder(): Promise<void> {
-    const { hasOlder, isLoadingOlder } = this.state
-    if (hasOlder && !isLoadingOlder) await this.#load()
+    if (this.state.hasOlder || !this.#isLoaded) await this.#load()
   }
 
   /** Shows the messages before those that are shown, or the last. */
   async #load(): Promise<void> {
     const { adapter, conversationId } = this.#options
     const cursor = this.#cursor
+    if (!adapter.listMessages || this.state.isLoadingOlder) return
     this.#state.set({ isLoadingOlder: true })
     try {
-      const page = await adapter.listMessages?.({ conversationId, cursor, direction: 'backward' })
-      if (!page) return
+      const page = await adapter.listMessages({ conversationId, cursor, direction: 'backward' })
       this.#conversation.load(page.messages)
+      this.#isLoaded = true
       this.#cursor = page.cursor
       this.#state.set({ hasOlder: page.hasMore ?? page.cursor !== undefined })
     } catch (error) {

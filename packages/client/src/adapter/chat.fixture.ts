@@ -143,7 +143,7 @@ export const replyOf = (id: string, text: string) =>
   ])
 
 /** An adapter that answers each message with one of its own, and what it was asked. */
-export function counting(more: Partial<ChatAdapter> = {}) {
+export function counting(more: Partial<ChatAdapter> = {}, options?: Partial<AdapterChatOptions>) {
   const asked: ChatSendMessageInput[] = []
   const adapter: ChatAdapter = {
     async sendMessage(input) {
@@ -152,7 +152,7 @@ export function counting(more: Partial<ChatAdapter> = {}) {
     },
     ...more,
   }
-  return { ...chatOver(adapter), asked }
+  return { ...chatOver(adapter, options), asked }
 }
 
 /** The ids of messages, in one line. */

@@ -169,7 +169,7 @@ export class Reply {
   }
 
   #call(chunk: CallChunk): void {
-    const isOpening = /^tool-(input-(start|delta|available)|approval-request)$/.test(chunk.type)
+    const isOpening = /^tool-(input-(start|available)|approval-request)$/.test(chunk.type)
     const call = this.#calls.get(chunk.toolCallId) ?? (isOpening ? this.#newCall(chunk.toolCallId) : undefined)
     // What is said of a call that nobody made is nothing.
     if (!call) return

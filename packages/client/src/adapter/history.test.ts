@@ -95,4 +95,30 @@ describe('the messages of before', () => {
     await until(() => chat.state.error !== undefined)
     expect(calls.errors).toMatchObject([{ code: 'HISTORY_ERROR', source: 'history', message: 'gone' }])
   })
+
+  test.each(['start', 'loadOlder'] as const)(
+    'a first page that could not be read is asked for by %s again',
+    async by => {
+      let count = 0
+      const { chat, until, messages } = counting({
+        listMessages: async () => {
+          if (++count === 1) throw new Error('gone')
+          return { messages: [said('u0')] }
+        },
+      })
+      chat.start()
+      await until(() => chat.state.error !== undefined && !chat.state.isLoadingOlder)
+      await chat[by]()
+      await until(() => chat.store.messageIds.length > 0)
+      chat.start()
+      await chat.loadOlder()
+      expect(count).toBe(2)
+      expect(ids(messages())).toBe('u0')
+    },
+  )
+
+  test('those to begin with are there for whoever looks first', () => {
+    const { chat } = counting({}, { initialMessages: [said('u0')], streamFlushInterval: 16 })
+    expect(chat.store.messageIds).toEqual(['u0'])
+  })
 })

@@ -76,6 +76,19 @@ describe('odd streams', () => {
     expect(calls.tools).toEqual(['input-available', 'output-available'])
   })
 
+  test('what comes of a call before it begins is nothing: its beginning names it', async () => {
+    const { turn, messages, calls } = chatOf([
+      hello[0],
+      { type: 'tool-input-delta', toolCallId: 'c', inputTextDelta: '{' },
+      { type: 'tool-input-start', toolCallId: 'c', toolName: 'x' },
+      { type: 'tool-input-available', toolCallId: 'c', toolName: 'x', input: 1 },
+      hello[5],
+    ])
+    await turn()
+    expect(messages()[1]?.parts).toMatchObject([{ toolInvocation: { toolName: 'x', input: 1 } }])
+    expect(calls.tools).toEqual(['input-streaming', 'input-available'])
+  })
+
   test('an open call of a reply that is over looks ended, and a later stream may still bring its output', async () => {
     let count = 0
     const { turn, messages } = chatOver({

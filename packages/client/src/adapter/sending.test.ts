@@ -98,6 +98,28 @@ describe('sending', () => {
     }
   })
 
+  test.each([
+    [{ message: 'no such model' }, 'no such model'],
+    [new Response(null, { status: 429 }), 'The reply has the status 429.'],
+    [{ reason: 1, at: 2 }, 'It threw an object with the keys reason,at.'],
+    ['just so', 'just so'],
+    [undefined, 'undefined'],
+  ])('what is thrown and is no error has words, too: %j', async (thrown, message) => {
+    const { turn } = chatOver({ sendMessage: () => Promise.reject(thrown) })
+    expect((await turn()).error).toMatchObject({ code: 'SEND_ERROR', message })
+  })
+
+  test('nothing is not sent, nor put in the place of something', async () => {
+    const { turn, chat, asked, messages } = counting()
+    await turn()
+    for (const input of ['', { text: '' }, { parts: [], files: [] }]) {
+      expect(await chat.send(input)).toMatchObject({ error: { code: 'message_empty' } })
+      expect(await chat.edit('u1', input)).toMatchObject({ error: { code: 'message_empty' } })
+    }
+    expect(asked).toHaveLength(1)
+    expect(ids(messages())).toBe('u1 a1')
+  })
+
   test('an id that is taken is refused', async () => {
     const { turn, chat, messages } = counting()
     await turn()
