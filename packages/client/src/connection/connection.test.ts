@@ -142,21 +142,14 @@ describe('what cannot be followed', () => {
     await told.until(() => following.status === 'catching-up')
   })
 
-  test('is looked for again when another of the page has found it, and only then', async () => {
+  test('is looked for again when the whole connection is woken', async () => {
     const connection = connect(server)
-    const missing = () => refusal(404, 'session_unknown')
-    server.answer = missing
-    const [a, b] = [followed(connection, 's', null), followed(connection, 'other', null)]
-    for (const { told } of [a, b]) await told.until(() => told.failures.length === 1)
+    server.answer = () => refusal(404, 'session_unknown')
+    const all = [followed(connection, 's', null), followed(connection, 's', null)]
+    for (const { told } of all) await told.until(() => told.failures.length === 1)
     server.answer = () => Response.json(snapshotAt(1))
-    // Somebody has made it, and follows it.
-    followed(connection)
-    const stream = await server.stream(1)
-    expect(a.told.snapshots).toHaveLength(0)
-    stream.open('s')
-    await a.told.until(() => a.told.snapshots.length === 1)
-    expect([a.told.failures.length, b.told.snapshots.length]).toEqual([1, 0])
-    expect(server.asked.filter(({ path }) => path.startsWith('/api/sessions/other'))).toHaveLength(1)
+    connection.wake()
+    for (const { told } of all) await told.until(() => told.snapshots.length === 1)
   })
 
   test('one of several that is gone keeps nobody from the others', async () => {

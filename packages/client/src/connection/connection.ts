@@ -45,15 +45,10 @@ export class PageConnection implements Connection, AsyncIterable<SessionEntry> {
       left: followed => {
         this.#followed.delete(followed)
         if (this.#followed.size === 0) this.#listen(false)
-        home.changed(followed)
+        home.changed()
         onLeft?.()
       },
-      changed: ({ sessionId, status }) => {
-        this.#listeners.tell(CHANGE, '')
-        if (status !== 'catching-up') return
-        // There is such a session by now.
-        for (const one of this.#followed) if (one.isMissing && one.sessionId === sessionId) one.wake()
-      },
+      changed: () => this.#listeners.tell(CHANGE, ''),
     }
     return home
   }

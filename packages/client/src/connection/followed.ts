@@ -24,7 +24,7 @@ export interface Home {
   /** What has room for it. */
   lineFor(followed: Followed): Line
   left(followed: Followed): void
-  changed(followed: Followed): void
+  changed(): void
 }
 
 /** One session, and how far whoever follows it has got. A frame is applied whole or not at all, and only where it is the next. */
@@ -41,8 +41,7 @@ export class Followed implements Following {
   #position = 0
   #loading: AbortController | undefined
   #isClosed = false
-  /** Why it cannot be followed. */
-  #failed: string | undefined
+  #hasFailed = false
 
   constructor(sessionId: string, follower: Follower, after: string | undefined, home: Home) {
     this.sessionId = sessionId
@@ -76,12 +75,7 @@ export class Followed implements Following {
 
   /** Whether it is to be carried. */
   get isReady(): boolean {
-    return this.#cursor !== undefined && !this.#isClosed && this.#failed === undefined
-  }
-
-  /** Whether there was no such session. */
-  get isMissing(): boolean {
-    return this.#failed === 'session_unknown'
+    return this.#cursor !== undefined && !this.#isClosed && !this.#hasFailed
   }
 
   /** Begins to follow. */
@@ -97,7 +91,7 @@ export class Followed implements Following {
 
   refresh(): void {
     if (this.#isClosed) return
-    this.#failed = undefined
+    this.#hasFailed = false
     this.#cursor = undefined
     this.#held.clear()
     void this.#load()
@@ -106,8 +100,8 @@ export class Followed implements Following {
   wake(): void {
     if (this.#isClosed) return
     this.#patience.wake()
-    if (this.#failed !== undefined) {
-      this.#failed = undefined
+    if (this.#hasFailed) {
+      this.#hasFailed = false
       this.start()
     } else this.#line?.wake()
   }
@@ -128,13 +122,13 @@ export class Followed implements Following {
     this.#status = status
     this.#reason = reason
     this.#tell(() => this.#follower.status?.(status, reason))
-    this.#home.changed(this)
+    this.#home.changed()
   }
 
   /** It cannot be followed; what may do the next time is tried again all the same. */
   fail({ code, message, retryable = false }: Failure): void {
     if (this.#isClosed) return
-    this.#failed = retryable ? undefined : code
+    this.#hasFailed = !retryable
     this.say('offline', message)
     this.#tell(() => this.#follower.fail?.({ code, message, retryable }))
   }
