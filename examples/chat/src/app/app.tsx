@@ -13,7 +13,6 @@ export function App() {
   const { session, chat } = place
   const programs = usePrograms()
   const lines = useSessions()
-  const title = lines.find(({ sessionId }) => sessionId === session)?.title
   const [isListOpen, showList] = useState(false)
   const go = (session?: string) => {
     showList(false)
@@ -22,14 +21,8 @@ export function App() {
   return (
     <div className="app" data-list={isListOpen ? 'open' : 'closed'}>
       <Sessions lines={lines} current={session} onOpen={go} onClose={() => showList(false)} />
-      <ChatProvider key={session} {...(chat ? { chat } : { session })} tools={tools}>
-        <Conversation
-          title={title}
-          isNew={chat !== undefined}
-          programs={programs}
-          onSettle={settle}
-          onList={() => showList(true)}
-        />
+      <ChatProvider key={session} {...(chat ? { chat } : { session, tools })}>
+        <Conversation isNew={chat !== undefined} programs={programs} onSettle={settle} onList={() => showList(true)} />
       </ChatProvider>
     </div>
   )

@@ -1,5 +1,6 @@
 import { type Chat, HttpChat } from '@millrace/client'
 import { useCallback, useEffect, useState } from 'react'
+import { tools } from './tools.ts'
 
 /** Which session is shown. */
 interface Place {
@@ -15,7 +16,7 @@ const addressOf = (session: string | undefined): string =>
 
 function placeOf(session: string | undefined): Place {
   if (session !== undefined) return { session }
-  const chat = new HttpChat({})
+  const chat = new HttpChat({ tools })
   return { chat, session: chat.state.sessionId ?? '' }
 }
 
