@@ -27,6 +27,8 @@ test('a run that failed says why, and its retry takes the place of it', async ()
   const tab = await on.open(listening.url)
   await tab.say('How are you?', 'sick')
   await tab.page.locator('.message.agent .failure').waitFor()
+  await tab.is('error')
+  expect(await tab.page.locator('.failure').count()).toBe(1)
   doctor.isWell = true
   await tab.press('Retry')
   await tab.hears('Well: How are you?')

@@ -1,4 +1,5 @@
 import { useConnection } from '@millrace/react'
+import { wordsOf } from '../words.ts'
 
 /** How it stands with the connection, and why. */
 export function ConnectionBadge() {
@@ -8,7 +9,7 @@ export function ConnectionBadge() {
     <p className="connection" role="status" data-status={status} title={reason}>
       <span className="dot" data-state={status} />
       {status.replace('-', ' ')}
-      <span className={isFine ? 'hidden' : 'reason'}>{reason}</span>
+      <span className={isFine ? 'hidden' : 'reason'}>{wordsOf({ message: reason })}</span>
     </p>
   )
 }

@@ -1,4 +1,5 @@
 import { useChatActions } from '@millrace/react'
+import { wordsOf } from '../words.ts'
 
 interface FailureProps {
   /** The message that it is about; the last turn, if there is none. */
@@ -7,13 +8,11 @@ interface FailureProps {
 }
 
 /** What went wrong, and the way to try again. */
-export function Failure({ messageId, error: { code, message } }: FailureProps) {
+export function Failure({ messageId, error }: FailureProps) {
   const { retry } = useChatActions()
   return (
     <p className="failure" role="alert">
-      <span>
-        {message} {code !== undefined && <code>{code}</code>}
-      </span>
+      <span title={error.code}>{wordsOf(error)}</span>
       <button type="button" onClick={() => void retry(messageId)}>
         Retry
       </button>

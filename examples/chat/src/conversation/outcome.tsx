@@ -1,11 +1,20 @@
-import { useChatActions, useSelector } from '@millrace/react'
+import { useChatActions, useChatInstance, useMessageIds, useSelector } from '@millrace/react'
+import { useMemo } from 'react'
+import { wordsOf } from '../words.ts'
 import { Failure } from './failure.tsx'
 
 /** What became of the latest run where no message says so, and what else went wrong. */
 export function Outcome() {
   const run = useSelector(({ store }) => store.ledger.runs.at(-1))
-  const isTold = useSelector(({ store }) => store.messageIds.some(id => store.message(id)?.runId === run?.runId))
-  const error = useSelector(({ state }) => state.error)
+  const { store } = useChatInstance()
+  const ids = useMessageIds()
+  const runId = run?.runId
+  const isTold = useMemo(() => ids.some(id => store.message(id)?.runId === runId), [ids, store, runId])
+  const error = useSelector(({ state: { error }, store }) => {
+    const { messageId, runId } = (error?.details ?? {}) as { readonly messageId?: string; readonly runId?: string }
+    const isWithMessage = messageId !== undefined && store.message(messageId)?.status === 'error'
+    return isWithMessage || runId !== undefined ? undefined : error
+  })
   const { clearError } = useChatActions()
   return (
     <>
@@ -13,9 +22,9 @@ export function Outcome() {
         <Failure error={run.error ?? { message: run.reason ?? 'The run failed.' }} />
       )}
       {!isTold && (run?.status === 'interrupted' || run?.status === 'aborted') && <p className="quiet">Stopped.</p>}
-      {error && error.source !== 'send' && (
+      {error && (
         <p className="failure" role="alert">
-          <span>{error.message}</span>
+          <span>{wordsOf(error)}</span>
           <button type="button" onClick={clearError}>
             Dismiss
           </button>
