@@ -1,10 +1,11 @@
 import { useChatActions, useSelector } from '@millrace/react'
-import { type KeyboardEvent, useRef, useState } from 'react'
+import { useState } from 'react'
 import { hints } from '../programs/hints.ts'
 import type { Program } from '../programs/use-programs.ts'
 import { Attachments } from './attachments.tsx'
-import { name } from './name.ts'
+import { sendAtEnter } from './keys.ts'
 import { ProgramSelect } from './program-select.tsx'
+import { name, titleOf } from './title.ts'
 
 interface ComposerProps {
   readonly programs: readonly Program[]
@@ -21,7 +22,6 @@ export function Composer({ programs, program, onChoose, isFirst }: ComposerProps
   const { send, stop } = useChatActions()
   const runId = useSelector(({ state }) => state.runId)
   const sessionId = useSelector(({ state }) => state.sessionId)
-  const form = useRef<HTMLFormElement>(null)
   const said = text.trim()
   const canSend = program !== undefined && (said !== '' || files.length > 0)
 
@@ -31,17 +31,12 @@ export function Composer({ programs, program, onChoose, isFirst }: ComposerProps
     setFiles([])
     const by = program.kind === 'agent' ? { agent: program.name } : { workflow: program.name }
     const { error } = await send({ ...(said !== '' && { text: said }), files }, by)
-    if (isFirst && !error && sessionId !== undefined) name(sessionId, `${program.name}: ${said || files[0]?.name}`)
-  }
-  const keyed = (event: KeyboardEvent) => {
-    if (event.key !== 'Enter' || event.shiftKey || event.nativeEvent.isComposing) return
-    event.preventDefault()
-    form.current?.requestSubmit()
+    if (isFirst && !error && sessionId !== undefined)
+      name(sessionId, titleOf(program.name, said || `${files[0]?.name}`))
   }
   const hint = hints[program?.name ?? '']?.example
   return (
     <form
-      ref={form}
       className="composer"
       onSubmit={event => {
         event.preventDefault()
@@ -58,7 +53,7 @@ export function Composer({ programs, program, onChoose, isFirst }: ComposerProps
         }
         value={text}
         onChange={event => setText(event.target.value)}
-        onKeyDown={keyed}
+        onKeyDown={sendAtEnter}
         onPaste={event => {
           const pasted = [...event.clipboardData.files]
           if (pasted.length > 0) setFiles([...files, ...pasted])

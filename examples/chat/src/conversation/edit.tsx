@@ -1,4 +1,5 @@
 import { type FormEvent, useEffect, useRef, useState } from 'react'
+import { sendAtEnter } from '../composer/keys.ts'
 
 interface EditProps {
   readonly text: string
@@ -23,7 +24,7 @@ export function Edit({ text, onDone, onCancel }: EditProps) {
         required
         value={value}
         onChange={event => setValue(event.target.value)}
-        onKeyDown={event => event.key === 'Escape' && onCancel()}
+        onKeyDown={event => (event.key === 'Escape' ? onCancel() : sendAtEnter(event))}
       />
       <p className="quiet">What came after it goes.</p>
       <div className="row">

@@ -1,5 +1,6 @@
 import type { Pending } from '@millrace/client'
 import type { ReactNode } from 'react'
+import { sendAtEnter } from '../composer/keys.ts'
 import { Asking } from './asking.tsx'
 import { Fields } from './fields.tsx'
 import { fieldsOf, jsonOr, valuesOf } from './schema.ts'
@@ -11,6 +12,7 @@ export function Interrupt({ interrupt: { interruptId: id, input } }: { readonly 
   const title = input.question ?? 'The run asks'
   const ask = (read: (form: FormData, button: string) => unknown, children: ReactNode, isChoice = false) => (
     <Asking
+      id={id}
       kind={`interrupt ${input.kind}`}
       title={title}
       read={(form, button) => ({ kind: 'interrupt', id, value: read(form, button) as never })}
@@ -31,7 +33,10 @@ export function Interrupt({ interrupt: { interruptId: id, input } }: { readonly 
     return ask(form => jsonOr(String(form.get('value'))), <textarea name="value" aria-label={title} required />)
   }
   if (input.kind === 'text') {
-    return ask(form => form.get('value'), <textarea name="value" rows={2} aria-label={title} required />)
+    return ask(
+      form => form.get('value'),
+      <textarea name="value" rows={2} aria-label={title} required onKeyDown={sendAtEnter} />,
+    )
   }
   if (input.kind === 'multi-choice' || input.multiple) {
     const boxes = input.options.map(({ id, label, description }) => (
