@@ -1,7 +1,9 @@
 import type { Message } from '@millrace/client'
-import { useChatActions, useSelector } from '@millrace/react'
+import { useChatActions, useChatInstance, useSelector } from '@millrace/react'
 import { useState } from 'react'
+import { name, titleOf } from '../composer/title.ts'
 import { Parts } from '../part/parts.tsx'
+import { programOf } from '../programs/use-programs.ts'
 import { Edit } from './edit.tsx'
 import { Failure } from './failure.tsx'
 
@@ -10,16 +12,21 @@ export function Said({ message }: { readonly message: Message }) {
   const { id, status, parts, error } = message
   const [isEditing, setEditing] = useState(false)
   const { edit } = useChatActions()
+  const { state, store } = useChatInstance()
   if (isEditing) {
-    const text = parts.map(part => (part.type === 'text' ? part.text : '')).join('')
+    const before = parts.map(part => (part.type === 'text' ? part.text : '')).join('')
     const files = parts.flatMap(({ key, at, ...part }) => (part.type === 'file' ? [part] : []))
     return (
       <Edit
-        text={text}
+        text={before}
         onCancel={() => setEditing(false)}
-        onDone={text => {
+        onDone={async text => {
           setEditing(false)
-          void edit(id, { text, parts: files })
+          const { sessionId, title } = state
+          const by = programOf(store.ledger.runs.at(-1)?.program)?.name ?? ''
+          const { error } = await edit(id, { text, parts: files })
+          // A title that is of these words goes with them.
+          if (!error && sessionId && title === titleOf(by, before)) name(sessionId, titleOf(by, text))
         }}
       />
     )
@@ -27,7 +34,7 @@ export function Said({ message }: { readonly message: Message }) {
   return (
     <article className="message said" data-status={status} data-message={id}>
       <div className="bubble">
-        <Parts messageId={id} parts={parts} />
+        <Parts parts={parts} />
       </div>
       {status === 'sending' && <Waiting id={id} />}
       {status === 'sent' && (

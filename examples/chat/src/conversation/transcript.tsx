@@ -1,21 +1,19 @@
-import { useChat, useSelector } from '@millrace/react'
+import { useChat, useConnection, useSelector } from '@millrace/react'
 import { useEffect, useRef } from 'react'
-import { type Item, useItems } from './items.ts'
 import { Message } from './message.tsx'
 import { Outcome } from './outcome.tsx'
-import { Question } from './question.tsx'
 import { SharedState } from './shared-state.tsx'
 import { useStickToEnd } from './stick.ts'
-import { Structured } from './structured.tsx'
+import { useTurns } from './turns.ts'
 
 /** All that was said, the latest in sight. */
 export function Transcript() {
-  const items = useItems()
+  const turns = useTurns()
   const { hasOlder, isLoadingOlder, loadOlder } = useChat()
-  const lastMessage = items.findLast(({ kind }) => kind === 'message')?.id
+  const lastId = turns.at(-1)?.id
   const pane = useRef<HTMLElement>(null)
   const { isAtEnd, toEnd, keepPlace } = useStickToEnd(pane)
-  const firstId = items[0]?.id
+  const firstId = turns[0]?.id
   // biome-ignore lint/correctness/useExhaustiveDependencies: older ones have come when the first is another
   useEffect(keepPlace, [firstId])
   return (
@@ -34,8 +32,8 @@ export function Transcript() {
             {isLoadingOlder ? 'Loading…' : 'Show older messages'}
           </button>
         )}
-        {items.map(item => (
-          <OneItem key={`${item.kind} ${item.id}`} item={item} isLast={item.id === lastMessage} />
+        {turns.map(({ id, between }) => (
+          <Message key={id} id={id} between={between} isLast={id === lastId} />
         ))}
         <Outcome />
         <SharedState />
@@ -50,16 +48,13 @@ export function Transcript() {
   )
 }
 
-function OneItem({ item: { kind, id }, isLast }: { readonly item: Item; readonly isLast: boolean }) {
-  if (kind === 'structured') return <Structured id={id} />
-  return kind === 'question' ? <Question id={id} /> : <Message id={id} isLast={isLast} />
-}
-
 /** Says that something is under way, and what, as far as the run tells. */
 function Working() {
   const status = useSelector(({ state }) => state.status)
   const note = useSelector(({ store }) => store.ledger.runs.at(-1)?.note)
-  const isWorking = status === 'submitted' || status === 'streaming'
+  // What a server does that is away nobody knows here.
+  const isAway = useConnection().status === 'offline'
+  const isWorking = !isAway && (status === 'submitted' || status === 'streaming')
   return (
     <p className="working" role="status" data-status={status}>
       {isWorking && <span className="pulse" />}

@@ -1,22 +1,32 @@
 import type { Message, Part } from '@millrace/client'
-import { memo } from 'react'
+import { memo, type ReactNode } from 'react'
 import { FileView } from './file-view.tsx'
 import { Reasoning } from './reasoning.tsx'
 import { Source } from './source.tsx'
 import { ToolCard } from './tool-card.tsx'
 import { Value } from './value.tsx'
 
+interface PartsProps {
+  readonly parts: Message['parts']
+  /** What came while it was written, in order: each stands before the parts that came later. */
+  readonly between?: readonly { readonly at: number; readonly element: ReactNode }[]
+}
+
 /** What a message is made of, in order; sources together at its end. */
-export function Parts({ messageId, parts }: { readonly messageId: string; readonly parts: Message['parts'] }) {
+export function Parts({ parts, between = [] }: PartsProps) {
   const isSource = ({ type }: Part) => type === 'source-url' || type === 'source-document'
   const sources = parts.filter(isSource)
+  const waiting = [...between]
+  const until = (at: number) => {
+    const next = waiting.findIndex(one => one.at > at)
+    return waiting.splice(0, next < 0 ? waiting.length : next).map(({ element }) => element)
+  }
   return (
     <>
       {parts
         .filter(part => !isSource(part))
-        .map(part => (
-          <OnePart key={part.key} messageId={messageId} part={part} />
-        ))}
+        .flatMap(part => [...until(part.at), <OnePart key={part.key} part={part} />])}
+      {until(Number.POSITIVE_INFINITY)}
       {sources.length > 0 && (
         <ul className="sources" aria-label="Sources">
           {sources.map(part => (
@@ -29,7 +39,7 @@ export function Parts({ messageId, parts }: { readonly messageId: string; readon
 }
 
 /** One part: what has not changed is the same object, and is not rendered again. */
-const OnePart = memo(function OnePart({ part }: { readonly messageId: string; readonly part: Part }) {
+const OnePart = memo(function OnePart({ part }: { readonly part: Part }) {
   switch (part.type) {
     case 'text':
       return <p className="text">{part.text}</p>

@@ -1,7 +1,7 @@
 import type { ToolPart } from '@millrace/client'
 import type { Json } from '@millrace/protocol'
-import { useMessage, useSelector } from '@millrace/react'
-import { useState } from 'react'
+import { useChatInstance, useMessage, useMessageIds } from '@millrace/react'
+import { useMemo, useState } from 'react'
 import { Parts } from './parts.tsx'
 import { Value } from './value.tsx'
 
@@ -20,14 +20,17 @@ export function ToolCard({ part }: { readonly part: ToolPart }) {
   const { toolName, title, state, executor, input, progress, output, errorText, approval, toolCallId } = part
   const childId = useChild(toolCallId)
   const isSettled = state.startsWith('output-')
+  const isWithClient = state === 'input-available' && executor === 'client'
+  // What somebody is asked about is shown where they are asked.
+  const isAsked = isWithClient || state === 'approval-requested'
   const [isOpen, setOpen] = useState<boolean>()
-  const label = state === 'input-available' && executor === 'client' ? 'waits for a client' : STATES[state]
+  const label = isWithClient ? 'waits for a client' : STATES[state]
   return (
     <details
       className="card tool"
       data-tool={toolName}
       data-state={state}
-      open={isOpen ?? (!isSettled || childId !== undefined)}
+      open={isOpen ?? (!(isSettled || isAsked) || childId !== undefined)}
     >
       {/* biome-ignore lint/a11y/noStaticElementInteractions: a summary is a button */}
       <summary
@@ -70,17 +73,17 @@ function Child({ id }: { readonly id: string }) {
   return (
     <section className="child" data-status={message.status}>
       <h4>{message.agentType}</h4>
-      <Parts messageId={id} parts={message.parts} />
+      <Parts parts={message.parts} />
     </section>
   )
 }
 
 /** The message of the sub-agent that works for a call. */
 function useChild(toolCallId: string): string | undefined {
-  return useSelector(({ store }) => {
-    const agent = store.ledger.agents.find(agent => agent.toolCallId === toolCallId)
-    return agent && store.messageIds.find(id => store.message(id)?.parent?.toolCallId === toolCallId)
-  })
+  const { store } = useChatInstance()
+  const ids = useMessageIds()
+  // Not at every word that comes: whom a message works for never changes.
+  return useMemo(() => ids.find(id => store.message(id)?.parent?.toolCallId === toolCallId), [ids, store, toolCallId])
 }
 
 /** A call in a few words: the first plain values of what it is asked. */
