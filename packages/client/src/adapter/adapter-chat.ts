@@ -21,7 +21,7 @@ import { sendingOf } from '../store/local.ts'
 import { Store } from '../store/store.ts'
 import { Conversation } from './conversation.ts'
 import { givenId, toChatMessage } from './shape.ts'
-import { type Asking, Turns } from './turns.ts'
+import { type Asking, AT_HAND, Turns } from './turns.ts'
 import type { ChatAdapter, ChatAttachment, ChatMessage } from './types.ts'
 
 /** How many messages may wait until the reply before them is over. */
@@ -46,6 +46,9 @@ interface Outgoing {
   readonly metadata?: JsonObject
   readonly attachments: ChatAttachment[]
 }
+
+/** Lets go of the addresses of files as soon as nobody has the files any more. */
+const addresses = new FinalizationRegistry<string>(url => URL.revokeObjectURL(url))
 
 /** A message that waits for its turn, and who wants to know what became of it. */
 interface Waiting {
@@ -101,7 +104,7 @@ export class AdapterChat<Cursor = string> implements Chat {
   }
 
   start(): () => void {
-    if (this.#starts++ === 0) this.#state.set({ connection: { status: 'live', reason: 'the adapter is at hand' } })
+    if (this.#starts++ === 0) this.#state.set({ connection: AT_HAND })
     if (!this.#isLoaded) void this.#load()
     let isStarted = true
     return () => {
@@ -140,10 +143,11 @@ export class AdapterChat<Cursor = string> implements Chat {
     if (isEmpty(input)) return { messageId, error: EMPTY }
     const isTaken = this.#conversation.has(messageId) || this.#queue.some(one => one.outgoing.messageId === messageId)
     if (isTaken) return this.#refuse(messageId, 'SEND_ERROR', `There is a message ${messageId}.`)
-    const outgoing = outgoingOf(messageId, input)
-    if (!this.#turns.runId && this.#queue.length === 0) return this.#say(outgoing)
-    if (whenBusy === 'reject') return this.#refuse(messageId, 'busy', 'A reply is under way.')
+    const isFree = !this.#turns.runId && this.#queue.length === 0
+    if (!isFree && whenBusy === 'reject') return this.#refuse(messageId, 'busy', 'A reply is under way.')
     if (this.#queue.length >= QUEUE) return this.#refuse(messageId, 'busy', `${QUEUE} messages wait already.`)
+    const outgoing = outgoingOf(messageId, input)
+    if (isFree) return this.#say(outgoing)
     this.store.add(sendingOf({ ...outgoing, role: 'user', parts: [...outgoing.parts] }, Date.now()))
     if (whenBusy === 'queue') return new Promise(done => this.#queue.push({ outgoing, done }))
     while (this.#turns.runId) await this.#turns.halt()
@@ -260,16 +264,22 @@ export class AdapterChat<Cursor = string> implements Chat {
     if (at < 0) return this.#refuse(messageId, 'SEND_ERROR', `There is no message ${messageId}.`)
     const kept = new Set(all.slice(0, at).map(({ id }) => id))
     this.#conversation.keep(id => kept.has(id))
+    for (const id of this.#attachments.keys()) if (!kept.has(id)) this.#attachments.delete(id)
     return this.#say(outgoingOf(crypto.randomUUID(), input))
   }
 
   async answer(answer: ChatAnswer): Promise<void> {
     const { adapter } = this.#options
-    if (answer.kind !== 'approval' || !adapter.addToolApprovalResponse)
-      throw new RequestError({
+    if (answer.kind !== 'approval' || !adapter.addToolApprovalResponse) {
+      const needs = answer.kind === 'approval' ? ': it has no addToolApprovalResponse.' : '.'
+      const error = new RequestError({
         code: 'unsupported',
-        message: `The adapter takes no answer of the kind ${answer.kind}.`,
+        message: `The adapter takes no answer of the kind ${answer.kind}${needs}`,
       })
+      // Who does not look at what becomes of an answer is told, too.
+      this.#turns.report(error, 'SEND_ERROR', 'adapter', { id: answer.id })
+      throw error
+    }
     const { id, approved, reason } = answer
     this.store.flush()
     const isIt = (one: string) => one === id || givenId(one) === id
@@ -318,11 +328,15 @@ export class AdapterChat<Cursor = string> implements Chat {
 function outgoingOf(messageId: string, input: ChatInput): Outgoing {
   const { files = [], metadata } = typeof input === 'string' ? {} : input
   const attachments = [...files].map(file => ({ localId: crypto.randomUUID(), file }))
-  const shown = attachments.map(({ file }) => ({
-    type: 'file' as const,
-    mediaType: file.type || 'application/octet-stream',
-    url: URL.createObjectURL(file),
-    filename: file.name,
-  }))
+  const shown = attachments.map(({ file }) => {
+    const url = URL.createObjectURL(file)
+    addresses.register(attachments, url)
+    return {
+      type: 'file' as const,
+      mediaType: file.type || 'application/octet-stream',
+      url,
+      filename: file.name,
+    }
+  })
   return { messageId, parts: [...partsOf(input), ...shown], ...(metadata && { metadata }), attachments }
 }

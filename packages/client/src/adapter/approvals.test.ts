@@ -99,11 +99,16 @@ describe('approvals', () => {
   })
 
   test('what nobody asked, or the adapter cannot take, is refused with a code', async () => {
-    const { chat, turn } = chatOf(hello)
+    const { chat, turn, calls } = chatOf(hello)
     await turn()
     await expect(chat.answer({ kind: 'approval', id: 'c', approved: true })).rejects.toMatchObject({
       code: 'unsupported',
     })
+    expect(chat.state.error).toMatchObject({
+      message: expect.stringContaining('addToolApprovalResponse'),
+      details: { id: 'c', cause: 'unsupported' },
+    })
+    expect(calls.errors).toEqual([chat.state.error])
     const other = counting({ addToolApprovalResponse: async () => {} })
     await expect(other.chat.answer({ kind: 'approval', id: 'c', approved: true })).rejects.toMatchObject({
       code: 'unknown',

@@ -1,7 +1,7 @@
 // Streams that break off: at every place, by closing or failing, with and without a way to go on.
 
 import fc from 'fast-check'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
 import { chatOver, controlled, hello, streamOf } from './chat.fixture.ts'
 import type { ChatAdapter, ChatMessageChunk } from './types.ts'
 
@@ -192,6 +192,22 @@ describe('asking for the rest', () => {
   test.each([
     ['that fails', () => Promise.reject(new Error('still down'))],
     ['that brings nothing', async () => streamOf([])],
+    ['that brings what came, and no more', async () => streamOf(hello.slice(0, 3))],
+    ['that only begins', async () => streamOf([hello[0], { type: 'start-step' }, hello[1]])],
+    [
+      'that brings less than came, under other names',
+      async () =>
+        streamOf(
+          [...hello.slice(0, 2), { type: 'text-delta', id: 't1', delta: 'He' }].map(chunk => ({
+            eventId: crypto.randomUUID(),
+            chunk,
+          })),
+        ),
+    ],
+    [
+      'that brings parts without a text, which may have come before',
+      async () => streamOf([hello[0], { type: 'data-x', data: 1 }, { type: 'message-metadata', metadata: { k: 1 } }]),
+    ],
   ])('%s is done three times', async (_, reconnect) => {
     let count = 0
     const adapter: ChatAdapter = {
@@ -204,8 +220,97 @@ describe('asking for the rest', () => {
     const { turn, log, calls } = chatOver(adapter)
     await turn()
     expect(count).toBe(3)
-    expect(log).toEqual(['error STREAM_ERROR', 'finish disconnect error'])
+    expect(log.filter(line => !line.startsWith('data'))).toEqual(['error STREAM_ERROR', 'finish disconnect error'])
     expect(calls.errors).toHaveLength(1)
+  })
+
+  test('goes on as long as sequences do, whatever they are of', async () => {
+    let at = 0
+    const next = async () => {
+      const sequence = at++
+      const chunk = sequence === 0 ? hello[0] : sequence === 8 ? hello[5] : { type: 'data-x', data: sequence }
+      return streamOf([{ sequence, chunk }])
+    }
+    const { turn, log, messages } = chatOver({ sendMessage: next, reconnectToStream: next })
+    await turn()
+    expect(messages()[1]).toMatchObject({ status: 'sent', parts: { length: 7 } })
+    expect(log.at(-1)).toBe('finish')
+  })
+
+  test('is not done at once a second time, also where the first brought something', async () => {
+    vi.useFakeTimers()
+    let count = 0
+    const { chat, finished } = chatOver(
+      {
+        sendMessage: async () => streamOf(hello.slice(0, 3)),
+        reconnectToStream: async () =>
+          streamOf(++count < 20 ? [{ type: 'text-delta', id: 't1', delta: '!' }] : hello.slice(4)),
+      },
+      { backoff: { first: 250, longest: 10_000 } },
+    )
+    const end = finished()
+    await chat.send('hi')
+    await vi.advanceTimersByTimeAsync(1_000)
+    expect(count).toBeGreaterThan(2)
+    expect(count).toBeLessThan(10)
+    await vi.advanceTimersByTimeAsync(20 * 250)
+    await end
+    vi.useRealTimers()
+    expect(count).toBe(20)
+  })
+
+  test('is not done where a chunk is wrong: it would be again', async () => {
+    const reconnectToStream = vi.fn(async () => streamOf(hello))
+    const { turn, log, calls, messages } = chatOver({
+      sendMessage: async () => streamOf([...hello.slice(0, 3), { type: 'text-delta', id: 't1' }, hello[5]]),
+      reconnectToStream,
+    })
+    await turn()
+    expect(reconnectToStream).not.toHaveBeenCalled()
+    expect(log).toEqual(['error STREAM_ERROR', 'finish disconnect error'])
+    expect(calls.errors).toMatchObject([
+      { message: 'chunk text-delta.delta: expected a string, found undefined', details: { cause: 'invalid-chunk' } },
+    ])
+    expect(messages()[1]).toMatchObject({ status: 'error', parts: [{ text: 'Hello', state: 'done' }] })
+  })
+
+  test('that hangs is given up in time, and what waits for its turn goes on', async () => {
+    vi.useFakeTimers()
+    const signals: AbortSignal[] = []
+    let count = 0
+    const { chat, log, finished } = chatOver({
+      sendMessage: async () => streamOf(++count === 1 ? hello.slice(0, 3) : [{ type: 'start' }, { type: 'finish' }]),
+      reconnectToStream: ({ signal }) => {
+        signals.push(signal)
+        return Promise.withResolvers<null>().promise
+      },
+    })
+    const first = finished()
+    await chat.send('one')
+    const second = chat.send('two')
+    await vi.advanceTimersByTimeAsync(3 * 20_000 + 10)
+    await first
+    await second
+    vi.useRealTimers()
+    expect(signals.map(({ aborted }) => aborted)).toEqual([true, true, true])
+    expect(log).toEqual(['error STREAM_ERROR', 'finish disconnect error', 'finish'])
+  })
+
+  test('what waits for a person goes on waiting when the reply goes on', async () => {
+    const rest = controlled()
+    const { chat, until, log } = chatOver({
+      sendMessage: async () =>
+        streamOf([...hello.slice(0, 3), { type: 'tool-approval-request', toolCallId: 'c', toolName: 'rm', input: 1 }]),
+      reconnectToStream: async () => rest.stream,
+    })
+    await chat.send('hi')
+    await until(() => chat.state.connection.status === 'offline')
+    expect(chat.state).toMatchObject({ status: 'paused', error: { code: 'STREAM_ERROR' } })
+    rest.push({ type: 'text-delta', id: 't1', delta: '!' })
+    await until(() => chat.state.connection.status === 'live')
+    expect(chat.state).toMatchObject({ status: 'paused', error: undefined })
+    expect(log).toEqual(['tool approval-requested', 'error STREAM_ERROR recovered'])
+    await chat.stop()
   })
 
   test('while it is done, the message shows the error; stopping ends it at once', async () => {
@@ -217,7 +322,12 @@ describe('asking for the rest', () => {
     const { chat, until, log, messages } = chatOver(adapter)
     await chat.send('hi')
     await until(() => chat.state.connection.status === 'offline')
-    expect(chat.state).toMatchObject({ status: 'error', error: { code: 'STREAM_ERROR' } })
+    // It is under way, and can be stopped.
+    expect(chat.state).toMatchObject({
+      status: 'streaming',
+      runId: expect.any(String),
+      error: { code: 'STREAM_ERROR' },
+    })
     expect(messages()[1]?.status).toBe('error')
     await chat.stop()
     expect(log).toEqual(['finish abort'])

@@ -117,21 +117,16 @@ export class Reply {
     this.#options.store.patch(this.id, patch)
   }
 
-  /** Takes the next chunk of it; throws a `ProtocolError` for one that lacks something. */
-  write(chunk: ChatMessageChunk): void {
-    for (const name of REQUIRED.get(chunk.type) ?? []) {
-      const value = (chunk as unknown as Record<string, unknown>)[name]
-      if (typeof value !== 'string')
-        throw new ProtocolError(
-          'invalid-chunk',
-          `chunk ${chunk.type}.${name}: expected a string, found ${typeof value}`,
-        )
-    }
+  /**
+   * Takes the next chunk of it; throws a `ProtocolError` for one that lacks something. Says whether it was news for sure: a text that got
+   * longer, or a call that went on. Of the rest nobody knows whether it was told before.
+   */
+  write(chunk: ChatMessageChunk): boolean {
+    for (const name of REQUIRED.get(chunk.type) ?? []) demand(chunk, name)
     switch (chunk.type) {
       case 'text-delta':
       case 'reasoning-delta':
-        this.#texts.grow(chunk.type === 'text-delta' ? 'text' : 'reasoning', chunk)
-        break
+        return this.#texts.grow(chunk.type === 'text-delta' ? 'text' : 'reasoning', chunk)
       case 'text-start':
       case 'reasoning-start':
         this.#texts.start(chunk.type === 'text-start' ? 'text' : 'reasoning', chunk.id)
@@ -153,8 +148,9 @@ export class Reply {
         break
       default:
         if (isData(chunk)) this.#data(chunk)
-        else if (chunk.type.startsWith('tool-') && REQUIRED.has(chunk.type)) this.#call(chunk as CallChunk)
+        else if (chunk.type.startsWith('tool-') && REQUIRED.has(chunk.type)) return this.#call(chunk as CallChunk)
     }
+    return false
   }
 
   /** Another stream goes on with it: one that may begin with what the one before told. */
@@ -168,19 +164,19 @@ export class Reply {
     tell(this.#options.callbacks().onData, { ...value, ...(transient && { transient }) })
   }
 
-  #call(chunk: CallChunk): void {
+  #call(chunk: CallChunk): boolean {
     const isOpening = /^tool-(input-(start|available)|approval-request)$/.test(chunk.type)
     const call = this.#calls.get(chunk.toolCallId) ?? (isOpening ? this.#newCall(chunk.toolCallId) : undefined)
     // What is said of a call that nobody made is nothing.
-    if (!call) return
+    if (!call) return false
     if (chunk.type === 'tool-input-delta') {
       if (call.state === 'input-streaming')
         this.#fold({ type: chunk.type, toolCallId: call.id, delta: chunk.inputTextDelta })
-      return
+      return false
     }
     if (call.before && chunk.type.startsWith('tool-output-')) this.#reopen(call)
     const chunks = this.#told(chunk, call)
-    if (chunks.length > 0) this.#transition(call, chunks)
+    return chunks.length > 0 && this.#transition(call, chunks)
   }
 
   #newCall(given: string): Call {
@@ -241,16 +237,17 @@ export class Reply {
   }
 
   /** Writes what moves a call, and tells of it if it did. */
-  #transition(call: Call, chunks: readonly Chunk[], isTold = true): void {
+  #transition(call: Call, chunks: readonly Chunk[], isTold = true): boolean {
     const { store, callbacks } = this.#options
     for (const chunk of chunks) store.fold([this.#entry(chunk)])
     store.apply([])
     const toolCall = this.#part(call)
-    if (!toolCall) return
+    if (!toolCall) return false
     const isNew = toolCall.state !== call.state || chunks[0]?.type === 'tool-input-start'
     this.#waiting += Number(toolCall.state === 'approval-requested') - Number(call.state === 'approval-requested')
     call.state = toolCall.state
     if (isNew && isTold) tell(callbacks().onToolCall, { toolCall, messageId: this.id })
+    return isNew
   }
 
   #part({ id }: Call): ToolPart | undefined {
@@ -321,6 +318,13 @@ export class Reply {
   #entry(chunk: Chunk): Entry {
     return { sequence: this.#options.store.head + 1, timestamp: Date.now(), origin: this.#origin, chunk }
   }
+}
+
+/** Refuses a chunk of which a field is no string. */
+export function demand(chunk: ChatMessageChunk, name: string): void {
+  const value = (chunk as unknown as Record<string, unknown>)[name]
+  if (typeof value !== 'string')
+    throw new ProtocolError('invalid-chunk', `chunk ${chunk.type}.${name}: expected a string, found ${typeof value}`)
 }
 
 /** An object without the fields that say nothing. */

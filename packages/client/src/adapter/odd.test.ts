@@ -129,6 +129,40 @@ describe('odd streams', () => {
     printed.mockRestore()
   })
 
+  test.each([
+    [{ type: 'error', errorText: 'overloaded' }, 'overloaded'],
+    [{ type: 'error', message: 'overloaded' }, 'overloaded'],
+    [{ type: 'error' }, 'The reply failed.'],
+  ])('a reply that says that it failed has: %j', async (chunk, message) => {
+    const reconnectToStream = vi.fn()
+    const { turn, log, calls, messages, chat } = chatOver({
+      sendMessage: async () => streamOf([...hello.slice(0, 3), chunk, hello[5]]),
+      reconnectToStream,
+    })
+    await turn()
+    expect(log).toEqual(['error STREAM_ERROR', 'finish error'])
+    expect(calls.errors).toMatchObject([{ message, details: { messageId: 'a1' } }])
+    expect(messages()[1]).toMatchObject({ status: 'error', parts: [{ text: 'Hello', state: 'done' }] })
+    expect(chat.state).toMatchObject({ status: 'error', connection: { status: 'live' } })
+    expect(reconnectToStream).not.toHaveBeenCalled()
+  })
+
+  test('one that fails before it began is none', async () => {
+    const { turn, log, messages } = chatOf([{ type: 'error', errorText: 'overloaded' }])
+    await turn()
+    expect(log).toEqual(['error STREAM_ERROR', 'finish error'])
+    expect(messages()).toMatchObject([{ id: 'u1', status: 'error' }])
+  })
+
+  test('the id of a reply is a string, or is none', async () => {
+    const bad = chatOf([{ type: 'start', messageId: 5 }, hello[5]])
+    await bad.turn()
+    expect(bad.calls.errors).toMatchObject([{ message: 'chunk start.messageId: expected a string, found number' }])
+    const none = chatOf([{ type: 'start', messageId: null }, { type: 'finish' }])
+    await none.turn()
+    expect(none.messages()).toMatchObject([{}, { id: expect.any(String), status: 'sent' }])
+  })
+
   test('an empty stream is a break like any other', async () => {
     const { turn, log, messages } = chatOf([])
     await turn()

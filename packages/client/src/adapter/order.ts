@@ -43,6 +43,11 @@ export class Order {
   #seenBefore = new Set<string>()
   #count = 0
 
+  /** The sequence that comes next, as soon as it is known. */
+  get next(): number | undefined {
+    return this.#next
+  }
+
   /** Whether it waits to see where the stream begins. */
   get isHolding(): boolean {
     return this.#next === undefined && this.#held.size > 0
@@ -136,7 +141,7 @@ export class Order {
   }
 
   #bound(size: number): void {
-    if (size > AHEAD) this.#refuse(`expected sequence ${this.#next}, found ${AHEAD} others`)
+    if (size > AHEAD) this.#refuse(`expected sequence ${this.#next}, found ${AHEAD} others`, 'too-large')
   }
 
   #read(value: unknown): Held {
@@ -160,7 +165,7 @@ export class Order {
     }
   }
 
-  #refuse(problem: string): never {
-    throw new ProtocolError('invalid-chunk', `chunk ${this.#count} of the stream: ${problem}`)
+  #refuse(problem: string, code: 'invalid-chunk' | 'too-large' = 'invalid-chunk'): never {
+    throw new ProtocolError(code, `chunk ${this.#count} of the stream: ${problem}`)
   }
 }

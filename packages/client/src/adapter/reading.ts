@@ -4,6 +4,8 @@ import type { ChatMessageChunk, ChatStream } from './types.ts'
 
 /** How often in a row a reply is asked for again where nothing came of it. */
 const ATTEMPTS = 3
+/** How long an adapter may take to find the rest of a reply, or to stop one, in milliseconds. */
+const LATE_MS = 20_000
 /** How long a stream may go on before others get their turn, in milliseconds: a frame must be painted now and then. */
 const TURN_MS = 12
 /** How long one waits to see where a stream begins, in milliseconds. */
@@ -20,11 +22,29 @@ export interface ReadingOptions {
   readonly backoff: Backoff
   /** The stream is there. */
   readonly opened: () => void
-  readonly take: (chunk: ChatMessageChunk) => void
+  /** Takes a chunk, and says whether that was news; throws where the reply cannot go on with it. */
+  readonly take: (chunk: ChatMessageChunk) => boolean
   /** It broke off; it is asked for again, if that can be done. */
   readonly broke: (error: unknown) => void
-  /** It goes on. */
-  readonly recovered: (error: unknown) => void
+  /** There is another stream of it, which may begin with what the one before told. */
+  readonly resumed: () => void
+  /** It goes on: there was news. */
+  readonly recovered: () => void
+}
+
+/** What an adapter is asked for, unless it takes too long. */
+export async function inTime<T>(ask: (late: AbortSignal) => T | PromiseLike<T>): Promise<T> {
+  const late = new AbortController()
+  const { signal } = late
+  const timer = setTimeout(() => late.abort(new Error('The adapter did not answer in time.')), LATE_MS)
+  try {
+    return await Promise.race([
+      ask(signal),
+      new Promise<never>((_, reject) => signal.addEventListener('abort', () => reject(signal.reason))),
+    ])
+  } finally {
+    clearTimeout(timer)
+  }
 }
 
 /** Tells a stream of any realm. */
@@ -36,19 +56,19 @@ export class Reading {
   readonly #options: ReadingOptions
   readonly #controller = new AbortController()
   readonly #order = new Order()
-  readonly #patience: Patience
+  /** There is some from the first attempt on, which is made at once. */
+  #patience: Patience | undefined
   #reader: ReadableStreamDefaultReader<unknown> | undefined
   #timer: ReturnType<typeof setTimeout> | undefined
-  /** Why it broke off, until it goes on. */
-  #broken: { readonly error: unknown } | undefined
-  /** What a chunk was refused with. */
-  #failed: { readonly error: unknown } | undefined
-  /** How often it was asked for again since something came. */
+  /** It broke off, and has not gone on yet. */
+  #isBroken = false
+  /** What a chunk was refused with; nothing comes after it, unless the next stream can do better. */
+  #failed: { readonly error: unknown; readonly isFinal: boolean } | undefined
+  /** How often it was asked for again since there was news. */
   #fruitless = 0
 
   constructor(options: ReadingOptions) {
     this.#options = options
-    this.#patience = new Patience(options.backoff)
   }
 
   get #isStopped(): boolean {
@@ -58,7 +78,7 @@ export class Reading {
   /** Stops at once, whatever it waits for; nothing is taken any more. */
   stop(): void {
     this.#controller.abort()
-    this.#patience.wake()
+    this.#patience?.wake()
     this.#leave()
   }
 
@@ -67,7 +87,12 @@ export class Reading {
     try {
       stream = await this.#ask(this.#options.open)
       if (this.#isStopped) return { how: 'stopped' }
-      if (!isStream(stream)) throw new TypeError('The adapter gave no ReadableStream.')
+      if (!isStream(stream)) {
+        const kind = Object.prototype.toString.call(stream).slice(8, -1)
+        throw new TypeError(
+          `The adapter gave ${kind} where a ReadableStream of chunks is expected: fromAsyncIterable makes one of what can be iterated, fetchServerSentEvents and fetchNdjson of what a server sends.`,
+        )
+      }
     } catch (error) {
       return this.#isStopped ? { how: 'stopped' } : { how: 'refused', error }
     }
@@ -76,24 +101,26 @@ export class Reading {
       const error = await this.#read(stream)
       if (this.#order.isEnded) return { how: 'ended' }
       if (this.#isStopped) return { how: 'stopped' }
-      this.#broken = { error }
+      this.#isBroken = true
       this.#options.broke(error)
-      const next = await this.#reconnect()
+      const next = this.#failed?.isFinal ? undefined : await this.#reconnect()
       if (this.#isStopped) return { how: 'stopped' }
       if (!next) return { how: 'broken', error }
+      this.#failed = undefined
+      this.#options.resumed()
       stream = next
     }
   }
 
   /** The stream that goes on; none, where there is none or nothing comes of asking. */
   async #reconnect(): Promise<ChatStream | undefined> {
-    const { reconnect } = this.#options
-    while (reconnect && this.#fruitless < ATTEMPTS) {
-      if (this.#fruitless++ === 0) this.#patience.reset()
-      else await this.#patience.wait()
+    const { reconnect, backoff } = this.#options
+    while (reconnect && this.#fruitless++ < ATTEMPTS) {
+      await this.#patience?.wait()
+      this.#patience ??= new Patience(backoff)
       if (this.#isStopped) return undefined
       try {
-        const stream = await this.#ask(reconnect)
+        const stream = await inTime(late => this.#ask(reconnect, late))
         return isStream(stream) ? stream : undefined
       } catch {
         // Why it broke off is what counts, not why it cannot be had now.
@@ -103,8 +130,9 @@ export class Reading {
   }
 
   /** Asks the adapter for a stream; one that comes when nobody waits for it any more is given back. */
-  #ask<T extends ChatStream | null>(open: (signal: AbortSignal) => Promise<T>): Promise<T> {
-    const { signal } = this.#controller
+  #ask<T extends ChatStream | null>(open: (signal: AbortSignal) => Promise<T>, late?: AbortSignal): Promise<T> {
+    const { signal: stopped } = this.#controller
+    const signal = late ? AbortSignal.any([stopped, late]) : stopped
     return new Promise((resolve, reject) => {
       signal.addEventListener('abort', () => reject(signal.reason), { once: true })
       const asked = (async () => open(signal))()
@@ -142,29 +170,32 @@ export class Reading {
     } catch (error) {
       return error
     } finally {
-      this.#failed = undefined
       this.#leave()
       this.#order.close()
     }
   }
 
   #take(chunks: () => readonly ChatMessageChunk[]): void {
+    const { next } = this.#order
     try {
       for (const chunk of chunks()) {
         if (this.#isStopped) return
-        this.#fruitless = 0
-        if (this.#broken) {
-          const { error } = this.#broken
-          this.#broken = undefined
-          this.#options.recovered(error)
-        }
-        this.#options.take(chunk)
+        if (this.#options.take(chunk) || this.#order.next !== next) this.#goOn()
       }
     } catch (error) {
-      this.#failed = { error }
+      // One that is missing may be among what comes next; what is wrong stays wrong.
+      this.#failed = { error, isFinal: (error as { readonly code?: unknown }).code !== 'too-large' }
     }
     // Who waits for the next is told by the end of the stream.
     if (this.#failed || this.#order.isEnded) this.#leave()
+  }
+
+  /** There was news. */
+  #goOn(): void {
+    this.#fruitless = 0
+    this.#patience?.reset()
+    if (this.#isBroken) this.#options.recovered()
+    this.#isBroken = false
   }
 
   /** Gives the stream back: no body stays open. */

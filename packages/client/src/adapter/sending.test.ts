@@ -1,4 +1,7 @@
-import { describe, expect, test } from 'vitest'
+import { setImmediate } from 'node:timers/promises'
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
+import { describe, expect, test, vi } from 'vitest'
 import { chatOver, controlled, counting, hello, ids, replyOf } from './chat.fixture.ts'
 
 describe('sending', () => {
@@ -29,6 +32,29 @@ describe('sending', () => {
     ])
   })
 
+  test('the address of a file goes with it: there is none of what is refused, and none is left of what is gone', async () => {
+    const made = vi.spyOn(URL, 'createObjectURL')
+    const revoked = new Set<string>()
+    const revoke = vi.spyOn(URL, 'revokeObjectURL').mockImplementation(url => void revoked.add(url))
+    setFlagsFromString('--expose-gc')
+    const collect = runInNewContext('gc') as () => void
+    const { chat } = chatOver({ sendMessage: async () => controlled().stream })
+    const files = () => [new File(['x'], 'x.txt')]
+    await chat.send({ text: 'see', files: files() }, { messageId: 'u1' })
+    await chat.send({ files: files() }, { whenBusy: 'reject' })
+    await chat.send({ files: files() }, { messageId: 'u1' })
+    expect(made).toHaveBeenCalledTimes(1)
+    const url = made.mock.results[0]?.value as string
+    await chat.edit('u1', 'no')
+    for (let i = 0; i < 100 && !revoked.has(url); i++) {
+      collect()
+      await setImmediate()
+    }
+    expect(revoked).toContain(url)
+    made.mockRestore()
+    revoke.mockRestore()
+  })
+
   test('the states of a chat: submitted, streaming, ready', async () => {
     const { stream, push } = controlled()
     const { chat, until } = chatOver({ sendMessage: async () => stream })
@@ -38,9 +64,11 @@ describe('sending', () => {
     expect(chat.state.status).toBe('submitted')
     push(hello[0])
     await until(() => chat.state.status === 'streaming')
+    expect(chat.state.connection.reason).toBe('a reply is under way')
     push(hello[5])
     await until(() => chat.state.status === 'ready')
     expect(chat.state.runId).toBeUndefined()
+    expect(chat.state.connection).toEqual({ status: 'live', reason: 'the adapter is at hand' })
   })
 
   test('a send that fails: SEND_ERROR, the message kept, no onFinish; retry sends it again, in its place', async () => {
@@ -86,14 +114,23 @@ describe('sending', () => {
   })
 
   test('a throw that is no promise, and what is no stream, are refusals too', async () => {
-    for (const sendMessage of [
-      () => {
-        throw new Error('at once')
-      },
-      async () => undefined as never,
-    ]) {
+    async function* iterable() {
+      yield hello[0]
+    }
+    for (const [sendMessage, words] of [
+      [
+        () => {
+          throw new Error('at once')
+        },
+        /^at once$/,
+      ],
+      [async () => undefined as never, /gave Undefined/],
+      [async () => null as never, /gave Null/],
+      [async () => new Response('') as never, /gave Response .* fetchServerSentEvents/],
+      [async () => iterable() as never, /gave AsyncGenerator .* fromAsyncIterable/],
+    ] as const) {
       const { turn, log } = chatOver({ sendMessage })
-      expect((await turn()).error).toMatchObject({ code: 'SEND_ERROR' })
+      expect((await turn()).error).toMatchObject({ code: 'SEND_ERROR', message: expect.stringMatching(words) })
       expect(log).toEqual(['error SEND_ERROR'])
     }
   })

@@ -71,6 +71,25 @@ describe('stopping', () => {
     expect(messages().map(({ status }) => status)).toEqual(['cancelled', 'sent', 'sent'])
   })
 
+  test('an adapter that never says that it stopped keeps nobody waiting for ever', async () => {
+    vi.useFakeTimers()
+    const { promise: never } = Promise.withResolvers<void>()
+    let count = 0
+    const { chat, log, messages, finished } = chatOver({
+      sendMessage: async () => (++count === 1 ? controlled().stream : replyOf('a2', 'ok')),
+      stop: () => never,
+    })
+    await chat.send('one', { messageId: 'u1' })
+    const waiting = chat.send('two', { messageId: 'u2' })
+    const stopped = chat.stop()
+    const end = finished()
+    await vi.advanceTimersByTimeAsync(20_000)
+    await Promise.all([stopped, waiting, end])
+    vi.useRealTimers()
+    expect(log).toEqual(['finish abort', 'error STOP_ERROR', 'finish'])
+    expect(messages().map(({ id, status }) => `${id} ${status}`)).toEqual(['u1 cancelled', 'u2 sent', 'a2 sent'])
+  })
+
   test('an adapter that cannot stop is told of, and nothing else', async () => {
     const { chat, log } = chatOver({
       sendMessage: async () => controlled().stream,

@@ -23,16 +23,16 @@ export class Texts {
     this.#used.add(`${kind}:${id}`)
   }
 
-  /** A part gets longer, and opens if need be. */
-  grow(kind: Kind, chunk: { readonly type: string; readonly id: string; readonly delta: string }): void {
+  /** A part gets longer, and opens if need be; false where that was told before. */
+  grow(kind: Kind, chunk: { readonly type: string; readonly id: string; readonly delta: string }): boolean {
     const replay = this.#replays.size > 0 ? this.#replays.get(`${kind}:${chunk.id}`) : undefined
     if (replay && !replay.isOver) {
       const delta = replay.take(chunk.delta)
-      if (delta !== '') this.grow(kind, { ...chunk, delta })
-      return
+      return delta !== '' && this.grow(kind, { ...chunk, delta })
     }
     const id = this.#open[kind].get(chunk.id) ?? this.#begin(kind, chunk.id)
     this.#fold((id === chunk.id ? chunk : { ...chunk, id }) as Chunk)
+    return chunk.delta !== ''
   }
 
   /** A part begins: maybe again, in a stream that goes on. */
@@ -78,6 +78,7 @@ export class Texts {
 
   /** Another stream goes on: one that may begin with what the one before told. */
   resume(textOf: (key: string) => string | undefined): void {
+    this.#replays.clear()
     for (const key of this.#used) {
       // Of several under one id the first may come again; nothing tells the others apart.
       const text = givenId(key) === key ? textOf(key) : undefined

@@ -5,9 +5,13 @@ import type { StateCell } from '../chat/state.ts'
 import { BACKOFF, type Backoff } from '../connection/patience.ts'
 import { type ChatError, type ErrorSource, failureOf } from '../error.ts'
 import type { Conversation } from './conversation.ts'
-import type { Reply } from './entries.ts'
-import { Reading } from './reading.ts'
+import { demand, type Reply } from './entries.ts'
+import { inTime, Reading } from './reading.ts'
 import type { ChatAdapter, ChatMessageChunk, ChatStream } from './types.ts'
+
+/** Nothing is under way. */
+export const AT_HAND = { status: 'live', reason: 'the adapter is at hand' } as const
+const UNDER_WAY = { status: 'live', reason: 'a reply is under way' } as const
 
 /** One message and the reply to it. */
 interface Turn {
@@ -19,6 +23,8 @@ interface Turn {
   given?: string
   finishReason?: string
   isAborted: boolean
+  /** It said itself that it failed. */
+  isFailed?: true
   /** What a reply that broke off is to be told of as. */
   error?: ChatError
   /** What became of asking, as soon as it is known. */
@@ -81,11 +87,12 @@ export class Turns {
           reconnect: adapter.reconnectToStream && (signal => this.#reconnect(turn, conversationId, signal)),
           backoff,
           opened: () => {
-            this.#options.state.set({ connection: { status: 'live', reason: 'a reply is under way' } })
+            this.#options.state.set({ connection: UNDER_WAY })
             asked({ messageId, runId })
           },
           take: chunk => this.#take(turn, chunk),
           broke: error => this.#broke(turn, error),
+          resumed: () => turn.reply?.resume(),
           recovered: () => this.#recovered(turn),
         }),
       }
@@ -112,20 +119,32 @@ export class Turns {
     return stream ?? null
   }
 
-  #take(turn: Turn, chunk: ChatMessageChunk): void {
-    if (!turn.reply || chunk.type === 'start') this.#open(turn, chunk)
+  #take(turn: Turn, chunk: ChatMessageChunk): boolean {
+    if (chunk.type === 'error') {
+      turn.isFailed = true
+      throw new Error(chunk.errorText ?? chunk.message ?? 'The reply failed.')
+    }
+    const isNew = (!turn.reply || chunk.type === 'start') && this.#open(turn, chunk)
     const { reply } = turn
-    if (!reply || chunk.type === 'start') return
+    if (!reply || chunk.type === 'start') return isNew
     if (chunk.type === 'finish') {
       if (chunk.finishReason !== undefined) turn.finishReason = chunk.finishReason
-    } else if (chunk.type === 'abort') turn.isAborted = true
-    else reply.write(chunk)
+      return true
+    }
+    if (chunk.type === 'abort') {
+      turn.isAborted = true
+      return true
+    }
+    const isNews = reply.write(chunk)
     if (chunk.type.startsWith('tool-')) this.look()
+    return isNews || isNew
   }
 
-  /** A reply begins, or goes on. */
-  #open(turn: Turn, chunk: ChatMessageChunk): void {
-    const { messageId: id, author } = chunk as Extract<ChatMessageChunk, { type: 'start' }>
+  /** A reply begins, or goes on; true where there is another from now on. */
+  #open(turn: Turn, chunk: ChatMessageChunk): boolean {
+    const { messageId, author } = chunk as Extract<ChatMessageChunk, { type: 'start' }>
+    const id = messageId ?? undefined
+    if (id !== undefined) demand(chunk, 'messageId')
     const { reply, given } = turn
     const isSame = reply && (id === undefined || id === given || reply.isUnnamed)
     if (!isSame) {
@@ -134,9 +153,14 @@ export class Turns {
       turn.reply = this.#options.conversation.reply(id, turn.runId)
     } else if (id !== undefined && reply.isUnnamed) this.#options.conversation.rename(reply, id)
     if (id !== undefined) turn.given = id
+    if (isSame) {
+      if (author) reply.show({ author })
+      return false
+    }
     turn.reply?.begin(author)
     this.#options.conversation.mark(turn.messageId, 'sent')
     this.look()
+    return true
   }
 
   /** Shows whether the reply streams, or waits for somebody. */
@@ -150,7 +174,9 @@ export class Turns {
     const error = this.#errorOf(cause, 'STREAM_ERROR', 'stream', messageId === undefined ? {} : { messageId })
     turn.error = error
     if (turn.reply) this.#options.conversation.mark(turn.reply.id, 'error', error)
-    this.#options.state.set({ status: 'error', error, connection: { status: 'offline', reason: error.message } })
+    // The turn is open: it can be stopped, and what is said meanwhile waits.
+    const offline = { status: 'offline', reason: error.message } as const
+    this.#options.state.set({ error, ...(!turn.isFailed && { connection: offline }) })
   }
 
   #recovered(turn: Turn): void {
@@ -158,25 +184,21 @@ export class Turns {
     if (!error) return
     delete turn.error
     if (reply) this.#options.conversation.mark(reply.id, 'streaming')
-    reply?.resume()
-    this.#options.state.set({
-      status: 'streaming',
-      error: undefined,
-      connection: { status: 'live', reason: 'it goes on' },
-    })
+    this.#options.state.set({ error: undefined, connection: UNDER_WAY })
     tell(this.#options.callbacks().onError, { ...error, details: { ...(error.details as object), recovered: true } })
   }
 
   /** A reply came to its end, or broke off for good. */
-  #finish(turn: Turn, isDisconnect: boolean): void {
+  #finish(turn: Turn, isError: boolean): void {
     const { reply, finishReason, isAborted, error, messageId } = turn
-    if (reply) this.#end(reply, isDisconnect ? 'error' : isAborted ? 'cancelled' : 'sent', error, finishReason)
+    const isDisconnect = isError && !turn.isFailed
+    if (reply) this.#end(reply, isError ? 'error' : isAborted ? 'cancelled' : 'sent', error, finishReason)
     if (isAborted) this.#options.conversation.mark(messageId, 'cancelled')
     // Where no reply began, nobody may have heard it.
     else if (!reply) this.#options.conversation.mark(messageId, 'error', error)
-    this.#over(error)
+    this.#over(error, !isDisconnect)
     if (error) tell(this.#options.callbacks().onError, error)
-    this.#told(turn, { isAbort: isAborted, isDisconnect, isError: isDisconnect })
+    this.#told(turn, { isAbort: isAborted, isDisconnect, isError })
   }
 
   #end(reply: Reply, status: Message['status'], error?: ChatError, finishReason?: string): void {
@@ -185,9 +207,10 @@ export class Turns {
   }
 
   /** No turn is open any more. */
-  #over(error?: ChatError): void {
+  #over(error?: ChatError, isAtHand = false): void {
     this.#turn = undefined
-    this.#options.state.set({ status: error ? 'error' : 'ready', runId: undefined, error })
+    const connection = isAtHand && { connection: AT_HAND }
+    this.#options.state.set({ status: error ? 'error' : 'ready', runId: undefined, error, ...connection })
   }
 
   #told({ runId, reply, finishReason }: Turn, how: Pick<ChatFinish, 'isAbort' | 'isDisconnect' | 'isError'>): void {
@@ -205,11 +228,11 @@ export class Turns {
       reading.stop()
       if (reply) this.#end(reply, 'cancelled')
       this.#options.conversation.mark(messageId, 'cancelled')
-      this.#over()
+      this.#over(undefined, true)
       asked({ messageId, runId })
       this.#told(turn, { isAbort: true, isDisconnect: false, isError: false })
       try {
-        await this.#options.adapter.stop?.()
+        await inTime(() => this.#options.adapter.stop?.())
       } catch (error) {
         this.report(error, 'STOP_ERROR', 'adapter', { messageId })
       }

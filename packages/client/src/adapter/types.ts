@@ -36,6 +36,7 @@ export type ChatMessageChunk =
   | { readonly type: 'start'; readonly messageId?: string | undefined; readonly author?: ChatUser | undefined }
   | { readonly type: 'finish'; readonly messageId?: string | undefined; readonly finishReason?: string | undefined }
   | { readonly type: 'abort'; readonly messageId?: string | undefined }
+  | { readonly type: 'error'; readonly errorText?: string | undefined; readonly message?: string | undefined }
   | (Named & { readonly type: 'text-start' | 'text-end' | 'reasoning-start' | 'reasoning-end' })
   | (Named & { readonly type: 'text-delta' | 'reasoning-delta'; readonly delta: string })
   | (OpensCall & { readonly type: 'tool-input-start' })
