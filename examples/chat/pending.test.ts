@@ -17,6 +17,10 @@ test('approved from a phone, while a desktop watches: both see the exact input, 
   const asked = hand.page.locator('.asking[data-kind=approval]')
   await asked.waitFor()
   expect(await overflow(hand)).toBeLessThanOrEqual(0)
+  // What it would run with is there once, and the two answers stand side by side.
+  expect(await hand.page.locator('.tool').getAttribute('open')).toBeNull()
+  const place = (name: string) => asked.getByRole('button', { name }).boundingBox()
+  expect((await place('Deny'))?.y).toBe((await place('Approve'))?.y)
   await asked.locator('summary').click()
   const input = { to: 'ben@example.org', subject: 'From the mill', body: 'Mail ben@example.org, then pick a color.' }
   expect(JSON.parse((await asked.locator('pre').textContent()) ?? '')).toEqual(input)
@@ -47,11 +51,14 @@ test('denied with a reason, by the keyboard alone', async () => {
   await tab.page.locator('.asking').waitFor()
   for (let i = 0; i < 3; i++) await tab.page.keyboard.press('Shift+Tab')
   await tab.page.keyboard.type('Not on a Sunday.')
+  // A reason is no answer.
+  await tab.page.keyboard.press('Enter')
+  await tab.page.keyboard.type(' Not at all.')
   await tab.page.keyboard.press('Tab')
   await tab.page.keyboard.press('Enter')
   await tab.hears('denied')
-  expect(await tab.answers()).toEqual(['The email to ann@example.com was denied: Not on a Sunday.'])
-  expect(await tab.page.evaluate(() => document.activeElement?.id)).toBe('input')
+  expect(await tab.answers()).toEqual(['The email to ann@example.com was denied: Not on a Sunday. Not at all.'])
+  await tab.focuses('#input')
 })
 
 test('a question is answered after the server was killed -9 and started again', async () => {
@@ -60,6 +67,7 @@ test('a question is answered after the server was killed -9 and started again', 
   const tab = await on.open(address)
   await tab.say('Our jubilee', 'email-draft')
   await tab.page.getByRole('button', { name: 'Formal' }).waitFor()
+  expect(await tab.page.locator('.message.agent').count()).toBe(0)
   first.kill('SIGKILL')
   await first.ended
   await tab.connectionIs('offline')
@@ -77,6 +85,8 @@ test('a question is answered after the server was killed -9 and started again', 
   expect(await object.locator('dt').allTextContents()).toEqual(['subject', 'body', 'bullets'])
   expect(await object.locator('dd').first().textContent()).toBe('Invitation')
   expect(await tab.page.locator('.question .bubble').textContent()).toBe('Formal')
+  const order = await tab.page.locator('.message.agent > *').evaluateAll(all => all.map(one => one.className))
+  expect(order).toEqual(['', 'question', 'card structured', 'actions'])
 })
 
 test('questions of every kind are forms; what does not fit is refused in words', async () => {
@@ -84,11 +94,14 @@ test('questions of every kind are forms; what does not fit is refused in words',
   await tab.say('A visit', 'guest-book')
   const answer = () => tab.press('Answer')
   await tab.page.getByRole('textbox', { name: 'What is your name?' }).fill('Ann')
-  await answer()
+  await tab.page.keyboard.press('Enter')
+  // The next is where one is; not on a button, lest a key that is pressed once more answers it.
+  await tab.focuses('.asking[data-kind="interrupt choice"]')
   await tab.press('The race')
   await tab.page.getByLabel('The wheel').check()
   await tab.page.getByLabel('The race').check()
   await answer()
+  await tab.focuses('select[name=stars]')
   await tab.page.getByLabel('stars').selectOption('three')
   await tab.page.getByLabel('visitors').fill('0.5')
   await tab.page.getByLabel('again').check()
@@ -100,6 +113,42 @@ test('questions of every kind are forms; what does not fit is refused in words',
   expect(await tab.answers()).toEqual([
     'Thank you, Ann! 2 visitors, three of three stars. You saw wheel, race, and liked the race best.',
   ])
+  await tab.focuses('#input')
+  // Questions stand before what was said of their answers, here and in a tab that reads it afterwards.
+  const other = await on.open(tab.page.url())
+  await other.hears('Thank you, Ann!')
+  for (const { page } of [tab, other]) {
+    const lines = await page.locator('.message.agent > :is(.question, .text)').allTextContents()
+    expect(lines.map(line => line.slice(0, 9))).toEqual([
+      'What is y',
+      'What did ',
+      'What did ',
+      'How was i',
+      'Thank you',
+    ])
+  }
+})
+
+test('an answer that came too late is told, though its form is gone', async () => {
+  const quick = await on.open(url())
+  await quick.say('Mail ann@example.com.', 'operator')
+  await quick.page.locator('.asking').waitFor()
+  const slow = await on.open(quick.page.url())
+  const release = Promise.withResolvers<void>()
+  await slow.page.route('**/answers', async route => {
+    await release.promise
+    await route.continue()
+  })
+  await slow.press('Deny')
+  await quick.press('Approve')
+  await slow.hears('is sent.')
+  expect(await slow.page.locator('.asking').count()).toBe(0)
+  release.resolve()
+  const told = slow.page.locator('.pendings .failure')
+  await told.waitFor()
+  expect(await told.locator('span').textContent()).toBe('Your answer was not taken. It has been answered already.')
+  await slow.press('Dismiss')
+  expect(await told.count()).toBe(0)
 })
 
 test('a tool of the browser runs by itself, in one of two tabs', async () => {

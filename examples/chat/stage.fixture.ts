@@ -101,6 +101,11 @@ export class Tab {
     await this.page.locator(`.working[data-status="${status}"]`).waitFor({ state: 'attached' })
   }
 
+  /** Waits until the keyboard is there. */
+  async focuses(selector: string): Promise<void> {
+    await this.page.locator(`${selector}:focus`).waitFor()
+  }
+
   /** Waits until the connection stands so. */
   async connectionIs(status: string): Promise<void> {
     await this.page.locator(`.connection[data-status="${status}"]`).waitFor()

@@ -10,6 +10,7 @@ export function Approval({ pending }: { readonly pending: Extract<Pending, { kin
   const elsewhere = part.blobs?.['/input']?.hash
   return (
     <Asking
+      id={id}
       kind="approval"
       title={`May ${part.title ?? part.toolName} run?`}
       read={(form, button) => {
@@ -30,8 +31,15 @@ export function Approval({ pending }: { readonly pending: Extract<Pending, { kin
           Its input is large: read it here
         </a>
       )}
-      <div className="row">
-        <input name="reason" aria-label="Reason" placeholder="Reason, if you like" autoComplete="off" />
+      <div className="row verdict">
+        <input
+          name="reason"
+          aria-label="Reason"
+          placeholder="Reason, if you like"
+          autoComplete="off"
+          // A reason is none of the two answers: which it is, a button says.
+          onKeyDown={event => event.key === 'Enter' && event.preventDefault()}
+        />
         <button type="submit" value="no">
           Deny
         </button>

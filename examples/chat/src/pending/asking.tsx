@@ -1,9 +1,10 @@
 import type { ChatAnswer } from '@millrace/client'
-import { usePending } from '@millrace/react'
 import { type ReactNode, useId, useState } from 'react'
-import { focusInput } from '../conversation/focus.ts'
+import { useAnswering } from './answering.ts'
 
 interface AskingProps {
+  /** Of what it answers. */
+  readonly id: string
   readonly kind: string
   readonly title: string
   readonly children: ReactNode
@@ -12,37 +13,33 @@ interface AskingProps {
 }
 
 /** A form that answers a pending, once; what the server refuses is told, and can be said otherwise. */
-export function Asking({ kind, title, children, read }: AskingProps) {
-  const { answer } = usePending()
+export function Asking({ id, kind, title, children, read }: AskingProps) {
+  const { answer, refused } = useAnswering()
   const [isSending, setSending] = useState(false)
-  const [problem, setProblem] = useState<string>()
-  const id = useId()
+  const titleId = useId()
   return (
     <form
       className="asking"
       data-kind={kind}
-      aria-labelledby={id}
+      data-asking={id}
+      aria-labelledby={titleId}
+      tabIndex={-1}
       onSubmit={async event => {
         event.preventDefault()
         const { submitter } = event.nativeEvent as SubmitEvent
         const said = read(new FormData(event.currentTarget), (submitter as HTMLButtonElement | null)?.value ?? '')
         setSending(true)
-        setProblem(undefined)
-        try {
-          await answer(said)
-          focusInput()
-        } catch (error) {
-          setProblem(error instanceof Error ? error.message : String(error))
-          setSending(false)
-        }
+        const isTaken = await answer(said)
+        // What was taken goes; what was not can be said otherwise.
+        if (!isTaken) setSending(false)
       }}
     >
       <fieldset disabled={isSending}>
-        <h3 id={id}>{title}</h3>
+        <h3 id={titleId}>{title}</h3>
         {children}
-        {problem !== undefined && (
+        {refused?.id === id && (
           <p className="failure" role="alert">
-            {problem}
+            {refused.words}
           </p>
         )}
       </fieldset>

@@ -11,6 +11,7 @@ export function ClientTool({ pending }: { readonly pending: Extract<Pending, { k
   if (thing !== undefined && Array.isArray(options)) {
     return (
       <Asking
+        id={id}
         kind="client-tool"
         title={`Choose a ${thing}`}
         read={(_, button) => ({ kind: 'tool-result', id, output: { [thing]: button } })}
@@ -27,6 +28,7 @@ export function ClientTool({ pending }: { readonly pending: Extract<Pending, { k
   }
   return (
     <Asking
+      id={id}
       kind="client-tool"
       title={`${part.toolName} is yours to run`}
       read={form => ({ kind: 'tool-result', id, output: jsonOr(String(form.get('output'))) })}
