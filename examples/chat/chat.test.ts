@@ -25,6 +25,7 @@ test('a chat, from typing to the answer, and again from its address', async () =
   expect(await other.page.locator('.program').inputValue()).toBe('agent:assistant')
   // Another session, and back by the list and by the browser's button.
   await other.press('New session')
+  await other.focuses('#input')
   await other.say('A <b>bold</b> mill.', 'echo')
   await other.hears('A <b>bold</b> mill.')
   expect(await other.page.locator('.message b').count()).toBe(0)
@@ -35,12 +36,33 @@ test('a chat, from typing to the answer, and again from its address', async () =
   await other.hears('bold')
 })
 
+test('an address that nobody has said anything at is a new session, which fits on a small screen', async () => {
+  const address = `${url()}/?session=nobody-${crypto.randomUUID()}`
+  const tab = await on.open(address, { width: 360, height: 560 })
+  await tab.page.locator('.welcome [data-program=echo]').waitFor()
+  const [welcome, footer] = [tab.page.locator('.welcome'), tab.page.locator('footer')]
+  const { y = 0, height = 0 } = (await welcome.boundingBox()) ?? {}
+  expect(y + height).toBeLessThanOrEqual((await footer.boundingBox())?.y ?? 0)
+  await tab.say('Is anybody here?', 'echo')
+  await tab.hears('Is anybody here?')
+  expect(tab.page.url()).toBe(address)
+})
+
 test('stopped from another tab, it keeps what it said; a reload in the midst of an answer misses nothing', async () => {
   const one = await on.open(url())
   await one.say('100000', 'long')
   await one.hears(' 20 ')
   const two = await on.open(one.page.url())
   await two.hears(' 30 ')
+  // A page that is offline does not know whether anything is under way.
+  await two.page.route('**/api/stream?*', route => route.abort())
+  await two.page.reload()
+  await two.connectionIs('offline')
+  await two.is('streaming')
+  await two.page.locator('.pulse').waitFor({ state: 'detached' })
+  await two.page.unroute('**/api/stream?*')
+  await two.page.evaluate(() => dispatchEvent(new Event('online')))
+  await two.page.locator('.pulse').waitFor()
   await two.press('Stop')
   for (const tab of [one, two]) await tab.is('ready')
   const [text = ''] = await one.answers()
@@ -82,17 +104,23 @@ test('edits what was said, and has it answered anew', async () => {
   await tab.is('ready')
   await tab.press('Edit')
   await tab.page.fill('.edit textarea', 'First.')
-  await tab.page.locator('.edit').getByRole('button', { name: 'Send' }).click()
+  await tab.page.keyboard.press('Enter')
   await tab.hears('First.')
+  await tab.page.locator('h2', { hasText: 'echo: First.' }).waitFor()
   await tab.is('ready')
   expect([await tab.said(), await tab.answers()]).toEqual([['First.'], ['First.']])
 
+  // A page that came unencrypted over a network may not copy, and does not offer to.
+  await tab.page.locator('.message.agent').getByRole('button', { name: 'Copy' }).waitFor()
+  await tab.page.evaluate(() => Object.defineProperty(navigator, 'clipboard', { value: undefined }))
   const before = await tab.page.locator('.message.agent').getAttribute('data-message')
   await tab.press('Regenerate')
   await tab.page.locator(`.message.agent:not([data-message="${before}"])`).waitFor()
   await tab.is('ready')
   await tab.hears('First.')
   expect([await tab.said(), await tab.answers()]).toEqual([['First.'], ['First.']])
+  await tab.page.getByRole('button', { name: 'Regenerate' }).waitFor()
+  expect(await tab.page.getByRole('button', { name: 'Copy' }).count()).toBe(0)
   await tab.page.reload()
   await tab.hears('First.')
   expect([await tab.said(), await tab.answers()]).toEqual([['First.'], ['First.']])

@@ -9,7 +9,6 @@ import { Header } from './header.tsx'
 import { Transcript } from './transcript.tsx'
 
 interface ConversationProps {
-  readonly title: string | undefined
   /** Whether it began on this page, and is not read from the server first. */
   readonly isNew: boolean
   readonly programs: readonly Program[]
@@ -19,8 +18,11 @@ interface ConversationProps {
 }
 
 /** One session: what was said, what it waits for, and what to say next. */
-export function Conversation({ title, isNew, programs, onSettle, onList }: ConversationProps) {
+export function Conversation({ isNew, programs, onSettle, onList }: ConversationProps) {
   const sessionId = useSelector(({ state }) => state.sessionId)
+  const title = useSelector(({ state }) => state.title)
+  // One that nobody has said anything in yet is as good as new, whoever thought of its name.
+  const isBlank = useSelector(({ state, store }) => !state.isLoading && !state.error && store.head === 0)
   const isEmpty = useMessageIds().length === 0
   const latest = useSelector(({ store }) => store.ledger.runs.at(-1)?.program)
   const [chosen, choose] = useState<Program>()
@@ -28,10 +30,13 @@ export function Conversation({ title, isNew, programs, onSettle, onList }: Conve
   useEffect(() => {
     if (!isEmpty && sessionId !== undefined) onSettle(sessionId)
   }, [isEmpty, sessionId, onSettle])
+  useEffect(() => {
+    if (isNew) focusInput()
+  }, [isNew])
   return (
     <main className="conversation">
-      <Header title={title ?? (isEmpty ? 'New session' : program?.name)} onList={onList} />
-      {isEmpty && isNew ? (
+      <Header title={title ?? (isEmpty && isBlank ? 'New session' : program?.name)} onList={onList} />
+      {isEmpty && isBlank ? (
         <Welcome
           programs={programs}
           chosen={program}
