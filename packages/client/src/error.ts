@@ -35,20 +35,36 @@ export class RequestError extends Error implements Failure {
 const isFailure = (error: unknown): error is Failure =>
   typeof (error as Partial<Failure> | null)?.code === 'string' && typeof (error as Failure).message === 'string'
 
-/** Anything that was thrown or told, as a failure: what has no code of its own never reached the server, or came back broken. */
-export const failureOf = (error: unknown): RequestError =>
+/** What anything says that was thrown, were it a response or a bare object. */
+function wordsOf(error: unknown): string {
+  const { message, status } = Object(error) as { readonly message?: unknown; readonly status?: unknown }
+  if (typeof message === 'string') return message
+  if (status !== undefined) return `The reply has the status ${status}.`
+  return Object(error) === error ? `It threw an object with the keys ${Object.keys(error as object)}.` : String(error)
+}
+
+/** Anything that was thrown or told, as a failure: what has no code of its own is of the network, if nothing else is said. */
+export const failureOf = (
+  error: unknown,
+  code = 'network_error',
+  retryable: boolean = code === 'network_error',
+): RequestError =>
   error instanceof RequestError
     ? error
     : isFailure(error) && !(error instanceof Error)
       ? new RequestError(error)
-      : new RequestError({
-          code: 'network_error',
-          message: error instanceof Error ? error.message : String(error),
-          retryable: true,
-        })
+      : new RequestError({ code, message: wordsOf(error), retryable })
+
+/** What the page itself gave cannot be sent, or could not be computed: the same again comes to the same. */
+export const CLIENT_FAILED = 'client_failed'
 
 /** An error of the chat, of what a request was refused with. */
-export const chatErrorOf = (error: unknown, source: ErrorSource, details?: unknown): ChatError => {
-  const { code, message, retryable } = failureOf(error)
-  return { code, message, source, recoverable: true, retryable, ...(details !== undefined && { details }) }
+export const chatErrorOf = (
+  error: unknown,
+  source: ErrorSource,
+  details?: unknown,
+  recoverable: boolean = true,
+): ChatError => {
+  const { code, message, retryable } = failureOf(error, CLIENT_FAILED)
+  return { code, message, source, recoverable, retryable, ...(details !== undefined && { details }) }
 }
