@@ -25,9 +25,11 @@ test.each([
   ['the address of a request', `${told(constant('connection/line.ts', 'MOST_CHARACTERS'))} characters`],
   ['frames that wait for one before them', told(constant('connection/followed.ts', 'MOST_HELD'))],
   ['a reply to a request', told(constant('connection/api.ts', 'LATE_MS'))],
+  ['what a server may ask for by `Retry-After`', told(constant('connection/api.ts', 'MOST_AFTER_MS'))],
   ['a request that does not get there', `${constant('chat/session-api.ts', 'ATTEMPTS')} attempts`],
   ["a claim of a client's tool", told(constant('chat/tools.ts', 'CLAIM_MS'))],
   ['a reply that broke off is asked for again', `${constant('adapter/reading.ts', 'ATTEMPTS')} times`],
+  ['the rest of a reply, and a stop', told(constant('adapter/reading.ts', 'LATE_MS'))],
   ['messages that wait for their turn', told(constant('adapter/adapter-chat.ts', 'QUEUE'))],
   ['chunks ahead of one that is missing', told(constant('adapter/order.ts', 'AHEAD'))],
   [

@@ -1,4 +1,4 @@
-import { failureOf, RequestError } from '../error.ts'
+import { CLIENT_FAILED, failureOf, RequestError } from '../error.ts'
 
 /** A value, or what gives it, each time it is needed. */
 export type Computed<T> = T | (() => T | Promise<T>)
@@ -19,12 +19,25 @@ export interface Asking {
 }
 
 /** How long a reply to a question may take, in milliseconds: a connection that is dead says nothing at all. */
-const LATE_MS = 20_000
+export const LATE_MS = 20_000
+/** How long a server may ask to be left alone, in milliseconds. */
+const MOST_AFTER_MS = 60_000
 /** A credential that has run out is asked for once more. */
 const UNAUTHORIZED = 401
 
-const computed = <T>(given: Computed<T>): T | Promise<T> =>
+const computed = async <T>(given: Computed<T>): Promise<T> =>
   typeof given === 'function' ? (given as () => T | Promise<T>)() : given
+
+/** What comes of it, or why it was aborted, as soon as it is: not all that is given a signal heeds it. */
+function unlessAborted<T>(work: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
+  if (!signal) return work
+  return new Promise((resolve, reject) => {
+    const over = () => reject(failureOf(signal.reason))
+    signal.addEventListener('abort', over)
+    if (signal.aborted) over()
+    work.then(resolve, reject).finally(() => signal.removeEventListener('abort', over))
+  })
+}
 
 /** The server's HTTP API. */
 export class Api {
@@ -38,24 +51,23 @@ export class Api {
 
   /** The reply to a request; throws a `RequestError` for all that is none or says no. */
   async request(method: string, path: string, asking: Asking = {}): Promise<Response> {
+    const ask = () => unlessAborted(this.#request(method, path, asking), asking.signal)
     try {
-      return await this.#request(method, path, asking)
+      return await ask()
     } catch (error) {
-      const failure = failureOf(error)
-      if (failure.status !== UNAUTHORIZED || typeof this.#options.headers !== 'function') throw failure
+      const { status } = failureOf(error)
+      if (status !== UNAUTHORIZED || typeof this.#options.headers !== 'function') throw error
     }
-    return this.#request(method, path, asking)
+    return ask()
   }
 
   async #request(method: string, path: string, { body, headers, signal }: Asking): Promise<Response> {
+    const { fetch = globalThis.fetch } = this.#options
+    const who = await this.#who(headers)
     try {
-      const { fetch = globalThis.fetch, headers: own = {}, credentials = 'same-origin' } = this.#options
-      const all = new Headers(await computed(own))
-      for (const name in headers) all.set(name, headers[name] as string)
       const reply = await fetch(this.#base + path, {
         method,
-        headers: all,
-        credentials: await computed(credentials),
+        ...who,
         cache: 'no-store',
         ...(body !== undefined && { body }),
         ...(signal && { signal }),
@@ -67,27 +79,69 @@ export class Api {
     }
   }
 
-  /** Asks, and reads the JSON of the reply. */
-  async ask<T>(method: string, path: string, value?: unknown, signal?: AbortSignal): Promise<T> {
-    const headers = { accept: 'application/json', ...(value !== undefined && { 'content-type': 'application/json' }) }
-    const body = value === undefined ? {} : { body: JSON.stringify(value) }
-    const late = new AbortController()
-    const timer = setTimeout(() => late.abort(new Error('The server did not answer in time.')), LATE_MS)
+  /** Who asks. What gives that goes to the network itself, as like as not: it may do better the next time. */
+  async #who(more: Asking['headers']): Promise<{ headers: Headers; credentials: RequestCredentials }> {
     try {
-      const either = signal ? AbortSignal.any([signal, late.signal]) : late.signal
-      const reply = await this.request(method, path, { headers, signal: either, ...body })
-      return (await reply.json()) as T
+      const { headers: own = {}, credentials = 'same-origin' } = this.#options
+      const headers = new Headers(await computed(own))
+      for (const name in more) headers.set(name, more[name] as string)
+      return { headers, credentials: await computed(credentials) }
     } catch (error) {
-      throw failureOf(error)
+      throw failureOf(error, 'headers_failed', true)
+    }
+  }
+
+  /** Asks with a value, and reads the JSON of the reply. */
+  async ask<T>(method: string, path: string, value?: unknown, signal?: AbortSignal): Promise<T> {
+    if (value === undefined) return this.read(method, path, { signal })
+    return this.read(method, path, { body: jsonOf(value), headers: { 'content-type': 'application/json' }, signal })
+  }
+
+  /** Asks, and reads the JSON of the reply, which may take only so long. */
+  async read<T>(method: string, path: string, { signal, headers, ...asking }: Asking, lateMs = LATE_MS): Promise<T> {
+    const over = new AbortController()
+    const leave = () => over.abort(signal?.reason)
+    const timer = setTimeout(() => over.abort(new Error('The server did not answer in time.')), lateMs)
+    signal?.addEventListener('abort', leave)
+    if (signal?.aborted) leave()
+    try {
+      const accepting = { accept: 'application/json', ...headers }
+      const reply = await this.request(method, path, { ...asking, headers: accepting, signal: over.signal })
+      return await unlessAborted(this.#json<T>(reply), over.signal)
     } finally {
       clearTimeout(timer)
+      signal?.removeEventListener('abort', leave)
+    }
+  }
+
+  async #json<T>(reply: Response): Promise<T> {
+    try {
+      return await reply.json()
+    } catch (error) {
+      if ((error as Error).name !== 'SyntaxError') throw failureOf(error)
+      const type = reply.headers.get('content-type') ?? 'something else'
+      const message = `What is at ${this.#base} answered with ${type} where JSON was asked for: is it a Millrace server?`
+      // What says that it is JSON was cut short on its way.
+      throw new RequestError({ code: 'reply_invalid', message, retryable: type.includes('json') }, reply.status)
     }
   }
 }
 
-/** The path of a session, and of what is below it. */
-export const sessionPath = (sessionId: string, below = ''): string =>
-  `/sessions/${encodeURIComponent(sessionId)}${below}`
+function jsonOf(value: unknown): string {
+  try {
+    return JSON.stringify(value)
+  } catch (error) {
+    throw failureOf(error, CLIENT_FAILED)
+  }
+}
+
+/** The path of a session, and of what is below it; throws where no path can hold its name. */
+export function sessionPath(sessionId: string, below = ''): string {
+  // A browser takes dots for a way up.
+  if (/^\.{0,2}$|\p{Cs}/u.test(sessionId))
+    throw new RequestError({ code: 'request_invalid', message: `No session can be called "${sessionId}".` })
+  return `/sessions/${encodeURIComponent(sessionId)}${below}`
+}
 
 /** What a reply refuses with. */
 export async function refusalOf(reply: Response): Promise<RequestError> {
@@ -102,6 +156,6 @@ export async function refusalOf(reply: Response): Promise<RequestError> {
       retryable: retryable ?? (status >= 500 || status === 429),
     },
     status,
-    after > 0 ? after : undefined,
+    after > 0 ? Math.min(after, MOST_AFTER_MS) : undefined,
   )
 }

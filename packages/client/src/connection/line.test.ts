@@ -64,6 +64,21 @@ describe('when it comes back', () => {
     expect(told.statuses.slice(0, 4)).toEqual(['connecting', 'catching-up', 'live', 'offline'])
   })
 
+  test.each(['a fetch', 'headers'])('%s that heeds no signal, and says nothing, holds nobody up', async which => {
+    vi.useFakeTimers()
+    const deaf: typeof fetch = (input, init) =>
+      server.fetch(input, { ...init, signal: new AbortController().signal } as RequestInit)
+    let asked = 0
+    const headers = () => (asked++ === 0 ? new Promise<never>(() => {}) : {})
+    const { told } = followed(connect(server, which === 'headers' ? { headers } : { fetch: deaf }))
+    await vi.advanceTimersByTimeAsync(30_000)
+    const stream = await server.stream(which === 'headers' ? 1 : 2)
+    stream.open('s')
+    stream.entries('s', 0, 1)
+    await vi.advanceTimersByTimeAsync(0)
+    expect(told.all).toEqual(['1 to 1'])
+  })
+
   test('a snapshot that never comes is asked for again', async () => {
     vi.useFakeTimers()
     server.answer = () => new Promise<Response>(() => {})

@@ -163,23 +163,20 @@ export class Line {
       },
     })
     const reader = body.getReader()
-    try {
-      for (;;) {
-        const { done, value } = await reader.read()
-        if (done) break
-        this.#heard = performance.now()
-        decoder.push(value)
-        if (held.length === 0) continue
-        // Nothing can be heard by one who does not listen.
-        this.#heard = Infinity
-        await Promise.all(held.splice(0))
-        this.#heard = performance.now()
-      }
-      decoder.end()
-    } finally {
-      // What is cancelled after an error is over anyway.
-      reader.cancel().catch(() => {})
+    // A body may not heed the signal, and what is cancelled after an error is over anyway.
+    signal.addEventListener('abort', () => reader.cancel().catch(() => {}))
+    for (;;) {
+      const { done, value } = await reader.read()
+      if (done) break
+      this.#heard = performance.now()
+      decoder.push(value)
+      if (held.length === 0) continue
+      // Nothing can be heard by one who does not listen.
+      this.#heard = Infinity
+      await Promise.all(held.splice(0))
+      this.#heard = performance.now()
     }
+    decoder.end()
   }
 
   #take(frame: Frame): void | Promise<void> {

@@ -1,0 +1,103 @@
+import { afterEach, describe, expect, test, vi } from 'vitest'
+import { Api, type ApiOptions, refusalOf, sessionPath } from './api.ts'
+
+afterEach(() => {
+  vi.useRealTimers()
+  vi.restoreAllMocks()
+})
+
+const never = () => new Promise<never>(() => {})
+const api = (options: ApiOptions) => new Api({ api: 'http://mill/api', ...options })
+
+describe('what heeds no signal', () => {
+  test.each<[string, ApiOptions]>([
+    ['headers', { headers: never }],
+    ['credentials', { credentials: never }],
+    ['fetch', { fetch: never }],
+  ])('%s that never settle are left when the request is', async (_, options) => {
+    const control = new AbortController()
+    const reply = api(options).request('GET', '/stream', { signal: control.signal })
+    control.abort('enough')
+    await expect(reply).rejects.toMatchObject({ name: 'RequestError', message: 'enough', retryable: true })
+  })
+
+  test('a reply that never ends is late, where no signals can be joined too', async () => {
+    vi.useFakeTimers()
+    vi.spyOn(AbortSignal, 'any').mockImplementation(() => {
+      throw new TypeError('AbortSignal.any is not a function')
+    })
+    const fetch = async () => new Response(new ReadableStream())
+    const reply = api({ fetch }).ask('GET', '/sessions/a', undefined, new AbortController().signal)
+    const late = expect(reply).rejects.toMatchObject({ code: 'network_error', message: /in time/, retryable: true })
+    await vi.runAllTimersAsync()
+    await late
+  })
+
+  test('one that is left already asks for nothing, and leaves nothing behind', async () => {
+    const control = new AbortController()
+    const added = vi.spyOn(control.signal, 'addEventListener')
+    const removed = vi.spyOn(control.signal, 'removeEventListener')
+    await api({ fetch: async () => Response.json(1) }).ask('GET', '/x', undefined, control.signal)
+    expect(added).toHaveBeenCalled()
+    expect(removed.mock.calls.map(([, listener]) => listener)).toEqual(added.mock.calls.map(([, listener]) => listener))
+    control.abort('gone')
+    await expect(api({ fetch: never }).ask('GET', '/x', undefined, control.signal)).rejects.toThrow('gone')
+  })
+})
+
+describe('what cannot be asked', () => {
+  test('a value that is no JSON is an error of the page, and is never sent', async () => {
+    const fetch = vi.fn(never)
+    const reply = api({ fetch }).ask('POST', '/x', { output: 10n })
+    await expect(reply).rejects.toMatchObject({ code: 'client_failed', retryable: false })
+    expect(fetch).not.toHaveBeenCalled()
+  })
+
+  test.each<[string, ApiOptions]>([
+    ['are thrown', { headers: () => Promise.reject(new Error('no token')) }],
+    ['are none', { headers: { authorization: 'a\nb' } }],
+  ])('headers that %s are told from a network that is down', async (_, options) => {
+    await expect(api({ fetch: never, ...options }).ask('GET', '/x')).rejects.toMatchObject({
+      code: 'headers_failed',
+      retryable: true,
+    })
+  })
+
+  test.each(['', '.', '..', 'a\ud800'])('no session is called %j', sessionId => {
+    expect(() => sessionPath(sessionId)).toThrow(expect.objectContaining({ code: 'request_invalid', retryable: false }))
+  })
+
+  test.each([
+    ['...', '...'],
+    ['a/b', 'a%2Fb'],
+    ['🌾', '%F0%9F%8C%BE'],
+  ])('a session may be called %j', (id, encoded) => {
+    expect(sessionPath(id, '/runs')).toBe(`/sessions/${encoded}/runs`)
+  })
+})
+
+describe('replies', () => {
+  test.each([
+    ['a page is for good', 'text/html', false],
+    ['what was cut short may be whole the next time', 'application/json', true],
+  ])('what is no JSON is told: %s', async (_, type, retryable) => {
+    const fetch = async () => new Response('<html>', { headers: { 'content-type': type } })
+    await expect(api({ fetch }).ask('GET', '/x')).rejects.toMatchObject({
+      code: 'reply_invalid',
+      message: expect.stringContaining(`http://mill/api answered with ${type}`),
+      retryable,
+      status: 200,
+    })
+  })
+
+  test.each([
+    ['2', 2_000],
+    ['60', 60_000],
+    ['9999999', 60_000],
+    ['-1', undefined],
+    ['Wed, 21 Oct 2026 07:28:00 GMT', undefined],
+  ])('Retry-After: %s', async (after, retryAfter) => {
+    const refusal = await refusalOf(new Response('', { status: 503, headers: { 'retry-after': after } }))
+    expect(refusal).toMatchObject({ retryable: true, retryAfter })
+  })
+})
