@@ -41,8 +41,7 @@ export interface ChatCallbacks<A = unknown> {
 export function tell<T>(callback: ((value: T) => unknown) | undefined, value: T): void {
   const report = (error: unknown) => console.error('A callback of a chat failed:', error)
   try {
-    const result = callback?.(value)
-    if (result instanceof Promise) result.catch(report)
+    Promise.resolve(callback?.(value)).catch(report)
   } catch (error) {
     report(error)
   }

@@ -1,0 +1,16 @@
+import { expect, test, vi } from 'vitest'
+import { tell } from './callbacks.ts'
+
+test('what a callback throws, or what anything that it returns is rejected with, is printed', async () => {
+  const printed: unknown[] = []
+  const print = vi.spyOn(console, 'error').mockImplementation((_, error) => void printed.push(error))
+  tell(() => {
+    throw 'thrown'
+  }, 1)
+  tell(() => Promise.reject('rejected'), 1)
+  // biome-ignore lint/suspicious/noThenProperty: a promise of somebody else's making is just that.
+  tell(() => ({ then: (_: unknown, reject: (why: string) => void) => reject('a promise of their own') }), 1)
+  tell(undefined, 1)
+  await vi.waitFor(() => expect(printed).toEqual(['thrown', 'rejected', 'a promise of their own']))
+  print.mockRestore()
+})
