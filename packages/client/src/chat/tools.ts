@@ -1,5 +1,7 @@
 import type { Json, Pending, ToolPart } from '@millrace/protocol'
+import { failureOf } from '../error.ts'
 import { newId } from '../id.ts'
+import { CONFLICT } from './session-api.ts'
 
 /** What a client's tool is given beside its input. */
 export interface ClientToolContext {
@@ -16,6 +18,8 @@ export type ClientTools = { readonly [name: string]: ClientTool }
 
 /** For how long a call is taken upon oneself at a time, in milliseconds: when a tab goes away, another takes its place after that. */
 const CLAIM_MS = 20_000
+/** So much of an error the server takes. */
+const LONGEST_ERROR = 8192
 
 type ClientPending = Extract<Pending, { kind: 'client-tool' }>
 
@@ -27,83 +31,112 @@ export interface Desk {
   inputOf(part: ToolPart, signal: AbortSignal): Promise<Json>
 }
 
-/** Runs the calls of a client's tools: each in one tab only, since a tab takes it upon itself first. */
+/** What came of a call; nothing, where it was left. */
+type Result = { readonly output: unknown } | { readonly error: string } | undefined
+
+interface Doing {
+  readonly control: AbortController
+  /** What the tool comes to, once it was run: that a tab comes back is no reason to run it again. */
+  result?: Promise<Result> | undefined
+}
+
+const textOf = (error: unknown): string =>
+  (error instanceof Error ? error.message : String(error)).slice(0, LONGEST_ERROR)
+
+/** Runs the calls of a client's tools: each in one tab only, since a tab takes it upon itself first, and there once. */
 export class ToolCalls {
   tools: ClientTools = {}
   readonly #desk: Desk
+  readonly #report: (error: unknown, toolCallId: string) => void
   readonly #client: string = newId()
-  readonly #underWay = new Map<string, AbortController>()
+  /** What was begun with, for as long as it waits, whatever came of it. */
+  readonly #begun = new Map<string, Doing>()
 
-  constructor(desk: Desk) {
+  constructor(desk: Desk, report: (error: unknown, toolCallId: string) => void) {
     this.#desk = desk
+    this.#report = report
   }
 
   /** Begins with what waits, and leaves what does not wait any more. */
   look(pendings: readonly Pending[]): void {
     const calls = pendings.filter((pending): pending is ClientPending => pending.kind === 'client-tool')
     const waiting = new Set(calls.map(({ id }) => id))
-    for (const id of [...this.#underWay.keys()]) if (!waiting.has(id)) this.#leave(id)
+    for (const [id, { control }] of this.#begun) {
+      if (waiting.has(id)) continue
+      control.abort()
+      this.#begun.delete(id)
+    }
     for (const call of calls) if (Object.hasOwn(this.tools, call.part.toolName)) this.#begin(call)
-  }
-
-  #leave(id: string): void {
-    this.#underWay.get(id)?.abort()
-    this.#underWay.delete(id)
   }
 
   /** Leaves everything. */
   close(): void {
-    for (const id of [...this.#underWay.keys()]) this.#leave(id)
+    for (const { control } of this.#begun.values()) control.abort()
   }
 
   #begin(call: ClientPending): void {
-    if (this.#underWay.has(call.id)) return
-    const control = new AbortController()
-    this.#underWay.set(call.id, control)
-    this.#do(call, control.signal)
-      .catch(() => {})
-      .finally(() => {
-        if (this.#underWay.get(call.id) === control) this.#underWay.delete(call.id)
-      })
+    const { id } = call
+    const before = this.#begun.get(id)
+    if (before && !before.control.signal.aborted) return
+    const doing: Doing = { control: new AbortController(), result: before?.result }
+    this.#begun.set(id, doing)
+    this.#do(call, doing).catch(error => {
+      // Where somebody was first, or it is too late, the log says so.
+      if (!doing.control.signal.aborted && failureOf(error).status !== CONFLICT) this.#report(error, id)
+    })
   }
 
-  async #do({ id, part }: ClientPending, signal: AbortSignal): Promise<void> {
-    const { toolName } = part
-    if (!(await this.#claim(id, signal))) return
+  async #do(call: ClientPending, doing: Doing): Promise<void> {
+    const { id } = call
+    const { signal } = doing.control
+    // While another has taken it upon itself, the server says to come again.
+    const claim = () => this.#desk.answer({ kind: 'claim', id, client: this.#client, forMs: CLAIM_MS }, signal)
+    await claim()
     let isFree = true
     const renew = async () => {
       if (!isFree) return
       isFree = false
-      await this.#say({ kind: 'claim', id }, signal).catch(() => {})
+      await claim().catch(() => {})
       isFree = true
     }
     const renewal = setInterval(renew, CLAIM_MS / 2)
+    const leave = () => clearInterval(renewal)
+    signal.addEventListener('abort', leave)
     try {
-      const input = await this.#desk.inputOf(part, signal)
-      const tool = this.tools[toolName] as (input: Json, context: ClientToolContext) => unknown
-      const output = await tool(input, { toolCallId: id, toolName, signal })
-      if (!signal.aborted) await this.#say({ kind: 'tool-result', id, output: output ?? null }, signal)
-    } catch (error) {
-      if (signal.aborted) return
-      const message = error instanceof Error ? error.message : String(error)
-      await this.#say({ kind: 'tool-result', id, error: message }, signal)
+      while (!signal.aborted) {
+        doing.result ??= this.#run(call, doing.control)
+        const result = await doing.result
+        if (result && !signal.aborted) return await this.#tell(id, result, signal)
+        // It was left when it ran, and is not now.
+        if (!result) doing.result = undefined
+      }
     } finally {
-      clearInterval(renewal)
+      leave()
     }
   }
 
-  #say(answer: { readonly kind: string; readonly [field: string]: unknown }, signal: AbortSignal): Promise<unknown> {
-    const claim = answer.kind === 'claim' && { client: this.#client, forMs: CLAIM_MS }
-    return this.#desk.answer({ ...answer, ...claim }, signal)
+  async #run({ id, part }: ClientPending, control: AbortController): Promise<Result> {
+    const { toolName } = part
+    const { signal } = control
+    try {
+      const input = await this.#desk.inputOf(part, signal)
+      // It may have been taken away meanwhile.
+      if (!Object.hasOwn(this.tools, toolName)) control.abort()
+      if (signal.aborted) return undefined
+      const tool = this.tools[toolName] as (input: Json, context: ClientToolContext) => unknown
+      return { output: (await tool(input, { toolCallId: id, toolName, signal })) ?? null }
+    } catch (error) {
+      return signal.aborted ? undefined : { error: textOf(error) }
+    }
   }
 
-  /** Takes a call upon itself, as soon as nobody else has: while another has, the server says to come again. */
-  async #claim(id: string, signal: AbortSignal): Promise<boolean> {
+  /** Tells what came of it; an output that is not taken is an error for the model. */
+  async #tell(id: string, result: NonNullable<Result>, signal: AbortSignal): Promise<void> {
     try {
-      await this.#say({ kind: 'claim', id }, signal)
-      return !signal.aborted
-    } catch {
-      return false
+      await this.#desk.answer({ kind: 'tool-result', id, ...result }, signal)
+    } catch (error) {
+      if ('error' in result || signal.aborted || failureOf(error).status === CONFLICT) throw error
+      await this.#tell(id, { error: textOf(error) }, signal)
     }
   }
 }
