@@ -1,12 +1,14 @@
 import type { Json, ToolPart } from '@millrace/protocol'
-import { type Api, sessionPath } from '../connection/api.ts'
+import { type Api, LATE_MS, sessionPath } from '../connection/api.ts'
 import { BACKOFF, Patience } from '../connection/patience.ts'
 import { failureOf } from '../error.ts'
-import { type ChatInput, partsOf, type SaidPart } from './chat.ts'
+import type { SaidPart } from './chat.ts'
 
 /** How often a request is tried that did not get there. */
 const ATTEMPTS = 5
-const CONFLICT = 409
+/** How many bytes of a file get through in a millisecond, at least. */
+const SLOWEST = 32
+export const CONFLICT = 409
 
 /** What a chat asks the server for in its session. */
 export class SessionApi {
@@ -18,42 +20,53 @@ export class SessionApi {
     this.#sessionId = sessionId
   }
 
-  ask<T>(method: string, path: string, body?: object, signal?: AbortSignal): Promise<T> {
+  async ask<T>(method: string, path: string, body?: object, signal?: AbortSignal): Promise<T> {
     return this.#api.ask<T>(method, sessionPath(this.#sessionId, path), body, signal)
   }
 
   /** Asks until it gets there, a few times or until it is not to: what is asked has a name, so that twice is once. */
-  async insist<T>(method: string, path: string, body?: object, signal?: AbortSignal): Promise<T> {
+  insist<T>(method: string, path: string, body?: object, signal?: AbortSignal): Promise<T> {
+    return this.#insist(() => this.ask<T>(method, path, body, signal), signal)
+  }
+
+  async #insist<T>(ask: () => Promise<T>, signal?: AbortSignal): Promise<T> {
     const patience = new Patience(BACKOFF)
-    signal?.addEventListener('abort', () => patience.wake(), { once: true })
-    for (let attempt = 1; ; attempt++) {
-      try {
-        return await this.ask<T>(method, path, body, signal)
-      } catch (error) {
-        const { retryable, retryAfter, status = 503 } = failureOf(error)
-        // What the session is in the way of is somebody's to wait for, or not.
-        const isConflict = !signal && status === CONFLICT
-        if (!retryable || isConflict || (signal ? signal.aborted : attempt === ATTEMPTS)) throw error
-        await patience.wait(retryAfter)
+    const wake = () => patience.wake()
+    signal?.addEventListener('abort', wake)
+    try {
+      for (let attempt = 1; ; attempt++) {
+        try {
+          return await ask()
+        } catch (error) {
+          const { retryable, retryAfter = 0, status } = failureOf(error)
+          // What the session is in the way of, or what would take long, is somebody's to wait for, or not.
+          const isOver = signal
+            ? signal.aborted
+            : attempt === ATTEMPTS || status === CONFLICT || retryAfter > BACKOFF.longest
+          if (!retryable || isOver) throw error
+          await patience.wait(retryAfter)
+          if (signal?.aborted) throw error
+        }
       }
+    } finally {
+      signal?.removeEventListener('abort', wake)
     }
   }
 
-  /** The parts of what a person says; files are given to the server first. */
-  async upload(input: ChatInput): Promise<readonly SaidPart[]> {
-    const parts = [...partsOf(input)]
-    if (typeof input === 'string') return parts
-    for (const file of input.files ?? []) {
-      const headers = {
-        'content-type': file.type || 'application/octet-stream',
-        'x-filename': encodeURIComponent(file.name),
-      }
-      const path = sessionPath(this.#sessionId, '/uploads')
-      const reply = await this.#api.request('POST', path, { body: file, headers })
-      const { url, mediaType, filename } = (await reply.json()) as { url: string; mediaType: string; filename?: string }
-      parts.push({ type: 'file', url, mediaType, ...(filename !== undefined && { filename }) })
+  /** Gives a file to the server: the part that names it. The same bytes twice are one file. */
+  upload(file: File): Promise<SaidPart> {
+    const headers = {
+      'content-type': file.type || 'application/octet-stream',
+      'x-filename': encodeURIComponent(file.name),
     }
-    return parts
+    return this.#insist(async () => {
+      const path = sessionPath(this.#sessionId, '/uploads')
+      const lateMs = LATE_MS + file.size / SLOWEST
+      type Uploaded = { url: string; mediaType: string; filename?: string }
+      const reply = await this.#api.read<Uploaded>('POST', path, { body: file, headers }, lateMs)
+      const { url, mediaType, filename } = reply
+      return { type: 'file', url, mediaType, ...(filename !== undefined && { filename }) }
+    })
   }
 
   /** The whole input of a call. */
