@@ -3,15 +3,15 @@ import {
   type ChatAdapter,
   type ChatError,
   type ChatFinish,
+  type ChatMessage,
   type ChatMessageChunk,
   createStream,
-  type Message,
 } from '@millrace/client'
-import { StrictMode, useEffect, useState } from 'react'
+import { type Dispatch, type SetStateAction, StrictMode, useEffect, useState } from 'react'
 import { flushSync } from 'react-dom'
 import { renderToString } from 'react-dom/server'
-import { expect, test } from 'vitest'
-import { hydrate, mount, seen } from './dom.fixture.tsx'
+import { expect, test, vi } from 'vitest'
+import { hydrate, mount, renders, seen } from './dom.fixture.tsx'
 import { type ChatHook, ChatProvider, useChat, useMessage, useMessageIds } from './index.ts'
 
 let chat: ChatHook
@@ -96,7 +96,7 @@ test('a stream that closes without an end is a disconnect: the latest onError an
 test('another adapter is another chat; the same stays, however often the parent renders', async () => {
   const [one, two] = [echoing(), echoing()]
   const app = (adapter: ChatAdapter) => (
-    <ChatProvider adapter={adapter}>
+    <ChatProvider adapter={adapter} conversationId={adapter === one.adapter ? 'one' : 'two'}>
       <Chat />
       <Lines />
     </ChatProvider>
@@ -159,16 +159,22 @@ test('messages to begin with are rendered on the server, taken over, and go alon
   expect(asked).toEqual([['Before', 'An answer', 'More']])
 })
 
-const Parent = ({ adapter }: { adapter: ChatAdapter }) => {
-  const [messages, setMessages] = useState<readonly Message[]>([])
+let setMessages: Dispatch<SetStateAction<ChatMessage[]>>
+const Parent = ({ adapter, keep = messages => messages }: { adapter: ChatAdapter; keep?: Keep }) => {
+  const [messages, set] = useState<ChatMessage[]>([])
+  renders.count('parent')
+  useEffect(() => {
+    setMessages = set
+  })
   return (
-    <ChatProvider adapter={adapter} messages={messages} onMessagesChange={setMessages}>
+    <ChatProvider adapter={adapter} messages={messages} onMessagesChange={next => set(keep(next))}>
       <Chat />
       <Lines />
       <i>{messages.length}</i>
     </ChatProvider>
   )
 }
+type Keep = (messages: ChatMessage[]) => ChatMessage[]
 
 test('messages that the parent keeps', async () => {
   const { adapter, asked } = echoing()
@@ -182,6 +188,56 @@ test('messages that the parent keeps', async () => {
   await chat.send('More')
   await seen(() => page.text.endsWith('assistant sent: You said: More4'))
   expect(asked.at(-1)).toEqual(['Hello', 'You said: Hello', 'More'])
+})
+
+test('what the parent says is the conversation: what it adds, removes and brings back', async () => {
+  const { adapter, asked } = echoing()
+  const page = mount(<Parent adapter={adapter} />)
+  await chat.send('Hello')
+  await seen(() => page.text.endsWith('assistant sent: You said: Hello2'))
+  let before: ChatMessage[] = []
+  flushSync(() =>
+    setMessages(messages => {
+      before = messages
+      return [...INITIAL, ...messages.slice(0, 1)]
+    }),
+  )
+  expect(page.text).toBe('readyuser sent: Beforeassistant sent: An answeruser sent: Hello3')
+  await chat.send('More')
+  await seen(() => page.text.endsWith('assistant sent: You said: More5'))
+  expect(asked.at(-1)).toEqual(['Before', 'An answer', 'Hello', 'More'])
+  flushSync(() => setMessages(before))
+  expect(page.text).toBe('readyuser sent: Helloassistant sent: You said: Hello2')
+})
+
+test('a parent that makes all messages anew, or keeps few, is no endless update and harms no reply', async () => {
+  const { adapter, asked } = echoing()
+  const copy: Keep = messages => messages.filter(({ role }) => role === 'user').map(message => ({ ...message }))
+  const page = mount(<Parent adapter={adapter} keep={copy} />)
+  for (const text of ['One', 'Two', 'Three']) {
+    await chat.send(text)
+    await seen(() => page.text.startsWith('ready') && page.text.endsWith(`user sent: ${text}${asked.length}`))
+  }
+  expect(asked.at(-1)).toEqual(['One', 'Two', 'Three'])
+  expect(renders.of('parent')).toBeLessThan(60)
+})
+
+test('an adapter that is made while rendering is warned of, where something is lost', async () => {
+  const { adapter } = echoing()
+  const app = () => (
+    <ChatProvider adapter={{ ...adapter }}>
+      <Chat />
+      <Lines />
+    </ChatProvider>
+  )
+  const page = mount(app())
+  page.render(app())
+  expect(console.warn).not.toHaveBeenCalled()
+  await chat.send('Hello')
+  await seen(() => page.text.endsWith('assistant sent: You said: Hello'))
+  page.render(app())
+  expect(vi.mocked(console.warn).mock.calls).toEqual([[expect.stringContaining('outside of the component')]])
+  vi.mocked(console.warn).mockClear()
 })
 
 test('a reply of a thousand chunks, each told by itself, is no endless update', async () => {

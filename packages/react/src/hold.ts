@@ -3,48 +3,48 @@ import {
   type AdapterChatOptions,
   type Chat,
   type ChatCallbacks,
+  type ChatMessage,
   type ClientTools,
-  type ClientToolsOf,
   HttpChat,
   type HttpChatOptions,
   type Message,
   toChatMessage,
 } from '@millrace/client'
 import type { ChatSource, HeldChat } from './context.ts'
-import { latestHeaders, replaceHeaders } from './headers.ts'
-import { recall } from './remember.ts'
-
-/** Whose chat it is: that of a server, of an adapter, or one that exists already. */
-type Choice<A, Cursor> =
-  | Omit<HttpChatOptions<A>, keyof ChatCallbacks | 'tools'>
-  | Omit<AdapterChatOptions<Cursor>, keyof ChatCallbacks>
-  | { readonly chat: Chat }
-
-/** What a provider is given for its chat. `A` is `typeof app`, where the compiler is to know what the server has. */
-export type Given<A = unknown, Cursor = unknown> = Choice<A, Cursor> &
-  ChatCallbacks<A> & {
-    /** What this client can run for agents. */
-    readonly tools?: ClientToolsOf<A> | undefined
-    /** Shows these messages and no others: the parent keeps them, and is told by `onMessagesChange` what they should be. */
-    readonly messages?: readonly Message[] | undefined
-  }
+import type { Given } from './props.ts'
+import { placeOf, recall } from './remember.ts'
 
 /** A chat, and what it was made of. */
 export interface Held extends HeldChat {
   readonly given: Given
   /** Where the tab remembers its session; nowhere, if it was named, or is none of a server's. */
-  readonly place?: HttpChatOptions | undefined
+  readonly place?: string | undefined
+  /** Whether its session is one that the tab remembered. */
+  readonly isFound?: boolean
   /** Has it use what is given now. */
   update(given: Given): void
-  /** Leaves a chat that was handed over as it was. */
-  release?(): void
+  /** Has it show what the parent says; true where something of that has to wait until a reply is over. */
+  show(messages: Given['messages']): boolean
+  /** Its messages, as the parent is told of them. */
+  told(messages: readonly Message[]): readonly (Message | ChatMessage)[]
 }
 
 /** What makes another chat of it when it is another. */
-const keyOf = (given: Given): readonly unknown[] => {
-  if ('chat' in given) return [given.chat]
-  if ('adapter' in given) return [given.adapter, given.conversationId]
-  return [given.api, given.agent, given.workflow, given.session, given.connection, given.headers === undefined]
+function keyOf({
+  chat,
+  adapter,
+  conversationId,
+  api,
+  agent,
+  workflow,
+  session,
+  connection,
+  headers,
+}: Given): unknown[] {
+  if (chat) return [chat]
+  if (adapter) return [adapter, conversationId]
+  const who = typeof headers === 'function' ? 'a function' : JSON.stringify([...new Headers(headers)])
+  return [api, agent, workflow, session, connection, who]
 }
 
 /** Whether it is the chat of these. */
@@ -56,95 +56,100 @@ export function isOf(held: Held, given: Given): boolean {
 
 /** The chat of these: it asks for nothing, and listens to nothing, before it is started. */
 export function hold(given: Given): Held {
-  if ('chat' in given) return holdHanded(given)
-  return 'adapter' in given ? holdAdapter(given) : holdHttp(given)
+  const { chat, adapter, agent, workflow, session } = given
+  if (chat) return { ...heldOf(chat, () => chat), ...showing(chat), given, update: () => {} }
+  if (adapter) return holdAdapter(given, { ...given, adapter })
+  const missing = 'chat' in given ? 'chat' : 'adapter' in given ? 'adapter' : undefined
+  if (missing && (agent ?? workflow ?? session) === undefined) {
+    throw new Error(`The ${missing} of this <ChatProvider> is undefined: make it first, or render the provider later.`)
+  }
+  return holdHttp(given)
 }
 
-function holdHanded(given: Extract<Given, { chat: Chat }>): Held {
-  const { chat, messages } = given
-  const { callbacks, tools } = chat
-  if (messages) chat.store.control(messages)
+function holdAdapter(given: Given, { messages, ...more }: Given & AdapterChatOptions<unknown>): Held {
+  const initialMessages = (messages as readonly ChatMessage[] | undefined) ?? more.initialMessages
+  const options = { ...more, initialMessages }
+  const chat = new AdapterChat(options)
+  const told = new WeakSet<object>()
+  let last = messages
   return {
-    ...heldOf(chat, () => chat),
-    given,
-    update: now => {
-      chat.callbacks = { ...callbacks, ...callbacksOf(now) }
-      setTools(chat, now.tools ?? tools)
-    },
-    release: () => {
-      chat.callbacks = callbacks
-      setTools(chat, tools)
-      chat.store.control(undefined)
-    },
-  }
-}
-
-function holdAdapter(given: Extract<Given, { adapter: object }>): Held {
-  const { messages, initialMessages = messages?.map(toChatMessage) } = given
-  const options = { ...given, initialMessages }
-  const make = () => {
-    const chat = shown(new AdapterChat(options), messages)
-    // A server renders only once: what there is already is told at once.
-    if (initialMessages) chat.store.flush()
-    return chat
-  }
-  const chat = make()
-  return {
-    ...heldOf(chat, () => (typeof document === 'undefined' ? chat : make())),
+    ...heldOf(chat, () => (typeof document === 'undefined' ? chat : new AdapterChat(options))),
     given,
     update: now => {
       // The chat asks for it each time.
-      options.whenBusy = (now as AdapterChatOptions).whenBusy
+      options.whenBusy = now.whenBusy
       chat.callbacks = callbacksOf(now)
+    },
+    show: messages => {
+      if (!messages || messages === last) return false
+      last = messages
+      // What comes back for the first time is what the parent was told, however late.
+      if (told.delete(messages)) return false
+      chat.setMessages(messages as readonly ChatMessage[])
+      return chat.state.runId !== undefined
+    },
+    told: messages => {
+      const shaped = messages.map(toChatMessage)
+      told.add(shaped)
+      return shaped
     },
   }
 }
 
-function holdHttp(given: Exclude<Given, { chat: Chat } | { adapter: object }>): Held {
-  const { headers, messages } = given
-  const place = given.session === undefined && given.snapshot === undefined ? given : undefined
-  const session = given.session ?? (place && recall(place))
-  const latest = headers && latestHeaders(headers)
-  const options: HttpChatOptions = { ...given, session, ...(latest && { headers: latest.get }) }
-  const make = () => shown(new HttpChat(options), messages)
+function holdHttp(given: Given): Held {
+  const { api, agent, workflow, session, snapshot, messages } = given
+  const place = session === undefined && snapshot === undefined ? placeOf(api, agent ?? workflow) : undefined
+  const found = place && recall(place)
+  let { headers } = given
+  const options: HttpChatOptions = { ...given, session: session ?? found }
+  if (typeof headers === 'function') {
+    Object.assign(options, { headers: () => (typeof headers === 'function' ? headers() : {}) })
+  }
+  const make = () => {
+    const chat = new HttpChat(options)
+    showing(chat).show(messages)
+    return chat
+  }
   const chat = make()
   return {
     ...heldOf(chat, () => {
       const { store, state } = typeof document === 'undefined' ? chat : make()
       // A name that was thought of here, or that only this tab knows, is another on the server.
-      return { store, state: { ...state, sessionId: given.session } }
+      return { store, state: { ...state, sessionId: session } }
     }),
+    ...showing(chat),
     given,
     place,
+    isFound: found !== undefined,
     update: now => {
-      const { data, whenBusy, pageSize, headers, tools = NONE } = now as HttpChatOptions
+      const { data, whenBusy, pageSize, tools = NONE } = now
+      headers = now.headers
       // The chat asks for them each time.
       Object.assign(options, { data, whenBusy, pageSize })
-      if (latest && headers && headers !== latest.current) replaceHeaders(latest, headers)
       chat.callbacks = callbacksOf(now)
-      setTools(chat, tools)
+      // It looks each time for what waits for one of them.
+      if (tools !== chat.tools) chat.tools = tools
     },
   }
 }
 
 const NONE: ClientTools = {}
 
-function shown<C extends Chat>(chat: C, messages: readonly Message[] | undefined): C {
-  if (messages) chat.store.control(messages)
-  return chat
-}
+/** What the parent keeps of a chat whose messages are not the parent's to say. */
+const showing = ({ store }: Chat): Pick<Held, 'show' | 'told'> => ({
+  show: messages => {
+    store.control(messages as readonly Message[] | undefined)
+    return false
+  },
+  told: messages => messages,
+})
 
-function setTools(chat: Chat, tools: ClientTools): void {
-  // The chat looks each time for what waits for one of them.
-  if (tools !== chat.tools) chat.tools = tools
-}
-
-/** The callbacks among these; what is not given is left out. */
+/** The callbacks among these. */
 const callbacksOf = ({ onData, onToolCall, onFinish, onError }: ChatCallbacks): ChatCallbacks => ({
-  ...(onData && { onData }),
-  ...(onToolCall && { onToolCall }),
-  ...(onFinish && { onFinish }),
-  ...(onError && { onError }),
+  onData,
+  onToolCall,
+  onFinish,
+  onError,
 })
 
 function heldOf(chat: Chat, readFirst: () => ChatSource): HeldChat {

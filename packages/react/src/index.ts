@@ -1,7 +1,11 @@
+'use client'
+
+export type * from '@millrace/client'
 export { type ChatHook, useChat, useChatActions } from './chat.ts'
 export { type ChatActions, type ChatSource, useChatInstance } from './context.ts'
 export { useMessage, useMessageIds, usePart } from './messages.ts'
-export { ChatProvider, type ChatProviderProps } from './provider.tsx'
+export type { ChatProviderProps } from './props.ts'
+export { ChatProvider } from './provider.tsx'
 export { useSelector } from './selector.ts'
-export { useAgentState, useConnection, usePending } from './session.ts'
+export { type PendingHook, useAgentState, useConnection, usePending } from './session.ts'
 export { type StructuredHook, useStructured, useStructuredStreams } from './structured.ts'

@@ -4,7 +4,7 @@ import { agent, scriptedModel } from '@millrace/runtime'
 import { StrictMode, useEffect, useState } from 'react'
 import { flushSync } from 'react-dom'
 import { renderToString } from 'react-dom/server'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
 import { mount, renders, seen } from './dom.fixture.tsx'
 import {
   type ChatActions,
@@ -83,8 +83,16 @@ describe('a provider with a server', () => {
     await seen(() => first.element.textContent === ECHOED)
     first.unmount()
     asked.length = 0
-    const { element } = mount(<StrictMode>{page({ api, fetch, agent: 'echo', session: 's' })}</StrictMode>)
-    await seen(() => element.textContent === ECHOED)
+    const { element } = mount(
+      <StrictMode>
+        <ChatProvider api={api} fetch={fetch} agent="echo" session="s">
+          <Lines />
+          <Named />
+        </ChatProvider>
+      </StrictMode>,
+    )
+    await seen(() => element.querySelector('i')?.lang === 'live')
+    expect(element.textContent).toBe(ECHOED.replace('Send', ''))
     expect(asked).toEqual(['GET /sessions/s', 'GET /stream'])
   })
 
@@ -141,35 +149,57 @@ describe('a provider with a server', () => {
     expect(called).toEqual(['second'])
   })
 
-  test('the latest headers and data go along; who gives the same headers shares a connection', async () => {
-    const seenHeaders: (string | null)[] = []
-    const seenData: unknown[] = []
-    const { api, fetch, count } = serve(echo)
+  /** A server, and the token and data that each run was asked for with. */
+  const guarded = () => {
+    const asked: { token: string | null; data: unknown }[] = []
+    const followed: string[][] = []
+    const served = serve(echo)
     const spying: typeof fetch = async (input, init) => {
       const request = new Request(input, init)
       if (request.method === 'POST') {
-        seenHeaders.push(request.headers.get('x-token'))
-        seenData.push(((await request.clone().json()) as { data?: unknown }).data)
+        const { data } = (await request.clone().json()) as { data?: unknown }
+        asked.push({ token: request.headers.get('x-token'), data })
       }
-      return fetch(request)
+      const { pathname, searchParams } = new URL(request.url)
+      if (pathname.endsWith('/stream')) followed.push(searchParams.getAll('session'))
+      return served.fetch(request)
     }
-    const two = (token: string) => {
-      const props = { api, fetch: spying, agent: 'echo', headers: { 'x-token': token }, data: { token } }
+    return { ...served, fetch: spying, runs: asked, followed }
+  }
+
+  test('the latest headers of a function and the latest data go along', async () => {
+    const { api, fetch, runs } = guarded()
+    const props = { api, fetch, agent: 'echo' }
+    const app = (token: string) => page({ ...props, headers: () => ({ 'x-token': token }), data: { token } })
+    const shown = mount(app('one'))
+    const before = actions
+    shown.render(app('two'))
+    expect(actions).toBe(before)
+    shown.element.querySelector('button')?.click()
+    await seen(() => shown.text === ECHOED)
+    expect(runs).toEqual([{ token: 'two', data: { token: 'two' } }])
+  })
+
+  test('who gives headers that say the same shares a connection; who gives others asks as somebody else, alone', async () => {
+    const { api, fetch, runs, followed } = guarded()
+    const two = (first: string, second: string) => {
+      const props = { api, fetch, agent: 'echo' }
       return (
         <>
-          {page({ ...props, session: 'a' })}
-          {page({ ...props, session: 'b' })}
+          {page({ ...props, session: 'a', headers: { 'x-token': first } })}
+          {page({ ...props, session: 'b', headers: { 'x-token': second } })}
         </>
       )
     }
-    const shown = mount(two('one'))
-    shown.render(two('two'))
+    const shown = mount(two('one', 'one'))
     for (const button of shown.element.querySelectorAll('button')) button.click()
     await seen(() => shown.text === ECHOED + ECHOED)
-    expect(seenHeaders).toEqual(['two', 'two'])
-    expect(seenData).toEqual([{ token: 'two' }, { token: 'two' }])
-    // The second one joins the line of the first, which then asks anew for both.
-    expect(count('GET', /\/stream/)).toBeLessThanOrEqual(2)
+    expect(followed.at(-1)).toEqual(['a', 'b'])
+    shown.render(two('two', 'one'))
+    await seen(() => shown.text === ECHOED + ECHOED)
+    for (const button of shown.element.querySelectorAll('button')) button.click()
+    await seen(() => shown.text.split('You said: Hello').length === 5)
+    expect(runs.map(({ token }) => token).sort()).toEqual(['one', 'one', 'one', 'two'])
   })
 
   test('nothing is rendered and nobody is told after it is gone, and the run goes on without it', async () => {
@@ -211,12 +241,56 @@ describe('a provider with a server', () => {
     expect(third.text).toBe('Send')
   })
 
-  test('two chats on a page know nothing of each other', async () => {
+  test('two chats on a page know nothing of each other, also after a reload', async () => {
     const { api, fetch } = serve(echo)
-    const [first, second] = [1, 2].map(() => mount(page({ api, fetch, agent: 'echo' })))
-    first?.element.querySelector('button')?.click()
-    await seen(() => first?.text === ECHOED)
-    expect(second?.text).toBe('Send')
+    const one = page({ api, fetch, agent: 'echo' })
+    const both = mount([<section key="a">{one}</section>, <section key="b">{one}</section>])
+    const texts = () => [...both.element.querySelectorAll('section')].map(({ textContent }) => textContent)
+    both.element.querySelector('button')?.click()
+    await seen(() => texts()[0] === ECHOED)
+    expect(texts()[1]).toBe('Send')
+    both.unmount()
+    const again = mount(one)
+    expect(again.text).toBe('Send')
+    // One that comes later is not the first, either.
+    again.element.querySelector('button')?.click()
+    await seen(() => again.text === ECHOED)
+    expect(mount(one).text).toBe('Send')
+  })
+
+  test('of two that find the same session only one has it', async () => {
+    const { api, fetch } = serve(echo)
+    const one = page({ api, fetch, agent: 'echo' })
+    const alone = mount(one)
+    alone.element.querySelector('button')?.click()
+    await seen(() => alone.text === ECHOED)
+    alone.unmount()
+    const both = mount([<section key="a">{one}</section>, <section key="b">{one}</section>])
+    await seen(() => both.text === `${ECHOED}Send`)
+  })
+
+  test.each([404, 403])('a remembered session that is refused with %s gives way to a new one', async status => {
+    const { api, fetch } = serve(echo)
+    const refusing: typeof fetch = (input, init) => {
+      if (!new Request(input, init).url.includes('/not-theirs')) return fetch(input, init)
+      const error = { code: status === 404 ? 'session_unknown' : 'forbidden', message: 'No.' }
+      return Promise.resolve(Response.json({ error }, { status }))
+    }
+    const place = `millrace ${api} echo`
+    sessionStorage.setItem(place, 'not-theirs')
+    const shown = mount(
+      <ChatProvider api={api} fetch={refusing} agent="echo">
+        <Lines />
+        <Sender />
+        <Named />
+      </ChatProvider>,
+    )
+    expect(shown.element.querySelector('i')?.title).toBe('not-theirs')
+    await seen(() => shown.element.querySelector('i')?.title !== 'not-theirs')
+    expect(sessionStorage.getItem(place)).toBeNull()
+    shown.element.querySelector('button')?.click()
+    await seen(() => shown.text === ECHOED)
+    expect(sessionStorage.getItem(place)).toBe(shown.element.querySelector('i')?.title)
   })
 
   test('a long answer of many words is shown whole, and in few renders', async () => {
@@ -236,6 +310,11 @@ describe('a provider with a server', () => {
   })
 })
 
+const Named = () => {
+  const { sessionId, connection } = useChat()
+  return <i title={sessionId} lang={connection.status} />
+}
+
 const AtOnce = () => {
   const { send } = useChatActions()
   useEffect(() => void send('At once'), [send])
@@ -248,21 +327,30 @@ const Counting = () => {
 }
 
 describe('a provider with a chat that exists already', () => {
-  test('adds its callbacks to those that the chat has, and gives it back as it was', () => {
+  test('leaves alone what it tells and what it runs, however many providers it has', () => {
     const onError = () => {}
     const { chat } = written({ onError })
-    const { callbacks } = chat
-    const onFinish = () => {}
-    const shown = mount(
+    const two = (
       <StrictMode>
-        <ChatProvider chat={chat} onFinish={onFinish}>
-          <Lines />
-        </ChatProvider>
-      </StrictMode>,
+        {page({ chat })}
+        {page({ chat })}
+      </StrictMode>
     )
-    expect(chat.callbacks).toMatchObject({ onError, onFinish })
+    const shown = mount(two)
+    const callbacks = { onFinish: () => {} }
+    const tools = { locate: () => 'Ulm' }
+    Object.assign(chat, { callbacks, tools })
+    shown.render(two)
     shown.unmount()
     expect(chat.callbacks).toBe(callbacks)
+    expect(chat.tools).toBe(tools)
+  })
+
+  test('that is undefined says what to do, unless something else says whose chat it is', () => {
+    const absent = { chat: undefined, adapter: undefined }
+    expect(() => renderToString(page(absent))).toThrow('The chat of this <ChatProvider> is undefined')
+    expect(() => renderToString(page({ adapter: undefined }))).toThrow('The adapter of this')
+    expect(renderToString(page({ ...absent, session: 's' }))).toContain('Send')
   })
 
   test('another chat is shown at once', () => {
@@ -316,6 +404,24 @@ describe('messages that the parent keeps', () => {
     expect(told).toEqual([2, 3])
     expect(renders.of('parent')).toBe(3)
     tell = undefined
+  })
+
+  test('are what is shown, and no longer when it says no more', () => {
+    const { chat, turn } = written({ streamFlushInterval: 0 })
+    turn(1)
+    const told = vi.fn()
+    const only = (messages?: readonly Message[]) => page({ chat, messages, onMessagesChange: told })
+    const shown = mount(only([]))
+    expect(shown.text).toBe('Send')
+    shown.render(only(chat.store.ownMessages.slice(1)))
+    expect(shown.text).toBe('assistant sent: Answer 1Send')
+    shown.render(only())
+    expect(shown.text).toBe('user sent: Question 1assistant sent: Answer 1Send')
+    shown.render(only([]))
+    shown.unmount()
+    expect(chat.store.messages).toHaveLength(2)
+    // The log said nothing new.
+    expect(told).not.toHaveBeenCalled()
   })
 
   test('in StrictMode, too', () => {

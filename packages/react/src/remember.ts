@@ -1,27 +1,40 @@
-/** What a tab remembers of a conversation that was given no name: enough to find it after a reload. */
-interface Place {
-  readonly api?: string
-  readonly agent?: string | undefined
-  readonly workflow?: string | undefined
-}
+// What a tab remembers of a conversation that was given no name: enough to find it after a reload.
 
-const nameOf = ({ api = '/api', agent, workflow }: Place): string => `millrace ${api} ${agent ?? workflow ?? ''}`
+/** How many are on the page of each place. */
+const present = new Map<string, number>()
 
-/** The session that this tab had last; none on a server, and none where a page may keep nothing. */
-export function recall(place: Place): string | undefined {
+/** Where the session of a chat without a name is remembered. */
+export const placeOf = (api = '/api', who = ''): string => `millrace ${api} ${who}`
+
+/** The session that this tab had last; none on a server, where a page may keep nothing, or where somebody on the page has it. */
+export function recall(place: string): string | undefined {
+  if (present.has(place)) return undefined
   try {
-    return globalThis.sessionStorage?.getItem(nameOf(place)) ?? undefined
+    return globalThis.sessionStorage?.getItem(place) ?? undefined
   } catch {
     return undefined
   }
 }
 
-/** Keeps a session for this tab, or forgets it. */
-export function remember(place: Place, session: string | undefined): void {
+/** Keeps a session for this tab, or forgets it. Of several on a page nobody could tell which is whose: none is kept. */
+export function remember(place: string, session?: string): void {
   try {
-    if (session === undefined) globalThis.sessionStorage?.removeItem(nameOf(place))
-    else globalThis.sessionStorage?.setItem(nameOf(place), session)
+    if (session === undefined || isCrowded(place)) globalThis.sessionStorage?.removeItem(place)
+    else globalThis.sessionStorage?.setItem(place, session)
   } catch {
     // A page that may keep nothing begins anew when it is loaded again.
+  }
+}
+
+/** Whether there are several of a place on the page. */
+export const isCrowded = (place: string): boolean => (present.get(place) ?? 0) > 1
+
+/** One of a place is on the page, until the returned function is called. */
+export function enter(place: string): () => void {
+  present.set(place, (present.get(place) ?? 0) + 1)
+  return () => {
+    const left = (present.get(place) ?? 0) - 1
+    if (left > 0) present.set(place, left)
+    else present.delete(place)
   }
 }

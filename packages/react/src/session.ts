@@ -9,10 +9,15 @@ type PendingOf<K extends Pending['kind']> = Extract<Pending, { kind: K }>
 const isSame = (a: readonly unknown[], b: readonly unknown[]): boolean =>
   a.length === b.length && a.every((one, i) => one === b[i])
 
+/** What waits for somebody, and how to answer it. */
+export interface PendingHook<K extends Pending['kind'] = Pending['kind']> {
+  readonly pendings: readonly PendingOf<K>[]
+  /** Rejects where the answer is refused: somebody else was first, say. */
+  readonly answer: Chat['answer']
+}
+
 /** What waits for somebody, of all kinds or of one, and how to answer it. */
-export function usePending<K extends Pending['kind'] = Pending['kind']>(
-  kind?: K,
-): { readonly pendings: readonly PendingOf<K>[]; readonly answer: Chat['answer'] } {
+export function usePending<K extends Pending['kind'] = Pending['kind']>(kind?: K): PendingHook<K> {
   const { answer } = useChatActions()
   const pendings = useSelected<readonly Pending[]>(
     ['pendings'],

@@ -65,6 +65,38 @@ test('without a chat, a stream is taken whole: chunks, entries and envelopes', a
   await seen(() => page.text === 'a streaming {"n":2}b streaming {"n":3}')
 })
 
+test('what is consumed is left when the component goes, or when somebody says so', async () => {
+  const page = mount(
+    <StrictMode>
+      <Streams />
+    </StrictMode>,
+  )
+  const ended = { a: Promise.withResolvers<void>(), b: Promise.withResolvers<void>() }
+  const endless = async function* (id: 'a' | 'b', more: Promise<void>) {
+    try {
+      for (let n = 0; ; n++) {
+        yield set(id, n)
+        await more
+      }
+    } finally {
+      ended[id].resolve()
+    }
+  }
+  const leaving = new AbortController()
+  const [first, second] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+  const consumed = hook.consume(endless('a', first.promise), leaving.signal)
+  const other = hook.consume(endless('b', second.promise))
+  await seen(() => page.text === 'a streaming {"n":0}b streaming {"n":0}')
+  leaving.abort()
+  await consumed
+  page.unmount()
+  await other
+  first.resolve()
+  second.resolve()
+  await Promise.all([ended.a.promise, ended.b.promise])
+  expect(hook.get('a')?.data).toEqual({ n: 0 })
+})
+
 const One = () => {
   renders.count('one')
   return <b>{JSON.stringify(useStructured('a')?.data)}</b>

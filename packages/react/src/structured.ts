@@ -6,7 +6,7 @@ import {
   type StructuredState,
   StructuredStreams,
 } from '@millrace/client'
-import { useMemo, useState, useSyncExternalStore } from 'react'
+import { useEffect, useMemo, useRef, useState, useSyncExternalStore } from 'react'
 import { useOptionalChat } from './context.ts'
 import { useTopic } from './read.ts'
 
@@ -17,8 +17,8 @@ export interface StructuredHook extends StructuredItems {
   clear(): void
   /** Takes a chunk of any stream; throws where one about a structured object does not fit what is there. */
   apply(chunk: unknown): void
-  /** Takes all chunks of a stream, bare or in entries and envelopes. */
-  consume(stream: AsyncIterable<unknown>): Promise<void>
+  /** Takes all chunks of a stream, bare or in entries and envelopes, until it ends, is to be left, or the component is gone. */
+  consume(stream: AsyncIterable<unknown>, signal?: AbortSignal): Promise<void>
 }
 
 /** A structured object of the chat: renders again when just that changes. */
@@ -30,7 +30,13 @@ export function useStructuredStreams(): StructuredHook {
   const held = useOptionalChat()
   const [own] = useState(() => new StructuredStreams())
   const store = held?.chat.store
-  const gathering = useMemo(() => new Gathering(own, store), [own, store])
+  const here = useRef<AbortSignal>(undefined)
+  useEffect(() => {
+    const leaving = new AbortController()
+    here.current = leaving.signal
+    return () => leaving.abort()
+  }, [])
+  const gathering = useMemo(() => new Gathering(own, store, () => here.current), [own, store])
   const value = useSyncExternalStore(
     gathering.subscribe,
     () => gathering.value(store),
@@ -47,7 +53,7 @@ class Gathering {
   #cleared: ReadonlySet<string> = new Set()
   #last: StructuredItems = itemsOf([])
 
-  constructor(own: StructuredStreams, store: Store | undefined) {
+  constructor(own: StructuredStreams, store: Store | undefined, here: () => AbortSignal | undefined) {
     this.#own = own
     this.#store = store
     this.actions = {
@@ -61,7 +67,8 @@ class Gathering {
         own.clear()
       },
       apply: own.apply,
-      consume: own.consume,
+      consume: (stream, signal) =>
+        own.consume(stream, AbortSignal.any([here(), signal].filter(one => one !== undefined))),
     }
   }
 

@@ -2,9 +2,23 @@
 
 import { agent, scriptedModel, tool } from '@millrace/runtime'
 import { millrace } from '@millrace/server'
+import type { Dispatch, SetStateAction } from 'react'
 import { expectTypeOf, test } from 'vitest'
 import { z } from 'zod'
-import { ChatProvider, useAgentState, useChat, useMessage, usePart } from './index.ts'
+import {
+  type Chat,
+  type ChatAdapter,
+  type ChatMessage,
+  ChatProvider,
+  type Message,
+  type PendingHook,
+  type Snapshot,
+  useAgentState,
+  useChat,
+  useMessage,
+  usePart,
+  usePending,
+} from './index.ts'
 
 const locate = tool({
   name: 'locate',
@@ -44,4 +58,47 @@ function Shown() {
 
 test('the hooks of an app know what calls carry', () => {
   expectTypeOf(Shown).returns.toEqualTypeOf<string | undefined>()
+})
+
+declare const adapter: ChatAdapter
+declare const maybe: ChatAdapter | undefined
+declare const chat: Chat
+declare const snapshot: Snapshot
+declare const kept: ChatMessage[]
+declare const shown: readonly Message[]
+declare const keep: Dispatch<SetStateAction<ChatMessage[]>>
+
+test('a provider takes what belongs together', () => {
+  const right = () => [
+    <ChatProvider key="1" adapter={adapter} messages={kept} onMessagesChange={keep} />,
+    <ChatProvider key="2" adapter={adapter} onMessagesChange={messages => keep(messages)} />,
+    <ChatProvider key="3" agent="a" snapshot={snapshot} messages={shown} onMessagesChange={([one]) => one?.at} />,
+    <ChatProvider key="4" chat={chat} messages={shown} />,
+    <ChatProvider key="5" workflow="w" session="s" />,
+    <ChatProvider key="6" {...(chat ? { chat } : { session: 's' })} />,
+  ]
+  const wrong = () => [
+    // @ts-expect-error there may be none
+    <ChatProvider key="1" adapter={maybe} />,
+    // @ts-expect-error an adapter is no server
+    <ChatProvider key="2" adapter={adapter} agent="a" />,
+    // @ts-expect-error nor has it sessions
+    <ChatProvider key="3" adapter={adapter} session="s" />,
+    // @ts-expect-error nor tools of a client's
+    <ChatProvider key="4" adapter={adapter} tools={{}} />,
+    // @ts-expect-error nor data, a page's size or a snapshot
+    <ChatProvider key="5" adapter={adapter} data={1} pageSize={5} snapshot={snapshot} />,
+    // @ts-expect-error only one answers
+    <ChatProvider key="6" agent="a" workflow="w" />,
+    // @ts-expect-error the log says what there is
+    <ChatProvider key="7" agent="a" initialMessages={kept} />,
+    // @ts-expect-error that is an adapter's word
+    <ChatProvider key="8" agent="a" conversationId="c" />,
+    // @ts-expect-error what it tells is its owner's affair
+    <ChatProvider key="9" chat={chat} onFinish={() => {}} />,
+    // @ts-expect-error it exists already
+    <ChatProvider key="10" chat={chat} session="s" />,
+  ]
+  expectTypeOf([right, wrong]).toBeArray()
+  expectTypeOf(usePending<'approval'>).returns.toEqualTypeOf<PendingHook<'approval'>>()
 })
