@@ -147,7 +147,9 @@ test('an answer that came too late is told, though its form is gone', async () =
   const told = slow.page.locator('.pendings .failure')
   await told.waitFor()
   expect(await told.locator('span').textContent()).toBe('Your answer was not taken. It has been answered already.')
+  expect(await slow.page.locator('.failure').count()).toBe(1)
   await slow.press('Dismiss')
+  await slow.is('ready')
   expect(await told.count()).toBe(0)
 })
 

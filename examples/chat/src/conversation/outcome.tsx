@@ -11,9 +11,10 @@ export function Outcome() {
   const runId = run?.runId
   const isTold = useMemo(() => ids.some(id => store.message(id)?.runId === runId), [ids, store, runId])
   const error = useSelector(({ state: { error }, store }) => {
-    const { messageId, runId } = (error?.details ?? {}) as { readonly messageId?: string; readonly runId?: string }
+    const { messageId, runId, id } = (error?.details ?? {}) as { readonly [of: string]: string | undefined }
     const isWithMessage = messageId !== undefined && store.message(messageId)?.status === 'error'
-    return isWithMessage || runId !== undefined ? undefined : error
+    // That of a run stands with the run, and that of an answer where it was asked for.
+    return isWithMessage || runId !== undefined || id !== undefined ? undefined : error
   })
   const { clearError } = useChatActions()
   return (

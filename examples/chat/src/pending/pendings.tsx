@@ -1,6 +1,6 @@
 import type { ChatAnswer, Pending } from '@millrace/client'
 import { useChatInstance, usePending } from '@millrace/react'
-import { useEffect, useMemo, useState } from 'react'
+import { useCallback, useEffect, useMemo, useState } from 'react'
 import { tools } from '../app/tools.ts'
 import { focusAsking } from '../conversation/focus.ts'
 import { wordsOf } from '../words.ts'
@@ -20,11 +20,15 @@ export function Pendings() {
   const [refused, setRefused] = useState<Answering['refused']>()
   const chat = useChatInstance()
   const [answered, setAnswered] = useState<{ readonly runId: string | undefined }>()
+  const forget = useCallback(() => {
+    setRefused(undefined)
+    if (chat.state.error?.source === 'answer') chat.clearError()
+  }, [chat])
   const answering = useMemo(
     (): Answering => ({
       refused,
       answer: async (said: ChatAnswer) => {
-        setRefused(undefined)
+        forget()
         try {
           const { runId } = chat.state
           await answer(said)
@@ -36,7 +40,7 @@ export function Pendings() {
         }
       },
     }),
-    [answer, chat, refused],
+    [answer, chat, forget, refused],
   )
   const first = pendings[0]?.id
   // Who has answered one goes on to the next of this run, or to what they would like to say.
@@ -49,7 +53,7 @@ export function Pendings() {
         {refused && !pendings.some(({ id }) => id === refused.id) && (
           <p className="failure" role="alert">
             <span>Your answer was not taken. {refused.words}</span>
-            <button type="button" onClick={() => setRefused(undefined)}>
+            <button type="button" onClick={forget}>
               Dismiss
             </button>
           </p>
