@@ -134,7 +134,16 @@ test('files go along, and can be had back', async () => {
   const picture = { name: 'dot.png', mimeType: 'image/png', buffer: Buffer.from(dot, 'base64') }
   await tab.page.setInputFiles('input[type=file]', [note, picture])
   await tab.page.getByRole('button', { name: 'Leave dot.png out' }).waitFor()
+  const release = Promise.withResolvers<void>()
+  await tab.page.route('**/uploads', async route => {
+    await release.promise
+    await route.continue()
+  })
   await tab.say('What does it say?', 'echo')
+  const sending = tab.page.locator('.message.said[data-status=sending] .file')
+  await sending.nth(1).waitFor()
+  expect(await sending.allTextContents()).toEqual(['Grüße.txt', 'dot.png'])
+  release.resolve()
   await tab.hears('What does it say?')
   const link = tab.page.locator('.message.said a.file', { hasText: 'Grüße.txt' })
   const kept = await tab.page.request.get(new URL((await link.getAttribute('href')) ?? '', tab.page.url()).href)
