@@ -4,13 +4,14 @@ import { agent, scriptedModel, tool } from '@millrace/runtime'
 import { type Listening, millrace } from '@millrace/server'
 import { buildSync } from 'esbuild'
 import { type Browser, chromium as browsers } from 'playwright-core'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
 import { z } from 'zod'
 import { chromium } from '../../../scripts/services/chromium.ts'
 
 /** What is around the components of the guide: all of them on one page. */
 const MAIN = `
 import { ChatProvider } from '@millrace/react'
+import { version } from 'react'
 import { createRoot } from 'react-dom/client'
 import { App } from './app.tsx'
 import { Approvals } from './approvals.tsx'
@@ -26,17 +27,17 @@ async function* stream() {
 const snapshot = await (await fetch('/api/sessions/before')).json()
 createRoot(document.getElementById('root')).render(
   <>
+    <b>{version}</b>
     <div id="app"><App /></div>
     <div id="page"><Page session="before" snapshot={snapshot} /></div>
     <div id="readme"><Readme /></div>
-    <div id="draft"><Draft stream={stream()} /></div>
+    <div id="draft"><Draft open={stream} /></div>
     <div id="approvals"><ChatProvider agent="clerk" session="sale"><Approvals /></ChatProvider></div>
   </>,
 )`
 
 const home = join(import.meta.dirname, '..')
 let folder: string
-let server: Listening
 let browser: Browser
 
 beforeAll(async () => {
@@ -55,6 +56,12 @@ beforeAll(async () => {
     join(folder, 'public', 'index.html'),
     '<!doctype html><title>Guide</title><div id="root"></div><script type="module" src="/main.js"></script>',
   )
+  browser = await browsers.launch(await chromium())
+}, 60_000)
+
+/** The page, in a version of React. */
+function build(react: string): void {
+  const older = Object.fromEntries(['react', 'react-dom'].map(name => [name, join(home, 'node_modules', `${name}-18`)]))
   buildSync({
     entryPoints: [join(folder, 'main.tsx')],
     outdir: join(folder, 'public'),
@@ -64,47 +71,58 @@ beforeAll(async () => {
     jsx: 'automatic',
     conditions: ['@millrace/source'],
     define: { 'process.env.NODE_ENV': '"production"' },
+    alias: react === '18' ? older : {},
   })
+}
+
+async function serve(): Promise<Listening> {
   const model = scriptedModel(({ lastText }) => ({ text: `You said: ${lastText}` }))
   const input = z.object({ euros: z.number() })
   const pay = tool({ name: 'pay', input, approval: true, execute: ({ euros }) => `${euros} paid` })
   const script = [{ calls: [{ name: 'pay', input: { euros: 4 } }] }, { text: 'Paid.' }]
   const clerk = agent({ name: 'clerk', model: scriptedModel(script), tools: [pay] })
-  const logger = { warn() {}, error: console.error }
   const app = millrace({
     store: 'memory:',
     agents: [agent({ name: 'echo', model }), clerk],
     static: join(folder, 'public'),
-    logger,
+    logger: { warn() {}, error: console.error },
   })
-  server = await app.listen({ port: 0 })
+  const server = await app.listen({ port: 0 })
+  onTestFinished(() => server.close())
   const runtime = await app.runtime()
   await (await runtime.start({ session: 'before', agent: 'echo', input: 'Before.' })).result()
   await (await runtime.start({ session: 'sale', agent: 'clerk', input: 'Pay.' })).result()
-  browser = await browsers.launch(await chromium())
-}, 60_000)
+  return server
+}
 
 afterAll(async () => {
   await browser?.close()
-  await server?.close()
   rmSync(folder, { recursive: true })
 })
 
-test('the components of the guide and of the README work as written', async () => {
+test.each(['18', '19'])('the components of the guide and of the README work as written, in React %s', async react => {
+  build(react)
+  const server = await serve()
   const page = await browser.newPage()
   const complaints: string[] = []
   page.on('pageerror', error => complaints.push(error.message))
   page.on('console', message => message.type() === 'error' && complaints.push(message.text()))
   await page.goto(server.url)
+  await page.locator('b', { hasText: new RegExp(`^${react}`) }).waitFor()
+  await page.click('#app button') // There is nothing to send.
   await page.fill('#app input', 'Hello')
   await page.click('#app button')
   await page.locator('#app p[data-role=assistant]', { hasText: 'You said: Hello' }).waitFor()
+  expect(await page.locator('#app p').count()).toBe(2)
+  expect(await page.inputValue('#app input')).toBe('')
   expect(await page.locator('#page p').allTextContents()).toEqual(['Before.', 'You said: Before.'])
   await page.fill('#readme input', 'Good morning')
   await page.press('#readme input', 'Enter')
   await page.locator('#readme p', { hasText: 'You said: Good morning' }).waitFor()
-  await page.click('#draft button')
-  await page.locator('#draft pre[data-status=done]', { hasText: 'Two sacks.' }).waitFor()
+  for (let n = 0; n < 2; n++) {
+    await page.click('#draft button')
+    await page.locator('#draft pre[data-status=done]', { hasText: 'Two sacks.' }).waitFor()
+  }
   await page.click('#draft button >> nth=1')
   await page.locator('#draft pre').waitFor({ state: 'detached' })
   expect(await page.locator('#approvals pre').textContent()).toBe('{\n  "euros": 4\n}')
