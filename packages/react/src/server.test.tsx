@@ -1,4 +1,6 @@
 // Here there is no document and no window: a server renders.
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { renderToString } from 'react-dom/server'
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { ChatProvider, useChat, useMessageIds, useStructuredStreams } from './index.ts'
@@ -24,4 +26,8 @@ test('a server renders without asking for anything, and without a word from Reac
   expect(html).toBe('ready 0 0 0')
   expect(fetch).not.toHaveBeenCalled()
   expect(console.error).not.toHaveBeenCalled()
+})
+
+test('a server component that imports it gets a client component', () => {
+  expect(readFileSync(join(import.meta.dirname, 'index.ts'), 'utf8')).toMatch(/^'use client'\n/)
 })
