@@ -55,6 +55,8 @@ export interface ChatState {
   readonly runId: string | undefined
   readonly error: ChatError | undefined
   readonly connection: { readonly status: ConnectionStatus; readonly reason: string }
+  /** Whether what there is has not been read yet. */
+  readonly isLoading: boolean
   readonly title: string | undefined
   /** Whether there are messages before those that are shown. */
   readonly hasOlder: boolean
@@ -107,7 +109,21 @@ export const EMPTY: ChatError = {
 
 /** The parts of what a person says, but for files. */
 export const partsOf = (input: ChatInput): readonly SaidPart[] => {
-  if (typeof input === 'string') return [{ type: 'text', text: input }]
-  const { text, parts = [] } = input
-  return text === undefined ? parts : [{ type: 'text', text }, ...parts]
+  const { text, parts = [] } = typeof input === 'string' ? { text: input } : input
+  return text ? [{ type: 'text', text }, ...parts] : parts
 }
+
+/** What a person says, read once: what gives files may give them only once. */
+export const saidOf = (input: ChatInput) => {
+  const { files = [], metadata } = typeof input === 'string' ? {} : input
+  return { parts: partsOf(input), files: [...files], metadata }
+}
+
+/** Files as they are shown until the server has them. */
+export const filesShown = (files: readonly File[]): SaidPart[] =>
+  files.map(file => ({
+    type: 'file',
+    mediaType: file.type || 'application/octet-stream',
+    url: URL.createObjectURL?.(file) ?? '',
+    filename: file.name,
+  }))

@@ -170,7 +170,10 @@ describe('again', () => {
     const end = finished(chat)
     await chat.send('Hello')
     await end
-    expect(await chat.edit('nobody', 'Bye')).toMatchObject({ messageId: 'nobody', error: { source: 'send' } })
+    const { error, messageId } = await chat.edit('nobody', 'Bye')
+    expect([error?.code, chat.state.error]).toEqual(['run_unknown', error])
+    // Nobody has to say it again.
+    expect(chat.store.message(messageId)).toMatchObject({ status: 'error', parts: [{ text: 'Bye' }] })
     chat.clearError()
     expect(chat.state).toMatchObject({ error: undefined, status: 'ready' })
   })

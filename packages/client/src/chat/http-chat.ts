@@ -1,16 +1,8 @@
-import {
-  type ConnectionStatus,
-  type Failure,
-  type Following,
-  type Json,
-  type Message,
-  messageIdOf,
-  type Snapshot,
-} from '@millrace/protocol'
+import type { ConnectionStatus, Failure, Json, Message, Snapshot } from '@millrace/protocol'
 import type { ApiOptions, Computed } from '../connection/api.ts'
 import type { PageConnection } from '../connection/connection.ts'
 import { sharedConnection } from '../connection/shared.ts'
-import { chatErrorOf, type ErrorSource, failureOf } from '../error.ts'
+import { type ChatError, chatErrorOf, type ErrorSource, failureOf, RequestError } from '../error.ts'
 import { newId } from '../id.ts'
 import { sendingOf } from '../store/local.ts'
 import { Store } from '../store/store.ts'
@@ -22,13 +14,16 @@ import {
   type ChatInput,
   type ChatState,
   EMPTY,
-  isEmpty,
-  partsOf,
+  filesShown,
+  type SaidPart,
   type SendOptions,
   type SendResult,
+  saidOf,
   type WhenBusy,
 } from './chat.ts'
+import { type Listener, SessionFollower } from './follower.ts'
 import { Observer } from './observer.ts'
+import { isOnItsWay, Outbox, type Outgoing } from './outgoing.ts'
 import { SessionApi } from './session-api.ts'
 import { StateCell } from './state.ts'
 import { type ClientTools, ToolCalls } from './tools.ts'
@@ -55,45 +50,33 @@ export interface HttpChatOptions<A = unknown> extends ApiOptions, ChatCallbacks<
   readonly pageSize?: number | undefined
 }
 
-/** What is on its way: enough to send it again, as the same. */
-interface Outgoing {
-  readonly messageId: string
-  readonly runId: string
-  readonly input: ChatInput
-  readonly options: SendOptions
-}
+const PAGE_SIZE = 100
 
 /** A conversation with a Millrace server. */
 export class HttpChat<A = unknown> implements Chat {
   readonly store: Store
   readonly #options: HttpChatOptions
-  readonly #connection: PageConnection
   readonly #api: SessionApi
   readonly #observer: Observer
   readonly #calls: ToolCalls
   readonly #state: StateCell
-  readonly #outgoing = new Map<string, Outgoing>()
-  /** Runs that were asked for, and have not been seen in the log: until when it is known whether they got there. */
-  readonly #expected = new Map<string, Promise<unknown>>()
+  readonly #outbox: Outbox
   readonly #sessionId: string
-  #cursor: string | undefined
+  readonly #follower: SessionFollower
   #older: string | undefined
-  #following: Following | undefined
-  #starts = 0
-  #isKnown: boolean
-  /** Whether it was looked for, and there was none. */
-  #isNone = false
-  /** Whether the server has taken something for it, of which nothing was seen yet. */
-  #isMade = false
+  /** Leaves what nobody has started, once what was asked for is done. */
+  #release: (() => void) | undefined
   /** Why the connection was lost while a run was open. */
   #lost: string | undefined
+  /** Why the session cannot be followed. */
+  #broken: ChatError | undefined
 
   constructor(given: HttpChatOptions<A>) {
     // What the compiler knows of an app nobody needs here.
     const options = given as HttpChatOptions
     const { snapshot, session, streamFlushInterval, tools = {} } = options
     this.#options = options
-    this.#connection = options.connection ?? sharedConnection(options)
+    const connection = options.connection ?? sharedConnection(options)
     this.store = new Store({ flushInterval: streamFlushInterval, view: snapshot?.view })
     this.#observer = new Observer(this.store, {
       failed: ({ runId, error }) =>
@@ -102,17 +85,16 @@ export class HttpChat<A = unknown> implements Chat {
     })
     this.#observer.callbacks = options
     this.#sessionId = session ?? newId()
-    this.#api = new SessionApi(this.#connection.api, this.#sessionId)
-    this.#calls = new ToolCalls(this.#api)
+    this.#api = new SessionApi(connection.api, this.#sessionId)
+    this.#calls = new ToolCalls(this.#api, (error, toolCallId) => this.#report(error, 'answer', { toolCallId }))
     this.#calls.tools = tools
-    this.#state = new StateCell({ sessionId: this.#sessionId })
-    // A session that was just thought of is nobody's to read.
-    this.#isKnown = session !== undefined
+    this.#outbox = new Outbox(this.#api)
+    const isKnown = session !== undefined
+    this.#state = new StateCell({ sessionId: this.#sessionId, isLoading: isKnown })
+    this.#follower = new SessionFollower(this.#sessionId, isKnown, connection, this.#listener())
     if (snapshot) this.#begin(snapshot)
     this.store.subscribe(['ledger'], () => this.#look())
-    this.store.subscribe(['pendings'], () => {
-      if (this.#following) this.#calls.look(this.store.pendings)
-    })
+    this.store.subscribe(['pendings'], () => this.#lookForCalls())
   }
 
   get state(): ChatState {
@@ -133,7 +115,7 @@ export class HttpChat<A = unknown> implements Chat {
 
   set tools(tools: ClientTools) {
     this.#calls.tools = tools
-    if (this.#following) this.#calls.look(this.store.pendings)
+    this.#lookForCalls()
   }
 
   subscribe(listener: () => void): () => void {
@@ -141,60 +123,39 @@ export class HttpChat<A = unknown> implements Chat {
   }
 
   start(): () => void {
-    this.#starts++
-    if (this.#isKnown) this.#follow()
-    let isStarted = true
-    return () => {
-      if (!isStarted) return
-      isStarted = false
-      if (--this.#starts === 0) this.#leave()
+    const leave = this.#follower.start()
+    this.#release?.()
+    this.#lookForCalls()
+    return leave
+  }
+
+  #lookForCalls(): void {
+    if (this.#follower.isFollowing) this.#calls.look(this.store.pendings)
+  }
+
+  #listener(): Listener {
+    const chat = this
+    return {
+      get pageSize() {
+        return chat.#options.pageSize ?? PAGE_SIZE
+      },
+      get isNew() {
+        return chat.store.head === 0
+      },
+      snapshot: snapshot => {
+        // Before who listens to the store sees them there.
+        const own = new Set(this.#outbox.all.map(({ runId }) => runId))
+        this.#begin(snapshot, own, this.store.restore(snapshot.view, snapshot.page?.before))
+      },
+      entries: (entries, through) => this.#observer.apply(entries, through),
+      status: (status, reason) => this.#heard(status, reason),
+      failed: (failure, isNone) => this.#failed(failure, isNone),
     }
   }
 
-  #leave(): void {
-    // Without one it was about to take a snapshot, and then has to.
-    if (this.#following) this.#cursor = this.#following.cursor
-    this.#following?.close()
-    this.#following = undefined
-    this.#calls.close()
-    this.#state.set({ connection: { status: 'idle', reason: 'nobody follows' } })
-  }
-
-  #follow(): void {
-    if (this.#following || this.#starts === 0) return
-    const { pageSize = 100 } = this.#options
-    this.#following = this.#connection.follow(
-      this.#sessionId,
-      {
-        messages: pageSize,
-        snapshot: snapshot => {
-          // Before who listens to the store sees them there.
-          const own = new Set(this.#expected.keys())
-          this.#begin(snapshot, own, this.store.restore(snapshot.view, snapshot.page?.before))
-        },
-        entries: (entries, through) => {
-          if (!this.#observer.apply(entries, through)) this.#following?.refresh()
-        },
-        status: (status, reason) => this.#heard(status, reason),
-        fail: failure => this.#failed(failure),
-      },
-      this.#cursor,
-    )
-    this.#calls.look(this.store.pendings)
-  }
-
-  /** Follows from where it is; of a session that was just made, everything is news. */
-  #followAnew(): void {
-    if (this.#isMade) this.#cursor ??= '0'
-    this.#isNone = this.#isMade = false
-    this.#following?.close()
-    this.#following = undefined
-    this.#follow()
-  }
-
   #begin({ cursor, page, title, view }: Snapshot, own = new Set<string>(), hasOlderShown = false): void {
-    this.#cursor = cursor
-    this.#isNone = false
+    this.#follower.cursor = cursor
+    this.#state.set({ isLoading: false })
     if (!hasOlderShown) {
       this.#older = page?.before
       this.#state.set({ hasOlder: page?.hasMore ?? false })
@@ -205,7 +166,13 @@ export class HttpChat<A = unknown> implements Chat {
   }
 
   #heard(status: ConnectionStatus, reason: string): void {
+    if (!this.#follower.isStarted) this.#calls.close()
     this.#state.set({ connection: { status, reason } })
+    if (status === 'live' && this.#broken) {
+      this.#forget(this.#broken)
+      this.#broken = undefined
+      this.#look()
+    }
     if (status === 'offline' && this.state.runId !== undefined) this.#lost ??= reason
     if (status !== 'live' || this.#lost === undefined) return
     const lost = failureOf(this.#lost)
@@ -215,42 +182,46 @@ export class HttpChat<A = unknown> implements Chat {
   }
 
   /** It cannot be followed: what it shows stays. */
-  #failed(failure: Failure): void {
+  #failed(failure: Failure, isNone: boolean): void {
     this.#lost = undefined
-    // Nobody has said anything in it yet.
-    this.#isNone = failure.code === 'session_unknown' && this.store.head === 0
-    if (this.#isNone) {
-      this.#state.set({ connection: { status: 'idle', reason: 'nobody has said anything yet' } })
-      // It may have been made since.
-      if (this.#isMade) this.#followAnew()
-      return
-    }
+    this.#state.set({ isLoading: false })
+    for (const one of this.#outbox.all) if (one.fate === 'accepted') this.#lose(one, failure)
+    if (isNone || this.#broken?.code === failure.code) return
     const { runId } = this.state
-    this.#report(failure, 'stream')
-    if (runId === undefined) return
-    const message = this.store.message(messageIdOf(runId, runId))
-    const { messages } = this.store
-    const how = { isAbort: false, isDisconnect: true, isError: true }
-    tell(this.callbacks.onFinish, { runId, ...(message && { message }), messages, ...how })
+    this.#broken = chatErrorOf(failure, 'stream', undefined, false)
+    this.#tell(this.#broken)
+    if (runId !== undefined) this.#observer.lose(runId)
   }
 
-  #report(error: unknown, source: ErrorSource, details?: unknown): NonNullable<ChatState['error']> {
-    const told = chatErrorOf(error, source, details)
-    this.#state.set({ error: told })
+  #report(error: unknown, source: ErrorSource, details?: unknown): ChatError {
+    return this.#tell(chatErrorOf(error, source, details))
+  }
+
+  #tell(error: ChatError): ChatError {
+    this.#state.set({ error })
     this.#look()
-    tell(this.callbacks.onError, told)
-    return told
+    tell(this.callbacks.onError, error)
+    return error
+  }
+
+  /** It is an error no more. */
+  #forget(error: unknown): void {
+    if (error && this.state.error === error) this.#state.set({ error: undefined })
   }
 
   #look(): void {
     const { runs, requests } = this.store.ledger
-    const open = runs.findLast(({ finishedAt }) => finishedAt === undefined)
-    const isWaiting = requests.some(({ status }) => status === 'waiting')
-    for (const { runId } of this.#expected.size > 0 ? [...runs, ...requests] : []) this.#expected.delete(runId)
-    const isUnderWay = isWaiting || this.#expected.size > 0
-    const idle = isUnderWay ? 'submitted' : this.state.error ? 'error' : 'ready'
+    if (this.#outbox.all.length > 0) {
+      for (const { runId } of [...runs, ...requests]) this.#forget(this.#outbox.delete(runId)?.fate)
+    }
+    const isUnderWay = this.#outbox.all.some(isOnItsWay)
+    // How it stands with a session that cannot be followed is not known.
+    const open = this.#broken ? undefined : runs.findLast(({ finishedAt }) => finishedAt === undefined)
+    const isWaiting = !this.#broken && requests.some(({ status }) => status === 'waiting')
+    const idle = isUnderWay || isWaiting ? 'submitted' : this.state.error ? 'error' : 'ready'
     const status = open ? (open.status === 'paused' ? 'paused' : 'streaming') : idle
     this.#state.set({ status, runId: open?.runId })
+    if (!open && idle !== 'submitted') this.#release?.()
   }
 
   clearError(): void {
@@ -260,35 +231,33 @@ export class HttpChat<A = unknown> implements Chat {
 
   async send(input: ChatInput, options: SendOptions = {}): Promise<SendResult> {
     const { messageId = newId() } = options
-    if (isEmpty(input)) return { messageId, error: EMPTY }
-    return this.#send({ messageId, runId: newId(), input, options })
+    const { agent, workflow } = options.agent || options.workflow ? options : this.#options
+    return this.#say('/runs', messageId, input, async () => {
+      const { whenBusy = this.#options.whenBusy ?? 'queue', data = await this.#data() } = options
+      return { agent, workflow, messageId, whenBusy, data }
+    })
   }
 
-  async #send(outgoing: Outgoing): Promise<SendResult> {
-    const { messageId, runId, input, options } = outgoing
-    const { agent, workflow } = options.agent || options.workflow ? options : this.#options
-    const metadata = typeof input === 'string' ? undefined : input.metadata
+  async edit(messageId: string, input: ChatInput): Promise<SendResult> {
+    const newMessageId = newId()
+    return this.#say('/edit', newMessageId, input, async () => ({ messageId, newMessageId, data: await this.#data() }))
+  }
+
+  /** Says something, which is shown until the log has it, and stays where it cannot be sent. */
+  async #say(path: string, messageId: string, input: ChatInput, about: () => Promise<object>): Promise<SendResult> {
+    const { parts, files, metadata } = saidOf(input)
+    if (parts.length + files.length === 0) return { messageId, error: EMPTY }
+    const runId = newId()
     const shown = sendingOf(
-      { messageId, role: 'user', parts: [...partsOf(input)], ...(metadata && { metadata }) },
+      { messageId, role: 'user', parts: [...parts, ...filesShown(files)], ...(metadata && { metadata }) },
       Date.now(),
     )
-    this.#outgoing.set(messageId, outgoing)
-    this.store.add(shown)
-    this.store.flush()
-    try {
-      await this.#ask('/runs', runId, async () => {
-        const parts = await this.#api.upload(input)
-        const { whenBusy = this.#options.whenBusy ?? 'queue', data = await this.#data() } = options
-        return { agent, workflow, input: { parts, metadata }, messageId, runId, whenBusy, data }
-      })
-      this.#outgoing.delete(messageId)
-      return { messageId, runId }
-    } catch (error) {
-      const told = this.#report(error, 'send', { messageId })
-      const { code, message, retryable } = told
-      this.store.add({ ...shown, status: 'error', error: { code, message, retryable } })
-      return { messageId, error: told }
+    const make = async () => {
+      const uploaded: SaidPart[] = []
+      for (const file of files) uploaded.push(await this.#api.upload(file))
+      return { ...(await about()), runId, input: { parts: [...parts, ...uploaded], metadata } }
     }
+    return this.#ask({ path, messageId, runId, shown, make })
   }
 
   async #data(): Promise<Json | undefined> {
@@ -297,81 +266,103 @@ export class HttpChat<A = unknown> implements Chat {
   }
 
   /** Asks for a run, and follows the session from then on. */
-  async #ask(path: string, runId: string, body: () => Promise<object>): Promise<void> {
-    const asked = body().then(what => this.#api.insist('POST', path, what))
-    this.#expected.set(runId, asked)
+  async #ask(outgoing: Outgoing): Promise<SendResult> {
+    const { messageId, runId, shown } = outgoing
+    if (!this.#follower.isStarted) this.#release = this.start()
+    const asked = this.#outbox.ask(outgoing)
+    if (shown) this.store.add(shown)
+    this.store.flush()
     this.#state.set({ error: undefined })
     this.#look()
     try {
       await asked
-      this.#isKnown = true
-      this.#isMade = this.store.head === 0
-      if (this.#isNone || !this.#following) this.#followAnew()
-      else this.#following.wake()
     } catch (error) {
-      this.#expected.delete(runId)
-      throw error
-    } finally {
-      this.#look()
+      // The log has it, whatever became of the replies.
+      if (!this.#outbox.has(outgoing)) return { messageId, runId }
+      const told = this.#lose(outgoing, error)
+      // It may be there all the same.
+      if (told.retryable) this.#follower.goOn(false)
+      return { messageId, error: told }
     }
+    this.#follower.goOn(true)
+    this.#look()
+    return { messageId, runId }
+  }
+
+  /** What was asked for did not get there, as far as can be known. */
+  #lose(outgoing: Outgoing, error: unknown): ChatError {
+    const { messageId, runId, shown } = outgoing
+    const told = chatErrorOf(error, 'send', { messageId })
+    const { code, message, retryable } = told
+    outgoing.fate = told
+    if (shown) this.store.add({ ...shown, status: 'error', error: { code, message, retryable } })
+    // What was refused may be asked for otherwise.
+    if (!retryable) outgoing.body = undefined
+    if (!retryable && !shown) this.#outbox.delete(runId)
+    return this.#tell(told)
   }
 
   async stop({ runId = this.state.runId, mode }: { runId?: string; mode?: 'interrupt' | 'abort' } = {}): Promise<void> {
+    const sent = runId === undefined ? this.#outbox.all.filter(isOnItsWay) : []
     // What is on its way can only be stopped once it is there.
-    if (runId === undefined) await Promise.allSettled(this.#expected.values())
-    if (!this.#isKnown) return
+    await (sent.length > 0 && this.#outbox.turn)
+    // The last first, or it would begin.
+    const runIds = sent.filter(({ fate }) => fate === 'accepted').map(one => one.runId)
+    if (runIds.length === 0 && !this.#follower.isKnown) return
     try {
-      await this.#api.insist('POST', '/stop', { runId, mode })
+      for (const one of runIds.length > 0 ? runIds.reverse() : [runId]) {
+        await this.#api.insist('POST', '/stop', { runId: one, mode })
+      }
     } catch (error) {
       this.#report(error, 'send')
     }
   }
 
-  regenerate(messageId?: string): Promise<SendResult> {
-    return this.#again(messageId)
+  async retry(messageId?: string): Promise<SendResult> {
+    const failed = this.#outbox.failed(messageId)
+    return failed ? this.#ask(failed) : this.regenerate(messageId)
   }
 
-  retry(messageId?: string): Promise<SendResult> {
-    const outgoing = messageId === undefined ? [...this.#outgoing.values()].at(-1) : this.#outgoing.get(messageId)
-    return outgoing ? this.#send(outgoing) : this.#again(messageId)
-  }
-
-  async #again(messageId: string | undefined): Promise<SendResult> {
-    const of = messageId === undefined ? undefined : this.#runOf(messageId)
-    return this.#redo('/retry', messageId ?? '', { of })
-  }
-
-  edit(messageId: string, input: ChatInput): Promise<SendResult> {
-    return this.#redo('/edit', messageId, { messageId, newMessageId: newId() }, input)
-  }
-
-  async #redo(path: string, messageId: string, what: object, input?: ChatInput): Promise<SendResult> {
-    const asked = newId()
-    try {
-      await this.#ask(path, asked, async () => {
-        const metadata = typeof input === 'object' ? input.metadata : undefined
-        const said = input && { input: { parts: await this.#api.upload(input), metadata }, data: await this.#data() }
-        return { ...what, ...said, runId: asked }
-      })
-      return { messageId, runId: asked }
-    } catch (error) {
-      return { messageId, error: this.#report(error, 'send', { messageId }) }
-    }
-  }
-
-  /** The run that answered a message, or that a message is of. */
-  #runOf(messageId: string): string | undefined {
-    const { requests } = this.store.ledger
-    return (
-      this.store.message(messageId)?.runId ?? requests.find(({ message }) => message?.messageId === messageId)?.runId
+  async regenerate(messageId?: string): Promise<SendResult> {
+    const turn = this.store.ledger.requests.findLast(
+      ({ status, message }) => status === 'started' && message?.messageId === (messageId ?? message?.messageId),
     )
+    if (messageId === undefined) return this.#redo(turn?.message?.messageId ?? '')
+    const of = turn?.runId ?? this.#runAfter(messageId)
+    if (of !== undefined) return this.#redo(messageId, of)
+    const message = `There is no turn of a message ${messageId}.`
+    const error = new RequestError({ code: 'message_unknown', message })
+    return { messageId, error: this.#report(error, 'send', { messageId }) }
+  }
+
+  /** The run that a message is of, or that answered it. */
+  #runAfter(messageId: string): string | undefined {
+    const { messages } = this.store
+    const at = messages.findIndex(({ id }) => id === messageId)
+    const isAnother = (role: string, i: number) => role === 'user' && i > 0
+    return messages.slice(at >>> 0).find(({ runId, role }, i) => runId !== undefined || isAnother(role, i))?.runId
+  }
+
+  /** Does a turn again. */
+  #redo(messageId: string, of?: string): Promise<SendResult> {
+    const runId = newId()
+    return this.#ask({ path: '/retry', messageId, runId, make: async () => ({ of, runId }) })
   }
 
   async answer(answer: ChatAnswer): Promise<void> {
-    const pending = this.store.pendings.find(({ id }) => id === answer.id)
-    const shown = pending && 'part' in pending && !pending.part.blobs ? { input: pending.part.input ?? null } : {}
-    // What was shown is what may run.
-    await this.#api.answer(answer.kind === 'approval' ? { ...shown, ...answer } : answer)
+    try {
+      // What came just now is shown, too.
+      this.store.flush()
+      const pending = this.store.pendings.find(({ id }) => id === answer.id)
+      // What was shown is what may run.
+      const shown = pending && 'part' in pending && !pending.part.blobs ? { input: pending.part.input ?? null } : {}
+      if (answer.kind === 'approval' && answer.approved && !pending)
+        throw new RequestError({ code: 'answer_unknown', message: `Nothing that is shown waits for ${answer.id}.` })
+      await this.#api.answer(answer.kind === 'approval' ? { ...shown, ...answer } : answer)
+    } catch (error) {
+      this.#report(error, 'answer', { id: answer.id })
+      throw error
+    }
   }
 
   async loadOlder(): Promise<void> {
@@ -380,7 +371,7 @@ export class HttpChat<A = unknown> implements Chat {
     if (!hasOlder || isLoadingOlder || before === undefined) return
     this.#state.set({ isLoadingOlder: true })
     try {
-      const { pageSize = 100 } = this.#options
+      const { pageSize = PAGE_SIZE } = this.#options
       const path = `?messages=last:${pageSize}&before=${encodeURIComponent(before)}`
       type Older = { messages: Message[]; page: NonNullable<Snapshot['page']> }
       const { messages, page } = await this.#api.ask<Older>('GET', path)

@@ -9,7 +9,7 @@ import {
   type ToolPart,
 } from '@millrace/protocol'
 import type { Store } from '../store/store.ts'
-import { type ChatCallbacks, tell } from './callbacks.ts'
+import { type ChatCallbacks, type ChatFinish, tell } from './callbacks.ts'
 
 /** Of calls: all but what streams, or changes no state. */
 const isTransition = (type: string): boolean =>
@@ -115,18 +115,28 @@ export class Observer {
   #finish(run: Run): void {
     const { runId, status } = run
     if (this.#ended.has(runId)) return
-    this.#ended.add(runId)
     this.#store.flush()
     if (status === 'failed') this.#heard.failed(run)
+    this.#over(runId, { isAbort: status === 'interrupted' || status === 'aborted', isError: status === 'failed' })
+  }
+
+  /** How a run ends will not be known here. */
+  lose(runId: string): void {
+    this.#over(runId, { isDisconnect: true, isError: true })
+  }
+
+  #over(runId: string, how: Partial<ChatFinish>): void {
+    this.#ended.add(runId)
     const message = this.#store.message(messageIdOf(runId, runId))
     const { finishReason } = message ?? {}
     tell(this.callbacks.onFinish, {
       runId,
       ...(message && { message }),
       messages: this.#store.messages,
-      isAbort: status === 'interrupted' || status === 'aborted',
+      isAbort: false,
       isDisconnect: false,
-      isError: status === 'failed',
+      isError: false,
+      ...how,
       ...(finishReason && { finishReason }),
     })
   }
