@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
 import { chatOver, controlled, counting, ids, streamOf } from './chat.fixture.ts'
 import type { ChatMessage, ChatSendMessageInput } from './types.ts'
 
@@ -117,8 +117,14 @@ describe('the messages of before', () => {
     },
   )
 
-  test('those to begin with are there for whoever looks first', () => {
+  test('those to begin with are there for whoever looks first, and nobody is told of them later', () => {
+    vi.useFakeTimers()
     const { chat } = counting({}, { initialMessages: [said('u0')], streamFlushInterval: 16 })
+    const told = vi.fn()
+    chat.store.subscribe(['any'], told)
     expect(chat.store.messageIds).toEqual(['u0'])
+    vi.runAllTimers()
+    vi.useRealTimers()
+    expect(told).not.toHaveBeenCalled()
   })
 })
