@@ -12,7 +12,7 @@ schedules({
   name: 'postgres',
   count: 75,
   lanes: 3,
-  every: { pond: 7, mill: 9 },
+  every: { pond: 13, mill: 17 },
   dieAt: diesAt,
   spec: async lane => ({ kind: 'postgres', url: (await server).url, schema: `lane${lane}`, timeout: 5_000 }),
   close: async () => (await server).stop(),

@@ -35,6 +35,8 @@ export interface Backend {
   readonly kinds: readonly Kind[]
   /** Before and after every how-manieth point of a program a process is killed, beside the seeds. */
   readonly every: Readonly<Record<'pond' | 'mill', number>>
+  /** From which on, where another store has those between; from the first, if nothing is said. */
+  readonly from?: Readonly<Record<'pond' | 'mill', number>>
   /** Where a lane plays. */
   spec(lane: number, folder: string): Promise<StoreSpec>
   close?(): Promise<void>
@@ -159,7 +161,7 @@ export function schedules(backend: Backend): void {
         let missed = 0
         function* moments(): Generator<Omit<Moment, 'of' | 'does'>> {
           // How many there are depends on which words go out together: on, until nobody comes to them.
-          for (let at = 0; missed < lanes; at += every) {
+          for (let at = (backend.from?.[program] ?? 0) % every; missed < lanes; at += every) {
             yield { n: 1 + (at >> 1), when: at % 2 === 0 ? 'before' : 'after' }
           }
         }
