@@ -1,32 +1,14 @@
 // @vitest-environment jsdom
-import type { ChatFinish, HttpChat, Message } from '@millrace/client'
+import type { ChatFinish } from '@millrace/client'
 import { agent, scriptedModel } from '@millrace/runtime'
-import { StrictMode, useEffect, useState } from 'react'
+import { StrictMode, useEffect } from 'react'
 import { flushSync } from 'react-dom'
 import { renderToString } from 'react-dom/server'
-import { describe, expect, test, vi } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { mount, renders, seen } from './dom.fixture.tsx'
-import {
-  type ChatActions,
-  ChatProvider,
-  type ChatProviderProps,
-  useChat,
-  useChatActions,
-  useMessage,
-  useMessageIds,
-} from './index.ts'
-import { written } from './log.fixture.ts'
+import { type ChatActions, ChatProvider, type ChatProviderProps, useChat, useChatActions } from './index.ts'
+import { Lines, Sender } from './lines.fixture.tsx'
 import { echo, serve } from './server.fixture.ts'
-
-const textOf = (message: Message | undefined): string =>
-  message?.parts.map(part => ('text' in part ? part.text : '')).join('') ?? ''
-
-const Line = ({ id }: { id: string }) => {
-  const message = useMessage(id)
-  return <p>{`${message?.role} ${message?.status}: ${textOf(message)}`}</p>
-}
-
-const Lines = () => useMessageIds().map(id => <Line key={id} id={id} />)
 
 /** What the page can do, as the component below it was given it last. */
 let actions: ChatActions
@@ -36,15 +18,6 @@ const Actions = () => {
     actions = given
   })
   return null
-}
-
-const Sender = () => {
-  const { send } = useChatActions()
-  return (
-    <button type="button" onClick={() => send('Hello')}>
-      Send
-    </button>
-  )
 }
 
 const page = (props: ChatProviderProps) => (
@@ -325,116 +298,6 @@ const Counting = () => {
   renders.count('counting')
   return useChat().messages.length
 }
-
-describe('a provider with a chat that exists already', () => {
-  test('leaves alone what it tells and what it runs, however many providers it has', () => {
-    const onError = () => {}
-    const { chat } = written({ onError })
-    const two = (
-      <StrictMode>
-        {page({ chat })}
-        {page({ chat })}
-      </StrictMode>
-    )
-    const shown = mount(two)
-    const callbacks = { onFinish: () => {} }
-    const tools = { locate: () => 'Ulm' }
-    Object.assign(chat, { callbacks, tools })
-    shown.render(two)
-    shown.unmount()
-    expect(chat.callbacks).toBe(callbacks)
-    expect(chat.tools).toBe(tools)
-  })
-
-  test('that is undefined says what to do, unless something else says whose chat it is', () => {
-    const absent = { chat: undefined, adapter: undefined }
-    expect(() => renderToString(page(absent))).toThrow('The chat of this <ChatProvider> is undefined')
-    expect(() => renderToString(page({ adapter: undefined }))).toThrow('The adapter of this')
-    expect(renderToString(page({ ...absent, session: 's' }))).toContain('Send')
-  })
-
-  test('another chat is shown at once', () => {
-    const one = written({ streamFlushInterval: 0 })
-    const two = written({ streamFlushInterval: 0 })
-    one.turn(1)
-    two.turn(2)
-    const shown = mount(page({ chat: one.chat }))
-    expect(shown.text).toContain('Answer 1')
-    shown.render(page({ chat: two.chat }))
-    expect(shown.text).toBe('user sent: Question 2assistant sent: Answer 2Send')
-    flushSync(() => two.turn(3))
-    expect(shown.text).toContain('Answer 3')
-  })
-})
-
-let tell: ((messages: readonly Message[]) => void) | undefined
-const Parent = ({ chat, isKept }: { chat: HttpChat; isKept: (message: Message) => boolean }) => {
-  const [messages, setMessages] = useState<readonly Message[]>([])
-  renders.count('parent')
-  return (
-    <ChatProvider
-      chat={chat}
-      messages={messages}
-      onMessagesChange={next => {
-        tell?.(next)
-        setMessages(next.filter(isKept))
-      }}
-    >
-      <Lines />
-      <Counting />
-    </ChatProvider>
-  )
-}
-
-describe('messages that the parent keeps', () => {
-  test('are shown as it says, each change is told once, and there is no loop', async () => {
-    const { chat, turn, write } = written({ streamFlushInterval: 0 })
-    const told: number[] = []
-    tell = messages => told.push(messages.length)
-    const shown = mount(<Parent chat={chat} isKept={({ role }) => role === 'assistant'} />)
-    expect(shown.text).toBe('0')
-    flushSync(() => turn(1))
-    expect(shown.text).toBe('assistant sent: Answer 11')
-    expect(told).toEqual([2])
-    flushSync(() => write('run-2', { type: 'text-delta', id: 't', delta: 'More' }))
-    expect(told).toEqual([2, 3])
-    expect(shown.text).toContain('assistant streaming: More')
-    flushSync(() => write('run-2', { type: 'state-snapshot', state: 1 }))
-    // That is no message.
-    expect(told).toEqual([2, 3])
-    expect(renders.of('parent')).toBe(3)
-    tell = undefined
-  })
-
-  test('are what is shown, and no longer when it says no more', () => {
-    const { chat, turn } = written({ streamFlushInterval: 0 })
-    turn(1)
-    const told = vi.fn()
-    const only = (messages?: readonly Message[]) => page({ chat, messages, onMessagesChange: told })
-    const shown = mount(only([]))
-    expect(shown.text).toBe('Send')
-    shown.render(only(chat.store.ownMessages.slice(1)))
-    expect(shown.text).toBe('assistant sent: Answer 1Send')
-    shown.render(only())
-    expect(shown.text).toBe('user sent: Question 1assistant sent: Answer 1Send')
-    shown.render(only([]))
-    shown.unmount()
-    expect(chat.store.messages).toHaveLength(2)
-    // The log said nothing new.
-    expect(told).not.toHaveBeenCalled()
-  })
-
-  test('in StrictMode, too', () => {
-    const { chat, turn } = written({ streamFlushInterval: 0 })
-    const shown = mount(
-      <StrictMode>
-        <Parent chat={chat} isKept={() => true} />
-      </StrictMode>,
-    )
-    flushSync(() => turn(1))
-    expect(shown.text).toBe('user sent: Question 1assistant sent: Answer 12')
-  })
-})
 
 test('hooks outside of a provider say what to do', () => {
   expect(() => renderToString(<Lines />)).toThrow('put a <ChatProvider> around this component')

@@ -6,6 +6,7 @@ import { expect, test } from 'vitest'
 
 // All of them once more.
 import './adapter.test.tsx'
+import './handed.test.tsx'
 import './hydration.test.tsx'
 import './provider.test.tsx'
 import './renders.test.tsx'

@@ -1,0 +1,23 @@
+// What tests show of a chat.
+
+import type { Message } from '@millrace/client'
+import { useChatActions, useMessage, useMessageIds } from './index.ts'
+
+const textOf = (message: Message | undefined): string =>
+  message?.parts.map(part => ('text' in part ? part.text : '')).join('') ?? ''
+
+const Line = ({ id }: { id: string }) => {
+  const message = useMessage(id)
+  return <p>{`${message?.role} ${message?.status}: ${textOf(message)}`}</p>
+}
+
+export const Lines = () => useMessageIds().map(id => <Line key={id} id={id} />)
+
+export const Sender = () => {
+  const { send } = useChatActions()
+  return (
+    <button type="button" onClick={() => send('Hello')}>
+      Send
+    </button>
+  )
+}
