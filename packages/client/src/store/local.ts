@@ -20,9 +20,9 @@ export function sendingOf({ messageId: id, role, parts, metadata }: Sent, create
   }
 }
 
-/** The messages of requests that nobody has begun with. */
-export const waitingOf = (requests: readonly RunRequest[]): Message[] =>
-  requests.flatMap(({ message }) => (message ? [sendingOf(message, 0)] : []))
+/** The messages of requests that nobody has begun with; when they were made the log will say, once they are in it. */
+export const waitingOf = (requests: readonly RunRequest[], createdAt = Date.now()): Message[] =>
+  requests.flatMap(({ message }) => (message ? [sendingOf(message, createdAt)] : []))
 
 /** Messages that are shown though the log does not hold them, and what is shown of others in place of what it says. */
 export class Local {

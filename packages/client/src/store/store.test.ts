@@ -300,8 +300,12 @@ describe('what the log does not hold', () => {
     store.apply([requested(log, 'q', 'w')])
     expect(told.n).toBe(1)
     expect(store.messages.map(({ id, status }) => [id, status])).toEqual([['w', 'sending']])
+    expect(store.message('w')?.createdAt).toBe(Date.now())
     store.apply([log.say({ type: 'stop-requested', runId: 'q' } as Entry['chunk'], GUEST)])
     expect(store.messages).toEqual([])
+    // Behind a run, it is no older than that.
+    store.apply([...log.begin(), requested(log, 'p', 'v')])
+    expect(store.message('v')?.createdAt).toBe(store.ledger.runs[0]?.startedAt)
   })
 
   test('one’s own that was stopped before it began is shown no more', () => {

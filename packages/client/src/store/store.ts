@@ -208,7 +208,9 @@ export class Store {
   }
 
   #ownMessage(id: string): Message | undefined {
-    const waiting = () => waitingOf(this.#fold.waiting).find(message => message.id === id)
+    // What waits came after what it waits for.
+    const since = () => this.ledger.runs.at(-1)?.startedAt
+    const waiting = () => waitingOf(this.#fold.waiting, since()).find(message => message.id === id)
     const kept = this.#kept(id) ?? this.#older.get(id) ?? this.#local.get(id) ?? waiting()
     return this.#local.shown(id, kept)
   }
