@@ -128,9 +128,7 @@ describe('sends', () => {
     const end = finished(chat)
     await chat.retry(messageId)
     await end
-    expect(chat.store.message(messageId)?.parts).toMatchObject([
-      { ...local, url: expect.stringContaining('upload:') },
-    ])
+    expect(chat.store.message(messageId)?.parts).toMatchObject([{ ...local, url: expect.stringContaining('upload:') }])
   })
 
   test('what is asked for again is the same, whatever its data have become', async () => {
