@@ -6,7 +6,7 @@ import { pass, undisturbed } from './suite.fixture.ts'
 import type { Happened } from './verdict.fixture.ts'
 
 /** How many schedules: so many by default, more by `npm run chaos`, from this seed on. */
-const COUNT = Number(process.env['MILLRACE_SCHEDULES'] ?? Math.ceil(700 * Number(process.env['MILLRACE_RUNS'] ?? 1)))
+const COUNT = Number(process.env['MILLRACE_SCHEDULES'] ?? Math.ceil(400 * Number(process.env['MILLRACE_RUNS'] ?? 1)))
 const PAIRS = Math.ceil(150 * Number(process.env['MILLRACE_RUNS'] ?? 1))
 const FIRST = Number(process.env['MILLRACE_SEED'] ?? 1)
 /** What a schedule may take at most, on a machine that has others to do. */
