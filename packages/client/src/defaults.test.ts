@@ -27,6 +27,7 @@ test.each([
   ['a reply to a request', told(constant('connection/api.ts', 'LATE_MS'))],
   ['what a server may ask for by `Retry-After`', told(constant('connection/api.ts', 'MOST_AFTER_MS'))],
   ['a request that does not get there', `${constant('chat/session-api.ts', 'ATTEMPTS')} attempts`],
+  ['a session in which nobody has spoken', `${told(BACKOFF.first)} to ${told(BACKOFF.longest)}`],
   ["a claim of a client's tool", told(constant('chat/tools.ts', 'CLAIM_MS'))],
   ['a reply that broke off is asked for again', `${constant('adapter/reading.ts', 'ATTEMPTS')} times`],
   ['the rest of a reply, and a stop', told(constant('adapter/reading.ts', 'LATE_MS'))],

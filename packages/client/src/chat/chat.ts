@@ -72,19 +72,19 @@ export interface Chat {
   tools: ClientTools
   /** Calls when its state has changed, until the returned function is called. */
   subscribe(listener: () => void): () => void
-  /** Begins to follow, until the returned function is called; may be called again then. */
+  /** Begins to follow, until the returned function is called; may be called again then. Without it, what is sent is followed until it is done. */
   start(): () => void
   /** Says something; it is shown at once. */
   send(input: ChatInput, options?: SendOptions): Promise<SendResult>
-  /** Stops the open run, wherever it is driven; what it said so far stays. */
+  /** Stops the open run, wherever it is driven, or all that is on its way; what it said so far stays. */
   stop(options?: { readonly runId?: string; readonly mode?: 'interrupt' | 'abort' }): Promise<void>
   /** Answers a message anew: that of an agent's or a person's id, the last if none is named. */
   regenerate(messageId?: string): Promise<SendResult>
   /** Sends again what could not be sent, or does the turn of a message again. */
   retry(messageId?: string): Promise<SendResult>
-  /** Puts another message in the place of one, and of all that came of it. */
+  /** Puts another message in the place of one, and of all that came of it; the result has its id. */
   edit(messageId: string, input: ChatInput): Promise<SendResult>
-  /** Answers what a run waits for: an approval, a client's tool, a question. Throws what the server refused it with. */
+  /** Answers what a run waits for: an approval, a client's tool, a question. Throws what it is refused with, and tells it. */
   answer(answer: ChatAnswer): Promise<void>
   /** Shows older messages. */
   loadOlder(): Promise<void>
