@@ -17,6 +17,7 @@ import { StateCell } from '../chat/state.ts'
 import type { ClientTools } from '../chat/tools.ts'
 import type { Backoff } from '../connection/patience.ts'
 import { failureOf, RequestError } from '../error.ts'
+import { newId } from '../id.ts'
 import { sendingOf } from '../store/local.ts'
 import { Store } from '../store/store.ts'
 import { Conversation } from './conversation.ts'
@@ -128,7 +129,7 @@ export class AdapterChat<Cursor = string> implements Chat {
     for (const { outgoing, done } of this.#queue.splice(0)) {
       const { messageId } = outgoing
       const refused = this.#refuse(messageId, 'SEND_ERROR', 'Nobody follows any more.')
-      this.#show(outgoing, crypto.randomUUID())
+      this.#show(outgoing, newId())
       this.#conversation.mark(messageId, 'error', refused.error)
       done(refused)
     }
@@ -139,7 +140,7 @@ export class AdapterChat<Cursor = string> implements Chat {
   }
 
   async send(input: ChatInput, options: SendOptions = {}): Promise<SendResult> {
-    const { messageId = crypto.randomUUID(), whenBusy = this.#options.whenBusy ?? 'queue' } = options
+    const { messageId = newId(), whenBusy = this.#options.whenBusy ?? 'queue' } = options
     if (isEmpty(input)) return { messageId, error: EMPTY }
     const isTaken = this.#conversation.has(messageId) || this.#queue.some(one => one.outgoing.messageId === messageId)
     if (isTaken) return this.#refuse(messageId, 'SEND_ERROR', `There is a message ${messageId}.`)
@@ -160,7 +161,7 @@ export class AdapterChat<Cursor = string> implements Chat {
 
   #say(outgoing: Outgoing): Promise<SendResult> {
     const { messageId } = outgoing
-    const runId = crypto.randomUUID()
+    const runId = newId()
     this.#show(outgoing, runId)
     return this.#turns.begin(messageId, runId, this.#sending(messageId))
   }
@@ -229,7 +230,7 @@ export class AdapterChat<Cursor = string> implements Chat {
         ? adapter.regenerate({ conversationId, messageId: replied.id, ...this.#upTo(anchor.id), signal })
         : sending.open(signal)
     this.#conversation.mark(anchor.id, 'sending')
-    return this.#turns.begin(anchor.id, crypto.randomUUID(), {
+    return this.#turns.begin(anchor.id, newId(), {
       code: 'REGENERATE_ERROR',
       open: regenerate,
       refused: () => {
@@ -253,7 +254,7 @@ export class AdapterChat<Cursor = string> implements Chat {
     const replies = rest.slice(0, rest.findIndex(({ role }) => role === 'user') >>> 0).map(({ id }) => id)
     if (rest.length > 0) this.#conversation.keep(id => !replies.includes(id), message.id)
     this.#conversation.mark(message.id, 'sending')
-    return this.#turns.begin(message.id, crypto.randomUUID(), this.#sending(message.id))
+    return this.#turns.begin(message.id, newId(), this.#sending(message.id))
   }
 
   async edit(messageId: string, input: ChatInput): Promise<SendResult> {
@@ -265,7 +266,7 @@ export class AdapterChat<Cursor = string> implements Chat {
     const kept = new Set(all.slice(0, at).map(({ id }) => id))
     this.#conversation.keep(id => kept.has(id))
     for (const id of this.#attachments.keys()) if (!kept.has(id)) this.#attachments.delete(id)
-    return this.#say(outgoingOf(crypto.randomUUID(), input))
+    return this.#say(outgoingOf(newId(), input))
   }
 
   async answer(answer: ChatAnswer): Promise<void> {
@@ -327,7 +328,7 @@ export class AdapterChat<Cursor = string> implements Chat {
 /** What a person says, with its files to be seen at once. */
 function outgoingOf(messageId: string, input: ChatInput): Outgoing {
   const { files = [], metadata } = typeof input === 'string' ? {} : input
-  const attachments = [...files].map(file => ({ localId: crypto.randomUUID(), file }))
+  const attachments = [...files].map(file => ({ localId: newId(), file }))
   const shown = attachments.map(({ file }) => {
     const url = URL.createObjectURL(file)
     addresses.register(attachments, url)

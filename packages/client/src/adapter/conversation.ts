@@ -1,6 +1,7 @@
 import type { Entry, Message, MessageStatus } from '@millrace/protocol'
 import type { ChatCallbacks } from '../chat/callbacks.ts'
 import type { ChatError } from '../error.ts'
+import { newId } from '../id.ts'
 import type { Sent } from '../store/local.ts'
 import type { Store } from '../store/store.ts'
 import { Reply } from './entries.ts'
@@ -77,7 +78,7 @@ export class Conversation {
   /** Shows what a person says, on its way. */
   say(said: Sent, runId: string): void {
     const { messageId: id, parts, metadata } = said
-    const own = id.includes('::') ? crypto.randomUUID() : id
+    const own = id.includes('::') ? newId() : id
     if (own !== id) this.#store.rename(own, id)
     const entry: Entry = {
       sequence: this.#store.head + 1,
@@ -103,10 +104,10 @@ export class Conversation {
     const isPersons = id !== undefined && this.has(id) && this.#runOf.get(id) === undefined
     const run = id === undefined ? undefined : this.#runOf.get(id)
     const existing = run === undefined ? undefined : this.messages.find(message => message.id === id)
-    const own = run ?? (this.#runs.has(runId) ? crypto.randomUUID() : runId)
+    const own = run ?? (this.#runs.has(runId) ? newId() : runId)
     this.#runs.add(own)
     const options = { store: this.#store, runId: own, taken: this.#taken, callbacks: this.#callbacks }
-    const reply = new Reply(options, isPersons ? crypto.randomUUID() : id, existing)
+    const reply = new Reply(options, isPersons ? newId() : id, existing)
     this.#replies.set(reply.id, reply)
     this.#runOf.set(reply.id, own)
     return reply

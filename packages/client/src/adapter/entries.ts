@@ -9,6 +9,7 @@ import {
   type ToolState,
 } from '@millrace/protocol'
 import { type ChatCallbacks, tell } from '../chat/callbacks.ts'
+import { newId } from '../id.ts'
 import type { Store } from '../store/store.ts'
 import { type AuthoredMessage, again, givenId, withPart } from './shape.ts'
 import { Texts } from './texts.ts'
@@ -80,7 +81,7 @@ export class Reply {
     this.#options = options
     this.runId = runId
     this.isUnnamed = id === undefined
-    this.id = id ?? crypto.randomUUID()
+    this.id = id ?? newId()
     this.#origin = { runId, lane: 'main', agentId: runId, agentType: 'assistant', step: 0 }
     this.#texts = new Texts(chunk => this.#fold(chunk))
     for (const part of existing?.parts ?? []) {

@@ -1,6 +1,7 @@
 // Messages of the view in the shape that adapters know, and the other way round.
 
 import { type Message, messageIdOf, type Part, type Run, type ToolPart, type View } from '@millrace/protocol'
+import { newId } from '../id.ts'
 import {
   type ChatMessage,
   type ChatMessagePart,
@@ -142,7 +143,7 @@ export function toldOf(
   const runs: Run[] = []
   const shown: { id: string; patch: Partial<AuthoredMessage> }[] = []
   for (const { id, role, parts, status = 'sent', createdAt, metadata, author } of given) {
-    const runId = crypto.randomUUID()
+    const runId = newId()
     const isReply = role === 'assistant'
     const place = at++
     const time = createdAt === undefined ? 0 : Date.parse(createdAt) || 0

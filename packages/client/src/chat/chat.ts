@@ -92,11 +92,13 @@ export interface Chat {
   clearError(): void
 }
 
+/** How many files there are, as far as that can be told without taking them: some can be taken but once. */
+const countOf = (files: Iterable<File> | undefined): number =>
+  files ? ((files as { readonly length?: number }).length ?? Number.POSITIVE_INFINITY) : 0
+
 /** Whether nothing is said at all. */
 export const isEmpty = (input: ChatInput): boolean =>
-  typeof input === 'string'
-    ? input === ''
-    : !input.text && !input.parts?.length && [...(input.files ?? [])].length === 0
+  typeof input === 'string' ? input === '' : !input.text && !input.parts?.length && countOf(input.files) === 0
 
 /** What becomes of nothing: it is not sent. */
 export const EMPTY: ChatError = {

@@ -300,7 +300,7 @@ export class Fold {
 
   /** The requests that nobody has begun with. */
   get waiting(): RunRequest[] {
-    return this.#ledger.waiting
+    return [...this.#ledger.waiting.values()]
   }
 
   /** Runs, agents, requests, interrupts, hooks and usage; what did not change since an earlier time is shared with it. */

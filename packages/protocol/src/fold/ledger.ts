@@ -33,7 +33,8 @@ export class Ledger {
   /** By the ids of their messages. */
   readonly agents = new Map<string, Agent>()
   readonly #requests = new Map<string, RunRequest>()
-  readonly #waiting = new Map<string, RunRequest>()
+  /** The requests that nobody has begun with. */
+  readonly waiting = new Map<string, RunRequest>()
   readonly #interrupts = new Map<string, Interrupt>()
   readonly #open = new Map<string, Interrupt>()
   /** By run, and there by the first piece of their ids: what goes goes at once, however much it is (law 11). */
@@ -69,11 +70,6 @@ export class Ledger {
       if (request?.status === 'waiting') this.#request({ ...request, status: 'started' })
     }
     return true
-  }
-
-  /** The requests that nobody has begun with. */
-  get waiting(): RunRequest[] {
-    return [...this.#waiting.values()]
   }
 
   get openInterrupts(): Interrupt[] {
@@ -125,7 +121,8 @@ export class Ledger {
       case 'run-finished':
         this.#void(runId)
         // Nobody starts this run again; who goes on from it reads its entries.
-        if (this.#hooks.delete(runId)) this.#read.hooks = undefined
+        this.#hooks.delete(runId)
+        this.#read.hooks = undefined
         return this.#set(runId, { finishedAt: timestamp, ...pick(chunk, 'status', 'checkpointId', 'reason') })
       case 'step-finish':
         this.#usage = sum(this.#usage, chunk.usage)
@@ -202,8 +199,8 @@ export class Ledger {
   #request(request: RunRequest): true {
     const { runId, status } = request
     this.#requests.set(runId, request)
-    if (status === 'waiting') this.#waiting.set(runId, request)
-    else this.#waiting.delete(runId)
+    if (status === 'waiting') this.waiting.set(runId, request)
+    else this.waiting.delete(runId)
     this.#read.requests = undefined
     return true
   }
