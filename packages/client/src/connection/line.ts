@@ -125,7 +125,7 @@ export class Line {
       const type = reply.headers.get('content-type')
       if (!type?.startsWith(EVENTS)) throw new ProtocolError('invalid-frame', `expected ${EVENTS}, found ${type}`)
       await this.#read(reply.body as ReadableStream<Uint8Array>, signal)
-      return { reason: 'the connection was closed' }
+      return { reason: signal.aborted ? String(signal.reason) : 'the connection was closed' }
     } catch (error) {
       if (signal.aborted) return { reason: String(signal.reason) }
       return this.#refused(error, members)
