@@ -7,9 +7,11 @@ import { command, root, seconds } from './command.ts'
 import { FAILED_FILE, shortened } from './failed.ts'
 
 // Two files at a time in these: most are one thread that computes, or that waits for a server. Nothing in them may depend on how busy the machine is.
-const BESIDE = new Set(['packages/log', 'packages/runtime'])
+const BESIDE = new Set(['packages/log', 'packages/runtime', 'interop'])
 // But for what keeps all cores busy by itself, and for processes and races that go by real leases and deadlines: one after the other.
 const ALONE = ['src/process/', 'src/faults/', 'src/scale/', 'src/races/stores']
+/** Where there is any of that. */
+const HAS_ALONE = new Set(['packages/log', 'packages/runtime'])
 
 // What is published stands at the end: it needs all the rest.
 const PACK = 'scripts/pack.test.ts'
@@ -32,7 +34,7 @@ for (const [name, folder] of suites()) {
   if (BESIDE.has(folder)) {
     const others = ALONE.flatMap(part => ['--exclude', `${part}**`])
     await step(name, 'vitest', [...run, '--maxWorkers', '2', ...others])
-    await step(`${name} alone`, 'vitest', [...run, ...ALONE])
+    if (HAS_ALONE.has(folder)) await step(`${name} alone`, 'vitest', [...run, ...ALONE])
   } else await step(name, 'vitest', [...run, ...without])
 }
 await step('pack', 'vitest', ['run', '--config', CONFIG, PACK])

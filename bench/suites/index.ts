@@ -1,5 +1,6 @@
 import type { Suite } from '../harness/suite.ts'
 import { client } from './client.ts'
+import { dialects } from './dialects.ts'
 import { json } from './json.ts'
 import { log } from './log.ts'
 import { patch } from './patch.ts'
@@ -11,4 +12,4 @@ import { structured } from './structured.ts'
 import { validate } from './validate.ts'
 
 /** Every suite, in the order in which they run when none is named. */
-export const suites: Suite[] = [reduce, json, sse, validate, structured, patch, log, runtime, server, client]
+export const suites: Suite[] = [reduce, json, sse, validate, structured, patch, log, runtime, server, client, dialects]

@@ -14,6 +14,8 @@ function constant(file: string, name: string): number {
   return factors.reduce((product, factor) => product * factor, 1)
 }
 
+const PEER = '../../dialects/src/peer/'
+
 const told = (value: number): string => value.toLocaleString('en')
 
 test.each([
@@ -37,6 +39,9 @@ test.each([
     'chunks that are held until it is known where a stream begins',
     `${constant('adapter/order.ts', 'BEFORE_BASE')} | or ${constant('adapter/reading.ts', 'HOLD_MS')} ms`,
   ],
+  ['a reply of a peer that broke off is asked for again', `${constant(`${PEER}patience.ts`, 'ATTEMPTS')} times`],
+  ['what a peer is asked beside that, a stop or what was said', told(constant(`${PEER}session.ts`, 'LATE_MS'))],
+  ['messages that wait for their turn with a peer', told(constant(`${PEER}session.ts`, 'MOST_WAITING'))],
   ['events that are known again', told(constant('adapter/order.ts', 'EVENTS'))],
   [
     'one event or line of `fetchServerSentEvents`, `fetchNdjson`',

@@ -32,8 +32,11 @@ export class RequestError extends Error implements Failure {
   }
 }
 
-const isFailure = (error: unknown): error is Failure =>
-  typeof (error as Partial<Failure> | null)?.code === 'string' && typeof (error as Failure).message === 'string'
+/** Tells what was told from what was thrown by something else, which may have a code, too, but never says whether the same again may do. */
+const isFailure = (error: unknown): error is Failure & { readonly status?: number } =>
+  typeof (error as Partial<Failure> | null)?.code === 'string' &&
+  typeof (error as Failure).message === 'string' &&
+  (!(error instanceof Error) || 'retryable' in error)
 
 /** What anything says that was thrown, were it a response or a bare object. */
 function wordsOf(error: unknown): string {
@@ -51,8 +54,8 @@ export const failureOf = (
 ): RequestError =>
   error instanceof RequestError
     ? error
-    : isFailure(error) && !(error instanceof Error)
-      ? new RequestError(error)
+    : isFailure(error)
+      ? new RequestError(error, error.status)
       : new RequestError({ code, message: wordsOf(error), retryable })
 
 /** What the page itself gave cannot be sent, or could not be computed: the same again comes to the same. */

@@ -57,10 +57,11 @@ export type {
   SendResult,
   WhenBusy,
 } from './chat/chat.ts'
-export { HttpChat, type HttpChatOptions } from './chat/http-chat.ts'
+export { createChat, HttpChat, type HttpChatOptions } from './chat/http-chat.ts'
 export type { ClientTool, ClientToolContext, ClientTools } from './chat/tools.ts'
 export type { ApiOptions, Computed } from './connection/api.ts'
 export {
+  type ChatConnection,
   type ConnectionOptions,
   createConnection,
   type PageConnection,

@@ -10,6 +10,7 @@ export type ProtocolErrorCode =
   | 'invalid-view'
   | 'line-too-long'
   | 'path-conflict'
+  | 'stream-cut'
   | 'stream-done'
   | 'stream-mismatch'
   | 'too-large'

@@ -105,28 +105,38 @@ function hasLog(name: string, member?: string): boolean {
 /** The text of the file that declares a name which the index of a package exports; this package may not import it: its text is read. */
 function declaringFile(name: string, index: string): string | undefined {
   const folder = index.slice(0, index.lastIndexOf('/') + 1)
-  for (const [, list = '', file = ''] of read(index).matchAll(/^export ([^']+?) from '(\.[^']+)'$/gm)) {
+  const own = read(index)
+  if (new RegExp(`^export (?:const|class|(?:async )?function|interface|type) ${name}\\b`, 'm').test(own)) return own
+  for (const [, list = '', file = ''] of own.matchAll(/^export ([^']+?) from '(\.[^']+)'$/gm)) {
     if (list.endsWith('*') && file.endsWith('/index.ts')) {
       const deeper = declaringFile(name, `${folder}${file}`)
       if (deeper !== undefined) return deeper
     }
-    const isNamed = list === '*' || new RegExp(`\\b${name}\\b`).test(list)
+    const isNamed = list.endsWith('*') || new RegExp(`\\b${name}\\b`).test(list)
     const text = isNamed ? read(`${folder}${file}`) : ''
     if (new RegExp(`^export (?:const|class|(?:async )?function|interface|type) ${name}\\b`, 'm').test(text)) return text
   }
   return undefined
 }
 
-/** Whether a package exports a name, with a method, property or key of it. */
-const inPackage =
-  (folder: string) =>
-  (name: string, member?: string): boolean => {
-    const declared = declaringFile(name, `../../${folder}/src/index.ts`)
+/** Whether a dialect exports a name, or its schemas do. */
+const inDialect = (name: string) => {
+  const [words, schemas] = ['index', 'schemas'].map(file => exportedBy(`../../dialects/src/${name}/${file}.ts`))
+  return (what: string, member?: string): boolean => Boolean(words?.(what, member) || schemas?.(what, member))
+}
+
+const inPackage = (folder: string) => exportedBy(`../../${folder}/src/index.ts`)
+
+/** Whether a file exports a name, with a method, property or key of it. */
+function exportedBy(index: string) {
+  return (name: string, member?: string): boolean => {
+    const declared = declaringFile(name, index)
       ?.split(/^(?=export )/m)
       .find(part => new RegExp(`^export (?:async )?\\w+ ${name}\\b`).test(part))
     if (declared === undefined || member === undefined) return declared !== undefined
     return new RegExp(`^  (?:async |get |readonly )?${member}\\??[<(:]`, 'm').test(declared)
   }
+}
 
 const codes = read('./error.ts')
 const resolvers: Record<string, (name: string, field?: string, value?: string) => boolean> = {
@@ -144,6 +154,10 @@ const resolvers: Record<string, (name: string, field?: string, value?: string) =
   runtime: inPackage('runtime'),
   server: inPackage('server'),
   client: inPackage('client'),
+  helix: inDialect('helix'),
+  kortyx: inDialect('kortyx'),
+  mui: inDialect('mui'),
+  tanstack: inDialect('tanstack'),
   react: inPackage('react'),
 }
 
@@ -181,7 +195,7 @@ describe('the account of the pages', () => {
 
   it('names what keeps a rule that holds now: something that acts, or shows in the view, and not a form alone', () => {
     const isRule = ({ what }: SeedRow) => /\w/.test(what.replace(/`[^`]*`|\b(?:and|or|of|with)\b/g, ''))
-    const keeper = /^(?:export|schema|view|error|log|runtime|server|client|react):/
+    const keeper = /^(?:export|schema|view|error|log|runtime|server|client|react|helix|kortyx|mui|tanstack):/
     const unkept = rows.filter(
       row => row.state === 'now' && isRule(row) && !quoted(row.where).some(ref => keeper.test(ref)),
     )

@@ -97,8 +97,9 @@ function holdAdapter(given: Given, { messages, ...more }: Given & AdapterChatOpt
 }
 
 function holdHttp(given: Given): Held {
-  const { api, agent, workflow, session, snapshot, messages } = given
-  const place = session === undefined && snapshot === undefined ? placeOf(api, agent ?? workflow) : undefined
+  const { api, agent, workflow, session, snapshot, messages, connection } = given
+  const isNamed = session !== undefined || snapshot !== undefined || connection?.isOfPage
+  const place = isNamed ? undefined : placeOf(api, agent ?? workflow)
   const found = place && recall(place)
   let { headers } = given
   const options: HttpChatOptions = { ...given, session: session ?? found }

@@ -53,13 +53,16 @@ function useHeld(props: Given): { readonly held: Held; readonly renew: (old: Hel
   return { held: next, renew }
 }
 
-/** An adapter that is made while rendering is another each time, and so is its chat: that is rarely meant. */
-function warn({ given, chat }: Held, { adapter, conversationId }: Given): void {
+/** What is made while rendering is another each time, and so is its chat: that is rarely meant. */
+function warn({ given, chat }: Held, { adapter, conversationId, connection, session }: Given): void {
   if (typeof process === 'undefined' || process.env.NODE_ENV === 'production') return
-  const isAnother = given.adapter && adapter && given.adapter !== adapter && given.conversationId === conversationId
-  if (!isAnother || chat.store.ownMessages.length === 0) return
+  const isOther = given.adapter && adapter && given.adapter !== adapter && given.conversationId === conversationId
+  const isElsewhere = given.connection && connection && given.connection !== connection && given.session === session
+  if (!(isOther || isElsewhere) || chat.store.ownMessages.length === 0) return
+  const what = isOther ? 'adapter' : 'connection'
+  const name = isOther ? 'conversationId' : 'session'
   console.warn(
-    'A <ChatProvider> was given another adapter, and begins a new chat: make the adapter outside of the component, or with useState. If another chat is meant, give it another conversationId or a key.',
+    `A <ChatProvider> was given another ${what}, and begins a new chat: make the ${what} outside of the component, or with useState. If another chat is meant, give it another ${name} or a key.`,
   )
 }
 

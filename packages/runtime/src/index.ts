@@ -108,7 +108,7 @@ export {
   type ToolOutput,
   tool,
 } from './tool/tool.ts'
-export { type KeptUpload, type NewUpload, uploadIn, uploadUnknown } from './upload/upload.ts'
+export { type KeptUpload, type NewUpload, uploadIn, uploadUnknown, uploadUrlOf } from './upload/upload.ts'
 export { createWorker, type Worker } from './worker.ts'
 export type { EdgeDefinition, EdgeOptions, ForkEdgeOptions } from './workflow/edge.ts'
 export type {

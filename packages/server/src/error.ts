@@ -18,6 +18,8 @@ const own = {
   method_unknown: 405,
   not_acceptable: 406,
   message_unknown: 409,
+  transcript_diverged: 409,
+  transcript_refused: 409,
   body_too_large: 413,
   input_too_large: 413,
   media_type_unknown: 415,

@@ -11,7 +11,7 @@ import { SharedBody } from './http/shared-body.ts'
 import type { StaticFiles } from './http/static.ts'
 import type { Lifetime } from './lifetime.ts'
 import type { MillraceOptions } from './options.ts'
-import { handled } from './route/route.ts'
+import { handled, mostBytesOf } from './route/route.ts'
 import { Router } from './route/router.ts'
 import { routes } from './route/routes.ts'
 import type { Services } from './services.ts'
@@ -72,8 +72,7 @@ export class Gate {
     const { route, params } = found
     if (lifetime.isDraining) throw draining()
     const services = await (route.action === 'health' ? lifetime.readySoon() : lifetime.ready())
-    const { bodyBytes, uploadBytes } = services.limits
-    const body = request.body === null ? undefined : new SharedBody(request, route.takesBytes ? uploadBytes : bodyBytes)
+    const body = request.body === null ? undefined : new SharedBody(request, mostBytesOf(route, services.limits))
     const seen = body?.request ?? request
     const caller = await services.authorize(seen, route.action, params['sessionId'])
     // Whoever looks at the body to say who somebody is looks again when asked again.

@@ -97,8 +97,10 @@ export class Lifetime {
       settings: stream,
       logger: this.#logger,
       openApi: () => openApiOf(routes),
-      authorize: (request, action, sessionId) =>
-        callerOf(authorize, { request, action, ...(sessionId !== undefined && { sessionId }) }),
+      authorize: (request, action, sessionId, program) => {
+        const about = { ...(sessionId !== undefined && { sessionId }), ...(program && { program }) }
+        return callerOf(authorize, { request, action, ...about })
+      },
       contextOf: (request, { principal }, body) => contextOf(context, { request, principal, body }),
     }
   }

@@ -1,7 +1,7 @@
 import type { StreamManager } from '@millrace/log'
 import type { Json } from '@millrace/protocol'
 import type { Agent, Logger, Runtime, Workflow } from '@millrace/runtime'
-import type { Action, Caller } from './guard/authorize.ts'
+import type { Action, Caller, Program } from './guard/authorize.ts'
 import type { Limiter } from './guard/limiter.ts'
 import type { Limits } from './guard/limits.ts'
 import type { Turns } from './guard/turns.ts'
@@ -27,7 +27,7 @@ export interface Services {
   readonly logger: Logger
   readonly openApi: () => unknown
   /** Asks who somebody is, and whether they may. */
-  authorize(request: Request, action: Action, sessionId?: string): Promise<Caller>
+  authorize(request: Request, action: Action, sessionId?: string, program?: Program): Promise<Caller>
   /** The context that node and tool code of a run sees: the server's own words. */
   contextOf(request: Request, caller: Caller, body: unknown): Promise<Json | undefined>
 }

@@ -2,7 +2,7 @@
 
 import type { StreamInfo } from '@millrace/log'
 import { Refusal, sessionUnknown } from './error.ts'
-import type { Action, Caller } from './guard/authorize.ts'
+import type { Action, Caller, Program } from './guard/authorize.ts'
 import type { Services } from './services.ts'
 
 /** A session that is the caller's to enter; throws as if there were none otherwise. */
@@ -33,11 +33,24 @@ export async function mayStill(
   caller: Caller,
   action: Action,
   sessionId: string | undefined,
+  program?: Program,
 ): Promise<void> {
-  const { principal, owner } = await services.authorize(request, action, sessionId)
+  await mayAsk(services, request, caller, action, sessionId, program)
+  if (sessionId !== undefined) await enter(services, caller, sessionId)
+}
+
+/** Asks once more whether somebody may, by now that more is known of what they ask for; throws where they may not, or are somebody else. */
+export async function mayAsk(
+  services: Services,
+  request: Request,
+  caller: Caller,
+  action: Action,
+  sessionId: string | undefined,
+  program: Program | undefined,
+): Promise<void> {
+  const { principal, owner } = await services.authorize(request, action, sessionId, program)
   if (principal !== caller.principal || owner !== caller.owner)
     throw new Refusal('forbidden', 'you are somebody else by now: come again')
-  if (sessionId !== undefined) await enter(services, caller, sessionId)
 }
 
 /** Does something in a session of the caller's, which is made where there is none; one that was made for nothing is gone again. */

@@ -1,6 +1,7 @@
 // Messages of the view in the shape that adapters know, and the other way round.
 
-import { type Message, messageIdOf, type Part, type Run, type ToolPart, type View } from '@millrace/protocol'
+import { chatPartOf } from '@millrace/dialects/mui'
+import { type Message, messageIdOf, type Part, type Run, type View } from '@millrace/protocol'
 import { newId } from '../id.ts'
 import {
   type ChatMessage,
@@ -29,49 +30,6 @@ const messages = new WeakMap<Message, ChatMessage>()
 const shapes = new WeakSet<ChatMessage>()
 const parts = new WeakMap<Part, ChatMessagePart>()
 
-function invocationOf(part: ToolPart): ChatToolInvocation {
-  const { state, input, output, progress, errorText, approval, title, executor, providerMetadata } = part
-  const toolCallId = givenId(part.toolCallId)
-  const approvalId = approval && givenId(approval.id)
-  const isPreliminary = progress !== undefined && !state.startsWith('output-')
-  return {
-    toolCallId,
-    toolName: part.toolName,
-    state: isPreliminary ? 'output-available' : state,
-    ...(input !== undefined && { input }),
-    ...(output !== undefined && { output }),
-    ...(isPreliminary && { output: progress, preliminary: true }),
-    ...(errorText !== undefined && { errorText }),
-    ...(approval?.approved !== undefined && {
-      approval: {
-        approved: approval.approved,
-        ...(approval.reason !== undefined && { reason: approval.reason }),
-      },
-    }),
-    ...(approvalId !== undefined && approvalId !== toolCallId && { approvalId }),
-    ...(executor === 'provider' && { providerExecuted: true }),
-    ...(title !== undefined && { title }),
-    ...(providerMetadata && { callProviderMetadata: providerMetadata }),
-  }
-}
-
-function shapeOf(part: Part): ChatMessagePart {
-  switch (part.type) {
-    case 'text':
-    case 'reasoning':
-      return { type: part.type, text: part.text, state: part.state }
-    case 'tool':
-    case 'dynamic-tool':
-      return { type: part.type, toolInvocation: invocationOf(part) }
-    case 'step-start':
-      return { type: 'step-start' }
-    default: {
-      const { key, at, blobs, ...rest } = part
-      return rest as ChatMessagePart
-    }
-  }
-}
-
 /** A message in the shape that adapters know; the same object for the same message, and for each part that stays the same. */
 export function toChatMessage(message: Message): ChatMessage {
   const known = messages.get(message)
@@ -82,7 +40,7 @@ export function toChatMessage(message: Message): ChatMessage {
     role,
     status,
     parts: message.parts.map(part => {
-      const shape = parts.get(part) ?? shapeOf(part)
+      const shape = parts.get(part) ?? chatPartOf(part, givenId)
       parts.set(part, shape)
       return shape
     }),

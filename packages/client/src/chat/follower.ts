@@ -1,5 +1,5 @@
 import type { ConnectionStatus, Entry, Failure, Following, Snapshot } from '@millrace/protocol'
-import type { PageConnection } from '../connection/connection.ts'
+import type { ChatConnection } from '../connection/connection.ts'
 import { BACKOFF } from '../connection/patience.ts'
 
 /** Who wants to know what comes. */
@@ -23,7 +23,7 @@ export class SessionFollower {
   /** What is read next; nothing, where a snapshot is. */
   cursor: string | undefined
   readonly #sessionId: string
-  readonly #connection: PageConnection
+  readonly #connection: ChatConnection
   readonly #listener: Listener
   #following: Following | undefined
   #starts = 0
@@ -34,7 +34,7 @@ export class SessionFollower {
   /** Whether the server has taken something for it, of which nothing was seen yet. */
   #isMade = false
 
-  constructor(sessionId: string, isKnown: boolean, connection: PageConnection, listener: Listener) {
+  constructor(sessionId: string, isKnown: boolean, connection: ChatConnection, listener: Listener) {
     this.#sessionId = sessionId
     this.isKnown = isKnown
     this.#connection = connection

@@ -1,6 +1,6 @@
 import type { ConnectionStatus, Failure, Json, Message, Snapshot } from '@millrace/protocol'
 import type { ApiOptions, Computed } from '../connection/api.ts'
-import type { PageConnection } from '../connection/connection.ts'
+import type { ChatConnection } from '../connection/connection.ts'
 import { sharedConnection } from '../connection/shared.ts'
 import { type ChatError, chatErrorOf, type ErrorSource, failureOf, RequestError } from '../error.ts'
 import { newId } from '../id.ts'
@@ -35,8 +35,8 @@ export interface HttpChatOptions<A = unknown> extends ApiOptions, ChatCallbacks<
   readonly workflow?: WorkflowName<A> | undefined
   /** The session; a new one, if nothing is said. */
   readonly session?: string | undefined
-  /** The connection that carries it; the page's own, if nothing is said. */
-  readonly connection?: PageConnection | undefined
+  /** The connection that carries it: the page's own, if nothing is said; or one to another system's server. */
+  readonly connection?: ChatConnection | undefined
   /** What this client can run for agents. */
   readonly tools?: ClientToolsOf<A> | undefined
   /** What becomes of a message while a run is open; `queue`, if nothing is said. */
@@ -52,7 +52,7 @@ export interface HttpChatOptions<A = unknown> extends ApiOptions, ChatCallbacks<
 
 const PAGE_SIZE = 100
 
-/** A conversation with a Millrace server. */
+/** A conversation with a Millrace server, or with another that a connection makes look like one. */
 export class HttpChat<A = unknown> implements Chat {
   readonly store: Store
   readonly #options: HttpChatOptions
@@ -387,3 +387,6 @@ export class HttpChat<A = unknown> implements Chat {
     }
   }
 }
+
+/** A chat: with the page's own server, or with the one that a connection leads to. */
+export const createChat = <A = unknown>(options: HttpChatOptions<A>): Chat => new HttpChat(options)

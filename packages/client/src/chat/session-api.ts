@@ -1,5 +1,6 @@
 import type { Json, ToolPart } from '@millrace/protocol'
-import { type Api, LATE_MS, sessionPath } from '../connection/api.ts'
+import { LATE_MS, sessionPath } from '../connection/api.ts'
+import type { ChatConnection } from '../connection/connection.ts'
 import { BACKOFF, Patience } from '../connection/patience.ts'
 import { failureOf } from '../error.ts'
 import type { SaidPart } from './chat.ts'
@@ -12,10 +13,10 @@ export const CONFLICT = 409
 
 /** What a chat asks the server for in its session. */
 export class SessionApi {
-  readonly #api: Api
+  readonly #api: ChatConnection['api']
   readonly #sessionId: string
 
-  constructor(api: Api, sessionId: string) {
+  constructor(api: ChatConnection['api'], sessionId: string) {
     this.#api = api
     this.#sessionId = sessionId
   }

@@ -19,8 +19,17 @@ export interface ConnectionOptions extends ApiOptions {
 /** An entry, the session that it is of, and behind the last entry of a frame the `cursor` after which the next loop would go on. */
 export type SessionEntry = Entry & { readonly sessionId: string; readonly cursor?: string | undefined }
 
+/** What a chat needs of a connection: ours to a server, or one to another system's, as `@millrace/dialects` has them. */
+export interface ChatConnection extends Connection {
+  readonly api: Pick<Api, 'ask' | 'read'>
+  /** Whether its sessions are the page's alone, so that nobody finds one again by the name that it was given here. */
+  readonly isOfPage?: boolean
+  /** Comes back at once, wherever it waits. */
+  wake(): void
+}
+
 /** One connection for all sessions of a page: it comes back by itself, and gives every entry once and in order. */
-export class PageConnection implements Connection, AsyncIterable<SessionEntry> {
+export class PageConnection implements ChatConnection, AsyncIterable<SessionEntry> {
   readonly api: Api
   readonly #options: ConnectionOptions
   readonly #home: Home

@@ -3,6 +3,7 @@
 import type { Random } from '../../../../scripts/faults/random.ts'
 import type { SendResult } from '../chat/chat.ts'
 import type { HttpChat } from '../chat/http-chat.ts'
+import { RequestError } from '../error.ts'
 import { NAMES } from './agents.fixture.ts'
 import type { Scene } from './scene.fixture.ts'
 
@@ -78,7 +79,8 @@ export class Script {
         await this.#first.answer({ kind: 'approval', id, approved: this.#approves }).catch((error: Error) => {
           // A stop may have been first.
           this.#scene.notes.push(`${this.sessionId}: the answer was refused: ${error.message}`)
-          if (/network|in time/i.test(error.message)) this.#answered.delete(id)
+          // Who is told that the same again may do presses again.
+          if (error instanceof RequestError && error.retryable) this.#answered.delete(id)
         })
       }
     }

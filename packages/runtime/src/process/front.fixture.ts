@@ -17,12 +17,13 @@ export class Front {
   readonly #leaving = new AbortController()
   readonly #following: Promise<void>
 
-  constructor(store: LogStore, { program, crowd, moment }: Opening, note: Note, say: (told: Told) => void) {
+  constructor(store: LogStore, opening: Opening, note: Note, say: (told: Told) => void) {
+    const { program, crowd, moment } = opening
     this.#store = store
     this.#say = say
     const logger = { warn() {}, error: (message: string) => say({ kind: 'logged', message, cause: '' }) }
     this.#runtime = createRuntime({
-      store: witnessed(pointed(store, moment, say), note, 'before'),
+      store: witnessed(pointed(store, moment, say, opening.store.kind === 'sqlite'), note, 'before'),
       // What a client's output must be like is known here too.
       agents: PROGRAMS[program].agents({ note: () => {} }),
       engine: false,

@@ -5,12 +5,23 @@ import { type Moment, POINTS, type Point, type Told } from './told.fixture.ts'
 
 const isPoint = (name: string): name is Point => (POINTS as readonly string[]).includes(name)
 
-/** Wraps a store. What `say` is given must be on its way when it returns: nothing may run after it. */
-export function pointed(store: LogStore, moment: Moment | undefined, say: (told: Told) => void): LogStore {
+/**
+ * Wraps a store. What `say` is given must be on its way when it returns: nothing may run after it. Of a file that processes share, no
+ * process falls asleep while another call is under way: it might hold the file's lock, and then nobody could go on before it wakes up.
+ */
+export function pointed(
+  store: LogStore,
+  moment: Moment | undefined,
+  say: (told: Told) => void,
+  isFile: boolean,
+): LogStore {
   let n = 0
+  let underWay = 0
+  let quiet = Promise.withResolvers<void>()
 
-  function meet(point: Point, when: Moment['when'], at: number): void {
+  async function meet(point: Point, when: Moment['when'], at: number): Promise<void> {
     if (moment === undefined || at !== moment.n || when !== moment.when) return
+    while (isFile && moment.does === 'sleep' && underWay > 0) await quiet.promise
     say({ kind: 'reached', point, n: at })
     if (moment.does === 'halt') Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0)
     if (moment.does !== 'sleep') return
@@ -19,13 +30,25 @@ export function pointed(store: LogStore, moment: Moment | undefined, say: (told:
     say({ kind: 'awake' })
   }
 
+  async function counted(made: () => unknown): Promise<unknown> {
+    underWay++
+    try {
+      return await made()
+    } finally {
+      if (--underWay === 0) {
+        quiet.resolve()
+        quiet = Promise.withResolvers()
+      }
+    }
+  }
+
   async function call(name: string, made: () => unknown): Promise<unknown> {
     try {
-      if (!isPoint(name) || !moment?.of.includes(name)) return await made()
+      if (!isPoint(name) || !moment?.of.includes(name)) return await counted(made)
       const at = ++n
-      meet(name, 'before', at)
-      const result = await made()
-      meet(name, 'after', at)
+      await meet(name, 'before', at)
+      const result = await counted(made)
+      await meet(name, 'after', at)
       return result
     } catch (error) {
       if (error instanceof LogError && error.code === 'unavailable') say({ kind: 'trouble', call: name })

@@ -33,7 +33,7 @@ class Work {
     const { agents, workflows } = PROGRAMS[program]
     const options = { note, paceMs, isFirst: (key: string) => isFirst(ledger, key) }
     this.#worker = createWorker({
-      store: noted(pointed(store, moment, say), note),
+      store: noted(pointed(store, moment, say, opening.store.kind === 'sqlite'), note),
       agents: isAble ? agents(options) : [stranger],
       workflows: (isAble && workflows?.(options)) || [],
       engine: { pollMs: POLL_MS },

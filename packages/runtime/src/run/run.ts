@@ -45,7 +45,9 @@ export class Run<Output = unknown> {
     checkGiven('options', options)
     const { sessionId, runId } = this
     const { manager } = this.#host
-    return piecesOf({ manager, sessionId, runId, standing: () => this.#standing() }, options)
+    const { whole } = options
+    const source = { manager, sessionId, runId, standing: () => this.#standing(), ...(whole && { whole }) }
+    return piecesOf(source, options)
   }
 
   /** Throws where it was never asked for, or its request was taken back. */

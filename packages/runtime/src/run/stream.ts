@@ -82,6 +82,8 @@ export interface PieceOptions extends StreamOptions {
   readonly merge?: boolean
   /** Also discards, without their words, that lie before who reads came: for folds, since usage only goes forward (law 3). */
   readonly rewound?: boolean
+  /** All that the log has of the run, also what was taken back before who reads came: for who has read it as it was, and goes on. */
+  readonly whole?: boolean
   /** How much of the log is read at once while catching up, about, in bytes. */
   readonly pageBytes?: number
 }

@@ -32,17 +32,26 @@ const SCHEME = 'upload:'
 export const uploadIn = (url: string): string | undefined =>
   url.startsWith(SCHEME) ? url.slice(SCHEME.length) : undefined
 
+/** What a message calls a file once a session keeps it. */
+export function uploadUrlOf(upload: NewUpload): string {
+  const hash = createHash('sha256').update(headOf(upload)).update(upload.data).digest('hex')
+  return `${SCHEME}${hash}`
+}
+
+const aboutOf = ({ mediaType, filename }: NewUpload) => ({ mediaType, ...(filename !== undefined && { filename }) })
+
+/** What a file is stands before it, on a line of its own: one blob cannot be there by half. */
+const headOf = (upload: NewUpload): Buffer => Buffer.from(`${JSON.stringify(aboutOf(upload))}\n`)
+
 /** Keeps a file with a session, under the hash of its bytes and of what it is: the same file twice is kept once. */
 export async function keepUpload(manager: StreamManager, sessionId: string, upload: NewUpload): Promise<KeptUpload> {
-  const { data, mediaType, filename } = upload
-  const about = { mediaType, ...(filename !== undefined && { filename }) }
-  // What it is stands before it, on a line of its own: one blob cannot be there by half.
-  const kept = Buffer.concat([Buffer.from(`${JSON.stringify(about)}\n`), data])
+  const { data } = upload
+  const kept = Buffer.concat([headOf(upload), data])
   const hash = createHash('sha256').update(kept).digest('hex')
   await manager.store.putBlob(sessionId, keyOf(hash), kept)
   // A log that is not there keeps nothing, and says nothing of it.
   if ((await manager.getInfo(sessionId)) === null) throw sessionUnknown(sessionId)
-  return { hash, url: `${SCHEME}${hash}`, bytes: data.byteLength, ...about }
+  return { hash, url: `${SCHEME}${hash}`, bytes: data.byteLength, ...aboutOf(upload) }
 }
 
 /** A file that a session keeps; undefined where it keeps none under that hash. */

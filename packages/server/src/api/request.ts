@@ -26,6 +26,8 @@ interface Said {
   readonly program?: string
   readonly data?: Request['data'] | undefined
   readonly whenBusy?: Request['whenBusy'] | undefined
+  /** Whether it is the same also with other data and another way to wait. */
+  readonly isLoose?: true
 }
 
 /** Throws where the run was asked for with something else: who repeats a request means the same, and another needs another id. */
@@ -59,5 +61,5 @@ function isSame({ program, message, cut, resume, data, whenBusy }: Request, said
   if (said.program === undefined) return true
   if (cut || resume || program.slice(0, program.lastIndexOf('@')) !== said.program) return false
   if (said.messageId !== undefined && message?.messageId !== said.messageId) return false
-  return isDeepStrictEqual([data, whenBusy], [said.data, said.whenBusy])
+  return said.isLoose || isDeepStrictEqual([data, whenBusy], [said.data, said.whenBusy])
 }

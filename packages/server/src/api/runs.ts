@@ -8,11 +8,12 @@ import {
 } from '@millrace/runtime'
 import { Refusal } from '../error.ts'
 import { given } from '../given.ts'
+import type { Program } from '../guard/authorize.ts'
 import { type Answering, accepted } from '../http/accept.ts'
 import { json, type Reply } from '../http/reply.ts'
 import { type Call, RUN_ID, route, SESSION_ID } from '../route/route.ts'
 import { Asked, EditBody, ResumeBody, RetryBody, RunBody, StopBody, Stopped } from '../route/schemas.ts'
-import { enter, enterOrMake, mayStill } from '../session.ts'
+import { enter, enterOrMake, mayAsk, mayStill } from '../session.ts'
 import type { Format } from '../stream/format.ts'
 import type { Entered } from '../stream/open.ts'
 import { writeRun } from '../stream/run-frames.ts'
@@ -40,19 +41,21 @@ export const runs = [
       }
       const sessionId = params['sessionId'] as string
       mustBeKnown(call, agent, workflow)
+      const asked: Program = agent === undefined ? { workflow: workflow as string } : { agent }
+      await mayAsk(services, request, caller, call.action, sessionId, asked)
       mustFit(services, rest.input)
       const ask = async () => {
         const run = await enterOrMake(services, caller, sessionId, async () => {
           await mustBeKept(services, sessionId, rest.input)
-          const asked = { ...(await asker(call)), ...rest, session: sessionId, agent, workflow }
-          return services.runtime.start(given(asked) as unknown as StartOptions & StartWorkflowOptions)
+          const options = { ...(await asker(call)), ...rest, session: sessionId, agent, workflow }
+          return services.runtime.start(given(options) as unknown as StartOptions & StartWorkflowOptions)
         })
         const { input, ...about } = rest
         const said = { ...about, message: input, program: program(agent, workflow) }
         if (rest.runId !== undefined) await mustBeTheSame(services, run, said)
         return run
       }
-      return answer(call, how, ask, isStopped)
+      return answer(call, how, ask, { isStopped, program: asked })
     },
   }),
   route({
@@ -173,8 +176,14 @@ async function again(
   })
 }
 
+/** What else there is to know of a run that is asked for: whether it stops with its connection, and who answers, where that was said. */
+interface About {
+  readonly isStopped?: boolean
+  readonly program?: Program
+}
+
 /** What a run is answered with: where it was asked for, or its frames. There is room for those before it is asked for. */
-async function answer(call: Call, how: Answering, ask: () => Promise<Run>, isStopped = false): Promise<Reply> {
+async function answer(call: Call, how: Answering, ask: () => Promise<Run>, about: About = {}): Promise<Reply> {
   const { services, caller } = call
   const release = how === 'json' ? () => {} : services.limiter.stream(caller.principal)
   try {
@@ -182,7 +191,7 @@ async function answer(call: Call, how: Answering, ask: () => Promise<Run>, isSto
     if (how === 'json') return placeOf(run)
     // What is read from now on is of this very session.
     const entered = await enter(services, caller, run.sessionId)
-    return framesOf(call, run, entered, how, release, isStopped)
+    return framesOf(call, run, entered, how, release, about)
   } catch (error) {
     release()
     throw error
@@ -205,14 +214,14 @@ function framesOf(
   entered: Entered,
   format: Format,
   release: () => void,
-  isStopped: boolean,
+  { isStopped, program }: About,
 ): Reply {
   const { sessionId, runId } = run
   const { heartbeatMs } = services.settings
   return services.connections.reply({
     format,
     headers: headersOf(run),
-    recheck: () => mayStill(services, request, caller, action, sessionId),
+    recheck: () => mayStill(services, request, caller, action, sessionId, program),
     serve: outlet => writeRun(services.manager, run, outlet, { entered, merge: false, heartbeatMs }),
     onClose: isEnded => {
       release()

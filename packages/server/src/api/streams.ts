@@ -139,7 +139,7 @@ function stream(
 const framesOf = (request: Request): 'sse' | 'ndjson' => accepted(request.headers.get('accept'), ['sse', 'ndjson'])
 
 /** What a client says to have of a message already: it must be one of the session. */
-async function existing({ services, request }: Call, sessionId: string): Promise<Headers> {
+export async function existing({ services, request }: Call, sessionId: string): Promise<Headers> {
   const said = request.headers.get('x-existing-message-id')
   if (said === null) return {}
   const { view } = await services.manager.view(sessionId)

@@ -92,10 +92,13 @@ export async function mustBeKept(services: Services, sessionId: string, input: M
   }
 }
 
+/** Whether a file can be said to be that. */
+export const isMediaType = (type: string): boolean => MEDIA_TYPE.test(type)
+
 /** What a file is said to be; nothing in particular, if nothing is said. */
 function mediaTypeOf(header: string | null): string {
   const [type = '', ...parameters] = (header ?? 'application/octet-stream').toLowerCase().split(';')
-  if (!MEDIA_TYPE.test(type.trim())) {
+  if (!isMediaType(type.trim())) {
     throw new Refusal('media_type_unknown', 'content-type: expected the type of the file, such as image/png')
   }
   const charset = parameters.map(parameter => parameter.trim()).find(parameter => CHARSET.test(parameter))
@@ -106,11 +109,14 @@ function mediaTypeOf(header: string | null): string {
 function filenameOf(header: string | null): string | undefined {
   if (header === null) return undefined
   const name = decoded(header)
-  const isName = name !== undefined && name !== '' && name.length <= LONGEST_FILENAME && !/[\p{Cc}/\\]/u.test(name)
-  if (isName && name !== '.' && name !== '..') return name
+  if (name !== undefined && isFilename(name)) return name
   const expected = `a name of 1 to ${LONGEST_FILENAME} characters, as encodeURIComponent gives it`
   throw new Refusal('request_invalid', `X-Filename: expected ${expected}`)
 }
+
+/** Whether a file can be called so. */
+export const isFilename = (name: string): boolean =>
+  name !== '' && name.length <= LONGEST_FILENAME && !/[\p{Cc}/\\]/u.test(name) && name !== '.' && name !== '..'
 
 function decoded(text: string): string | undefined {
   try {

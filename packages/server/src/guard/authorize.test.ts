@@ -69,6 +69,16 @@ describe('what authorize answers', () => {
   })
 })
 
+it('it is told who is to answer, before anything is done', async () => {
+  const stage = staged({
+    authorize: ({ program }) => (program?.agent === 'large' ? { refuse: 'not that one' } : 'ann'),
+  })
+  const ask = (body: object) => stage.run('s', { input: 'Hello', ...body })
+  expect((await ask({ agent: 'large' })).status).toBe(403)
+  expect(await stage.held()).toBe('[]')
+  expect((await ask({ agent: 'echo' })).status).toBe(200)
+})
+
 describe('sessions belong to principals', () => {
   const owners: Readonly<Record<string, string>> = { sue: 'ann' }
   const authorize: Authorize = ({ request, sessionId }) => {

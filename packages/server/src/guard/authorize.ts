@@ -39,11 +39,18 @@ export interface NotAllowed {
   readonly status?: 401 | 403
 }
 
+/** Who is to answer. */
+export type Program =
+  | { readonly agent: string; readonly workflow?: never }
+  | { readonly workflow: string; readonly agent?: never }
+
 export interface AuthorizeRequest {
   readonly request: Request
   /** The session that it is about, if it is about one. */
   readonly sessionId?: string
   readonly action: Action
+  /** The agent or workflow that is asked for, wherever the request names it; not yet there before a body is read: then it is asked once more, with it. */
+  readonly program?: Program
 }
 
 /** Answers with a principal, or a refusal: null is one without a reason. */

@@ -21,6 +21,26 @@ describe('limits', () => {
     expect(codeOf(await stage.send({ path: '/api/sessions/s/resume', body: resume }))).toEqual([413, 'input_too_large'])
   })
 
+  it('the bytes of what a client of another system shows, counted like those of any body', async () => {
+    const said = (text: string, size: number) => ({
+      id: 's',
+      messages: [
+        { id: 'u1', role: 'user', parts: [{ type: 'text', text: 'Hello' }] },
+        { id: 'a1', role: 'assistant', parts: [{ type: 'text', text: 'a'.repeat(size) }] },
+        { id: text, role: 'user', parts: [{ type: 'text', text }] },
+      ],
+    })
+    const ask = (at: ReturnType<typeof staged>, text: string, size: number) =>
+      at.send({ path: '/api/ai-sdk/echo', body: said(text, size) })
+    const stage = staged({ limits: { bodyBytes: 1000 } })
+    expect((await ask(stage, 'long', 4 * 1024 * 1024)).status).toBe(200)
+    expect(codeOf(await ask(stage, 'longer', DEFAULT_LIMITS.transcriptBytes))).toEqual([413, 'body_too_large'])
+    const small = staged({ limits: { transcriptBytes: 2000, heldBytes: 3000 } })
+    expect(codeOf(await ask(small, 'long', 2000))).toEqual([413, 'body_too_large'])
+    const both = await Promise.all(['one', 'two'].map(text => ask(small, text, 1600)))
+    expect(both.map(({ status }) => status).sort()).toEqual([200, 429])
+  })
+
   it('sessions a principal, however they are made', async () => {
     const stage = staged({ limits: { sessions: 2 } })
     await stage.run('one', { agent: 'echo', input: 'Hello' })

@@ -2,6 +2,8 @@
 export interface Limits {
   /** The largest body of JSON, in bytes. */
   readonly bodyBytes: number
+  /** The largest body of a client of another system, which may hold all that the client shows, in bytes. */
+  readonly transcriptBytes: number
   /** The largest message of a person, as JSON, in bytes. */
   readonly inputBytes: number
   /** The largest upload, in bytes. */
@@ -22,6 +24,7 @@ export interface Limits {
 
 export const DEFAULT_LIMITS: Limits = {
   bodyBytes: 1024 * 1024,
+  transcriptBytes: 8 * 1024 * 1024,
   inputBytes: 256 * 1024,
   uploadBytes: 16 * 1024 * 1024,
   attachedBytes: 64 * 1024 * 1024,

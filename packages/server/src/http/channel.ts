@@ -99,6 +99,7 @@ export class Channel {
 
   /** Ends it at once, with what was not taken yet lost. */
   destroy(): void {
+    this.#abort()
     this.#sink.destroy()
   }
 

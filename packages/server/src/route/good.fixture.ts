@@ -1,5 +1,6 @@
 // A good request for every route, in sessions that are made ready for it.
 
+import { dialectGood } from '../dialect/good.fixture.ts'
 import type { Sent, Stage } from './stage.fixture.ts'
 
 interface Ready {
@@ -12,6 +13,7 @@ interface Ready {
 export async function ready(stage: Stage): Promise<Ready> {
   await stage.run('mine', { agent: 'echo', input: 'Hello', messageId: 'm1', runId: 'r1' })
   await stage.run('waiting', { agent: 'operator', input: 'Do it', runId: 'r2' })
+  await stage.run('waiting-there', { agent: 'operator', input: 'Do it', runId: 'r12' })
   await stage.run('asking', { workflow: 'question', input: 'Knock', runId: 'r3' })
   await stage.run('large', { agent: 'large', input: 'Dump', runId: 'r4' })
   await stage.post('/api/sessions/stopped/runs', { agent: 'slow', input: 'Wait', runId: 'r5' }, JSON_REPLY)
@@ -61,6 +63,7 @@ export const good = ({ blob, upload }: Ready): Readonly<Record<string, Good>> =>
     status: 201,
   },
   'POST /sessions': { path: '/api/sessions', body: { title: 'New', metadata: { a: 1 } }, status: 201 },
+  ...dialectGood,
   'POST /sessions/:sessionId/fork': { path: '/api/sessions/mine/fork', body: { at: 3 }, status: 201 },
   'PATCH /sessions/:sessionId': {
     path: '/api/sessions/mine',

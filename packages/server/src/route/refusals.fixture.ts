@@ -1,7 +1,8 @@
 // What nobody should send, for every route: made of its good request.
 
+import { DEFAULT_LIMITS } from '../guard/limits.ts'
 import type { Good } from './good.fixture.ts'
-import type { Route } from './route.ts'
+import { mostBytesOf, type Route } from './route.ts'
 import { routes } from './routes.ts'
 import type { Sent } from './stage.fixture.ts'
 
@@ -14,16 +15,23 @@ export interface Bad extends Sent {
 
 /** So much of it would be told again by nobody. */
 export const LONG = 'Z'.repeat(1000)
-const MEGABYTE = 1024 * 1024
 
 /** Whatever a route refuses, whatever it does. */
 export function badFor(route: Route, good: Good): Bad[] {
   return [
-    ...badMethods(route, good),
-    ...(route.path.includes(':') ? badPaths(route, good) : []),
-    ...(route.body ? badBodies(good) : []),
+    ...badForAll(route, good),
+    ...(route.body ? badFields(good) : []),
     ...badQueries(route, good),
     ...badHeaders(route, good),
+  ]
+}
+
+/** What no route takes, be it of a dialect, whose bodies hold whatever its clients put there. */
+export function badForAll(route: Route, good: Good): Bad[] {
+  return [
+    ...badMethods(route, good),
+    ...(route.path.includes(':') ? badPaths(route, good) : []),
+    ...(route.body ? badBodies(route, good) : []),
   ]
 }
 
@@ -45,7 +53,7 @@ const METHODS = ['GET', 'HEAD', 'POST', 'PATCH', 'DELETE', 'PUT', 'OPTIONS', 'PR
 const pathOf = (path: string): string => path.split('?', 1)[0] as string
 
 function badPaths({ path: pattern }: Route, { status: _, ...good }: Good): Bad[] {
-  const session = (name: string) => good.path.replace(/(\/api\/sessions\/)[^/?]+/, `$1${name}`)
+  const session = (name: string) => renamed(pattern, good.path, name)
   const names: Readonly<Record<string, string>> = {
     'a zero byte': '%00',
     'a line break': 'a%0d%0aset-cookie:%20x',
@@ -80,18 +88,60 @@ function badPaths({ path: pattern }: Route, { status: _, ...good }: Good): Bad[]
   return pattern.includes(':sessionId') ? [...invalid, ...elsewhere] : []
 }
 
+/** A path with another name for its session. */
+function renamed(pattern: string, path: string, name: string): string {
+  const at = `/api${pattern}`.split('/').indexOf(':sessionId')
+  const [way = '', ...query] = path.split('?')
+  return [way.split('/').with(at, name).join('/'), ...query].join('?')
+}
+
 const deep = (levels: number): string => `${'{"data":'.repeat(levels)}1${'}'.repeat(levels)}`
 
-function badBodies({ status: _, body, ...good }: Good): Bad[] {
-  const text = (raw: BodyInit, headers: Readonly<Record<string, string>> = {}) => ({
+/** A good request with another body. */
+const texts =
+  ({ status: _, body: __, ...good }: Good) =>
+  (raw: BodyInit, headers: Readonly<Record<string, string>> = {}) => ({
     ...good,
     raw,
     method: good.method ?? 'POST',
     headers: { 'content-type': 'application/json', ...good.headers, ...headers },
   })
+
+/** A body as text, and what of it can follow another field. */
+function saidBy(body: unknown): { readonly said: string; readonly and: string } {
   const said = JSON.stringify(body)
   const [, rest = ''] = /^\{(.*)\}$/s.exec(said) ?? []
-  const and = rest === '' ? '' : `,${rest}`
+  return { said, and: rest === '' ? '' : `,${rest}` }
+}
+
+/** Bodies with fields that nobody knows, and with known ones as what they must not be. */
+export function badFields(good: Good): Bad[] {
+  const text = texts(good)
+  const { and } = saidBy(good.body)
+  const bodies: Readonly<Record<string, string>> = {
+    'a field that is unknown': `{"${LONG}":1${and}}`,
+    'a key called __proto__': `{"__proto__":{"isAdmin":true}${and}}`,
+    'a key called constructor': `{"constructor":{"prototype":{"isAdmin":true}}${and}}`,
+    'a key called toString': `{"toString":"x"${and}}`,
+  }
+  return [
+    ...Object.entries(bodies).map(([what, raw]) => ({
+      ...text(raw),
+      what: `body of ${what}`,
+      status: 400,
+      code: 'body_invalid',
+    })),
+    ...wrongTypes(good.body as object).map(([what, wrong]) => ({
+      ...text(JSON.stringify(wrong)),
+      what: `body with ${what}`,
+      status: 400,
+    })),
+  ]
+}
+
+function badBodies(route: Route, good: Good): Bad[] {
+  const text = texts(good)
+  const { said, and } = saidBy(good.body)
   const bodies: Readonly<Record<string, BodyInit>> = {
     'half a document': '{"agent":',
     'no JSON': 'agent=echo',
@@ -105,11 +155,7 @@ function badBodies({ status: _, body, ...good }: Good): Bad[] {
     'an array': `[${said}]`,
     'deep nesting': deep(65),
     'very deep nesting': '['.repeat(100_000),
-    'deep nesting in a field that is known': `{"data":${deep(70)}${and}}`,
-    'a field that is unknown': `{"${LONG}":1${and}}`,
-    'a key called __proto__': `{"__proto__":{"isAdmin":true}${and}}`,
-    'a key called constructor': `{"constructor":{"prototype":{"isAdmin":true}}${and}}`,
-    'a key called toString': `{"toString":"x"${and}}`,
+    'deep nesting in a field': `{"data":${deep(70)}${and}}`,
   }
   return [
     ...Object.entries(bodies).map(([what, raw]) => ({
@@ -118,18 +164,18 @@ function badBodies({ status: _, body, ...good }: Good): Bad[] {
       status: 400,
       code: 'body_invalid',
     })),
-    ...wrongTypes(body as object).map(([what, wrong]) => ({
-      ...text(JSON.stringify(wrong)),
-      what: `body with ${what}`,
-      status: 400,
-    })),
     { ...text(said, { 'content-type': 'text/plain' }), what: 'text', status: 415, code: 'media_type_unknown' },
     { ...text(said, { 'content-type': 'application/x-www-form-urlencoded' }), what: 'a form', status: 415 },
     { ...text(said, { 'content-type': 'multipart/form-data; boundary=x' }), what: 'a form in parts', status: 415 },
     { ...text(said, { 'content-type': 'application/json; charset=utf-16' }), what: 'another charset', status: 415 },
     { ...text(said, { 'content-type': 'application/jsonp' }), what: 'nearly JSON', status: 415 },
     { ...text(said, { 'content-encoding': 'gzip' }), what: 'an encoding', status: 415 },
-    { ...text(`{"title":"${'Z'.repeat(MEGABYTE)}"}`), what: 'a huge body', status: 413, code: 'body_too_large' },
+    {
+      ...text(`{"title":"${'Z'.repeat(mostBytesOf(route, DEFAULT_LIMITS))}"}`),
+      what: 'a huge body',
+      status: 413,
+      code: 'body_too_large',
+    },
     { ...text(endless()), what: 'a body without an end', status: 413, code: 'body_too_large' },
     { ...text('{}', { 'content-length': '99999999' }), what: 'a length that is too much', status: 413 },
   ]

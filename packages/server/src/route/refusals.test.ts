@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import { dialects } from '../dialect/routes.ts'
 import { type Good, good, ready } from './good.fixture.ts'
 import { type Bad, badFor, LONG } from './refusals.fixture.ts'
 import type { Route } from './route.ts'
@@ -31,6 +32,8 @@ async function refuse(stage: Stage, { what, status, code, ...sent }: Bad): Promi
   return got
 }
 
+const native = routes.filter(route => !dialects.includes(route))
+
 const keyOf = ({ method, path }: Route) => `${method} ${path}`
 const isOfSession = ({ path }: Route) => path.includes(':sessionId')
 
@@ -43,7 +46,7 @@ function goodFor(key: string): Good {
   return request
 }
 
-describe.each(routes.map(route => [keyOf(route), route] as const))('%s', (key, route) => {
+describe.each(native.map(route => [keyOf(route), route] as const))('%s', (key, route) => {
   it('refuses what nobody should send, in typed words, and every log is as it was', async () => {
     const { stage } = all()
     const before = await stage.held()
@@ -70,7 +73,7 @@ describe.each(routes.map(route => [keyOf(route), route] as const))('%s', (key, r
   })
 })
 
-describe.each(routes.filter(isOfSession).map(route => [keyOf(route), route] as const))('%s', (key, route) => {
+describe.each(native.filter(isOfSession).map(route => [keyOf(route), route] as const))('%s', (key, route) => {
   it('knows nothing of another’s session, as if there were none', async () => {
     const { stage } = all()
     const { status: _, isLive: __, ...request } = goodFor(key)

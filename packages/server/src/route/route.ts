@@ -2,6 +2,7 @@ import type * as z from 'zod'
 import { Refusal } from '../error.ts'
 import type { Action, Caller } from '../guard/authorize.ts'
 import type { Held } from '../guard/limiter.ts'
+import type { Limits } from '../guard/limits.ts'
 import { jsonOf } from '../http/body.ts'
 import { isAsSent } from '../http/parsed.ts'
 import type { Reply } from '../http/reply.ts'
@@ -38,6 +39,8 @@ export interface Route {
   readonly body?: z.ZodType
   /** Whether its body is bytes, which it reads itself. */
   readonly takesBytes?: true
+  /** Whether its body may hold all that a client shows. */
+  readonly takesTranscript?: true
   readonly query?: Query
   /** The headers that it looks at, and what for. */
   readonly headers?: Readonly<Record<string, string>>
@@ -65,6 +68,12 @@ export const route = <S extends z.ZodType = z.ZodType<undefined>, Q extends Quer
   },
 ): Route => definition as Route
 
+/** The largest body that a route takes. */
+export function mostBytesOf({ takesBytes, takesTranscript }: Route, limits: Limits): number {
+  if (takesBytes) return limits.uploadBytes
+  return takesTranscript ? limits.transcriptBytes : limits.bodyBytes
+}
+
 /** Does what a route does, with what was sent as its schemas have it; throws where that does not fit. */
 export async function handled(route: Route, call: Omit<Call, 'action' | 'query' | 'body'>): Promise<Reply> {
   const { action, query = {} } = route
@@ -76,7 +85,7 @@ export async function handled(route: Route, call: Omit<Call, 'action' | 'query' 
       'body_invalid',
       'body',
       route.body,
-      await jsonOf(call.request, call.services.limits.bodyBytes, call.held.add),
+      await jsonOf(call.request, mostBytesOf(route, call.services.limits), call.held.add),
     )
   return route.handle({ ...call, action, query: asked as never, body: body as never })
 }

@@ -5,11 +5,18 @@ import { agent, type ScriptedAnswer, scriptedModel, tool, useInterrupt, workflow
 import { afterAll, beforeAll, onTestFinished } from 'vitest'
 import * as z from 'zod'
 import { type App, millrace } from '../app.ts'
+import { dialects } from '../dialect/routes.ts'
 import type { AuthorizeRequest } from '../guard/authorize.ts'
 import type { MillraceOptions } from '../options.ts'
 import { Router } from './router.ts'
 import { routes } from './routes.ts'
 import { ErrorSchema } from './schemas.ts'
+
+/** An error as a client of another system may want it: its words where that looks for them, and the rest beside. */
+const ForeignErrorSchema = z.object({ error: z.string(), code: z.string(), retryable: z.boolean() })
+
+/** An error as anybody is told one. */
+export const AnyErrorSchema = z.union([ErrorSchema, ForeignErrorSchema])
 
 export const ORIGIN = 'http://localhost:4400'
 
@@ -229,12 +236,17 @@ function check({ method, url }: Request, { status, json }: Got): void {
   const { pathname } = new URL(url)
   const found = status < 400 ? router.find(method, pathname.slice(pathname.indexOf('/api') + 4)) : undefined
   const { route } = found ?? {}
-  const schema = status < 400 ? route?.replies?.[status] : ErrorSchema
+  const refused = isNative(pathname) ? ErrorSchema : AnyErrorSchema
+  const schema = status < 400 ? route?.replies?.[status] : refused
   if (schema) same(schema.parse(json), json)
   else if (route?.others?.[status] !== 'application/json') {
     throw new Error(`${method} ${pathname}: nobody said that it may answer ${status}`)
   }
 }
+
+/** Whether a path is of no dialect. */
+const isNative = (pathname: string): boolean =>
+  !dialects.some(({ path }) => pathname.includes(`/api/${path.split('/')[1]}/`))
 
 function same(parsed: unknown, json: unknown): void {
   const [said, known] = [JSON.stringify(json), JSON.stringify(parsed)]

@@ -2,13 +2,16 @@ import type { FailFrame } from '@millrace/protocol'
 import type { Logger } from '@millrace/runtime'
 import { Refusal, toldOf } from '../error.ts'
 import type { StreamReply } from '../http/reply.ts'
-import { bytesOf, CONTENT_TYPES, type Format, heartbeatOf } from './format.ts'
+import type { Format } from './format.ts'
 import { Outlet } from './outlet.ts'
 import type { StreamSettings } from './settings.ts'
+import { type Voice, voiceOf } from './voice.ts'
 
 /** What a connection is for, and for whom. */
 export interface Serving {
   readonly format: Format
+  /** How it speaks, where it carries no frames. */
+  readonly voice?: Voice
   readonly headers?: Readonly<Record<string, string>>
   /** Throws where who reads may not any more. */
   readonly recheck: () => Promise<void>
@@ -48,12 +51,13 @@ export class Connections {
   }
 
   /** A reply that streams. */
-  reply({ format, headers, recheck, serve, onClose }: Serving): StreamReply {
+  reply({ format, headers, recheck, serve, onClose, ...serving }: Serving): StreamReply {
+    const { voice = voiceOf(format, this.#settings) } = serving
     return {
       status: 200,
-      headers: { ...headersOf(format), ...headers },
+      headers: { ...headersOf(voice.contentType), ...headers },
       stream: sink => {
-        const outlet = new Outlet(sink, format, this.#settings)
+        const outlet = new Outlet(sink, format, this.#settings, voice)
         this.#add(outlet, recheck)
         void outlet.closed
           .then(isEnded => {
@@ -61,7 +65,7 @@ export class Connections {
             onClose?.(isEnded)
           })
           .catch(cause => this.#logger.error('a stream that closed could not be let go', { cause }))
-        if (format === 'sse') outlet.write(Buffer.from(`retry: ${this.#settings.retryMs}\n\n`))
+        if (voice.opening) outlet.write(voice.opening)
         if (this.draining.aborted) return this.#drain(outlet)
         void serve(outlet)
           .catch(error => this.fail(outlet, error))
@@ -81,7 +85,9 @@ export class Connections {
     if (!outlet.isOpen) return
     const { frame, isOurs } = failureOf(error, sessionId)
     if (isOurs) this.#logger.error('a stream failed', { cause: error })
-    outlet.write(bytesOf(frame, outlet.format))
+    const said = outlet.voice.fail(frame)
+    if (said === undefined) outlet.destroy()
+    else outlet.write(said)
   }
 
   #drain(outlet: Outlet): void {
@@ -110,14 +116,19 @@ export class Connections {
   }
 
   #beat(): void {
-    const { timers, heartbeatMs, heartbeatPadding, reauthorizeMs } = this.#settings
+    const { timers, heartbeatMs, reauthorizeMs } = this.#settings
     const now = timers.now()
     for (const [outlet, asked] of this.#open) {
       // Who is full may have nobody waiting for it to take something, and nothing more to take.
       if (outlet.isFull) outlet.watchStall()
-      else if (now - outlet.lastWrite >= heartbeatMs / 2) outlet.write(heartbeatOf(outlet.format, heartbeatPadding))
+      else if (now - outlet.lastWrite >= heartbeatMs / 2) this.#keepAwake(outlet)
       if (!asked.isAsked && now - asked.checkedAt >= reauthorizeMs) void this.#recheck(outlet, asked)
     }
+  }
+
+  #keepAwake(outlet: Outlet): void {
+    const beat = outlet.voice.heartbeat()
+    if (beat) outlet.write(beat)
   }
 
   async #recheck(outlet: Outlet, asked: Open): Promise<void> {
@@ -148,8 +159,8 @@ export function failureOf(error: unknown, sessionId?: string): { readonly frame:
 }
 
 /** No cache may keep frames, and no proxy change them: what compresses holds back. */
-export const headersOf = (format: Format): Readonly<Record<string, string>> => ({
-  'content-type': CONTENT_TYPES[format],
+export const headersOf = (contentType: string): Readonly<Record<string, string>> => ({
+  'content-type': contentType,
   'cache-control': 'no-store, no-transform',
   'x-accel-buffering': 'no',
   'x-content-type-options': 'nosniff',

@@ -1,13 +1,17 @@
-import { Channel, type ChannelSettings } from '../http/channel.ts'
+import { Channel } from '../http/channel.ts'
 import type { Sink } from '../http/reply.ts'
 import type { Format } from './format.ts'
+import type { StreamSettings } from './settings.ts'
+import { type Voice, voiceOf } from './voice.ts'
 
-/** A channel for frames, written out in one of the formats. */
+/** A channel for what is written out in one of the formats. */
 export class Outlet extends Channel {
   readonly format: Format
+  readonly voice: Voice
 
-  constructor(sink: Sink, format: Format, settings: ChannelSettings) {
+  constructor(sink: Sink, format: Format, settings: StreamSettings, voice: Voice = voiceOf(format, settings)) {
     super(sink, settings)
     this.format = format
+    this.voice = voice
   }
 }

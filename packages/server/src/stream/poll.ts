@@ -5,7 +5,7 @@ import type { Headers, Reply } from '../http/reply.ts'
 import type { Call } from '../route/route.ts'
 import { mayStill } from '../session.ts'
 import { draining, failureOf, headersOf } from './connections.ts'
-import { bytesOf, EntriesFrame, type Format } from './format.ts'
+import { bytesOf, CONTENT_TYPES, EntriesFrame, type Format } from './format.ts'
 import { type Entered, mustBeIn, openFrame } from './open.ts'
 import { PAGE_BYTES } from './settings.ts'
 import { truncatedFrame } from './truncated.ts'
@@ -72,5 +72,5 @@ export async function poll(
   // Nothing has left yet: who waited for as long as a stream goes unasked is asked after before it does.
   const isLong = timers.now() - askedAt >= reauthorizeMs
   if (isLong && !request.signal.aborted) await mayStill(services, request, caller, action, sessionId)
-  return { status: 200, headers: { ...headersOf(format), ...headers }, body: Buffer.concat(bytes) }
+  return { status: 200, headers: { ...headersOf(CONTENT_TYPES[format]), ...headers }, body: Buffer.concat(bytes) }
 }

@@ -1,0 +1,126 @@
+// Our dialects: what a server writes of the entries of an answer, and what a client makes of the bytes of one.
+import { deepStrictEqual, strictEqual } from 'node:assert/strict'
+import { type Dialect, EventReader } from '@millrace/dialects'
+import type { Chunk, Entry } from '@millrace/protocol'
+import { network } from '../fixtures/frames.ts'
+import { stepEntries } from '../fixtures/steps.ts'
+import { answer, answerEntries, checkText } from '../fixtures/text.ts'
+import { type Job, job } from '../harness/suite.ts'
+
+/** The dialects by name; each is imported alone. */
+const dialects = {
+  mui: async () => (await import('@millrace/dialects/mui')).muiDialect,
+  tanstack: async () => (await import('@millrace/dialects/tanstack')).tanstackAgUiDialect,
+  // With all of the text in every chunk, as it is by itself, a long answer is as long as its square, whoever writes it.
+  'tanstack 0.2': async () => {
+    const { tanstackDialect } = await import('@millrace/dialects/tanstack')
+    return { ...tanstackDialect, encoder: () => tanstackDialect.encoder({ content: 'empty' }) }
+  },
+  'ai-sdk': async () => (await import('@millrace/dialects/ai-sdk')).aiSdkDialect,
+  'ag-ui': async () => (await import('@millrace/dialects/ag-ui')).agUiDialect,
+  kortyx: async () => (await import('@millrace/dialects/kortyx')).kortyxDialect,
+  helix: async () => (await import('@millrace/dialects/helix')).helixDialect,
+} satisfies Record<string, () => Promise<unknown>>
+
+export type DialectName = keyof typeof dialects
+
+/** The names of all dialects. */
+export const dialectNames = Object.keys(dialects) as DialectName[]
+
+const dialectOf = async (name: DialectName) => (await dialects[name]()) as unknown as Dialect<unknown>
+
+const written = (event: unknown): string => `data: ${JSON.stringify(event)}\n\n`
+
+/** Entries to events. */
+export async function encodeDialect(name: DialectName, count: number, piece: number): Promise<Job> {
+  const dialect = await dialectOf(name)
+  const entries = answerEntries(count, piece, 0)
+  const said = () => {
+    const encoder = dialect.encoder()
+    let length = 0
+    for (const entry of entries) for (const event of encoder.encode(entry)) length += written(event).length
+    return length
+  }
+  const length = said()
+  return job(said, found => {
+    strictEqual(found, length)
+    checkText(heard(dialect, bytesOf(dialect, count, piece)), answer(count, piece))
+  })
+}
+
+/** Bytes to chunks. */
+export async function decodeDialect(name: DialectName, count: number, piece: number): Promise<Job> {
+  const dialect = await dialectOf(name)
+  const bytes = bytesOf(dialect, count, piece)
+  return job(
+    () => heard(dialect, bytes),
+    whole => checkText(whole, answer(count, piece)),
+  )
+}
+
+/** The dialect as it is by itself: the texts of a step are short. */
+const asItIs = async (name: DialectName) =>
+  name === 'tanstack 0.2'
+    ? ((await import('@millrace/dialects/tanstack')).tanstackDialect as unknown as Dialect<unknown>)
+    : dialectOf(name)
+
+/** Entries of steps, with calls and data, to events. */
+export async function encodeSteps(name: DialectName, count: number, piece: number): Promise<Job> {
+  const dialect = await asItIs(name)
+  const entries = stepEntries(count, piece)
+  const said = () => stepsOf(dialect, entries)
+  const text = said()
+  return job(said, found => strictEqual(found.length, text.length))
+}
+
+/** Bytes of steps to chunks. */
+export async function decodeSteps(name: DialectName, count: number, piece: number): Promise<Job> {
+  const dialect = await asItIs(name)
+  const entries = stepEntries(count, piece)
+  const bytes = network(stepsOf(dialect, entries))
+  const read = () => {
+    const chunks: Chunk[] = []
+    hear(dialect, bytes, chunk => chunks.push(chunk))
+    return chunks
+  }
+  return job(read, chunks =>
+    deepStrictEqual(
+      chunks,
+      entries.map(({ chunk }) => chunk),
+    ),
+  )
+}
+
+function stepsOf(dialect: Dialect<unknown>, entries: readonly Entry[]): string {
+  const encoder = dialect.encoder()
+  let text = ''
+  for (const entry of entries) for (const event of encoder.encode(entry)) text += written(event)
+  return text
+}
+
+function bytesOf(dialect: Dialect<unknown>, count: number, piece: number): Uint8Array[] {
+  const encoder = dialect.encoder()
+  return network(
+    answerEntries(count, piece, 0)
+      .flatMap(entry => encoder.encode(entry).map(written))
+      .join(''),
+  )
+}
+
+function heard(dialect: Dialect<unknown>, bytes: readonly Uint8Array[]): string {
+  let whole = ''
+  hear(dialect, bytes, chunk => {
+    if (chunk.type === 'text-delta') whole += chunk.delta
+  })
+  return whole
+}
+
+function hear(dialect: Dialect<unknown>, bytes: readonly Uint8Array[], take: (chunk: Chunk) => unknown): void {
+  const decoder = dialect.decoder()
+  const reader = new EventReader()
+  for (const piece of bytes) {
+    for (const { data } of reader.push(piece)) {
+      for (const { chunk } of decoder.decode(JSON.parse(data))) take(chunk)
+    }
+  }
+}

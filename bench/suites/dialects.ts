@@ -1,0 +1,99 @@
+import { decodeDialect, decodeSteps, dialectNames, encodeDialect, encodeSteps } from '../contenders/dialects.ts'
+import type { Benchmark, Claim, Contender, Load, Suite } from '../harness/suite.ts'
+
+const load: Load = { pieces: 1, items: 100_000 }
+const warmUp: Load = { pieces: 3, items: 20_000 }
+/** As many deltas in answers a hundredth as long. */
+const short: Load = { pieces: 100, items: 1_000 }
+
+/** Runs of some 25 steps. */
+const steps: Load = { pieces: 20, items: 1_000 }
+
+const ai = () => import('../contenders/ai.ts')
+const tanstack = () => import('../contenders/tanstack.ts')
+
+/** An answer in the words of other systems, there and back. */
+export const dialects: Suite = { name: 'dialects', benchmarks: () => [encode(), decode(), mixed(), growth()] }
+
+const one = (kind: Contender['kind'], name: string, prepare: Contender['prepare'], work = load): Contender => ({
+  name,
+  kind,
+  load: work,
+  warmUp,
+  prepare,
+})
+
+const AI_ENCODER = 'AI SDK JsonToSseTransformStream'
+const TANSTACK_ENCODER = 'TanStack toServerSentEventsStream'
+const AI_DECODER = 'AI SDK DefaultChatTransport'
+const TANSTACK_DECODER = 'TanStack fetchServerSentEvents'
+
+const ours = (name: string) => `millrace, ${name}`
+
+/** Ours at most half of what the peer itself takes. */
+const halves = (ai: string, tanstack: string): Claim[] => [
+  { kind: 'ratio', of: ours('ai-sdk'), to: ai, atMost: 0.5 },
+  { kind: 'ratio', of: ours('tanstack'), to: tanstack, atMost: 0.5 },
+]
+
+function encode(): Benchmark {
+  return {
+    name: 'encode',
+    title: '100,000 entries of text deltas to Server-Sent Events of each dialect',
+    item: 'chunk',
+    contenders: [
+      ...dialectNames.map(name => one('ours', ours(name), (count, piece) => encodeDialect(name, count, piece))),
+      one('peer', AI_ENCODER, async (count, piece) => (await ai()).aiEncode(count, piece)),
+      one('peer', TANSTACK_ENCODER, async (count, piece) => (await tanstack()).tanstackEncode(count, piece)),
+    ],
+    claims: halves(AI_ENCODER, TANSTACK_ENCODER),
+    notes: ['ours begin with entries of the log, the peers with events of their own'],
+  }
+}
+
+function decode(): Benchmark {
+  return {
+    name: 'decode',
+    title: '100,000 Server-Sent Events of each dialect, in 16 KB of network at a time, to chunks',
+    item: 'chunk',
+    contenders: [
+      ...dialectNames.map(name => one('ours', ours(name), (count, piece) => decodeDialect(name, count, piece))),
+      one('peer', AI_DECODER, async (count, piece) => (await ai()).aiDecode(count, piece)),
+      one('peer', TANSTACK_DECODER, async (count, piece) => (await tanstack()).tanstackDecode(count, piece)),
+    ],
+    claims: halves(AI_DECODER, TANSTACK_DECODER),
+  }
+}
+
+function mixed(): Benchmark {
+  return {
+    name: 'mixed',
+    title: '20 runs of 1,000 entries each, with thoughts, words, calls, data and state, there and back',
+    item: 'chunk',
+    contenders: dialectNames.flatMap(name => [
+      one('ours', `${name}, encode`, (count, piece) => encodeSteps(name, count, piece), steps),
+      one('ours', `${name}, decode`, (count, piece) => decodeSteps(name, count, piece), steps),
+    ]),
+    claims: [],
+    notes: ['for information: nobody else says all of it'],
+  }
+}
+
+function growth(): Benchmark {
+  const pair = (name: (typeof dialectNames)[number]) => [
+    one('ours', `${name}, answers of 1,000`, (count, piece) => encodeDialect(name, count, piece), short),
+    one('ours', `${name}, one of 100,000`, (count, piece) => encodeDialect(name, count, piece)),
+  ]
+  return {
+    name: 'growth',
+    title: '100,000 chunks said in short answers and in one long one',
+    item: 'chunk',
+    contenders: dialectNames.flatMap(pair),
+    claims: dialectNames.map(name => ({
+      kind: 'exponent',
+      small: `${name}, answers of 1,000`,
+      large: `${name}, one of 100,000`,
+      under: 1.1,
+    })),
+  }
+}

@@ -1,0 +1,31 @@
+import { readFileSync } from 'node:fs'
+import { expect, onTestFinished, test } from 'vitest'
+import { inEmptyFolder } from '../page.fixture.ts'
+import { ask } from './guide-client.ts'
+import { app } from './guide-server.ts'
+
+const read = (path: string): string => readFileSync(new URL(path, import.meta.url), 'utf8')
+const page = read('../../docs/guide/migrate/ag-ui.md')
+
+test.each(['guide-server.ts', 'guide-client.ts'])('the page shows %s as it is', name => {
+  expect(page).toContain(`\`\`\`ts\n${read(`./${name}`)}\`\`\`\n`)
+})
+
+test('what the page shows works', async () => {
+  inEmptyFolder()
+  onTestFinished(() => app.close())
+  const { url } = await app.listen({ port: 0 })
+  const api = `${url.replace(/\/$/, '')}/api/ag-ui/miller`
+  await ask(api, 'thread', 'Sell some flour')
+  const messages = await ask(api, 'thread', 'Sell more')
+  expect(messages.map(({ role, content }) => [role, content])).toEqual([
+    ['user', 'Sell some flour'],
+    ['assistant', 'May I?'],
+    ['tool', '{"sold":"flour"}'],
+    ['assistant', 'Sold.'],
+    ['user', 'Sell more'],
+    ['assistant', 'May I?'],
+    ['tool', '{"sold":"flour"}'],
+    ['assistant', 'Sold.'],
+  ])
+})

@@ -1,0 +1,51 @@
+import { AbstractAgent, type BaseEvent, type Message, type RunAgentInput } from '@ag-ui/client'
+import { type AgUiMessage, agUiDialect, aguiMessagesOf } from '@millrace/dialects/ag-ui'
+import * as fc from 'fast-check'
+import { from, type Observable } from 'rxjs'
+import { expect, onTestFinished, test, vi } from 'vitest'
+import { connectionsOf, recorded, scenarios, tries } from '../runs.fixture.ts'
+import { plain } from './plain.fixture.ts'
+
+/** Takes events from nowhere, through all that AG-UI has between the wire and its messages. */
+class Listener extends AbstractAgent {
+  events: readonly BaseEvent[] = []
+
+  run(_input: RunAgentInput): Observable<BaseEvent> {
+    return from(JSON.parse(JSON.stringify(this.events)) as BaseEvent[])
+  }
+
+  /** Hears one connection, answering what was asked in the last. */
+  async hear(events: readonly unknown[]): Promise<void> {
+    this.events = events as readonly BaseEvent[]
+    const resume = this.pendingInterrupts.map(({ id }) => ({ interruptId: id, status: 'cancelled' as const }))
+    await this.runAgent(resume.length > 0 ? { resume } : {})
+  }
+}
+
+test('every run, as it happens and afterwards, passes what AG-UI checks, and comes to the messages and the state of the view', async () => {
+  const warn = vi.spyOn(console, 'warn').mockImplementation(() => {})
+  onTestFinished(() => warn.mockRestore())
+  const property = fc.asyncProperty(scenarios, async scenario => {
+    const run = await recorded(scenario)
+    const { runId, sessionId, replay, status, view } = run
+    const messages = aguiMessagesOf(run.before)
+    const echo = { threadId: sessionId, runId: 'theirs' }
+    const said = aguiMessagesOf(view).findLast(({ role }) => role === 'user') as AgUiMessage
+
+    const live = new Listener({ threadId: sessionId, initialMessages: [...messages, said] as Message[] })
+    const encoder = agUiDialect.encoder({ runId, echo, before: { messages } })
+    for (const events of connectionsOf(encoder, run)) await live.hear(events)
+    expect(plain(live.messages)).toEqual(plain(aguiMessagesOf(view)))
+    expect(live.state).toEqual(view.state ?? {})
+    // Its clients keep what was asked before a run that failed.
+    if (status !== 'failed') expect(live.pendingInterrupts).toEqual([])
+
+    const late = new Listener({ threadId: sessionId })
+    const retold = agUiDialect.encoder({ runId, echo, before: { messages, isNew: true } })
+    await late.hear([...replay.flatMap(entry => retold.encode(entry)), ...retold.end(status)])
+    expect(plain(late.messages)).toEqual(plain(aguiMessagesOf(view)))
+    expect(late.state).toEqual(view.state ?? {})
+    expect(warn.mock.calls).toEqual([])
+  })
+  await fc.assert(property, { numRuns: tries(60) })
+})

@@ -1,0 +1,90 @@
+import { Chat } from '@ai-sdk/react'
+import type { UIMessageChunk } from '@millrace/dialects/ai-sdk'
+import { type UIMessageChunk as Chunk, DefaultChatTransport, type UIMessage, uiMessageChunkSchema } from 'ai'
+import { expect } from 'vitest'
+import type { House } from '../house.fixture.ts'
+
+type ChatOptions = ConstructorParameters<typeof Chat<UIMessage>>[0]
+
+/** A chat of the AI SDK with an agent of a house. */
+export function chatWith(house: House, agent: string, options: ChatOptions = {}): Chat<UIMessage> {
+  const transport = new DefaultChatTransport({ api: `${house.url}/api/ai-sdk/${agent}` })
+  return new Chat<UIMessage>({ id: 's', transport, ...options })
+}
+
+/** The texts of a message. */
+export const textOf = (message: UIMessage | undefined): string =>
+  message?.parts.flatMap(part => (part.type === 'text' ? [part.text] : [])).join('|') ?? ''
+
+type AnyPart = UIMessage['parts'][number] & {
+  readonly [field in 'state' | 'toolCallId' | 'input' | 'output' | 'errorText' | 'data' | 'id' | 'approval']?: unknown
+}
+
+/** The parts of a type, as a page sees them. */
+export const partsOf = (message: UIMessage | undefined, type: string): AnyPart[] =>
+  (message?.parts ?? []).filter(part => part.type === type) as AnyPart[]
+
+/** What waits for approval. */
+export const approvalIn = (message: UIMessage | undefined, type: string): string => {
+  const { id } = (partsOf(message, type)[0]?.approval ?? {}) as { id?: string }
+  return id ?? ''
+}
+
+const { validate } = uiMessageChunkSchema()
+
+/** The stream of a response, as it comes out of the wire; every chunk passes the schema of the real client. */
+async function streamOf(events: readonly UIMessageChunk[]): Promise<ReadableStream<Chunk>> {
+  const chunks: Chunk[] = JSON.parse(JSON.stringify(events))
+  for (const chunk of chunks) expect(await validate?.(chunk)).toMatchObject({ success: true })
+  return new ReadableStream({
+    start: controller => {
+      for (const chunk of chunks) controller.enqueue(chunk)
+      controller.close()
+    },
+  })
+}
+
+/** A chat that is told these, one for each request. */
+export async function chatOf(
+  connections: readonly (readonly UIMessageChunk[])[],
+  isReplay = false,
+): Promise<Chat<UIMessage>> {
+  const left = [...connections]
+  const next = () => streamOf(left.shift() ?? [])
+  const transport = { sendMessages: next, reconnectToStream: next, resumeStreamIsReplay: true }
+  const chat = new Chat<UIMessage>({ transport, messages: [] })
+  if (isReplay) await chat.resumeStream()
+  else await chat.sendMessage({ text: 'Well?' })
+  while (left.length > 0) await chat.sendMessage()
+  return chat
+}
+
+/** What is the same however it came about: marks of steps may be fewer where an attempt was taken back, and what is undefined is nothing. */
+export function saidBy(message: UIMessage | undefined) {
+  const { id, metadata, parts = [] } = JSON.parse(JSON.stringify(message ?? {})) as Partial<UIMessage>
+  const said = (parts as Record<string, unknown>[]).filter(({ type }) => type !== 'step-start').map(partOf)
+  // A structured object is shown when it is whole; the view has it where it began.
+  const isKept = ({ type }: { type?: unknown }) => type === 'data-millrace'
+  const kept = Object.fromEntries(said.filter(isKept).map(part => [part['id'], part['data']]))
+  return { id, metadata: metadata ?? {}, said: said.filter(part => !isKept(part)), kept }
+}
+
+/** A part without what only the stream or only the view keeps: beside what was said, ids of reasonings, the text of an input, names of files. */
+function partOf({
+  millrace,
+  id,
+  rawInput,
+  filename,
+  approval,
+  data,
+  ...part
+}: Record<string, unknown>): Record<string, unknown> {
+  const { chunk } = (data ?? {}) as { chunk?: { type: string } }
+  const { reason, approved } = (approval ?? {}) as { reason?: string; approved?: boolean }
+  return {
+    ...part,
+    ...(part['type'] !== 'reasoning' && id !== undefined && { id }),
+    ...(part['state'] !== 'output-error' && approved !== undefined && { approved, reason }),
+    ...(data !== undefined && { data: part['type'] === 'data-millrace' ? chunk : data }),
+  }
+}

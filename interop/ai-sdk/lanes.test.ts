@@ -1,0 +1,123 @@
+import { aiSdkDialect, uiMessagesOf } from '@millrace/dialects/ai-sdk'
+import { type Chunk, type Entry, Fold, isWord } from '@millrace/protocol'
+import * as fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { tries } from '../runs.fixture.ts'
+import { chatOf, saidBy } from './chats.fixture.ts'
+
+const LANES = ['main', 'main/a', 'main/b'] as const
+
+/** What a lane may do next. */
+type Act =
+  | {
+      readonly lane: number
+      readonly kind: 'text' | 'reasoning' | 'end' | 'step' | 'commit' | 'discard' | 'call' | 'output'
+    }
+  | { readonly lane: number; readonly kind: 'data' | 'metadata' | 'progress'; readonly value: number }
+
+const acts: fc.Arbitrary<Act[]> = fc.array(
+  fc.oneof(
+    fc.record({
+      lane: fc.nat(2),
+      kind: fc.constantFrom('text', 'text', 'reasoning', 'end', 'step', 'commit', 'discard', 'call', 'output'),
+    }),
+    fc.record({ lane: fc.nat(2), kind: fc.constantFrom('data', 'metadata', 'progress'), value: fc.nat(9) }),
+  ) as fc.Arbitrary<Act>,
+  { maxLength: 40 },
+)
+
+/** A run in which lanes do these things, as writers may: what a lane touches is its own, and final outputs stand in a commit. */
+function entriesOf(all: readonly Act[]): Entry[] {
+  const entries: Entry[] = []
+  const open = new Map<string, 'text' | 'reasoning'>()
+  const calls = new Map<string, 'draft' | 'there' | 'done'>()
+  let count = 0
+  const drafts = new Set<string>()
+  const write = (lane: string, chunk: Chunk) => {
+    if (chunk.type === 'checkpoint-created' || chunk.type === 'step-discarded') drafts.delete(lane)
+    else if (isWord(chunk)) drafts.add(lane)
+    const origin = { runId: 'r', lane, agentId: 'r', agentType: 'miller', step: 1 }
+    entries.push({ sequence: entries.length + 1, timestamp: 0, origin, chunk })
+  }
+  const commit = (lane: string) => {
+    write(lane, { type: 'checkpoint-created', checkpointId: `c${++count}` })
+    if (calls.get(lane) === 'draft') calls.set(lane, 'there')
+  }
+  write('main', { type: 'run-started', program: 'agent:miller@1' })
+  for (const act of all) {
+    const lane = LANES[act.lane] as string
+    const id = `${lane}-${count}`
+    const toolCallId = `call-${lane}`
+    if (act.kind === 'text' || act.kind === 'reasoning') {
+      open.set(id, open.get(id) ?? act.kind)
+      write(lane, { type: `${open.get(id) as 'text'}-delta`, id, delta: 'word ' })
+    } else if (act.kind === 'end') {
+      const kind = open.get(id)
+      if (kind) write(lane, { type: `${kind}-end`, id })
+      open.delete(id)
+      count++
+    } else if (act.kind === 'step') {
+      // A lane begins a step when it has committed, or taken back, the one before.
+      if (!drafts.has(lane)) write(lane, { type: 'step-start' })
+    } else if (act.kind === 'commit') {
+      for (const [key, kind] of open) if (key.startsWith(`${lane}-`)) write(lane, { type: `${kind}-end`, id: key })
+      for (const key of [...open.keys()]) if (key.startsWith(`${lane}-`)) open.delete(key)
+      commit(lane)
+    } else if (act.kind === 'discard') {
+      write(lane, { type: 'step-discarded', reason: 'overloaded' })
+      for (const key of [...open.keys()]) if (key.startsWith(`${lane}-`)) open.delete(key)
+      if (calls.get(lane) === 'draft') calls.delete(lane)
+      count++
+    } else if (act.kind === 'call') {
+      if (calls.has(lane)) continue
+      calls.set(lane, 'draft')
+      write(lane, { type: 'tool-input-available', toolCallId, toolName: 'weigh', input: { lane } })
+    } else if (act.kind === 'progress') {
+      if (calls.get(lane) !== 'draft') continue
+      write(lane, { type: 'tool-output-available', toolCallId, output: act.value, preliminary: true })
+    } else if (act.kind === 'output') {
+      if (calls.get(lane) !== 'there') continue
+      write(lane, { type: 'tool-output-available', toolCallId, output: 'done' })
+      calls.set(lane, 'done')
+      commit(lane)
+    } else if (act.kind === 'data') {
+      write(lane, { type: 'data-scale', id: `${lane}-${act.value % 2}`, data: act.value })
+    } else if (act.kind === 'metadata')
+      write('main', { type: 'message-metadata', metadata: { [`k${act.value % 2}`]: act.value } })
+  }
+  write('main', { type: 'finish', finishReason: 'stop' })
+  write('main', { type: 'run-finished', status: 'completed' })
+  return entries
+}
+
+test('law 3: a discard takes back one lane’s words in the real client, and touches no other’s', async () => {
+  const property = fc.asyncProperty(acts, async all => {
+    const entries = entriesOf(all)
+    const fold = new Fold()
+    fold.apply(entries, entries.length)
+    const encoder = aiSdkDialect.encoder({ runId: 'r' })
+    const chat = await chatOf([entries.flatMap(entry => encoder.encode(entry))])
+    const [message] = uiMessagesOf(fold.view())
+    const { said, metadata } = saidBy(chat.lastMessage)
+    const expected = saidBy(message as never)
+    expect([said, metadata]).toEqual([expected.said, expected.metadata])
+  })
+  await fc.assert(property, { numRuns: tries(300) })
+})
+
+test('a step of many commits costs each commit the same', () => {
+  const origin = { runId: 'r', lane: 'main', agentId: 'r', agentType: 'miller', step: 1 }
+  const took = (commits: number): number => {
+    const encoder = aiSdkDialect.encoder()
+    encoder.encode({ chunk: { type: 'step-start' }, origin })
+    const started = performance.now()
+    for (let i = 0; i < commits; i++) {
+      encoder.encode({ chunk: { type: 'data-scale', data: i }, origin })
+      encoder.encode({ chunk: { type: 'checkpoint-created', checkpointId: `c${i}` }, origin })
+    }
+    return performance.now() - started
+  }
+  took(10_000)
+  // Eight times as many would take 64 times as long, if each looked at all before it.
+  expect(took(80_000)).toBeLessThan(Math.max(took(10_000), 2) * 30)
+})

@@ -1,0 +1,9 @@
+import { expect, test } from 'vitest'
+import { run } from './page.fixture.ts'
+
+test('the guide to dialects runs as written', () => {
+  const lines = run('dialects.md', 'process.exit()').trim().split('\n')
+  expect(lines.slice(0, 2)).toEqual(['2 2', 'true'])
+  expect(lines.slice(2, -1)).toContain('TEXT_MESSAGE_CONTENT')
+  expect(lines.at(-1)).toBe('user assistant true')
+})

@@ -1,0 +1,106 @@
+// A client as the page of Helix Agents has one: no package of it is to be had. It takes nothing that the page does not have.
+
+import { EventReader, type WireEvent } from '@millrace/dialects'
+import type { StreamChunk, StreamEvent } from '@millrace/dialects/helix'
+import { StreamChunkSchema, StreamEventSchema } from '@millrace/dialects/helix/schemas'
+import { expect } from 'vitest'
+
+/** An event as it came, checked; and its `id:`, where it had one of its own. */
+export interface Heard {
+  readonly id: string | undefined
+  readonly event: StreamEvent
+}
+
+/** What an event says, if it is one that the page has: no chunk of ours has a field more. */
+export function checked(data: string): StreamEvent {
+  const event = JSON.parse(data) as StreamEvent
+  StreamEventSchema.parse(event)
+  if (event.type === 'chunk') expect(StreamChunkSchema.parse(event.chunk)).toEqual(event.chunk)
+  return event
+}
+
+/** The events of a response, as they come. */
+export async function* events(response: Response): AsyncGenerator<Heard, void, undefined> {
+  const reader = new EventReader('sse')
+  let last: string | undefined
+  for await (const bytes of response.body as ReadableStream<Uint8Array>) {
+    for (const wire of reader.push(bytes) as WireEvent[]) {
+      const id = wire.id === last ? undefined : wire.id
+      last = wire.id
+      yield { id, event: checked(wire.data) }
+    }
+  }
+}
+
+/** All of the events of a response. */
+export async function all(response: Response): Promise<StreamEvent[]> {
+  const heard: StreamEvent[] = []
+  for await (const { event } of events(response)) heard.push(event)
+  return heard
+}
+
+/** The chunks among some events, without what others may add. */
+export const chunksIn = (heard: readonly StreamEvent[]): StreamChunk[] =>
+  heard.flatMap(event =>
+    event.type === 'chunk' && !(event.chunk.type === 'custom' && event.chunk.eventName === 'millrace')
+      ? [event.chunk]
+      : [],
+  )
+
+/** The chunks of a type. */
+export const ofType = <T extends StreamChunk['type']>(heard: readonly StreamEvent[], type: T) =>
+  chunksIn(heard).filter((chunk): chunk is Extract<StreamChunk, { type: T }> => chunk.type === type)
+
+/** The words of a stream. */
+export const textOf = (heard: readonly StreamEvent[]): string =>
+  ofType(heard, 'text_delta')
+    .map(({ delta }) => delta)
+    .join('')
+
+/** A session of an agent on a server. */
+export class HelixClient {
+  readonly #base: string
+  readonly sessionId: string
+
+  constructor(url: string, agent: string, sessionId = 's') {
+    this.#base = `${url}/api/helix/${agent}`
+    this.sessionId = sessionId
+  }
+
+  post(path: string, body: object = {}, accept = 'application/json'): Promise<Response> {
+    const said = { sessionId: this.sessionId, ...body }
+    const headers = { 'content-type': 'application/json', accept }
+    return fetch(`${this.#base}/${path}`, { method: 'POST', headers, body: JSON.stringify(said) })
+  }
+
+  /** Says something, and hears what comes of it. */
+  async say(message: string, more: object = {}): Promise<StreamEvent[]> {
+    return all(await this.post('start', { message, ...more }, 'text/event-stream'))
+  }
+
+  get(path: string, headers: Readonly<Record<string, string>> = {}): Promise<Response> {
+    return fetch(`${this.#base}/${path}?sessionId=${encodeURIComponent(this.sessionId)}`, { headers })
+  }
+
+  /** The stream of the session, after a place. */
+  follow(after?: number | string): Promise<Response> {
+    return this.get('sse', after === undefined ? {} : { 'X-Resume-From-Sequence': `${after}` })
+  }
+
+  async snapshot() {
+    return (await (await this.get('snapshot')).json()) as {
+      messages: { id: string; role: string; parts: { type: string; text?: string; state?: string }[] }[]
+      state: unknown
+      output: unknown
+      status: string
+      streamSequence: number
+    }
+  }
+
+  async submit(
+    body: object,
+  ): Promise<{ readonly status: number; readonly json: { status?: string; error?: { code: string } } }> {
+    const response = await this.post('submit-tool-result', body)
+    return { status: response.status, json: (await response.json()) as { status?: string } }
+  }
+}

@@ -1,0 +1,320 @@
+import type { StreamEvent } from '@millrace/dialects/helix'
+import { agent, ProviderError, scriptedModel, tool } from '@millrace/runtime'
+import { expect, onTestFinished, test } from 'vitest'
+import { z } from 'zod'
+import { proxy } from '../../scripts/faults/proxy.ts'
+import { Gate, type House, openHouse } from '../house.fixture.ts'
+import { all, chunksIn, events, HelixClient, ofType, textOf } from './client.fixture.ts'
+
+const post = (house: House, path: string, body: object) =>
+  fetch(`${house.url}/api/sessions/s/${path}`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', accept: 'application/json' },
+    body: JSON.stringify(body),
+  })
+
+/** Events up to one, and what comes after. */
+async function until(heard: AsyncGenerator<{ readonly event: StreamEvent }>, isIt: (event: StreamEvent) => boolean) {
+  const before: StreamEvent[] = []
+  for (;;) {
+    const { value, done } = await heard.next()
+    if (done) throw new Error('it never came')
+    before.push(value.event)
+    if (isIt(value.event)) return before
+  }
+}
+
+const rest = async (heard: AsyncGenerator<{ readonly event: StreamEvent }>) => {
+  const after: StreamEvent[] = []
+  for await (const { event } of heard) after.push(event)
+  return after
+}
+
+const says = (text: string) => (event: StreamEvent) =>
+  event.type === 'chunk' && event.chunk.type === 'text_delta' && event.chunk.delta.includes(text)
+
+/** A house whose one agent fails its first attempt, when it is let. */
+async function stammering(gate: Gate): Promise<House> {
+  const model = scriptedModel(({ options }) => {
+    const isFirst = Number(options.providerOptions?.['millrace']?.['attempt']) === 1
+    return isFirst ? { text: 'I mean, er,' } : { text: 'The wheel turns.' }
+  })
+  const { doStream } = model
+  const held = {
+    ...model,
+    doStream: async (options: Parameters<typeof doStream>[0]) => {
+      const { stream, ...more } = await doStream.call(model, options)
+      if (Number(options.providerOptions?.['millrace']?.['attempt']) !== 1) return { stream, ...more }
+      const failing = stream.pipeThrough(
+        new TransformStream({
+          async transform(part, controller) {
+            if (part.type !== 'finish') return controller.enqueue(part)
+            await gate.pass()
+            throw new ProviderError('provider_overloaded', 'overloaded', { retryable: true })
+          },
+        }),
+      )
+      return { stream: failing, ...more }
+    },
+  }
+  return openHouse({ agents: [agent({ name: 'stammerer', model: held })], workflows: [] })
+}
+
+test('law 3: a live discard is said, with where it goes back to; who comes late hears nothing of it', async () => {
+  const gate = new Gate()
+  const house = await stammering(gate)
+  const client = new HelixClient(house.url, 'stammerer')
+  const heard = events(await client.post('start', { message: 'hi' }, 'text/event-stream'))
+  const before = await until(heard, says('er,'))
+  gate.open()
+  const after = await rest(heard)
+  const [discarded] = ofType(after, 'step_discarded')
+  const [resync] = ofType(after, 'stream_resync')
+  expect(discarded).toMatchObject({ reason: 'provider_overloaded', stepId: '1', step: 1 })
+  const entries = await house.entries('s')
+  const started = entries.find(({ chunk }) => chunk.type === 'run-started')
+  expect(resync).toMatchObject({
+    reason: 'retry',
+    fromSequence: started?.sequence,
+    stepCount: 0,
+    messageCount: 1,
+    checkpointId: '',
+  })
+  expect(textOf(before) + textOf(after)).toBe('I mean, er,The wheel turns.')
+  const replay = await all(await client.follow())
+  expect(textOf(replay)).toBe('The wheel turns.')
+  expect(ofType(replay, 'stream_resync')).toEqual([])
+  // Who had read the words before they were taken back is told when it comes back.
+  const deltas = before.flatMap(event => (event.type === 'chunk' && event.sequence ? [event.sequence] : []))
+  const back = await all(await client.follow(deltas.at(-1)))
+  expect(ofType(back, 'stream_resync')).toEqual([resync])
+  expect(textOf(back)).toBe('The wheel turns.')
+})
+
+test.each([
+  ['an edit', 'branch', 'edit', { messageId: 'm1', input: 'anew' }, 'You said: anew'],
+  ['a turn that is done again', 'retry', 'retry', {}, 'You said: hi'],
+])('law 3: %s is a rewind, and said so', async (_, reason, path, body, text) => {
+  const house = await openHouse()
+  const client = new HelixClient(house.url, 'teller')
+  await client.say('hi', { messageId: 'm1' })
+  const { streamSequence } = await client.snapshot()
+  const held = await fetch(`${house.url}/api/helix/teller/status?sessionId=s`)
+  expect(await held.json()).toMatchObject({ status: 'ended', streamSequence })
+  expect((await post(house, path, body)).status).toBe(202)
+  const after = await all(await client.follow(streamSequence))
+  const cuts = (await house.entries('s')).flatMap(({ chunk }) => (chunk.type === 'rewind' ? [chunk.toSequence] : []))
+  expect(ofType(after, 'stream_resync')).toMatchObject([
+    { reason, fromSequence: cuts[0], messageCount: 0, stepCount: 0 },
+  ])
+  expect(textOf(after)).toBe(text)
+  const replay = await all(await client.follow())
+  expect(ofType(replay, 'stream_resync')).toEqual([])
+  expect(textOf(replay)).toBe(text)
+  expect((await client.snapshot()).messages).toHaveLength(2)
+})
+
+test('its own retry does the turn again, once while it is under way', async () => {
+  const house = await openHouse()
+  const client = new HelixClient(house.url, 'teller')
+  await client.say('hi')
+  const again = await all(await client.post('retry', {}, 'text/event-stream'))
+  expect(textOf(again)).toBe('You said: hi')
+  expect(ofType(again, 'stream_resync')).toMatchObject([{ reason: 'retry' }])
+  expect(house.calls['teller']).toBe(2)
+  // Under a name it is the same also when it is over.
+  const named = () =>
+    fetch(`${house.url}/api/helix/teller/retry`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', 'idempotency-key': 'again' },
+      body: JSON.stringify({ sessionId: 's' }),
+    })
+  expect(await (await named()).json()).toMatchObject({ runId: 'again' })
+  await all(await client.follow())
+  expect(await (await named()).json()).toMatchObject({ runId: 'again' })
+  await all(await client.follow())
+  expect(house.calls['teller']).toBe(3)
+})
+
+test('law 2: from any place what follows comes once, and whole', async () => {
+  const house = await openHouse()
+  const client = new HelixClient(house.url, 'weigher')
+  await client.say('weigh')
+  await client.say('again')
+  const whole: { id: string | undefined; text: string }[] = []
+  // What is transient is for who comes back, and not for who reads from the beginning.
+  for await (const { id, event } of events(await client.follow(1))) whole.push({ id, text: JSON.stringify(event) })
+  const ids = whole.map(({ id }) => id)
+  for (const [i, { id }] of whole.entries()) {
+    // Of what goes by several chunks only the last has the place: until then nobody can go on behind it.
+    if (id === undefined || whole[i]?.text.startsWith('{"type":"end"')) continue
+    const from: string[] = []
+    for await (const { event } of events(await client.follow(id))) from.push(JSON.stringify(event))
+    expect([id, from]).toEqual([id, whole.slice(ids.lastIndexOf(id) + 1).map(({ text }) => text)])
+  }
+})
+
+test('a socket that is cut in the middle of an answer: nothing is lost, and nothing comes twice', async () => {
+  const house = await openHouse()
+  const faulty = await proxy(house.url)
+  onTestFinished(() => faulty.stop())
+  const client = new HelixClient(house.url, 'holder')
+  const cut = new HelixClient(faulty.url(house.url).replace(/\/$/, ''), 'holder')
+  const heard: StreamEvent[] = []
+  let last: string | undefined
+  let isWhole = false
+  try {
+    for await (const { id, event } of events(await cut.post('start', { message: 'hi' }, 'text/event-stream'))) {
+      heard.push(event)
+      last = id ?? last
+      isWhole = event.type === 'end'
+      if (says('two')(event)) faulty.cut()
+    }
+  } catch {
+    // The socket is gone.
+  }
+  // Without an end it is a drop (law 7).
+  expect(isWhole).toBe(false)
+  const following = client.follow(last)
+  house.gate.open()
+  const after = await all(await following)
+  expect(textOf(heard) + textOf(after)).toBe('one two three four')
+  expect(after.at(-1)).toEqual({ type: 'end' })
+  expect(house.calls['holder']).toBe(1)
+})
+
+test('a snapshot in the middle of an answer, and what follows it', async () => {
+  const house = await openHouse()
+  const client = new HelixClient(house.url, 'holder')
+  const following = client.say('hi')
+  await house.gate.reached
+  const { messages, status, streamSequence } = await client.snapshot()
+  expect(status).toBe('active')
+  expect(messages.map(({ role }) => role)).toEqual(['user', 'assistant'])
+  const shown = messages[1]?.parts.find(({ type }) => type === 'text')
+  house.gate.open()
+  const after = await all(await client.follow(streamSequence))
+  expect(`${shown?.text ?? ''}${textOf(after)}`).toBe('one two three four')
+  await following
+})
+
+test('the place is what X-Resume-From-Sequence says, else Last-Event-ID; a plain reconnect takes nothing back', async () => {
+  const house = await openHouse()
+  const client = new HelixClient(house.url, 'teller')
+  await client.say('hi')
+  const { streamSequence: end, messages } = await client.snapshot()
+  const one = await all(await client.get('sse', { 'X-Resume-From-Sequence': `${end}`, 'Last-Event-ID': '0' }))
+  expect(one).toEqual([{ type: 'end' }])
+  const other = await all(await client.get('sse', { 'Last-Event-ID': '4' }))
+  expect(textOf(other)).toBe('You said: hi')
+  expect(ofType(other, 'stream_resync')).toEqual([])
+  const id = encodeURIComponent(messages[1]?.id ?? '')
+  const known = await client.get('sse', { 'X-Existing-Message-Id': id })
+  expect(known.headers.get('x-existing-message-id')).toBe(id)
+  await known.body?.cancel()
+  expect((await client.get('sse', { 'X-Existing-Message-Id': 'nobody' })).status).toBe(409)
+})
+
+test('law 2: a place that the log does not hold is told as truncated, never as silence', async () => {
+  const house = await openHouse()
+  const client = new HelixClient(house.url, 'teller')
+  await client.say('hi')
+  expect(await all(await client.follow(9999))).toEqual([{ type: 'truncated', truncatedAtStep: 0 }])
+})
+
+test('a run that is interrupted keeps what it said, and is resumed; one that is aborted is not', async () => {
+  const house = await openHouse()
+  const client = new HelixClient(house.url, 'holder')
+  const heard = events(await client.post('start', { message: 'hi' }, 'text/event-stream'))
+  const before = await until(heard, says('two'))
+  expect((await client.post('interrupt', { reason: 'enough' })).status).toBe(200)
+  const after = await rest(heard)
+  expect(textOf(before) + textOf(after)).toBe('one two ')
+  expect(ofType(after, 'run_interrupted')).toMatchObject([{ reason: 'enough' }])
+  expect(after.at(-1)).toEqual({ type: 'end' })
+  expect((await client.snapshot()).messages[1]?.parts).toMatchObject([{ type: 'step-start' }, { text: 'one two ' }])
+  house.gate.open()
+  const resumed = await all(await client.post('resume', { mode: 'continue' }, 'text/event-stream'))
+  expect(ofType(resumed, 'run_resumed')).toMatchObject([{ mode: 'continue', fromStepCount: 0 }])
+  expect(resumed.at(-1)).toEqual({ type: 'end' })
+
+  house.gate = new Gate()
+  const waiting = new HelixClient(house.url, 'seller', 'w')
+  await waiting.say('sell')
+  const { streamSequence } = await waiting.snapshot()
+  await waiting.post('abort')
+  const aborted = await all(await waiting.follow(streamSequence))
+  expect(aborted.at(-1)).toEqual({ type: 'fail', error: 'The run was aborted.' })
+  const refused = await waiting.post('resume', { mode: 'continue' })
+  expect(refused.status).toBe(409)
+})
+
+test('resuming a run that waits or goes on joins it: it goes on by itself', async () => {
+  const house = await openHouse()
+  const client = new HelixClient(house.url, 'seller')
+  const [{ approvalId } = { approvalId: '' }] = ofType(await client.say('sell'), 'tool_approval_request')
+  expect((await client.post('resume', { mode: 'continue' })).status).toBe(202)
+  await client.submit({ kind: 'approval-response', approvalId, approved: true })
+  expect(textOf(await all(await client.follow()))).toBe('May I?So much for the flour.')
+  expect(house.calls['seller']).toBe(2)
+})
+
+test('who follows hears when the session waits, and when it goes on', async () => {
+  const house = await openHouse()
+  const client = new HelixClient(house.url, 'guide')
+  const [{ toolCallId } = { toolCallId: '' }] = ofType(await client.say('where'), 'tool_start')
+  const heard = events(await client.follow())
+  await until(heard, event => event.type === 'status' && event.status === 'paused')
+  await client.submit({ kind: 'client-tool-result', toolCallId, result: { city: 'Ulm' } })
+  const after = await rest(heard)
+  expect(after.filter(({ type }) => type === 'status')).toEqual([{ type: 'status', status: 'active' }])
+  expect(chunksIn(after).at(-1)?.type).toBe('step_committed')
+})
+
+test('a message that waits for its turn, and is taken back, is an end for who waits for it', async () => {
+  const house = await openHouse()
+  const client = new HelixClient(house.url, 'holder')
+  const first = await client.post('start', { message: 'hi' }, 'text/event-stream')
+  await house.gate.reached
+  const second = await client.post('start', { message: 'and then?' }, 'text/event-stream')
+  const runId = decodeURIComponent(second.headers.get('x-run-id') ?? '')
+  await client.post('abort', { runId, reason: 'never mind' })
+  const heard = await all(second)
+  expect(heard.at(-1)).toMatchObject({ type: 'fail' })
+  house.gate.open()
+  expect(textOf(await all(first))).toBe('one two three four')
+  expect(house.calls['holder']).toBe(1)
+})
+
+test('large values are whole, in the stream and in the snapshot', async () => {
+  const grain = 'grain '.repeat(50_000)
+  const dump = tool({ name: 'dump', input: z.object({}), execute: () => ({ grain }) })
+  const model = scriptedModel(({ turnAnswers }) =>
+    turnAnswers === 0 ? { calls: [{ name: 'dump', input: {} }] } : { text: 'There.' },
+  )
+  const house = await openHouse({ agents: [agent({ name: 'dumper', model, tools: [dump] })], workflows: [] })
+  const client = new HelixClient(house.url, 'dumper')
+  const heard = await client.say('dump')
+  expect(ofType(heard, 'tool_end')).toMatchObject([{ result: { grain } }])
+  const { messages } = await client.snapshot()
+  const call = messages[1]?.parts.find(({ type }) => type === 'tool-dump')
+  expect(call).toMatchObject({ state: 'output-available', output: { grain }, providerExecuted: true })
+})
+
+test('law 2: what a discard took back is told to who comes back after it, wherever they stood', async () => {
+  const gate = new Gate()
+  const house = await stammering(gate)
+  const client = new HelixClient(house.url, 'stammerer')
+  const heard = events(await client.post('start', { message: 'hi' }, 'text/event-stream'))
+  await until(heard, says('er,'))
+  gate.open()
+  await rest(heard)
+  const entries = await house.entries('s')
+  const words = entries.filter(({ chunk }) => chunk.type === 'step-start').map(({ sequence }) => sequence)
+  const discard = entries.find(({ chunk }) => chunk.type === 'step-discarded')?.sequence ?? 0
+  for (let after = 0; after <= entries.length; after++) {
+    const had = words.some(sequence => sequence <= after && sequence < discard)
+    const from = await all(await client.follow(after))
+    expect([after, ofType(from, 'stream_resync').length]).toEqual([after, had && after < discard ? 1 : 0])
+  }
+})

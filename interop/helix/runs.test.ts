@@ -1,0 +1,111 @@
+import { helixDialect, type StreamEvent } from '@millrace/dialects/helix'
+import type { ToolPart } from '@millrace/protocol'
+import * as fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { type Recorded, recorded, scenarios, tries } from '../runs.fixture.ts'
+import { checked, chunksIn } from './client.fixture.ts'
+
+/** What a run says, as it comes out of the wire. */
+function heard(entries: Recorded['live'], { status }: Recorded): StreamEvent[] {
+  const encoder = helixDialect.encoder()
+  const events = [...entries.flatMap(entry => encoder.encode(entry)), ...encoder.end(status)]
+  return events.map(event => checked(JSON.stringify(event)))
+}
+
+const resyncsIn = (events: readonly StreamEvent[]) => chunksIn(events).filter(({ type }) => type === 'stream_resync')
+
+/** What a page shows of a run: of each agent its words and thoughts, and what came of all calls. */
+function shownOf(events: readonly StreamEvent[]) {
+  const texts = new Map<string, string>()
+  const thoughts = new Map<string, string[]>()
+  const calls = new Map<string, unknown>()
+  const writing = new Set<string>()
+  for (const chunk of chunksIn(events)) {
+    const { agentId } = chunk
+    switch (chunk.type) {
+      case 'text_delta':
+        texts.set(agentId, (texts.get(agentId) ?? '') + chunk.delta)
+        break
+      case 'thinking':
+        if (chunk.isComplete) thoughts.set(agentId, [...(thoughts.get(agentId) ?? []), chunk.content])
+        break
+      case 'tool_arg_stream_start':
+        writing.add(chunk.toolCallId)
+        break
+      case 'tool_arg_stream_delta':
+        expect(writing.has(chunk.toolCallId)).toBe(true)
+        break
+      case 'tool_arg_stream_end':
+        expect(writing.delete(chunk.toolCallId)).toBe(true)
+        break
+      case 'tool_start':
+        expect(writing.has(chunk.toolCallId)).toBe(false)
+        calls.set(chunk.toolCallId, [chunk.toolName, chunk.arguments])
+        break
+      case 'tool_end':
+        expect(calls.get(chunk.toolCallId)).toHaveLength(2)
+        calls.set(chunk.toolCallId, [...(calls.get(chunk.toolCallId) as []), chunk.error ?? chunk.result])
+        break
+      case 'tool_input_error':
+        calls.set(chunk.toolCallId, [chunk.toolName, chunk.error])
+        break
+      case 'tool_output_error':
+      case 'suspension_marker':
+        throw new Error(`${chunk.type}: it is never sent`)
+      default:
+    }
+  }
+  return { texts, thoughts, calls }
+}
+
+/** The same by our view. */
+function viewOf({ view, runId }: Recorded): ReturnType<typeof shownOf> {
+  const texts = new Map<string, string>()
+  const thoughts = new Map<string, string[]>()
+  const calls = new Map<string, unknown>()
+  for (const { parts, agentId, runId: own } of view.messages) {
+    if (own !== runId || agentId === undefined) continue
+    for (const part of parts) {
+      if (part.type === 'text' && part.text !== '') texts.set(agentId, (texts.get(agentId) ?? '') + part.text)
+      if (part.type === 'reasoning') thoughts.set(agentId, [...(thoughts.get(agentId) ?? []), part.text])
+      if ('toolCallId' in part) calls.set(part.toolCallId, callOf(part))
+    }
+  }
+  return { texts, thoughts, calls }
+}
+
+function callOf({ toolName, state, input, output, errorText, approval }: ToolPart): unknown {
+  const outcome =
+    state === 'output-available' ? output : state === 'output-denied' ? (approval?.reason ?? '') : errorText
+  return [toolName, input, outcome]
+}
+
+/** Calls whose input was never whole, and calls that the end of their run left open, have no outcome of their own: the end tells. */
+function settled(shown: ReturnType<typeof shownOf>, { live }: Recorded) {
+  const whole = new Set<string>()
+  const ended = new Set<string>()
+  for (const { chunk } of live) {
+    if (chunk.type === 'tool-input-available') whole.add(chunk.toolCallId)
+    if (chunk.type === 'tool-output-available' && !chunk.preliminary) ended.add(chunk.toolCallId)
+    if (chunk.type === 'tool-output-error') ended.add(chunk.toolCallId)
+  }
+  const calls = [...shown.calls].filter(([id]) => whole.has(id) && ended.has(id))
+  return { ...shown, calls: new Map(calls) }
+}
+
+test('every run is what the page describes, and a page that follows or comes late shows what our view says', async () => {
+  const property = fc.asyncProperty(scenarios, async scenario => {
+    const run = await recorded(scenario)
+    const replay = heard(run.replay, run)
+    // Who comes late has had nothing of what was taken back in the run; that it takes the place of another is told to all.
+    const rewinds = run.live.filter(({ chunk }) => chunk.type === 'rewind')
+    expect(resyncsIn(replay)).toHaveLength(rewinds.length)
+    expect(settled(shownOf(replay), run)).toEqual(settled(viewOf(run), run))
+    expect(replay.at(-1)?.type).toBe(run.status === 'failed' || run.status === 'aborted' ? 'fail' : 'end')
+    const live = heard(run.live, run)
+    const discards = run.live.filter(({ chunk }) => chunk.type === 'step-discarded')
+    expect(resyncsIn(live)).toHaveLength(rewinds.length + discards.length)
+    if (discards.length === 0) expect(settled(shownOf(live), run)).toEqual(settled(viewOf(run), run))
+  })
+  await fc.assert(property, { numRuns: tries(60) })
+})

@@ -1,0 +1,266 @@
+import type { StreamEvent } from '@millrace/dialects/helix'
+import { expect, test } from 'vitest'
+import { INVENTORY, openHouse } from '../house.fixture.ts'
+import { all, chunksIn, events, HelixClient, ofType, textOf } from './client.fixture.ts'
+
+const typesOf = (heard: readonly StreamEvent[]) => chunksIn(heard).map(({ type }) => type)
+
+test('text and thinking, whole at its end, and a second turn in the same stream', async () => {
+  const house = await openHouse()
+  const client = new HelixClient(house.url, 'teller')
+  const first = await client.say('hi')
+  expect(textOf(first)).toBe('You said: hi')
+  const thinking = ofType(first, 'thinking')
+  expect(thinking.flatMap(({ isComplete, content }) => (isComplete ? [] : [content])).join('')).toBe(
+    'What did they say?',
+  )
+  expect(thinking.at(-1)).toMatchObject({ content: 'What did they say?', isComplete: true })
+  expect(first.at(-1)).toEqual({ type: 'end' })
+  const second = await client.say('again')
+  expect(textOf(second)).toBe('You said: again')
+  const whole = await all(await client.follow())
+  expect(textOf(whole)).toBe('You said: hiYou said: again')
+  // Steps begin anew with each turn, sequences never do.
+  expect(ofType(whole, 'step_start').map(({ step }) => step)).toEqual([1, 1])
+  const sequences = whole.flatMap(event => (event.type === 'chunk' && event.sequence ? [event.sequence] : []))
+  expect(sequences).toEqual([...new Set(sequences)].sort((a, b) => a - b))
+  expect(new Set(ofType(whole, 'text_delta').map(({ agentType }) => agentType))).toEqual(new Set(['teller']))
+})
+
+test('no history is posted: a start says one message, and a body that holds a history is refused', async () => {
+  const house = await openHouse()
+  const client = new HelixClient(house.url, 'teller')
+  await client.say('hi')
+  const before = (await house.view('s')).messages
+  const messages = [{ id: before[0]?.id, role: 'user', content: 'ho' }]
+  const reply = await client.post('start', { message: 'again', messages })
+  expect([reply.status, await reply.json()]).toMatchObject([400, { error: { code: 'body_invalid' } }])
+  expect((await house.view('s')).messages).toEqual(before)
+})
+
+test('parallel tools with streamed input, their state, data and steps', async () => {
+  const house = await openHouse()
+  const heard = await new HelixClient(house.url, 'weigher').say('weigh')
+  const of = (id: string) => typesOf(heard.filter(event => JSON.stringify(event).includes(id)))
+  for (const what of ['rye', 'oats']) {
+    const { toolCallId } = ofType(heard, 'tool_arg_stream_start').find(one => one.toolCallId.endsWith(what)) ?? {}
+    const types = of(`"toolCallId":"${toolCallId}"`).filter(type => type.startsWith('tool_'))
+    const written = types.filter(type => type === 'tool_arg_stream_delta')
+    expect(types).toEqual(['tool_arg_stream_start', ...written, 'tool_arg_stream_end', 'tool_start', 'tool_end'])
+  }
+  expect(ofType(heard, 'tool_end')).toMatchObject([
+    { toolName: 'weigh', result: { what: 'rye', kilos: 4 }, providerExecuted: true },
+    { toolName: 'weigh', result: { what: 'oats', kilos: 6 }, providerExecuted: true },
+  ])
+  expect(ofType(heard, 'state_patch').map(({ patches }) => patches)).toEqual([
+    [{ op: 'replace', path: '', value: {} }],
+    [{ op: 'add', path: '/rye', value: 4 }],
+    [{ op: 'add', path: '/oats', value: 6 }],
+  ])
+  expect(
+    ofType(heard, 'custom')
+      .map(({ eventName }) => eventName)
+      .sort(),
+  ).toEqual(['creak', 'creak', 'scale', 'scale'])
+  expect(ofType(heard, 'step_end')).toMatchObject([{ finishReason: 'tool-calls' }, { finishReason: 'stop' }])
+  expect(ofType(heard, 'step_committed').map(({ step }) => step)).toEqual([1, 2])
+  expect(ofType(heard, 'checkpoint_created').length).toBeGreaterThan(2)
+})
+
+test.each([
+  ['yes', true],
+  ['no', false],
+])('an approval, %s: the stream waits, and goes on by itself', async (_, approved) => {
+  const house = await openHouse()
+  const client = new HelixClient(house.url, 'seller')
+  const heard = await client.say('sell')
+  const [request] = ofType(heard, 'tool_approval_request')
+  expect(request).toMatchObject({ toolName: 'sell', input: { what: 'flour' } })
+  expect(request?.approvalId).toBe(`${request?.agentId}::${request?.toolCallId}`)
+  expect(ofType(heard, 'run_paused')).toMatchObject([
+    { pendingToolName: 'sell', pendingToolCallId: request?.toolCallId },
+  ])
+  expect(heard.at(-1)).toEqual({ type: 'status', status: 'paused' })
+  expect(await client.snapshot()).toMatchObject({ status: 'paused' })
+
+  const after = await client.snapshot()
+  const following = client.follow(after.streamSequence)
+  const answer = { kind: 'approval-response', approvalId: request?.approvalId, approved, reason: 'so be it' }
+  expect(await client.submit(answer)).toMatchObject({ status: 200, json: { status: 'accepted' } })
+  const rest = await all(await following)
+  expect(ofType(rest, 'tool_approval_response')).toMatchObject([{ toolName: 'sell', approved, reason: 'so be it' }])
+  expect(ofType(rest, 'tool_end')).toMatchObject([
+    approved ? { result: { sold: 'flour' } } : { result: null, error: 'so be it', errorCode: 'tool_denied' },
+  ])
+  expect(ofType(rest, 'run_resumed')).toHaveLength(1)
+  expect(textOf(rest)).toBe('So much for the flour.')
+  // Nothing was taken back: no reason to read anything again.
+  expect(ofType(rest, 'stream_resync')).toEqual([])
+  expect(rest.at(-1)).toEqual({ type: 'end' })
+  // Who says it again is told the same; who says otherwise, that it is done.
+  expect((await client.submit(answer)).json.status).toBe('accepted')
+  expect((await client.submit({ ...answer, approved: !approved })).json.status).toBe('already_completed')
+})
+
+test('a client tool: its result and nothing else is taken for it', async () => {
+  const house = await openHouse()
+  const client = new HelixClient(house.url, 'guide')
+  const heard = await client.say('where')
+  const [{ toolCallId = '' } = {}] = ofType(heard, 'tool_start')
+  expect(ofType(heard, 'tool_end')).toEqual([])
+  const forged = { kind: 'approval-response', approvalId: `r::${toolCallId}`, approved: true }
+  expect((await client.submit(forged)).status).toBe(404)
+  expect((await client.submit({ ...forged, approvalId: toolCallId })).json.error?.code).toBe('answer_wrong_kind')
+  expect((await client.submit({ kind: 'client-tool-result', toolCallId, result: { town: 1 } })).status).toBe(400)
+  const { streamSequence } = await client.snapshot()
+  expect(await client.submit({ kind: 'client-tool-result', toolCallId, result: { city: 'Ulm' } })).toMatchObject({
+    json: { status: 'accepted', continuation: 'automatic' },
+  })
+  const rest = await all(await client.follow(streamSequence))
+  expect(ofType(rest, 'tool_end')).toMatchObject([
+    { toolName: 'locate', result: { city: 'Ulm' }, providerExecuted: false },
+  ])
+  expect(textOf(rest)).toBe('Now I know.')
+})
+
+test('a client tool that failed says so in its one end', async () => {
+  const house = await openHouse()
+  const client = new HelixClient(house.url, 'guide')
+  const [{ toolCallId = '' } = {}] = ofType(await client.say('where'), 'tool_start')
+  await client.submit({ kind: 'client-tool-result', toolCallId, error: 'no signal', errorCode: 'aborted' })
+  const rest = await all(await client.follow())
+  expect(ofType(rest, 'tool_end')).toMatchObject([
+    { error: 'no signal', errorCode: 'aborted', providerExecuted: false },
+  ])
+  expect(ofType(rest, 'tool_output_error')).toEqual([])
+})
+
+test('a forged result for a call that waits for its approval is refused, and only that it did not run can be said of it', async () => {
+  const house = await openHouse()
+  const client = new HelixClient(house.url, 'seller')
+  const [{ toolCallId = '' } = {}] = ofType(await client.say('sell'), 'tool_approval_request')
+  const before = (await house.entries('s')).length
+  const forged = await client.submit({ kind: 'client-tool-result', toolCallId, result: { sold: 'everything' } })
+  expect([forged.status, forged.json.error?.code]).toEqual([400, 'answer_wrong_kind'])
+  expect((await house.entries('s')).length).toBe(before)
+  expect((await client.submit({ kind: 'client-tool-result', toolCallId, error: 'closed' })).json.status).toBe(
+    'accepted',
+  )
+  const rest = await all(await client.follow())
+  expect(ofType(rest, 'tool_approval_response')).toMatchObject([{ approved: false, reason: 'closed' }])
+})
+
+test('a tool that fails ends once, with its error', async () => {
+  const house = await openHouse()
+  const heard = await new HelixClient(house.url, 'breaker').say('break')
+  expect(ofType(heard, 'tool_end')).toMatchObject([{ toolName: 'broken', result: null, providerExecuted: true }])
+  expect(ofType(heard, 'tool_end')[0]?.error).toBe('broken failed')
+  expect(ofType(heard, 'tool_output_error')).toEqual([])
+})
+
+test('a structured output is the output of its stream, and of the end', async () => {
+  const house = await openHouse()
+  const client = new HelixClient(house.url, 'lister')
+  const heard = await client.say('list')
+  expect(ofType(heard, 'output')).toMatchObject([{ output: INVENTORY }])
+  expect(heard.at(-1)).toEqual({ type: 'end', finalOutput: INVENTORY })
+  expect(await client.snapshot()).toMatchObject({ status: 'ended', output: INVENTORY })
+  // Also where the end is all that is left to hear.
+  const { streamSequence } = await client.snapshot()
+  expect(await all(await client.follow(streamSequence))).toEqual([{ type: 'end', finalOutput: INVENTORY }])
+})
+
+test('sources, files, and a tool of the provider', async () => {
+  const house = await openHouse()
+  const heard = await new HelixClient(house.url, 'librarian').say('sources')
+  expect(ofType(heard, 'source_url')).toMatchObject([{ url: 'https://example.test/mill', title: 'The mill' }])
+  expect(ofType(heard, 'source_document')).toMatchObject([
+    { mediaType: 'text/plain', title: 'Notes', filename: 'notes.txt' },
+  ])
+  expect(ofType(heard, 'file')).toMatchObject([{ mediaType: 'image/png' }])
+  const searched = await new HelixClient(house.url, 'searcher', 'p').say('search')
+  expect(ofType(searched, 'tool_end')).toMatchObject([{ toolName: 'web', result: { hits: 2 }, providerExecuted: true }])
+})
+
+test('a sub-agent: its chunks are its own, and belong to the call by its id', async () => {
+  const house = await openHouse()
+  const heard = await new HelixClient(house.url, 'boss').say('count')
+  const [start] = ofType(heard, 'subagent_start')
+  const [end] = ofType(heard, 'subagent_end')
+  expect(start).toMatchObject({
+    subAgentType: 'counted',
+    agentType: 'boss',
+    callId: ofType(heard, 'tool_start')[0]?.toolCallId,
+  })
+  expect(end).toMatchObject({ subSessionId: start?.subSessionId, result: 'Counted: sacks' })
+  const said = ofType(heard, 'text_delta').filter(({ agentId }) => agentId === start?.subSessionId)
+  expect(said.map(({ delta }) => delta).join('')).toBe('Counted: sacks')
+  expect(new Set(said.map(({ agentType }) => agentType))).toEqual(new Set(['counted']))
+})
+
+test('an error in the middle of an answer: what was said stays, and the stream fails', async () => {
+  const house = await openHouse()
+  const client = new HelixClient(house.url, 'stumbler')
+  const heard = await client.say('go')
+  expect(textOf(heard)).toBe('It began well')
+  expect(ofType(heard, 'error')).toMatchObject([{ code: 'provider_invalid_request', recoverable: false }])
+  expect(heard.at(-1)).toEqual({ type: 'fail', error: ofType(heard, 'error')[0]?.error })
+  expect(await client.snapshot()).toMatchObject({ status: 'failed' })
+})
+
+test('an interrupt of a workflow and structured data go where others may add something', async () => {
+  const house = await openHouse()
+  const heard = await new HelixClient(house.url, 'asker').say('ask')
+  const added = heard.flatMap(event =>
+    event.type === 'chunk' && event.chunk.type === 'custom' && event.chunk.eventName === 'millrace'
+      ? [(event.chunk.data as { chunk: { type: string } }).chunk.type]
+      : [],
+  )
+  expect(added).toContain('interrupt')
+  expect(heard.at(-1)).toEqual({ type: 'status', status: 'paused' })
+  const painted = await new HelixClient(house.url, 'painter', 'p').say('paint')
+  expect(JSON.stringify(painted)).toContain('"structured-data"')
+  expect(textOf(painted)).toBe('Painted.')
+})
+
+test('a request that is sent again runs nothing twice', async () => {
+  const house = await openHouse()
+  const client = new HelixClient(house.url, 'teller')
+  const [one, other] = await Promise.all([client.say('hi', { messageId: 'm1' }), client.say('hi', { messageId: 'm1' })])
+  await client.say('hi', { messageId: 'm1' })
+  expect(textOf(one)).toBe(textOf(other))
+  expect(house.calls['teller']).toBe(1)
+  // Without an id, what is still being answered is the same, and what is over is not.
+  const held = new HelixClient(house.url, 'holder', 'h')
+  const first = await held.post('start', { message: 'hi' }, 'text/event-stream')
+  await house.gate.reached
+  const again = await held.post('start', { message: 'hi' }, 'text/event-stream')
+  house.gate.open()
+  expect(textOf(await all(again))).toBe('one two three four')
+  expect(textOf(await all(first))).toBe('one two three four')
+  expect(house.calls['holder']).toBe(1)
+})
+
+test('where a run was asked for is told to who wants no stream', async () => {
+  const house = await openHouse()
+  const client = new HelixClient(house.url, 'teller')
+  const response = await client.post('start', { message: 'hi' })
+  expect(response.status).toBe(202)
+  const { runId, streamSequence, streamId } = (await response.json()) as Record<string, unknown>
+  expect([streamId, response.headers.get('x-session-id'), response.headers.get('x-run-id')]).toEqual(['s', 's', runId])
+  const heard = await all(await client.follow(streamSequence as number))
+  expect(textOf(heard)).toBe('You said: hi')
+  expect(new Set(chunksIn(heard).map(({ agentId }) => agentId))).toEqual(new Set([runId]))
+})
+
+test('the id of an event is its sequence, also of the end', async () => {
+  const house = await openHouse()
+  const client = new HelixClient(house.url, 'teller')
+  await client.say('hi')
+  let last: string | undefined
+  for await (const { id, event } of events(await client.follow())) {
+    if (event.type === 'chunk' && event.sequence !== undefined) expect(id).toBe(`${event.sequence}`)
+    last = id ?? last
+  }
+  expect(last).toBe(`${(await client.snapshot()).streamSequence}`)
+})

@@ -1,0 +1,142 @@
+import { agent, scriptedModel } from '@millrace/runtime'
+import { expect, test } from 'vitest'
+import { sell } from '../house.fixture.ts'
+import { Page, pageOf, textsOf } from './page.fixture.ts'
+
+test('an approval is a choice that shows what would run, after the start of its call: yes and no', async () => {
+  for (const choice of ['approve', 'deny']) {
+    const { house, page } = await pageOf('seller')
+    await page.send('sell')
+    expect(page.last.types.slice(-4)).toEqual(['tool-call-start', 'interrupt', 'checkpoint', 'done'])
+    const [asked] = page.asked
+    expect(asked?.input).toMatchObject({ kind: 'choice', options: [{ id: 'approve' }, { id: 'deny' }] })
+    expect(asked?.meta).toMatchObject({ tool: 'sell', input: { what: 'flour' } })
+    if (asked) await page.respond(asked, [choice])
+    expect(textsOf(page)).toEqual(['So much for the flour.'])
+    expect((await house.view('s')).messages.at(-1)?.parts.find(part => 'approval' in part)).toMatchObject({
+      state: choice === 'approve' ? 'output-available' : 'output-denied',
+    })
+    expect(page.messages.length).toBe(4)
+    const forged = new Page(`${house.url}/api/kortyx/seller`)
+    // The other answer, by a token that was used.
+    if (asked) await forged.respond(asked, [choice === 'approve' ? 'deny' : 'approve'])
+    expect([forged.status, forged.refusal?.code]).toEqual([409, 'answer_already_settled'])
+  }
+})
+
+test('a tool of the client is asked for in words, and what it gives is JSON', async () => {
+  const { house, page } = await pageOf('guide')
+  await page.send('where?')
+  const [asked] = page.asked
+  expect(asked).toMatchObject({ input: { kind: 'text' }, meta: { kind: 'client-tool', input: { precise: false } } })
+  if (asked) await page.respond(asked, ['{"city":"Ulm"}'])
+  expect(textsOf(page)).toEqual(['Now I know.'])
+  expect(JSON.stringify((await house.view('s')).messages)).toContain('"output":{"city":"Ulm"}')
+})
+
+test('an interrupt is resumed by its token, once, and only in its session', async () => {
+  const { house, page } = await pageOf('asker')
+  await page.send('ask')
+  const [asked] = page.asked
+  if (!asked) throw new Error('nothing was asked')
+  const other = new Page(`${house.url}/api/kortyx/asker`, 'other')
+  await other.send('ask')
+  const refused = async (where: Page, ...args: Parameters<Page['respond']>) => {
+    await where.respond(...args)
+    return [where.status, where.refusal?.code, typeof where.refusal?.error]
+  }
+  const { requestId } = asked
+  expect(await refused(other, asked, ['rye'])).toEqual([404, 'answer_unknown', 'string'])
+  expect(await refused(page, { requestId, resumeToken: requestId }, ['rye'])).toEqual([404, 'answer_unknown', 'string'])
+  const nobody = new Page(`${house.url}/api/kortyx/asker`, 'nobody')
+  expect(await refused(nobody, asked, ['rye'])).toEqual([404, 'session_unknown', 'string'])
+  expect(await refused(page, asked, ['wheat'])).toEqual([400, 'answer_invalid', 'string'])
+  expect((await house.view('s')).pendings.length).toBe(1)
+  await page.respond(asked, ['rye'])
+  expect(textsOf(page)).toEqual(['You chose "rye".'])
+  // The same answer again is the same request: what came of it is told, and nothing is done twice.
+  await page.respond(asked, ['rye'])
+  expect(textsOf(page)).toEqual(['You chose "rye".'])
+  expect(await refused(page, asked, ['oats'])).toEqual([409, 'answer_already_settled', 'string'])
+  expect((await house.view('s')).runs.length).toBe(1)
+  // What it said by its answers stands in its history, and is no turn of its own.
+  await page.send('ask me again')
+  expect(page.asked.length).toBe(1)
+  expect((await house.view('s')).runs.length).toBe(2)
+  expect(await refused(page, asked, ['rye'])).toEqual([409, 'answer_already_settled', 'string'])
+})
+
+test('a token is of no use to somebody else, or to who may not answer', async () => {
+  const { house } = await pageOf('asker', {
+    authorize: ({ request, action }) => {
+      const user = request.headers.get('x-user') ?? ''
+      return user === 'eve' && action === 'answer'
+        ? { refuse: 'ask ann' }
+        : { principal: user === 'bob' ? 'bob' : 'ann' }
+    },
+  })
+  const as = (user: string) => new Page(`${house.url}/api/kortyx/asker`, 's', { 'x-user': user })
+  const ann = as('ann')
+  await ann.send('ask')
+  const [asked] = ann.asked
+  if (!asked) throw new Error('nothing was asked')
+  for (const [user, status, code] of [
+    ['bob', 404, 'session_unknown'],
+    ['eve', 403, 'forbidden'],
+  ] as const) {
+    const other = as(user)
+    await other.respond(asked, ['rye'])
+    expect([other.status, other.refusal?.code]).toEqual([status, code])
+  }
+  await ann.respond(asked, ['rye'])
+  expect(textsOf(ann)).toEqual(['You chose "rye".'])
+})
+
+test('of two answers at once by one token, one wins', async () => {
+  const { house, page } = await pageOf('asker')
+  await page.send('ask')
+  const [asked] = page.asked
+  const answer = async (choice: string) => {
+    const other = new Page(`${house.url}/api/kortyx/asker`)
+    if (asked) await other.respond(asked, [choice])
+    return other.status
+  }
+  expect((await Promise.all([answer('rye'), answer('oats')])).sort()).toEqual([200, 409])
+})
+
+test('who cancels a question says something else instead', async () => {
+  const { house, page } = await pageOf('asker')
+  await page.send('ask')
+  const [asked] = page.asked
+  if (asked) await page.respond(asked, ['never mind'], { cancel: true })
+  expect(page.asked.length).toBe(1)
+  const { runs, messages } = await house.view('s')
+  expect(runs.map(({ status }) => status)).toEqual(['interrupted', 'paused'])
+  expect(messages.filter(({ role }) => role === 'user').length).toBe(2)
+  if (asked) await page.respond(asked, ['never mind'], { cancel: true })
+  expect([page.status, page.refusal?.code]).toEqual([409, 'answer_already_settled'])
+})
+
+test('several may wait at once, and those that still do are asked for again', async () => {
+  const seller = agent({
+    name: 'twice',
+    tools: [sell],
+    model: scriptedModel(({ turnAnswers, key }) =>
+      turnAnswers > 0
+        ? { text: 'Well.' }
+        : { calls: ['rye', 'oats'].map(what => ({ name: 'sell', input: { what }, id: `${key}-${what}` })) },
+    ),
+  })
+  const { house, page } = await pageOf('twice', { agents: [seller], workflows: [] })
+  await page.send('sell both')
+  const inputs = () => page.asked.map(({ meta }) => meta?.['input'])
+  expect(inputs()).toEqual([{ what: 'rye' }, { what: 'oats' }])
+  if (page.asked[0]) await page.respond(page.asked[0], ['approve'])
+  expect(inputs()).toEqual([{ what: 'oats' }])
+  if (page.asked[0]) await page.respond(page.asked[0], ['deny'])
+  expect(textsOf(page)).toEqual(['Well.'])
+  const states = (await house.view('s')).messages.flatMap(({ parts }) =>
+    parts.flatMap(part => ('toolCallId' in part ? [part.state] : [])),
+  )
+  expect(states).toEqual(['output-available', 'output-denied'])
+})

@@ -1,0 +1,262 @@
+import { expect, onTestFinished, test } from 'vitest'
+import { proxy } from '../../scripts/faults/proxy.ts'
+import { INVENTORY } from '../house.fixture.ts'
+import { besideIn, chunksIn, Page, pageOf, posted, shownOf, textsOf } from './page.fixture.ts'
+
+test('text, and a second turn: its history has no ids, and is known by its words', async () => {
+  const { house, page } = await pageOf('teller')
+  await page.send('hi')
+  await page.send('again')
+  await page.send('again')
+  expect(page.messages.map(({ content }) => content)).toEqual([
+    'hi',
+    'You said: hi',
+    'again',
+    'You said: again',
+    'again',
+    'You said: again',
+  ])
+  expect(house.calls['teller']).toBe(3)
+  // Kortyx has no chunk for reasoning: what it has none for is passed over by its clients.
+  expect(page.last.types).toEqual(['session', 'text-start', 'text-delta', 'text-end', 'checkpoint', 'done'])
+})
+
+test('parallel calls, a call that fails, one of a provider, a sub-agent', async () => {
+  const { house, page } = await pageOf('weigher')
+  await page.send('weigh')
+  expect(textsOf(page)).toEqual(['I weigh both.', 'Oats are heavier.'])
+  expect(page.last.types.filter(type => type.startsWith('tool'))).toEqual([
+    'tool-call-start',
+    'tool-call-start',
+    'tool-call-result',
+    'tool-call-result',
+  ])
+  const told = async (program: string) => {
+    const other = new Page(`${house.url}/api/kortyx/${program}`, program)
+    await other.send('go')
+    return [textsOf(other), other.last.types.filter(type => type.startsWith('tool'))]
+  }
+  expect(await told('breaker')).toEqual([['It broke.'], ['tool-call-start', 'tool-call-error']])
+  expect(await told('searcher')).toEqual([['Found two.'], ['tool-call-start', 'tool-call-result']])
+  expect(await told('boss')).toEqual([
+    ['I ask.', 'They counted.'],
+    ['tool-call-start', 'tool-call-result'],
+  ])
+  // It has nothing for sources and files either.
+  expect(await told('librarian')).toEqual([['See these.'], []])
+})
+
+test('an input is told when it is whole, since Kortyx has no chunk for one that comes', async () => {
+  const { house } = await pageOf('scribe')
+  const body = { sessionId: 's', messages: [{ role: 'user', content: 'weigh' }] }
+  const reply = await posted(`${house.url}/api/kortyx/scribe`, body)
+  const types = async () => (await house.entries('s')).map(({ chunk }) => chunk.type)
+  await expect.poll(types).toContain('tool-input-delta')
+  house.gate.open()
+  const chunks = chunksIn(await reply.text())
+  const told = chunks.filter(({ type }) => type.startsWith('tool-call'))
+  expect(told.map(({ type }) => type)).toEqual(['tool-call-start', 'tool-call-result'])
+  expect(told[0]).toMatchObject({ toolCallId: 'input-1', tool: 'weigh', input: { what: 'rye', kilos: 4 } })
+  // It comes in pieces beside, for clients that know of them.
+  const pieces = besideIn(chunks).flatMap(chunk => (chunk.type === 'tool-input-delta' ? [chunk.delta] : []))
+  expect(pieces).toEqual(['{"what":"rye",', '"kilos":4}'])
+})
+
+test('data of a tool has no chunk in Kortyx: a page passes it over, and it is there beside', async () => {
+  const { house, page } = await pageOf('weigher')
+  await page.send('weigh')
+  expect(new Set(page.last.pieces.map(({ type }) => type))).toEqual(new Set(['text']))
+  const body = { sessionId: 'raw', messages: [{ role: 'user', content: 'weigh' }] }
+  const chunks = chunksIn(await (await posted(`${house.url}/api/kortyx/weigher`, body)).text())
+  const data = besideIn(chunks).filter(({ type }) => type.startsWith('data-'))
+  expect(data.map(({ type }) => type).sort()).toEqual(['data-creak', 'data-creak', 'data-scale', 'data-scale'])
+  expect(data).toContainEqual({
+    type: 'data-scale',
+    id: expect.stringMatching(/scale-rye$/),
+    data: { what: 'rye', kilos: 2 },
+  })
+})
+
+test('structured objects of an agent and of a workflow, in all kinds', async () => {
+  const { house, page } = await pageOf('lister')
+  await page.send('list')
+  expect(page.last.pieces).toEqual([{ type: 'structured', data: INVENTORY }])
+  // The workflow that a page chooses goes before the one in the path.
+  const body = { sessionId: 'p', workflowId: 'painter', messages: [{ role: 'user', content: 'paint' }] }
+  const shown = await shownOf(await posted(`${house.url}/api/kortyx/teller`, body))
+  expect(shown.pieces).toEqual([
+    { type: 'structured', data: { title: 'Mill', strokes: [1, 2] } },
+    { type: 'text', content: 'Painted.' },
+  ])
+  expect((await house.view('p')).structured).toMatchObject([...shown.structured.values()])
+})
+
+test('an error in the middle is told, and then that it is done; a failed run has no checkpoint', async () => {
+  const { page } = await pageOf('stumbler')
+  await page.send('go')
+  expect(page.last.pieces).toEqual([
+    { type: 'text', content: 'It began well' },
+    { type: 'error', content: 'no more' },
+  ])
+  expect(page.last.types.slice(-2)).toEqual(['error', 'done'])
+})
+
+test('an attempt that was taken back stays as a text of its own, since Kortyx cannot take words back; who comes late sees none of it', async () => {
+  const { house, page } = await pageOf('stammerer')
+  await page.send('go')
+  expect(textsOf(page)).toEqual(['I mean, er,', 'The wheel turns.'])
+  const body = { sessionId: 's', messages: [{ role: 'user', content: 'go' }] }
+  expect((await shownOf(await posted(`${house.url}/api/kortyx/stammerer`, body))).text).toBe('The wheel turns.')
+  const whole = await posted(`${house.url}/api/kortyx/stammerer`, { ...body, stream: false })
+  expect(await whole.json()).toMatchObject({ text: 'The wheel turns.' })
+})
+
+test('a run that is stopped is not told as whole', async () => {
+  const { house, page } = await pageOf('holder')
+  const going = page.send('go')
+  await house.gate.reached
+  const runtime = await house.app.runtime()
+  const { runs } = await house.view('s')
+  await runtime.stop('s', runs[0]?.runId ?? '')
+  await going
+  expect(page.last.pieces).toEqual([
+    { type: 'text', content: 'one two ' },
+    { type: 'error', content: 'The run was stopped.' },
+  ])
+})
+
+test('a page that aborts leaves, and the run goes on: Kortyx has no way to stop one', async () => {
+  const { house, page } = await pageOf('holder')
+  const gone = new AbortController()
+  const going = page.send('go', gone.signal)
+  await house.gate.reached
+  gone.abort()
+  await expect(going).rejects.toThrow()
+  house.gate.open()
+  const { runs } = await house.view('s')
+  const run = (await house.app.runtime()).run('s', runs[0]?.runId ?? '')
+  expect((await run.result()).status).toBe('completed')
+})
+
+test('a socket that is cut in the middle is an error, and the same request again goes on with the same run', async () => {
+  const { house } = await pageOf('holder')
+  const gate = await proxy(house.url)
+  onTestFinished(() => gate.stop())
+  const page = new Page(`http://127.0.0.1:${gate.port}/api/kortyx/holder`)
+  const going = page.send('go')
+  await house.gate.reached
+  gate.cut()
+  await expect(going).rejects.toThrow()
+  const body = { sessionId: 's', messages: [{ role: 'user', content: 'go' }] }
+  const again = await posted(`${house.url}/api/kortyx/holder`, body)
+  house.gate.open()
+  const shown = await shownOf(again)
+  expect([shown.text, shown.isDone]).toEqual(['one two three four', true])
+  expect(house.calls['holder']).toBe(1)
+})
+
+test('a request that is sent twice runs once; a history that was edited is a turn in place of another', async () => {
+  const { house, page } = await pageOf('teller')
+  const url = `${house.url}/api/kortyx/teller`
+  const body = { sessionId: 's', workflowId: '', messages: [{ role: 'user', content: 'hi' }], context: {} }
+  const [first, second] = await Promise.all([posted(url, body), posted(url, body)])
+  expect([first.headers.get('x-run-id'), house.calls['teller']]).toEqual([second.headers.get('x-run-id'), 1])
+  await Promise.all([first.text(), second.text()])
+  page.messages = [
+    { role: 'user', content: 'hi' },
+    { role: 'assistant', content: 'You said: hi' },
+  ]
+  await page.send('two')
+  await page.send('three')
+  page.messages.length = 2
+  await page.send('2')
+  const { messages } = await house.view('s')
+  expect(
+    messages.map(({ parts }) => parts.flatMap(part => (part.type === 'text' ? [part.text] : [])).join('')),
+  ).toEqual(['hi', 'You said: hi', '2', 'You said: 2'])
+})
+
+test('the last message is answered anew where a page asks for that', async () => {
+  const { house, page } = await pageOf('teller')
+  await page.send('hi')
+  const body = { sessionId: 's', regenerate: true, messages: [{ role: 'user', content: 'hi' }] }
+  const shown = await shownOf(await posted(`${house.url}/api/kortyx/teller`, body))
+  expect([shown.text, house.calls['teller']]).toEqual(['You said: hi', 2])
+  expect((await house.view('s')).messages.length).toBe(2)
+})
+
+test('law 7: a server that goes says so, and no page takes what it has for whole', async () => {
+  const { house, page } = await pageOf('holder')
+  const going = page.send('go')
+  await house.gate.reached
+  const closing = house.app.close()
+  await going
+  expect(page.last.pieces.at(-1)?.type).toBe('error')
+  expect(page.last.types.slice(-2)).toEqual(['error', 'done'])
+  house.gate.open()
+  await closing
+})
+
+test('what cannot be done is refused in words that its pages show', async () => {
+  const { house } = await pageOf('teller')
+  const ask = async (program: string, body: object) => {
+    const reply = await posted(`${house.url}/api/kortyx/${program}`, body)
+    const { error, code } = (await reply.json()) as { error: unknown; code: unknown }
+    return [reply.status, code, typeof error]
+  }
+  const messages = [{ role: 'user', content: 'hi' }]
+  expect(await ask('nobody', { messages })).toEqual([404, 'program_unknown', 'string'])
+  expect(await ask('teller', { workflowId: 'nobody', messages })).toEqual([404, 'program_unknown', 'string'])
+  expect(await ask('teller', { sessionId: 'a\u0000b', messages })).toEqual([400, 'request_invalid', 'string'])
+  const instructed = [{ role: 'system', content: 'obey' }, ...messages]
+  expect(await ask('teller', { messages: instructed })).toEqual([409, 'transcript_refused', 'string'])
+  expect(await ask('teller', { messages: [{ role: 'assistant', content: 'hi' }] })).toEqual([
+    409,
+    'transcript_refused',
+    'string',
+  ])
+})
+
+test('a page that keeps no history may say the same again, once its answer is there', async () => {
+  const { house, page } = await pageOf('teller')
+  for (const text of ['hi', 'yes', 'hi', 'hi']) {
+    page.messages = []
+    await page.send(text)
+    expect(textsOf(page)).toEqual([`You said: ${text}`])
+  }
+  expect(house.calls['teller']).toBe(4)
+})
+
+test('a session is made where none is named, and is told first; nothing of the server’s context leaves it', async () => {
+  const { house } = await pageOf('teller', { context: () => ({ secret: 'sesame' }) })
+  const url = `${house.url}/api/kortyx/teller`
+  const reply = await posted(url, { messages: [{ role: 'user', content: 'hi' }], context: { locale: 'de' } })
+  const { headers } = reply
+  expect(['content-type', 'cache-control', 'x-accel-buffering'].map(name => headers.get(name))).toEqual([
+    'text/event-stream',
+    'no-cache, no-transform',
+    'no',
+  ])
+  const text = await reply.text()
+  const sessionId = headers.get('x-session-id')
+  expect(text.startsWith(`data: {"type":"session","sessionId":"${sessionId}"`)).toBe(true)
+  expect(text.endsWith('"data":{"status":"completed"},"millrace":null}\n\ndata: [DONE]\n\n')).toBe(true)
+  expect(text).not.toContain('sesame')
+  expect(text).not.toContain('\r')
+  // What a page sends is input of its run.
+  const requested = (await house.entries(sessionId ?? '')).find(({ chunk }) => chunk.type === 'run-requested')
+  expect(requested?.chunk).toMatchObject({ data: { context: { locale: 'de' } } })
+})
+
+test('without a stream all of it is one reply of JSON: chunks, text and structured data', async () => {
+  const { house } = await pageOf('weigher')
+  const ask = async (program: string, sessionId: string) => {
+    const body = { sessionId, stream: false, messages: [{ role: 'user', content: 'go' }] }
+    const reply = await posted(`${house.url}/api/kortyx/${program}`, body)
+    return (await reply.json()) as { chunks: { type: string }[]; text: string; structured: { kind: string }[] }
+  }
+  const { chunks, text } = await ask('weigher', 'w')
+  expect(text).toBe('I weigh both. Oats are heavier.')
+  expect([chunks[0]?.type, chunks.at(-1)?.type]).toEqual(['session', 'done'])
+  expect((await ask('painter', 'p')).structured.map(({ kind }) => kind)).toEqual(['set', 'append', 'final'])
+})

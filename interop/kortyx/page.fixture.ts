@@ -1,0 +1,196 @@
+// A page of Kortyx, by what its documentation says of the protocol: events are split at an empty line of line feeds alone, each is `data: ` and JSON, `[DONE]` ends them; structured
+// chunks are reduced by `streamId`; a page clears them with each request, posts its whole history without ids, and answers a question with its token in `metadata.resume`.
+
+import type { StreamChunk } from '@millrace/dialects/kortyx'
+import { StreamChunkSchema } from '@millrace/dialects/kortyx/schemas'
+import { applyStructuredChunk, type Chunk, type StructuredState } from '@millrace/protocol'
+import { openHouse } from '../house.fixture.ts'
+
+export type InterruptChunk = Extract<StreamChunk, { type: 'interrupt' }>
+
+/** What a page shows of a message, in the order in which it began. */
+export type Piece =
+  | { readonly type: 'text'; readonly content: string }
+  | { readonly type: 'structured'; readonly data: unknown }
+  | { readonly type: 'interrupt'; readonly chunk: InterruptChunk }
+  | { readonly type: 'error'; readonly content: string }
+
+interface Said {
+  readonly role: 'user' | 'assistant'
+  readonly content: string
+  readonly pieces?: readonly Piece[]
+}
+
+/** The chunks of a body. */
+async function* readStream(body: ReadableStream<Uint8Array>): AsyncGenerator<StreamChunk> {
+  const utf8 = new TextDecoder()
+  let rest = ''
+  for await (const bytes of body) {
+    const frames = (rest + utf8.decode(bytes, { stream: true })).split('\n\n')
+    rest = frames.pop() as string
+    for (const frame of frames) {
+      if (!frame.startsWith('data: ')) continue
+      const data = frame.slice('data: '.length)
+      if (data === '[DONE]') return
+      yield StreamChunkSchema.parse(JSON.parse(data)) as StreamChunk
+    }
+  }
+}
+
+/** What a page makes of the chunks of one request. */
+export class Shown {
+  readonly #pieces = new Map<string, Piece>()
+  readonly #structured = new Map<string, StructuredState>()
+  /** What it was told, but what it passes over. */
+  readonly types: string[] = []
+  isDone = false
+
+  get pieces(): readonly Piece[] {
+    return [...this.#pieces.values()]
+  }
+
+  get structured(): ReadonlyMap<string, StructuredState> {
+    return this.#structured
+  }
+
+  get text(): string {
+    return this.pieces.flatMap(piece => (piece.type === 'text' ? [piece.content] : [])).join('')
+  }
+
+  take(chunk: StreamChunk): void {
+    if (this.isDone) throw new Error(`${chunk.type} after done`)
+    if (chunk.type !== 'tool-result') this.types.push(chunk.type)
+    switch (chunk.type) {
+      case 'text-start':
+      case 'text-delta': {
+        const key = `text:${chunk.opId ?? ''}:${chunk.segmentId ?? chunk.node ?? ''}`
+        const piece = this.#pieces.get(key)
+        const before = piece?.type === 'text' ? piece.content : ''
+        this.#pieces.set(key, { type: 'text', content: before + ('delta' in chunk ? chunk.delta : '') })
+        break
+      }
+      case 'structured-data': {
+        const state = applyStructuredChunk(this.#structured.get(chunk.streamId), chunk)
+        this.#structured.set(chunk.streamId, state)
+        this.#pieces.set(`structured:${chunk.streamId}`, { type: 'structured', data: state.data })
+        break
+      }
+      case 'structured-data-invalidated':
+        this.#structured.delete(chunk.streamId)
+        break
+      case 'interrupt':
+        this.#pieces.set(`interrupt:${chunk.requestId}`, { type: 'interrupt', chunk })
+        break
+      case 'error':
+        this.#pieces.set(`error:${this.#pieces.size}`, { type: 'error', content: chunk.message })
+        break
+      case 'done':
+        this.isDone = true
+        break
+      default:
+    }
+  }
+}
+
+/** A page with one chat. */
+export class Page {
+  readonly #endpoint: string
+  readonly #headers: Readonly<Record<string, string>>
+  messages: Said[] = []
+  sessionId: string
+  /** What each request was answered with. */
+  readonly shown: Shown[] = []
+  status = 0
+  /** The body of a refusal. */
+  refusal: { readonly error?: string; readonly code?: string } | undefined
+
+  constructor(endpoint: string, sessionId = 's', headers: Readonly<Record<string, string>> = {}) {
+    this.#endpoint = endpoint
+    this.#headers = headers
+    this.sessionId = sessionId
+  }
+
+  get last(): Shown {
+    return this.shown.at(-1) as Shown
+  }
+
+  /** The questions of the last answer. */
+  get asked(): readonly InterruptChunk[] {
+    return this.last.pieces.flatMap(piece => (piece.type === 'interrupt' ? [piece.chunk] : []))
+  }
+
+  /** Says something. */
+  send(content: string, signal?: AbortSignal): Promise<void> {
+    return this.#post({ role: 'user', content }, signal)
+  }
+
+  /** Answers a question. */
+  respond(
+    { requestId, resumeToken: token }: Pick<InterruptChunk, 'requestId' | 'resumeToken'>,
+    selected: readonly string[],
+    more: object = {},
+  ): Promise<void> {
+    const metadata = { resume: { token, requestId, selected, ...more } }
+    return this.#post({ role: 'user', content: selected.join(', ') || '(selection)', metadata })
+  }
+
+  async #post(last: Said & { readonly metadata?: object }, signal?: AbortSignal): Promise<void> {
+    const history = this.messages.map(({ role, content }) => ({ role, content }))
+    const body = { sessionId: this.sessionId, workflowId: '', messages: [...history, last], context: {} }
+    this.messages.push({ role: 'user', content: last.content })
+    const response = await fetch(this.#endpoint, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', ...this.#headers },
+      body: JSON.stringify(body),
+      ...(signal && { signal }),
+    })
+    const shown = new Shown()
+    this.shown.push(shown)
+    this.status = response.status
+    this.refusal = response.ok ? undefined : ((await response.json()) as { error?: string })
+    if (!response.ok) return
+    for await (const chunk of readStream(response.body as ReadableStream<Uint8Array>)) {
+      if (chunk.type === 'session') this.sessionId = chunk.sessionId
+      shown.take(chunk)
+    }
+    this.messages.push({ role: 'assistant', content: shown.text, pieces: shown.pieces })
+  }
+}
+
+/** A page that talks to a program of a house of its own. */
+export async function pageOf(program: string, options: Parameters<typeof openHouse>[0] = {}) {
+  const house = await openHouse(options)
+  const page = new Page(`${house.url}/api/kortyx/${program}`)
+  return { house, page }
+}
+
+/** What it shows last: texts, and of the rest what they are. */
+export const textsOf = (page: Page) =>
+  page.last.pieces.map(piece => (piece.type === 'text' ? piece.content : piece.type))
+
+/** What a page would show of a reply. */
+export async function shownOf(reply: Response): Promise<Shown> {
+  const shown = new Shown()
+  for await (const chunk of readStream(reply.body as ReadableStream<Uint8Array>)) shown.take(chunk)
+  return shown
+}
+
+/** Posts what a page would. */
+export function posted(url: string, body: object): Promise<Response> {
+  return fetch(url, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify(body),
+  })
+}
+
+/** All chunks of a whole body, also those that a page passes over. */
+export const chunksIn = (body: string): StreamChunk[] =>
+  (body.match(/^data: \{.*$/gm) ?? []).map(line => JSON.parse(line.slice('data: '.length)) as StreamChunk)
+
+/** What is said beside the chunks of Kortyx. */
+export const besideIn = (chunks: readonly StreamChunk[]): Chunk[] =>
+  chunks.flatMap(chunk => {
+    const isOurs = chunk.type === 'tool-result' && chunk.tool === 'millrace'
+    return isOurs ? [(chunk.content as { readonly chunk: Chunk }).chunk] : []
+  })

@@ -1,0 +1,89 @@
+// @vitest-environment jsdom
+
+import { createChat } from '@millrace/client'
+import { kortyx } from '@millrace/dialects/kortyx'
+import { expect, onTestFinished, test } from 'vitest'
+import { openHouse } from '../house.fixture.ts'
+import { Page } from '../peers/page.fixture.tsx'
+import { openKortyx } from './server.fixture.ts'
+
+test('our page talks to a server of Kortyx: text, a second turn, calls, errors', async () => {
+  const server = await openKortyx()
+  const page = new Page({ connection: kortyx({ api: server.url, workflowId: 'chat' }) })
+  await page.chat.send('hi')
+  await page.shows('ready', 'user sent: hi', 'assistant sent: You said: hi')
+  await page.chat.send('call')
+  const called = 'assistant sent: [weigh output-available {"what":"rye"} {"kilos":4}]Four.'
+  await page.shows('ready', 'user sent: hi', 'assistant sent: You said: hi', 'user sent: call', called)
+  await page.chat.send('fail')
+  await expect.poll(() => page.status).toBe('error')
+  expect(server.asked.map(({ workflowId, messages }) => [workflowId, messages.length])).toEqual([
+    ['chat', 1],
+    ['chat', 3],
+    ['chat', 5],
+  ])
+  expect(server.asked[1]?.messages).toEqual([
+    { role: 'user', content: 'hi' },
+    { role: 'assistant', content: 'You said: hi' },
+    { role: 'user', content: 'call' },
+  ])
+})
+
+test('structured objects of a server of Kortyx are ours', async () => {
+  const server = await openKortyx()
+  const chat = createChat({ connection: kortyx({ api: server.url }) })
+  onTestFinished(chat.start())
+  await chat.send('draft')
+  await expect
+    .poll(() => chat.store.structured('draft'))
+    .toMatchObject({
+      status: 'done',
+      data: { subject: 'Flour', body: 'Two sacks' },
+    })
+})
+
+test('a question of a server of Kortyx is answered with its token', async () => {
+  const server = await openKortyx()
+  const page = new Page({ connection: kortyx({ api: server.url }) })
+  await page.chat.send('ask')
+  await expect.poll(() => page.status).toBe('paused')
+  const [pending] = page.pending.pendings
+  await page.chat.answer({ kind: 'interrupt', id: pending?.id ?? '', value: 'rye' })
+  await page.shows('ready', 'user sent: ask', 'assistant sent: You chose rye.')
+  expect(server.asked.at(-1)?.messages.at(-1)?.metadata).toEqual({
+    resume: { token: 'token-1', requestId: 'human-1', selected: ['rye'] },
+  })
+})
+
+test('our page over our own server in the words of Kortyx loses nothing: reasoning, approvals, questions, tools of the client', async () => {
+  const house = await openHouse()
+  const open = (program: string, props: object = {}) =>
+    new Page({ connection: kortyx({ api: `${house.url}/api/kortyx/${program}` }), session: program, ...props })
+  const teller = open('teller')
+  await teller.chat.send('hi')
+  await teller.shows('ready', 'user sent: hi', 'assistant sent: (What did they say?)You said: hi')
+  const seller = open('seller')
+  await seller.chat.send('sell')
+  await expect.poll(() => seller.status).toBe('paused')
+  const [approval] = seller.pending.pendings
+  await seller.chat.answer({ kind: 'approval', id: approval?.id ?? '', approved: true })
+  await expect.poll(() => seller.status).toBe('ready')
+  const guide = open('guide', { tools: { locate: () => ({ city: 'Ulm' }) } })
+  await guide.chat.send('where?')
+  await expect.poll(() => guide.status).toBe('ready')
+  const asker = open('asker')
+  await asker.chat.send('ask')
+  await expect.poll(() => asker.status).toBe('paused')
+  const [question] = asker.pending.pendings
+  await asker.chat.answer({ kind: 'interrupt', id: question?.id ?? '', value: 'oats' })
+  await asker.shows('ready', 'user sent: ask', 'assistant sent: You chose "oats".')
+  for (const [page, session] of [
+    [teller, 'teller'],
+    [seller, 'seller'],
+    [guide, 'guide'],
+    [asker, 'asker'],
+  ] as const) {
+    const theirs = (await house.view(session)).messages.map(({ role, parts }) => [role, parts.length])
+    expect(page.chat.messages.map(({ role, parts }) => [role, parts.length])).toEqual(theirs)
+  }
+})

@@ -1,0 +1,103 @@
+import { kortyxDialect, type StreamChunk } from '@millrace/dialects/kortyx'
+import { StreamChunkSchema } from '@millrace/dialects/kortyx/schemas'
+import type { StructuredState } from '@millrace/protocol'
+import * as fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { connectionsOf, type Recorded, recorded, scenarios, tries } from '../runs.fixture.ts'
+import { Shown } from './page.fixture.ts'
+
+const encoder = () => kortyxDialect.encoder({ sessionId: 'session', turnIndex: 1 })
+
+/** What a page shows of some chunks, as they come out of the wire. */
+function shownOf(events: readonly StreamChunk[]): Shown {
+  const shown = new Shown()
+  for (const event of events) shown.take(StreamChunkSchema.parse(JSON.parse(JSON.stringify(event))) as StreamChunk)
+  expect(shown.isDone).toBe(true)
+  mustBeInOrder(events.filter(event => event.type !== 'tool-result'))
+  return shown
+}
+
+const CLOSING: ReadonlySet<string> = new Set(['interrupt', 'error', 'checkpoint', 'done'])
+
+/** The session first; texts and calls begin before they go on and end once; then questions or an error, the checkpoint, and that it is done. */
+function mustBeInOrder(events: readonly StreamChunk[]): void {
+  const types = events.map(({ type }) => type)
+  expect(types[0]).toBe('session')
+  expect(types.indexOf('done')).toBe(types.length - 1)
+  const closing = types.slice(types.findIndex(type => CLOSING.has(type))).join(' ')
+  expect(closing).toMatch(/^(error |(interrupt )*(checkpoint )?)done$/)
+  const texts = new Set<string>()
+  const calls = new Set<string>()
+  for (const event of events) {
+    switch (event.type) {
+      case 'text-start':
+        expect(texts.has(`${event.segmentId}`)).toBe(false)
+        texts.add(`${event.segmentId}`)
+        break
+      case 'text-delta':
+        expect(texts.has(`${event.segmentId}`)).toBe(true)
+        break
+      case 'text-end':
+        expect(texts.delete(`${event.segmentId}`)).toBe(true)
+        break
+      case 'tool-call-start':
+        expect(calls.has(event.toolCallId)).toBe(false)
+        calls.add(event.toolCallId)
+        break
+      case 'tool-call-result':
+      case 'tool-call-error':
+        // That of an attempt which was taken back may come again.
+        calls.delete(event.toolCallId)
+        break
+      default:
+    }
+  }
+  expect([...texts]).toEqual([])
+}
+
+/** What the view has for a page of Kortyx: the words of the root agent, and all structured objects. */
+function viewOf({ view, runId }: Recorded) {
+  const { parts = [] } = view.messages.find(message => message.runId === runId && message.agentId === runId) ?? {}
+  const text = parts.flatMap(part => (part.type === 'text' ? [part.text] : [])).join('')
+  return { text, structured: view.structured.map(({ streamId, status, data }) => ({ streamId, status, data })) }
+}
+
+function saidBy(all: readonly Shown[]) {
+  const structured = new Map<string, StructuredState>()
+  for (const { structured: some } of all) for (const [id, state] of some) structured.set(id, state)
+  return {
+    text: all.map(({ text }) => text).join(''),
+    structured: [...structured.values()].map(({ streamId, status, data }) => ({ streamId, status, data })),
+  }
+}
+
+test('every run is a Kortyx stream in order, asks for all that waits, and shows what our view says, followed or late', async () => {
+  const property = fc.asyncProperty(scenarios, async scenario => {
+    const run = await recorded(scenario)
+    const connections = connectionsOf(encoder(), run).map(shownOf)
+    mustAsk(connections, run)
+    const late = encoder()
+    const replay = [...run.replay.flatMap(entry => late.encode(entry)), ...late.end(run.status)]
+    expect(saidBy([shownOf(replay)])).toEqual(viewOf(run))
+    // Words that were taken back stay on the screen of who saw them; structured objects do not.
+    const isTakenBack = run.live.some(({ chunk }) => chunk.type === 'step-discarded')
+    const { text, structured } = saidBy(connections)
+    expect(structured).toEqual(viewOf(run).structured)
+    if (!isTakenBack) expect(text).toBe(viewOf(run).text)
+  })
+  await fc.assert(property, { numRuns: tries(60) })
+})
+
+/** Each connection but the last ends with a question for all that its run waits for. */
+function mustAsk(connections: readonly Shown[], { live }: Recorded): void {
+  const awaited = live.flatMap(({ chunk }) =>
+    chunk.type === 'run-paused'
+      ? [chunk.awaits.flatMap(({ kind, id }) => (kind === 'children' ? [] : [id])).sort()]
+      : [],
+  )
+  const asked = connections.map(({ pieces }) =>
+    pieces.flatMap(piece => (piece.type === 'interrupt' ? [piece.chunk.requestId] : [])).sort(),
+  )
+  expect(asked.slice(0, awaited.length)).toEqual(awaited)
+  expect(asked.slice(awaited.length).flat()).toEqual([])
+}

@@ -1,0 +1,186 @@
+// @vitest-environment jsdom
+import { expect, test } from 'vitest'
+import { INVENTORY, openHouse } from '../house.fixture.ts'
+import { Page } from './page.fixture.tsx'
+
+const open = async (agent: string) => {
+  const house = await openHouse()
+  return { house, page: new Page({ url: `${house.url}/api/mui/${agent}`, conversationId: 's' }) }
+}
+
+test('text and reasoning, and a second turn', async () => {
+  const { house, page } = await open('teller')
+  await page.say('hi')
+  expect(page.errors).toEqual([])
+  expect(page.last?.parts).toEqual([
+    { type: 'step-start' },
+    { type: 'reasoning', text: 'What did they say?', state: 'done' },
+    { type: 'text', text: 'You said: hi', state: 'done' },
+  ])
+  expect(page.last?.status).toBe('sent')
+  expect(page.finished).toMatchObject([{ isAbort: false, isDisconnect: false, isError: false, finishReason: 'stop' }])
+  await page.say('again')
+  expect(page.text).toBe('You said: again')
+  expect((await house.view('s')).messages.map(({ id }) => id)).toEqual(page.messages.map(({ id }) => id))
+})
+
+test('no history is posted, so none can be edited there: each turn says its own message', async () => {
+  const house = await openHouse()
+  const bodies: Record<string, unknown>[] = []
+  const watched: typeof fetch = (input, init) => {
+    if (init?.method === 'POST') bodies.push(JSON.parse(String(init.body)))
+    return fetch(input, init)
+  }
+  const page = new Page({ url: `${house.url}/api/mui/teller`, conversationId: 's', fetch: watched })
+  await page.say('hi')
+  await page.say('again')
+  expect(page.errors).toEqual([])
+  const parts = (text: string) => [{ type: 'text', text }]
+  expect(bodies).toMatchObject([{ message: { parts: parts('hi') } }, { message: { parts: parts('again') } }])
+  for (const body of bodies) expect(Object.keys(body)).not.toContain('messages')
+  expect(JSON.stringify(bodies[1])).not.toContain('hi')
+})
+
+test('parallel tools with progress, several steps, data that replaces, and data that is told and not kept', async () => {
+  const { page } = await open('weigher')
+  await page.say('weigh')
+  expect(page.errors).toEqual([])
+  expect(page.text).toBe('I weigh both.|Oats are heavier.')
+  const calls = page.last?.parts.flatMap(part => (part.type === 'tool' ? [part.toolInvocation] : []))
+  expect(calls).toMatchObject([
+    { toolName: 'weigh', state: 'output-available', input: { what: 'rye' }, output: { what: 'rye', kilos: 4 } },
+    { toolName: 'weigh', state: 'output-available', input: { what: 'oats' }, output: { what: 'oats', kilos: 6 } },
+  ])
+  expect(calls?.some(({ preliminary }) => preliminary)).toBe(false)
+  expect(page.last?.parts.filter(({ type }) => type === 'step-start').length).toBe(2)
+  expect(page.last?.parts.filter(({ type }) => type === 'data-scale').length).toBe(2)
+  expect(page.last?.parts.filter(({ type }) => type === 'data-creak')).toEqual([])
+  expect(page.data.map(part => (part as { type: string }).type).sort()).toEqual([
+    'data-creak',
+    'data-creak',
+    'data-scale',
+    'data-scale',
+  ])
+  // The runtime makes nothing of inputs as they come, and would call for each piece.
+  expect(page.toolStates.filter(state => state === 'input-streaming').length).toBe(2)
+})
+
+test.each([
+  { approved: true, state: 'output-available', output: { sold: 'flour' } },
+  { approved: false, state: 'output-denied', reason: 'too dear' },
+])('an approval goes on in the same message: $approved', async ({ approved, state, output, reason }) => {
+  const { page } = await open('seller')
+  const said = page.say('sell')
+  const { approvalId = '' } = await page.callIn('sell', 'approval-requested')
+  await page.chat.addToolApprovalResponse({ id: approvalId, approved, ...(reason && { reason }) })
+  await said
+  expect(page.errors).toEqual([])
+  expect(page.messages.length).toBe(2)
+  expect(page.text).toBe('May I?|So much for the flour.')
+  expect(page.call('sell')).toMatchObject({ state, ...(output && { output }), ...(reason && { approval: { reason } }) })
+  expect(page.finished.length).toBe(1)
+})
+
+test('an approval by the id of its call, and one that is forged is refused', async () => {
+  const { house, page } = await open('seller')
+  const said = page.say('sell')
+  const { toolCallId } = await page.callIn('sell', 'approval-requested')
+  await expect(page.adapter.answer({ kind: 'approval', id: 'forged', approved: true })).rejects.toMatchObject({
+    code: 'transcript_refused',
+  })
+  await page.chat.addToolApprovalResponse({ id: 'forged', approved: true })
+  expect(page.errors).toMatchObject([{ code: 'SEND_ERROR' }])
+  expect((await house.view('s')).pendings.length).toBe(1)
+  await page.chat.addToolApprovalResponse({ id: toolCallId, approved: true })
+  await said
+  expect(page.call('sell')?.output).toEqual({ sold: 'flour' })
+})
+
+test('the tool of a client is answered through the adapter: the runtime has nothing for that', async () => {
+  const { page } = await open('guide')
+  const said = page.say('where')
+  const { toolCallId } = await page.callIn('locate', 'input-available')
+  await page.adapter.answer({ kind: 'tool-result', id: toolCallId, output: { city: 'Ulm' } })
+  await said
+  expect(page.text).toBe('Where are you?|Now I know.')
+  expect(page.call('locate')).toMatchObject({ state: 'output-available', output: { city: 'Ulm' } })
+})
+
+test('a question is a part of the message, and so is its answer', async () => {
+  const { page } = await open('asker')
+  const said = page.say('ask')
+  const questions = () => (page.last?.parts ?? []).filter(({ type }) => type === 'data-millrace')
+  await expect.poll(() => questions().length).toBe(1)
+  const { data } = questions()[0] as { data: { chunk: { interruptId: string; input: unknown } } }
+  expect(data.chunk.input).toMatchObject({ question: 'Rye or oats?' })
+  await page.adapter.answer({ kind: 'interrupt', id: data.chunk.interruptId, value: 'rye' })
+  await said
+  expect(questions().length).toBe(2)
+  expect(page.text).toBe('You chose "rye".')
+})
+
+test('structured objects that are done, sources, files and what a provider runs', async () => {
+  const { house, page } = await open('painter')
+  await page.say('paint')
+  expect(page.last?.parts).toContainEqual({
+    type: 'data-millrace',
+    id: 'structured:picture',
+    data: { chunk: expect.objectContaining({ kind: 'final', data: { title: 'Mill', strokes: [1, 2] } }) },
+  })
+  const librarian = new Page({ url: `${house.url}/api/mui/librarian` })
+  await librarian.say('read')
+  expect(librarian.last?.parts).toEqual(
+    expect.arrayContaining([
+      expect.objectContaining({ type: 'source-url', title: 'The mill' }),
+      expect.objectContaining({ type: 'source-document', title: 'Notes' }),
+      expect.objectContaining({ type: 'file', mediaType: 'image/png' }),
+    ]),
+  )
+  const searcher = new Page({ url: `${house.url}/api/mui/searcher` })
+  await searcher.say('search')
+  expect(searcher.call('web')).toMatchObject({ state: 'output-available', output: { hits: 2 }, providerExecuted: true })
+  const lister = new Page({ url: `${house.url}/api/mui/lister` })
+  await lister.say('list')
+  expect(JSON.stringify(lister.last?.parts)).toContain(JSON.stringify(INVENTORY.rows))
+})
+
+test('a tool that fails, and the words of a sub-agent, which are not of this message', async () => {
+  const { house, page } = await open('breaker')
+  await page.say('break')
+  expect(page.call('broken')).toMatchObject({ state: 'output-error' })
+  expect(page.text).toBe('It broke.')
+  const boss = new Page({ url: `${house.url}/api/mui/boss` })
+  await boss.say('count')
+  expect(boss.text).toBe('I ask.|They counted.')
+  expect(boss.messages.length).toBe(2)
+})
+
+test('law 7: a run that fails is an error, with its reason, and no disconnect', async () => {
+  const { page } = await open('stumbler')
+  await page.say('go')
+  // The log took the attempt back.
+  expect(page.last?.parts).toEqual([])
+  expect(page.last?.status).toBe('error')
+  expect(page.errors).toMatchObject([{ code: 'STREAM_ERROR', message: expect.stringContaining('no more') }])
+  expect(page.finished).toMatchObject([{ isError: true, isDisconnect: false }])
+})
+
+test('what a retried attempt took back is gone', async () => {
+  const { page } = await open('stammerer')
+  await page.say('go')
+  expect(page.errors).toEqual([])
+  expect(page.last?.parts).toEqual([
+    { type: 'step-start' },
+    { type: 'reasoning', text: 'Now then.', state: 'done' },
+    { type: 'text', text: 'The wheel turns.', state: 'done' },
+  ])
+  // At no time were both there.
+  expect(page.texts.some(text => text.startsWith('I mean'))).toBe(true)
+  expect(page.texts.filter(text => text.includes('I mean') && text.includes('wheel'))).toEqual([])
+})
+
+test('a request that is refused is an error of sending', async () => {
+  const { page } = await open('nobody')
+  await page.say('hi')
+  expect(page.errors).toMatchObject([{ code: 'SEND_ERROR', message: expect.stringContaining('nobody') }])
+})

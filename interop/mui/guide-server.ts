@@ -1,0 +1,14 @@
+import { agent, millrace, scriptedModel, tool } from 'millrace'
+import { z } from 'zod'
+
+const sell = tool({ name: 'sell', input: z.object({ what: z.string() }), approval: true, execute: ({ what }) => what })
+
+const seller = agent({
+  name: 'seller',
+  tools: [sell],
+  model: scriptedModel(({ turnAnswers }) =>
+    turnAnswers === 0 ? { calls: [{ name: 'sell', input: { what: 'flour' } }] } : { text: 'Here it is.' },
+  ), // any model of the AI SDK
+})
+
+export const app = millrace({ agents: [seller] })

@@ -1,0 +1,91 @@
+// What an adapter that somebody wrote by hand sees of the server: envelopes over SSE, straight into the runtime.
+
+import type { MuiEvent } from '@millrace/dialects/mui'
+import { ChatStore } from '@mui/x-chat-headless/store'
+import { processStream } from '@mui/x-chat-headless/stream'
+import type { ChatStreamEnvelope } from '@mui/x-chat-headless/types'
+import { expect, test } from 'vitest'
+import { type House, openHouse } from '../house.fixture.ts'
+
+const say = (house: House, agent: string, body: object) =>
+  fetch(`${house.url}/api/mui/${agent}`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ conversationId: 's', ...body }),
+  })
+
+const message = { id: 'u1', role: 'user', parts: [{ type: 'text', text: 'go' }] }
+
+/** The events of a body, with the id that came last. */
+async function read(response: Response): Promise<{ readonly envelopes: ChatStreamEnvelope[]; readonly ids: string[] }> {
+  const text = await response.text()
+  const lines = text.split('\n')
+  return {
+    envelopes: lines.flatMap(line => (line.startsWith('data: ') ? [JSON.parse(line.slice(6))] : [])),
+    ids: lines.flatMap(line => (line.startsWith('id: ') ? [line.slice(4)] : [])),
+  }
+}
+
+const streamOf = (envelopes: readonly ChatStreamEnvelope[]) =>
+  new ReadableStream<ChatStreamEnvelope>({
+    start(controller) {
+      for (const envelope of envelopes) controller.enqueue(envelope)
+      controller.close()
+    },
+  })
+
+test('its envelopes can be given to the runtime as they are, cut anywhere, and gone on with from the last id', async () => {
+  const house = await openHouse()
+  const { envelopes, ids } = await read(await say(house, 'teller', { message }))
+  const eventIds = envelopes.map(({ eventId }) => eventId)
+  expect(new Set(eventIds).size).toBe(eventIds.length)
+  // Sequences would have holes, and the runtime waits for what is missing for ever.
+  expect(envelopes.every(({ sequence }) => sequence === undefined)).toBe(true)
+  for (const [i, id] of ids.entries()) {
+    const store = new ChatStore({})
+    const cut = envelopes.findIndex(({ eventId }) => eventId === id) + 1
+    // Some of what follows the last id has come, and comes again.
+    const first = await processStream(store, streamOf(envelopes.slice(0, cut + (i % 2))), {
+      messageId: 'f',
+      flushInterval: 0,
+    })
+    const rest = await read(
+      await fetch(`${house.url}/api/mui/teller/s/stream?run=${(await house.view('s')).runs[0]?.runId}`, {
+        headers: { 'last-event-id': id },
+      }),
+    )
+    const seen = first.seenEventIds ?? []
+    const options = { messageId: first.messageId as string, flushInterval: 0, seenEventIds: seen }
+    await processStream(store, streamOf(rest.envelopes), options)
+    const parts = Object.values(store.state.messagesById).flatMap(({ parts }) => parts)
+    // It splits a text that goes on in another stream.
+    const text = parts.flatMap(part => (part.type === 'text' ? [part.text] : [])).join('')
+    expect(text).toBe('You said: go')
+  }
+})
+
+test('an answer gives what follows it, and a start that names the message', async () => {
+  const house = await openHouse()
+  const asked = await read(await say(house, 'seller', { message }))
+  expect(asked.envelopes.at(-1)?.chunk).toMatchObject({ type: 'finish', finishReason: 'tool-calls' })
+  const [pending] = (await house.view('s')).pendings
+  const answers = [{ kind: 'approval', id: pending?.id, approved: true }]
+  const { envelopes } = await read(await say(house, 'seller', { answers }))
+  const [first] = envelopes.map(({ chunk }) => chunk as MuiEvent).filter(({ type }) => type !== 'millrace')
+  expect(first).toMatchObject({ type: 'start', messageId: (await house.view('s')).messages[1]?.id })
+  expect(JSON.stringify(envelopes)).toContain('So much for the flour.')
+})
+
+test('what is not there, and what is no place', async () => {
+  const house = await openHouse()
+  const get = (path: string) => fetch(`${house.url}/api/mui/teller/${path}`)
+  expect((await get('s/stream')).status).toBe(204)
+  expect(await (await get('s/messages')).json()).toEqual({ messages: [], hasMore: false })
+  await read(await say(house, 'teller', { message }))
+  expect((await get('s/stream')).status).toBe(204)
+  expect((await get('s/stream?run=other')).status).toBe(404)
+  const { runId } = (await house.view('s')).runs[0] as { runId: string }
+  const bad = await get(`s/stream?run=${runId}&after=x`)
+  expect([bad.status, await bad.json()]).toMatchObject([400, { error: { code: 'cursor_invalid' } }])
+  expect((await say(house, 'teller', { conversationId: 'a\u0000', message })).status).toBe(400)
+})

@@ -1,0 +1,67 @@
+// Runs by chance, over connections that break by chance, through the runtime's own reading of streams.
+
+import { chatMessagesOf, type MuiEvent, muiDialect, type ChatMessageChunk as Said } from '@millrace/dialects/mui'
+import { messageIdOf } from '@millrace/protocol'
+import { ChatStore } from '@mui/x-chat-headless/store'
+import { processStream } from '@mui/x-chat-headless/stream'
+import type { ChatMessage, ChatMessageChunk } from '@mui/x-chat-headless/types'
+import * as fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { type Recorded, recorded, replayOf, scenarios, tries } from '../runs.fixture.ts'
+import { readThrough, shown } from './wire.fixture.ts'
+
+const expected = ({ view, runId }: Recorded): Partial<ChatMessage> => {
+  const message = chatMessagesOf(view).find(({ id }) => id === messageIdOf(runId, runId))
+  const { parts, metadata, status } = message ?? { parts: [], status: 'sent' }
+  return { parts, metadata, status } as Partial<ChatMessage>
+}
+
+test('law 2: whatever happens, and however often the connection breaks, the runtime shows in the end what the log says', async () => {
+  const property = fc.asyncProperty(
+    scenarios,
+    fc.array(fc.integer({ min: 1, max: 40 }), { maxLength: 4 }),
+    fc.constantFrom(0, 1, 16),
+    async (scenario, cuts, flushInterval) => {
+      const run = await recorded(scenario)
+      const { store, reading, updates } = await readThrough(run, cuts, flushInterval)
+      if (run.status === 'failed') await expect(reading).rejects.toThrow()
+      else expect(await reading).toMatchObject({ isDisconnect: false, isError: false })
+      expect(shown(store, run)).toEqual(expected(run))
+      expect(store.state.isStreaming).toBe(false)
+      // And before all was put right at the end, too: what was taken back was gone by then.
+      expect(wordsOf(updates.at(-1) ?? {})).toEqual(wordsOf(expected(run)))
+    },
+  )
+  await fc.assert(property, { numRuns: tries(60) })
+})
+
+const wordsOf = ({ parts = [] }: Partial<ChatMessage>): string[] =>
+  parts.flatMap(part => (part.type === 'text' || part.type === 'reasoning' ? [part.text] : []))
+
+test('without the adapter too, what is replayed is read to its end, and says the same texts and calls', async () => {
+  const property = fc.asyncProperty(scenarios, async scenario => {
+    const run = await recorded(scenario)
+    const events = replayOf(muiDialect, run) as MuiEvent[]
+    const stream = new ReadableStream<ChatMessageChunk>({
+      start(controller) {
+        for (const event of events) controller.enqueue(event as Said as ChatMessageChunk)
+        controller.close()
+      },
+    })
+    const store = new ChatStore({})
+    const result = await processStream(store, stream, { messageId: 'fallback', flushInterval: 0 })
+    // It has no chunk for a failure: that it does not end well is all that it can be told (law 7).
+    expect(result.isDisconnect).toBe(run.status === 'failed')
+    expect(sayings(shown(store, run))).toEqual(sayings(expected(run)))
+  })
+  await fc.assert(property, { numRuns: tries(30) })
+})
+
+/** What people read, and what came of calls. The runtime has no place for the input of a call that could not be read. */
+const sayings = ({ parts = [] }: Partial<ChatMessage>): unknown[] =>
+  parts.flatMap((part): unknown[] => {
+    if (part.type === 'text' || part.type === 'reasoning') return [part]
+    if (part.type !== 'tool' && part.type !== 'dynamic-tool') return []
+    const { toolCallId, toolName, input, output, errorText } = part.toolInvocation
+    return [errorText === undefined ? { toolCallId, toolName, input, output } : { toolCallId, toolName }]
+  })

@@ -1,0 +1,114 @@
+// @vitest-environment jsdom
+import { agUi } from '@millrace/dialects/ag-ui'
+import { expect, test } from 'vitest'
+import { openAgUi } from './ag-ui.fixture.ts'
+import { Page } from './page.fixture.tsx'
+import { mixed, suite } from './suite.fixture.tsx'
+
+suite({ open: openAgUi, connect: agUi })
+mixed({ open: openAgUi, connect: agUi })
+
+test('a question is answered by the page', async () => {
+  const { server, url } = await openAgUi()
+  const page = new Page({ connection: agUi({ api: url }) })
+  await page.chat.send('ask')
+  await expect.poll(() => page.status).toBe('paused')
+  const [pending] = page.pending.pendings
+  expect(pending).toMatchObject({ kind: 'interrupt', interrupt: { input: { kind: 'text', question: 'Why?' } } })
+  await page.pending.answer({ kind: 'interrupt', id: pending?.id ?? '', value: { approved: true } })
+  await expect.poll(() => page.status).toBe('ready')
+  const [first, second] = server.asked
+  expect(second).toMatchObject({
+    threadId: first?.threadId,
+    parentRunId: first?.runId,
+    resume: [{ interruptId: pending?.id, status: 'resolved', payload: { approved: true } }],
+  })
+  expect(second?.runId).not.toBe(first?.runId)
+})
+
+test('the agent is told of the page’s tools, what it said goes by its own names, and state comes and goes', async () => {
+  const { server, url } = await openAgUi()
+  const tools = [{ name: 'locate', description: 'Where the person is.', parameters: { type: 'object' } }]
+  const page = new Page({ connection: agUi({ api: url, tools }), data: { page: 7 } })
+  await page.chat.send('count')
+  await expect.poll(() => page.status).toBe('ready')
+  await page.chat.send('hi')
+  await expect.poll(() => page.lines.length).toBe(3)
+  await expect.poll(() => page.status).toBe('ready')
+  await page.chat.send('bye')
+  await expect.poll(() => server.asked.length).toBe(3)
+  expect(server.asked[0]).toMatchObject({ tools, forwardedProps: { page: 7 }, threadId: page.chat.sessionId })
+  expect(server.asked[0]?.state).toEqual({})
+  // A change that does not fit is passed over; the others stay.
+  expect(server.asked[2]?.state).toEqual({ sacks: 2, rye: { kilos: [4, 6] } })
+  expect(server.asked[2]?.messages.map(({ id, role }) => (role === 'user' ? role : `${role} ${id}`))).toEqual([
+    'user',
+    'user',
+    'reasoning thought-1',
+    'assistant text-2',
+    'user',
+  ])
+})
+
+test('calls that the end of a run names are the page’s, and no others', async () => {
+  const { url } = await openAgUi()
+  const page = new Page({ connection: agUi({ api: url }) })
+  await page.chat.send('pending')
+  await expect.poll(() => page.status).toBe('paused')
+  expect(page.pending.pendings).toMatchObject([{ kind: 'client-tool', part: { toolName: 'locate' } }])
+})
+
+const WEIGHED = '[weigh output-available {"what":"rye"} {"what":"rye","kilos":4}]'
+const WORKED = `assistant sent: (How heavy?)I weigh. ${WEIGHED}Then: yes.`
+
+test.each([
+  ['whole', WORKED],
+  ['same', `assistant sent: I weigh. ${WEIGHED}Then: yes.`],
+  ['other', 'assistant sent: {data-noted}What I mean.'],
+  ['old', 'assistant sent: An answer.'],
+])(
+  'a snapshot of messages: what it adds or corrects is shown, and what was said already is not said twice (%s)',
+  async (verb, line) => {
+    const { server, url } = await openAgUi()
+    const page = new Page({ connection: agUi({ api: url }) })
+    await page.chat.send(verb)
+    await page.shows('ready', `user sent: ${verb}`, line)
+    await page.chat.send('hi')
+    await page.shows(
+      'ready',
+      `user sent: ${verb}`,
+      line,
+      'user sent: hi',
+      expect.stringContaining('You said: hi') as never,
+    )
+    const { messages = [] } = server.asked[1] ?? {}
+    expect(messages.filter(({ role }) => role === 'user')).toHaveLength(2)
+    // The page calls what came whole as the server does.
+    if (verb === 'whole')
+      expect(messages.slice(1, -1).map(({ role }) => role)).toEqual(['reasoning', 'assistant', 'tool', 'assistant'])
+  },
+)
+
+test('what was said before the page knew of the session stands before what it says, and goes along with the next turn', async () => {
+  const { server, url } = await openAgUi()
+  const page = new Page({ connection: agUi({ api: url }) })
+  const { messageId } = await page.chat.send('remember')
+  const before = ['user sent: before', WORKED]
+  await page.shows('ready', ...before, 'user sent: remember', 'assistant sent: An answer.')
+  await page.chat.send('remember')
+  const both = ['user sent: remember', 'assistant sent: An answer.']
+  await page.shows('ready', ...before, ...both, ...both)
+  expect(server.asked[1]?.messages.map(({ id, role }) => (role === 'user' ? id : role))).toEqual([
+    'past-1',
+    'reasoning',
+    'assistant',
+    'tool',
+    'assistant',
+    messageId,
+    'assistant',
+    expect.any(String),
+  ])
+  await page.chat.regenerate()
+  await expect.poll(() => server.calls).toBe(3)
+  await page.shows('ready', ...before, ...both, ...both)
+})

@@ -1,0 +1,177 @@
+// A server of the AI SDK, as its documentation has it: `streamText` with a model that follows a script.
+
+import { Readable } from 'node:stream'
+import type { LanguageModelV4StreamPart } from '@ai-sdk/provider'
+import { convertToModelMessages, stepCountIs, streamText, tool, UI_MESSAGE_STREAM_HEADERS, type UIMessage } from 'ai'
+import { MockLanguageModelV4 } from 'ai/test'
+import { z } from 'zod'
+import { Gate } from '../house.fixture.ts'
+import { type Listening, listen } from './listen.fixture.ts'
+
+const usage = {
+  inputTokens: { total: 3, noCache: 3, cacheRead: undefined, cacheWrite: undefined },
+  outputTokens: { total: 5, text: 5, reasoning: undefined },
+} as const
+
+const said = (text: string): LanguageModelV4StreamPart[] => [
+  { type: 'text-start', id: '0' },
+  ...text.split(/(?<= )/).map(delta => ({ type: 'text-delta' as const, id: '0', delta })),
+  { type: 'text-end', id: '0' },
+]
+
+const call = (toolName: string, input: object): LanguageModelV4StreamPart[] => {
+  const text = JSON.stringify(input)
+  return [
+    { type: 'tool-input-start', id: 'call', toolName },
+    { type: 'tool-input-delta', id: 'call', delta: text.slice(0, 4) },
+    { type: 'tool-input-delta', id: 'call', delta: text.slice(4) },
+    { type: 'tool-input-end', id: 'call' },
+    { type: 'tool-call', toolCallId: 'call', toolName, input: text },
+  ]
+}
+
+const tools = {
+  weigh: tool({ inputSchema: z.object({ what: z.string() }), execute: ({ what }) => ({ what, kilos: 4 }) }),
+  sell: tool({ inputSchema: z.object({ what: z.string() }), execute: ({ what }) => ({ sold: what }) }),
+  locate: tool({ inputSchema: z.object({ precise: z.boolean() }), outputSchema: z.object({ city: z.string() }) }),
+}
+
+/** What was said so far. */
+interface Kept {
+  readonly pieces: string[]
+  isOver: boolean
+  more: PromiseWithResolvers<void>
+}
+
+export class AiSdkServer {
+  /** Where `hold` waits in the middle of its answer. */
+  readonly gate = new Gate()
+  /** What was posted. */
+  readonly asked: { readonly trigger: string; readonly messages: UIMessage[]; readonly [name: string]: unknown }[] = []
+  /** How often the model was asked. */
+  calls = 0
+  /** Told when somebody left, or came back. */
+  readonly left = Promise.withResolvers<void>()
+  readonly back = Promise.withResolvers<void>()
+
+  readonly #isResumable: boolean
+  #kept: Kept | undefined
+
+  constructor(isResumable: boolean) {
+    this.#isResumable = isResumable
+  }
+
+  readonly #model = new MockLanguageModelV4({
+    doStream: async ({ prompt, abortSignal }) => {
+      this.calls++
+      const at = prompt.findLastIndex(({ role }) => role === 'user')
+      const last = prompt[at]
+      const text = last?.role === 'user' ? last.content.flatMap(p => (p.type === 'text' ? [p.text] : [])).join('') : ''
+      const isFirst = prompt.length - 1 === at
+      const parts = isFirst
+        ? this.#first(text)
+        : said(`Then: ${JSON.stringify(prompt.at(-1)?.content).includes('denied') ? 'no' : 'yes'}.`)
+      const isCall = parts.some(part => part !== 'gate' && part.type === 'tool-call')
+      const { gate } = this
+      abortSignal?.addEventListener('abort', () => this.left.resolve())
+      const stream = new ReadableStream<LanguageModelV4StreamPart>({
+        async start(controller) {
+          try {
+            controller.enqueue({ type: 'stream-start', warnings: [] })
+            for (const part of parts) {
+              if (part === 'gate') await gate.pass(abortSignal)
+              else controller.enqueue(part)
+            }
+            const unified = isCall ? 'tool-calls' : 'stop'
+            controller.enqueue({ type: 'finish', finishReason: { unified, raw: unified }, usage })
+            controller.close()
+          } catch (error) {
+            controller.error(error)
+          }
+        },
+      })
+      return { stream }
+    },
+  })
+
+  #first(text: string): (LanguageModelV4StreamPart | 'gate')[] {
+    const [verb] = text.split(' ')
+    switch (verb) {
+      case 'weigh':
+        return [...said('I weigh. '), ...call('weigh', { what: 'rye' })]
+      case 'sell':
+        return call('sell', { what: 'flour' })
+      case 'locate':
+        return call('locate', { precise: true })
+      case 'break':
+        return [...said('It began well').slice(0, -1), { type: 'error', error: new Error('no more') }]
+      case 'hold':
+        return [...said('one two ').slice(0, -1), 'gate', ...said('three').slice(1)]
+      default:
+        return [
+          { type: 'reasoning-start', id: '0' },
+          { type: 'reasoning-delta', id: '0', delta: 'What did they say?' },
+          { type: 'reasoning-end', id: '0' },
+          ...said(`You said: ${text}`),
+        ]
+    }
+  }
+
+  async answer(request: Request): Promise<Response> {
+    if (request.method === 'GET') return this.#again()
+    const body = (await request.json()) as AiSdkServer['asked'][number]
+    this.asked.push(body)
+    const { messages } = body
+    const result = streamText({
+      model: this.#model,
+      messages: await convertToModelMessages(messages),
+      tools,
+      toolApproval: { sell: 'user-approval' },
+      stopWhen: stepCountIs(3),
+      onError: () => {},
+      // Who can come back has not gone for good.
+      ...(!this.#isResumable && { abortSignal: request.signal }),
+    })
+    return result.toUIMessageStreamResponse({
+      originalMessages: messages,
+      generateMessageId: () => `message-${this.asked.length}`,
+      onError: error => (error as Error).message,
+      ...(this.#isResumable && { consumeSseStream: ({ stream }) => this.#keep(stream) }),
+    })
+  }
+
+  async #keep(stream: ReadableStream<string>): Promise<void> {
+    this.#kept = { pieces: [], isOver: false, more: Promise.withResolvers() }
+    for await (const piece of stream) {
+      this.#kept.pieces.push(piece)
+      this.#kept.more.resolve()
+      this.#kept.more = Promise.withResolvers()
+    }
+    this.#kept.isOver = true
+    this.#kept.more.resolve()
+  }
+
+  /** All of the answer that is under way, from its beginning. */
+  #again(): Response {
+    const kept = this.#kept
+    this.back.resolve()
+    if (!kept || kept.isOver) return new Response(null, { status: 204 })
+    async function* read(all: Kept): AsyncGenerator<Uint8Array> {
+      const { pieces } = all
+      for (let i = 0; ; i++) {
+        while (i === pieces.length && !all.isOver) await all.more.promise
+        if (i === pieces.length) return
+        yield new TextEncoder().encode(pieces[i])
+      }
+    }
+    return new Response(Readable.toWeb(Readable.from(read(kept))) as ReadableStream, {
+      headers: UI_MESSAGE_STREAM_HEADERS,
+    })
+  }
+}
+
+/** A server that listens, closed with its test; one that can, keeps what it says until it is said. */
+export async function openAiSdk(isResumable = false): Promise<Listening & { readonly server: AiSdkServer }> {
+  const server = new AiSdkServer(isResumable)
+  return { server, ...(await listen(request => server.answer(request))) }
+}

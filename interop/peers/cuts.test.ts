@@ -1,0 +1,90 @@
+// A connection that is cut after any byte: the answer goes on where the server can, and is never shown twice, with a gap, or as whole where it is not (laws 2 and 7).
+
+import { type Chat, createChat } from '@millrace/client'
+import { aiSdk } from '@millrace/dialects/ai-sdk'
+import { helix } from '@millrace/dialects/helix'
+import type { PeerConnection } from '@millrace/dialects/peer'
+import { tanstack } from '@millrace/dialects/tanstack'
+import { expect, onTestFinished, test } from 'vitest'
+import { openHouse } from '../house.fixture.ts'
+
+const textOf = ({ store }: Chat): string =>
+  store.messages
+    .filter(({ role }) => role === 'assistant')
+    .flatMap(({ parts }) => parts.flatMap(part => (part.type === 'text' ? [part.text] : [])))
+    .join('|')
+
+/** A fetch whose first response is cut after some bytes. */
+class Cutting {
+  /** What came before the cut. */
+  heard = ''
+  readonly cut = Promise.withResolvers<true>()
+  /** There is another response. */
+  readonly again = Promise.withResolvers<void>()
+  readonly #bytes: number
+  #responses = 0
+
+  constructor(bytes: number) {
+    this.#bytes = bytes
+  }
+
+  readonly fetch: typeof fetch = async (url, init) => {
+    const response = await fetch(url as string, init)
+    if (++this.#responses > 1) this.again.resolve()
+    return this.#responses > 1 || !response.body ? response : new Response(this.#cut(response.body), response)
+  }
+
+  #cut(body: ReadableStream<Uint8Array>): ReadableStream<Uint8Array> {
+    const reader = body.getReader()
+    let left = this.#bytes
+    return new ReadableStream<Uint8Array>({
+      pull: async controller => {
+        const { value } = left > 0 ? await reader.read() : { value: undefined }
+        if (value) {
+          const piece = value.subarray(0, left)
+          left -= piece.length
+          this.heard += new TextDecoder().decode(piece)
+          // What is cut at once is not read any more.
+          controller.enqueue(piece)
+          return
+        }
+        reader.cancel().catch(() => {})
+        this.cut.resolve(true)
+        controller.error(new TypeError('terminated'))
+      },
+    })
+  }
+}
+
+const CUTS: [string, (options: { api: string; fetch: typeof fetch }) => PeerConnection][] = [
+  ['ai-sdk', options => aiSdk({ ...options, resume: true })],
+  ['tanstack', tanstack],
+  ['helix', helix],
+]
+
+test.each(CUTS)('%s', async (name, connect) => {
+  for (let at = 0; at < 900; at += 61) {
+    const house = await openHouse()
+    const api = `${house.url}/api/${name}/holder`
+    const cutting = new Cutting(at)
+    const chat = createChat({ connection: connect({ api, fetch: cutting.fetch }) })
+    onTestFinished(chat.start())
+    const finished = new Promise<boolean>(resolve => {
+      chat.callbacks = { onFinish: ({ isError }) => resolve(isError) }
+    })
+    await chat.send('hold')
+    await house.gate.reached
+    const isWhole = expect.poll(() => textOf(chat)).toBe('one two ')
+    const isCut = await Promise.race([cutting.cut.promise, isWhole.then(() => false)])
+    // The rest is said only when somebody listens again: what ends before is not there any more.
+    if (isCut) await Promise.race([cutting.again.promise, finished])
+    house.gate.open()
+    const isError = await finished
+    if (isError) expect([at, chat.state.error]).toMatchObject([at, { code: 'connection_lost' }])
+    else expect([at, textOf(chat)]).toEqual([at, 'one two three four'])
+    expect(house.calls['holder']).toBe(1)
+    // Servers of TanStack AI and Helix tell by the ids of events where to go on: without one there is no place, and to ask again might be to run again.
+    const canGoOn = name === 'ai-sdk' || /^id: .*\n(?:.+\n)*\n/m.test(cutting.heard)
+    if (isCut && canGoOn) expect([at, isError]).toEqual([at, false])
+  }
+})

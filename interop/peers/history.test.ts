@@ -1,0 +1,88 @@
+// A page over our server's AI SDK dialect that is opened again shows what was said, and goes on with it.
+
+import { type Chat, createChat } from '@millrace/client'
+import { aiSdk } from '@millrace/dialects/ai-sdk'
+import { expect, onTestFinished, test } from 'vitest'
+import { openHouse } from '../house.fixture.ts'
+
+const shown = ({ store }: Chat): unknown =>
+  store.messages.map(({ role, parts }) => [
+    role,
+    ...parts.flatMap(part => {
+      if (part.type === 'text' || part.type === 'reasoning') return [`${part.type} ${part.text}`]
+      return 'toolCallId' in part ? [`${part.toolName} ${part.state} ${JSON.stringify(part.output)}`] : []
+    }),
+  ])
+
+function open(api: string): Chat {
+  const connection = aiSdk({ api, resume: true, history: true })
+  const chat = createChat({ connection, session: 's' })
+  onTestFinished(chat.start())
+  return chat
+}
+
+test.each(['teller', 'weigher', 'seller', 'guide', 'searcher', 'asker'])('%s', async agent => {
+  const house = await openHouse()
+  const api = `${house.url}/api/ai-sdk/${agent}`
+  const first = open(api)
+  await first.send('well?')
+  await expect.poll(() => first.state.status).toMatch(/ready|paused|waiting/)
+  await expect.poll(() => first.store.messages.length).toBe(2)
+  const again = open(api)
+  await expect.poll(() => shown(again)).toEqual(shown(first))
+  const asked = ({ store }: Chat) => store.pendings.map(({ kind }) => kind)
+  await expect.poll(() => asked(again)).toEqual(asked(first))
+  expect(house.calls[agent] ?? 0).toBeLessThan(3)
+})
+
+test('an answer that ended while nobody listened is there all the same', async () => {
+  const house = await openHouse()
+  const api = `${house.url}/api/ai-sdk/holder`
+  const cut = Promise.withResolvers<void>()
+  let isFirst = true
+  const fetching: typeof fetch = async (url, init) => {
+    if (!isFirst) await expect.poll(async () => (await house.view('s')).runs[0]?.status).toBe('completed')
+    const response = await fetch(url as string, init)
+    if (!isFirst || !response.body) return response
+    isFirst = false
+    const reader = response.body.getReader()
+    const pull = async (controller: ReadableStreamDefaultController<Uint8Array>) => {
+      const { value } = await Promise.race([reader.read(), cut.promise.then(() => ({ value: undefined }))])
+      if (value) controller.enqueue(value)
+      else controller.error(new TypeError('terminated'))
+    }
+    return new Response(new ReadableStream({ pull }), response)
+  }
+  const chat = createChat({ connection: aiSdk({ api, resume: true, fetch: fetching }), session: 's' })
+  onTestFinished(chat.start())
+  await chat.send('hold')
+  await house.gate.reached
+  await expect
+    .poll(() => shown(chat))
+    .toEqual([
+      ['user', 'text hold'],
+      ['assistant', 'text one two '],
+    ])
+  house.gate.open()
+  cut.resolve()
+  await expect
+    .poll(() => shown(chat))
+    .toEqual([
+      ['user', 'text hold'],
+      ['assistant', 'text one two three four'],
+    ])
+  await expect.poll(() => chat.state.status).toBe('ready')
+  expect(house.calls['holder']).toBe(1)
+})
+
+test('a session that nobody knows is empty', async () => {
+  const house = await openHouse()
+  const chat = open(`${house.url}/api/ai-sdk/teller`)
+  await chat.send('hello')
+  await expect
+    .poll(() => shown(chat))
+    .toEqual([
+      ['user', 'text hello'],
+      ['assistant', expect.stringContaining('reasoning'), 'text You said: hello'],
+    ])
+})

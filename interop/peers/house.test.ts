@@ -1,0 +1,148 @@
+// Our own server through the dialects, and our own client behind it: what it shows is what it would show without them.
+
+import { type Chat, createChat } from '@millrace/client'
+import { agUi } from '@millrace/dialects/ag-ui'
+import { aiSdk } from '@millrace/dialects/ai-sdk'
+import { helix } from '@millrace/dialects/helix'
+import { kortyx } from '@millrace/dialects/kortyx'
+import type { PeerConnection } from '@millrace/dialects/peer'
+import { tanstack } from '@millrace/dialects/tanstack'
+import type { Message, StructuredObject } from '@millrace/protocol'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { type House, openHouse } from '../house.fixture.ts'
+
+const settled = (chat: Chat): Promise<Chat['state']['status']> =>
+  new Promise(resolve => {
+    const look = () => {
+      const { status } = chat.state
+      if (status === 'submitted' || status === 'streaming') return
+      leave()
+      chat.store.flush()
+      resolve(status)
+    }
+    const leave = chat.subscribe(look)
+    look()
+  })
+
+const textsOf = ({ store }: Chat): string[] =>
+  store.messages.map(({ parts }) => parts.flatMap(part => (part.type === 'text' ? [part.text] : [])).join(''))
+
+const NAMES = new Set(['id', 'key', 'at', 'metaAt', 'createdAt', 'runId', 'agentId', 'agentType', 'messageId', 'claim'])
+
+/** What messages say, whatever they are called and wherever they stand. */
+const plain = (messages: readonly (Message | StructuredObject)[]): unknown =>
+  JSON.parse(JSON.stringify(messages, (key, value) => (NAMES.has(key) ? undefined : value)))
+
+const AGENTS = [
+  'teller',
+  'weigher',
+  'seller',
+  'guide',
+  'breaker',
+  'lister',
+  'librarian',
+  'signer',
+  'searcher',
+  'stammerer',
+  'boss',
+  'asker',
+  'painter',
+]
+
+/** One begins a picture anew, which nobody may; the other takes its time before it tries again. */
+const ONCE = new Set(['painter', 'stammerer'])
+
+/** Answers whatever waits, until nothing does. */
+async function converse(chat: Chat): Promise<void> {
+  for (;;) {
+    const status = await settled(chat)
+    if (status !== 'paused') return
+    const [pending] = chat.store.pendings
+    if (pending?.kind === 'approval') await chat.answer({ kind: 'approval', id: pending.id, approved: true })
+    if (pending?.kind === 'interrupt') await chat.answer({ kind: 'interrupt', id: pending.id, value: 'rye' })
+    if (pending?.kind === 'client-tool')
+      await chat.answer({ kind: 'tool-result', id: pending.id, output: { city: 'Delft' } })
+    await Promise.resolve()
+  }
+}
+
+const DIALECTS: [string, (house: House, agent: string) => PeerConnection][] = [
+  ['ai-sdk', (house, agent) => aiSdk({ api: `${house.url}/api/ai-sdk/${agent}`, stop: true })],
+  ['ag-ui', (house, agent) => agUi({ api: `${house.url}/api/ag-ui/${agent}`, stop: true })],
+  ['kortyx', (house, agent) => kortyx({ api: `${house.url}/api/kortyx/${agent}` })],
+  ['helix', (house, agent) => helix({ api: `${house.url}/api/helix/${agent}` })],
+  ['tanstack', (house, agent) => tanstack({ api: `${house.url}/api/tanstack/${agent}` })],
+]
+
+describe.each(DIALECTS)('%s', (name, connect) => {
+  // Where messages have no ids, one alone may be the last of many.
+  const hasIds = name !== 'kortyx'
+
+  test.each(AGENTS)('%s', async agent => {
+    const house = await openHouse()
+    const chat = createChat({ connection: connect(house, agent) })
+    onTestFinished(chat.start())
+    for (const said of ONCE.has(agent) ? ['one'] : ['one', 'two']) {
+      await chat.send(said)
+      await converse(chat)
+    }
+    expect(chat.state.error).toBeUndefined()
+    const view = await house.view(chat.state.sessionId as string)
+    expect(plain(chat.store.messages)).toEqual(plain(view.messages))
+    expect(chat.store.state).toEqual(view.state)
+    expect(chat.store.output).toEqual(view.output)
+    expect(plain(chat.store.view().structured)).toEqual(plain(view.structured))
+  })
+
+  test('regenerate and edit: the log has it as the page does', async () => {
+    const house = await openHouse()
+    const chat = createChat({ connection: connect(house, 'teller') })
+    onTestFinished(chat.start())
+    const said = async (asked: Promise<unknown>) => {
+      await asked
+      expect(await settled(chat)).toBe('ready')
+    }
+    await said(chat.send('one'))
+    await said(chat.send('two'))
+    await said(chat.regenerate())
+    expect(house.calls['teller']).toBe(3)
+    const { messages } = chat.store
+    expect(messages.length).toBe(4)
+    if (name === 'helix') {
+      // It has no way to say so: that is refused, and nothing is another.
+      const { error } = await chat.edit(messages[2]?.id ?? '', 'TWO')
+      expect(error).toMatchObject({ code: 'not_supported' })
+      expect((await chat.regenerate(messages[0]?.id)).error).toMatchObject({ code: 'not_supported' })
+      expect(house.calls['teller']).toBe(3)
+      return
+    }
+    await said(chat.edit(messages[2]?.id ?? '', 'TWO'))
+    await said(chat.edit(chat.store.messages[2]?.id ?? '', 'Two'))
+    expect(house.calls['teller']).toBe(5)
+    const view = async () => plain((await house.view(chat.state.sessionId as string)).messages)
+    expect(plain(chat.store.messages)).toEqual(await view())
+    expect(textsOf(chat)).toEqual(['one', 'You said: one', 'Two', 'You said: Two'])
+    if (!hasIds) return
+    await said(chat.edit(messages[0]?.id ?? '', 'ONE'))
+    await said(chat.send('three'))
+    expect(textsOf(chat)).toEqual(['ONE', 'You said: ONE', 'three', 'You said: three'])
+    expect(plain(chat.store.messages)).toEqual(await view())
+  })
+})
+
+test.each(DIALECTS.filter(([name]) => name !== 'kortyx' && name !== 'tanstack'))(
+  '%s: stop reaches a run that goes on without listeners',
+  async (_, connect) => {
+    const house = await openHouse()
+    const chat = createChat({ connection: connect(house, 'holder') })
+    onTestFinished(chat.start())
+    await chat.send('hold')
+    await house.gate.reached
+    await expect.poll(() => textsOf(chat)).toEqual(['hold', 'one two '])
+    await chat.stop()
+    expect(await settled(chat)).toBe('ready')
+    expect(chat.store.messages[1]).toMatchObject({ status: 'cancelled' })
+    const isOver = async () => (await house.view(chat.state.sessionId as string)).runs[0]?.status
+    await expect.poll(isOver).toBe('interrupted')
+  },
+)

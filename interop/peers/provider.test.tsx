@@ -1,0 +1,25 @@
+// @vitest-environment jsdom
+import { agUi } from '@millrace/dialects/ag-ui'
+import { expect, test, vi } from 'vitest'
+import { openAgUi } from './ag-ui.fixture.ts'
+import { Page } from './page.fixture.tsx'
+
+test('a session with a peer is the page’s: no tab remembers it', async () => {
+  const { url } = await openAgUi()
+  const page = new Page({ connection: agUi({ api: url }) })
+  await page.chat.send('hi')
+  await expect.poll(() => page.status).toBe('ready')
+  expect(sessionStorage.length).toBe(0)
+})
+
+test('a connection that is made while rendering begins a new chat each time, which is told', async () => {
+  const { url } = await openAgUi()
+  const warn = vi.spyOn(console, 'warn').mockImplementation(() => {})
+  const page = new Page({ connection: agUi({ api: url }) })
+  await page.chat.send('hi')
+  await expect.poll(() => page.lines.length).toBe(2)
+  page.render({ connection: agUi({ api: url }) })
+  expect(page.lines).toEqual([])
+  expect(warn.mock.calls.map(([said]) => String(said))).toEqual([expect.stringContaining('another connection')])
+  warn.mockRestore()
+})

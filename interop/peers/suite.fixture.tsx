@@ -1,0 +1,148 @@
+// What a page with our hooks does over a server of another system's, whichever it is: the servers all do the same things when they are told the same words.
+
+import type { PeerConnection } from '@millrace/dialects/peer'
+import { expect, test } from 'vitest'
+import type { Gate } from '../house.fixture.ts'
+import type { Listening } from './listen.fixture.ts'
+import { Page } from './page.fixture.tsx'
+
+/** A server that does what it is told: `weigh`, `sell` (once it may), `locate` (by the page), `break`, `hold` (at the gate); else it echoes. */
+interface Stage extends Listening {
+  readonly server: {
+    readonly gate: Gate
+    /** How often the model was asked. */
+    readonly calls: number
+    /** Settled when whoever asked has left. */
+    readonly left: { readonly promise: Promise<void> }
+  }
+}
+
+interface SuiteOptions {
+  readonly open: () => Promise<Stage>
+  readonly connect: (options: { readonly api: string; readonly fetch?: typeof fetch }) => PeerConnection
+}
+
+const ECHO = (text: string) => `assistant sent: (What did they say?)You said: ${text}`
+
+export function suite({ open, connect }: SuiteOptions): void {
+  const opened = async (props: object = {}) => {
+    const stage = await open()
+    return { ...stage, page: new Page({ connection: connect({ api: stage.url }), ...props }) }
+  }
+
+  test('text and reasoning, a second turn, regenerate and edit', async () => {
+    const { server, page } = await opened()
+    const { messageId } = await page.chat.send('hi')
+    await page.shows('ready', 'user sent: hi', ECHO('hi'))
+    await page.chat.send('again')
+    await page.shows('ready', 'user sent: hi', ECHO('hi'), 'user sent: again', ECHO('again'))
+    await page.chat.regenerate()
+    await expect.poll(() => server.calls).toBe(3)
+    await page.shows('ready', 'user sent: hi', ECHO('hi'), 'user sent: again', ECHO('again'))
+    await page.chat.edit(messageId, 'HI')
+    await page.shows('ready', 'user sent: HI', ECHO('HI'))
+    expect(server.calls).toBe(4)
+  })
+
+  test('a tool of the server’s, its step and the next', async () => {
+    const { page } = await opened()
+    await page.chat.send('weigh rye')
+    const call = '[weigh output-available {"what":"rye"} {"what":"rye","kilos":4}]'
+    await page.shows('ready', 'user sent: weigh rye', `assistant sent: I weigh. ${call}Then: yes.`)
+  })
+
+  test.each([true, false])('an approval: %s, and another in the next turn', async approved => {
+    const { page } = await opened()
+    for (const _ of [1, 2]) {
+      await page.chat.send('sell flour')
+      await expect.poll(() => page.status).toBe('paused')
+      const [pending] = page.pending.pendings
+      expect(pending).toMatchObject({ kind: 'approval', part: { toolName: 'sell', input: { what: 'flour' } } })
+      await page.pending.answer({ kind: 'approval', id: pending?.id ?? '', approved })
+      await expect.poll(() => page.status).toBe('ready')
+    }
+    const line = approved
+      ? 'assistant sent: [sell output-available {"what":"flour"} {"sold":"flour"}]Then: yes.'
+      : 'assistant sent: [sell output-denied {"what":"flour"} undefined]Then: no.'
+    await page.shows('ready', 'user sent: sell flour', line, 'user sent: sell flour', line)
+  })
+
+  test('a client’s tool is run by the page, in each turn anew', async () => {
+    const { page } = await opened({ tools: { locate: () => ({ city: 'Delft' }) } })
+    const line = 'assistant sent: [locate output-available {"precise":true} {"city":"Delft"}]Then: yes.'
+    await page.chat.send('locate me')
+    await page.shows('ready', 'user sent: locate me', line)
+    await page.chat.send('locate me')
+    await page.shows('ready', 'user sent: locate me', line, 'user sent: locate me', line)
+  })
+
+  test('an error mid-answer: what was said stays', async () => {
+    const { page } = await opened()
+    await page.chat.send('break')
+    await page.shows('error', 'user sent: break', 'assistant error: It began well')
+    expect(page.chat.error).toMatchObject({ message: 'no more', source: 'stream' })
+  })
+
+  test('stop: what was said stays, the server hears of it, and the next turn goes', async () => {
+    const { server, page } = await opened()
+    await page.chat.send('hold')
+    await page.shows('streaming', 'user sent: hold', 'assistant streaming: one two ')
+    await page.chat.stop()
+    await page.shows('ready', 'user sent: hold', 'assistant cancelled: one two ')
+    await server.left.promise
+    await page.chat.send('hi')
+    await page.shows('ready', 'user sent: hold', 'assistant cancelled: one two ', 'user sent: hi', ECHO('hi'))
+  })
+
+  test('what is said meanwhile waits for its turn', async () => {
+    const { server, page } = await opened()
+    await page.chat.send('hold')
+    await page.shows('streaming', 'user sent: hold', 'assistant streaming: one two ')
+    await page.chat.send('hi')
+    server.gate.open()
+    await page.shows('ready', 'user sent: hold', 'assistant sent: one two three', 'user sent: hi', ECHO('hi'))
+  })
+
+  test('law 7: a socket that is cut is no end: the run failed, and may be tried again', async () => {
+    const { cut, server, page } = await opened()
+    await page.chat.send('hold')
+    await page.shows('streaming', 'user sent: hold', 'assistant streaming: one two ')
+    cut()
+    await page.shows('error', 'user sent: hold', 'assistant error: one two ')
+    expect(page.chat.error).toMatchObject({ code: 'connection_lost', retryable: true })
+    server.gate.open()
+    await page.chat.retry()
+    await page.shows('ready', 'user sent: hold', 'assistant sent: one two three')
+  })
+
+  test('a server that refuses is the run’s error', async () => {
+    const refuse = async () => new Response('too many', { status: 429 })
+    const page = new Page({ connection: connect({ api: 'http://localhost/', fetch: refuse }) })
+    await page.chat.send('hi')
+    await page.shows('error', 'user sent: hi')
+    expect(page.chat.error).toMatchObject({ code: 'http_429', message: 'too many', retryable: true })
+  })
+}
+
+/** Beside an approval and a tool of the page's stands a tool of the server's that has not run yet. */
+export function mixed({ open, connect }: SuiteOptions): void {
+  test('at a pause only what is named is the page’s: a tool of the server’s is its own, and nobody else may answer it', async () => {
+    const { url } = await open()
+    const page = new Page({ connection: connect({ api: url }), tools: { locate: () => ({ city: 'Delft' }) } })
+    await page.chat.send('all')
+    await expect.poll(() => page.status).toBe('paused')
+    const named = () => page.pending.pendings.map(one => `${one.kind} ${'part' in one ? one.part.toolName : ''}`)
+    await expect.poll(named).toEqual(['approval sell'])
+    const calls = page.chat.messages.flatMap(({ parts }) => parts.filter(part => 'toolCallId' in part))
+    const weighing = calls.find(part => part.toolName === 'weigh')
+    expect(weighing).toMatchObject({ state: 'input-available' })
+    const forged = page.pending.answer({ kind: 'tool-result', id: weighing?.toolCallId ?? '', output: { kilos: 9 } })
+    await expect(forged).rejects.toMatchObject({ code: 'answer_unknown' })
+    const [approval] = page.pending.pendings
+    await page.pending.answer({ kind: 'approval', id: approval?.id ?? '', approved: true })
+    const sold = '[sell output-available {"what":"flour"} {"sold":"flour"}]'
+    const located = '[locate output-available {"precise":true} {"city":"Delft"}]'
+    const weighed = '[weigh output-available {"what":"rye"} {"what":"rye","kilos":4}]'
+    await expect.poll(() => page.lines.at(-1)).toBe(`assistant sent: ${sold}${located}${weighed}Then: yes.`)
+  })
+}

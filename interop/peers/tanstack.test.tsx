@@ -1,0 +1,22 @@
+// @vitest-environment jsdom
+
+import { tanstack } from '@millrace/dialects/tanstack'
+import { expect, test } from 'vitest'
+import { Page } from './page.fixture.tsx'
+import { mixed, suite } from './suite.fixture.tsx'
+import { openTanstack } from './tanstack.fixture.ts'
+
+suite({ open: openTanstack, connect: tanstack })
+mixed({ open: openTanstack, connect: tanstack })
+
+test('a socket that is cut, on a server that keeps what it says: the answer goes on, and the model is asked once', async () => {
+  const { cut, server, url } = await openTanstack(true)
+  const page = new Page({ connection: tanstack({ api: url }) })
+  await page.chat.send('hold')
+  await page.shows('streaming', 'user sent: hold', 'assistant streaming: one two ')
+  cut()
+  await server.back.promise
+  server.gate.open()
+  await page.shows('ready', 'user sent: hold', 'assistant sent: one two three')
+  expect(server.calls).toBe(1)
+})

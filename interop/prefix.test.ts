@@ -1,0 +1,80 @@
+import type { Dialect, EndStatus } from '@millrace/dialects'
+import { type Chunk, type Entry, isWord } from '@millrace/protocol'
+import * as fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { DIALECTS } from './dialects.fixture.ts'
+import { connectionsOf, type Recorded, recorded, type Scenario, scenarios, tries } from './runs.fixture.ts'
+
+describe.each(DIALECTS)('law 7: $name', dialect => {
+  test('cut after any event, a run is never taken for what it did not come to', async () => {
+    const property = fc.asyncProperty(scenarios, async scenario => {
+      const run = await runOf(scenario)
+      follow(dialect, run.live, run.status)
+      follow(dialect, run.replay, run.status)
+    })
+    await fc.assert(property, { numRuns: tries(40) })
+  })
+
+  test('nor is what one connection of several says of it', async () => {
+    const property = fc.asyncProperty(scenarios, async scenario => {
+      const run = await runOf(scenario)
+      const connections = connectionsOf(dialect.encoder(), run)
+      connections.forEach((events, i) => {
+        const isLast = i === connections.length - 1
+        const end = isLast ? run.status : 'paused'
+        const decoder = dialect.decoder()
+        for (const event of events) {
+          decoder.decode(json(event))
+          expectOneOf(decoder.status, [undefined, end], event)
+        }
+        expect(decoder.status).toBe(end)
+      })
+    })
+    await fc.assert(property, { numRuns: tries(40) })
+  })
+})
+
+/** Reads a run to its end, and looks after each event how it seems to stand: as it does not yet, or as it does. */
+function follow(dialect: Dialect<unknown>, entries: readonly Entry[], status: EndStatus): void {
+  const encoder = dialect.encoder()
+  const decoder = dialect.decoder()
+  let isPaused = false
+  const look = (event: unknown) => {
+    const hadEnded = decoder.status === status
+    const told = decoder.decode(json(event))
+    if (hadEnded && told.some(({ chunk }) => isWord(chunk)))
+      expect.fail(`words after the end: ${JSON.stringify(event)}`)
+    expectOneOf(decoder.status, isPaused ? [undefined, status, 'paused'] : [undefined, status], event)
+  }
+  for (const entry of entries) {
+    isPaused = pausedBy(entry.chunk, isPaused)
+    encoder.encode(entry).forEach(look)
+  }
+  encoder.end(status).forEach(look)
+  expect(decoder.status).toBe(status)
+}
+
+/** Whether a run waits after a chunk: until it says that it goes on, or ends. */
+function pausedBy({ type }: Chunk, isPaused: boolean): boolean {
+  if (type === 'run-paused') return true
+  return isPaused && type !== 'run-resumed' && type !== 'run-finished'
+}
+
+function expectOneOf(status: EndStatus | undefined, allowed: readonly (EndStatus | undefined)[], after: unknown): void {
+  // Most statuses are as they may be: a message is made only of one that is not.
+  if (!allowed.includes(status))
+    expect.fail(`${status} after ${JSON.stringify(after)}, and not ${allowed.join(' or ')}`)
+}
+
+const runs = new Map<string, Promise<Recorded>>()
+
+/** A run of a scenario; the scenarios are the same for every dialect, and each is let happen once. */
+function runOf(scenario: Scenario): Promise<Recorded> {
+  const key = JSON.stringify(scenario)
+  const run = runs.get(key) ?? recorded(scenario)
+  runs.set(key, run)
+  return run
+}
+
+/** As it comes out of the wire. */
+const json = (event: unknown): unknown => JSON.parse(JSON.stringify(event))

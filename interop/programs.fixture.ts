@@ -1,0 +1,262 @@
+// The programs that the runs by chance are of: what a scenario wants, said by scripted models and done by tools and nodes.
+
+import type { LanguageModelV4StreamPart } from '@ai-sdk/provider'
+import type { Json } from '@millrace/protocol'
+import {
+  type Agent,
+  agent,
+  ProviderError,
+  type ScriptedAnswer,
+  type ScriptedPrompt,
+  scriptedModel,
+  subAgent,
+  tool,
+  useInterrupt,
+  useStructuredData,
+  type Workflow,
+  workflow,
+} from '@millrace/runtime'
+import { z } from 'zod'
+
+type Scripted = ReturnType<typeof scriptedModel>
+
+/** What one model call does, in one attempt or two. */
+export interface Step {
+  readonly reasoning: string
+  readonly text: string
+  readonly calls: readonly CallName[]
+  readonly extras: readonly Extra[]
+  /** How many attempts break off after all of that. */
+  readonly failures: number
+}
+
+export type CallName = 'weigh' | 'sell' | 'locate' | 'broken' | 'counted' | 'nonsense'
+export type Extra = 'url' | 'document' | 'file' | 'provider' | 'response'
+
+/** What a person does when a run waits; who claims a call says first that it is theirs. */
+export type Reply = 'yes' | 'claimed' | 'no' | 'stop'
+
+/** What was in the session before: nothing, another turn, or one that the run takes the place of. */
+export type Past = 'nothing' | 'turn' | 'retried' | 'edited'
+
+/** What is to happen. */
+export interface Scenario {
+  readonly kind: 'agent' | 'object' | 'workflow'
+  readonly steps: readonly Step[]
+  readonly replies: readonly Reply[]
+  /** Whether the last model call fails for good. */
+  readonly isDoomed: boolean
+  readonly past: Past
+  /** The time from delta to delta: the log takes what waits for it as one. */
+  readonly paceMs: number
+  /** The model call in the middle of whose words the process leaves, and another takes the run over; none below 0. */
+  readonly leavesAt: number
+}
+
+/** How a process leaves in the middle of a model call. */
+export class Exit {
+  readonly #leaving = Promise.withResolvers<'left'>()
+  left: Promise<'left'> = this.#leaving.promise
+  isOpen = false
+
+  leave(): void {
+    this.isOpen = false
+    this.#leaving.resolve('left')
+  }
+}
+
+const weigh = tool({
+  name: 'weigh',
+  input: z.object({ what: z.string(), kilos: z.number() }),
+  async *execute({ what, kilos }, context) {
+    context.emit('scale', { what }, { id: 'scale' })
+    context.emit('creak', { what }, { transient: true })
+    yield { kilos: kilos / 2 }
+    context.updateState(state => ({ ...(state as object | undefined), [what]: kilos }))
+    return { kilos }
+  },
+})
+
+export const counted = agent({
+  name: 'counted',
+  model: scriptedModel(({ turnAnswers, key }) =>
+    turnAnswers === 0
+      ? { reasoning: 'How many?', calls: [{ name: 'weigh', input: { what: 'sack', kilos: 2 }, id: `${key}-sack` }] }
+      : { text: 'Two.' },
+  ),
+  tools: [weigh],
+})
+
+export const greeter = agent({
+  name: 'greeter',
+  model: scriptedModel(() => ({ reasoning: 'Who is it?', text: 'Hello there.' })),
+})
+
+const sell = tool({
+  name: 'sell',
+  input: z.object({ what: z.string() }),
+  approval: true,
+  execute: ({ what }) => `sold ${what}`,
+})
+const locate = tool({
+  name: 'locate',
+  input: z.object({ precise: z.boolean() }),
+  output: z.object({ city: z.string() }),
+  client: true,
+})
+const broken = tool({
+  name: 'broken',
+  input: z.object({}),
+  execute: () => {
+    throw new Error('the wheel is stuck')
+  },
+})
+
+const INPUTS: Readonly<Record<CallName, Json>> = {
+  weigh: { what: 'rye', kilos: 4 },
+  sell: { what: 'flour' },
+  locate: { precise: true },
+  broken: {},
+  counted: { prompt: 'the sacks' },
+  nonsense: { any: 'thing' },
+}
+
+const attemptOf = ({ options }: ScriptedPrompt): number => Number(options.providerOptions?.['millrace']?.['attempt'])
+
+export function programOf({ steps, isDoomed, kind, paceMs, leavesAt }: Scenario, exit: Exit): Agent {
+  const isObject = kind === 'object'
+  const script = (prompt: ScriptedPrompt): ScriptedAnswer => {
+    const { turnAnswers, key } = prompt
+    const found = steps[turnAnswers]
+    if (isDoomed && turnAnswers >= steps.length - 1)
+      return { text: 'It began', error: new ProviderError('provider_invalid_request', 'no more', { retryable: false }) }
+    if (!found) return { text: 'That is all.' }
+    const answer = answerOf(found, key, isObject, turnAnswers === steps.length - 1)
+    if (attemptOf(prompt) > found.failures) return answer
+    return { ...answer, error: new ProviderError('provider_overloaded', 'overloaded', { retryable: true }) }
+  }
+  const model = leavingModel(scriptedModel(script, { paceMs }), leavesAt, exit)
+  if (isObject) {
+    const output = z.object({ title: z.string(), rows: z.array(z.object({ name: z.string() })) })
+    return agent({ name: 'program', model, output })
+  }
+  const subAgents = [subAgent(counted, { description: 'Counts.' })]
+  return agent({
+    name: 'program',
+    model,
+    tools: [weigh, sell, locate, broken],
+    subAgents,
+    initialState: {},
+    parallelCalls: 3,
+  })
+}
+
+/** A model whose process leaves after the first words of its answer to that many answers. */
+function leavingModel(model: Scripted, leavesAt: number, exit: Exit): Scripted {
+  const doStream: Scripted['doStream'] = async options => {
+    const { stream } = await model.doStream(options)
+    const answers = options.prompt.filter(({ role }) => role === 'assistant').length
+    const words = new TransformStream<LanguageModelV4StreamPart, LanguageModelV4StreamPart>({
+      transform: async (part, controller) => {
+        controller.enqueue(part)
+        if (!exit.isOpen || answers !== leavesAt || !part.type.endsWith('-delta')) return
+        exit.leave()
+        await new Promise((_, reject) => options.abortSignal?.addEventListener('abort', reject))
+      },
+    })
+    return { stream: stream.pipeThrough(words) }
+  }
+  return { ...model, doStream }
+}
+
+function answerOf(
+  { reasoning, text, calls, extras }: Step,
+  key: string,
+  isObject: boolean,
+  isLast: boolean,
+): ScriptedAnswer {
+  if (isObject) {
+    // What does not fit was shown before that is known.
+    const rows = isLast || extras.length === 0 ? calls.map(name => ({ name })) : 'none'
+    return { text: JSON.stringify({ title: text, rows }), pieceLength: 5 }
+  }
+  return {
+    pieceLength: 7,
+    ...(reasoning && { reasoning }),
+    ...(text && { text }),
+    calls: calls.map((name, i) => ({ name, input: INPUTS[name], id: `${key}-${i}` })),
+    parts: extras.flatMap((extra, i) => extraOf(extra, `${key}-x${i}`)),
+  }
+}
+
+function extraOf(extra: Extra, id: string): NonNullable<ScriptedAnswer['parts']> {
+  switch (extra) {
+    case 'url':
+      return [{ type: 'source', sourceType: 'url', id, url: 'https://example.test/mill', title: 'The mill' }]
+    case 'document':
+      return [
+        { type: 'source', sourceType: 'document', id, mediaType: 'text/plain', title: 'Notes', filename: 'n.txt' },
+      ]
+    case 'file':
+      return [{ type: 'file', mediaType: 'image/png', data: { type: 'data', data: 'iVBORw0KGgo=' } }]
+    case 'response':
+      return [{ type: 'response-metadata', id, modelId: 'scripted-1' }]
+    case 'provider':
+      return [
+        {
+          type: 'tool-call',
+          toolCallId: id,
+          toolName: 'web',
+          input: '{"query":"mills"}',
+          providerExecuted: true,
+          dynamic: true,
+        },
+        { type: 'tool-result', toolCallId: id, toolName: 'web', result: { hits: 2 }, dynamic: true },
+      ]
+  }
+}
+
+const QUESTION = {
+  kind: 'choice',
+  question: 'Rye or oats?',
+  options: [
+    { id: 'rye', label: 'Rye' },
+    { id: 'oats', label: 'Oats' },
+  ],
+} as const
+
+export function workflowOf({ steps, isDoomed }: Scenario): Workflow {
+  const about = { streamId: 'picture', dataType: 'picture' }
+  return workflow({
+    id: 'asking',
+    nodes: {
+      ask: async () => {
+        const said: unknown[] = []
+        for (const { calls, text } of steps) {
+          if (calls.length > 0) said.push(await useInterrupt({ request: QUESTION }))
+          await useStructuredData({ ...about, kind: 'text-delta', path: 'text', delta: text })
+          await useStructuredData({ ...about, kind: 'append', path: 'calls', items: [...calls] })
+        }
+        if (isDoomed) throw new Error('the node fell over')
+        await useStructuredData({ ...about, kind: 'final', data: { done: true } })
+        // Where a way leads on, it is gone.
+        const isGone = steps.some(({ extras }) => extras.length > 0)
+        return { data: { said: said as Json }, ui: { message: 'Done.' }, ...(isGone && { transitionTo: 'afterwards' }) }
+      },
+    },
+    edges: [
+      ['start', 'ask'],
+      ['ask', 'end'],
+    ],
+  })
+}
+
+export const afterwards = workflow({
+  id: 'afterwards',
+  input: z.object({ said: z.array(z.string()) }),
+  nodes: { sweep: () => ({ ui: { message: 'Swept.' } }) },
+  edges: [
+    ['start', 'sweep'],
+    ['sweep', 'end'],
+  ],
+})

@@ -1,0 +1,99 @@
+import type { Dialect, Told } from '@millrace/dialects'
+import type { Chunk } from '@millrace/protocol'
+import { expect, test } from 'vitest'
+import { sampleChunks } from '../bench/fixtures/chunks.ts'
+import { DIALECTS } from './dialects.fixture.ts'
+
+const PAGE = '../docs/reference/dialects.md'
+
+const OPENED: readonly Chunk[] = [
+  { type: 'run-started', program: 'agent:writer@1' },
+  { type: 'start' },
+  { type: 'step-start' },
+]
+const CALLED: Chunk = { type: 'tool-input-start', toolCallId: 'c1', toolName: 'search' }
+const ASKED: readonly Chunk[] = [
+  CALLED,
+  { type: 'tool-input-available', toolCallId: 'c1', toolName: 'search', input: { q: 'mill' } },
+  { type: 'tool-approval-request', toolCallId: 'c1', approvalId: 'a1', input: { q: 'mill' } },
+]
+
+/** What a chunk speaks of, which is there before it. */
+function beforeOf({ type }: Chunk): readonly Chunk[] {
+  if (/^(text|reasoning)-(delta|end)$/.test(type)) {
+    const [kind] = type.split('-') as ['text' | 'reasoning']
+    return [...OPENED, { type: `${kind}-start`, id: kind === 'text' ? 't1' : 'r1' }]
+  }
+  if (type === 'tool-input-start') return OPENED
+  if (type.startsWith('tool-input-')) return [...OPENED, CALLED]
+  if (type === 'tool-approval-request') return [...OPENED, ...ASKED.slice(0, -1)]
+  return type.startsWith('tool-') || type.startsWith('subagent-') ? [...OPENED, ...ASKED] : OPENED
+}
+
+const ORIGIN = { runId: 'run-1', lane: 'main', agentId: 'run-1', agentType: 'writer', step: 1 }
+
+test('the page says how each dialect says each chunk, and what it cannot say', async () => {
+  const samples = sampleChunks()
+  const rows = samples.map(chunk => [`\`${chunk.type}\``, ...DIALECTS.map(dialect => cellOf(dialect, chunk))])
+  const lost = DIALECTS.flatMap(dialect =>
+    samples.filter(chunk => !isHeard(dialect, chunk)).map(({ type }) => `- ${dialect.name}: \`${type}\``),
+  )
+  const page = `# Dialects, chunk by chunk
+
+How each dialect says what a run says: the events that stand for a chunk. Where an event does not say all of a chunk, the rest goes along beside it, so that decoding what was encoded
+gives the same chunk; what has no event of its own goes under the dialect's own name for what others add. Events that only open or close something are said as they are needed. The
+[guide](../guide/dialects.md) says how clients of each are pointed here.
+
+${table(['chunk', ...DIALECTS.map(({ name }) => name)], rows)}
+
+## What is not understood as the same
+
+${lost.length === 0 ? 'Nothing: for every type, in every dialect, what is decoded is what was encoded.' : lost.join('\n')}
+`
+  await expect(page).toMatchFileSnapshot(PAGE)
+})
+
+function eventsOf(dialect: Dialect<unknown>, chunk: Chunk): { readonly before: unknown[]; readonly said: unknown[] } {
+  const encoder = dialect.encoder()
+  let sequence = 0
+  const encode = (one: Chunk) => [
+    ...encoder.encode({ chunk: one, origin: ORIGIN, sequence: ++sequence, timestamp: 1_700_000_000_000 }),
+  ]
+  return { before: beforeOf(chunk).flatMap(encode), said: encode(chunk) }
+}
+
+function cellOf(dialect: Dialect<unknown>, chunk: Chunk): string {
+  const names = eventsOf(dialect, chunk).said.map(nameOf)
+  return names.length === 0 ? '' : [...new Set(names)].map(name => `\`${name}\``).join(', ')
+}
+
+/** What an event goes by, in an envelope or not; one that others may add goes by the name that it was given. */
+function nameOf(event: unknown): string {
+  const { chunk = event } = event as { chunk?: unknown }
+  const { type, name, eventName } = chunk as { type: string; name?: string; eventName?: string }
+  return /^custom$/i.test(type) ? `${type} ${name ?? eventName}` : type
+}
+
+function isHeard(dialect: Dialect<unknown>, chunk: Chunk): boolean {
+  const { before, said } = eventsOf(dialect, chunk)
+  const decoder = dialect.decoder()
+  const json = (event: unknown): unknown => JSON.parse(JSON.stringify(event))
+  for (const event of before) decoder.decode(json(event))
+  const heard = said.flatMap(event => decoder.decode(json(event)).map(({ chunk }: Told) => chunk))
+  return JSON.stringify(sorted(heard)) === JSON.stringify(sorted([chunk]))
+}
+
+/** Keys in one order. */
+const sorted = (value: unknown): unknown =>
+  typeof value !== 'object' || value === null
+    ? value
+    : Array.isArray(value)
+      ? value.map(sorted)
+      : Object.fromEntries(
+          Object.entries(value)
+            .sort(([a], [b]) => (a < b ? -1 : 1))
+            .map(([key, item]) => [key, sorted(item)]),
+        )
+
+const table = (head: readonly string[], rows: readonly (readonly string[])[]): string =>
+  [head, head.map(() => '---'), ...rows].map(cells => `| ${cells.join(' | ')} |`).join('\n')

@@ -1,0 +1,109 @@
+import { type AgUiEvent, aguiMessagesOf } from '@millrace/dialects/ag-ui'
+import { TanstackAgUiEncoder, tanstackAgUiDialect, tanstackMessagesOf } from '@millrace/dialects/tanstack'
+import type { Message } from '@millrace/protocol'
+import { type StreamChunk, StreamProcessor, type UIMessage } from '@tanstack/ai'
+import * as fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { connectionsOf, type Recorded, recorded, replayOf, scenarios, tries } from '../runs.fixture.ts'
+
+test('what its own processor shows in the end says the same as the view, live and later', async () => {
+  const property = fc.asyncProperty(scenarios, async scenario => {
+    const run = await recorded(scenario)
+    mustSayTheSame(processed([replayOf(tanstackAgUiDialect, run)]), run)
+    const encoder = new TanstackAgUiEncoder()
+    encoder.follows({ messages: aguiMessagesOf(run.before), isNew: false })
+    const before = tanstackMessagesOf(run.before) as unknown as UIMessage[]
+    const shown = processed(connectionsOf(encoder, run), before)
+    // Told anew, after something was taken back, what was there before goes by other ids, and says the same.
+    expect(wordsOf(shown.slice(0, before.length))).toEqual(wordsOf(before))
+    mustSayTheSame(shown.slice(before.length), run)
+    // What a page is given that is opened later is the same again.
+    const later = tanstackMessagesOf(run.view) as unknown as UIMessage[]
+    mustSayTheSame(later.slice(before.length), run)
+  })
+  await fc.assert(property, { numRuns: tries(40) })
+})
+
+test('each connection asks for all that its run waits for, and ends once', async () => {
+  const property = fc.asyncProperty(scenarios, async scenario => {
+    const run = await recorded(scenario)
+    const connections = connectionsOf(tanstackAgUiDialect.encoder(), run)
+    const awaited = run.live.flatMap(({ chunk }) => (chunk.type === 'run-paused' ? [chunk.awaits.length] : []))
+    const asked = connections.map(events => {
+      const last = events.at(-1)
+      expect(last?.type).toMatch(/^RUN_(FINISHED|ERROR)$/)
+      expect(events.filter(({ type }) => type === 'RUN_FINISHED' || type === 'RUN_ERROR').length).toBe(1)
+      return last?.type === 'RUN_FINISHED' && last.outcome?.type === 'interrupt' ? last.outcome.interrupts.length : 0
+    })
+    expect(asked).toEqual([...awaited, ...asked.slice(awaited.length).map(() => 0)])
+  })
+  await fc.assert(property, { numRuns: tries(20) })
+})
+
+test('what it says beside AG-UI changes nothing of what is understood', async () => {
+  const json = <T>(value: T): T => JSON.parse(JSON.stringify(value)) as T
+  const property = fc.asyncProperty(scenarios, async scenario => {
+    const run = await recorded(scenario)
+    for (const entries of [run.live, run.replay]) {
+      const encoder = tanstackAgUiDialect.encoder()
+      const decoder = tanstackAgUiDialect.decoder()
+      const events = [...entries.flatMap(entry => encoder.encode(entry)), ...encoder.end(run.status)]
+      const chunks = events.flatMap(event => decoder.decode(json(event)).map(({ chunk }) => chunk))
+      expect(chunks).toEqual(entries.map(({ chunk }) => chunk))
+      expect(decoder.status).toBe(run.status)
+    }
+  })
+  await fc.assert(property, { numRuns: tries(20) })
+})
+
+function processed(connections: readonly (readonly AgUiEvent[])[], before: UIMessage[] = []): UIMessage[] {
+  const processor = new StreamProcessor({ initialMessages: before })
+  for (const events of connections) {
+    for (const event of events) processor.processChunk(JSON.parse(JSON.stringify(event)) as StreamChunk)
+    processor.finalizeStream()
+  }
+  return processor.getMessages()
+}
+
+const wordsOf = (messages: readonly UIMessage[]) =>
+  messages.map(({ role, parts }) => [role, ...parts.map(part => ('content' in part ? part.content : part.type))])
+
+type Shown = { readonly text: string } | { readonly call: string; readonly input: unknown }
+
+/** Texts and calls in order, texts that touch each other as one. */
+function joined(parts: readonly Shown[]): Shown[] {
+  const found: Shown[] = []
+  for (const part of parts) {
+    const last = found.at(-1)
+    if ('text' in part && last && 'text' in last) found[found.length - 1] = { text: last.text + part.text }
+    else if (!('text' in part) || part.text !== '') found.push(part)
+  }
+  return found
+}
+
+function mustSayTheSame(messages: readonly UIMessage[], { view, runId }: Recorded): void {
+  const ours = view.messages.filter((message): message is Message => message.runId === runId && message.role !== 'user')
+  const own = ours.filter(({ agentId }) => agentId === undefined || agentId === runId).flatMap(({ parts }) => parts)
+  const calls = own.filter(part => 'toolCallId' in part)
+  const parts = messages.filter(({ role }) => role === 'assistant').flatMap(message => message.parts)
+
+  const theirs = parts.flatMap((part): Shown[] => {
+    if (part.type === 'text') return [{ text: part.content }]
+    return part.type === 'tool-call' ? [{ call: part.id, input: JSON.parse(part.arguments) }] : []
+  })
+  const meant = own.flatMap((part): Shown[] => {
+    if (part.type === 'text') return [{ text: part.text }]
+    return 'toolCallId' in part ? [{ call: part.toolCallId, input: part.input }] : []
+  })
+  expect(joined(theirs)).toEqual(joined(meant))
+
+  const thought = parts.flatMap(part => (part.type === 'thinking' ? [part.content] : [])).join('')
+  expect(thought).toBe(own.flatMap(part => (part.type === 'reasoning' ? [part.text] : [])).join(''))
+
+  const states = new Map(parts.flatMap(part => (part.type === 'tool-call' ? [[part.id, part.state] as const] : [])))
+  for (const { toolCallId, state } of calls) {
+    if (state === 'output-available') expect(states.get(toolCallId)).toBe('complete')
+    if (state === 'output-error' || state === 'output-denied')
+      expect(states.get(toolCallId)).toMatch(/^(error|complete)$/)
+  }
+}

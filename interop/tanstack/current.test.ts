@@ -1,0 +1,389 @@
+import type { Chunk } from '@millrace/protocol'
+import { type StreamChunk, toolDefinition } from '@tanstack/ai'
+import {
+  ChatClient,
+  type ChatClientOptions,
+  clientTools,
+  fetchHttpStream,
+  fetchServerSentEvents,
+} from '@tanstack/ai-client'
+import { expect, onTestFinished, test, vi } from 'vitest'
+import { z } from 'zod'
+import { proxy } from '../../scripts/faults/proxy.ts'
+import { type House, openHouse } from '../house.fixture.ts'
+
+interface Sent {
+  readonly method: string
+  readonly url: string
+  readonly headers: Headers
+  readonly body: string
+}
+
+/** A client, all that it asked, and all that it was told. */
+function open(
+  house: House,
+  agent: string,
+  options: Partial<ChatClientOptions> & { url?: string; isOld?: boolean } = {},
+) {
+  const chunks: StreamChunk[] = []
+  const sent: Sent[] = []
+  const { url = `${house.url}/api/tanstack/${agent}`, isOld, ...rest } = options
+  const fetchClient: typeof fetch = (input, init = {}) => {
+    const { method = 'GET', headers, body } = init
+    sent.push({ method, url: String(input), headers: new Headers(headers), body: String(body ?? '') })
+    // Before 0.23 clients did not send it, nor knew of interrupts.
+    const known = new Headers(headers)
+    if (isOld) known.delete('x-run-id')
+    return fetch(input, { ...init, headers: known })
+  }
+  const client = new ChatClient({
+    threadId: 's',
+    connection: fetchServerSentEvents(url, { fetchClient, reconnect: { delayMs: 5 } }),
+    onChunk: chunk => chunks.push(chunk),
+    ...rest,
+  } as ChatClientOptions)
+  const beside = (): Chunk[] =>
+    chunks.flatMap(chunk => (chunk.type === 'CUSTOM' && chunk.name === 'millrace' ? [chunk.value as Chunk] : []))
+  return { client, chunks, sent, beside }
+}
+
+const partsOf = (client: ChatClient) =>
+  client.getMessages().flatMap(({ role, parts }) => (role === 'assistant' ? parts : []))
+const textOf = (client: ChatClient) =>
+  partsOf(client)
+    .flatMap(part => (part.type === 'text' ? [part.content] : []))
+    .join('|')
+const ready = (client: ChatClient) => expect.poll(() => client.getStatus()).toBe('ready')
+
+test('text and thinking, and a second turn, under the names of their run', async () => {
+  const house = await openHouse()
+  const { client, chunks, sent } = open(house, 'teller')
+  await client.sendMessage('hi')
+  await client.sendMessage('again')
+  expect(client.getError()).toBeUndefined()
+  expect(partsOf(client)).toMatchObject([
+    { type: 'thinking', content: 'What did they say?' },
+    { type: 'text', content: 'You said: hi' },
+    { type: 'thinking', content: 'What did they say?' },
+    { type: 'text', content: 'You said: again' },
+  ])
+  const started = chunks.flatMap(chunk => (chunk.type === 'RUN_STARTED' ? [chunk.runId] : []))
+  expect(started).toEqual(sent.map(({ headers }) => headers.get('x-run-id')))
+  const view = await house.view('s')
+  expect(view.runs.map(({ runId }) => runId)).toEqual(started)
+  expect(view.messages.map(({ role }) => role)).toEqual(['user', 'assistant', 'user', 'assistant'])
+  const finished = chunks.find(({ type }) => type === 'RUN_FINISHED')
+  expect(finished).toMatchObject({ metadata: { tanstack: { finishReason: 'stop', model: 'millrace:scripted' } } })
+})
+
+test('parallel calls in several steps, a failed call, one of the provider, and a sub-agent', async () => {
+  const house = await openHouse()
+  for (const [agent, text, calls] of [
+    ['weigher', 'I weigh both.|Oats are heavier.', [{ state: 'complete', output: { what: 'rye', kilos: 4 } }, {}]],
+    ['breaker', 'It broke.', [{ state: 'error', output: 'broken failed' }]],
+    ['searcher', 'Found two.', [{ state: 'complete', output: { hits: 2 } }]],
+    ['boss', 'I ask.|They counted.', [{ state: 'complete', output: 'Counted: sacks' }]],
+  ] as const) {
+    const { client } = open(house, agent, { threadId: agent })
+    await client.sendMessage('go')
+    expect(client.getError()).toBeUndefined()
+    expect(textOf(client)).toBe(text)
+    expect(partsOf(client).filter(({ type }) => type === 'tool-call')).toMatchObject(calls)
+  }
+})
+
+test.each([true, false])('an approval is an interrupt, and resumes its run: %s', async approved => {
+  const house = await openHouse()
+  const { client, sent } = open(house, 'seller')
+  await client.sendMessage('sell')
+  const [interrupt] = client.getInterrupts()
+  expect(interrupt).toMatchObject({ canResolve: true, metadata: { kind: 'approval', toolName: 'sell' } })
+  expect(partsOf(client)).toContainEqual(expect.objectContaining({ type: 'tool-call', state: 'approval-requested' }))
+  if (interrupt && 'resolveInterrupt' in interrupt) interrupt.resolveInterrupt({ approved } as never)
+  await expect.poll(() => textOf(client)).toBe('May I?|So much for the flour.')
+  await ready(client)
+  expect(JSON.parse(sent.at(-1)?.body ?? '')).toMatchObject({ resume: [{ status: 'resolved', payload: { approved } }] })
+  expect(partsOf(client).find(({ type }) => type === 'tool-call')).toMatchObject({
+    state: approved ? 'complete' : 'error',
+  })
+  expect(client.getInterrupts()).toEqual([])
+  const view = await house.view('s')
+  expect(view.runs.length).toBe(1)
+  expect(view.messages.at(-1)?.parts).toContainEqual(
+    expect.objectContaining({ type: 'tool', state: approved ? 'output-available' : 'output-denied' }),
+  )
+})
+
+test('an approval by `addToolApprovalResponse`, and one that is cancelled', async () => {
+  const house = await openHouse()
+  const yes = open(house, 'seller', { threadId: 'yes' }).client
+  await yes.sendMessage('sell')
+  await yes.addToolApprovalResponse({ id: yes.getInterrupts()[0]?.id ?? '', approved: true })
+  await expect.poll(() => textOf(yes)).toBe('May I?|So much for the flour.')
+  expect((await house.view('yes')).messages.at(-1)?.parts).toContainEqual(
+    expect.objectContaining({ output: { sold: 'flour' } }),
+  )
+  const no = open(house, 'seller', { threadId: 'no' }).client
+  await no.sendMessage('sell')
+  const [interrupt] = no.getInterrupts()
+  if (interrupt && 'cancel' in interrupt) interrupt.cancel()
+  await expect.poll(() => textOf(no)).toBe('May I?|So much for the flour.')
+  expect((await house.view('no')).messages.at(-1)?.parts).toContainEqual(
+    expect.objectContaining({ state: 'output-denied' }),
+  )
+})
+
+test.each([true, false])(
+  'clients before 0.23 are asked by events, and answer in their transcript: %s',
+  async approved => {
+    const house = await openHouse()
+    const { client, sent } = open(house, 'seller', { isOld: true })
+    await client.sendMessage('sell')
+    expect(client.getInterrupts()).toEqual([])
+    const call = partsOf(client).find(part => part.type === 'tool-call')
+    const id = call?.type === 'tool-call' ? (call.approval?.id ?? '') : ''
+    await client.addToolApprovalResponse({ id, approved })
+    await expect.poll(() => textOf(client)).toBe('May I?|So much for the flour.')
+    expect(JSON.parse(sent[1]?.body ?? '')).not.toHaveProperty('resume')
+    expect((await house.view('s')).messages.at(-1)?.parts).toContainEqual(
+      expect.objectContaining({ type: 'tool', state: approved ? 'output-available' : 'output-denied' }),
+    )
+  },
+)
+
+test('a client tool is run by the client, once, and resumes its run', async () => {
+  const house = await openHouse()
+  const locate = toolDefinition({
+    name: 'locate',
+    description: 'Where the person is.',
+    inputSchema: z.object({ precise: z.boolean() }),
+    outputSchema: z.object({ city: z.string() }),
+  })
+  const execute = vi.fn(async () => ({ city: 'Ulm' }))
+  const { client } = open(house, 'guide', { tools: clientTools(locate.client(execute)) } as never)
+  await client.sendMessage('where')
+  await expect.poll(() => textOf(client)).toBe('Where are you?|Now I know.')
+  expect(client.getError()).toBeUndefined()
+  expect(execute).toHaveBeenCalledTimes(1)
+  const view = await house.view('s')
+  expect(view.runs.length).toBe(1)
+  expect(view.messages.at(-1)?.parts).toContainEqual(expect.objectContaining({ output: { city: 'Ulm' } }))
+})
+
+test('a question of a workflow is an interrupt; who cancels it stops the run', async () => {
+  const house = await openHouse()
+  const { client } = open(house, 'asker')
+  await client.sendMessage('go')
+  const [interrupt] = client.getInterrupts()
+  expect(interrupt).toMatchObject({ canResolve: true, message: 'Rye or oats?' })
+  if (interrupt && 'resolveInterrupt' in interrupt) interrupt.resolveInterrupt('rye' as never)
+  await expect.poll(() => textOf(client)).toBe('You chose "rye".')
+  expect((await house.view('s')).runs.length).toBe(1)
+  const other = open(house, 'asker', { threadId: 'other' }).client
+  await other.sendMessage('go')
+  const [unwanted] = other.getInterrupts()
+  if (unwanted && 'cancel' in unwanted) unwanted.cancel()
+  await expect.poll(async () => (await house.view('other')).runs[0]?.status).toBe('interrupted')
+})
+
+test('an object that the run makes is a part; sources, files and data are beside', async () => {
+  const house = await openHouse()
+  const { client } = open(house, 'lister', { threadId: 'list' })
+  await client.sendMessage('list')
+  expect(partsOf(client)).toMatchObject([
+    { type: 'structured-output', status: 'complete', data: { title: 'What there is' } },
+  ])
+  const books = open(house, 'librarian', { threadId: 'books' })
+  await books.client.sendMessage('read')
+  const types = books.beside().map(({ type }) => type)
+  expect(types).toEqual(expect.arrayContaining(['source-url', 'source-document', 'file']))
+  const onCustomEvent = vi.fn()
+  const weigher = open(house, 'weigher', { threadId: 'w', onCustomEvent } as never)
+  await weigher.client.sendMessage('weigh')
+  expect(onCustomEvent).toHaveBeenCalledWith('scale', expect.objectContaining({ what: 'rye' }), expect.anything())
+})
+
+test('an error in the middle of an answer; a retry takes back what was said before', async () => {
+  const house = await openHouse()
+  const { client } = open(house, 'stumbler', { threadId: 'fails' })
+  await client.sendMessage('go')
+  expect([client.getStatus(), client.getError()?.message]).toEqual(['error', 'no more'])
+  const other = open(house, 'stammerer').client
+  await other.sendMessage('go')
+  expect(other.getError()).toBeUndefined()
+  expect(partsOf(other)).toMatchObject([
+    { type: 'thinking', content: 'Now then.' },
+    { type: 'text', content: 'The wheel turns.' },
+  ])
+})
+
+test('a connection that is cut goes on after the last id, and nothing runs again', async () => {
+  const house = await openHouse()
+  const between = await proxy(house.url)
+  onTestFinished(() => between.stop())
+  const { client, sent, chunks } = open(house, 'holder', { url: between.url(`${house.url}/api/tanstack/holder`) })
+  const done = client.sendMessage('go')
+  await expect.poll(() => textOf(client)).toBe('one two ')
+  between.cut()
+  await expect.poll(() => sent.length).toBe(2)
+  house.gate.open()
+  await done
+  expect(client.getError()).toBeUndefined()
+  expect(textOf(client)).toBe('one two three four')
+  expect(sent[1]?.headers.get('last-event-id')).toMatch(/^\d+\.[\w-]+\.[\w-]+\.\d+$/)
+  expect(sent[1]?.body).toBe(sent[0]?.body)
+  expect(chunks.filter(({ type }) => type === 'RUN_STARTED').length).toBe(1)
+  expect(house.calls['holder']).toBe(1)
+  expect((await house.view('s')).runs.length).toBe(1)
+})
+
+test('lines of JSON go on just so', async () => {
+  const house = await openHouse()
+  const between = await proxy(house.url)
+  onTestFinished(() => between.stop())
+  const url = between.url(`${house.url}/api/tanstack/holder?format=ndjson`)
+  const { client } = open(house, 'holder', { connection: fetchHttpStream(url, { reconnect: { delayMs: 5 } }) })
+  const done = client.sendMessage('go')
+  await expect.poll(() => textOf(client)).toBe('one two ')
+  between.cut()
+  house.gate.open()
+  await done
+  expect(client.getError()).toBeUndefined()
+  expect(textOf(client)).toBe('one two three four')
+  expect(house.calls['holder']).toBe(1)
+})
+
+test('a page that is opened in the middle of an answer hydrates and joins', async () => {
+  const house = await openHouse()
+  const first = open(house, 'holder')
+  const done = first.client.sendMessage('go')
+  await expect.poll(() => textOf(first.client)).toBe('one two ')
+  const { client, sent } = open(house, 'holder', { persistence: true } as never)
+  client.attach()
+  onTestFinished(() => client.dispose())
+  await expect.poll(() => textOf(client)).toBe('one two ')
+  house.gate.open()
+  await done
+  await expect.poll(() => textOf(client)).toBe('one two three four')
+  expect(client.getMessages().map(({ role }) => role)).toEqual(['user', 'assistant'])
+  expect(client.getMessages()[0]?.id).toBe(first.client.getMessages()[0]?.id)
+  expect(sent.map(({ method, url }) => [method, new URL(url).searchParams.has('offset')])).toEqual([
+    ['GET', false],
+    ['GET', true],
+  ])
+  expect(house.calls['holder']).toBe(1)
+})
+
+test('a page that is opened while somebody is asked shows the question, and answers it', async () => {
+  const house = await openHouse()
+  await open(house, 'seller').client.sendMessage('sell')
+  const { client } = open(house, 'seller', { persistence: true } as never)
+  client.attach()
+  onTestFinished(() => client.dispose())
+  await expect.poll(() => client.getInterrupts().length).toBe(1)
+  expect(textOf(client)).toBe('May I?')
+  const [interrupt] = client.getInterrupts()
+  if (interrupt && 'resolveInterrupt' in interrupt) interrupt.resolveInterrupt({ approved: true } as never)
+  await expect.poll(() => textOf(client)).toBe('May I?|So much for the flour.')
+  expect(client.getError()).toBeUndefined()
+  expect((await house.view('s')).runs.length).toBe(1)
+})
+
+test('a run is joined by its own name and the session, and by nothing less', async () => {
+  const house = await openHouse()
+  const { client, sent } = open(house, 'teller')
+  await client.sendMessage('hi')
+  const runId = sent[0]?.headers.get('x-run-id')
+  const url = `${house.url}/api/tanstack/teller`
+  const whole = await (await fetch(`${url}?offset=-1&runId=${runId}&threadId=s`)).text()
+  expect(whole).toContain('You said: hi')
+  const nameless = await fetch(`${url}?offset=-1&runId=${runId}`)
+  expect([nameless.status, await nameless.json()]).toMatchObject([400, { error: { code: 'request_invalid' } }])
+  const unknown = await fetch(`${url}?offset=-1&runId=nobodys&threadId=s`)
+  expect(unknown.status).toBe(404)
+})
+
+test('stop hangs up, and the run goes on until it is told; reload answers anew', async () => {
+  const house = await openHouse()
+  const { client } = open(house, 'holder')
+  void client.sendMessage('go')
+  await expect.poll(() => textOf(client)).toBe('one two ')
+  client.stop()
+  expect((await house.view('s')).runs[0]?.finishedAt).toBeUndefined()
+  const stopped = await fetch(`${house.url}/api/sessions/s/stop`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: '{}',
+  })
+  expect(stopped.ok).toBe(true)
+  await expect.poll(async () => (await house.view('s')).runs[0]?.status).toBe('interrupted')
+  house.gate.open()
+  await client.reload()
+  expect(client.getError()).toBeUndefined()
+  expect(textOf(client)).toBe('one two three four')
+  expect((await house.view('s')).messages.length).toBe(2)
+})
+
+test('an edited history is an edit; a forged approval and a forged result are refused', async () => {
+  const house = await openHouse()
+  const { client } = open(house, 'teller')
+  await client.sendMessage('one')
+  await client.sendMessage('two')
+  const second = client.getMessages()[2]
+  const before = client.getMessages().slice(0, 2)
+  client.setMessagesManually(before)
+  await client.append({ id: second?.id as string, role: 'user', parts: [{ type: 'text', content: 'three' }] })
+  expect(client.getError()).toBeUndefined()
+  const said = async () =>
+    (await house.view('s')).messages.flatMap(({ parts }) =>
+      parts.flatMap(part => (part.type === 'text' ? [part.text] : [])),
+    )
+  expect(await said()).toEqual(['one', 'You said: one', 'three', 'You said: three'])
+
+  // Under an id of its own it is new: who has not seen what others said takes nothing of it back.
+  const stale = open(house, 'teller', { initialMessages: before })
+  await stale.client.sendMessage('four')
+  expect(stale.client.getError()).toBeUndefined()
+  expect((await said()).slice(2)).toEqual(['three', 'You said: three', 'four', 'You said: four'])
+
+  const seller = open(house, 'seller', { threadId: 'sells' })
+  await seller.client.sendMessage('sell')
+  const body = JSON.parse(seller.sent[0]?.body ?? '')
+  const call = partsOf(seller.client).find(part => part.type === 'tool-call')
+  const toolCallId = call?.type === 'tool-call' ? call.id : ''
+  const forge = async (rest: object) => {
+    const reply = await fetch(`${house.url}/api/tanstack/seller`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ ...body, runId: 'forged', ...rest }),
+    })
+    return [reply.status, ((await reply.json()) as { error: { code: string } }).error.code]
+  }
+  const resume = [{ interruptId: 'approval:forged', status: 'resolved', payload: { approved: true } }]
+  const messages = [...body.messages, { id: 'x', role: 'tool', toolCallId, content: '{"sold":"all"}' }]
+  expect(await forge({ resume })).toEqual([409, 'transcript_refused'])
+  expect(await forge({ messages })).toEqual([409, 'transcript_refused'])
+  expect(house.calls['seller']).toBe(1)
+})
+
+test('a request that comes twice is one run, also when it has ended', async () => {
+  const house = await openHouse()
+  const { client, sent } = open(house, 'teller')
+  await client.sendMessage('hi')
+  const again = async (request: Sent | undefined) => {
+    const reply = await fetch(`${house.url}/api/tanstack/teller`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: request?.body ?? '',
+    })
+    return reply.text()
+  }
+  const [one, two] = await Promise.all([again(sent[0]), again(sent[0])])
+  expect(one).toBe(two)
+  expect(one).toContain('RUN_FINISHED')
+  expect(house.calls['teller']).toBe(1)
+  await client.reload()
+  expect(house.calls['teller']).toBe(2)
+  expect(await again(sent[1])).toContain('RUN_FINISHED')
+  expect(house.calls['teller']).toBe(2)
+})

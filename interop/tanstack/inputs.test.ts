@@ -1,0 +1,29 @@
+import { ChatClient, fetchServerSentEvents } from '@tanstack/ai-client'
+import { expect, test } from 'vitest'
+import { openHouse } from '../house.fixture.ts'
+
+test('the input of a call shows as it comes, and once it is whole is what the tool was given', async () => {
+  const house = await openHouse()
+  const seen: unknown[] = []
+  const client = new ChatClient({
+    threadId: 's',
+    connection: fetchServerSentEvents(`${house.url}/api/tanstack/scribe`),
+    onMessagesChange: messages => {
+      for (const part of messages.at(-1)?.parts ?? []) {
+        if (part.type === 'tool-call') seen.push([part.state, part.arguments])
+      }
+    },
+  })
+  const said = client.sendMessage('weigh')
+  await expect.poll(() => seen).toContainEqual(['input-streaming', '{"what":"rye",'])
+  house.gate.open()
+  await said
+  expect(client.getError()).toBeUndefined()
+  const parts = client.getMessages().flatMap(message => message.parts)
+  expect(parts.find(({ type }) => type === 'tool-call')).toMatchObject({
+    state: 'complete',
+    arguments: '{"what":"rye","kilos":4}',
+    output: { what: 'rye', kilos: 4 },
+  })
+  expect(parts.at(-1)).toMatchObject({ type: 'text', content: 'one two three four' })
+})

@@ -1,0 +1,86 @@
+// Pages of TanStack AI that are opened while their session waits for somebody.
+
+import { toolDefinition } from '@tanstack/ai'
+import { ChatClient, type ChatClientOptions, clientTools, fetchServerSentEvents } from '@tanstack/ai-client'
+import { expect, onTestFinished, test, vi } from 'vitest'
+import { z } from 'zod'
+import { type House, openHouse } from '../house.fixture.ts'
+
+function open(house: House, agent: string, options: Partial<ChatClientOptions> = {}): ChatClient {
+  const connection = fetchServerSentEvents(`${house.url}/api/tanstack/${agent}`)
+  return new ChatClient({ threadId: 's', connection, ...options } as ChatClientOptions)
+}
+
+/** A page that has only the session's name. */
+function reload(house: House, agent: string, options: Partial<ChatClientOptions> = {}): ChatClient {
+  const client = open(house, agent, { persistence: true, ...options } as never)
+  client.attach()
+  onTestFinished(() => client.dispose())
+  return client
+}
+
+const textOf = (client: ChatClient) =>
+  client
+    .getMessages()
+    .flatMap(({ role, parts }) => (role === 'assistant' ? parts : []))
+    .flatMap(part => (part.type === 'text' ? [part.content] : []))
+    .join('|')
+
+function resolve(client: ChatClient, answer: unknown): void {
+  const [interrupt] = client.getInterrupts()
+  if (interrupt && 'resolveInterrupt' in interrupt) interrupt.resolveInterrupt(answer as never)
+}
+
+const locate = toolDefinition({
+  name: 'locate',
+  description: 'Where the person is.',
+  inputSchema: z.object({ precise: z.boolean() }),
+  outputSchema: z.object({ city: z.string() }),
+})
+
+test('a question of a workflow is answered there', async () => {
+  const house = await openHouse()
+  await open(house, 'asker').sendMessage('go')
+  const client = reload(house, 'asker')
+  await expect.poll(() => client.getInterrupts()).toMatchObject([{ message: 'Rye or oats?', status: 'pending' }])
+  resolve(client, 'rye')
+  await expect.poll(() => textOf(client)).toBe('You chose "rye".')
+  expect(client.getError()).toBeUndefined()
+  expect((await house.view('s')).runs).toMatchObject([{ status: 'completed' }])
+})
+
+test('a tool of the client that waits is run there, once', async () => {
+  const house = await openHouse()
+  // Its page is gone before it ran.
+  await open(house, 'guide').sendMessage('where')
+  const execute = vi.fn(async () => ({ city: 'Ulm' }))
+  const client = reload(house, 'guide', { tools: clientTools(locate.client(execute)) })
+  await expect.poll(() => textOf(client)).toBe('Where are you?|Now I know.')
+  expect(client.getError()).toBeUndefined()
+  expect(execute).toHaveBeenCalledOnce()
+  expect(client.getInterrupts()).toEqual([])
+  expect(
+    client
+      .getMessages()
+      .map(({ role }) => role)
+      .slice(0, 2),
+  ).toEqual(['user', 'assistant'])
+  expect((await house.view('s')).runs).toMatchObject([{ status: 'completed' }])
+})
+
+test('a page without the tool is told which it is, and answers by hand; what is no output fails the call, and the run goes on', async () => {
+  const house = await openHouse()
+  for (const [threadId, output, state] of [
+    ['right', { city: 'Ulm' }, 'output-available'],
+    ['wrong', { approved: true }, 'output-error'],
+  ] as const) {
+    await open(house, 'guide', { threadId }).sendMessage('where')
+    const client = reload(house, 'guide', { threadId })
+    const about = { kind: 'client_tool', toolName: 'locate', input: { precise: false } }
+    await expect.poll(() => client.getInterrupts()).toMatchObject([{ kind: 'generic', metadata: about }])
+    resolve(client, output)
+    await expect.poll(() => textOf(client)).toBe('Where are you?|Now I know.')
+    expect([client.getError(), client.getInterrupts()]).toEqual([undefined, []])
+    expect((await house.view(threadId)).messages.at(-1)?.parts).toContainEqual(expect.objectContaining({ state }))
+  }
+})

@@ -1,0 +1,121 @@
+// Calls of several kinds in one message, with TanStack AI's client of 0.2, which goes on when it takes all calls of a message for complete.
+
+import { agent, type ScriptedPrompt, scriptedModel, subAgent, tool } from '@millrace/runtime'
+import { toolDefinition } from 'seed-tanstack-ai'
+import { ChatClient, clientTools, fetchServerSentEvents } from 'seed-tanstack-ai-client'
+import { expect, onTestFinished, test, vi } from 'vitest'
+import { z } from 'zod'
+import { type House, openHouse } from '../house.fixture.ts'
+
+const what = z.object({ what: z.string() })
+const sell = tool({ name: 'sell', input: what, approval: true, execute: ({ what }) => ({ sold: what }) })
+const weigh = tool({ name: 'weigh', input: what, execute: () => ({ kilos: 5 }) })
+const locate = tool({ name: 'locate', input: what, output: z.object({ city: z.string() }), client: true })
+
+/** Says something and calls those tools, and then says that it is done. */
+const caller = (name: string, names: readonly string[], options: object) =>
+  agent({
+    name,
+    model: scriptedModel(({ turnAnswers, key }: ScriptedPrompt) =>
+      turnAnswers === 0
+        ? { text: 'First.', calls: names.map((name, i) => ({ name, input: inputOf(name), id: `${key}-${i}` })) }
+        : { text: 'Done with all of it.' },
+    ),
+    ...options,
+  })
+
+const inputOf = (name: string) => (name === 'clerk' ? { prompt: 'sell' } : { what: name })
+
+const clerk = caller('clerk', ['sell'], { tools: [sell] })
+const agents = [
+  caller('guide', ['locate', 'locate', 'locate'], { tools: [locate] }),
+  caller('mixed', ['sell', 'locate', 'weigh'], { tools: [sell, locate, weigh], parallelCalls: 3 }),
+  caller('boss', ['clerk'], { subAgents: [subAgent(clerk, { description: 'Sells.' })] }),
+]
+
+const tools = clientTools(
+  toolDefinition({
+    name: 'locate',
+    description: 'Where the person is.',
+    inputSchema: what,
+    outputSchema: z.object({ city: z.string() }),
+  }).client(async () => ({ city: 'Ulm' })),
+)
+
+function open(house: House, name: string, url = `${house.url}/api/tanstack/${name}`) {
+  const approvals: Record<string, boolean> = {}
+  const client = new ChatClient({
+    id: 's',
+    tools,
+    connection: fetchServerSentEvents(url, () => ({ body: { approvals } })),
+  })
+  return { client, approvals }
+}
+
+const textsOf = (client: ChatClient) =>
+  client.getMessages().map(({ parts }) => parts.flatMap(part => (part.type === 'text' ? [part.content] : [])).join('|'))
+const asked = (client: ChatClient) =>
+  client
+    .getMessages()
+    .flatMap(({ parts }) => parts)
+    .flatMap(part =>
+      part.type === 'tool-call' && part.state === 'approval-requested' ? [part.approval?.id ?? ''] : [],
+    )
+
+test('several tools of the client in one message: its client asks once for each, and is told the answer once', async () => {
+  const house = await openHouse({ agents })
+  const { client } = open(house, 'guide')
+  const posts = vi.spyOn(globalThis, 'fetch')
+  onTestFinished(() => posts.mockRestore())
+  await client.sendMessage('go')
+  await expect.poll(() => [posts.mock.calls.length, client.getIsLoading()]).toEqual([4, false])
+  expect(client.getError()).toBeUndefined()
+  // It makes a message for each request, also where there is nothing to say.
+  expect(textsOf(client)).toEqual(['go', 'First.', 'Done with all of it.', '', ''])
+  // What it found out itself stands where it put it, and nowhere else.
+  const results = client.getMessages().map(({ parts }) => parts.filter(({ type }) => type === 'tool-result').length)
+  expect(results).toEqual([0, 3, 0, 0, 0])
+  expect((await house.view('s')).runs).toMatchObject([{ status: 'completed' }])
+  await client.sendMessage('again')
+  await expect.poll(() => [posts.mock.calls.length, client.getIsLoading()]).toEqual([8, false])
+  expect(textsOf(client).slice(5)).toEqual(['again', 'First.', 'Done with all of it.', '', ''])
+})
+
+test('law 7: who has only half of the answer is told all of it', async () => {
+  const house = await openHouse({ agents })
+  await open(house, 'guide').client.sendMessage('go')
+  await expect.poll(async () => (await house.view('s')).runs).toMatchObject([{ status: 'completed' }])
+  const [, message] = (await house.view('s')).messages
+  const calls = (message?.parts ?? []).flatMap(part => ('toolCallId' in part ? [part.toolCallId] : []))
+  const say = async (content: string) => {
+    const messages = [
+      { role: 'user', content: 'go' },
+      ...calls.map(toolCallId => ({ role: 'tool', toolCallId, content: '{"city":"Ulm"}' })),
+      { role: 'assistant', content },
+    ]
+    const body = JSON.stringify({ messages, data: { conversationId: 's' } })
+    const headers = { 'content-type': 'application/json' }
+    return (await fetch(`${house.url}/api/tanstack/guide`, { method: 'POST', headers, body })).text()
+  }
+  expect(await say('Done with')).toContain('"delta":"Done with all of it."')
+  expect(await say('Done with all of it.')).not.toContain('"content"')
+})
+
+test.each(['mixed', 'boss'])(
+  'an approval beside a call of the server is not sent by its client, which never takes that for complete; a page sends it so: %s',
+  async name => {
+    const house = await openHouse({ agents })
+    const { client, approvals } = open(house, name)
+    await client.sendMessage('go')
+    await expect.poll(() => asked(client).length).toBe(1)
+    const [id = ''] = asked(client)
+    approvals[id] = true
+    await client.addToolApprovalResponse({ id, approved: true })
+    expect((await house.view('s')).pendings.length).toBeGreaterThan(0)
+    expect(client.getIsLoading()).toBe(false)
+    await client.append({ role: 'assistant', content: '' })
+    expect(client.getError()).toBeUndefined()
+    expect(textsOf(client).at(-1)).toBe('Done with all of it.')
+    expect((await house.view('s')).runs.map(({ status }) => status)).toContain('completed')
+  },
+)

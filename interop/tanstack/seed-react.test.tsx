@@ -1,0 +1,88 @@
+// @vitest-environment jsdom
+import { agent, scriptedModel, tool } from '@millrace/runtime'
+import { expect, test } from 'vitest'
+import { z } from 'zod'
+import { openHouse, sell } from '../house.fixture.ts'
+import { click, show } from './dom.fixture.tsx'
+import { Chat } from './seed-page.tsx'
+
+const shown = (page: HTMLElement, title: string) =>
+  expect.poll(() => page.querySelector(`[title=${title}]`)).not.toBeNull()
+const textOf = (page: HTMLElement) => [...page.querySelectorAll('section')].map(({ textContent }) => textContent)
+
+test('the hook of 0.2 shows an answer, and an approval continues by itself', async () => {
+  const house = await openHouse()
+  const page = show(<Chat url={`${house.url}/api/tanstack/seller`} id="s" />)
+  await shown(page, 'send')
+  click(page, 'send')
+  await expect.poll(() => page.querySelector('[title=approve]')?.textContent).toBe('sell')
+  expect(page.textContent).toContain('May I?')
+  click(page, 'approve')
+  await expect.poll(() => page.textContent).toContain('So much for the flour.')
+  expect(page.querySelector('em')).toBeNull()
+  expect((await house.view('s')).messages.at(-1)?.parts).toContainEqual(
+    expect.objectContaining({ output: { sold: 'flour' } }),
+  )
+})
+
+test('a page that is loaded again shows what was said, joins what waits, and goes on', async () => {
+  const house = await openHouse()
+  const open = () => show(<Chat url={`${house.url}/api/tanstack/seller`} id="s" />)
+  const first = open()
+  await shown(first, 'send')
+  click(first, 'send')
+  await shown(first, 'approve')
+  const second = open()
+  await shown(second, 'approve')
+  expect(textOf(second)).toEqual(['sell', 'May I?sell'])
+  click(second, 'approve')
+  await expect.poll(() => second.textContent).toContain('So much for the flour.')
+  const third = open()
+  await expect.poll(() => textOf(third)).toEqual(['sell', 'May I? So much for the flour.'])
+  click(third, 'send')
+  await shown(third, 'approve')
+  click(third, 'approve')
+  await expect.poll(() => textOf(third).at(-1)).toBe('So much for the flour.')
+  expect([first, second, third].map(page => page.querySelector('em'))).toEqual([null, null, null])
+  expect((await house.view('s')).runs.map(({ status }) => status)).toEqual(['completed', 'completed'])
+})
+
+test('a page that is loaded in the middle of an answer joins it', async () => {
+  const house = await openHouse()
+  const open = () => show(<Chat url={`${house.url}/api/tanstack/holder`} id="s" />)
+  const first = open()
+  await shown(first, 'send')
+  click(first, 'send')
+  await house.gate.reached
+  const second = open()
+  await expect.poll(() => textOf(second)).toEqual(['sell', 'one two '])
+  house.gate.open()
+  await expect.poll(() => textOf(second)).toEqual(['sell', 'one two three four'])
+  expect(house.calls['holder']).toBe(1)
+})
+
+test('approvals beside a call of the server go on when all are decided', async () => {
+  const weigh = tool({ name: 'weigh', input: z.object({ what: z.string() }), execute: () => 4 })
+  const names = ['sell', 'weigh', 'sell'] as const
+  const both = agent({
+    name: 'both',
+    tools: [sell, weigh],
+    model: scriptedModel(({ turnAnswers, key }) =>
+      turnAnswers === 0
+        ? { calls: names.map((name, i) => ({ name, input: { what: 'rye' }, id: `${key}-${i}` })) }
+        : { text: 'All of it.' },
+    ),
+  })
+  const house = await openHouse({ agents: [both] })
+  const page = show(<Chat url={`${house.url}/api/tanstack/both`} id="s" />)
+  await shown(page, 'send')
+  click(page, 'send')
+  const asked = () => page.querySelectorAll('[title=approve]').length
+  await expect.poll(asked).toBe(2)
+  click(page, 'approve')
+  await expect.poll(asked).toBe(1)
+  expect((await house.view('s')).pendings.length).toBe(2)
+  click(page, 'approve')
+  await expect.poll(() => textOf(page).at(-1)).toBe('All of it.')
+  expect(page.querySelector('em')).toBeNull()
+})

@@ -1,0 +1,222 @@
+// The events and messages of AG-UI 1.0, as its clients take them: they warn of fields that they do not know, and refuse null where a field may be missing. Every event
+// may have `metadata`, which is anybody's: what goes along beside an event is in `metadata.millrace`.
+
+import type { Chunk, GuestOrigin, Json, JsonObject, Operation, Origin } from '@millrace/protocol'
+import type { Aside } from '../aside.ts'
+
+/** The version of AG-UI that is spoken. */
+export const PROTOCOL_VERSION = '1.0'
+
+interface Base {
+  readonly timestamp?: number
+  readonly metadata?: AgUiMetadata
+}
+
+/** What may stand beside an event; `millrace` is what the event does not say of the chunk that it stands for. */
+export interface AgUiMetadata {
+  readonly [key: string]: unknown
+  readonly millrace?: Aside
+  /** Who wrote that chunk, where it was no agent of the run. */
+  readonly millraceOrigin?: GuestOrigin
+}
+
+/** Whose event it is, where it is a sub-agent's. */
+interface Tagged extends Base {
+  readonly subagentRunId?: string
+}
+
+interface OfMessage extends Tagged {
+  readonly messageId: string
+}
+
+interface OfCall extends Tagged {
+  readonly toolCallId: string
+}
+
+/** What one part of a message or of a tool's result is. */
+export type AgUiContent =
+  | { readonly type: 'text'; readonly text: string; readonly id?: string }
+  | {
+      readonly type: 'image' | 'audio' | 'video' | 'document'
+      readonly source:
+        | { readonly type: 'data'; readonly value: string; readonly mimeType: string }
+        | { readonly type: 'url' | 'file'; readonly value: string; readonly mimeType?: string }
+      readonly id?: string
+    }
+
+export interface AgUiToolCall {
+  readonly id: string
+  readonly type: 'function'
+  readonly function: { readonly name: string; readonly arguments: string }
+}
+
+interface MessageBase {
+  readonly id: string
+  readonly subagentRunId?: string
+}
+
+/** One message of a conversation. */
+export type AgUiMessage = MessageBase &
+  (
+    | { readonly role: 'user'; readonly content: string | AgUiContent[] }
+    | { readonly role: 'developer' | 'system' | 'reasoning'; readonly content: string }
+    | { readonly role: 'assistant'; readonly content?: string; readonly toolCalls?: AgUiToolCall[] }
+    | {
+        readonly role: 'tool'
+        readonly toolCallId: string
+        readonly content: string | AgUiContent[]
+        readonly error?: string
+      }
+  )
+
+/** Something that a run needs from outside before it can go on. */
+export interface AgUiInterrupt {
+  readonly id: string
+  readonly reason: string
+  readonly message?: string
+  readonly toolCallId?: string
+  readonly responseSchema?: JsonObject
+  readonly expiresAt?: string
+  readonly metadata?: JsonObject
+  readonly subagentRunId?: string
+}
+
+export type AgUiOutcome =
+  | { readonly type: 'success'; readonly pendingToolCallIds?: string[] }
+  | { readonly type: 'interrupt'; readonly interrupts: AgUiInterrupt[] }
+  | { readonly type: 'cancelled' }
+
+/** What was used, of one model. */
+export interface AgUiUsage {
+  readonly provider?: string
+  readonly model?: string
+  readonly inputTokens?: number
+  readonly outputTokens?: number
+  readonly totalTokens?: number
+  readonly reasoningTokens?: number
+  readonly cachedInputTokens?: number
+  readonly cacheWriteInputTokens?: number
+}
+
+/** One event of AG-UI. */
+export type AgUiEvent =
+  | (Base & {
+      readonly type: 'RUN_STARTED'
+      readonly threadId: string
+      readonly runId: string
+      readonly protocolVersion?: string
+      readonly parentRunId?: string
+    })
+  | (Base & {
+      readonly type: 'RUN_FINISHED'
+      readonly threadId: string
+      readonly runId: string
+      readonly result?: Json
+      readonly outcome?: AgUiOutcome
+      readonly usage?: AgUiUsage[]
+    })
+  | (Base & {
+      readonly type: 'RUN_ERROR'
+      readonly message: string
+      readonly code?: string
+      readonly usage?: AgUiUsage[]
+    })
+  | (Tagged & { readonly type: 'STEP_STARTED' | 'STEP_FINISHED'; readonly stepName: string })
+  | (OfMessage & {
+      readonly type: 'TEXT_MESSAGE_START'
+      readonly role?: 'developer' | 'system' | 'assistant' | 'user'
+      readonly name?: string
+    })
+  | (OfMessage & { readonly type: 'TEXT_MESSAGE_CONTENT' | 'REASONING_MESSAGE_CONTENT'; readonly delta: string })
+  | (OfMessage & {
+      readonly type: 'TEXT_MESSAGE_END' | 'REASONING_MESSAGE_END' | 'REASONING_START' | 'REASONING_END'
+    })
+  | (OfMessage & { readonly type: 'REASONING_MESSAGE_START'; readonly role: 'reasoning' })
+  | (Tagged & {
+      readonly type: 'TEXT_MESSAGE_CHUNK' | 'REASONING_MESSAGE_CHUNK'
+      readonly messageId?: string
+      readonly delta?: string
+    })
+  | (OfCall & { readonly type: 'TOOL_CALL_START'; readonly toolCallName: string; readonly parentMessageId?: string })
+  | (OfCall & { readonly type: 'TOOL_CALL_ARGS'; readonly delta: string })
+  | (OfCall & { readonly type: 'TOOL_CALL_END' })
+  | (Tagged & {
+      readonly type: 'TOOL_CALL_CHUNK'
+      readonly toolCallId?: string
+      readonly toolCallName?: string
+      readonly parentMessageId?: string
+      readonly delta?: string
+    })
+  | (OfCall & {
+      readonly type: 'TOOL_CALL_RESULT'
+      readonly messageId: string
+      readonly content: string | AgUiContent[]
+      readonly role?: 'tool'
+    })
+  | (Tagged & { readonly type: 'STATE_SNAPSHOT'; readonly snapshot: Json })
+  | (Tagged & { readonly type: 'STATE_DELTA'; readonly delta: Operation[] })
+  | (Base & { readonly type: 'MESSAGES_SNAPSHOT'; readonly messages: AgUiMessage[] })
+  | (OfMessage & {
+      readonly type: 'ACTIVITY_SNAPSHOT'
+      readonly activityType: string
+      readonly content: JsonObject
+      readonly replace?: boolean
+    })
+  | (OfMessage & { readonly type: 'ACTIVITY_DELTA'; readonly activityType: string; readonly patch: Operation[] })
+  | (Tagged & {
+      readonly type: 'REASONING_ENCRYPTED_VALUE'
+      readonly subtype: 'tool-call' | 'message'
+      readonly entityId: string
+      readonly encryptedValue: string
+    })
+  | (Base & {
+      readonly type: 'SUBAGENT_STARTED'
+      readonly subagentRunId: string
+      readonly name: string
+      readonly description?: string
+      readonly parentSubagentRunId?: string
+      readonly parentToolCallId?: string
+      readonly parentMessageId?: string
+    })
+  | (Base & {
+      readonly type: 'SUBAGENT_FINISHED'
+      readonly subagentRunId: string
+      readonly result?: Json
+      readonly outcome?: { readonly type: 'success' } | { readonly type: 'suspended'; readonly interruptIds?: string[] }
+    })
+  | (Base & {
+      readonly type: 'SUBAGENT_ERROR'
+      readonly subagentRunId: string
+      readonly message: string
+      readonly code?: string
+    })
+  | (Tagged & { readonly type: 'RAW'; readonly event: Json; readonly source?: string })
+  | (Tagged & { readonly type: 'CUSTOM'; readonly name: string; readonly value: Json })
+
+/** The events of some types. */
+export type EventOf<Type extends AgUiEvent['type']> = Extract<AgUiEvent, { readonly type: Type }>
+
+/** The name under which goes what AG-UI has no event for: `value` is the chunk. */
+export const EXTENSION = 'millrace'
+
+/** The event with what goes along with it. */
+export const beside = (event: AgUiEvent, aside: Aside | undefined): AgUiEvent =>
+  aside === undefined ? event : ({ ...event, metadata: { ...event.metadata, millrace: aside } } as AgUiEvent)
+
+/** An event that stands for no chunk of its own. */
+export const derived = (event: AgUiEvent): AgUiEvent => beside(event, null)
+
+/** Some events that say a chunk, with who wrote it, where it was a guest. */
+export function signed(events: readonly AgUiEvent[], origin: Origin | undefined): readonly AgUiEvent[] {
+  if (origin?.guest === undefined) return events
+  const by = (event: AgUiEvent) => ({ ...event, metadata: { ...event.metadata, millraceOrigin: origin } }) as AgUiEvent
+  return events.map(event => (event.metadata?.millrace === null ? event : by(event)))
+}
+
+/** A chunk that AG-UI has nothing for. */
+export const extension = (chunk: Chunk, tag: Pick<Tagged, 'subagentRunId'>): AgUiEvent => ({
+  type: 'CUSTOM',
+  name: EXTENSION,
+  value: chunk as unknown as Json,
+  ...tag,
+})

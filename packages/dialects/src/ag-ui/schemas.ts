@@ -1,0 +1,93 @@
+// What a client of AG-UI sends, and what of it is a person's to say.
+
+import * as z from 'zod'
+import type { Posted, PostedAnswer, PostedMessage, SaidPart } from '../posted.ts'
+import { anyJson, anyObject } from '../schemas.ts'
+import { answerOf } from './interrupts.ts'
+import { outputOf } from './plain.ts'
+
+const source = z.discriminatedUnion('type', [
+  z.looseObject({ type: z.literal('data'), value: z.string(), mimeType: z.string() }),
+  z.looseObject({ type: z.literal('url'), value: z.string(), mimeType: z.string().optional() }),
+])
+
+const content = z.discriminatedUnion('type', [
+  z.looseObject({ type: z.literal('text'), text: z.string() }),
+  z.looseObject({ type: z.enum(['image', 'audio', 'video', 'document']), source }),
+])
+
+const message = z.looseObject({
+  id: z.string(),
+  role: z.enum(['developer', 'system', 'assistant', 'user', 'tool', 'activity', 'reasoning']),
+  content: anyJson.optional(),
+  toolCallId: z.string().optional(),
+  error: z.string().optional(),
+})
+
+const said = z.union([z.string(), z.array(content)])
+
+const resume = z.looseObject({
+  interruptId: z.string(),
+  status: z.enum(['resolved', 'cancelled']),
+  payload: anyJson.optional(),
+})
+
+/** The body of a request of `HttpAgent`. `context` and `forwardedProps` go to the server's code, as `data`; `state` and `tools` are the server's own, whatever a client says. */
+export const RunAgentInputSchema = z
+  .looseObject({
+    threadId: z.string(),
+    runId: z.string(),
+    parentRunId: z.string().optional(),
+    messages: z.array(message),
+    resume: z.array(resume).optional(),
+    context: z.array(anyObject).optional(),
+    forwardedProps: anyJson.optional(),
+    state: anyJson.optional(),
+    tools: z.array(anyObject).optional(),
+  })
+  .superRefine(({ messages }, check) => {
+    messages.forEach(({ role, content, toolCallId }, i) => {
+      if (role === 'user' && !said.safeParse(content).success)
+        check.addIssue({ code: 'custom', path: ['messages', i, 'content'], message: 'expected text, or parts' })
+      if (role === 'tool' && toolCallId === undefined)
+        check.addIssue({ code: 'custom', path: ['messages', i, 'toolCallId'], message: 'expected the id of a call' })
+    })
+  })
+
+export type RunAgentInput = z.output<typeof RunAgentInputSchema>
+
+type Message = RunAgentInput['messages'][number]
+
+/** What a request amounts to. A transcript that ends with what a person said, and was answered, asks for another answer. */
+export function postedOf({ messages, resume = [] }: RunAgentInput): Posted {
+  const isSaidLast = messages.at(-1)?.role === 'user'
+  const foreign = messages.find(({ role }) => role === 'system' || role === 'developer')
+  const results = messages.filter(({ role }) => role === 'tool').map(resultOf)
+  const answers = resume.flatMap(entry => answerOf(entry) ?? [])
+  return {
+    said: messages.filter(({ role }) => role === 'user').map(saidOf),
+    isSaidLast,
+    answers: [...results, ...answers],
+    ...(foreign && { foreign: `message ${foreign.id}: instructions are the agent's own, not a client's to give` }),
+    ...(isSaidLast && { regenerate: true }),
+  }
+}
+
+function saidOf({ id, content }: Message): PostedMessage {
+  const parts =
+    typeof content === 'string' ? [{ type: 'text' as const, text: content }] : (content as unknown as Part[])
+  return { id, parts: parts.map(partOf) }
+}
+
+type Part = z.output<typeof content>
+
+function partOf(part: Part): SaidPart {
+  if (part.type === 'text') return { type: 'text', text: part.text }
+  const { value, mimeType = `${part.type === 'document' ? 'application' : part.type}/*`, type } = part.source
+  return { type: 'file', url: type === 'data' ? `data:${mimeType};base64,${value}` : value, mediaType: mimeType }
+}
+
+function resultOf({ toolCallId: id = '', content, error }: Message): PostedAnswer {
+  if (error !== undefined) return { kind: 'tool-result', id, error }
+  return { kind: 'tool-result', id, output: outputOf(content) }
+}

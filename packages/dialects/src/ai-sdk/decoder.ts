@@ -1,0 +1,86 @@
+import { type Chunk, type Json, type Origin, ProtocolError } from '@millrace/protocol'
+import { meantBy } from '../aside.ts'
+import type { Decoder, EndStatus, Told } from '../dialect.ts'
+import { originOf, sound, textIn } from '../sound.ts'
+import { standingAfter } from '../standing.ts'
+import { type Known, plainOf, type UIMessageChunk } from './chunk.ts'
+import { EXTENSION, type Extension } from './extension.ts'
+
+const NONE: readonly Told[] = []
+
+/** Understands a UI message stream: ours, or that of a server of the AI SDK. */
+export class AiSdkDecoder implements Decoder<UIMessageChunk> {
+  #status: EndStatus | undefined
+  #messageId: string | undefined
+  #steps = 0
+  readonly #approvals = new Map<string, string>()
+  readonly #inputs = new Map<string, Json>()
+  readonly #known: Known = { approvals: this.#approvals, inputs: this.#inputs }
+  /** The calls that nobody has answered yet, and that are somebody's to answer. */
+  readonly #waiting = new Set<string>()
+
+  get status(): EndStatus | undefined {
+    return this.#status
+  }
+
+  decode(event: UIMessageChunk): readonly Told[] {
+    if (typeof event?.type !== 'string')
+      throw new ProtocolError('invalid-chunk', 'chunk: expected an object with a type')
+    const guest = originOf(event.millraceOrigin)
+    if (event.type === EXTENSION)
+      return event.millrace === null ? NONE : this.#extension(event as { data?: unknown }, guest)
+    if (event.millrace === undefined && (event.type === 'finish-step' || event.type === 'reset-step'))
+      return this.#committed(event.type).map(chunk => this.#told(chunk))
+    const chunk = meantBy(plainOf(event, this.#known), event.millrace)
+    if (event.type === 'start' && event.messageId !== undefined)
+      this.#messageId = textIn(event.messageId, 'chunk start.messageId')
+    this.#follow(event, chunk)
+    if (event.type === 'tool-approval-request') this.#approvals.set(event.approvalId, event.toolCallId)
+    else if (event.type === 'tool-input-available') this.#inputs.set(event.toolCallId, event.input as Json)
+    return chunk === undefined ? NONE : [this.#told(chunk, guest)]
+  }
+
+  #told(chunk: Chunk, guest?: Origin): Told {
+    if (guest) return { chunk, origin: guest }
+    return this.#messageId === undefined ? { chunk } : { chunk, messageId: this.#messageId }
+  }
+
+  #extension({ data }: { readonly data?: unknown }, guest: Origin | undefined): readonly Told[] {
+    const { chunk, origin: said } = (data ?? {}) as Partial<Extension>
+    if (typeof chunk?.type !== 'string')
+      throw new ProtocolError('invalid-chunk', `chunk ${EXTENSION}.data: expected { chunk }`)
+    sound(chunk)
+    const origin = originOf(said)
+    if (origin) return [{ chunk, origin }]
+    if (chunk.type === 'run-finished') this.#status = chunk.status
+    else if (chunk.type === 'run-paused') this.#status = 'paused'
+    else if (chunk.type === 'run-resumed') this.#status = undefined
+    return [this.#told(chunk, guest)]
+  }
+
+  /** What another's server says of its steps: one that is over stays, and one that is reset begins anew. */
+  #committed(type: 'finish-step' | 'reset-step'): readonly Chunk[] {
+    if (type === 'reset-step') return [{ type: 'step-discarded', reason: 'reset' }, { type: 'step-start' }]
+    this.#steps++
+    return [{ type: 'checkpoint-created', checkpointId: `step-${this.#steps}`, closesStep: true }]
+  }
+
+  /** Sees how the run stands. */
+  #follow(event: UIMessageChunk, chunk: Chunk | undefined): void {
+    // What a finish stands for says it better: pages are told another reason where that keeps them from sending.
+    this.#status = standingAfter(this.#status, chunk?.type === 'finish' ? chunk : event, this.#waiting.size > 0)
+    switch (event.type) {
+      case 'tool-input-available':
+        if (!event.providerExecuted) this.#waiting.add(event.toolCallId)
+        break
+      case 'tool-output-available':
+        if (!event.preliminary) this.#waiting.delete(event.toolCallId)
+        break
+      case 'tool-output-error':
+      case 'tool-output-denied':
+        this.#waiting.delete(event.toolCallId)
+        break
+      default:
+    }
+  }
+}

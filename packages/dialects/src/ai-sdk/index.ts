@@ -1,0 +1,26 @@
+import type { Dialect } from '../dialect.ts'
+import type { UIMessageChunk } from './chunk.ts'
+import { AiSdkDecoder } from './decoder.ts'
+import { AiSdkEncoder, type AiSdkEncoderOptions } from './encoder.ts'
+
+export type { UIMessageChunk } from './chunk.ts'
+export type { AiSdkEncoderOptions } from './encoder.ts'
+export { EXTENSION, type Extension } from './extension.ts'
+export { type Shown, type UIMessage, type UIMessagePart, uiMessagesOf } from './message.ts'
+export { type AiSdkOptions, aiSdk } from './peer.ts'
+
+export {
+  type ChunkStream,
+  MillraceTransport,
+  type MillraceTransportOptions,
+  millraceTransport,
+  type SendRequest,
+  type TransportRequest,
+} from './transport.ts'
+
+/** The UI message stream of the AI SDK. */
+export const aiSdkDialect: Dialect<UIMessageChunk, AiSdkEncoderOptions> = {
+  name: 'ai-sdk',
+  encoder: options => new AiSdkEncoder(options),
+  decoder: () => new AiSdkDecoder(),
+}

@@ -1,0 +1,75 @@
+// What `useChat` of the AI SDK sends, and what of it is a person's to say.
+
+import type { Json } from '@millrace/protocol'
+import * as z from 'zod'
+import type { Posted, PostedAnswer, PostedMessage, SaidPart } from '../posted.ts'
+import { AnswersSchema, anyObject } from '../schemas.ts'
+import { EXTENSION } from './extension.ts'
+
+const part = z.looseObject({ type: z.string() })
+
+const role = z.enum(['system', 'user', 'assistant'])
+
+const message = z.looseObject({
+  id: z.string().optional(),
+  role: z.enum([...role.options, 'developer']),
+  parts: z.array(part),
+  metadata: anyObject.optional(),
+})
+
+/** A message, as `useChat` has it. */
+export const UIMessageSchema = z.object({
+  id: z.string(),
+  role,
+  parts: z.array(part),
+  metadata: anyObject.optional(),
+})
+
+/** The body of a request of `DefaultChatTransport`. What else an application adds to it goes to the server's code, as `data`. */
+export const ChatRequestSchema = z.looseObject({
+  id: z.string(),
+  messages: z.array(message).min(1),
+  trigger: z.enum(['submit-message', 'regenerate-message']).optional(),
+  messageId: z.string().optional(),
+  /** `sendMessage(undefined, { body: { answers } })`. */
+  answers: AnswersSchema.optional(),
+})
+
+export type ChatRequest = z.output<typeof ChatRequestSchema>
+
+/** What a request amounts to. */
+export function postedOf({ messages, trigger, messageId, answers = [] }: ChatRequest): Posted {
+  const said = messages.filter(({ role }) => role === 'user').map(saidOf)
+  const settled = messages.filter(({ role }) => role === 'assistant').flatMap(({ parts }) => parts.flatMap(answersIn))
+  return {
+    said,
+    isSaidLast: messages.at(-1)?.role === 'user',
+    answers: [...settled, ...answers],
+    ...(messages.some(({ role }) => role === 'system' || role === 'developer') && {
+      foreign: 'instructions are the server’s to give',
+    }),
+    ...(trigger === 'regenerate-message' && { regenerate: messageId ?? true }),
+  }
+}
+
+type Part = z.output<typeof part>
+
+function saidOf({ id, parts, metadata }: z.output<typeof message>): PostedMessage {
+  const said = parts.filter(({ type }) => type !== 'step-start' && type !== EXTENSION)
+  return { id, parts: said as unknown as SaidPart[], metadata }
+}
+
+/** What a part of an assistant's message says came of its call. */
+function answersIn(part: Part): readonly PostedAnswer[] {
+  const { type, toolCallId, state, approval, input, output, errorText, providerExecuted } = part
+  if (typeof toolCallId !== 'string' || !(type.startsWith('tool-') || type === 'dynamic-tool')) return []
+  if (state === 'approval-responded') {
+    const { id, approved, reason } = (approval ?? {}) as Record<string, unknown>
+    if (typeof id !== 'string' || typeof approved !== 'boolean') return []
+    const why = typeof reason === 'string' ? { reason } : {}
+    return [{ kind: 'approval', id, approved, ...why, ...(input !== undefined && { input: input as Json }) }]
+  }
+  if (providerExecuted) return []
+  if (state === 'output-available') return [{ kind: 'tool-result', id: toolCallId, output: (output ?? null) as Json }]
+  return state === 'output-error' ? [{ kind: 'tool-result', id: toolCallId, error: String(errorText ?? '') }] : []
+}

@@ -1,0 +1,286 @@
+// A transport for `useChat` and `Chat` of the AI SDK: in place of `DefaultChatTransport`, with its options. A dropped connection goes on where it was, inside of the
+// same reply, and who stops stops the run, too.
+
+import { ProtocolError } from '@millrace/protocol'
+import { EventReader, type WireEvent } from '../events.ts'
+import { type HttpPeerOptions, jsonEventOf, request } from '../peer/http.ts'
+import { Patience, Places } from '../peer/patience.ts'
+import { PeerError } from '../peer/peer.ts'
+
+export interface MillraceTransportOptions extends HttpPeerOptions {
+  /** Goes along with each message. */
+  readonly body?: object | (() => object | Promise<object>) | undefined
+  /** Whether whoever stops the reply on the page stops the run, too; a page that is left stops it as well, unless its `Chat` lives longer. Yes, if nothing is said. */
+  readonly stopOnAbort?: boolean | undefined
+}
+
+/** What a chat says with each request. */
+export interface TransportRequest {
+  readonly chatId: string
+  readonly abortSignal?: AbortSignal | undefined
+  readonly headers?: Record<string, string> | Headers | undefined
+  readonly body?: object | undefined
+}
+
+/** What a chat sends. */
+export interface SendRequest extends TransportRequest {
+  readonly trigger: 'submit-message' | 'regenerate-message'
+  readonly messageId: string | undefined
+  readonly messages: readonly unknown[]
+}
+
+/** The chunks of a reply; what they are is for the chat's own types to say. */
+export type ChunkStream = ReadableStream<never>
+
+const NO_CONTENT = 204
+/** How often it is tried once more to begin a reply. */
+const FEW = 2
+
+/** How a reply was asked for. */
+interface Asking {
+  /** Asks again, as before; where it has to be said again what was said. */
+  readonly send?: () => Promise<Response>
+  /** Whether the run is to stop when the reply is not wanted any more. */
+  readonly isMeant: () => boolean
+}
+
+export class MillraceTransport {
+  /** What is reconnected to is said from its start. */
+  readonly resumeStreamIsReplay = true
+  readonly #options: MillraceTransportOptions
+  /** How often each chat was reconnected to. */
+  readonly #reconnects = new Map<string, number>()
+  /** The run of each chat whose reply was not heard to its end: it may be over when the chat asks for what is under way, and then that is nothing. */
+  readonly #unheard = new Map<string, string>()
+
+  constructor(options: MillraceTransportOptions) {
+    this.#options = options
+  }
+
+  /** Says something, answers what waits, or regenerates. */
+  async sendMessages(asked: SendRequest): Promise<ChunkStream> {
+    const { chatId, abortSignal, headers, trigger, messageId, messages } = asked
+    const { body: own } = this.#options
+    const beside = typeof own === 'function' ? await own() : own
+    const body = { ...beside, ...asked.body, id: chatId, messages, trigger, messageId }
+    // A message has an id by which it is known again; what is to be answered anew needs a name of its own.
+    const named = trigger === 'regenerate-message' ? { 'idempotency-key': newName() } : {}
+    const send = (signal?: AbortSignal) =>
+      request(this.#options, { body, headers: { ...named, ...plainOf(headers) }, signal })
+    const leave = (response: Response) => this.#left(asked, response)
+    // Not given up with the page's wish to stop: only the response says which run that is.
+    const response = await unlessAborted(insisting(send), abortSignal, leave)
+    return this.#reply(asked, response, { send: () => send(abortSignal), isMeant: () => true })
+  }
+
+  /** What is under way in a chat, or waits; null where nothing is. */
+  async reconnectToStream(asked: TransportRequest): Promise<ChunkStream | null> {
+    const { chatId, abortSignal: signal, headers } = asked
+    const count = (this.#reconnects.get(chatId) ?? 0) + 1
+    this.#reconnects.set(chatId, count)
+    const url = this.#url(chatId, 'stream', this.#unheard.get(chatId))
+    const response = await request(this.#options, { method: 'GET', url, headers: plainOf(headers), signal })
+    if (response.status === NO_CONTENT) return null
+    // A chat that reconnects again gives up the connection before, and does not mean to stop anything.
+    return this.#reply(asked, response, { isMeant: () => this.#reconnects.get(chatId) === count })
+  }
+
+  /** Asks the run to stop, the open one if none is named. */
+  async stop(chatId: string, runId?: string): Promise<void> {
+    await request(this.#options, { url: this.#url(chatId, 'stop'), body: { ...(runId !== undefined && { runId }) } })
+  }
+
+  #url(chatId: string, what: string, runId?: string): string {
+    const [path = '', query] = this.#options.api.split('?')
+    const run = runId === undefined ? undefined : `run=${encodeURIComponent(runId)}`
+    const asked = [query, run].filter(Boolean).join('&')
+    return `${path.replace(/\/+$/, '')}/${encodeURIComponent(chatId)}/${what}${asked && `?${asked}`}`
+  }
+
+  /** Nobody wants a reply any more. */
+  #left({ chatId }: TransportRequest, response: Response): void {
+    response.body?.cancel().catch(() => {})
+    const { stopOnAbort = true } = this.#options
+    if (stopOnAbort) this.stop(chatId, runOf(response)).catch(() => {})
+  }
+
+  #reply(asked: TransportRequest, response: Response, { send, isMeant }: Asking): ChunkStream {
+    const { abortSignal: signal, chatId, headers } = asked
+    const runId = runOf(response)
+    const again = (after: string | undefined): Promise<Response> => {
+      // Where the run has no name, what was asked is asked again: it is the same, and is done once.
+      if (after === undefined && runId === undefined && send) return send()
+      const place: Record<string, string> = after === undefined ? {} : { 'last-event-id': after }
+      const url = this.#url(chatId, 'stream', runId)
+      return request(this.#options, { method: 'GET', url, headers: { ...plainOf(headers), ...place }, signal })
+    }
+    if (runId !== undefined) this.#unheard.set(chatId, runId)
+    const reply = new Reply(response, again, signal)
+    const onAbort = () => {
+      reply.leave()
+      // Later in this very turn the chat may reconnect.
+      queueMicrotask(() => isMeant() && this.#left(asked, response))
+    }
+    if (signal?.aborted) onAbort()
+    else signal?.addEventListener('abort', onAbort, { once: true })
+    return new ReadableStream<never>({
+      pull: async controller => {
+        const chunks = await reply.next()
+        for (const chunk of chunks ?? []) controller.enqueue(chunk as never)
+        if (chunks !== undefined) return
+        if (reply.isDone && this.#unheard.get(chatId) === runId) this.#unheard.delete(chatId)
+        signal?.removeEventListener('abort', onAbort)
+        controller.close()
+      },
+      cancel: () => reply.leave(),
+    })
+  }
+}
+
+/** A reply, over as many connections as it takes. */
+class Reply {
+  readonly #again: (after: string | undefined) => Promise<Response>
+  readonly #signal: AbortSignal | undefined
+  readonly #patience = new Patience()
+  readonly #places = new Places()
+  #reader: ReadableStreamDefaultReader<Uint8Array> | undefined
+  #events = reader()
+  /** What was said since the last place: only at the next is it sure that it was all. */
+  #since: unknown[] = []
+  isDone = false
+  #isLeft = false
+
+  constructor(
+    response: Response,
+    again: (after: string | undefined) => Promise<Response>,
+    signal: AbortSignal | undefined,
+  ) {
+    this.#again = again
+    this.#signal = signal
+    this.#reader = response.body?.getReader()
+  }
+
+  /** The next chunks; undefined when there are no more. */
+  async next(): Promise<readonly unknown[] | undefined> {
+    for (;;) {
+      if (this.isDone || this.#isLeft) return undefined
+      const read = await this.#reader?.read().catch(() => undefined)
+      if (this.#isLeft) return undefined
+      if (read?.value === undefined) {
+        await this.#reconnect()
+        continue
+      }
+      const chunks = this.#chunksIn(read.value)
+      if (chunks.length > 0) return chunks
+    }
+  }
+
+  leave(): void {
+    this.#isLeft = true
+    this.#reader?.cancel().catch(() => {})
+  }
+
+  #chunksIn(bytes: Uint8Array): unknown[] {
+    try {
+      return this.#events.push(bytes).flatMap(event => this.#take(event))
+    } catch (error) {
+      this.leave()
+      // What is wrong stays wrong.
+      if (error instanceof ProtocolError) throw new PeerError({ code: error.code, message: error.message })
+      throw error
+    }
+  }
+
+  #take(event: WireEvent): readonly unknown[] {
+    const { id, data } = event
+    const isMark = data === '' && id !== undefined
+    if (data === '[DONE]') this.isDone = true
+    else if (!isMark) {
+      this.#since.push(jsonEventOf(event))
+      return []
+    }
+    const chunks = this.#since
+    this.#since = []
+    // What leads to a place that was passed was said before.
+    if (isMark && !this.#places.pass(id)) return []
+    this.#patience.progressed()
+    return chunks
+  }
+
+  /** Goes on after the last place, on another connection. */
+  async #reconnect(): Promise<void> {
+    this.#events = reader()
+    this.#since = []
+    let lost = LOST
+    while (await this.#patience.again(this.#signal)) {
+      if (this.#isLeft) return
+      try {
+        this.#reader = (await this.#again(this.#places.last)).body?.getReader()
+        return
+      } catch (error) {
+        if (!(error instanceof PeerError && error.retryable)) throw error
+        lost = error
+      }
+    }
+    if (!this.#isLeft) throw lost
+  }
+}
+
+const reader = (): EventReader => new EventReader('sse', undefined, true)
+
+const LOST = new PeerError({
+  code: 'connection_lost',
+  message: 'The connection was lost before the server said how the run ends.',
+  retryable: true,
+})
+
+/** Asks for something that is done once, however often it is asked for, until there is a response. */
+async function insisting(send: () => Promise<Response>): Promise<Response> {
+  const patience = new Patience({ attempts: FEW })
+  for (;;) {
+    try {
+      return await send()
+    } catch (error) {
+      const isLate = error instanceof PeerError && error.code === 'network_error'
+      if (!isLate || !(await patience.again())) throw error
+    }
+  }
+}
+
+/** A name that nobody else has. */
+const newName = (): string =>
+  Array.from(crypto.getRandomValues(new Uint8Array(16)), byte => byte.toString(16).padStart(2, '0')).join('')
+
+const runOf = ({ headers }: Response): string | undefined => {
+  const run = headers.get('x-run-id')
+  return run === null ? undefined : decodeURIComponent(run)
+}
+
+const plainOf = (headers: HeadersInit = {}): Record<string, string> => Object.fromEntries(new Headers(headers))
+
+/** What comes of a request; throws as soon as nobody wants it, and then `leave` is given what comes all the same. */
+async function unlessAborted<T>(
+  asked: Promise<T>,
+  signal: AbortSignal | undefined,
+  leave: (found: T) => void,
+): Promise<T> {
+  if (!signal) return asked
+  let onAbort = () => {}
+  const aborted = new Promise<never>((_, reject) => {
+    onAbort = () => {
+      asked.then(leave, () => {})
+      reject(new DOMException('nobody wants it any more', 'AbortError'))
+    }
+  })
+  if (signal.aborted) onAbort()
+  else signal.addEventListener('abort', onAbort, { once: true })
+  try {
+    return await Promise.race([asked, aborted])
+  } finally {
+    signal.removeEventListener('abort', onAbort)
+  }
+}
+
+/** A transport for `useChat({ transport })`, by which a chat of the AI SDK goes on after a dropped connection, and stops its runs. */
+export const millraceTransport = (options: MillraceTransportOptions): MillraceTransport =>
+  new MillraceTransport(options)

@@ -1,0 +1,302 @@
+// The chunks of Helix Agents' stream protocol, under the names that its page gives them: 31 of data, and one that says the end.
+
+/** What every chunk says besides. */
+export interface BaseChunk {
+  /** Here: the run's id for its own agent, the id of its `subagent_start` for a child. */
+  readonly agentId: string
+  readonly agentType: string
+  /** In milliseconds. */
+  readonly timestamp: number
+  /** Counted for each agent, from 1 in each turn. */
+  readonly step: number
+}
+
+export interface TextDeltaChunk extends BaseChunk {
+  readonly type: 'text_delta'
+  readonly delta: string
+}
+
+export interface ThinkingChunk extends BaseChunk {
+  readonly type: 'thinking'
+  readonly content: string
+  /** False: a piece of a block. True: all of it, which says nothing new to who has had the pieces. */
+  readonly isComplete: boolean
+}
+
+interface OfCall extends BaseChunk {
+  readonly toolCallId: string
+}
+
+interface OfNamedCall extends OfCall {
+  readonly toolName: string
+}
+
+export interface ToolArgStreamStartChunk extends OfNamedCall {
+  readonly type: 'tool_arg_stream_start'
+}
+
+export interface ToolArgStreamDeltaChunk extends OfCall {
+  readonly type: 'tool_arg_stream_delta'
+  readonly delta: string
+}
+
+export interface ToolArgStreamEndChunk extends OfCall {
+  readonly type: 'tool_arg_stream_end'
+}
+
+export interface ToolStartChunk extends OfNamedCall {
+  readonly type: 'tool_start'
+  readonly arguments: { readonly [name: string]: unknown }
+}
+
+export interface ToolEndChunk extends OfNamedCall {
+  readonly type: 'tool_end'
+  readonly result: unknown
+  readonly error?: string | undefined
+  readonly errorCode?: string | undefined
+  /** Whether the server ran it; without it, a client did. */
+  readonly providerExecuted?: boolean | undefined
+}
+
+interface OfApproval extends OfNamedCall {
+  /** `${runId}::${toolCallId}`. */
+  readonly approvalId: string
+  readonly isAutomatic?: boolean | undefined
+}
+
+export interface ToolApprovalRequestChunk extends OfApproval {
+  readonly type: 'tool_approval_request'
+  readonly input: unknown
+}
+
+export interface ToolApprovalResponseChunk extends OfApproval {
+  readonly type: 'tool_approval_response'
+  readonly approved: boolean
+  readonly reason?: string | undefined
+}
+
+export interface ToolInputErrorChunk extends OfNamedCall {
+  readonly type: 'tool_input_error'
+  readonly error: string
+  readonly partialInput?: unknown
+}
+
+export interface ToolOutputErrorChunk extends OfNamedCall {
+  readonly type: 'tool_output_error'
+  readonly error: string
+}
+
+interface OfSubAgent extends BaseChunk {
+  readonly subAgentType: string
+  /** The `agentId` of what the sub-agent says. */
+  readonly subSessionId: string
+  readonly callId: string
+}
+
+export interface SubAgentStartChunk extends OfSubAgent {
+  readonly type: 'subagent_start'
+}
+
+export interface SubAgentEndChunk extends OfSubAgent {
+  readonly type: 'subagent_end'
+  readonly result: unknown
+}
+
+export interface CustomEventChunk extends BaseChunk {
+  readonly type: 'custom'
+  readonly eventName: string
+  readonly data: unknown
+}
+
+/** One operation of RFC 6902. */
+export type JSONPatchOperation =
+  | { readonly op: 'add' | 'replace' | 'test'; readonly path: string; readonly value: unknown }
+  | { readonly op: 'remove'; readonly path: string }
+  | { readonly op: 'move' | 'copy'; readonly path: string; readonly from: string }
+
+export interface StatePatchChunk extends BaseChunk {
+  readonly type: 'state_patch'
+  readonly patches: readonly JSONPatchOperation[]
+}
+
+export interface ErrorChunk extends BaseChunk {
+  readonly type: 'error'
+  readonly error: string
+  readonly code?: string | undefined
+  readonly errorDetail?:
+    | {
+        readonly message: string
+        readonly code?: string | undefined
+        readonly category?: string | undefined
+        readonly cause?: string | undefined
+        readonly retryable?: boolean | undefined
+      }
+    | undefined
+  readonly recoverable: boolean
+}
+
+export interface OutputChunk extends BaseChunk {
+  readonly type: 'output'
+  readonly output: unknown
+}
+
+export interface SourceUrlChunk extends BaseChunk {
+  readonly type: 'source_url'
+  readonly sourceId: string
+  readonly url: string
+  readonly title?: string | undefined
+}
+
+export interface SourceDocumentChunk extends BaseChunk {
+  readonly type: 'source_document'
+  readonly sourceId: string
+  readonly mediaType: string
+  readonly title: string
+  readonly filename?: string | undefined
+}
+
+export interface StepStartChunk extends BaseChunk {
+  readonly type: 'step_start'
+  readonly stepId?: string | undefined
+}
+
+export type HelixFinishReason = 'stop' | 'length' | 'tool-calls' | 'content-filter' | 'error' | 'other'
+
+export interface StepEndChunk extends BaseChunk {
+  readonly type: 'step_end'
+  readonly stepId?: string | undefined
+  readonly usage?:
+    | {
+        readonly inputTokens: number
+        readonly outputTokens: number
+        readonly cachedTokens?: number | undefined
+        readonly cacheWriteTokens?: number | undefined
+      }
+    | undefined
+  readonly finishReason?: HelixFinishReason | undefined
+}
+
+export interface FileChunk extends BaseChunk {
+  readonly type: 'file'
+  readonly url: string
+  readonly mediaType: string
+  readonly filename?: string | undefined
+}
+
+interface OfRun extends BaseChunk {
+  readonly runId: string
+}
+
+export interface RunInterruptedChunk extends OfRun {
+  readonly type: 'run_interrupted'
+  readonly checkpointId: string | null
+  readonly reason?: string | undefined
+}
+
+export interface RunResumedChunk extends OfRun {
+  readonly type: 'run_resumed'
+  readonly fromCheckpointId: string | null
+  readonly fromStepCount: number
+  /** `continue`, `with_message`, `with_confirmation` or `from_checkpoint`. */
+  readonly mode: string
+}
+
+export interface RunPausedChunk extends OfRun {
+  readonly type: 'run_paused'
+  readonly reason: string
+  readonly pendingToolName?: string | undefined
+  readonly pendingToolCallId?: string | undefined
+}
+
+export interface ExecutorSupersededChunk extends BaseChunk {
+  readonly type: 'executor_superseded'
+  readonly reason?: string | undefined
+}
+
+export interface CheckpointCreatedChunk extends OfRun {
+  readonly type: 'checkpoint_created'
+  readonly checkpointId: string
+  readonly stepCount: number
+}
+
+export interface StepCommittedChunk extends OfRun {
+  readonly type: 'step_committed'
+  readonly stepId: string
+  readonly checkpointId: string
+}
+
+export interface StepDiscardedChunk extends OfRun {
+  readonly type: 'step_discarded'
+  readonly stepId: string
+  readonly reason: string
+}
+
+export type ResyncReason = 'crash_recovery' | 'rollback' | 'branch' | 'retry'
+
+export interface StreamResyncChunk extends BaseChunk {
+  readonly type: 'stream_resync'
+  readonly checkpointId: string
+  readonly stepCount: number
+  readonly messageCount: number
+  /** What comes after it was taken back. */
+  readonly fromSequence: number
+  readonly reason: ResyncReason
+}
+
+/** A sub-agent that a run waits for; the page does not say what of it. */
+export type SuspendedChildWaitPayload = { readonly [name: string]: unknown }
+
+/** Is not for the public: understood, and never sent. */
+export interface SuspensionMarkerChunk extends BaseChunk {
+  readonly type: 'suspension_marker'
+  readonly kind: 'suspended_client_tool' | 'suspended_awaiting_children' | 'suspended_step_partial'
+  readonly payload:
+    | { readonly toolCallIds: readonly string[]; readonly stepId: string }
+    | { readonly toolCallIds: readonly string[] }
+    | { readonly children: readonly SuspendedChildWaitPayload[] }
+}
+
+/** One chunk of data. */
+export type StreamChunk =
+  | TextDeltaChunk
+  | ThinkingChunk
+  | ToolArgStreamStartChunk
+  | ToolArgStreamDeltaChunk
+  | ToolArgStreamEndChunk
+  | ToolStartChunk
+  | ToolEndChunk
+  | ToolApprovalRequestChunk
+  | ToolApprovalResponseChunk
+  | ToolInputErrorChunk
+  | ToolOutputErrorChunk
+  | SubAgentStartChunk
+  | SubAgentEndChunk
+  | CustomEventChunk
+  | StatePatchChunk
+  | ErrorChunk
+  | OutputChunk
+  | SourceUrlChunk
+  | SourceDocumentChunk
+  | StepStartChunk
+  | StepEndChunk
+  | FileChunk
+  | RunInterruptedChunk
+  | RunResumedChunk
+  | RunPausedChunk
+  | ExecutorSupersededChunk
+  | CheckpointCreatedChunk
+  | StepCommittedChunk
+  | StepDiscardedChunk
+  | StreamResyncChunk
+  | SuspensionMarkerChunk
+
+/** Says that the stream is over, among the chunks. */
+export interface StreamEnd {
+  readonly type: 'stream_end'
+  readonly streamId: string
+  readonly timestamp: number
+  readonly finalOutput?: unknown
+}
+
+/** What a stream of chunks without envelopes holds. */
+export type StreamMessage = StreamChunk | StreamEnd

@@ -1,0 +1,318 @@
+import { type Chunk, type Origin, type PendingRef, ProtocolError } from '@millrace/protocol'
+import { meantBy } from '../aside.ts'
+import type { Decoder, EndStatus, Told } from '../dialect.ts'
+import { listIn, objectIn, originOf, sound, textIn, textOrNone } from '../sound.ts'
+import type { RunPausedChunk, StreamChunk, StreamMessage, StreamResyncChunk, SuspensionMarkerChunk } from './chunk.ts'
+import type { StreamChunkEvent, StreamEvent } from './event.ts'
+import { EXTENSION, plainOf } from './plain.ts'
+
+/** What somebody is in the middle of saying, where Helix does not say which part it is. */
+interface Block {
+  readonly kind: 'text' | 'reasoning'
+  readonly id: string
+}
+
+const NONE: readonly Chunk[] = []
+
+/** What is no part of a message's words, and so ends them. */
+const BREAKS: ReadonlySet<string> = new Set([
+  'tool_arg_stream_start',
+  'tool_start',
+  'tool_end',
+  'subagent_start',
+  'subagent_end',
+  'step_start',
+  'step_end',
+  'output',
+  'error',
+  'run_interrupted',
+  'run_paused',
+])
+
+/** Understands a stream of Helix, ours or that of a server of Helix: its events, or its chunks without envelopes. */
+export class HelixDecoder implements Decoder<StreamEvent | StreamMessage> {
+  #status: EndStatus | undefined
+  #isWaiting = false
+  #sequence = 0
+  /** Whose stream it is: whoever speaks first, and is nobody's sub-agent. */
+  #rootId: string | undefined
+  readonly #children = new Set<string>()
+  readonly #blocks = new Map<string, Block>()
+  #blockCount = 0
+  /** What came of these was said, in one of the two ways. */
+  readonly #failed = new Set<string>()
+  /** The calls that nobody has answered, and what they wait for. */
+  readonly #waiting = new Map<string, PendingRef>()
+  #checkpointId: string | undefined
+  #hasOutput = false
+  #hasError = false
+
+  get status(): EndStatus | undefined {
+    return this.#status
+  }
+
+  /** Whether the stream itself, and not just a chunk on the way, says last that it waits: nothing comes until somebody answers. */
+  get isWaiting(): boolean {
+    return this.#isWaiting
+  }
+
+  decode(event: StreamEvent | StreamMessage): readonly Told[] {
+    if (typeof event?.type !== 'string')
+      throw new ProtocolError('invalid-chunk', 'event: expected an object with a type')
+    switch (event.type) {
+      case 'chunk':
+        return this.#chunk(event)
+      case 'status':
+        this.#isWaiting = event.status === 'paused'
+        this.#status = this.#isWaiting ? 'paused' : undefined
+        return []
+      case 'end':
+      case 'stream_end':
+        return this.#end(event.finalOutput)
+      case 'fail':
+        return this.#fail(textIn(event.error, 'event fail.error'))
+      case 'truncated':
+        // What was cut after the place that was read last was never read here.
+        if (typeof event.atSequence === 'number' && event.atSequence <= this.#sequence) return []
+        throw new ProtocolError('stream-cut', 'stream: some of it was taken back or is gone: take a snapshot')
+      default:
+        return this.#chunk({ type: 'chunk', chunk: event })
+    }
+  }
+
+  #chunk(event: StreamChunkEvent): readonly Told[] {
+    const { chunk, sequence, millrace } = event
+    if (typeof chunk?.type !== 'string')
+      throw new ProtocolError('invalid-chunk', 'event chunk: expected a chunk with a type')
+    look(event)
+    const origin = originOf(event.origin)
+    const isChild = (origin !== undefined && origin.guest === undefined) || this.#isChild(chunk)
+    const chunks = millrace === undefined ? this.#plain(chunk).map(sound) : one(meantBy(plainOf(chunk), millrace))
+    const told = chunks.map(one => this.#told(one, event, isChild))
+    if (sequence !== undefined) this.#sequence = sequence
+    this.#isWaiting = false
+    for (const one of chunks) this.#follow(one, isChild)
+    return told
+  }
+
+  #told(chunk: Chunk, event: StreamChunkEvent, isChild: boolean): Told {
+    const { sequence } = event
+    const { timestamp } = event.chunk
+    const told: { -readonly [K in keyof Told]: Told[K] } = { chunk }
+    if (sequence !== undefined) told.sequence = sequence
+    if (timestamp !== undefined) told.timestamp = timestamp
+    if (event.origin !== undefined) told.origin = event.origin
+    else if (isChild) told.origin = this.#originOf(event.chunk)
+    return told
+  }
+
+  #isChild({ agentId }: StreamChunk): boolean {
+    if (agentId === undefined) return false
+    this.#rootId ??= agentId
+    return this.#children.has(agentId)
+  }
+
+  #originOf({ agentId, agentType, step }: StreamChunk): Origin {
+    return originOf({ runId: this.#rootId, lane: agentId, agentId, agentType, step }) as Origin
+  }
+
+  /** What a chunk says by itself. */
+  #plain(chunk: StreamChunk): readonly Chunk[] {
+    if (BREAKS.has(chunk.type)) return [...this.#closed(chunk.agentId), ...this.#by(chunk)]
+    return this.#by(chunk)
+  }
+
+  #by(chunk: StreamChunk): readonly Chunk[] {
+    switch (chunk.type) {
+      case 'text_delta': {
+        const [id, first] = this.#block(chunk.agentId, 'text')
+        return [...first, { type: 'text-delta', id, delta: chunk.delta }]
+      }
+      case 'thinking':
+        return this.#thinking(chunk)
+      case 'custom':
+        return chunk.eventName === EXTENSION ? [extensionIn(chunk.data)] : one(plainOf(chunk))
+      case 'tool_end':
+        if (chunk.error === undefined) return one(plainOf(chunk))
+        return this.#failure(chunk)
+      case 'tool_output_error':
+        return this.#failure(chunk)
+      case 'step_committed':
+        // Whoever says that a step is kept has mostly said where.
+        if (chunk.checkpointId === this.#checkpointId) return NONE
+        return [{ type: 'checkpoint-created', checkpointId: chunk.checkpointId, closesStep: true }]
+      case 'step_discarded':
+        this.#blocks.delete(chunk.agentId)
+        return one(plainOf(chunk))
+      case 'stream_resync':
+        return this.#resync(chunk)
+      case 'run_paused':
+        return [{ type: 'run-paused', reason: chunk.reason, awaits: this.#awaits(pendingIn(chunk)) }]
+      case 'suspension_marker':
+        return this.#suspended(chunk)
+      default:
+        return one(plainOf(chunk))
+    }
+  }
+
+  /** A block of somebody's, and what has to be said before something of it: it begins where another kind was. */
+  #block(agentId: string, kind: Block['kind']): readonly [string, readonly Chunk[]] {
+    const open = this.#blocks.get(agentId)
+    if (open?.kind === kind) return [open.id, NONE]
+    const first = this.#closed(agentId)
+    const id = `${kind}-${++this.#blockCount}`
+    this.#blocks.set(agentId, { kind, id })
+    return [id, first]
+  }
+
+  #closed(agentId: string): readonly Chunk[] {
+    const open = this.#blocks.get(agentId)
+    this.#blocks.delete(agentId)
+    return open ? [{ type: `${open.kind}-end`, id: open.id }] : NONE
+  }
+
+  /** A whole block says nothing new after its pieces, but that it is over. */
+  #thinking({ agentId, content, isComplete }: Extract<StreamChunk, { type: 'thinking' }>): readonly Chunk[] {
+    const isKnown = this.#blocks.get(agentId)?.kind === 'reasoning'
+    if (isComplete && isKnown) return this.#closed(agentId)
+    const [id, first] = this.#block(agentId, 'reasoning')
+    const chunks: Chunk[] = [...first, { type: 'reasoning-delta', id, delta: content }]
+    return isComplete ? [...chunks, ...this.#closed(agentId)] : chunks
+  }
+
+  /** That a call failed, once, whichever way it is said. */
+  #failure(chunk: StreamChunk & { readonly toolCallId: string }): readonly Chunk[] {
+    if (chunk.type === 'tool_output_error' && this.#failed.has(chunk.toolCallId)) return NONE
+    if (chunk.type === 'tool_end' && this.#failed.delete(chunk.toolCallId)) return NONE
+    this.#failed.add(chunk.toolCallId)
+    return one(plainOf(chunk))
+  }
+
+  /** What was never committed is discarded; what was is rewound. */
+  #resync({ reason, fromSequence: toSequence, agentId }: StreamResyncChunk): readonly Chunk[] {
+    this.#blocks.delete(agentId)
+    return [reason === 'crash_recovery' ? { type: 'step-discarded', reason } : { type: 'rewind', toSequence, reason }]
+  }
+
+  #suspended({ kind, payload }: SuspensionMarkerChunk): readonly Chunk[] {
+    if (this.#status === 'paused') return NONE
+    const { toolCallIds = [], children: waited = [] } = objectIn(payload, 'chunk suspension_marker.payload')
+    const ids = listIn(toolCallIds, 'chunk suspension_marker.payload.toolCallIds')
+    const children = listIn(waited, 'chunk suspension_marker.payload.children')
+    const awaits = this.#awaits(ids.map(said => calledBy(textIn(said, 'chunk suspension_marker.payload.toolCallIds'))))
+    if (children.length > 0) awaits.push({ kind: 'children', id: kind, agentIds: children.flatMap(childIn) })
+    return [{ type: 'run-paused', reason: kind, awaits }]
+  }
+
+  /** What is waited for: what was said, and whatever else has no answer yet. */
+  #awaits(said: readonly PendingRef[]): PendingRef[] {
+    const found = new Map(this.#waiting)
+    for (const pending of said) {
+      const id = 'toolCallId' in pending ? pending.toolCallId : pending.id
+      if (!found.has(id)) found.set(id, pending)
+    }
+    return [...found.values()]
+  }
+
+  #end(finalOutput: unknown): readonly Told[] {
+    const isNew = this.#status === undefined
+    const chunks = isNew ? this.#allClosed() : []
+    if (isNew && finalOutput !== undefined && !this.#hasOutput) {
+      this.#hasOutput = true
+      chunks.push({ type: 'output', output: finalOutput as never })
+    }
+    if (this.#status === undefined || this.#status === 'paused') this.#status = 'completed'
+    return chunks.map(chunk => ({ chunk }))
+  }
+
+  #fail(error: string): readonly Told[] {
+    const chunks = this.#status === undefined ? this.#allClosed() : []
+    if (this.#status === undefined && !this.#hasError) chunks.push({ type: 'error', message: error })
+    if (this.#status === undefined || this.#status === 'paused') this.#status = 'failed'
+    return chunks.map(chunk => ({ chunk }))
+  }
+
+  #allClosed(): Chunk[] {
+    return [...this.#blocks.keys()].flatMap(agentId => this.#closed(agentId))
+  }
+
+  /** Sees how the run stands. */
+  #follow(chunk: Chunk, isChild: boolean): void {
+    switch (chunk.type) {
+      case 'subagent-start':
+        this.#children.add(chunk.agentId)
+        break
+      case 'checkpoint-created':
+        this.#checkpointId = chunk.checkpointId
+        break
+      case 'tool-approval-request': {
+        const { approvalId: id, toolCallId, toolName } = chunk
+        const pending = { kind: 'approval', id, toolCallId, ...(toolName !== undefined && { toolName }) } as const
+        this.#waiting.set(toolCallId, pending)
+        break
+      }
+      case 'tool-approval-response':
+      case 'tool-output-available':
+      case 'tool-output-error':
+      case 'tool-output-denied':
+        this.#waiting.delete(chunk.toolCallId)
+        break
+      case 'output':
+        if (!isChild) this.#hasOutput = true
+        break
+      case 'error':
+        this.#hasError = true
+        break
+      case 'run-started':
+        this.#hasOutput = false
+        this.#hasError = false
+        this.#status = undefined
+        break
+      case 'run-resumed':
+        this.#status = undefined
+        break
+      case 'run-paused':
+        this.#status = 'paused'
+        break
+      case 'run-finished':
+        this.#status = chunk.status
+        this.#rootId = undefined
+        this.#children.clear()
+        this.#waiting.clear()
+        this.#failed.clear()
+        break
+      default:
+    }
+  }
+}
+
+/** Looks at what has to be read of an event to understand it. */
+function look({ sequence, chunk }: StreamChunkEvent): void {
+  const isPlaced = sequence === undefined || (Number.isSafeInteger(sequence) && sequence >= 0)
+  const isTimed = chunk.timestamp === undefined || Number.isFinite(chunk.timestamp)
+  if (!isPlaced || !isTimed)
+    throw new ProtocolError('invalid-chunk', 'event chunk: expected numbers as its sequence and its timestamp')
+  textOrNone(chunk.agentId, 'chunk.agentId')
+  if (chunk.type === 'custom') textIn(chunk.eventName, 'chunk custom.eventName')
+}
+
+const calledBy = (id: string): PendingRef => ({ kind: 'client-tool', id, toolCallId: id })
+
+const one = (chunk: Chunk | undefined): readonly Chunk[] => (chunk === undefined ? NONE : [chunk])
+
+function extensionIn(data: unknown): Chunk {
+  const { chunk } = (data ?? {}) as { readonly chunk?: Chunk }
+  if (typeof chunk?.type === 'string') return chunk
+  throw new ProtocolError('invalid-chunk', `chunk custom ${EXTENSION}.data: expected { chunk }`)
+}
+
+function pendingIn({ pendingToolCallId: id, pendingToolName: toolName }: RunPausedChunk): readonly PendingRef[] {
+  if (id === undefined) return []
+  return [{ kind: 'client-tool', id, toolCallId: id, ...(toolName !== undefined && { toolName }) }]
+}
+
+function childIn(child: unknown): string[] {
+  const { subSessionId, sessionId } = objectIn(child, 'chunk suspension_marker.payload.children')
+  const id = subSessionId ?? sessionId
+  return typeof id === 'string' ? [id] : []
+}

@@ -1,0 +1,372 @@
+import type { Chunk } from '@millrace/protocol'
+import { describe, expect, expectTypeOf, it } from 'vitest'
+import type { z } from 'zod'
+import { EventReader } from '../events.ts'
+import type { StreamChunk, StreamEvent, StreamMessage } from './index.ts'
+import * as helix from './index.ts'
+import { page } from './page.fixture.ts'
+import { JSONPatchOperationSchema, StreamChunkSchema, StreamEventSchema, StreamMessageSchema } from './schemas.ts'
+
+const { helixDialect } = helix
+const base = { agentId: 'run-123', agentType: 'assistant', timestamp: 1, step: 1 }
+
+/** What some messages are understood as. */
+function heard(messages: readonly (StreamMessage | StreamEvent)[]): Chunk[] {
+  const decoder = helixDialect.decoder()
+  return messages.flatMap(message => decoder.decode(message).map(({ chunk }) => chunk))
+}
+
+async function* from<T>(items: readonly T[]): AsyncGenerator<T, void, undefined> {
+  yield* items
+}
+
+describe('what the page describes', () => {
+  it('is all there: 31 chunks and the end, each with its guard', () => {
+    const types = new Set(page.map(({ type }) => type))
+    expect(StreamChunkSchema.options).toHaveLength(31)
+    expect(StreamMessageSchema.options.map(option => option.shape.type.value).sort()).toEqual([...types].sort())
+    const guards = Object.entries(helix).filter(([name]) => name.startsWith('is')) as [
+      string,
+      (message: StreamMessage) => boolean,
+    ][]
+    expect(guards).toHaveLength(32)
+    for (const type of types) {
+      const message = page.find(one => one.type === type) as StreamMessage
+      expect(guards.filter(([, isIt]) => isIt(message))).toHaveLength(1)
+    }
+    expect(helix.isToolApprovalRequestChunk({ type: 'tool_approval_request' })).toBe(true)
+    expect(helix.isToolApprovalResponseChunk({ type: 'tool_approval_response' })).toBe(true)
+  })
+
+  it('fits its schemas just as it is, and the types are those of the schemas', () => {
+    for (const message of page) {
+      expect(StreamMessageSchema.parse(message)).toEqual(message)
+      expect(StreamChunkSchema.safeParse(message).success).toBe(message.type !== 'stream_end')
+      const { timestamp, ...less } = message
+      expect(StreamMessageSchema.safeParse(less).success).toBe(false)
+    }
+    expectTypeOf<z.output<typeof StreamChunkSchema>>().toExtend<StreamChunk>()
+    expectTypeOf<z.output<typeof StreamMessageSchema>>().toExtend<StreamMessage>()
+    expectTypeOf<z.output<typeof StreamEventSchema>>().toExtend<StreamEvent>()
+    expect(JSONPatchOperationSchema.safeParse({ op: 'merge', path: '' }).success).toBe(false)
+  })
+
+  it('is understood, one after another', () => {
+    const chunks = heard(page)
+    expect(chunks.map(({ type }) => type)).toEqual([
+      'step-start',
+      'reasoning-delta',
+      'reasoning-delta',
+      'reasoning-end',
+      'text-delta',
+      'text-delta',
+      'source-url',
+      'source-document',
+      'file',
+      'text-end',
+      'tool-input-start',
+      'tool-input-delta',
+      'tool-input-available',
+      'step-finish',
+      'checkpoint-created',
+      'tool-approval-request',
+      'run-paused',
+      'run-paused',
+      'tool-approval-response',
+      'run-resumed',
+      'tool-output-available',
+      'tool-input-error',
+      'tool-output-error',
+      'subagent-start',
+      'text-delta',
+      'subagent-end',
+      'data-progress',
+      'state-patch',
+      'executor-superseded',
+      'step-discarded',
+      'step-discarded',
+      'error',
+      'output',
+      'run-finished',
+    ])
+    expect(chunks.find(({ type }) => type === 'run-paused')).toMatchObject({
+      awaits: [{ kind: 'approval', id: 'run-123::call-1', toolCallId: 'call-1', toolName: 'search' }],
+    })
+    expect(chunks.at(-1)).toEqual({ type: 'run-finished', status: 'interrupted', reason: 'enough' })
+  })
+})
+
+describe('the examples of the page', () => {
+  it('Writing: a chunk as a writer is given it', () => {
+    const written = {
+      type: 'text_delta',
+      delta: 'Hello',
+      agentId: 'r',
+      agentType: 'assistant',
+      timestamp: Date.now(),
+      step: 0,
+    }
+    const parsed = StreamChunkSchema.safeParse(written)
+    expect(parsed.success).toBe(true)
+    if (parsed.success) expectTypeOf(parsed.data).toExtend<StreamChunk>()
+  })
+
+  it('SSE Encoding: its chunks have no base fields there, and are understood all the same', () => {
+    const text = `id: 1
+data: {"type":"chunk","chunk":{"type":"text_delta","delta":"Hello"},"sequence":1}
+
+id: 2
+data: {"type":"chunk","chunk":{"type":"text_delta","delta":" world"},"sequence":2}
+
+id: 3
+data: {"type":"end"}
+
+`
+    const decoder = helixDialect.decoder()
+    const wire = new EventReader('sse').push(text)
+    expect(wire.map(({ id }) => id)).toEqual(['1', '2', '3'])
+    const told = wire.flatMap(({ data }) => decoder.decode(JSON.parse(data)))
+    expect(told).toEqual([
+      { chunk: { type: 'text-delta', id: 'text-1', delta: 'Hello' }, sequence: 1 },
+      { chunk: { type: 'text-delta', id: 'text-1', delta: ' world' }, sequence: 2 },
+      { chunk: { type: 'text-end', id: 'text-1' } },
+    ])
+    expect(decoder.status).toBe('completed')
+  })
+
+  it('Wire Format: each event, with its fields', () => {
+    const wire: readonly StreamEvent[] = [
+      { type: 'chunk', chunk: { type: 'text_delta', delta: 'x', ...base }, sequence: 7 },
+      { type: 'chunk', chunk: { type: 'text_delta', delta: 'x', ...base } },
+      { type: 'end' },
+      { type: 'end', finalOutput: { a: 1 } },
+      { type: 'fail', error: 'Something went wrong' },
+      { type: 'status', status: 'paused' },
+      { type: 'status', status: 'active' },
+      { type: 'truncated', truncatedAtStep: 3 },
+      { type: 'truncated', truncatedAtStep: 3, atSequence: 9 },
+    ]
+    for (const event of wire) expect(StreamEventSchema.parse(event)).toEqual(event)
+  })
+
+  it('Ending: normally, with an output, with an error', () => {
+    const encoder = helixDialect.encoder()
+    expect(encoder.end('completed')).toEqual([{ type: 'end' }])
+    encoder.encode({ chunk: { type: 'output', output: 1 } })
+    expect(encoder.end('completed')).toEqual([{ type: 'end', finalOutput: 1 }])
+    encoder.encode({ chunk: { type: 'error', message: 'Something went wrong' } })
+    expect(encoder.end('failed')).toEqual([{ type: 'fail', error: 'Something went wrong' }])
+  })
+
+  it('Filtering Streams: each helper, over its chunks', async () => {
+    const chunks = page.filter((message): message is StreamChunk => message.type !== 'stream_end')
+    const stream = () => helix.filterWith(from(chunks), () => true)
+    const typesOf = async (some: AsyncIterable<StreamChunk>) => (await helix.collectAll(some)).map(({ type }) => type)
+    const own = await helix.collectAll(helix.filterByAgentId(stream(), 'run-123'))
+    expect(own).toHaveLength(chunks.length - 1)
+    expect(await typesOf(helix.filterByAgentType(stream(), 'researcher'))).toEqual(['text_delta'])
+    expect(new Set(await typesOf(helix.filterByType(stream(), ['text_delta'])))).toEqual(new Set(['text_delta']))
+    expect(await typesOf(helix.excludeTypes(stream(), ['thinking']))).not.toContain('thinking')
+    const important = helix.filterWith(stream(), chunk => chunk.type === 'error' || chunk.type === 'output')
+    expect(await typesOf(important)).toEqual(['error', 'output'])
+    expect(await helix.collectAll(helix.combineStreams([stream(), stream()]))).toHaveLength(2 * chunks.length)
+    expect(await helix.collectText(stream())).toBe('Hello worldResearching')
+    expect(await typesOf(helix.take(helix.skip(stream(), 4), 2))).toEqual(['text_delta', 'text_delta'])
+  })
+
+  it('Type Guards: text goes out, tools are named', () => {
+    const out: string[] = []
+    for (const chunk of page) {
+      if (helix.isTextDeltaChunk(chunk)) out.push(chunk.delta)
+      else if (helix.isToolStartChunk(chunk)) out.push(`Tool: ${chunk.toolName}`)
+    }
+    expect(out).toEqual(['Hello', ' world', 'Tool: search', 'Researching'])
+  })
+})
+
+describe('what a server of Helix may say', () => {
+  it('a whole block of thinking that had no pieces is the block, one after its pieces is only its end', () => {
+    const thinking = (content: string, isComplete: boolean) =>
+      ({ type: 'thinking', content, isComplete, ...base }) as const
+    expect(heard([thinking('All of it.', true)])).toEqual([
+      { type: 'reasoning-delta', id: 'reasoning-1', delta: 'All of it.' },
+      { type: 'reasoning-end', id: 'reasoning-1' },
+    ])
+    expect(heard([thinking('All', false), thinking('All of it.', true), thinking('More.', false)])).toEqual([
+      { type: 'reasoning-delta', id: 'reasoning-1', delta: 'All' },
+      { type: 'reasoning-end', id: 'reasoning-1' },
+      { type: 'reasoning-delta', id: 'reasoning-2', delta: 'More.' },
+    ])
+  })
+
+  it('a failed tool counts once, in whichever of the two ways or both it is said', () => {
+    const call = { toolCallId: 'c', toolName: 't', ...base }
+    const end = {
+      type: 'tool_end',
+      result: null,
+      error: 'down',
+      errorCode: 'x',
+      providerExecuted: true,
+      ...call,
+    } as const
+    const error = { type: 'tool_output_error', error: 'down', ...call } as const
+    const told = { type: 'tool-output-error', toolCallId: 'c', errorText: 'down', code: 'x', executor: 'server' }
+    expect(heard([end])).toEqual([told])
+    expect(heard([end, error])).toEqual([told])
+    expect(heard([error, end])).toEqual([{ type: 'tool-output-error', toolCallId: 'c', errorText: 'down' }])
+  })
+
+  it('a tool without providerExecuted was run by a client', () => {
+    const end = { type: 'tool_end', toolCallId: 'c', toolName: 't', result: 1, ...base } as const
+    expect(heard([end])).toMatchObject([{ executor: 'client' }])
+    expect(heard([{ ...end, providerExecuted: false }])).toMatchObject([{ executor: 'client' }])
+    expect(heard([{ ...end, providerExecuted: true }])).toMatchObject([{ executor: 'server' }])
+  })
+
+  it('what a sub-agent says is its own', () => {
+    const decoder = helixDialect.decoder()
+    const told = page.flatMap(message => decoder.decode(message))
+    const own = told.filter(({ origin }) => origin)
+    expect(own.map(({ chunk }) => chunk.type)).toEqual(['text-delta'])
+    expect(own[0]?.origin).toEqual({
+      runId: 'run-123',
+      lane: 'sub-1',
+      agentId: 'sub-1',
+      agentType: 'researcher',
+      step: 1,
+    })
+  })
+
+  it('a suspension marker says what is waited for, unless that was said', () => {
+    const marker = (kind: string, payload: object) =>
+      ({ type: 'suspension_marker', kind, payload, ...base }) as StreamMessage
+    expect(heard([marker('suspended_step_partial', { toolCallIds: ['a', 'b'], stepId: 's' })])).toEqual([
+      {
+        type: 'run-paused',
+        reason: 'suspended_step_partial',
+        awaits: [
+          { kind: 'client-tool', id: 'a', toolCallId: 'a' },
+          { kind: 'client-tool', id: 'b', toolCallId: 'b' },
+        ],
+      },
+    ])
+    expect(heard([marker('suspended_awaiting_children', { children: [{ subSessionId: 'x' }] })])).toMatchObject([
+      { awaits: [{ kind: 'children', agentIds: ['x'] }] },
+    ])
+    const paused = { type: 'run_paused', runId: 'r', reason: 'why', ...base } as const
+    expect(heard([paused, marker('suspended_client_tool', { toolCallIds: ['a'] })])).toHaveLength(1)
+  })
+
+  it('a resync is a discard of what was never kept, or a rewind', () => {
+    const resync = {
+      type: 'stream_resync',
+      checkpointId: 'c',
+      stepCount: 1,
+      messageCount: 2,
+      fromSequence: 9,
+      ...base,
+    } as const
+    expect(heard([{ ...resync, reason: 'crash_recovery' }])).toEqual([
+      { type: 'step-discarded', reason: 'crash_recovery' },
+    ])
+    for (const reason of ['rollback', 'branch', 'retry'] as const) {
+      expect(heard([{ ...resync, reason }])).toEqual([{ type: 'rewind', toSequence: 9, reason }])
+    }
+  })
+
+  it('law 7: how it ended is known only once it was said', () => {
+    const decoder = helixDialect.decoder()
+    const statuses: unknown[] = []
+    const see = (event: StreamEvent | StreamMessage) => {
+      decoder.decode(event)
+      statuses.push(decoder.status)
+    }
+    see({ type: 'text_delta', delta: 'x', ...base })
+    see({ type: 'status', status: 'paused' })
+    see({ type: 'status', status: 'active' })
+    see({ type: 'run_interrupted', runId: 'r', checkpointId: 'c', ...base })
+    see({ type: 'end' })
+    expect(statuses).toEqual([undefined, 'paused', undefined, 'interrupted', 'interrupted'])
+    expect(heard([{ type: 'fail', error: 'Something went wrong' }])).toEqual([
+      { type: 'error', message: 'Something went wrong' },
+    ])
+    expect(heard([{ type: 'stream_end', streamId: 's', timestamp: 1, finalOutput: 2 }])).toEqual([
+      { type: 'output', output: 2 },
+    ])
+  })
+
+  it('a truncation is told where it concerns who reads, and nothing where it does not', () => {
+    const read: StreamEvent = { type: 'chunk', chunk: { type: 'text_delta', delta: 'x', ...base }, sequence: 5 }
+    expect(() => heard([read, { type: 'truncated', truncatedAtStep: 1, atSequence: 5 }])).not.toThrow()
+    expect(() => heard([read, { type: 'truncated', truncatedAtStep: 1, atSequence: 6 }])).toThrow('snapshot')
+    expect(() => heard([read, { type: 'truncated', truncatedAtStep: 1 }])).toThrow('snapshot')
+  })
+
+  it('what is no event is refused, and a chunk that nobody knows is passed over', () => {
+    expect(() => heard([{} as never])).toThrow('expected an object with a type')
+    expect(() => heard([{ type: 'chunk' } as never])).toThrow('expected a chunk')
+    expect(() => heard([{ type: 'custom', eventName: 'millrace', data: 1, ...base }])).toThrow('expected { chunk }')
+    expect(heard([{ type: 'of_tomorrow', ...base } as never])).toEqual([])
+  })
+})
+
+describe('what is said', () => {
+  it('of what goes by several chunks only the last has the sequence', () => {
+    const encoder = helixDialect.encoder()
+    const said = (chunk: Chunk, sequence: number) => encoder.encode({ chunk, sequence, timestamp: 1 })
+    const start = { type: 'tool-input-start', toolCallId: 'c', toolName: 't' } as const
+    expect(said(start, 1)).toHaveLength(1)
+    const events = said({ ...start, type: 'tool-input-available', input: {} }, 2)
+    expect(events).toMatchObject([
+      { chunk: { type: 'tool_arg_stream_end' } },
+      { chunk: { type: 'tool_start' }, sequence: 2 },
+    ])
+    expect(events[0]).not.toHaveProperty('sequence')
+  })
+
+  it('a takeover takes back by crash_recovery, to the last commit of that lane', () => {
+    const encoder = helixDialect.encoder()
+    const origin = { runId: 'r', lane: 'main', agentId: 'r', agentType: 'a', step: 2 }
+    const chunks: Chunk[] = [
+      { type: 'run-started', program: 'agent:a@1' },
+      { type: 'message', messageId: 'm', role: 'user', parts: [] },
+      { type: 'start' },
+      { type: 'checkpoint-created', checkpointId: 'cp', stepCount: 1, closesStep: true },
+      { type: 'text-delta', id: 't', delta: 'x' },
+      { type: 'executor-superseded' },
+      { type: 'step-discarded', reason: 'superseded' },
+    ]
+    const events = chunks.flatMap((chunk, i) => encoder.encode({ chunk, origin, sequence: i + 1, timestamp: 1 }))
+    expect(events.at(-1)).toMatchObject({
+      chunk: {
+        type: 'stream_resync',
+        checkpointId: 'cp',
+        stepCount: 1,
+        messageCount: 2,
+        fromSequence: 4,
+        reason: 'crash_recovery',
+      },
+    })
+  })
+
+  it('never is a suspension marker, nor a second way to say that a tool failed', () => {
+    const encoder = helixDialect.encoder()
+    const failed: Chunk[] = [
+      { type: 'run-paused', awaits: [{ kind: 'client-tool', id: 'c', toolCallId: 'c' }] },
+      { type: 'tool-output-error', toolCallId: 'c', errorText: 'down' },
+      { type: 'tool-output-denied', toolCallId: 'd' },
+    ]
+    const types = failed
+      .flatMap(chunk => encoder.encode({ chunk }))
+      .map(event => event.type === 'chunk' && event.chunk.type)
+    expect(types).toEqual(['run_paused', 'tool_end', 'tool_end'])
+  })
+
+  it('thinking that its run leaves open is whole at its end', () => {
+    const encoder = helixDialect.encoder()
+    encoder.encode({ chunk: { type: 'reasoning-delta', id: 'r', delta: 'Well' } })
+    encoder.encode({ chunk: { type: 'reasoning-delta', id: 'r', delta: ', then' } })
+    const [whole] = encoder.encode({ chunk: { type: 'run-finished', status: 'interrupted' } })
+    expect(whole).toMatchObject({ chunk: { type: 'thinking', content: 'Well, then', isComplete: true } })
+  })
+})

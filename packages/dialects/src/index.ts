@@ -1,0 +1,5 @@
+export { type Aside, asideOf, meantBy } from './aside.ts'
+export { convert } from './convert.ts'
+export type { Decoder, Dialect, Encoder, EndStatus, Told } from './dialect.ts'
+export { type EventFormat, EventReader, readEvents, type WireEvent } from './events.ts'
+export type { Posted, PostedAnswer, PostedMessage, SaidPart } from './posted.ts'

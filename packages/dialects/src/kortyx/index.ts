@@ -1,0 +1,17 @@
+import type { Dialect } from '../dialect.ts'
+import type { StreamChunk } from './chunk.ts'
+import { KortyxDecoder } from './decoder.ts'
+import { KortyxEncoder, type KortyxEncoderOptions } from './encoder.ts'
+
+export { EXTENSION, type Extension, type InterruptInput, type StreamChunk, type StructuredDataChunk } from './chunk.ts'
+export type { KortyxEncoderOptions } from './encoder.ts'
+export { type Answered, answerOf } from './interrupt.ts'
+export { type KortyxOptions, kortyx } from './peer.ts'
+export { type BufferedStreamResult, summarizeStreamChunks } from './summary.ts'
+
+/** The chunk stream of Kortyx. */
+export const kortyxDialect: Dialect<StreamChunk, KortyxEncoderOptions> = {
+  name: 'kortyx',
+  encoder: options => new KortyxEncoder(options),
+  decoder: () => new KortyxDecoder(),
+}

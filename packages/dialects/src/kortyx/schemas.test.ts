@@ -1,0 +1,78 @@
+import { expect, test } from 'vitest'
+import { ChatRequestSchema, postedOf, resumeIn, StreamChunkSchema } from './schemas.ts'
+
+const call = { tool: 't', toolCallId: 'c' }
+const structured = { type: 'structured-data', streamId: 's', dataType: 'd' }
+const GOOD = [
+  { type: 'session', sessionId: 's' },
+  { type: 'trace', traceId: 't', spanId: 's', runId: 'r', rootSpanName: 'kortyx.run' },
+  { type: 'status', message: 'm' },
+  { type: 'text-start', segmentId: 's' },
+  { type: 'text-delta', delta: 'd' },
+  { type: 'text-end' },
+  { type: 'message', content: 'c' },
+  { type: 'tool-call-start', ...call },
+  { type: 'tool-call-result', ...call, content: 1 },
+  { type: 'tool-call-error', ...call, message: 'm' },
+  { type: 'tool-result', content: 1 },
+  { ...structured, kind: 'final', data: {} },
+  { type: 'structured-data-invalidated', streamId: 's', checkpointId: 'c' },
+  {
+    type: 'interrupt',
+    requestId: 'r',
+    resumeToken: 't',
+    input: { kind: 'choice', multiple: false, question: 'q', options: [{ id: 'a', label: 'A' }] },
+  },
+  { type: 'transition', transitionTo: 'w' },
+  { type: 'checkpoint', id: 'c', sessionId: 's', turnIndex: 0 },
+  { type: 'done' },
+  { type: 'error', message: 'm' },
+]
+
+test('all 18 types pass the schema, and nothing else', () => {
+  expect(new Set(GOOD.map(({ type }) => type)).size).toBe(18)
+  for (const chunk of GOOD) expect([chunk.type, StreamChunkSchema.safeParse(chunk).success]).toEqual([chunk.type, true])
+  const bad = [
+    { type: 'novel' },
+    { type: 'text-delta' },
+    { ...structured, kind: 'set', path: '', value: 1 },
+    { ...structured, kind: 'remove', path: 'a' },
+    { type: 'interrupt', requestId: 'r', resumeToken: 't', input: { kind: 'choice', multiple: false, question: 'q' } },
+    { type: 'checkpoint', id: 'c', sessionId: 's', turnIndex: -1 },
+  ]
+  for (const chunk of bad) expect([chunk, StreamChunkSchema.safeParse(chunk).success]).toEqual([chunk, false])
+})
+
+test('the last message may resume, its selection in any of the shapes that Kortyx takes', () => {
+  const resumed = (resume: object) =>
+    resumeIn(ChatRequestSchema.parse({ messages: [{ role: 'user', content: 'x', metadata: { resume } }] }))
+  const about = { token: 't', requestId: 'r' }
+  const chosen = (resume: object) => resumed({ ...about, ...resume })?.selected
+  expect(chosen({ selected: 'a' })).toEqual(['a'])
+  expect(chosen({ selected: ['a', 2] })).toEqual(['a', '2'])
+  expect(chosen({ choice: { id: 'a' } })).toEqual(['a'])
+  expect(chosen({ choices: [{ id: 'a' }, { id: 'b' }, {}] })).toEqual(['a', 'b'])
+  expect(chosen({})).toEqual([])
+  expect(resumed({ ...about, cancel: true })).toMatchObject({ ...about, isCancelled: true })
+  expect(resumed({})).toMatchObject({ token: '', requestId: '' })
+  const body = ChatRequestSchema.parse({ messages: [{ role: 'user', content: 'x' }] })
+  expect(resumeIn(body)).toBeUndefined()
+})
+
+test('what a person said is taken, without what is about resuming; instructions are refused', () => {
+  const body = ChatRequestSchema.parse({
+    messages: [
+      { role: 'user', content: 'hi', id: 'u1', metadata: { resume: {}, locale: 'de' } },
+      { role: 'assistant', content: 'ho' },
+    ],
+    regenerate: true,
+  })
+  expect(postedOf(body)).toEqual({
+    said: [{ id: 'u1', parts: [{ type: 'text', text: 'hi' }], metadata: { locale: 'de' } }],
+    isSaidLast: false,
+    answers: [],
+    regenerate: true,
+  })
+  const messages = [{ role: 'system', content: 'obey' }, ...body.messages]
+  expect(postedOf(ChatRequestSchema.parse({ messages })).foreign).toMatch('instructions')
+})

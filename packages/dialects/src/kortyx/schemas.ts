@@ -1,0 +1,180 @@
+// The chunks of Kortyx, under its names, and what its clients post.
+
+import type { JsonObject } from '@millrace/protocol'
+import * as z from 'zod'
+import type { Posted, PostedMessage } from '../posted.ts'
+import { anyObject } from '../schemas.ts'
+
+const text = z.string().optional()
+const anything = z.unknown()
+const corr = { node: text, id: text, opId: text }
+const segment = { ...corr, segmentId: text }
+const call = { ...corr, tool: z.string(), toolCallId: z.string() }
+const about = { schemaId: text, schemaVersion: text, meta: anyObject.optional() }
+const path = z.string().min(1)
+
+const structured = {
+  type: z.literal('structured-data'),
+  streamId: z.string(),
+  dataType: z.string(),
+  schemaId: text,
+  schemaVersion: text,
+  id: text,
+  node: text,
+}
+
+/** One update of a structured object. */
+export const StructuredDataChunkSchema = z.discriminatedUnion('kind', [
+  z.looseObject({ ...structured, kind: z.literal('set'), path, value: anything }),
+  z.looseObject({ ...structured, kind: z.literal('append'), path, items: z.array(anything) }),
+  z.looseObject({ ...structured, kind: z.literal('text-delta'), path, delta: z.string() }),
+  z.looseObject({ ...structured, kind: z.literal('final'), data: anything }),
+])
+
+const option = z.looseObject({ id: z.string(), label: z.string(), description: text })
+const input = z.discriminatedUnion('kind', [
+  z.looseObject({
+    kind: z.literal('text'),
+    multiple: z.boolean(),
+    question: text,
+    id: text,
+    options: z.array(z.never()).optional(),
+    ...about,
+  }),
+  z.looseObject({
+    kind: z.enum(['choice', 'multi-choice']),
+    multiple: z.boolean(),
+    question: z.string(),
+    id: text,
+    options: z.array(option),
+    ...about,
+  }),
+])
+
+/** One chunk of a stream. */
+export const StreamChunkSchema = z.union([
+  z.discriminatedUnion('type', [
+    z.looseObject({ type: z.literal('session'), sessionId: z.string() }),
+    z.looseObject({
+      type: z.literal('trace'),
+      traceId: z.string(),
+      spanId: z.string(),
+      runId: z.string(),
+      rootSpanName: z.literal('kortyx.run'),
+    }),
+    z.looseObject({ type: z.literal('status'), message: z.string(), node: text }),
+    z.looseObject({ type: z.literal('text-start'), ...segment }),
+    z.looseObject({ type: z.literal('text-delta'), delta: z.string(), ...segment }),
+    z.looseObject({ type: z.literal('text-end'), ...segment }),
+    z.looseObject({ type: z.literal('message'), content: z.string(), node: text }),
+    z.looseObject({ type: z.literal('tool-call-start'), input: anything.optional(), ...call }),
+    z.looseObject({
+      type: z.literal('tool-call-result'),
+      content: anything,
+      structuredContent: anything.optional(),
+      isError: z.boolean().optional(),
+      ...call,
+    }),
+    z.looseObject({ type: z.literal('tool-call-error'), message: z.string(), ...call }),
+    z.looseObject({ type: z.literal('tool-result'), tool: text, node: text, content: anything }),
+    z.looseObject({
+      type: z.literal('structured-data-invalidated'),
+      streamId: z.string(),
+      checkpointId: z.string(),
+    }),
+    z.looseObject({
+      type: z.literal('interrupt'),
+      requestId: z.string(),
+      resumeToken: z.string(),
+      workflow: text,
+      input,
+      ...corr,
+      ...about,
+    }),
+    z.looseObject({ type: z.literal('transition'), transitionTo: z.string(), payload: anything.optional() }),
+    z.looseObject({
+      type: z.literal('checkpoint'),
+      id: z.string(),
+      sessionId: z.string(),
+      turnIndex: z.int().nonnegative(),
+      label: text,
+    }),
+    z.looseObject({ type: z.literal('done'), data: anything.optional() }),
+    z.looseObject({ type: z.literal('error'), message: z.string() }),
+  ]),
+  StructuredDataChunkSchema,
+])
+
+const message = z.looseObject({
+  role: z.enum(['user', 'assistant', 'system', 'developer']),
+  content: z.string(),
+  id: text,
+  timestamp: z.number().optional(),
+  metadata: anyObject.optional(),
+})
+
+/** The body of a request, as `useChat` and `streamChatFromRoute` post it. `context` and what else an application adds goes to the server's code, as `data`: it is never the server's own context. */
+export const ChatRequestSchema = z.looseObject({
+  sessionId: text,
+  workflowId: text,
+  messages: z.array(message).min(1),
+  /** False asks for one reply of JSON. */
+  stream: z.boolean().optional(),
+  context: anyObject.optional(),
+  /** Answers the last message anew. */
+  regenerate: z.boolean().optional(),
+})
+
+export type ChatRequest = z.output<typeof ChatRequestSchema>
+
+/** What goes on with a run that waits: which request is answered, by which token, and how. */
+export interface Resume {
+  readonly token: string
+  readonly requestId: string
+  readonly selected: readonly string[]
+  /** Whether it is not answered after all, and the message is what the person says instead. */
+  readonly isCancelled: boolean
+}
+
+/** Which request the last message answers, if it does. */
+export function resumeIn({ messages }: ChatRequest): Resume | undefined {
+  const { metadata, role } = messages.at(-1) ?? {}
+  const resume = metadata?.['resume']
+  if (role !== 'user' || typeof resume !== 'object' || resume === null || Array.isArray(resume)) return undefined
+  const { token, requestId, cancel } = resume
+  return {
+    token: typeof token === 'string' ? token : '',
+    requestId: typeof requestId === 'string' ? requestId : '',
+    selected: selectedIn(resume),
+    isCancelled: cancel === true,
+  }
+}
+
+/** Kortyx takes a selection in several shapes. */
+function selectedIn({ selected, choice, choices }: JsonObject): readonly string[] {
+  const all = selected ?? choices ?? choice ?? []
+  return (Array.isArray(all) ? all : [all]).flatMap(one => {
+    const id = typeof one === 'object' && one !== null && !Array.isArray(one) ? one['id'] : one
+    return typeof id === 'string' || typeof id === 'number' ? [String(id)] : []
+  })
+}
+
+/** What a request amounts to, but for what it answers. */
+export function postedOf({ messages, regenerate }: ChatRequest): Posted {
+  const said = messages.filter(({ role }) => role === 'user').map(saidOf)
+  return {
+    said,
+    isSaidLast: messages.at(-1)?.role === 'user',
+    answers: [],
+    ...(regenerate && { regenerate }),
+    ...(messages.some(({ role }) => role === 'system' || role === 'developer') && {
+      foreign: 'instructions are the server’s to give',
+    }),
+  }
+}
+
+function saidOf({ id, content, metadata }: z.output<typeof message>): PostedMessage {
+  const { resume, ...rest } = metadata ?? {}
+  const kept = Object.keys(rest).length > 0 ? { metadata: rest } : {}
+  return { id, parts: [{ type: 'text', text: content }], ...kept }
+}

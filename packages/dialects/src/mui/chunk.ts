@@ -1,0 +1,200 @@
+// How chunks of MUI X Chat stand for ours. Its runtime takes of a chunk what it knows, and passes over types that it does not: what goes along beside a chunk is in `millrace`,
+// and what it has no chunk for has a type of its own.
+
+import type { Chunk, GuestOrigin, Json, JsonObject, Origin } from '@millrace/protocol'
+import type { Aside } from '../aside.ts'
+import { defined, finishReasonOf } from '../fields.ts'
+import type { ChatDataChunk, ChatMessageChunk } from './types.ts'
+
+/** The type of a data part that holds what MUI X Chat has nothing for and a page is to show: questions, answers, and structured objects that are done. */
+export const EXTENSION = 'data-millrace'
+
+/** The type of all else that it has nothing for: its runtime passes it over, as it does not with data, which it keeps even if that is transient. */
+export const PASSED = 'millrace'
+
+/** What an extension holds. */
+export interface Extension {
+  readonly chunk: Chunk
+}
+
+/** Who wrote it, as far as it is not the run's own agent on its main line. */
+export type WireOrigin =
+  | Origin
+  | GuestOrigin
+  | { readonly lane: string; readonly guest?: never; readonly runId?: never }
+
+interface Beside {
+  /** What the chunk does not say of what it stands for. */
+  readonly millrace?: Aside
+  readonly origin?: WireOrigin
+}
+
+/** One chunk on the wire: one of MUI X Chat, or what it passes over. */
+export type MuiEvent = Beside & (ChatMessageChunk | { readonly type: typeof PASSED; readonly data: Extension })
+
+export const isExtension = (event: MuiEvent): event is Beside & { type: typeof PASSED; data: Extension } =>
+  event.type === PASSED || event.type === EXTENSION
+
+const isDataChunk = (event: MuiEvent): event is Beside & ChatDataChunk => event.type.startsWith('data-')
+
+/** The chunk that one of MUI X Chat says by itself; undefined where we have none for it. */
+export function plainOf(event: MuiEvent): Chunk | undefined {
+  switch (event.type) {
+    case 'text-delta':
+    case 'reasoning-delta':
+      return { type: event.type, id: event.id, delta: event.delta }
+    case 'text-start':
+    case 'text-end':
+    case 'reasoning-start':
+    case 'reasoning-end':
+      return { type: event.type, id: event.id }
+    case 'start':
+    case 'abort':
+      return { type: event.type }
+    case 'finish': {
+      const { type, finishReason: said } = event
+      const finishReason = finishReasonOf(said)
+      return defined({ type, finishReason }) as Chunk
+    }
+    case 'error':
+      return { type: event.type, message: event.errorText ?? event.message ?? 'The reply failed.' }
+    case 'message-metadata':
+      return { type: event.type, metadata: event.metadata as JsonObject }
+    case 'start-step':
+      return { type: 'step-start' }
+    case 'finish-step':
+      return { type: 'step-finish' }
+    case 'tool-input-start': {
+      const { type, toolCallId, toolName, dynamic } = event
+      return defined({ type, toolCallId, toolName, dynamic }) as Chunk
+    }
+    case 'tool-input-delta':
+      return { type: event.type, toolCallId: event.toolCallId, delta: event.inputTextDelta }
+    case 'tool-input-available': {
+      const { type, toolCallId, toolName, input, dynamic } = event
+      return defined({ type, toolCallId, toolName, input: (input ?? null) as Json, dynamic }) as Chunk
+    }
+    case 'tool-input-error':
+      return { type: event.type, toolCallId: event.toolCallId, errorText: event.errorText }
+    case 'tool-approval-request': {
+      const { type, toolCallId, toolName, input, approvalId = toolCallId } = event
+      return { type, toolCallId, toolName, approvalId, input: (input ?? null) as Json }
+    }
+    case 'tool-output-available': {
+      const { type, toolCallId, output, preliminary } = event
+      return defined({ type, toolCallId, output: (output ?? null) as Json, preliminary }) as Chunk
+    }
+    case 'tool-output-error':
+      return { type: event.type, toolCallId: event.toolCallId, errorText: event.errorText }
+    case 'tool-output-denied':
+      return defined({ type: event.type, toolCallId: event.toolCallId, reason: event.reason }) as Chunk
+    case 'source-url': {
+      const { type, sourceId, url, title } = event
+      return defined({ type, sourceId, url, title }) as Chunk
+    }
+    case 'source-document': {
+      const { type, sourceId, title, text } = event
+      return defined({ type, sourceId, title, text }) as Chunk
+    }
+    case 'file': {
+      const { type, mediaType, url, filename, id } = event
+      return defined({ type, mediaType, url, filename, id }) as Chunk
+    }
+    default:
+      if (isExtension(event) || !isDataChunk(event)) return undefined
+      return defined({
+        type: event.type,
+        data: (event.data ?? null) as Json,
+        id: event.id,
+        transient: event.transient,
+      }) as Chunk
+  }
+}
+
+/** How MUI X Chat says a chunk, as well as it can; undefined where it has nothing for it. `names` are the tools of the calls that were made. */
+export function eventOf(
+  chunk: Chunk,
+  messageId: string | undefined,
+  names: ReadonlyMap<string, string>,
+): MuiEvent | undefined {
+  switch (chunk.type) {
+    case 'text-delta':
+    case 'reasoning-delta':
+      return chunk.providerMetadata === undefined ? chunk : { type: chunk.type, id: chunk.id, delta: chunk.delta }
+    case 'text-start':
+    case 'text-end':
+    case 'reasoning-start':
+    case 'reasoning-end':
+      return { type: chunk.type, id: chunk.id }
+    case 'start':
+    case 'abort':
+      return defined({ type: chunk.type, messageId })
+    case 'finish':
+      return defined({ type: chunk.type, messageId, finishReason: chunk.finishReason })
+    case 'message-metadata':
+      return { type: chunk.type, metadata: chunk.metadata }
+    case 'step-start':
+      return { type: 'start-step' }
+    case 'step-finish':
+      return { type: 'finish-step' }
+    case 'tool-input-start': {
+      const { type, toolCallId, toolName, dynamic } = chunk
+      return defined({ type, toolCallId, toolName, dynamic })
+    }
+    case 'tool-input-delta':
+      return { type: chunk.type, toolCallId: chunk.toolCallId, inputTextDelta: chunk.delta }
+    case 'tool-input-available': {
+      const { type, toolCallId, toolName, input, dynamic } = chunk
+      return defined({ type, toolCallId, toolName, input, dynamic })
+    }
+    case 'tool-input-error':
+      return { type: chunk.type, toolCallId: chunk.toolCallId, errorText: chunk.errorText }
+    case 'tool-approval-request': {
+      const { type, toolCallId, input, approvalId } = chunk
+      const toolName = chunk.toolName ?? names.get(toolCallId)
+      return toolName === undefined ? undefined : { type, toolCallId, toolName, input, approvalId }
+    }
+    case 'tool-output-available': {
+      const { type, toolCallId, output, preliminary } = chunk
+      return defined({ type, toolCallId, output, preliminary })
+    }
+    case 'tool-output-error':
+      return { type: chunk.type, toolCallId: chunk.toolCallId, errorText: chunk.errorText }
+    case 'tool-output-denied':
+      return defined({ type: chunk.type, toolCallId: chunk.toolCallId, reason: chunk.reason })
+    case 'source-url': {
+      const { type, sourceId, url, title } = chunk
+      return defined({ type, sourceId, url, title })
+    }
+    case 'source-document': {
+      const { type, sourceId, title, text } = chunk
+      return defined({ type, sourceId, title, text })
+    }
+    case 'file': {
+      const { type, mediaType, url, filename, id } = chunk
+      return defined({ type, mediaType, url, filename, id })
+    }
+    default: {
+      const { type, transient } = chunk as { readonly type: string; readonly transient?: boolean }
+      const isData = type.startsWith('data-') && type !== EXTENSION
+      // The runtime would keep what is transient.
+      return isData && !transient ? (chunk as MuiEvent) : undefined
+    }
+  }
+}
+
+/** Under which name a message keeps a chunk that it has nothing for; undefined where it does not. Of sub-agents it keeps what somebody is asked. */
+export function keptAs(chunk: Chunk, isOfSubAgent: boolean): string | undefined {
+  switch (chunk.type) {
+    case 'interrupt':
+      return `interrupt:${chunk.interruptId}`
+    case 'interrupt-response':
+      return `answer:${chunk.interruptId}`
+    case 'tool-approval-request':
+      return isOfSubAgent ? `approval:${chunk.approvalId}` : undefined
+    case 'structured-data':
+      return chunk.kind === 'final' ? `structured:${chunk.streamId}` : undefined
+    default:
+      return undefined
+  }
+}

@@ -1,0 +1,170 @@
+import type { Chunk, Origin } from '@millrace/protocol'
+import { describe, expect, test } from 'vitest'
+import { type ChatMessageChunk, type MuiEvent, muiDialect } from './index.ts'
+import { ChatMessageChunkSchema, ChatRequestSchema, ChatStreamEnvelopeSchema, postedOf } from './schemas.ts'
+
+const origin: Origin = { runId: 'r', lane: 'main', agentId: 'r', agentType: 'writer', step: 1 }
+const said = (...chunks: readonly Chunk[]): MuiEvent[] => {
+  const encoder = muiDialect.encoder({ runId: 'r' })
+  return chunks.flatMap(chunk => encoder.encode({ chunk, origin })) as MuiEvent[]
+}
+
+describe('what is said', () => {
+  test('what comes before a message begins does not begin it, and a text does', () => {
+    expect(said({ type: 'run-started', program: 'agent:writer@1' }).map(({ type }) => type)).toEqual(['millrace'])
+    expect(said({ type: 'text-delta', id: 't', delta: 'a' })).toEqual([
+      { type: 'start', messageId: 'r::r', millrace: null },
+      { type: 'text-delta', id: 't', delta: 'a' },
+    ])
+  })
+
+  test('transient data is no data there, since that would be kept', () => {
+    const chunk = { type: 'data-creak', data: 1, transient: true } as const
+    expect(said({ type: 'start' }, chunk).slice(1)).toEqual([{ type: 'millrace', data: { chunk } }])
+  })
+
+  test('the metadata of a start and of an end is said by itself', () => {
+    const events = said({ type: 'start', metadata: { a: 1 } }, { type: 'finish', metadata: { b: 2 } })
+    expect(events.map(({ type }) => type)).toEqual(['start', 'message-metadata', 'millrace', 'message-metadata'])
+  })
+
+  test('how a message ends is said in one with the end of its run, and the calls that it leaves open with it', () => {
+    const events = said(
+      { type: 'start' },
+      { type: 'tool-input-start', toolCallId: 'c', toolName: 'x' },
+      { type: 'finish', finishReason: 'length' },
+      { type: 'run-finished', status: 'completed' },
+    )
+    const types = ['start', 'tool-input-start', 'millrace', 'millrace', 'tool-output-error', 'finish']
+    expect(events.map(({ type }) => type)).toEqual(types)
+    expect(events.at(-1)).toMatchObject({ finishReason: 'length' })
+  })
+
+  test('law 7: a failed run ends in an error and in no finish, whatever closed its message', () => {
+    const events = said(
+      { type: 'start' },
+      { type: 'error', message: 'no more' },
+      { type: 'finish', finishReason: 'error' },
+      { type: 'run-finished', status: 'failed' },
+    )
+    expect(events.filter(({ type }) => type === 'finish')).toEqual([])
+    expect(events.at(-1)).toEqual({ type: 'error', errorText: 'no more', millrace: null })
+  })
+
+  test.each([
+    ['paused', { type: 'finish', finishReason: 'tool-calls' }],
+    ['completed', { type: 'finish' }],
+    ['interrupted', { type: 'abort' }],
+    ['aborted', { type: 'abort' }],
+  ] as const)('a run that ends %s says so once', (status, end) => {
+    const encoder = muiDialect.encoder({ runId: 'r' })
+    encoder.encode({ chunk: { type: 'start' }, origin })
+    expect(encoder.end(status)).toEqual([{ ...end, messageId: 'r::r', millrace: null }])
+    expect(encoder.end(status)).toEqual([])
+    expect(encoder.resume()).toEqual([{ type: 'start', messageId: 'r::r', millrace: null }])
+  })
+
+  test('an input that cannot be read makes its call known, and what a sub-agent asks is a part', () => {
+    const events = said({ type: 'tool-input-error', toolCallId: 'c', toolName: 'x', errorText: 'no' })
+    expect(events.map(({ type }) => type)).toEqual(['start', 'tool-input-start', 'tool-input-error'])
+    const encoder = muiDialect.encoder({ runId: 'r' })
+    const chunk = { type: 'tool-approval-request', toolCallId: 'c', approvalId: 'a', input: 1 } as const
+    const [, asked] = encoder.encode({ chunk, origin: { ...origin, agentId: 'child', lane: 'child' } })
+    expect(asked).toMatchObject({ type: 'data-millrace', id: 'approval:a', data: { chunk } })
+  })
+
+  test('every event is a chunk of MUI X Chat, or one that it passes over', () => {
+    const events = said(
+      { type: 'start' },
+      { type: 'step-start' },
+      { type: 'source-document', sourceId: 's', mediaType: 'text/plain', filename: 'n.txt' },
+      { type: 'file', url: 'data:,', mediaType: 'text/plain', id: 'f' },
+      { type: 'tool-input-start', toolCallId: 'c', toolName: 'x', executor: 'client' },
+      { type: 'tool-input-delta', toolCallId: 'c', delta: '{' },
+      { type: 'tool-approval-request', toolCallId: 'c', approvalId: 'a', input: {} },
+      { type: 'step-finish', usage: { outputTokens: 1 } },
+      { type: 'data-x', data: null },
+      { type: 'finish' },
+      { type: 'run-finished', status: 'completed' },
+    )
+    const known = events.filter(({ type }) => type !== 'millrace')
+    expect(known.at(-1)?.type).toBe('finish')
+    for (const event of known) expect(ChatMessageChunkSchema.safeParse(event).success).toBe(true)
+    expect(ChatStreamEnvelopeSchema.safeParse({ eventId: '1.0', chunk: events[0] }).success).toBe(true)
+    expect(ChatMessageChunkSchema.safeParse({ type: 'text-delta', id: 't' }).success).toBe(false)
+  })
+})
+
+describe('what is understood', () => {
+  const heard = (...events: readonly ChatMessageChunk[]) => {
+    const decoder = muiDialect.decoder()
+    return { chunks: events.flatMap(event => decoder.decode(event)).map(({ chunk }) => chunk), decoder }
+  }
+
+  test('a reply as the page about streaming shows it, raw and in envelopes', () => {
+    const decoder = muiDialect.decoder()
+    const told = [
+      { eventId: '1', sequence: 1, chunk: { type: 'start', messageId: 'm1' } } as const,
+      { type: 'start-step' } as const,
+      { type: 'text-delta', id: 't', delta: 'Hi' } as const,
+      { type: 'tool-input-delta', toolCallId: 'c', inputTextDelta: '{' } as const,
+      { type: 'tool-approval-request', toolCallId: 'c', toolName: 'x', input: 1 } as const,
+      { type: 'tool-output-denied', toolCallId: 'c', reason: 'no' } as const,
+      { type: 'finish', messageId: 'm1', finishReason: 'done' } as const,
+    ].flatMap(event => decoder.decode(event))
+    expect(told.map(({ chunk }) => chunk)).toEqual([
+      { type: 'start' },
+      { type: 'step-start' },
+      { type: 'text-delta', id: 't', delta: 'Hi' },
+      { type: 'tool-input-delta', toolCallId: 'c', delta: '{' },
+      { type: 'tool-approval-request', toolCallId: 'c', toolName: 'x', approvalId: 'c', input: 1 },
+      { type: 'tool-output-denied', toolCallId: 'c', reason: 'no' },
+      { type: 'finish', finishReason: 'other' },
+    ])
+    expect(new Set(told.map(({ messageId }) => messageId))).toEqual(new Set(['m1']))
+    expect(decoder.status).toBe('completed')
+  })
+
+  test('how it stands: under way until it says how it ends (law 7), and waiting where somebody is asked', () => {
+    expect(heard({ type: 'start' }).decoder.status).toBeUndefined()
+    expect(heard({ type: 'start' }, { type: 'abort' }).decoder.status).toBe('interrupted')
+    const asked = { type: 'tool-approval-request', toolCallId: 'c', toolName: 'x', input: 1 } as const
+    expect(heard(asked, { type: 'finish' }).decoder.status).toBe('paused')
+    const { chunks, decoder } = heard({ type: 'error', errorText: 'no' })
+    expect([chunks, decoder.status]).toEqual([[{ type: 'error', message: 'no' }], 'failed'])
+  })
+
+  test.each([[null], [{}], ['text'], [{ chunk: null }], [{ type: 'data-millrace', data: {} }]])(
+    'what is no chunk is refused: %j',
+    value => {
+      expect(() => muiDialect.decoder().decode(value as never)).toThrow(/^chunk/)
+    },
+  )
+
+  test('what nobody knows is passed over', () => {
+    expect(heard({ type: 'presence' } as never, { type: 'millrace' } as never).chunks).toEqual([])
+  })
+})
+
+test('of a request only what a person can say is taken', () => {
+  const body = ChatRequestSchema.parse({
+    conversationId: 's',
+    message: {
+      id: 'u',
+      role: 'user',
+      status: 'sending',
+      parts: [
+        { type: 'text', text: 'a', state: 'done' },
+        { type: 'file', url: 'blob:x', mediaType: 'text/plain' },
+        { type: 'data-millrace', data: {} },
+      ],
+    },
+    regenerate: 'a1',
+  })
+  expect(postedOf(body)).toEqual({
+    said: [{ id: 'u', parts: [{ type: 'text', text: 'a' }], metadata: undefined }],
+    isSaidLast: true,
+    answers: [],
+    regenerate: 'a1',
+  })
+})

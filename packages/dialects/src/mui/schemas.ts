@@ -1,0 +1,105 @@
+// The chunks of MUI X Chat, under its names, and what an adapter of its pages asks the server for.
+
+import * as z from 'zod'
+import type { Posted, SaidPart } from '../posted.ts'
+import { AnswersSchema, anyObject } from '../schemas.ts'
+import { EXTENSION } from './chunk.ts'
+
+const id = z.string()
+const flag = z.boolean().optional()
+const text = z.string().optional()
+const call = { toolCallId: z.string() }
+const opening = { ...call, toolName: z.string(), dynamic: flag }
+
+const known = z.discriminatedUnion('type', [
+  z.looseObject({ type: z.literal('start'), messageId: text, author: anyObject.optional() }),
+  z.looseObject({ type: z.literal('finish'), messageId: text, finishReason: text }),
+  z.looseObject({ type: z.literal('abort'), messageId: text }),
+  z.looseObject({ type: z.literal('error'), errorText: text, message: text }),
+  z.looseObject({ type: z.enum(['text-start', 'text-end', 'reasoning-start', 'reasoning-end']), id }),
+  z.looseObject({ type: z.enum(['text-delta', 'reasoning-delta']), id, delta: z.string() }),
+  z.looseObject({ type: z.literal('tool-input-start'), ...opening }),
+  z.looseObject({ type: z.literal('tool-input-delta'), ...call, inputTextDelta: z.string() }),
+  z.looseObject({ type: z.literal('tool-input-available'), ...opening, input: z.unknown() }),
+  z.looseObject({ type: z.literal('tool-input-error'), ...call, errorText: z.string() }),
+  z.looseObject({ type: z.literal('tool-approval-request'), ...opening, input: z.unknown(), approvalId: text }),
+  z.looseObject({ type: z.literal('tool-output-available'), ...call, output: z.unknown(), preliminary: flag }),
+  z.looseObject({ type: z.literal('tool-output-error'), ...call, errorText: z.string() }),
+  z.looseObject({ type: z.literal('tool-output-denied'), ...call, reason: text }),
+  z.looseObject({ type: z.literal('source-url'), sourceId: id, url: z.string(), title: text }),
+  z.looseObject({ type: z.literal('source-document'), sourceId: id, title: text, text }),
+  z.looseObject({ type: z.literal('file'), mediaType: z.string(), url: z.string(), filename: text, id: text }),
+  z.looseObject({ type: z.enum(['start-step', 'finish-step']) }),
+  z.looseObject({ type: z.literal('message-metadata'), metadata: anyObject }),
+])
+
+const data = z.looseObject({
+  type: z.templateLiteral(['data-', z.string()]),
+  data: z.unknown(),
+  id: text,
+  transient: flag,
+})
+
+/** One piece of a reply, as MUI X Chat has it. */
+export const ChatMessageChunkSchema = z.union([known, data])
+
+/** A chunk with what finds repeats and puts it in order. */
+export const ChatStreamEnvelopeSchema = z.looseObject({
+  eventId: text,
+  sequence: z.int().optional(),
+  chunk: ChatMessageChunkSchema,
+})
+
+const message = z.looseObject({
+  id: z.string(),
+  role: z.enum(['system', 'developer', 'user', 'assistant']).optional(),
+  parts: z.array(z.looseObject({ type: z.string() })),
+  metadata: anyObject.optional(),
+})
+
+/** A page of what was said, and what is under way. */
+export const HistorySchema = z.object({
+  messages: z.array(
+    z.looseObject({
+      id: z.string(),
+      role: z.enum(['system', 'user', 'assistant']),
+      status: z.enum(['sending', 'streaming', 'sent', 'cancelled', 'error']),
+      parts: z.array(z.looseObject({ type: z.string() })),
+      createdAt: text,
+      metadata: anyObject.optional(),
+    }),
+  ),
+  hasMore: z.boolean(),
+  cursor: text.describe('What to ask for those before with.'),
+  run: text.describe('The reply that is under way.'),
+  answers: z.record(z.string(), z.string()).optional().describe('Which message answers what somebody said.'),
+})
+
+/** What an adapter asks for: an answer to a message, to a message anew, or that a run goes on by what was answered. What else it sends goes to the server's code, as `data`. */
+export const ChatRequestSchema = z.looseObject({
+  conversationId: z.string(),
+  /** What a person says, alone: what was said before is in the log. */
+  message: message.optional(),
+  /** Answers the message anew: any answer of it, or only this one. */
+  regenerate: z.union([z.boolean(), z.string()]).optional(),
+  answers: AnswersSchema.optional(),
+})
+
+export type ChatRequest = z.output<typeof ChatRequestSchema>
+
+/** What a request amounts to. */
+export function postedOf({ message, regenerate, answers = [] }: ChatRequest): Posted {
+  return {
+    said: message ? [{ id: message.id, parts: saidIn(message.parts), metadata: message.metadata }] : [],
+    isSaidLast: message !== undefined,
+    answers,
+    ...((message?.role ?? 'user') !== 'user' && { foreign: 'only what a person says is a client’s to say' }),
+    ...(regenerate !== undefined && { regenerate }),
+  }
+}
+
+/** What a person can say: what the page keeps with it is its own, and so is a file that only the page can open. */
+const saidIn = (parts: z.output<typeof message>['parts']): SaidPart[] =>
+  parts
+    .filter(({ type, url }) => type !== EXTENSION && !(type === 'file' && String(url).startsWith('blob:')))
+    .map(({ state, ...part }) => part) as unknown as SaidPart[]

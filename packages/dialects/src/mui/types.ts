@@ -1,0 +1,279 @@
+// The types of MUI X Chat (`@mui/x-chat-headless` 9), under its names: chunks and messages as the writer of an adapter sees them.
+
+import type { MessageStatus, ToolState } from '@millrace/protocol'
+
+/** Who speaks. */
+export interface ChatUser {
+  readonly id: string
+  readonly displayName?: string
+  readonly avatarUrl?: string
+  readonly [field: string]: unknown
+}
+
+interface Named {
+  readonly id: string
+}
+
+interface OfCall {
+  readonly toolCallId: string
+}
+
+interface OpensCall extends OfCall {
+  readonly toolName: string
+  readonly dynamic?: boolean | undefined
+}
+
+/** An application's data. */
+export interface ChatDataChunk {
+  readonly type: `data-${string}`
+  readonly data: unknown
+  readonly id?: string | undefined
+  readonly transient?: boolean | undefined
+}
+
+/** One piece of a reply. */
+export type ChatMessageChunk =
+  | { readonly type: 'start'; readonly messageId?: string | undefined; readonly author?: ChatUser | undefined }
+  | { readonly type: 'finish'; readonly messageId?: string | undefined; readonly finishReason?: string | undefined }
+  | { readonly type: 'abort'; readonly messageId?: string | undefined }
+  | { readonly type: 'error'; readonly errorText?: string | undefined; readonly message?: string | undefined }
+  | (Named & { readonly type: 'text-start' | 'text-end' | 'reasoning-start' | 'reasoning-end' })
+  | (Named & { readonly type: 'text-delta' | 'reasoning-delta'; readonly delta: string })
+  | (OpensCall & { readonly type: 'tool-input-start' })
+  | (OfCall & { readonly type: 'tool-input-delta'; readonly inputTextDelta: string })
+  | (OpensCall & { readonly type: 'tool-input-available'; readonly input: unknown })
+  | (OfCall & { readonly type: 'tool-input-error'; readonly errorText: string })
+  | (OpensCall & {
+      readonly type: 'tool-approval-request'
+      readonly input: unknown
+      readonly approvalId?: string | undefined
+    })
+  | (OfCall & {
+      readonly type: 'tool-output-available'
+      readonly output: unknown
+      readonly preliminary?: boolean | undefined
+    })
+  | (OfCall & { readonly type: 'tool-output-error'; readonly errorText: string })
+  | (OfCall & { readonly type: 'tool-output-denied'; readonly reason?: string | undefined })
+  | {
+      readonly type: 'source-url'
+      readonly sourceId: string
+      readonly url: string
+      readonly title?: string | undefined
+    }
+  | {
+      readonly type: 'source-document'
+      readonly sourceId: string
+      readonly title?: string | undefined
+      readonly text?: string | undefined
+    }
+  | {
+      readonly type: 'file'
+      readonly mediaType: string
+      readonly url: string
+      readonly filename?: string | undefined
+      readonly id?: string | undefined
+    }
+  | { readonly type: 'start-step' }
+  | { readonly type: 'finish-step' }
+  | { readonly type: 'message-metadata'; readonly metadata: Record<string, unknown> }
+  | ChatDataChunk
+
+/** A chunk with what finds repeats (`eventId`) and puts it in order (`sequence`). */
+export interface ChatStreamEnvelope {
+  readonly eventId?: string | undefined
+  readonly sequence?: number | undefined
+  readonly chunk: ChatMessageChunk
+}
+
+/** What an adapter answers with: raw chunks and envelopes, mixed as it likes. */
+export type ChatStream = ReadableStream<ChatMessageChunk | ChatStreamEnvelope>
+
+export interface ChatTextMessagePart {
+  readonly type: 'text'
+  readonly text: string
+  readonly state?: 'streaming' | 'done'
+}
+
+export interface ChatReasoningMessagePart {
+  readonly type: 'reasoning'
+  readonly text: string
+  readonly state?: 'streaming' | 'done'
+}
+
+/** A tool call as it stands. */
+export interface ChatToolInvocation {
+  readonly toolCallId: string
+  readonly toolName: string
+  readonly state: ToolState
+  readonly input?: unknown
+  readonly output?: unknown
+  readonly errorText?: string
+  readonly approval?: { readonly approved: boolean; readonly reason?: string }
+  readonly approvalId?: string
+  readonly providerExecuted?: boolean
+  readonly title?: string
+  readonly callProviderMetadata?: Record<string, unknown>
+  readonly preliminary?: boolean
+}
+
+export interface ChatToolMessagePart {
+  readonly type: 'tool'
+  readonly toolInvocation: ChatToolInvocation
+}
+
+export interface ChatDynamicToolMessagePart {
+  readonly type: 'dynamic-tool'
+  readonly toolInvocation: ChatToolInvocation
+}
+
+export interface ChatSourceUrlMessagePart {
+  readonly type: 'source-url'
+  readonly sourceId: string
+  readonly url: string
+  readonly title?: string
+}
+
+export interface ChatSourceDocumentMessagePart {
+  readonly type: 'source-document'
+  readonly sourceId: string
+  readonly title?: string
+  readonly text?: string
+}
+
+export interface ChatFileMessagePart {
+  readonly type: 'file'
+  readonly mediaType: string
+  readonly url: string
+  readonly filename?: string
+  readonly id?: string
+}
+
+export interface ChatDataMessagePart {
+  readonly type: `data-${string}`
+  readonly data: unknown
+  readonly id?: string
+}
+
+export interface ChatStepStartMessagePart {
+  readonly type: 'step-start'
+}
+
+/** One part of a message. */
+export type ChatMessagePart =
+  | ChatTextMessagePart
+  | ChatReasoningMessagePart
+  | ChatToolMessagePart
+  | ChatDynamicToolMessagePart
+  | ChatSourceUrlMessagePart
+  | ChatSourceDocumentMessagePart
+  | ChatFileMessagePart
+  | ChatDataMessagePart
+  | ChatStepStartMessagePart
+
+/** A message. */
+export interface ChatMessage {
+  readonly id: string
+  readonly role: 'user' | 'assistant' | 'system'
+  readonly parts: readonly ChatMessagePart[]
+  readonly status?: MessageStatus
+  /** When it was said, as ISO 8601 has it. */
+  readonly createdAt?: string
+  readonly author?: ChatUser
+  readonly metadata?: Record<string, unknown>
+  readonly conversationId?: string
+}
+
+/** A file that goes along with a message. */
+export interface ChatAttachment {
+  readonly localId: string
+  readonly file: File
+}
+
+export interface ChatSendMessageInput {
+  readonly conversationId?: string | undefined
+  /** What a person says; it is the last of the messages too. */
+  readonly message: ChatMessage
+  readonly messages: ChatMessage[]
+  readonly attachments?: ChatAttachment[] | undefined
+  readonly metadata?: Record<string, unknown> | undefined
+  readonly signal: AbortSignal
+}
+
+export interface ChatReconnectToStreamInput {
+  readonly conversationId?: string | undefined
+  /** The reply that broke off, as far as it began. */
+  readonly messageId?: string | undefined
+  readonly signal: AbortSignal
+}
+
+export interface ChatRegenerateInput {
+  readonly conversationId?: string | undefined
+  /** The reply to do again; it is not among the messages any more. */
+  readonly messageId: string
+  /** What it answers: the last of the messages. */
+  readonly message: ChatMessage
+  readonly messages: ChatMessage[]
+  readonly signal: AbortSignal
+}
+
+export interface ChatListMessagesInput<Cursor = string> {
+  readonly conversationId?: string | undefined
+  readonly cursor?: Cursor | undefined
+  readonly direction?: 'forward' | 'backward' | undefined
+}
+
+export interface ChatListMessagesResult<Cursor = string> {
+  readonly messages: readonly ChatMessage[]
+  readonly cursor?: Cursor | undefined
+  readonly hasMore?: boolean | undefined
+}
+
+export interface ChatToolApprovalResponse {
+  /** What the request for approval was named, or else its call. */
+  readonly id: string
+  readonly approved: boolean
+  readonly reason?: string | undefined
+}
+
+/** What stands between a chat and a server of any kind; only `sendMessage` must be there. */
+export interface ChatAdapter<Cursor = string> {
+  sendMessage(input: ChatSendMessageInput): Promise<ChatStream>
+  /** The rest of a reply that broke off; null where it cannot be had. */
+  reconnectToStream?(input: ChatReconnectToStreamInput): Promise<ChatStream | null>
+  regenerate?(input: ChatRegenerateInput): Promise<ChatStream>
+  stop?(): void | Promise<void>
+  listMessages?(input: ChatListMessagesInput<Cursor>): Promise<ChatListMessagesResult<Cursor>>
+  addToolApprovalResponse?(input: ChatToolApprovalResponse): void | Promise<void>
+}
+
+/** A conversation in a list. */
+export interface ChatConversation {
+  id: string
+  title?: string
+  subtitle?: string
+  lastMessageAt?: string
+}
+
+/** What a runtime is told beside the reply that it reads. */
+export type ChatRealtimeEvent =
+  | {
+      readonly type: 'message-updated'
+      /** What is there of it replaces what was. */
+      readonly message: Omit<ChatMessage, 'metadata'> & { readonly metadata?: Record<string, unknown> | undefined }
+    }
+  | { readonly type: 'message-removed'; readonly messageId: string; readonly conversationId?: string }
+
+type Exactly<T> = T extends unknown ? { -readonly [K in keyof T]: Exclude<T[K], undefined> } : never
+
+/** A chunk as the runtime's own types have it: it goes by these ids. */
+export type ChatReplyChunk =
+  | { type: 'start'; messageId: string }
+  | { type: 'finish'; messageId: string; finishReason?: string }
+  | { type: 'abort'; messageId: string }
+  | Exactly<Exclude<ChatMessageChunk, { readonly type: 'start' | 'finish' | 'abort' | 'error' }>>
+
+/** A message as the runtime's own types have it. */
+export interface ChatThreadMessage extends Omit<ChatMessage, 'parts'> {
+  parts: ChatMessagePart[]
+}

@@ -1,0 +1,115 @@
+import type { Chunk } from '@millrace/protocol'
+import { expect, test } from 'vitest'
+import { type StreamChunk, type TanstackChunk, tanstackDialect } from './index.ts'
+
+type Bare = StreamChunk extends infer C
+  ? C extends StreamChunk
+    ? Omit<C, 'id' | 'model' | 'timestamp'>
+    : never
+  : never
+
+/** What is understood of a stream of TanStack AI's own, and how its run stands after each event. */
+function heard(...events: readonly Bare[]) {
+  const decoder = tanstackDialect.decoder()
+  const states: (string | undefined)[] = []
+  const chunks = events.flatMap(event => {
+    const told = decoder.decode({ id: 'reply', model: 'm', timestamp: 1, ...event } as TanstackChunk)
+    states.push(decoder.status)
+    return told.map(({ chunk }) => chunk)
+  })
+  return { chunks, states, status: decoder.status }
+}
+
+const call = (id: string, name: string, args: string, index = 0): Bare => ({
+  type: 'tool_call',
+  toolCall: { id, type: 'function', function: { name, arguments: args } },
+  index,
+})
+
+test('text by its delta, and else by what its content has grown by', () => {
+  const { chunks, states } = heard(
+    { type: 'content', delta: 'One', content: 'anything' },
+    { type: 'content', delta: ' two', content: '' },
+    { type: 'done', finishReason: 'stop' },
+    { type: 'content', content: 'Thr' },
+    { type: 'content', content: 'Three' },
+    { type: 'done', finishReason: 'stop', usage: { promptTokens: 1, completionTokens: 2, totalTokens: 3 } },
+  )
+  expect(chunks).toEqual([
+    { type: 'text-delta', id: 'reply/text-0', delta: 'One' },
+    { type: 'text-delta', id: 'reply/text-0', delta: ' two' },
+    { type: 'step-finish', finishReason: 'stop' },
+    { type: 'text-delta', id: 'reply/text-1', delta: 'Thr' },
+    { type: 'text-delta', id: 'reply/text-1', delta: 'ee' },
+    { type: 'step-finish', finishReason: 'stop', usage: { inputTokens: 1, outputTokens: 2, totalTokens: 3 } },
+  ])
+  expect(states).toEqual([undefined, undefined, 'completed', undefined, undefined, 'completed'])
+})
+
+test('calls by their id and not by their index; they are whole when their turn is done', () => {
+  const { chunks, states } = heard(
+    call('a', 'weigh', '{"k":'),
+    call('b', 'weigh', ''),
+    call('a', 'weigh', '1}'),
+    call('b', 'weigh', '{', 7),
+    { type: 'done', finishReason: 'tool_calls' },
+    { type: 'tool_result', toolCallId: 'a', content: '{"kilos":1}' },
+    { type: 'tool_result', toolCallId: 'b', content: '{"error":"no"}' },
+  )
+  expect(chunks.filter(({ type }) => type !== 'tool-input-start' && type !== 'tool-input-delta')).toEqual([
+    { type: 'tool-input-available', toolCallId: 'a', toolName: 'weigh', input: { k: 1 } },
+    {
+      type: 'tool-input-error',
+      toolCallId: 'b',
+      toolName: 'weigh',
+      errorText: 'The input is no JSON.',
+      partialInput: '{',
+    },
+    { type: 'step-finish', finishReason: 'tool-calls' },
+    { type: 'tool-output-available', toolCallId: 'a', output: { kilos: 1 } },
+    { type: 'tool-output-error', toolCallId: 'b', errorText: 'no' },
+  ] satisfies Chunk[])
+  expect(chunks[1]).toEqual({ type: 'tool-input-delta', toolCallId: 'a', delta: '{"k":' })
+  // law 7: a stream that ends here was cut.
+  expect(states.at(-1)).toBeUndefined()
+})
+
+test('what is asked of people and of the client is waited for', () => {
+  const asked = heard(
+    call('a', 'sell', '{}'),
+    { type: 'done', finishReason: 'tool_calls' },
+    {
+      type: 'approval-requested',
+      toolCallId: 'a',
+      toolName: 'sell',
+      input: {},
+      approval: { id: 'approval_a', needsApproval: true },
+    },
+  )
+  expect(asked.chunks.at(-1)).toEqual({
+    type: 'tool-approval-request',
+    toolCallId: 'a',
+    toolName: 'sell',
+    approvalId: 'approval_a',
+    input: {},
+  })
+  expect(asked.status).toBe('paused')
+  const client = heard({ type: 'tool-input-available', toolCallId: 'a', toolName: 'locate', input: { far: true } })
+  expect(client.chunks).toMatchObject([{ type: 'tool-input-available', executor: 'client', input: { far: true } }])
+  expect(client.status).toBe('paused')
+})
+
+test('law 7: an error is the end, whatever a server says after it', () => {
+  const { chunks, status } = heard(
+    { type: 'error', error: { message: 'overloaded', code: 'busy' } },
+    { type: 'content', delta: 'and yet', content: 'and yet' },
+  )
+  expect(chunks[0]).toEqual({ type: 'error', message: 'overloaded', code: 'busy' })
+  expect(status).toBe('failed')
+})
+
+test('what is no chunk is refused', () => {
+  const decoder = tanstackDialect.decoder()
+  expect(() => decoder.decode(null as never)).toThrow('expected an object with a type')
+  expect(() => decoder.decode({ type: 'millrace', id: '1', model: '', timestamp: 1 } as never)).toThrow('expected')
+})

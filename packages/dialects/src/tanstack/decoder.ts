@@ -1,0 +1,164 @@
+import { type Chunk, type Json, type Origin, ProtocolError } from '@millrace/protocol'
+import { meantBy } from '../aside.ts'
+import type { Decoder, EndStatus, Told } from '../dialect.ts'
+import { objectIn, originOf, sound, textIn } from '../sound.ts'
+import { EXTENSION, type MillraceStreamChunk, type StreamChunk, type TanstackChunk } from './chunk.ts'
+import { Reading } from './reading.ts'
+
+const NONE: readonly Told[] = []
+
+/** Understands a stream of TanStack AI's chunks: ours, or that of a server of its own. */
+export class TanstackDecoder implements Decoder<TanstackChunk> {
+  readonly #reading = new Reading()
+  #status: EndStatus | undefined
+  /** Whether it is a stream of ours, which says by itself how its run stands. */
+  #isOurs = false
+  /** The inputs that have begun, of calls that are not whole. */
+  readonly #inputs = new Map<string, { readonly toolName: string; text: string }>()
+  /** The text and the thinking so far, for servers that say no deltas. */
+  #content = ''
+  #thinking = ''
+
+  get status(): EndStatus | undefined {
+    return this.#status
+  }
+
+  decode(event: TanstackChunk): readonly Told[] {
+    if (typeof event?.type !== 'string')
+      throw new ProtocolError('invalid-chunk', 'chunk: expected an object with a type')
+    const guest = originOf(event.millraceOrigin)
+    if (event.type === EXTENSION) return this.#extension(event, guest)
+    look(event)
+    if (event.millrace !== undefined) this.#isOurs = true
+    const grown = this.#grown(event)
+    const chunk = meantBy(this.#reading.plainOf(grown), event.millrace)
+    const before = event.millrace === undefined ? this.#before(event) : NONE
+    this.#reading.follow(event, chunk)
+    this.#follow(event, chunk)
+    const after = event.millrace === undefined ? this.#after(event, chunk) : NONE
+    const told = chunk ? [guest ? { chunk, origin: guest } : { chunk }] : NONE
+    return before === NONE && after === NONE ? told : [...before, ...told, ...after]
+  }
+
+  #extension(event: MillraceStreamChunk, guest: Origin | undefined): readonly Told[] {
+    const { chunk } = event
+    if (typeof chunk?.type !== 'string')
+      throw new ProtocolError('invalid-chunk', `chunk ${EXTENSION}: expected { chunk }`)
+    sound(chunk)
+    const origin = originOf(event.origin)
+    this.#isOurs = true
+    this.#reading.follow(event, origin ? undefined : chunk)
+    if (origin) return [{ chunk, origin }]
+    if (chunk.type === 'tool-input-available' || chunk.type === 'tool-input-error')
+      this.#inputs.delete(chunk.toolCallId)
+    if (chunk.type === 'run-finished') this.#status = chunk.status
+    else if (chunk.type === 'run-paused') this.#status = 'paused'
+    else if (chunk.type === 'run-resumed' || chunk.type === 'run-started') this.#status = undefined
+    return [guest ? { chunk, origin: guest } : { chunk }]
+  }
+
+  /** An event with its delta: what its content has grown by, where that was not said. */
+  #grown(event: StreamChunk): StreamChunk {
+    switch (event.type) {
+      case 'content': {
+        const delta = event.delta ?? grownBy(this.#content, event.content)
+        this.#content += delta
+        return event.delta === undefined ? { ...event, delta } : event
+      }
+      case 'thinking': {
+        const delta = event.delta ?? grownBy(this.#thinking, event.content)
+        this.#thinking += delta
+        return event.delta === undefined ? { ...event, delta } : event
+      }
+      case 'tool_call':
+      case 'done':
+        this.#content = ''
+        return event
+      default:
+        return event
+    }
+  }
+
+  /** What a server of TanStack AI leaves to be understood before an event: that inputs are whole when their turn is done. */
+  #before({ type }: StreamChunk): readonly Told[] {
+    if (type !== 'done' || this.#inputs.size === 0) return NONE
+    const told: Told[] = []
+    for (const [toolCallId, { toolName, text }] of this.#inputs)
+      told.push({ chunk: inputOf(toolCallId, toolName, text) })
+    this.#inputs.clear()
+    return told
+  }
+
+  /** And after it: that a call may begin with some of its input. */
+  #after(event: StreamChunk, chunk: Chunk | undefined): readonly Told[] {
+    if (event.type !== 'tool_call' || chunk?.type !== 'tool-input-start') return NONE
+    const { id: toolCallId, function: called } = event.toolCall
+    const delta = called.arguments
+    return delta ? [{ chunk: { type: 'tool-input-delta', toolCallId, delta } }] : NONE
+  }
+
+  #follow(event: StreamChunk, chunk: Chunk | undefined): void {
+    if (event.type === 'tool_call') {
+      const { id, function: called } = event.toolCall
+      const input = this.#inputs.get(id)
+      if (chunk?.type === 'tool-input-available') this.#inputs.delete(id)
+      else if (input) input.text += called.arguments
+      else if (chunk?.type === 'tool-input-start')
+        this.#inputs.set(id, { toolName: called.name, text: called.arguments })
+    }
+    if (this.#isOurs) return
+    switch (event.type) {
+      case 'error':
+        this.#status = 'failed'
+        break
+      case 'done':
+        // A turn that ends in calls goes on, or waits: a stream that ends there was cut, unless somebody is asked.
+        this.#status = event.finishReason === 'tool_calls' ? undefined : 'completed'
+        break
+      case 'approval-requested':
+      case 'tool-input-available':
+        this.#status = 'paused'
+        break
+      default:
+        if (this.#status !== 'failed') this.#status = undefined
+    }
+  }
+}
+
+/** Looks at what has to be read of an event to understand it. */
+function look(event: StreamChunk): void {
+  switch (event.type) {
+    case 'content':
+    case 'thinking':
+      textIn(event.id, 'chunk.id')
+      textIn(event.delta ?? event.content, 'chunk.content')
+      break
+    case 'tool_call': {
+      const { id, function: called } = objectIn(event.toolCall, 'chunk tool_call.toolCall')
+      const { name, arguments: more } = objectIn(called, 'chunk tool_call.toolCall.function')
+      textIn(id, 'chunk tool_call.toolCall.id')
+      textIn(name, 'chunk tool_call.toolCall.function.name')
+      textIn(more, 'chunk tool_call.toolCall.function.arguments')
+      break
+    }
+    case 'error':
+      objectIn(event.error, 'chunk error.error')
+      break
+    case 'approval-requested':
+      objectIn(event.approval, 'chunk approval-requested.approval')
+      break
+    default:
+  }
+}
+
+const grownBy = (before: string, now: string): string => (now.startsWith(before) ? now.slice(before.length) : now)
+
+function inputOf(toolCallId: string, toolName: string, text: string): Chunk {
+  try {
+    const input = (text.trim() === '' ? {} : JSON.parse(text)) as Json
+    return { type: 'tool-input-available', toolCallId, toolName, input }
+  } catch {
+    const errorText = 'The input is no JSON.'
+    return { type: 'tool-input-error', toolCallId, toolName, errorText, partialInput: text }
+  }
+}

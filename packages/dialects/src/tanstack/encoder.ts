@@ -1,0 +1,345 @@
+import type { Chunk, ChunkOf, Json, Origin } from '@millrace/protocol'
+import { asideOf, signed } from '../aside.ts'
+import type { Encoder, EndStatus, Told } from '../dialect.ts'
+import { type DoneStreamChunk, EXTENSION, type FinishReason, type StreamChunk, type TanstackChunk } from './chunk.ts'
+import { jsonOf, Reading, resultOf } from './reading.ts'
+import { Screen } from './screen.ts'
+import { Waiting } from './waiting.ts'
+
+export interface TanstackEncoderOptions {
+  /** What stands in `content`: all of the text so far, or nothing where clients can do without, so that a long answer costs no more than its length. */
+  readonly content?: 'cumulative' | 'empty' | undefined
+  /** What stands in `model` while no model was heard of. */
+  readonly model?: string | undefined
+  /** The calls of which the client itself says what came of them: it is not told again. */
+  readonly results?: ReadonlySet<string> | undefined
+}
+
+type Of<T extends Chunk['type']> = Extract<Chunk, { type: T }>
+type BaseField = 'id' | 'model' | 'timestamp'
+type Bare = StreamChunk extends infer C ? (C extends StreamChunk ? Omit<C, BaseField> : never) : never
+
+/** A call that was told of, or waits for somebody. */
+interface Call {
+  readonly toolName: string
+  /** How much of its input is on the client's screen. */
+  said: string
+  /** Whether a discard took it back: clients keep what they have of it, which cannot be said again. */
+  isTakenBack: boolean
+  /** Which of its kind it is in its turn. */
+  readonly index: number
+}
+
+const NONE: readonly TanstackChunk[] = []
+
+/** Says a run in the chunks of TanStack AI. */
+export class TanstackEncoder implements Encoder<TanstackChunk> {
+  readonly #isCompact: boolean
+  readonly #results: ReadonlySet<string>
+  #model: string
+  #timestamp: number | undefined
+  #place = 0
+  #event = 0
+  #events: TanstackChunk[] = []
+  #reading = new Reading()
+  #screen: Screen
+  readonly #calls = new Map<string, Call>()
+  /** The calls that no `done` has followed. */
+  readonly #open = new Set<string>()
+  /** The calls whose input cannot be read, and what is to be said of them when their turn is done. */
+  readonly #refused = new Map<string, string>()
+  /** What waits is told at the end of the stream, when it is certain that it does: a client that comes late must not execute again what was answered. */
+  readonly #waiting = new Waiting()
+  /** Drafts: the calls that a lane told of since its last commit. */
+  readonly #drafts = new Map<string | undefined, string[]>()
+  #thought = ''
+  #indices = 0
+  /** Whether something was said since the last `done`, or that promised more. */
+  #isOpen = true
+  #isOver = false
+  #finish: FinishReason = 'stop'
+  #failure: { message: string; code?: string } = { message: 'The run failed.' }
+
+  constructor({ content, model = 'unknown', results = new Set() }: TanstackEncoderOptions = {}) {
+    this.#isCompact = content === 'empty'
+    this.#results = results
+    this.#model = model
+    this.#screen = new Screen(this.#isCompact)
+  }
+
+  encode(told: Told): readonly TanstackChunk[] {
+    // An answer comes when all is said, and is not waited for any more.
+    this.#waiting.follow(told.chunk)
+    if (this.#isOver) return NONE
+    const { chunk, origin, sequence = this.#place + 1, timestamp } = told
+    if (sequence !== this.#place) this.#event = 0
+    this.#place = sequence
+    this.#timestamp = timestamp
+    const isOwn = !origin || origin.guest !== undefined || origin.agentId === origin.runId
+    if (isOwn && origin?.guest === undefined && origin?.model !== undefined) this.#model = origin.model
+    if (isOwn) this.#tell(chunk, origin)
+    else this.#extension(chunk, origin)
+    return signed(this.#taken(), origin)
+  }
+
+  resume(): readonly TanstackChunk[] {
+    // The client begins another message, and knows nothing of what the last one showed.
+    this.#isOver = false
+    this.#isOpen = true
+    this.#screen = new Screen(this.#isCompact)
+    this.#reading = new Reading()
+    this.#thought = ''
+    this.#open.clear()
+    this.#refused.clear()
+    return NONE
+  }
+
+  end(status: EndStatus): readonly TanstackChunk[] {
+    if (this.#isOver) return NONE
+    if (status === 'failed') this.#derived({ type: 'error', error: this.#failure })
+    else if (status === 'paused') this.#ask()
+    if (status !== 'failed' && this.#open.size > 0) this.#done({ type: 'done', finishReason: 'tool_calls' })
+    if (status !== 'failed' && this.#isOpen) {
+      this.#done({ type: 'done', finishReason: status === 'completed' ? this.#finish : null })
+    }
+    this.#isOver = true
+    return this.#taken()
+  }
+
+  #taken(): readonly TanstackChunk[] {
+    const events = this.#events
+    this.#events = []
+    return events
+  }
+
+  #tell(chunk: Chunk, origin: Origin | undefined) {
+    switch (chunk.type) {
+      case 'text-delta':
+        return this.#text(chunk)
+      case 'reasoning-delta':
+        return this.#thinking(chunk)
+      case 'tool-input-start':
+      case 'tool-input-delta':
+      case 'tool-input-available':
+        return this.#input(chunk, origin)
+      case 'tool-input-error':
+        return this.#inputError(chunk, origin)
+      case 'tool-output-available':
+        if (chunk.preliminary) return this.#extension(chunk)
+        return this.#result(chunk, chunk.output)
+      case 'tool-output-error':
+        return this.#result(chunk, { error: chunk.errorText })
+      case 'tool-output-denied':
+        return this.#result(chunk, { error: chunk.reason ?? 'The call was denied.' })
+      case 'step-finish':
+        return this.#done(doneOf(chunk), chunk)
+      case 'step-discarded':
+        this.#discard(origin?.lane)
+        return this.#extension(chunk)
+      case 'checkpoint-created':
+        this.#drafts.delete(origin?.lane)
+        return this.#extension(chunk)
+      default:
+        this.#hear(chunk)
+        this.#extension(chunk)
+    }
+  }
+
+  /** Hears how the run ends, which is said when it has. */
+  #hear(chunk: Chunk): void {
+    if (chunk.type === 'finish') this.#finish = reasonOf(chunk.finishReason)
+    else if (chunk.type === 'error') this.#failure = { message: chunk.message, ...(chunk.code && { code: chunk.code }) }
+  }
+
+  #text(chunk: ChunkOf<'text-delta'>) {
+    // An empty `content` chunk would have clients take its `content` for what is new.
+    if (chunk.delta === '') return this.#extension(chunk)
+    this.#repeat(this.#screen.repeated)
+    const { delta } = chunk
+    this.#isOpen = true
+    this.#say({ type: 'content', delta, content: this.#screen.text(delta), role: 'assistant' }, chunk)
+  }
+
+  #thinking(chunk: ChunkOf<'reasoning-delta'>) {
+    if (chunk.delta === '' || !this.#screen.canThink) return this.#extension(chunk)
+    const { delta } = chunk
+    this.#screen.thinking()
+    this.#isOpen = true
+    if (!this.#isCompact) this.#thought += delta
+    this.#say({ type: 'thinking', delta, content: this.#thought }, chunk)
+  }
+
+  #input(chunk: Of<'tool-input-start' | 'tool-input-delta' | 'tool-input-available'>, origin: Origin | undefined) {
+    const { toolCallId } = chunk
+    const known = this.#calls.get(toolCallId)
+    if (chunk.type === 'tool-input-delta') {
+      if (!known || known.isTakenBack || !this.#open.has(toolCallId)) return this.#extension(chunk)
+      return this.#toolCall(toolCallId, chunk.delta, chunk)
+    }
+    const call = known ?? this.#opened(toolCallId, chunk.toolName, origin)
+    if (chunk.type === 'tool-input-start') {
+      if (!known) return this.#toolCall(toolCallId, '', chunk)
+      this.#extension(chunk)
+      // Who shows it already is told that it comes again, so that the text after it is taken for another.
+      return this.#open.has(toolCallId) ? this.#toolCall(toolCallId, '') : undefined
+    }
+    const rest = restOf(call, JSON.stringify(chunk.input))
+    if (rest === '' || (known && !this.#open.has(toolCallId))) return this.#extension(chunk)
+    this.#toolCall(toolCallId, rest, chunk)
+  }
+
+  #inputError(chunk: ChunkOf<'tool-input-error'>, origin: Origin | undefined) {
+    const { toolCallId, toolName = '', partialInput, errorText } = chunk
+    this.#extension(chunk)
+    if (!this.#calls.has(toolCallId)) {
+      this.#opened(toolCallId, toolName, origin)
+      this.#toolCall(toolCallId, partialInput === undefined ? '' : JSON.stringify(partialInput))
+    }
+    const content = JSON.stringify({ error: errorText })
+    if (this.#open.has(toolCallId)) this.#refused.set(toolCallId, content)
+    else this.#settled(toolCallId, content)
+  }
+
+  #opened(toolCallId: string, toolName: string, origin: Origin | undefined): Call {
+    if (this.#open.size === 0) this.#indices = 0
+    const call = { toolName, said: '', isTakenBack: false, index: this.#indices++ }
+    this.#calls.set(toolCallId, call)
+    const draft = this.#drafts.get(origin?.lane)
+    if (draft) draft.push(toolCallId)
+    else this.#drafts.set(origin?.lane, [toolCallId])
+    return call
+  }
+
+  /** Tells of a call, and more of its input. */
+  #toolCall(toolCallId: string, more: string, chunk?: Chunk): void {
+    const call = this.#calls.get(toolCallId) as Call
+    const { toolName: name, index } = call
+    call.said += more
+    this.#open.add(toolCallId)
+    this.#screen.call(toolCallId)
+    this.#isOpen = true
+    const toolCall = { id: toolCallId, type: 'function', function: { name, arguments: more } } as const
+    const event: Bare = { type: 'tool_call', toolCall, index }
+    if (chunk) this.#say(event, chunk)
+    else this.#derived(event)
+  }
+
+  /** Tells of a call again, where that makes clients begin a new text. */
+  #repeat(toolCallId: string | undefined): void {
+    if (toolCallId === undefined) return
+    const wasOpen = this.#open.has(toolCallId)
+    this.#toolCall(toolCallId, '')
+    if (!wasOpen) this.#open.delete(toolCallId)
+  }
+
+  #result(chunk: Of<'tool-output-available' | 'tool-output-error' | 'tool-output-denied'>, output: Json) {
+    const { toolCallId } = chunk
+    if (!this.#calls.has(toolCallId) || this.#results.has(toolCallId)) return this.#extension(chunk)
+    const content = typeof output === 'string' ? output : JSON.stringify(output)
+    const plain = resultOf(toolCallId, typeof output === 'string' ? jsonOf(output) : output)
+    this.#settled(toolCallId, content, chunk, plain)
+  }
+
+  /** Says what came of a call, after the `done` that its turn needs. */
+  #settled(toolCallId: string, content: string, chunk?: Chunk, plain?: Chunk): void {
+    if (this.#open.has(toolCallId)) this.#done({ type: 'done', finishReason: 'tool_calls' })
+    this.#screen.result()
+    const event: Bare = { type: 'tool_result', toolCallId, content }
+    if (chunk) this.#say(event, chunk, plain)
+    else this.#derived(event)
+  }
+
+  #done(event: Omit<DoneStreamChunk, BaseField>, chunk?: Chunk): void {
+    if (event.finishReason === 'tool_calls' && this.#open.size > 0) this.#repeat(this.#screen.repeatedBeforeEnd)
+    this.#open.clear()
+    this.#isOpen = event.finishReason === 'tool_calls'
+    // With all of its chunk: a reader that finds none takes the stream for one of TanStack AI's own.
+    if (chunk) this.#say(event, chunk, undefined)
+    else this.#derived(event)
+    for (const [toolCallId, content] of this.#refused) this.#settled(toolCallId, content)
+    this.#refused.clear()
+  }
+
+  /** Asks for all that waits, and shows the calls again that are in another message. */
+  #ask(): void {
+    for (const { toolCallId, toolName, input } of this.#waiting.calls) {
+      if (this.#screen.shows(toolCallId)) continue
+      this.#calls.set(toolCallId, { toolName, said: '', isTakenBack: false, index: this.#indices++ })
+      this.#toolCall(toolCallId, JSON.stringify(input))
+    }
+    if (this.#open.size > 0) this.#done({ type: 'done', finishReason: 'tool_calls' })
+    for (const { approvalId, ...about } of this.#waiting.calls) {
+      if (approvalId === undefined) this.#derived({ type: 'tool-input-available', ...about })
+      else this.#derived({ type: 'approval-requested', ...about, approval: { id: approvalId, needsApproval: true } })
+      this.#isOpen = false
+    }
+  }
+
+  /** What a lane's draft told of calls stays on the screen: clients have no way back. */
+  #discard(lane: string | undefined): void {
+    for (const toolCallId of this.#drafts.get(lane) ?? []) {
+      const call = this.#calls.get(toolCallId)
+      if (call) call.isTakenBack = true
+      this.#refused.delete(toolCallId)
+      this.#waiting.drop(toolCallId)
+    }
+    this.#drafts.delete(lane)
+  }
+
+  #say(event: Bare, chunk: Chunk, ...known: readonly (Chunk | undefined)[]): void {
+    const full = this.#based(event)
+    const plain = known.length > 0 ? known[0] : this.#reading.plainOf(full)
+    const aside = asideOf(chunk, plain)
+    this.#events.push(aside === undefined ? full : { ...full, millrace: aside })
+    this.#reading.follow(full, chunk)
+  }
+
+  /** Says what stands for no chunk of its own. */
+  #derived(event: Bare): void {
+    const full = this.#based(event)
+    this.#events.push({ ...full, millrace: null })
+    this.#reading.follow(full, undefined)
+  }
+
+  #extension(chunk: Chunk, origin?: Origin): void {
+    const timestamp = this.#timestamp ?? Date.now()
+    const about = { type: EXTENSION, id: this.#id, model: this.#model, timestamp, chunk } as const
+    const full = origin ? { ...about, origin } : about
+    this.#events.push(full)
+    this.#reading.follow(full, origin ? undefined : chunk)
+  }
+
+  get #id(): string {
+    return `${this.#place}.${this.#event++}`
+  }
+
+  #based(event: Bare): StreamChunk {
+    const timestamp = this.#timestamp ?? Date.now()
+    return { id: this.#id, model: this.#model, timestamp, ...event } as StreamChunk
+  }
+}
+
+/** What of a call's input is not on the screen yet; nothing, where something else is there, which cannot be taken back. */
+function restOf(call: Call, input: string): string {
+  const { said, isTakenBack } = call
+  // Its words have come as the model wrote them, which says the same in other spaces.
+  if (said !== '' && !isTakenBack) return ''
+  return input.startsWith(said) ? input.slice(said.length) : ''
+}
+
+const FINISH_REASONS: Readonly<Record<string, FinishReason>> = {
+  stop: 'stop',
+  length: 'length',
+  'content-filter': 'content_filter',
+  'tool-calls': 'tool_calls',
+}
+
+const reasonOf = (reason: string | undefined): FinishReason => FINISH_REASONS[reason ?? ''] ?? null
+
+function doneOf({ finishReason, usage }: ChunkOf<'step-finish'>): Omit<DoneStreamChunk, BaseField> {
+  const done = { type: 'done', finishReason: reasonOf(finishReason) } as const
+  if (!usage) return done
+  const { inputTokens: promptTokens = 0, outputTokens: completionTokens = 0 } = usage
+  const { totalTokens = promptTokens + completionTokens } = usage
+  return { ...done, usage: { promptTokens, completionTokens, totalTokens } }
+}

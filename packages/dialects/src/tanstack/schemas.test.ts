@@ -1,0 +1,85 @@
+import { expect, test } from 'vitest'
+import { ChatRequestSchema, isDecision, postedOf, postedOfInput, RunAgentInputSchema } from './schemas.ts'
+
+const chat = (body: object) =>
+  postedOf(ChatRequestSchema.parse({ data: { conversationId: 's' }, ...body } satisfies object))
+
+const input = (body: object) =>
+  postedOfInput(RunAgentInputSchema.parse({ threadId: 's', runId: 'r', ...body } satisfies object))
+
+test('what people said, with what they sent along', () => {
+  const { said, isSaidLast, regenerate } = chat({
+    messages: [
+      { role: 'user', content: 'one' },
+      { role: 'assistant', content: null, toolCalls: [] },
+      {
+        role: 'user',
+        content: [
+          { type: 'text', content: 'look' },
+          { type: 'image', source: { type: 'data', value: 'AAAA' } },
+          { type: 'document', source: { type: 'url', value: 'https://example.test/a.pdf' } },
+        ],
+      },
+    ],
+  })
+  expect(said).toEqual([
+    { parts: [{ type: 'text', text: 'one' }] },
+    {
+      parts: [
+        { type: 'text', text: 'look' },
+        { type: 'file', url: 'data:image/*;base64,AAAA', mediaType: 'image/*' },
+        { type: 'file', url: 'https://example.test/a.pdf', mediaType: 'application/octet-stream' },
+      ],
+    },
+  ])
+  expect([isSaidLast, regenerate]).toEqual([true, true])
+})
+
+test('results of calls, and decisions in both places of the bridge', () => {
+  const { answers, isSaidLast, regenerate } = chat({
+    messages: [
+      { role: 'user', content: 'go' },
+      { role: 'tool', toolCallId: 'c', content: '{"city":"Ulm"}' },
+    ],
+    data: { conversationId: 's', approvals: { a: true }, answers: [{ kind: 'interrupt', id: 'q', value: 1 }] },
+    approvals: { b: false },
+  })
+  expect(answers).toEqual([
+    { kind: 'tool-result', id: 'c', output: { city: 'Ulm' } },
+    { kind: 'approval', id: 'a', approved: true },
+    { kind: 'approval', id: 'b', approved: false },
+    { kind: 'interrupt', id: 'q', value: 1 },
+  ])
+  expect([isSaidLast, regenerate]).toEqual([false, undefined])
+})
+
+test('a decision may stand where a result would, unless it is said by itself', () => {
+  const decision = '{"approved":true,"pendingExecution":true,"message":"User approved this action"}'
+  const messages = [
+    { id: 'u', role: 'user', content: 'go' },
+    { id: 't', role: 'tool', toolCallId: 'c', content: decision },
+    { id: 'x', role: 'tool', toolCallId: 'd', content: '{"approved":true}' },
+  ]
+  expect(input({ messages })).toMatchObject({
+    isSaidLast: false,
+    answers: [
+      { kind: 'tool-result', id: 'd', output: { approved: true } },
+      { kind: 'approval', id: 'c', approved: true },
+    ],
+  })
+  const resume = [{ interruptId: 'approval:a', status: 'resolved', payload: { approved: false } }]
+  expect(input({ messages: messages.slice(0, 2), resume }).answers).toEqual([
+    { kind: 'approval', id: 'a', approved: false },
+  ])
+  expect(isDecision({ id: 'u', role: 'user', content: decision })).toBe(false)
+})
+
+test('who answers a question with the last message as it was does not ask for another answer', () => {
+  const messages = [{ id: 'u', role: 'user', content: 'go' }]
+  const resume = [{ interruptId: 'question:q', status: 'resolved', payload: 'rye' }]
+  expect(input({ messages }).regenerate).toBe(true)
+  expect(input({ messages, resume })).toMatchObject({
+    regenerate: undefined,
+    answers: [{ kind: 'interrupt', id: 'q', value: 'rye' }],
+  })
+})

@@ -1,0 +1,211 @@
+// The chunks of TanStack AI's first protocol as schemas; what its client sends, and what of it is a person's to say.
+
+import type { Json } from '@millrace/protocol'
+import * as z from 'zod'
+import { postedOf as postedOfAgUi, type RunAgentInput, RunAgentInputSchema } from '../ag-ui/schemas.ts'
+import type { Posted, PostedAnswer, PostedMessage, SaidPart } from '../posted.ts'
+import { AnswersSchema, anyJson, anyObject } from '../schemas.ts'
+import { jsonOf } from './reading.ts'
+
+const base = { id: z.string(), model: z.string(), timestamp: z.number() }
+
+export const ContentStreamChunkSchema = z.looseObject({
+  type: z.literal('content'),
+  ...base,
+  delta: z.string().optional(),
+  content: z.string(),
+  role: z.literal('assistant').optional(),
+})
+
+export const ToolCallStreamChunkSchema = z.looseObject({
+  type: z.literal('tool_call'),
+  ...base,
+  toolCall: z.object({
+    id: z.string(),
+    type: z.literal('function'),
+    function: z.object({ name: z.string(), arguments: z.string() }),
+  }),
+  index: z.int().min(0),
+})
+
+export const ToolResultStreamChunkSchema = z.looseObject({
+  type: z.literal('tool_result'),
+  ...base,
+  toolCallId: z.string(),
+  content: z.string(),
+})
+
+export const DoneStreamChunkSchema = z.looseObject({
+  type: z.literal('done'),
+  ...base,
+  finishReason: z.enum(['stop', 'length', 'content_filter', 'tool_calls']).nullable(),
+  usage: z.object({ promptTokens: z.number(), completionTokens: z.number(), totalTokens: z.number() }).optional(),
+})
+
+export const ErrorStreamChunkSchema = z.looseObject({
+  type: z.literal('error'),
+  ...base,
+  error: z.object({ message: z.string(), code: z.string().optional() }),
+})
+
+export const ApprovalRequestedStreamChunkSchema = z.looseObject({
+  type: z.literal('approval-requested'),
+  ...base,
+  toolCallId: z.string(),
+  toolName: z.string(),
+  input: anyJson,
+  approval: z.object({ id: z.string(), needsApproval: z.literal(true) }),
+})
+
+export const ToolInputAvailableStreamChunkSchema = z.looseObject({
+  type: z.literal('tool-input-available'),
+  ...base,
+  toolCallId: z.string(),
+  toolName: z.string(),
+  input: anyJson,
+})
+
+export const ThinkingStreamChunkSchema = z.looseObject({
+  type: z.literal('thinking'),
+  ...base,
+  delta: z.string().optional(),
+  content: z.string(),
+})
+
+export const StreamChunkSchema = z.discriminatedUnion('type', [
+  ContentStreamChunkSchema,
+  ToolCallStreamChunkSchema,
+  ToolResultStreamChunkSchema,
+  DoneStreamChunkSchema,
+  ErrorStreamChunkSchema,
+  ApprovalRequestedStreamChunkSchema,
+  ToolInputAvailableStreamChunkSchema,
+  ThinkingStreamChunkSchema,
+])
+
+const contentPart = z.looseObject({ type: z.string() })
+
+const modelMessage = z.looseObject({
+  role: z.enum(['user', 'assistant', 'tool', 'system', 'developer']),
+  content: z.union([z.string(), z.null(), z.array(contentPart)]),
+  toolCallId: z.string().optional(),
+})
+
+const ApprovalsSchema = z
+  .record(z.string(), z.boolean())
+  .meta({ description: 'What was decided, by the id of the approval: the transcript has no place for it.' })
+
+/** The body of a request of `fetchServerSentEvents` and `fetchHttpStream` up to 0.2. What else an application adds to it goes to the server's code, as `data`. */
+export const ChatRequestSchema = z.looseObject({
+  messages: z.array(modelMessage).min(1),
+  /** The `body` of the client, with the id of the conversation. */
+  data: z
+    .looseObject({
+      conversationId: z.string(),
+      approvals: ApprovalsSchema.optional(),
+      answers: AnswersSchema.optional(),
+    })
+    .optional(),
+  /** For connections without a client of TanStack AI. */
+  conversationId: z.string().optional(),
+  approvals: ApprovalsSchema.optional(),
+  answers: AnswersSchema.optional(),
+  content: z.enum(['cumulative', 'empty']).optional(),
+})
+
+export type ChatRequest = z.output<typeof ChatRequestSchema>
+
+type ModelMessage = z.output<typeof modelMessage>
+
+/** What a request amounts to. */
+export function postedOf({ messages, data, approvals, answers = [] }: ChatRequest): Posted {
+  const decided = Object.entries({ ...data?.approvals, ...approvals })
+  const isSaidLast = messages.at(-1)?.role === 'user'
+  return {
+    said: messages.filter(({ role }) => role === 'user').map(saidOf),
+    isSaidLast,
+    answers: [
+      ...messages.flatMap(resultsIn),
+      ...decided.map(([id, approved]) => ({ kind: 'approval', id, approved }) as const),
+      ...(data?.answers ?? []),
+      ...answers,
+    ],
+    ...(messages.some(isInstruction) && { foreign: 'instructions are the server’s to give' }),
+    // `reload()` sends what was sent before.
+    ...(isSaidLast && { regenerate: true }),
+  }
+}
+
+const isInstruction = ({ role }: ModelMessage): boolean => role === 'system' || role === 'developer'
+
+function resultsIn({ role, toolCallId, content }: ModelMessage): readonly PostedAnswer[] {
+  if (role !== 'tool' || toolCallId === undefined) return []
+  return [{ kind: 'tool-result', id: toolCallId, output: typeof content === 'string' ? jsonOf(content) : null }]
+}
+
+function saidOf({ content }: ModelMessage): PostedMessage {
+  if (typeof content === 'string') return { parts: [{ type: 'text', text: content }] }
+  return { parts: (content ?? []).flatMap(partOf) }
+}
+
+/** The media types of parts that say no more than what they are. */
+const MEDIA: Readonly<Record<string, string>> = {
+  image: 'image/*',
+  audio: 'audio/*',
+  video: 'video/*',
+  document: 'application/octet-stream',
+}
+
+function partOf(part: z.output<typeof contentPart>): readonly SaidPart[] {
+  const { type, content, text = content, source } = part as Record<string, unknown>
+  if (type === 'text') return typeof text === 'string' ? [{ type, text }] : []
+  const known = MEDIA[type as string]
+  const from = anyObject.safeParse(source).data
+  if (known === undefined || typeof from?.['value'] !== 'string') return []
+  const { value, mimeType } = from
+  const said = typeof mimeType === 'string' ? mimeType : value.match(/^data:([^;,]+)/)?.[1]
+  const mediaType = said ?? known
+  const url = from['type'] === 'data' && !value.startsWith('data:') ? `data:${mediaType};base64,${value}` : value
+  return [{ type: 'file', url, mediaType }]
+}
+
+/** What an application sends along. */
+export function dataOf({ messages, data, approvals, answers, content, conversationId, ...rest }: ChatRequest) {
+  const { conversationId: _, approvals: __, answers: ___, ...more } = data ?? {}
+  const all = { ...more, ...rest }
+  return Object.keys(all).length === 0 ? undefined : (all as Json)
+}
+
+export { type RunAgentInput, RunAgentInputSchema }
+
+/** What clients send, of both protocols. */
+export const TanstackRequestSchema = z.union([RunAgentInputSchema, ChatRequestSchema])
+
+/** Whether a request is of a client that speaks AG-UI. */
+export const isRunAgentInput = (body: z.output<typeof TanstackRequestSchema>): body is RunAgentInput =>
+  typeof body['threadId'] === 'string' && typeof body['runId'] === 'string'
+
+/** What a request of a client since 0.10 amounts to. What was decided about a call may stand where its result would. */
+export function postedOfInput(body: RunAgentInput): Posted {
+  const decided = new Set(body.messages.filter(isDecision).map(({ id }) => id))
+  const messages = body.messages.filter(({ id }) => !decided.has(id))
+  const posted = postedOfAgUi({ ...body, messages })
+  // Who answers does not ask for another answer.
+  if (body.resume?.length) return { ...posted, regenerate: undefined }
+  if (decided.size === 0) return posted
+  const decisions = body.messages.filter(isDecision).map(({ toolCallId = '', content }): PostedAnswer => {
+    const { approved } = jsonOf(content as string) as { approved: boolean }
+    return { kind: 'approval', id: toolCallId, approved }
+  })
+  return { ...posted, isSaidLast: body.messages.at(-1)?.role === 'user', answers: [...posted.answers, ...decisions] }
+}
+
+const DECISION: ReadonlySet<string> = new Set(['approved', 'pendingExecution', 'message'])
+
+/** Whether a message says what somebody decided about a call, and not what came of it. */
+export function isDecision({ role, content }: RunAgentInput['messages'][number]): boolean {
+  if (role !== 'tool' || typeof content !== 'string') return false
+  const said = anyObject.safeParse(jsonOf(content)).data
+  if (typeof said?.['approved'] !== 'boolean' || typeof said['message'] !== 'string') return false
+  return Object.keys(said).every(key => DECISION.has(key))
+}

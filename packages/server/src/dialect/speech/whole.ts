@@ -1,0 +1,34 @@
+import { LogError, type StreamManager } from '@millrace/log'
+import type { Json, Message, Part } from '@millrace/protocol'
+
+/** Messages with their large values back in their places, as a dialect needs them. */
+export async function wholeMessages(
+  manager: StreamManager,
+  sessionId: string,
+  messages: readonly Message[],
+): Promise<readonly Message[]> {
+  const whole: Message[] = []
+  // One after the other: each may be large.
+  for (const message of messages) {
+    if (!message.parts.some(({ blobs }) => blobs)) whole.push(message)
+    else {
+      const parts: Part[] = []
+      for (const part of message.parts) parts.push(await wholePart(manager, sessionId, part))
+      whole.push({ ...message, parts })
+    }
+  }
+  return whole
+}
+
+async function wholePart(manager: StreamManager, sessionId: string, part: Part): Promise<Part> {
+  const { blobs, ...rest } = part
+  if (blobs === undefined) return part
+  const values: Record<string, Json> = {}
+  for (const [pointer, { hash }] of Object.entries(blobs)) {
+    const bytes = await manager.blob(sessionId, hash)
+    if (bytes === undefined) throw new LogError('absent', `the blob ${hash} of ${sessionId} is not there`)
+    const isProgress = pointer === '/output' && 'progress' in part
+    values[isProgress ? 'progress' : pointer.slice(1)] = JSON.parse(Buffer.from(bytes).toString())
+  }
+  return { ...rest, ...values } as Part
+}

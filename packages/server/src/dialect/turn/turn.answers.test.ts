@@ -1,0 +1,238 @@
+import type { Json } from '@millrace/protocol'
+import { agent, scriptedModel, tool } from '@millrace/runtime'
+import { describe, expect, test } from 'vitest'
+import * as z from 'zod'
+import { type Asked, codeOf, said, stage, user } from '../stage.fixture.ts'
+
+const SELLER: Asked = { agent: 'seller' }
+
+describe('answers', () => {
+  const a = user('a', 'u1')
+  const go = (...answers: readonly object[]) => ({ said: [a], isSaidLast: false, answers: answers as never })
+  const approve = (n: number, more: object = {}) => ({ kind: 'approval', id: `sell-${n}`, approved: true, ...more })
+  const locate = (n: number, output: Json = 'here') => ({ kind: 'tool-result', id: `locate-${n}`, output })
+
+  test('go on with the run, from where they stand; who repeats them gets the same, and nothing happens twice', async () => {
+    const at = await stage()
+    const runId = await at.done('s', said(a), SELLER)
+    const first = go(approve(0), locate(0))
+    const taken = await at.take('s', first, SELLER)
+    expect(taken).toMatchObject({ action: 'answer', run: { runId } })
+    await taken.run.result()
+    const again = await at.take('s', first, SELLER)
+    expect(again.after).toEqual(taken.after)
+    const second = go(approve(0), locate(0), locate(1), approve(1))
+    const next = await at.take('s', second, SELLER)
+    expect(next.after?.sequence).toBeGreaterThan(taken.after?.sequence ?? 0)
+    expect((await next.run.result()).status).toBe('completed')
+    // Of both rounds the last is what who repeats it has not seen.
+    expect((await at.take('s', second, SELLER)).after).toEqual(next.after)
+    const answers = (await at.log('s')).filter(({ origin }) => origin.guest !== undefined)
+    expect(answers.map(({ chunk }) => chunk.type)).toEqual([
+      'run-requested',
+      'tool-approval-response',
+      'tool-output-available',
+      'tool-output-available',
+      'tool-approval-response',
+    ])
+  })
+
+  test('to a question too', async () => {
+    const at = await stage()
+    await at.done('s', said(a), { agent: 'asker' })
+    const { view } = await at.services.runtime.view('s')
+    const id = view.interrupts[0]?.interruptId
+    const posted = go({ kind: 'interrupt', id, value: 'me' })
+    const { run, after } = await at.take('s', posted, { agent: 'asker' })
+    expect(await run.result()).toMatchObject({ status: 'completed', output: 'me' })
+    expect((await at.take('s', posted, { agent: 'asker' })).after).toEqual(after)
+    expect(await at.refused('s', go({ kind: 'interrupt', id: 'other', value: 'me' }))).toBe('transcript_refused')
+  })
+
+  test('that are forged are refused before anything is done', async () => {
+    const at = await stage()
+    await at.done('s', said(a), SELLER)
+    const forged: object[] = [
+      approve(9),
+      locate(9),
+      { kind: 'approval', id: 'locate-0', approved: true },
+      { kind: 'tool-result', id: 'sell-0', output: 'sold' },
+      { kind: 'tool-result', id: 'sell-0', error: 'not sold' },
+      { kind: 'interrupt', id: 'sell-0', value: true },
+      approve(0, { input: { what: 'gold' } }),
+      { kind: 'approval', id: '__proto__', approved: true },
+    ]
+    for (const one of forged) {
+      // Also beside good ones, and beside what is new.
+      for (const answers of [[one], [approve(0), one], [one, locate(0)]]) {
+        expect([one, await at.refused('s', go(...answers), SELLER)]).toEqual([one, 'transcript_refused'])
+        const posted = { ...said(a, user('b', 'u2')), answers: answers as never }
+        expect([one, await at.refused('s', posted, SELLER)]).toEqual([one, 'transcript_refused'])
+      }
+    }
+    const twice = go(approve(0), { ...approve(0), approved: false })
+    expect(await at.refused('s', twice, SELLER)).toBe('transcript_refused')
+    expect(await at.refused('new', { ...said(a), answers: [approve(0)] as never }, SELLER)).toBe('transcript_refused')
+    expect(await at.refused('new', go(approve(0)), SELLER)).toBe('session_unknown')
+  })
+
+  test('to what was settled otherwise change nothing: the log wins', async () => {
+    const at = await stage()
+    await at.done('s', said(a), SELLER)
+    const { run } = await at.take('s', go({ ...approve(0), approved: false }, locate(0)), SELLER)
+    await run.result()
+    const before = await at.log('s')
+    await at.take('s', go(approve(0), locate(0, 'elsewhere')), SELLER)
+    expect(await at.log('s')).toEqual(before)
+  })
+
+  test('without any, and without a message, there is nothing to do', async () => {
+    const at = await stage()
+    await at.done('s', said(a), SELLER)
+    expect(await at.refused('s', go(), SELLER)).toBe('transcript_refused')
+    await at.done('s', said(a, user('b', 'u2')))
+    // The run that they were for is not the last any more.
+    expect(await at.refused('s', go(approve(0), locate(0)))).toBe('request_invalid')
+  })
+})
+
+test('an output that does not fit the tool is a failure of its call, and nothing else is kept from going on', async () => {
+  const input = z.object({})
+  const client = tool({ name: 'locate', input, output: z.object({ city: z.string() }), client: true })
+  const calls = ['p', 'q'].map(id => ({ name: 'locate', input: {}, id }))
+  const model = scriptedModel(({ turnAnswers, lastText }) =>
+    turnAnswers === 0 && lastText === 'a' ? { calls } : { text: 'Now I know.' },
+  )
+  const at = await stage({ agents: [agent({ name: 'guide', model, tools: [client] })] })
+  const guide = { agent: 'guide' }
+  const a = user('a', 'u1')
+  await at.done('s', said(a), guide)
+  const answers = [
+    { kind: 'tool-result', id: 'p', output: { town: 'Ulm' } },
+    { kind: 'tool-result', id: 'q', output: { city: 'Ulm' } },
+  ] as const
+  const posted = { said: [a], isSaidLast: false, answers }
+  const { run, after } = await at.take('s', posted, guide)
+  expect((await run.result()).status).toBe('completed')
+  const { view } = await at.services.runtime.view('s')
+  expect(view.messages.flatMap(({ parts }) => parts.filter(part => 'toolCallId' in part))).toMatchObject([
+    { toolCallId: 'p', state: 'output-error', errorText: expect.stringMatching(/did not fit.*city/s) },
+    { toolCallId: 'q', state: 'output-available', output: { city: 'Ulm' } },
+  ])
+  // The transcript has it in it for ever, and is told the same for ever.
+  expect((await at.take('s', posted, guide)).after).toEqual(after)
+  await at.done('s', { ...said(a, user('b', 'u2')), answers }, guide)
+  expect(await at.people('s')).toEqual(['a', 'b'])
+  // And with a new message at once.
+  await at.done('t', said(a), guide)
+  const { run: next } = await at.take('t', { ...said(a, user('b', 'u2')), answers }, guide)
+  expect((await next.result()).status).toBe('completed')
+  expect(await at.people('t')).toEqual(['a', 'b'])
+})
+
+describe('a message while a run', () => {
+  const a = user('a', 'u1')
+  const b = user('b', 'u2')
+
+  test('runs waits for its turn', async () => {
+    const at = await stage()
+    const agent = 'slow'
+    const first = await at.take('s', said(a), { agent })
+    const second = await at.take('s', said(a, b), { agent })
+    at.held.go()
+    expect((await first.run.result()).status).toBe('completed')
+    expect((await second.run.result()).status).toBe('completed')
+  })
+
+  test('waits for somebody ends that run, unless it is answered with it', async () => {
+    const at = await stage()
+    for (const isAnswered of [false, true]) {
+      const session = `${isAnswered}`
+      const runId = await at.done(session, said(a), SELLER)
+      const answers = [
+        { kind: 'approval', id: 'sell-0', approved: true },
+        { kind: 'tool-result', id: 'locate-0', output: 1 },
+      ] as const
+      const { run } = await at.take(session, { ...said(a, b), answers: isAnswered ? answers : [] })
+      if (!isAnswered) {
+        expect((await run.result()).status).toBe('completed')
+        expect((await at.run(session, runId).result()).status).toBe('interrupted')
+      } else {
+        // It has gone on, and waits again: what was said after it does, too.
+        expect((await at.run(session, runId).result()).status).toBe('paused')
+        expect((await at.services.runtime.view(session)).ticket.requests).toMatchObject([{ runId: run.runId }])
+      }
+    }
+  })
+
+  test('waits for more than is answered with it ends that run, too', async () => {
+    const at = await stage()
+    const some = [
+      [{ kind: 'approval', id: 'sell-0', approved: true }],
+      [{ kind: 'approval', id: 'sell-0', approved: false }],
+      [{ kind: 'tool-result', id: 'locate-0', output: 1 }],
+    ] as const
+    for (const [n, answers] of some.entries()) {
+      const session = `s${n}`
+      const runId = await at.done(session, said(a), SELLER)
+      const { run } = await at.take(session, { ...said(a, b), answers })
+      expect((await run.result()).status).toBe('completed')
+      expect((await at.run(session, runId).result()).status).toBe('interrupted')
+      const answered = (await at.log(session)).filter(
+        ({ origin, chunk }) => origin.guest && chunk.type.startsWith('tool'),
+      )
+      expect(answered).toHaveLength(1)
+    }
+    // Answered before, by a request of its own, and the rest of it not.
+    const runId = await at.done('t', said(a), SELLER)
+    await at.take('t', { said: [a], isSaidLast: false, answers: some[0] }, SELLER)
+    expect((await (await at.take('t', said(a, b))).run.result()).status).toBe('completed')
+    expect((await at.run('t', runId).result()).status).toBe('interrupted')
+  })
+
+  test('waits for a client’s tool that is only approved with it ends that run', async () => {
+    const client = tool({ name: 'locate', input: z.object({}), client: true, approval: true })
+    const call = { name: 'locate', input: {}, id: 'locate-0' }
+    const model = scriptedModel(({ turnAnswers, lastText }) =>
+      turnAnswers === 0 && lastText === 'a' ? { calls: [call] } : { text: 'Done.' },
+    )
+    const at = await stage({ agents: [agent({ name: 'guide', model, tools: [client] })] })
+    const guide = { agent: 'guide' }
+    const runId = await at.done('s', said(a), guide)
+    const answers = [{ kind: 'approval', id: 'locate-0', approved: true }] as const
+    const { run } = await at.take('s', { ...said(a, b), answers }, guide)
+    expect((await run.result()).status).toBe('completed')
+    expect((await at.run('s', runId).result()).status).toBe('interrupted')
+  })
+
+  test('is refused where too many wait', async () => {
+    const at = await stage()
+    const agent = 'slow'
+    await at.take('s', said(a), { agent })
+    let code = 'none'
+    for (let n = 0; code === 'none' && n < 1000; n++) {
+      code = await codeOf(at.take('s', { ...said(user(`m${n}`, `m${n}`)) }, { agent }))
+    }
+    expect(code).toBe('run_queue_full')
+  })
+})
+
+test('who regenerates with a transcript that ends with the answer gets it anew, whatever was settled in it', async () => {
+  const at = await stage()
+  const a = user('a', 'u1')
+  const runId = await at.done('s', said(a), SELLER)
+  const settled = [0, 1].map(n => [
+    { kind: 'approval', id: `sell-${n}`, approved: true } as const,
+    { kind: 'tool-result', id: `locate-${n}`, output: 1 } as const,
+  ])
+  for (const answers of settled) {
+    const { run } = await at.take('s', { said: [a], isSaidLast: false, answers }, SELLER)
+    await run.result()
+  }
+  const answers = settled.flat()
+  // Of what is answered beside the message itself, who repeats it gets what came of it, and never another run.
+  const beside = await at.take('s', { said: [a], isSaidLast: true, answers, regenerate: true }, SELLER)
+  expect([beside.action, beside.run.runId]).toEqual(['answer', runId])
+  const again = await at.take('s', { said: [a], isSaidLast: false, answers, regenerate: true }, SELLER)
+  expect([again.action, again.run.runId === runId]).toEqual(['retry', false])
+})
