@@ -13,6 +13,7 @@ export const arrows: Record<string, string[]> = {
   runtime: ['log'],
   server: ['runtime', 'dialects'],
   millrace: ['server', 'client'],
+  cli: ['server', 'client'],
 }
 
 /** What the tests of a package may import besides: the other end of the wire. */

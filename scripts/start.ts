@@ -1,6 +1,6 @@
-// `npm start`: the demo of examples/demo with the page of examples/chat, on SQLite under `.millrace/` of the folder where it is started.
+// `npm start`: the demo of examples/demo with the page of studio, on SQLite under `.millrace/` of the folder where it is started.
 
-import { build } from '../examples/chat/build.ts'
+import { build } from '../studio/build.ts'
 import { serve } from '../examples/demo/server.ts'
 
 // Who started this may be killed and tell nobody: then the port must not stay taken.

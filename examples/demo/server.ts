@@ -1,4 +1,4 @@
-// The demo for whoever speaks HTTP: `npm start` in the root of the project runs this, with the page of examples/chat.
+// The demo for whoever speaks HTTP: `npm start` in the root of the project runs this, with the page of studio.
 
 import { type Listening, millrace } from 'millrace'
 import { agents, workflows } from './agents.ts'

@@ -6,13 +6,13 @@ import { access, readdir, readFile, rename, rm, stat, utimes } from 'node:fs/pro
 import { join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
-const root = resolve(import.meta.dirname, '../..')
-const cache = join(root, '.cache', 'chat')
+const root = resolve(import.meta.dirname, '..')
+const cache = join(root, '.cache', 'studio')
 const KEPT_MS = 7 * 24 * 3_600_000
 const SOURCES = [
   'pnpm-lock.yaml',
-  'examples/chat/{index.html,vite.config.ts}',
-  'examples/chat/{src,styles,public}/**',
+  'studio/{index.html,vite.config.ts}',
+  'studio/{src,styles,public}/**',
   'packages/{protocol,dialects,client,react}/{package.json,src/**}',
 ]
 
