@@ -6,9 +6,9 @@ import { join } from 'node:path'
 import { type Started, started } from '@millrace/example-demo/command'
 import { type Browser, chromium as browsers, type Page } from 'playwright-core'
 import { afterAll, afterEach, beforeAll, expect } from 'vitest'
-import { root } from '../../scripts/command.ts'
-import { folder } from '../../scripts/folder.fixture.ts'
-import { chromium } from '../../scripts/services/chromium.ts'
+import { root } from '../scripts/command.ts'
+import { folder } from '../scripts/folder.fixture.ts'
+import { chromium } from '../scripts/services/chromium.ts'
 
 const START = [process.execPath, '--conditions=@millrace/source', join(root, 'scripts', 'start.ts')]
 

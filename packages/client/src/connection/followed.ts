@@ -21,6 +21,8 @@ const MOST_HELD = 64
 export interface Home {
   readonly api: Api
   readonly backoff: Backoff
+  /** What its lines say of all sessions. */
+  readonly query: string
   /** What has room for it. */
   lineFor(followed: Followed): Line
   left(followed: Followed): void

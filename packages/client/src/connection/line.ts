@@ -14,7 +14,8 @@ const SOON_MS = 20
 
 const EVENTS = 'text/event-stream'
 
-const addressOf = (members: readonly Followed[]): string => `/stream?${members.map(({ place }) => place).join('&')}`
+const addressOf = (members: readonly Followed[], { query }: Home): string =>
+  `/stream?${members.map(({ place }) => place).join('&')}${query}`
 
 /** One request that carries sessions, and the next when it breaks, until nobody is left. */
 export class Line {
@@ -41,7 +42,7 @@ export class Line {
   hasRoom(followed: Followed): boolean {
     const members = this.#members
     if (members.size >= MOST_ON_A_LINE || members.has(followed.sessionId)) return false
-    return addressOf([...members.values(), followed]).length <= MOST_CHARACTERS
+    return addressOf([...members.values(), followed], this.home).length <= MOST_CHARACTERS
   }
 
   join(followed: Followed): void {
@@ -121,7 +122,7 @@ export class Line {
     }
     try {
       const headers = { accept: EVENTS }
-      const reply = await this.home.api.request('GET', addressOf(members), { headers, signal })
+      const reply = await this.home.api.request('GET', addressOf(members, this.home), { headers, signal })
       const type = reply.headers.get('content-type')
       if (!type?.startsWith(EVENTS)) throw new ProtocolError('invalid-frame', `expected ${EVENTS}, found ${type}`)
       await this.#read(reply.body as ReadableStream<Uint8Array>, signal)
@@ -139,7 +140,7 @@ export class Line {
 
   #refused(error: unknown, members: readonly Followed[]): { reason: string; retryAfter?: number | undefined } {
     const isOdd = error instanceof ProtocolError
-    const why = isOdd && `Is this a Millrace server, and is the page of its version? ${error.message}`
+    const why = isOdd && `Is it a Millrace server? ${error.message}`
     const failure = why ? new RequestError({ code: 'protocol_error', message: why }) : failureOf(error)
     const { code, message, status = 0, retryable, retryAfter } = failure
     // It did not get there, broke off, or the server is not well: that passes.

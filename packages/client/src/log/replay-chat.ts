@@ -1,0 +1,67 @@
+import type { View } from '@millrace/protocol'
+import type { ChatCallbacks } from '../chat/callbacks.ts'
+import type { Chat, ChatState, SendResult } from '../chat/chat.ts'
+import { StateCell } from '../chat/state.ts'
+import type { ClientTools } from '../chat/tools.ts'
+import { chatErrorOf, RequestError } from '../error.ts'
+import { newId } from '../id.ts'
+import { Store } from '../store/store.ts'
+
+const READ_ONLY = { code: 'read_only', message: 'This shows what was: nothing can be added to it.' }
+
+/** A conversation as it was: it can be shown by all that shows a chat, and nobody can add to it. */
+export class ReplayChat implements Chat {
+  readonly store: Store
+  callbacks: ChatCallbacks = {}
+  tools: ClientTools = {}
+  readonly #state: StateCell
+
+  constructor({ sessionId, view }: { readonly sessionId?: string; readonly view?: View } = {}) {
+    this.store = new Store({ view })
+    this.#state = new StateCell({ sessionId, connection: { status: 'idle', reason: 'a recording' } })
+  }
+
+  get state(): ChatState {
+    return this.#state.value
+  }
+
+  /** Shows this, in place of what it showed; what says the same stays the same object. */
+  show(view: View): void {
+    this.store.restore(view)
+    this.store.flush()
+  }
+
+  subscribe(listener: () => void): () => void {
+    return this.#state.subscribe(listener)
+  }
+
+  start(): () => void {
+    return () => {}
+  }
+
+  send = (): Promise<SendResult> => this.#refuse()
+  regenerate = (): Promise<SendResult> => this.#refuse()
+  retry = (): Promise<SendResult> => this.#refuse()
+  edit = (): Promise<SendResult> => this.#refuse()
+
+  async stop(): Promise<void> {
+    await this.#refuse()
+  }
+
+  async answer(): Promise<void> {
+    await this.#refuse()
+    throw new RequestError(READ_ONLY)
+  }
+
+  async loadOlder(): Promise<void> {}
+
+  clearError(): void {
+    this.#state.set({ error: undefined })
+  }
+
+  async #refuse(): Promise<SendResult> {
+    const error = chatErrorOf(READ_ONLY, 'send')
+    this.#state.set({ error })
+    return { messageId: newId(), error }
+  }
+}
