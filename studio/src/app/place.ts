@@ -1,38 +1,61 @@
 import { type Chat, HttpChat } from '@millrace/client'
 import { useCallback, useEffect, useState } from 'react'
+import { callbacksOf } from '../inspect/callbacks/calls.ts'
+import { connection } from './connection.ts'
 import { tools } from './tools.ts'
 
-/** Which session is shown. */
-interface Place {
-  readonly session: string
-  /** For a new session, which nobody is to ask the server for: a chat that has thought of its name. */
-  readonly chat?: Chat
+/** Which page is shown, and of which session. */
+export type Place =
+  | { readonly page: 'inspect'; readonly session: string | undefined }
+  | {
+      readonly page: 'chat'
+      readonly session: string
+      /** For a new session, which nobody is to ask the server for: a chat that has thought of its name. */
+      readonly chat?: Chat
+    }
+
+const INSPECT = '/inspect/'
+
+/** The address of the inspector of a session; without one, of the page that opens recordings. */
+export const inspectorOf = (session = ''): string => INSPECT + encodeURIComponent(session)
+
+/** The address of a session's chat; without one, of a new one. */
+export const chatOf = (session?: string): string =>
+  session === undefined ? '/' : `/?session=${encodeURIComponent(session)}`
+
+function placeOf({ pathname, search }: { readonly pathname: string; readonly search: string }): Place {
+  if (pathname.startsWith(INSPECT)) {
+    return { page: 'inspect', session: named(pathname.slice(INSPECT.length)) }
+  }
+  const session = new URLSearchParams(search).get('session') ?? undefined
+  if (session !== undefined) return { page: 'chat', session }
+  const chat = new HttpChat({ tools, connection, ...callbacksOf() })
+  return { page: 'chat', chat, session: chat.state.sessionId ?? '' }
 }
 
-const inAddress = (): string | undefined => new URLSearchParams(location.search).get('session') ?? undefined
-
-const addressOf = (session: string | undefined): string =>
-  session === undefined ? location.pathname : `?session=${encodeURIComponent(session)}`
-
-function placeOf(session: string | undefined): Place {
-  if (session !== undefined) return { session }
-  const chat = new HttpChat({ tools })
-  return { chat, session: chat.state.sessionId ?? '' }
+function named(piece: string): string | undefined {
+  try {
+    return decodeURIComponent(piece) || undefined
+  } catch {
+    return undefined
+  }
 }
 
-/** The session in the address of the page, so that a reload comes back to it and the browser's buttons work. */
+/** What is in the address of the page, so that a reload comes back to it and the browser's buttons work. */
 export function usePlace() {
-  const [place, setPlace] = useState(() => placeOf(inAddress()))
+  const [place, setPlace] = useState(() => placeOf(location))
   useEffect(() => {
-    const back = () => setPlace(placeOf(inAddress()))
+    const back = () => setPlace(placeOf(location))
     addEventListener('popstate', back)
     return () => removeEventListener('popstate', back)
   }, [])
-  const open = useCallback((session?: string) => {
-    history.pushState(null, '', addressOf(session))
-    setPlace(placeOf(session))
+  const go = useCallback((address: string) => {
+    history.pushState(null, '', address)
+    setPlace(placeOf(location))
   }, [])
   /** Somebody has said something in it: from now on it has an address. */
-  const settle = useCallback((session: string) => history.replaceState(null, '', addressOf(session)), [])
-  return { place, open, settle }
+  const settle = useCallback((session: string) => {
+    if (location.pathname === '/') history.replaceState(null, '', chatOf(session))
+  }, [])
+  return { place, go, settle }
 }

@@ -1,10 +1,12 @@
 import type { Message } from '@millrace/client'
 import { useChatActions } from '@millrace/react'
 import { useState } from 'react'
+import { useReadOnly } from '../app/read-only.ts'
 
 /** What can be done with an answer. */
 export function AgentActions({ message, isLast }: { readonly message: Message; readonly isLast: boolean }) {
   const { regenerate } = useChatActions()
+  const isReadOnly = useReadOnly()
   const [isCopied, setCopied] = useState(false)
   // There is none on a page that came unencrypted over a network.
   const { clipboard } = navigator as { clipboard?: Clipboard }
@@ -25,7 +27,7 @@ export function AgentActions({ message, isLast }: { readonly message: Message; r
           {isCopied ? 'Copied' : 'Copy'}
         </button>
       )}
-      {isLast && (
+      {isLast && !isReadOnly && (
         <button type="button" onClick={() => void regenerate(message.id)}>
           Regenerate
         </button>

@@ -15,10 +15,11 @@ interface ConversationProps {
   /** Called with the id of a session that somebody has said something in. */
   readonly onSettle: (session: string) => void
   readonly onList: () => void
+  readonly onInspect: () => void
 }
 
 /** One session: what was said, what it waits for, and what to say next. */
-export function Conversation({ isNew, programs, onSettle, onList }: ConversationProps) {
+export function Conversation({ isNew, programs, onSettle, onList, onInspect }: ConversationProps) {
   const sessionId = useSelector(({ state }) => state.sessionId)
   const title = useSelector(({ state }) => state.title)
   // One that nobody has said anything in yet is as good as new, whoever thought of its name.
@@ -35,7 +36,11 @@ export function Conversation({ isNew, programs, onSettle, onList }: Conversation
   }, [isNew])
   return (
     <main className="conversation">
-      <Header title={title ?? (isEmpty && isBlank ? 'New session' : program?.name)} onList={onList} />
+      <Header
+        title={title ?? (isEmpty && isBlank ? 'New session' : program?.name)}
+        onList={onList}
+        onInspect={onInspect}
+      />
       {isEmpty && isBlank ? (
         <Welcome
           programs={programs}

@@ -1,7 +1,13 @@
 import { ConnectionBadge } from './connection-badge.tsx'
 
+interface HeaderProps {
+  readonly title: string | undefined
+  readonly onList: () => void
+  readonly onInspect: () => void
+}
+
 /** What the session is called, and how it stands with the connection. */
-export function Header({ title, onList }: { readonly title: string | undefined; readonly onList: () => void }) {
+export function Header({ title, onList, onInspect }: HeaderProps) {
   return (
     <header>
       <button type="button" className="list" aria-label="Sessions" onClick={onList}>
@@ -9,6 +15,9 @@ export function Header({ title, onList }: { readonly title: string | undefined; 
       </button>
       <h2>{title}</h2>
       <ConnectionBadge />
+      <button type="button" onClick={onInspect}>
+        Inspect
+      </button>
     </header>
   )
 }

@@ -1,6 +1,7 @@
 import type { Message } from '@millrace/client'
 import { useChatActions, useChatInstance, useSelector } from '@millrace/react'
 import { useState } from 'react'
+import { useReadOnly } from '../app/read-only.ts'
 import { name, titleOf } from '../composer/title.ts'
 import { Parts } from '../part/parts.tsx'
 import { programOf } from '../programs/use-programs.ts'
@@ -10,6 +11,7 @@ import { Failure } from './failure.tsx'
 /** What a person said, or is about to. */
 export function Said({ message }: { readonly message: Message }) {
   const { id, status, parts, error } = message
+  const isReadOnly = useReadOnly()
   const [isEditing, setEditing] = useState(false)
   const { edit } = useChatActions()
   const { state, store } = useChatInstance()
@@ -37,7 +39,7 @@ export function Said({ message }: { readonly message: Message }) {
         <Parts parts={parts} />
       </div>
       {status === 'sending' && <Waiting id={id} />}
-      {status === 'sent' && (
+      {status === 'sent' && !isReadOnly && (
         <p className="actions">
           <button type="button" onClick={() => setEditing(true)}>
             Edit

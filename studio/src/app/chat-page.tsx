@@ -1,0 +1,45 @@
+import { ChatProvider } from '@millrace/react'
+import { useState } from 'react'
+import { Conversation } from '../conversation/conversation.tsx'
+import { callbacksOf } from '../inspect/callbacks/calls.ts'
+import { Drawer } from '../inspect/drawer.tsx'
+import { usePrograms } from '../programs/use-programs.ts'
+import { Sessions } from '../sessions/sessions.tsx'
+import { useSessions } from '../sessions/use-sessions.ts'
+import { connection } from './connection.ts'
+import { chatOf, type Place } from './place.ts'
+import { tools } from './tools.ts'
+
+interface ChatPageProps {
+  readonly place: Extract<Place, { page: 'chat' }>
+  readonly onGo: (address: string) => void
+  readonly onSettle: (session: string) => void
+}
+
+/** The sessions, the one that is open, and its inspector beside it. */
+export function ChatPage({ place: { session, chat }, onGo, onSettle }: ChatPageProps) {
+  const programs = usePrograms()
+  const lines = useSessions()
+  const [isListOpen, showList] = useState(false)
+  const [isInspected, inspect] = useState(false)
+  const open = (session?: string) => {
+    showList(false)
+    onGo(chatOf(session))
+  }
+  return (
+    <div className="app" data-list={isListOpen ? 'open' : 'closed'} data-drawer={isInspected ? 'open' : 'closed'}>
+      <Sessions lines={lines} current={session} onOpen={open} onClose={() => showList(false)} />
+      <ChatProvider key={session} {...(chat ? { chat } : { session, tools, connection, ...callbacksOf() })}>
+        <Drawer session={session} isOpen={isInspected} onClose={() => inspect(false)} onGo={onGo}>
+          <Conversation
+            isNew={chat !== undefined}
+            programs={programs}
+            onSettle={onSettle}
+            onList={() => showList(true)}
+            onInspect={() => inspect(!isInspected)}
+          />
+        </Drawer>
+      </ChatProvider>
+    </div>
+  )
+}

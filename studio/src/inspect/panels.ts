@@ -1,0 +1,7 @@
+import type { ComponentType } from 'react'
+import { Entries } from './entries/entries.tsx'
+
+/** What can be looked at, in the order of the tabs. */
+export const panels: readonly { readonly name: string; readonly Panel: ComponentType }[] = [
+  { name: 'Entries', Panel: Entries },
+]
