@@ -3,7 +3,7 @@ import { chunksOf, shown, stage } from './stage.fixture.ts'
 
 const { ask, view } = stage()
 
-test('thinks, asks its tool, names its source, and answers with what it was told', async () => {
+test('thinks, asks its tool, and answers with what it was told, a picture and its source', async () => {
   const { status, message } = await (await ask('assistant', 'How is the weather in Paris?')).result()
   expect(status).toBe('completed')
   expect(shown(message?.parts)).toEqual([
@@ -13,26 +13,68 @@ test('thinks, asks its tool, names its source, and answers with what it was told
       toolName: 'get_weather',
       executor: 'server',
       state: 'output-available',
-      input: { city: 'Paris' },
-      output: { city: 'Paris', celsius: 23, sky: 'rainy' },
+      input: { city: 'Paris', days: 3, unit: 'celsius' },
+      output: {
+        city: 'Paris',
+        unit: 'celsius',
+        days: [
+          { degrees: 23, sky: 'rainy' },
+          { degrees: 26, sky: 'clear' },
+          { degrees: 9, sky: 'cloudy' },
+        ],
+        source: 'https://weather.example/paris',
+      },
+    }),
+    expect.objectContaining({
+      type: 'text',
+      text: expect.stringContaining('It is **23 degrees** in Paris, and the sky is rainy.'),
+      state: 'done',
+    }),
+    expect.objectContaining({
+      type: 'file',
+      mediaType: 'image/svg+xml',
+      url: expect.stringMatching(/^data:image\/svg\+xml;base64,/),
     }),
     expect.objectContaining({
       type: 'source-url',
       url: 'https://weather.example/paris',
       title: 'Weather in Paris',
     }),
-    expect.objectContaining({ type: 'text', text: 'It is 23 degrees in Paris, and the sky is rainy.', state: 'done' }),
   ])
 })
 
-test('its tool tells twice how far it is', async () => {
-  const outputs = (await chunksOf(await ask('assistant', 'And in Rome?'))).flatMap(chunk =>
+test('answers in Markdown: a heading, a table, a list, code and a link', async () => {
+  const { text } = await (await ask('assistant', 'How is the weather in Paris?')).result()
+  expect(text).toMatch(/^## The weather in Paris$/m)
+  expect(text).toMatch(/^\| day \| celsius \| sky \|\n\|[-:|]+\|\n\| today \| 23 \| rainy \|$/m)
+  expect(text).toMatch(/^- an umbrella$/m)
+  expect(text).toMatch(/^```sh\ncurl "[^"]+"\n```$/m)
+  expect(text).toMatch(/\[the station\]\(https:\/\/weather\.example\/paris\)/)
+})
+
+test('its picture has a bar for each day', async () => {
+  const { message } = await (await ask('assistant', 'How are the next 5 days in Paris?')).result()
+  const url = message?.parts.flatMap(part => (part.type === 'file' && 'url' in part ? [part.url] : []))[0] ?? ''
+  const svg = Buffer.from(url.split(',')[1] ?? '', 'base64').toString()
+  expect(svg).toMatch(/^<svg .*<\/svg>$/)
+  expect(svg.match(/<rect /g)).toHaveLength(5)
+})
+
+test('the input of its tool streams, and its tool tells twice how far it is', async () => {
+  const chunks = await chunksOf(await ask('assistant', 'And 2 days in Rome, in Fahrenheit?'))
+  const deltas = chunks.flatMap(chunk => (chunk.type === 'tool-input-delta' ? [chunk.delta] : []))
+  expect(deltas.join('')).toBe('{"city":"Rome","days":2,"unit":"fahrenheit"}')
+  const outputs = chunks.flatMap(chunk =>
     chunk.type === 'tool-output-available' ? [[chunk.preliminary === true, chunk.output]] : [],
   )
+  const days = [
+    { degrees: 61, sky: 'cloudy' },
+    { degrees: 66, sky: 'rainy' },
+  ]
   expect(outputs).toEqual([
     [true, { city: 'Rome', progress: 'Looking for a station' }],
     [true, { city: 'Rome', progress: 'Reading its thermometer' }],
-    [false, { city: 'Rome', celsius: 16, sky: 'cloudy' }],
+    [false, { city: 'Rome', unit: 'fahrenheit', days, source: 'https://weather.example/rome' }],
   ])
 })
 
@@ -43,13 +85,13 @@ test.each([
   ['Is there snow in Zürich?', 'Zürich'],
 ])('%s %s', async (input, city) => {
   const { text } = await (await ask('assistant', input)).result()
-  expect(text).toContain(` degrees in ${city}, `)
+  expect(text).toContain(` degrees** in ${city}, `)
 })
 
 test('each turn has its own city', async () => {
   await (await ask('assistant', 'How is the weather in Paris?')).result()
   const second = await (await ask('assistant', 'And in Oslo?')).result()
-  expect(second.text).toContain(' degrees in Oslo, ')
+  expect(second.text).toContain(' degrees** in Oslo, ')
   const sources = (await view()).messages.flatMap(({ parts }) =>
     parts.flatMap(part => (part.type === 'source-url' && 'url' in part ? [part.url] : [])),
   )

@@ -1,4 +1,5 @@
 import { expect, test, vi } from 'vitest'
+import { WORDS_PER_SECOND } from './agents/long.ts'
 import { stage } from './stage.fixture.ts'
 
 const { ask } = stage()
@@ -6,13 +7,20 @@ const { ask } = stage()
 const counted = (count: number) => Array.from({ length: count }, (_, at) => at + 1).join(' ')
 
 test.each([
-  ['Tell me something.', 200],
   ['Say 7 words.', 7],
   ['1,500 words, please', 1500],
   ['0', 0],
 ])('%s %i', async (input, count) => {
   const { status, text } = await (await ask('long', input)).result()
   expect([status, text]).toEqual(['completed', counted(count)])
+})
+
+test('told no number, it writes in Markdown for twenty seconds and more', async () => {
+  const { status, text } = await (await ask('long', 'Tell me something.')).result()
+  expect(status).toBe('completed')
+  expect((text.match(/\S+/g) ?? []).length / WORDS_PER_SECOND).toBeGreaterThanOrEqual(20)
+  expect(text).toMatch(/^# The diary of a mill\n\n## Day 1\n/)
+  for (const block of [/^- .+\n- /m, /^\|.+\|\n\|[-:|]+\|\n\|/m, /\*\*.+\*\*/]) expect(text).toMatch(block)
 })
 
 test('says 100,000 words at most, and another turn after them', async () => {

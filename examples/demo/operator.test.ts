@@ -52,6 +52,14 @@ test('says that an email was denied, and why', async () => {
   expect((await again.result()).text).toBe('The email to ann@example.com was denied.')
 })
 
+test('of an address that cannot be nobody is asked: it is denied by rule', async () => {
+  const run = await on.ask('operator', 'Mail nobody@mill.invalid.')
+  const { status, text, pendings } = await run.result()
+  expect([status, pendings]).toEqual(['completed', []])
+  expect(text).toBe('The email to nobody@mill.invalid was denied: There is no such address.')
+  expect(await calls(run)).toMatchObject([{ toolName: 'send_email', state: 'output-denied' }])
+})
+
 test.each(['Which colour?', 'Pick a color.'])('lets a client choose: %s', async input => {
   const run = await on.ask('operator', input)
   await choose(run, 'green')

@@ -7,7 +7,8 @@ import { type Script, scriptedModel, systemTimers, type Timers } from 'millrace'
 const pace = () => Number(process.env['DEMO_PACE'] ?? 1)
 
 /** Takes as long as something would that is not really done here. */
-export const pause = (ms: number, signal: AbortSignal): Promise<void> => setTimeout(ms * pace(), undefined, { signal })
+export const pause = (ms: number, signal?: AbortSignal): Promise<void> =>
+  setTimeout(ms * pace(), undefined, signal && { signal })
 
 /** A scripted model that says so many words a second on average. */
 export function pacedModel(script: Script, wordsPerSecond = 100, timers: Timers = systemTimers) {

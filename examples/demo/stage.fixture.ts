@@ -1,5 +1,6 @@
 // A runtime with all of the demo, on a store of its own, that waits for nothing.
 
+import './offline.fixture.ts'
 import { type Chunk, createRuntime, memoryStore, type Part, type Run } from 'millrace'
 import { afterEach, beforeEach, vi } from 'vitest'
 import { agents, workflows } from './agents.ts'

@@ -10,30 +10,38 @@ test('two work side by side, and the team sums up what they gave', async () => {
   expect(status).toBe('completed')
   expect(text).toBe('In short: Three sources tell of "watermills". One source on "watermills" is old.')
   const { agents, messages } = await view()
-  expect(agents).toMatchObject([
-    {
-      agentType: 'researcher',
-      parentId: run.runId,
-      status: 'completed',
-      result: 'Three sources tell of "watermills".',
-    },
-    { agentType: 'critic', parentId: run.runId, status: 'completed', result: 'One source on "watermills" is old.' },
+  const { researcher, critic } = Object.fromEntries(agents.map(one => [one.agentType, one]))
+  expect(researcher).toMatchObject({ parentId: run.runId, result: 'Three sources tell of "watermills".' })
+  expect(critic).toMatchObject({ parentId: run.runId, result: 'One source on "watermills" is old.' })
+  expect(agents.map(one => one.status)).toEqual(Array(4).fill('completed'))
+  const parents = messages.flatMap(({ agentType, parent }) => (parent ? [`${agentType} of ${parent.messageId}`] : []))
+  const own = messages.find(({ agentType }) => agentType === 'researcher')
+  expect(parents.sort()).toEqual([
+    `critic of ${message?.id}`,
+    `librarian of ${own?.id}`,
+    `librarian of ${own?.id}`,
+    `researcher of ${message?.id}`,
   ])
-  const parents = messages.flatMap(({ agentType, parent }) => (parent ? [[agentType, parent.messageId]] : []))
-  expect(new Map(parents as [string, string][])).toEqual(
-    new Map([
-      ['researcher', message?.id],
-      ['critic', message?.id],
-    ]),
-  )
   const steps = message?.parts.map(({ type }) => type)
   expect(steps).toEqual(['step-start', 'reasoning', 'tool', 'tool', 'step-start', 'text'])
 })
 
-test('both begin before either ends', async () => {
-  const types = (await chunksOf(await ask('team', 'watermills'))).map(({ type }) => type)
-  const lanes = types.filter(type => type.startsWith('subagent-'))
-  expect(lanes).toEqual(['subagent-start', 'subagent-start', 'subagent-end', 'subagent-end'])
+test('both begin before either ends, and so do the helpers of one of them, two deep', async () => {
+  const lanes: string[] = []
+  for await (const { chunk } of (await ask('team', 'watermills')).stream()) {
+    if (chunk.type === 'subagent-start' || chunk.type === 'subagent-end') lanes.push(`${chunk.type} ${chunk.agentId}`)
+  }
+  const pairs = [
+    ['researcher:call-researcher-1', 'critic:call-critic-2'],
+    ['librarian:call-librarian-1', 'librarian:call-librarian-2'],
+  ]
+  for (const pair of pairs) {
+    const types = lanes.filter(lane => pair.some(id => lane.endsWith(` ${id}`))).map(lane => lane.split(' ')[0])
+    expect(types).toEqual(['subagent-start', 'subagent-start', 'subagent-end', 'subagent-end'])
+  }
+  expect(lanes.indexOf('subagent-end librarian:call-librarian-2')).toBeLessThan(
+    lanes.indexOf('subagent-end researcher:call-researcher-1'),
+  )
 })
 
 test('what they find is noted in the state, patch by patch and turn after turn', async () => {

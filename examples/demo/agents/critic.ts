@@ -1,15 +1,16 @@
 import { agent } from 'millrace'
-import { pacedModel } from '../pace.ts'
+import { modelOf } from '../model.ts'
 import { Notes, noteTool } from './notes.ts'
 
 /** Finds out what is doubtful about something. */
 export const critic = agent({
   name: 'critic',
-  model: pacedModel(({ lastText, turnAnswers }) => {
+  model: modelOf(({ lastText, turnAnswers }) => {
     if (turnAnswers > 0) return { text: `One source on "${lastText}" is old.` }
     return { reasoning: 'Is that so?', calls: [{ name: 'note_doubt', input: { line: `Doubtful: ${lastText}` } }] }
   }),
-  instructions: 'Find out what is doubtful. Note it for the team.',
+  instructions:
+    'Find out what is doubtful about the topic. Note it for the team in one line, then say it in one sentence.',
   tools: [noteTool('note_doubt', 'doubts')],
   state: Notes,
 })

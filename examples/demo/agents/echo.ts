@@ -1,8 +1,9 @@
 import { agent } from 'millrace'
-import { pacedModel } from '../pace.ts'
+import { modelOf } from '../model.ts'
 
 /** Says what it is told, word by word. */
 export const echo = agent({
   name: 'echo',
-  model: pacedModel(({ lastText }) => ({ text: lastText })),
+  model: modelOf(({ lastText }) => ({ text: lastText })),
+  instructions: 'Repeat the latest message of the user word for word, and say nothing else.',
 })

@@ -1,5 +1,5 @@
 import { draftScript, emailDraftBy } from '@millrace/example-email-draft'
-import { pacedModel } from '../pace.ts'
+import { modelOf } from '../model.ts'
 
 /** Asks a person for a tone, and writes an email that fills in a form. */
-export const emailDraft = emailDraftBy(pacedModel(draftScript, 50))
+export const emailDraft = emailDraftBy(modelOf(draftScript, 50))

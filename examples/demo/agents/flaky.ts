@@ -1,14 +1,44 @@
 import { agent, ProviderError } from 'millrace'
-import { pacedModel } from '../pace.ts'
+import { type DemoModel, modelOf } from '../model.ts'
+import { pause } from '../pace.ts'
+
+const WORDS_UNTIL_IT_FAILS = 5
+
+/** The same model, whose provider fails it in the middle of the first attempt at each answer. */
+function failing(model: DemoModel): DemoModel {
+  const doStream: DemoModel['doStream'] = async call => {
+    const result = await model.doStream(call)
+    // The runtime tells each model call which attempt it is.
+    if (call.providerOptions?.['millrace']?.['attempt'] !== 1) return result
+    const error = new ProviderError('provider_overloaded', 'the provider is overloaded', { retryable: true })
+    let words = 0
+    const breaking: TransformStream = new TransformStream({
+      async transform(part, controller) {
+        if (part.type === 'text-delta') words += 1
+        if (words <= WORDS_UNTIL_IT_FAILS && part.type !== 'finish') return controller.enqueue(part)
+        // What was said is to be seen before it is taken back: words may wait for more, but not for longer than to their end.
+        if (part.type === 'text-delta') controller.enqueue({ type: 'text-end', id: part.id })
+        await pause(500, call.abortSignal)
+        controller.enqueue({ type: 'error', error })
+        controller.terminate()
+      },
+    })
+    return { ...result, stream: result.stream.pipeThrough(breaking) }
+  }
+  const { specificationVersion, provider, modelId, supportedUrls } = model
+  return {
+    specificationVersion,
+    provider,
+    modelId,
+    supportedUrls,
+    doGenerate: call => model.doGenerate(call),
+    doStream,
+  }
+}
 
 /** Breaks off in the middle of its answer, and says all of it when it is asked again. */
 export const flaky = agent({
   name: 'flaky',
-  model: pacedModel(({ lastText, options }) => {
-    const words = `You said: ${lastText} It took me two attempts to answer.`.split(' ')
-    // The runtime tells each model call which attempt it is.
-    if (options.providerOptions?.['millrace']?.['attempt'] !== 1) return { text: words.join(' ') }
-    const error = new ProviderError('provider_overloaded', 'the provider is overloaded', { retryable: true })
-    return { text: words.slice(0, words.length / 2).join(' '), error }
-  }),
+  model: failing(modelOf(({ lastText }) => ({ text: `You said: ${lastText} It took me two attempts to answer.` }))),
+  instructions: 'Answer in two or three sentences.',
 })

@@ -1,6 +1,6 @@
 import { type NodeContext, useInterrupt, useReason, workflow } from 'millrace'
 import { z } from 'zod'
-import { pacedModel } from '../pace.ts'
+import { modelOf } from '../model.ts'
 
 const sights = [
   { id: 'wheel', label: 'The wheel' },
@@ -15,7 +15,7 @@ const Line = z.object({
   note: z.string().optional(),
 })
 
-const model = pacedModel(({ lastText }) => ({ text: lastText }))
+const model = modelOf(({ lastText }) => ({ text: lastText }))
 
 /** Asks in every way there is: for text, for one thing, for some things, and for a form. */
 export const guestBook = workflow({
@@ -50,6 +50,8 @@ export const guestBook = workflow({
         const counted = `${line.visitors} ${line.visitors === 1 ? 'visitor' : 'visitors'}, ${line.stars} of three stars`
         const { text } = await useReason({
           model,
+          system:
+            'Write what the keeper of a mill says to a visitor: say this in one or two sentences, and nothing else.',
           input: `Thank you, ${name}! ${counted}. You saw ${seen.join(', ') || 'nothing'}, and liked the ${best} best.`,
         })
         return { data: text }

@@ -1,14 +1,42 @@
 import { agent } from 'millrace'
-import { pacedModel } from '../pace.ts'
+import { modelOf } from '../model.ts'
 
 const MOST_WORDS = 100_000
+const DAYS = 80
 
-/** Counts to the number that it is told, 200 words a second. */
+/** So fast that it fills the screen, and so slow that one can pull a plug meanwhile. */
+export const WORDS_PER_SECOND = 200
+
+/** Counts to the number that it is told; without one it writes the diary of a mill, for twenty seconds and more. */
 export const long = agent({
   name: 'long',
-  model: pacedModel(({ lastText }) => {
-    const asked = /\d[\d,]*/.exec(lastText)?.[0].replaceAll(',', '') ?? 200
-    const count = Math.min(Number(asked), MOST_WORDS)
-    return { text: Array.from({ length: count }, (_, at) => at + 1).join(' ') }
-  }, 200),
+  model: modelOf(({ lastText }) => {
+    const asked = /\d[\d,]*/.exec(lastText)?.[0].replaceAll(',', '')
+    return { text: asked === undefined ? diary() : counted(Math.min(Number(asked), MOST_WORDS)) }
+  }, WORDS_PER_SECOND),
+  instructions: [
+    'If the user names a number, count from 1 to it in digits, with a space between two numbers, and say nothing else.',
+    'Otherwise write the diary of a water mill in Markdown, as long as you can: a heading for each day, with prose, lists and tables.',
+  ].join('\n'),
 })
+
+const counted = (count: number) => Array.from({ length: count }, (_, at) => at + 1).join(' ')
+
+const diary = () => ['# The diary of a mill', ...Array.from({ length: DAYS }, (_, at) => day(at + 1))].join('\n\n')
+
+/** One day of the diary: always the same of the same day. */
+function day(number: number): string {
+  const level = 40 + ((number * 17) % 60)
+  const sacks = 3 + ((number * 5) % 9)
+  return `## Day ${number}
+
+The water stood at **${level} cm** when we opened the race, and the wheel was ${level > 70 ? 'hard to hold' : 'in no hurry'}. We ground *${sacks} sacks* before the sun was over the hill, and swept the floor after them.
+
+- The \`upper stone\` runs ${number % 3 === 0 ? 'hot, and has to be dressed' : 'true'}
+- ${sacks - 1} farmers came with a cart, and one on foot
+
+| hour | water | sacks |
+|---|---:|---:|
+| six | ${level} cm | 0 |
+| noon | ${level - 8} cm | ${sacks} |`
+}

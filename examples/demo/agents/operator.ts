@@ -1,6 +1,6 @@
 import { agent, type ScriptedAnswer, type ScriptedPrompt, tool } from 'millrace'
 import { z } from 'zod'
-import { pacedModel } from '../pace.ts'
+import { modelOf } from '../model.ts'
 import { outcomeOf } from './outcome.ts'
 
 const Color = z.object({ color: z.string() })
@@ -9,7 +9,8 @@ const sendEmail = tool({
   name: 'send_email',
   description: 'Sends an email, once a person has approved it',
   input: z.object({ to: z.string(), subject: z.string(), body: z.string() }),
-  approval: true,
+  // A person decides, but of what cannot be nobody need be asked.
+  approval: ({ to }) => !to.endsWith('.invalid') || { approved: false, reason: 'There is no such address.' },
   execute: ({ to, subject }) => ({ sent: true, to, subject }),
 })
 
@@ -75,7 +76,11 @@ function told(prompt: ScriptedPrompt): string {
 /** Asks a person before it sends an email, and a client which color it is to be or what time it is there. */
 export const operator = agent({
   name: 'operator',
-  model: pacedModel(answer),
-  instructions: 'Send emails, ask for colors and tell the time, as you are told. Say what came of it.',
+  model: modelOf(answer),
+  instructions: [
+    'Send emails, let the user choose a color, and tell the time, as you are told: one after the other.',
+    'Somebody else asks for approval, so call the tools at once. Write to ann@example.com if no address is named; offer red, green and blue.',
+    'Then say in one sentence each what came of it; of an email that was denied, also why. Do not try again what was denied.',
+  ].join('\n'),
   tools: [sendEmail, chooseColor, localTime],
 })

@@ -1,5 +1,5 @@
 import { agent, type ScriptedAnswer, type ScriptedPrompt, subAgent } from 'millrace'
-import { pacedModel } from '../pace.ts'
+import { modelOf } from '../model.ts'
 import { critic } from './critic.ts'
 import { Notes } from './notes.ts'
 import { outcomeOf } from './outcome.ts'
@@ -24,11 +24,12 @@ function answer(prompt: ScriptedPrompt): ScriptedAnswer {
   return { text: `In short: ${found} ${doubted}` }
 }
 
-/** Lets two others work side by side, who note in the state what they found, and sums it up. */
+/** Lets two others work side by side, one of whom has helpers of its own; they note in the state what they found, and it sums up. */
 export const team = agent({
   name: 'team',
-  model: pacedModel(answer),
-  instructions: 'Ask the researcher and the critic at the same time, then sum up.',
+  model: modelOf(answer),
+  instructions:
+    'Ask the researcher and the critic about the topic at the same time, and once each. Then sum up what they said, in two or three sentences.',
   subAgents: [
     subAgent(researcher, { description: 'Finds out what is known' }),
     subAgent(critic, { description: 'Finds out what is doubtful' }),
