@@ -1,4 +1,4 @@
-import { type Entry, foldLog, ProtocolError, type View } from '@millrace/protocol'
+import { type Entry, foldLog, type View } from '@millrace/protocol'
 
 /** After how many entries a view is kept on the way, so that who goes back and forth folds no more than these. */
 const STRIDE = 4096
@@ -9,12 +9,16 @@ const MOST_KEPT = 32
 export class History {
   /** What came before the first. */
   readonly base: View | undefined
+  readonly #stride: number
   readonly #entries: Entry[] = []
-  /** Views on the way, by how many entries they hold, first to last. */
+  /** Which entries go back, and to where. */
+  readonly #rewinds: { readonly index: number; readonly toSequence: number }[] = []
+  /** Views on the way, by how many entries they hold. */
   readonly #kept = new Map<number, View>()
 
-  constructor(base?: View) {
+  constructor(base?: View, stride: number = STRIDE) {
     this.base = base
+    this.#stride = stride
   }
 
   get entries(): readonly Entry[] {
@@ -22,7 +26,11 @@ export class History {
   }
 
   push(entries: readonly Entry[]): void {
-    for (const entry of entries) this.#entries.push(entry)
+    for (const entry of entries) {
+      const { chunk } = entry
+      if (chunk.type === 'rewind') this.#rewinds.push({ index: this.#entries.length, toSequence: chunk.toSequence })
+      this.#entries.push(entry)
+    }
   }
 
   /** The place of the last entry up to a sequence; -1 where there is none. */
@@ -40,27 +48,28 @@ export class History {
   /** The fold up to a sequence. */
   viewAt(sequence: number): View {
     const count = this.indexAt(sequence) + 1
-    const starts = [...this.#kept.keys()].filter(kept => kept <= count).sort((a, b) => b - a)
-    for (const start of starts) {
-      try {
-        return this.#foldFrom(start, this.#kept.get(start), count)
-      } catch (error) {
-        // Taken back to before that view: an earlier one has to do.
-        if (!(error instanceof ProtocolError && error.code === 'invalid-view')) throw error
-      }
-    }
-    return this.#foldFrom(0, this.base, count)
-  }
-
-  #foldFrom(start: number, from: View | undefined, count: number): View {
-    let view = from
-    for (let at = start; ; ) {
-      const end = Math.min(count, (Math.floor(at / STRIDE) + 1) * STRIDE)
+    let at = Math.max(0, ...[...this.#kept.keys()].filter(kept => kept <= count && this.#leadsTo(kept, count)))
+    let view = this.#kept.get(at) ?? this.base
+    for (;;) {
+      const end = this.#next(at, count)
       view = foldLog(this.#entries.slice(at, end), undefined, view).view()
       if (end === count) return view
       this.#keep(end, view)
       at = end
     }
+  }
+
+  /** Up to where to fold in one go: the next place from which one can go on, or all of it. */
+  #next(at: number, count: number): number {
+    let end = (Math.floor(at / this.#stride) + 1) * this.#stride
+    while (end < count && !this.#leadsTo(end, count)) end += this.#stride
+    return Math.min(end, count)
+  }
+
+  /** Whether nothing between two places goes back to before the first: then the view there is one to go on from. */
+  #leadsTo(start: number, count: number): boolean {
+    const head = this.#entries[start - 1]?.sequence ?? 0
+    return this.#rewinds.every(({ index, toSequence }) => index < start || index >= count || toSequence >= head)
   }
 
   #keep(count: number, view: View): void {

@@ -1,6 +1,6 @@
 // A session as a file: a line that says what it is, then an entry a line, as JSON.
 
-import { type Entry, Lines, ProtocolError, type View, validateEntry } from '@millrace/protocol'
+import { type Entry, Fold, Lines, ProtocolError, type View, validateEntry } from '@millrace/protocol'
 
 /** The version of the file that this package writes. */
 const RECORDING_VERSION = 1
@@ -66,7 +66,16 @@ export class RecordingDecoder {
     if (version !== RECORDING_VERSION) {
       throw this.#wrong('stream-mismatch', `expected version ${RECORDING_VERSION} of the format, found ${version}`)
     }
-    return { sessionId, ...(base !== undefined && { base: base as View }) }
+    return { sessionId, ...(base !== undefined && { base: this.#baseOf(base) }) }
+  }
+
+  /** A view that a fold can go on from: that is all that is asked of it. */
+  #baseOf(value: unknown): View {
+    try {
+      return Fold.from(value as View).view()
+    } catch (error) {
+      throw this.#wrong('invalid-view', error instanceof Error ? error.message : String(error))
+    }
   }
 
   #entryOf(value: unknown): Entry {
@@ -76,7 +85,7 @@ export class RecordingDecoder {
     } catch (error) {
       throw this.#wrong('invalid-chunk', error instanceof Error ? error.message : String(error))
     }
-    const last = this.#entries.at(-1)?.sequence ?? 0
+    const last = this.#entries.at(-1)?.sequence ?? this.#header?.base?.head ?? 0
     if (entry.sequence <= last) {
       throw this.#wrong('stream-mismatch', `expected a sequence above ${last}, found ${entry.sequence}`)
     }

@@ -1,0 +1,120 @@
+import { foldLog } from '@millrace/protocol'
+import { expect, test } from 'vitest'
+import { finished, Mill, shown } from '../chat/mill.fixture.ts'
+import { createConnection } from '../connection/connection.ts'
+import { cursorOf, refusal, Server, snapshotAt } from '../connection/server.fixture.ts'
+import { connect } from '../connection/told.fixture.ts'
+import { ReplayChat } from './replay-chat.ts'
+import { SessionLog } from './session-log.ts'
+
+/** Waits until it holds of a log. */
+const until = (log: SessionLog, holds: (state: SessionLog['state']) => boolean): Promise<void> =>
+  new Promise(resolve => {
+    const look = () => {
+      if (!holds(log.state)) return
+      leave()
+      resolve()
+    }
+    const leave = log.subscribe(look)
+    look()
+  })
+
+test('each entry comes once, through cuts; and all of them amount to what the chat shows', async () => {
+  const mill = new Mill()
+  const connection = createConnection({
+    api: 'http://localhost:4400/api',
+    fetch: mill.fetch,
+    backoff: { first: 1, longest: 5 },
+    merge: false,
+  })
+  const chat = mill.chat({ session: 's', connection })
+  const said = finished(chat)
+  await chat.send('A long way to the mill')
+  await said
+  const log = new SessionLog({ sessionId: 's', connection })
+  const leave = log.start()
+  await until(log, ({ status }) => status === 'live')
+  mill.cut()
+  const again = finished(chat)
+  await chat.send('And back')
+  await again
+  await until(log, ({ head, status }) => head === chat.store.head && status === 'live')
+  const sequences = log.entries.map(({ sequence }) => sequence)
+  expect(sequences).toEqual([...new Set(sequences)].sort((a, b) => a - b))
+  expect(log.state).toMatchObject({ count: sequences.length, repeated: 0 })
+  expect(log.viewAt(log.state.head)).toEqual(foldLog(log.entries).view())
+
+  const replay = new ReplayChat({ sessionId: 's', view: log.viewAt(log.state.head) })
+  expect(shown(replay as never)).toEqual(shown(chat))
+  // Before the second answer: the fold up to there.
+  const second = log.entries.findLast(({ chunk }) => chunk.type === 'start')?.sequence ?? 0
+  replay.show(log.viewAt(second - 1))
+  expect(shown(replay as never)).toEqual(shown(chat).slice(0, 3))
+  leave()
+  expect(log.state.status).toBe('idle')
+})
+
+test('who leaves goes on from where it was', async () => {
+  const server = new Server()
+  const log = new SessionLog({ sessionId: 's', connection: connect(server, { merge: false }) })
+  const [one, two] = [log.start(), log.start()]
+  const first = await server.stream(1)
+  expect(first.url.searchParams.get('merge')).toBe('false')
+  first.open('s')
+  first.entries('s', 0, 3)
+  first.caughtUp('s', 3)
+  await until(log, ({ status }) => status === 'live')
+  one()
+  one()
+  expect(log.state.status).toBe('live')
+  two()
+  await until(log, ({ status }) => status === 'idle')
+  log.start()
+  const second = await server.stream(2)
+  expect(second.places).toEqual([`s ${cursorOf(3)}`])
+  second.open('s', 3)
+  second.entries('s', 3, 4)
+  await until(log, ({ count }) => count === 4)
+})
+
+test('where what it held is gone it begins anew, and what came before is its base', async () => {
+  const server = new Server()
+  const log = new SessionLog({ sessionId: 's', connection: connect(server) })
+  server.answer = () => Response.json(snapshotAt(7, 'b'))
+  log.start()
+  const first = await server.stream(1)
+  first.open('s')
+  first.entries('s', 0, 2)
+  await until(log, ({ count }) => count === 2)
+  first.send({ type: 'truncated', sessionId: 's', floor: 5, incarnation: 'b' })
+  await until(log, ({ head }) => head === 7)
+  expect(log.entries).toEqual([])
+  expect(log.base?.head).toBe(7)
+  const second = await server.stream(2)
+  expect(second.places).toEqual([`s ${cursorOf(7, 'b')}`])
+})
+
+test('what cannot be followed says why', async () => {
+  const server = new Server()
+  const log = new SessionLog({ sessionId: 's', connection: connect(server) })
+  server.replies.push(refusal(403, 'forbidden'))
+  log.start()
+  await until(log, ({ error }) => error !== undefined)
+  expect(log.state).toMatchObject({ error: { code: 'forbidden', retryable: false }, status: 'offline' })
+})
+
+test('a recording is there at once, and nothing can be added to it', async () => {
+  const log = new SessionLog({ sessionId: 's', entries: [] })
+  expect(log).toMatchObject({ isRecording: true, state: { count: 0, status: 'idle', reason: 'a recording' } })
+  log.start()()
+  const chat = new ReplayChat()
+  for (const act of [() => chat.send(), () => chat.retry(), () => chat.regenerate(), () => chat.edit()]) {
+    expect(await act()).toMatchObject({ error: { code: 'read_only' } })
+  }
+  expect(chat.state.error).toMatchObject({ code: 'read_only' })
+  chat.clearError()
+  expect(chat.state.error).toBeUndefined()
+  await expect(chat.answer()).rejects.toMatchObject({ code: 'read_only' })
+  await chat.stop()
+  expect(chat.state.error).toMatchObject({ code: 'read_only' })
+})

@@ -1,0 +1,60 @@
+// @vitest-environment jsdom
+import { createConnection } from '@millrace/client'
+import { StrictMode } from 'react'
+import { expect, test } from 'vitest'
+import { mount, renders } from '../dom.fixture.tsx'
+import { ChatProvider, useChat } from '../index.ts'
+import { echo, serve } from '../server.fixture.ts'
+import { type Recording, type SessionLog, useLog, useLogState } from './index.ts'
+
+let log: SessionLog
+const Log = (of: Parameters<typeof useLog>[0]) => {
+  renders.count('log')
+  log = useLog(of)
+  const { count, status } = useLogState(log)
+  return (
+    <i>
+      {count} {status}
+    </i>
+  )
+}
+
+const Send = () => {
+  const { send, status } = useChat()
+  return (
+    <button type="button" onClick={() => void send('One two three')}>
+      {status}
+    </button>
+  )
+}
+
+test('a log is followed for as long as it is shown, entry by entry', async () => {
+  const { api, fetch } = serve(echo)
+  const connection = createConnection({ api, fetch, merge: false })
+  const page = mount(
+    <StrictMode>
+      <ChatProvider connection={connection} agent="echo" session="s">
+        <Send />
+      </ChatProvider>
+      <Log session="s" connection={connection} />
+    </StrictMode>,
+  )
+  page.element.querySelector('button')?.click()
+  await expect.poll(() => log.entries.at(-1)?.chunk.type).toBe('run-finished')
+  await expect.poll(() => page.text).toMatch(/ready\d+ live/)
+  await expect.poll(() => log.state.count).toBe(log.entries.length)
+  expect(log.viewAt(log.state.head).messages.map(({ role }) => role)).toEqual(['user', 'assistant'])
+  page.unmount()
+  await expect.poll(() => log.state.status).toBe('idle')
+})
+
+test('a recording is shown as it is', () => {
+  const recording: Recording = { sessionId: 's', entries: [] }
+  const page = mount(<Log recording={recording} />)
+  expect(page.text).toBe('0 idle')
+  const first = log
+  page.render(<Log recording={recording} />)
+  expect(log).toBe(first)
+  page.render(<Log recording={{ ...recording }} />)
+  expect(log).not.toBe(first)
+})
