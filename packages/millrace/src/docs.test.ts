@@ -95,7 +95,7 @@ test('the guide to the client runs as written', () => {
   const lines = printed.split('\n')
   expect(lines[0]).toMatch(/^user sent .*"text":"Hello"/)
   expect(lines[1]).toMatch(/^assistant sent .*"text":"You said: Hello"/)
-  expect(lines.slice(2, 4)).toEqual(['undefined', 'You said: Hello'])
+  expect(lines.slice(2, 6)).toEqual(['undefined', 'true 3 1', 'true', 'You said: Hello'])
   expect(lines.at(-2)).toBe('user sent, assistant sent')
 })
 

@@ -51,7 +51,7 @@ test('each entry comes once, through cuts; and all of them amount to what the ch
   replay.show(log.viewAt(second - 1))
   expect(shown(replay as never)).toEqual(shown(chat).slice(0, 3))
   leave()
-  expect(log.state.status).toBe('idle')
+  await until(log, ({ status }) => status === 'idle')
 })
 
 test('who leaves goes on from where it was', async () => {
