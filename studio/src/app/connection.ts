@@ -1,7 +1,7 @@
 import { createConnection } from '@millrace/client'
 
 /** By what the server knows this tab, as long as it is open: faults are for one tab alone. */
-export const tab: string = sessionStorage.getItem('tab') ?? crypto.randomUUID()
+export const tab: string = sessionStorage.getItem('tab') ?? crypto.randomUUID().replaceAll('-', '')
 sessionStorage.setItem('tab', tab)
 
 /** What goes along with each request of this tab. */
