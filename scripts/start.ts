@@ -1,7 +1,8 @@
 // `npm start`: the demo of examples/demo with the page of studio, on SQLite under `.millrace/` of the folder where it is started.
 
+import { join } from 'node:path'
+import { CommandError, dev } from '../packages/cli/src/index.ts'
 import { build } from '../studio/build.ts'
-import { serve } from '../examples/demo/server.ts'
 
 // Who started this may be killed and tell nobody: then the port must not stay taken.
 process.on('disconnect', () => process.kill(process.pid, 'SIGTERM'))
@@ -10,15 +11,11 @@ process.channel?.unref()
 const port = Number(process.env['PORT'] || 4400)
 try {
   const page = await build(line => console.error(line))
-  const { url } = await serve(page, port)
-  console.log(`Millrace is up at ${url}`)
+  await dev({ file: join(import.meta.dirname, '..', 'examples', 'demo', 'app.ts'), port, page, reload: false })
 } catch (error) {
-  if (!isPortTaken(error)) throw error
-  console.error(`Port ${port} is in use. Stop what listens there, or choose another port: PORT=${port + 1} npm start`)
+  if (!(error instanceof CommandError)) throw error
+  const isTaken = error.code === 'port_taken'
+  const next = `Stop what listens there, or choose another port: PORT=${port + 1} npm start`
+  console.error(isTaken ? `Port ${port} is in use. ${next}` : error.message)
   process.exit(1)
-}
-
-function isPortTaken(error: unknown): boolean {
-  for (let e = error; e instanceof Error; e = e.cause) if ('code' in e && e.code === 'EADDRINUSE') return true
-  return false
 }

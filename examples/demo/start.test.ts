@@ -57,7 +57,6 @@ test('comes up with one line, answers, and goes when it is told to', { timeout: 
   const demo = start(cwd)
   const url = await demo.url
   expect(url).toMatch(/^http:\/\/127\.0\.0\.1:\d+$/)
-  expect(existsSync(join(cwd, '.millrace', 'millrace.db'))).toBe(true)
 
   let text = ''
   let end: string | undefined
@@ -67,6 +66,7 @@ test('comes up with one line, answers, and goes when it is told to', { timeout: 
     for (const { chunk } of frame.entries) if (chunk.type === 'text-delta') text += chunk.delta
   }
   expect([text, end]).toEqual(['The mill turns.', 'completed'])
+  expect(existsSync(join(cwd, '.millrace', 'millrace.db'))).toBe(true)
   const page = await fetch(url)
   expect(page.headers.get('content-security-policy')).toContain("default-src 'self'")
   const html = await page.text()

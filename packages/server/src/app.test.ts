@@ -57,6 +57,19 @@ test.each<[object, string]>([
   expect(() => millrace(options)).toThrow(why)
 })
 
+test('what it was made of makes another like it, with what is said otherwise', async () => {
+  const app = millrace({ agents: [echo], store: memoryStore(), basePath: '/mill' })
+  const other = millrace({ ...app.options, basePath: '/other' })
+  const paths = ['/mill/api/agents', '/other/api/agents']
+  const asked = paths.map(path => Promise.all([app, other].map(each => each.fetch(new Request(ORIGIN + path)))))
+  const statuses = (await Promise.all(asked)).map(replies => replies.map(({ status }) => status))
+  expect(statuses).toEqual([
+    [200, 404],
+    [404, 200],
+  ])
+  await Promise.all([app.close(), other.close()])
+})
+
 test('what could work is taken', async () => {
   const origins = ['https://app.example.com', 'http://localhost:5173', 'capacitor://localhost']
   for (const options of [

@@ -31,6 +31,7 @@ export type Handler = (request: Request) => Promise<Response>
 export class App<Types = unknown> {
   /** Never there: what clients see, for the compiler; they take it from `typeof app`. */
   declare readonly '~types'?: Types
+  readonly #options: MillraceOptions
   readonly #isGuarded: boolean
   readonly #logger: Logger
   readonly #settings: StreamSettings
@@ -40,6 +41,7 @@ export class App<Types = unknown> {
   constructor(options: MillraceOptions) {
     const { timers = systemTimers, logger = consoleLogger, authorize, static: files, cors, onError } = options
     const settings = settingsOf(options, timers)
+    this.#options = options
     this.#isGuarded = authorize !== undefined
     this.#settings = settings.stream
     this.#logger = guarded(logger)
@@ -78,6 +80,11 @@ export class App<Types = unknown> {
   listen(options: ListenOptions = {}): Promise<Listening> {
     const start = async () => void (await this.#lifetime.ready())
     return listen({ node: this.node, start, close: () => this.close() }, options, this.#isGuarded)
+  }
+
+  /** What it was made of: for who serves or drives the same otherwise. */
+  get options(): MillraceOptions {
+    return this.#options
   }
 
   /** The runtime, once the store is open: for code beside the server that starts runs itself. */
