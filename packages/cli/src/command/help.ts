@@ -1,0 +1,50 @@
+import { COMMON } from './call.ts'
+import type { Command } from './command.ts'
+
+/** What `millrace` does, for who asks. */
+export function helpOf(commands: readonly Command[]): string {
+  return `millrace: serves agents, and looks after their sessions
+
+Usage: millrace <command> [options]
+
+${table(commands.map(({ name, takes, about }) => [`${name} ${takes}`.trim(), about]))}
+
+${table(EXITS)}
+
+millrace <command> --help tells of one, with examples.
+`
+}
+
+const EXITS: [string, string][] = [
+  ['exit 0', 'done'],
+  ['exit 1', 'something went wrong, or a check did not pass'],
+  ['exit 2', 'it was called wrongly'],
+  ['exit 3', 'there is no such session or file'],
+  ['exit 4', 'the server or the store is out of reach'],
+]
+
+/** How one command is called. */
+export function helpOfCommand(command: Command): string {
+  const { name, takes, about, options, examples } = command
+  const all = { ...options, ...COMMON }
+  const rows = Object.entries(all).map(([option, { value, short, about }]): [string, string] => [
+    `${short === undefined ? '' : `-${short}, `}--${option}${value === undefined ? '' : ` ${value}`}`,
+    about,
+  ])
+  const lines = examples.map(([line, about]): [string, string] => [line, about])
+  return `millrace ${name}: ${about}
+
+Usage: millrace ${[name, takes, '[options]'].filter(Boolean).join(' ')}
+
+Options:
+${table(rows)}
+
+Examples:
+${table(lines)}
+`
+}
+
+function table(rows: readonly (readonly [string, string])[]): string {
+  const width = Math.max(...rows.map(([left]) => left.length))
+  return rows.map(([left, right]) => `  ${left.padEnd(width)}  ${right}`).join('\n')
+}

@@ -1,0 +1,41 @@
+import { misused, textOf, wholeOf } from '../command/call.ts'
+import type { Command } from '../command/command.ts'
+import { dev } from '../dev/dev.ts'
+import { wordsOf } from '../dev/words.ts'
+
+/** `millrace dev <file>`: an app, with reload and the studio. */
+export const devCommand: Command = {
+  name: 'dev',
+  takes: '<file>',
+  about: 'serve the app of a file with the studio, and start anew when its code changes',
+  positionals: [1, 1],
+  options: {
+    port: { value: 'N', short: 'p', about: 'where to listen: 4400 if nothing is said, 0 for any that is free' },
+    'no-reload': { about: 'do not start anew when code changes' },
+    page: { value: 'FOLDER', about: "serve this folder in place of the studio's page" },
+  },
+  examples: [
+    ['millrace dev agent.ts', 'serve what agent.ts exports as app, on http://127.0.0.1:4400'],
+    ['millrace dev agent.ts --port 8080', 'on another port'],
+    ['millrace dev agent.ts --json', 'one line of JSON for all that happens'],
+  ],
+  async run(call, terminal) {
+    const [file] = call.positionals
+    if (file === undefined) throw misused(devCommand, 'expected <file>')
+    const port = wholeOf(devCommand, call, 'port', 0, 65_535)
+    const page = textOf(call, 'page')
+    await dev({
+      file,
+      reload: call.values['no-reload'] !== true,
+      ...(port !== undefined && { port }),
+      ...(page !== undefined && { page }),
+      tell: event => {
+        if (terminal.isJson) void terminal.write(`${JSON.stringify(event)}\n`)
+        else if (event.event === 'up') void terminal.write(`${wordsOf(event)}\n`)
+        else terminal.say(wordsOf(event))
+      },
+    })
+    // Until it is told to go.
+    return new Promise(() => {})
+  },
+}

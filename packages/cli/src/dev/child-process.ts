@@ -1,0 +1,65 @@
+// A child of the supervisor.
+
+import { type ChildProcess, fork } from 'node:child_process'
+import { once } from 'node:events'
+import { fileURLToPath } from 'node:url'
+import type { Asked, Start, Told } from './messages.ts'
+
+export type ChildName = 'server' | 'worker'
+
+/** The programs run from the sources as well as from what is built of them. */
+const END = import.meta.url.endsWith('.ts') ? 'ts' : 'js'
+
+export interface ChildOptions {
+  readonly name: ChildName
+  readonly start: Start
+  hear(told: Told): void
+  /** It has ended, and nobody had told it to: with this code or signal. */
+  ended(how: number | NodeJS.Signals): void
+}
+
+/** The server or the worker, as a process. */
+export class Child {
+  readonly pid: number
+  readonly #process: ChildProcess
+  readonly #gone: Promise<unknown>
+  #isExpected = false
+
+  constructor({ name, start, hear, ended }: ChildOptions) {
+    const program = fileURLToPath(new URL(`./${name}.${END}`, import.meta.url))
+    const child = fork(program, [JSON.stringify(start)], { stdio: ['ignore', 'inherit', 'inherit', 'ipc'] })
+    this.#process = child
+    this.pid = child.pid ?? 0
+    this.#gone = once(child, 'exit').catch(() => {})
+    child.on('message', (told: Told) => {
+      if (!this.#isExpected) hear(told)
+    })
+    child.on('error', () => {})
+    child.once('exit', (code, signal) => {
+      if (!this.#isExpected) ended(code ?? signal ?? 1)
+    })
+  }
+
+  tell(asked: Asked): void {
+    if (this.#process.connected) this.#process.send(asked, () => {})
+  }
+
+  /** From now on nothing of it is heard: it is about to go. */
+  forget(): void {
+    this.#isExpected = true
+  }
+
+  /** Ends it in good order, or without where that takes longer. */
+  async stop(ms: number): Promise<void> {
+    this.forget()
+    this.tell({ type: 'stop' })
+    const timer = setTimeout(() => this.kill(), ms)
+    await this.#gone
+    clearTimeout(timer)
+  }
+
+  /** Ends it at once: it does not get to know. */
+  kill(): void {
+    this.#process.kill('SIGKILL')
+  }
+}

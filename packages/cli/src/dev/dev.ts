@@ -1,0 +1,69 @@
+import { DEFAULT_PORT } from '@millrace/server'
+import { pageOf } from './page.ts'
+import { type DevEvent, Supervisor } from './supervisor.ts'
+import { wordsOf } from './words.ts'
+
+export interface DevOptions {
+  /** A file that exports an app, by the name `app` or as its default. */
+  readonly file: string
+  /** 4400, if nothing is said; 0 for any that is free. */
+  readonly port?: number
+  /** The folder of the studio's page; the package's own, if nothing is said. */
+  readonly page?: string
+  /** Whether all starts anew when code beside the file changes; so if nothing is said. */
+  readonly reload?: boolean
+  /** Is told what happens; the console is, if nothing is said. */
+  readonly tell?: (event: DevEvent) => void
+}
+
+/** A dev host that is up. */
+export interface DevHost {
+  readonly url: string
+  /** Where the studio is: the same, unless the app has a page of its own. */
+  readonly studio: string
+  /** Ends its processes in good order. */
+  close(): Promise<void>
+}
+
+/** A terminal and who started this may both send the one Ctrl-C that a person meant: so long it counts as one, in milliseconds. */
+const ONE_SIGNAL_MS = 300
+const INTERRUPTED = 130
+
+/** Serves an app and the studio, with a worker beside them, until the process is told to go: once in good order, twice at once. */
+export async function dev({
+  file,
+  port = DEFAULT_PORT,
+  page,
+  reload = true,
+  tell = say,
+}: DevOptions): Promise<DevHost> {
+  const supervisor = new Supervisor({ file, port, page: pageOf(page), reload, tell })
+  let since: number | undefined
+  const leave = (signal: NodeJS.Signals) => {
+    const now = performance.now()
+    if (signal === 'SIGINT' && since !== undefined && now - since > ONE_SIGNAL_MS) {
+      supervisor.kill()
+      process.exit(INTERRUPTED)
+    }
+    since ??= now
+    void close().then(() => process.exit(0))
+  }
+  const signals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
+  for (const signal of signals) process.on(signal, leave)
+  const close = async () => {
+    await supervisor.stop()
+    for (const signal of signals) process.off(signal, leave)
+  }
+  try {
+    return { ...(await supervisor.start()), close }
+  } catch (error) {
+    await close()
+    throw error
+  }
+}
+
+/** Says that it is up where programs read, and the rest where people do. */
+function say(event: DevEvent): void {
+  if (event.event === 'up') console.log(wordsOf(event))
+  else console.error(wordsOf(event))
+}

@@ -1,0 +1,67 @@
+// The process of a dev host that speaks HTTP: the app, and the studio beside it.
+
+import { memoryStore } from '@millrace/log'
+import type { App, Listening } from '@millrace/server'
+import { fail, obey, started, tell } from './child.ts'
+import { loadApp, remade } from './loading.ts'
+import { impatient } from './patience.ts'
+import { isMemory } from './store.ts'
+import { Studio } from './studio.ts'
+import { Tabs } from './tabs.ts'
+
+const { file, page, port, studioPort, delays } = started()
+const tabs = new Tabs(delays)
+let studio: Studio | undefined
+const listening: Listening[] = []
+
+obey(
+  async () => {
+    studio?.close()
+    await Promise.all(listening.map(each => each.close()))
+  },
+  asked => asked.type === 'host' && studio?.update(asked.host),
+)
+
+try {
+  const app = await loadApp(file)
+  const isAlone = await isMemory(app.options.store)
+  studio = new Studio({ tabs, isAlone, tell })
+  tell({ type: 'loaded', isAlone })
+  const options = impatient(app.options)
+  // A memory that two apps are to see is opened here.
+  const store = isAlone && typeof options.store === 'string' ? { store: memoryStore() } : {}
+  const engine = isAlone ? {} : { engine: false as const }
+  const { static: files, basePath = '' } = options
+  if (files === undefined && basePath === '') {
+    listening.push(
+      await withStudio(remade(app, { ...options, ...store, ...engine, static: page }), studio).listen({ port }),
+    )
+  } else {
+    listening.push(await remade(app, { ...options, ...store, ...engine }).listen({ port }))
+    const beside = remade(app, { ...options, ...store, engine: false, static: page, basePath: '' })
+    const next = studioPort ?? (port === 0 ? 0 : port + 1)
+    listening.push(await withStudio(beside, studio).listen({ port: next }))
+  }
+  const [first, last] = [listening[0], listening.at(-1)]
+  if (first && last) tell({ type: 'listening', port: first.port, studioPort: last.port })
+} catch (error) {
+  fail(error)
+}
+
+/** An app that answers the studio's page too. */
+function withStudio(app: App, studio: Studio): App {
+  const { node } = app
+  // Before it listens: a page that comes back at once must not find an app without its host.
+  return Object.assign(app, {
+    node: (...[message, response]: Parameters<App['node']>) => {
+      const [path = ''] = (message.url ?? '').split('?', 1)
+      if (path.startsWith('/studio/'))
+        return void studio.answer(path, message, response).catch(() => response.destroy())
+      tabs.note(message, response)
+      const isRead = message.method === 'GET' || message.method === 'HEAD'
+      // The page itself knows what to show there.
+      if (isRead && /^\/inspect(\/|$)/.test(path)) message.url = '/'
+      node(message, response)
+    },
+  })
+}

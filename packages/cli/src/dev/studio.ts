@@ -1,0 +1,167 @@
+// What the studio's page asks of its host, beside the API of the app: how it stands, and that it fail.
+
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { type Refused, refusalOf } from './guard.ts'
+import type { Host, Told } from './messages.ts'
+import { isTab, type Tabs } from './tabs.ts'
+
+const MOST_BYTES = 4096
+const MOST_FOLLOWERS = 100
+const MOST_DELAY_MS = 10_000
+const HEARTBEAT_MS = 15_000
+
+type Fault =
+  | { readonly fault: 'drop'; readonly tab: string }
+  | { readonly fault: 'delay'; readonly tab: string; readonly ms: number }
+  | { readonly fault: 'kill-worker' }
+  | { readonly fault: 'restart-server' }
+
+export interface StudioOptions {
+  readonly tabs: Tabs
+  /** Whether this process drives too, because nobody else sees its store. */
+  readonly isAlone: boolean
+  /** Tells the supervisor. */
+  tell(told: Told): void
+}
+
+/** Answers what is below `/studio/`. */
+export class Studio {
+  readonly #options: StudioOptions
+  readonly #followers = new Set<ServerResponse>()
+  #host: Host | undefined
+
+  constructor(options: StudioOptions) {
+    this.#options = options
+  }
+
+  /** The host stands otherwise now. */
+  update(host: Host): void {
+    this.#host = host
+    this.#changed()
+  }
+
+  /** Ends all who follow, who come back when there is somebody again. */
+  close(): void {
+    for (const response of this.#followers) response.end()
+  }
+
+  async answer(path: string, message: IncomingMessage, response: ServerResponse): Promise<void> {
+    const { method } = message
+    const why = refusalOf(message) ?? unknownOf(path, method)
+    if (why) return refuse(response, why)
+    if (path === '/studio/host') return this.#follow(message, response)
+    const fault = await faultOf(message)
+    if ('code' in fault) return refuse(response, fault)
+    const refused = this.#cause(fault, () => reply(response, 202, {}))
+    if (refused) refuse(response, refused)
+  }
+
+  #follow(message: IncomingMessage, response: ServerResponse): void {
+    if (this.#followers.size >= MOST_FOLLOWERS) {
+      refuse(response, { status: 429, code: 'streams_limit', message: 'too many follow the host: close some' })
+      return
+    }
+    this.#options.tabs.note(message, response)
+    response.writeHead(200, { ...PLAIN, 'content-type': 'text/event-stream; charset=utf-8' })
+    response.flushHeaders()
+    this.#followers.add(response)
+    const beat = setInterval(() => response.write(':\n\n'), HEARTBEAT_MS)
+    response.once('close', () => {
+      clearInterval(beat)
+      this.#followers.delete(response)
+    })
+    if (this.#host) response.write(this.#event(this.#host))
+  }
+
+  /** Has something fail, and says so first: who asks may be cut off by it. */
+  #cause(fault: Fault, done: () => void): Refused | undefined {
+    const { tabs, isAlone, tell } = this.#options
+    switch (fault.fault) {
+      case 'drop':
+        tabs.drop(fault.tab)
+        done()
+        return undefined
+      case 'delay': {
+        if (!tabs.delay(fault.tab, fault.ms)) return invalid('tab: too many tabs are delayed: set others to 0 first')
+        tell({ type: 'delays', delays: tabs.delays })
+        this.#changed()
+        done()
+        return undefined
+      }
+      case 'kill-worker':
+        if (isAlone) return invalid('fault: server and worker are one process here, because the store is in memory')
+        tell({ type: 'fault', fault: fault.fault })
+        done()
+        return undefined
+      case 'restart-server':
+        done()
+        tell({ type: 'fault', fault: fault.fault })
+        return undefined
+    }
+  }
+
+  #changed(): void {
+    if (this.#host === undefined) return
+    const event = this.#event(this.#host)
+    for (const response of this.#followers) response.write(event)
+  }
+
+  #event(host: Host): string {
+    return `data: ${JSON.stringify({ ...host, delays: this.#options.tabs.delays })}\n\n`
+  }
+}
+
+const PLAIN = { 'cache-control': 'no-store', 'x-content-type-options': 'nosniff' }
+
+function reply(response: ServerResponse, status: number, value: unknown): void {
+  response.writeHead(status, { ...PLAIN, 'content-type': 'application/json; charset=utf-8' }).end(JSON.stringify(value))
+}
+
+const refuse = (response: ServerResponse, { status, code, message }: Refused): void =>
+  reply(response, status, { error: { code, message, retryable: false } })
+
+const invalid = (message: string): Refused => ({ status: 400, code: 'body_invalid', message })
+
+function unknownOf(path: string, method: string | undefined): Refused | undefined {
+  const expected = { '/studio/host': 'GET', '/studio/faults': 'POST' }[path]
+  if (expected === undefined) return { status: 404, code: 'route_unknown', message: 'there is nothing here' }
+  return method === expected ? undefined : { status: 405, code: 'method_unknown', message: `expected ${expected}` }
+}
+
+/** The fault that a request asks for, or why it is none. */
+async function faultOf(message: IncomingMessage): Promise<Fault | Refused> {
+  // No form and no plain text: those a foreign page may send without asking.
+  if (!/^application\/json\s*(;|$)/i.test(message.headers['content-type'] ?? '')) {
+    return { status: 415, code: 'media_type_unknown', message: 'content-type: expected application/json' }
+  }
+  let text = ''
+  message.setEncoding('utf8')
+  for await (const piece of message) {
+    text += piece
+    if (text.length > MOST_BYTES) return { status: 413, code: 'body_too_large', message: 'body: expected a fault' }
+  }
+  let body: unknown
+  try {
+    body = JSON.parse(text)
+  } catch {
+    return invalid('body: expected JSON')
+  }
+  const { fault, tab, ms, ...rest }: { [name: string]: unknown } = Object(body)
+  const isOf = (...names: readonly string[]) =>
+    Object.keys(rest).length === 0 &&
+    names.includes('tab') === (tab !== undefined) &&
+    names.includes('ms') === (ms !== undefined)
+  if (fault === 'kill-worker' || fault === 'restart-server') {
+    return isOf() ? { fault } : invalid(`${fault}: expected nothing beside it`)
+  }
+  if (fault !== 'drop' && fault !== 'delay') {
+    return invalid('fault: expected drop, delay, kill-worker or restart-server')
+  }
+  if (!isTab(tab)) return invalid('tab: expected 1 to 64 word characters')
+  if (fault === 'drop') return isOf('tab') ? { fault, tab } : invalid('drop: expected a tab, and nothing else')
+  if (!isOf('tab', 'ms')) return invalid('delay: expected a tab and ms, and nothing else')
+  if (typeof ms !== 'number' || !Number.isInteger(ms) || ms < 0 || ms > MOST_DELAY_MS) {
+    return invalid(`ms: expected a whole number from 0 to ${MOST_DELAY_MS}`)
+  }
+  return { fault, tab, ms }
+}

@@ -1,0 +1,247 @@
+// Who starts the server and the worker of a dev host, and starts them again.
+
+import { dirname, resolve } from 'node:path'
+import { CommandError } from '../error.ts'
+import { Child, type ChildName } from './child-process.ts'
+import type { Delays, Host, Told, WorkerState } from './messages.ts'
+import { Watcher } from './watcher.ts'
+
+/** What a dev host tells who started it. */
+export type DevEvent =
+  | { readonly event: 'up'; readonly url: string; readonly studio: string }
+  /** Server and worker are one process: nobody else would see the store. */
+  | { readonly event: 'alone' }
+  | { readonly event: 'reloading'; readonly changed: string }
+  /** The server is there again. */
+  | { readonly event: 'back' }
+  /** The file cannot be served as it is: a change of it is waited for. */
+  | { readonly event: 'broken'; readonly message: string }
+  | { readonly event: 'failed'; readonly process: ChildName; readonly message: string; readonly againMs: number }
+  | {
+      readonly event: 'ended'
+      readonly process: ChildName
+      readonly how: number | string
+      readonly againMs: number
+    }
+
+export interface SupervisorOptions {
+  readonly file: string
+  readonly port: number
+  readonly page: string
+  readonly reload: boolean
+  tell(event: DevEvent): void
+}
+
+const FIRST_MS = 500
+const LONGEST_MS = 10_000
+/** Who was up for so long starts afresh when it ends. */
+const STEADY_MS = 10_000
+/** So that a person sees what it is like without a worker. */
+const KILLED_MS = 1_500
+/** How long the server and the worker may take to go, in milliseconds. */
+const STOP_MS = 30_000
+/** The same where somebody waits for what they have changed. */
+const RELOAD_MS = 3_000
+
+/** How often something has ended of late, and when it is started again. */
+interface Trouble {
+  ends: number
+  since: number
+  timer: NodeJS.Timeout | undefined
+}
+
+/** Keeps the server and the worker of a dev host going. */
+export class Supervisor {
+  readonly #options: SupervisorOptions
+  readonly #up = Promise.withResolvers<{ readonly url: string; readonly studio: string }>()
+  readonly #children: { server?: Child; worker?: Child } = {}
+  readonly #starts = { server: 0, worker: 0 }
+  readonly #troubles: Record<ChildName, Trouble> = { server: trouble(), worker: trouble() }
+  #workerState: WorkerState = 'down'
+  #delays: Delays = {}
+  #ports: { readonly port: number; readonly studioPort?: number }
+  #isUp = false
+  #isAlone = false
+  #isReloading = false
+  #stopped: Promise<void> | undefined
+  #watcher: Watcher | undefined
+
+  constructor(options: SupervisorOptions) {
+    this.#options = options
+    this.#ports = { port: options.port }
+  }
+
+  /** Starts all of it; where the app and the studio are, once they are there. Throws where that cannot be. */
+  start(): Promise<{ readonly url: string; readonly studio: string }> {
+    const { file, reload } = this.#options
+    if (reload) this.#watcher = new Watcher(dirname(resolve(file)), changed => void this.#reload(changed))
+    this.#start('server')
+    return this.#up.promise
+  }
+
+  /** Ends all of it in good order. */
+  stop(): Promise<void> {
+    this.#stopped ??= this.#stop()
+    return this.#stopped
+  }
+
+  /** Ends all of it at once. */
+  kill(): void {
+    for (const child of Object.values(this.#children)) child.kill()
+  }
+
+  async #stop(): Promise<void> {
+    this.#watcher?.close()
+    await this.#stopChildren(STOP_MS)
+  }
+
+  async #stopChildren(ms: number): Promise<void> {
+    for (const { timer } of Object.values(this.#troubles)) clearTimeout(timer)
+    await Promise.all(Object.values(this.#children).map(child => child.stop(ms)))
+    delete this.#children.server
+    delete this.#children.worker
+    this.#workerState = 'down'
+  }
+
+  async #reload(changed: string): Promise<void> {
+    // Whoever is being stopped has not read the file yet: what starts after that will.
+    if (this.#isReloading || this.#stopped) return
+    this.#isReloading = true
+    this.#options.tell({ event: 'reloading', changed })
+    await this.#stopChildren(RELOAD_MS)
+    this.#isReloading = false
+    if (this.#stopped) return
+    for (const name of ['server', 'worker'] as const) this.#troubles[name] = trouble()
+    this.#start('server')
+  }
+
+  #start(name: ChildName): void {
+    if (this.#stopped || this.#isReloading) return
+    const { file, page } = this.#options
+    this.#starts[name] += 1
+    this.#troubles[name].since = performance.now()
+    const child = new Child({
+      name,
+      start: { file, page, delays: this.#delays, ...this.#ports },
+      hear: told => (name === 'server' ? this.#hearServer(told) : this.#hearWorker(told)),
+      ended: how => {
+        const againMs = this.#again(name)
+        this.#options.tell({ event: 'ended', process: name, how, againMs })
+      },
+    })
+    this.#children[name] = child
+    if (name === 'worker') this.#workerState = 'starting'
+    this.#changed()
+  }
+
+  #hearServer(told: Told): void {
+    switch (told.type) {
+      case 'loaded':
+        if (told.isAlone && !this.#isAlone) this.#options.tell({ event: 'alone' })
+        this.#isAlone = told.isAlone
+        if (!told.isAlone && !this.#children.worker && !this.#troubles.worker.timer) this.#start('worker')
+        else this.#changed()
+        return
+      case 'listening':
+        this.#ports = { port: told.port, studioPort: told.studioPort }
+        this.#listening()
+        return
+      case 'failed':
+        this.#children.server?.forget()
+        this.#obstructed(told)
+        return
+      case 'fault':
+        this.#cause(told.fault)
+        return
+      case 'delays':
+        this.#delays = told.delays
+    }
+  }
+
+  #listening(): void {
+    const { port, studioPort = port } = this.#ports
+    const up = { url: `http://127.0.0.1:${port}`, studio: `http://127.0.0.1:${studioPort}` }
+    this.#options.tell(this.#isUp ? { event: 'back' } : { event: 'up', ...up })
+    this.#isUp = true
+    this.#up.resolve(up)
+  }
+
+  /** The server cannot be started as things are. */
+  #obstructed({ obstacle, message, port }: Extract<Told, { type: 'failed' }>): void {
+    const { reload, tell, file } = this.#options
+    if (!this.#isUp && port !== undefined) {
+      const next = `millrace dev ${file} --port ${port + 1}`
+      const why = `Port ${port} is in use. Stop what listens there, or choose another port: ${next}`
+      this.#up.reject(new CommandError('failed', why, 'port_taken'))
+      return
+    }
+    if (!this.#isUp && !reload) {
+      this.#up.reject(new CommandError('failed', message, `${obstacle}_failed`))
+      return
+    }
+    if (obstacle === 'file' && reload) {
+      delete this.#children.server
+      tell({ event: 'broken', message })
+      return
+    }
+    tell({ event: 'failed', process: 'server', message, againMs: this.#again('server') })
+  }
+
+  #hearWorker(told: Told): void {
+    if (told.type === 'driving') {
+      this.#workerState = 'up'
+      this.#changed()
+    }
+    if (told.type === 'failed') {
+      this.#children.worker?.forget()
+      const { message } = told
+      this.#options.tell({ event: 'failed', process: 'worker', message, againMs: this.#again('worker') })
+    }
+  }
+
+  #cause(fault: 'kill-worker' | 'restart-server'): void {
+    const name = fault === 'kill-worker' ? 'worker' : 'server'
+    const child = this.#children[name]
+    if (child === undefined) return
+    child.forget()
+    child.kill()
+    const againMs = this.#again(name, name === 'worker' ? KILLED_MS : 0)
+    this.#options.tell({ event: 'ended', process: name, how: 'SIGKILL', againMs })
+  }
+
+  /** Has what has ended start again: in how many milliseconds. */
+  #again(name: ChildName, ms?: number): number {
+    delete this.#children[name]
+    const of = this.#troubles[name]
+    if (performance.now() - of.since > STEADY_MS) of.ends = 0
+    const againMs = ms ?? Math.min(FIRST_MS * 2 ** of.ends++, LONGEST_MS)
+    clearTimeout(of.timer)
+    of.timer = setTimeout(() => {
+      of.timer = undefined
+      this.#start(name)
+    }, againMs)
+    if (name === 'worker') this.#workerState = 'down'
+    this.#changed()
+    return againMs
+  }
+
+  /** Tells the server how it stands, for its page. */
+  #changed(): void {
+    const { server, worker } = this.#children
+    if (server) server.tell({ type: 'host', host: this.#host(server, worker) })
+  }
+
+  #host(server: Child, worker: Child | undefined): Host {
+    const of = { pid: server.pid, starts: this.#starts.server }
+    return {
+      file: this.#options.file,
+      server: of,
+      worker: this.#isAlone
+        ? { state: 'up', ...of }
+        : { state: this.#workerState, ...(worker && { pid: worker.pid }), starts: this.#starts.worker },
+      delays: this.#delays,
+    }
+  }
+}
+
+const trouble = (): Trouble => ({ ends: 0, since: 0, timer: undefined })

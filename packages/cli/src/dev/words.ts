@@ -1,0 +1,28 @@
+import type { DevEvent } from './supervisor.ts'
+
+/** What a dev host tells, in a line for people. */
+export function wordsOf(event: DevEvent): string {
+  switch (event.event) {
+    case 'up': {
+      const studio = event.studio === event.url ? '' : `\nThe studio is at ${event.studio}`
+      return `Millrace is up at ${event.url}${studio}`
+    }
+    case 'alone':
+      return 'The store is in memory, which no other process sees: server and worker are one process.'
+    case 'reloading':
+      return `${event.changed} has changed: starting anew.`
+    case 'back':
+      return 'The server is back.'
+    case 'broken':
+      return `${event.message}\nWaiting for a change.`
+    case 'failed':
+      return `The ${event.process} cannot start: ${event.message} ${againOf(event.againMs)}`
+    case 'ended': {
+      const how = typeof event.how === 'number' ? `with code ${event.how}` : `by ${event.how}`
+      return `The ${event.process} was ended ${how}. ${againOf(event.againMs)}`
+    }
+  }
+}
+
+const againOf = (ms: number): string =>
+  ms === 0 ? 'It is started again.' : `It is started again in ${(ms / 1000).toFixed(1)} s.`
