@@ -1,0 +1,31 @@
+import { useRef } from 'react'
+
+interface FileButtonProps {
+  readonly onFile: (file: File) => void
+  readonly className?: string
+  readonly children: string
+}
+
+/** A button that asks for a file. */
+export function FileButton({ onFile, className, children }: FileButtonProps) {
+  const input = useRef<HTMLInputElement>(null)
+  return (
+    <>
+      <input
+        ref={input}
+        type="file"
+        accept=".jsonl,.ndjson,application/x-ndjson"
+        hidden
+        onChange={({ target }) => {
+          const file = target.files?.[0]
+          if (file) onFile(file)
+          // The same file again is another choice.
+          target.value = ''
+        }}
+      />
+      <button type="button" className={className} onClick={() => input.current?.click()}>
+        {children}
+      </button>
+    </>
+  )
+}
