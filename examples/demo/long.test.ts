@@ -1,3 +1,4 @@
+import './offline.fixture.ts'
 import { expect, test, vi } from 'vitest'
 import { WORDS_PER_SECOND } from './agents/long.ts'
 import { stage } from './stage.fixture.ts'
