@@ -14,7 +14,7 @@ function answer(prompt: ScriptedPrompt): ScriptedAnswer {
       reasoning: `This is about the weather in ${city}. I do not know it, but there is a tool that does.`,
       calls: [{ name: 'get_weather', input: { city, days, unit } }],
       // So that its input can be watched as it comes.
-      pieceLength: 5,
+      pieceLength: 3,
     }
   }
   const outcome = outcomeOf(prompt, 'get_weather')
@@ -59,7 +59,7 @@ More is told by [the station](${source}).`
 /** Thinks, looks the weather up, and answers in Markdown, with a picture and its source. */
 export const assistant = agent({
   name: 'assistant',
-  model: modelOf(answer),
+  model: modelOf(answer, 40),
   settings: thinking,
   instructions: [
     'Answer questions about the weather by the tool; for Berlin, three days and celsius where the user names nothing else.',
