@@ -36,7 +36,7 @@ export function Said({ message }: { readonly message: Message }) {
   return (
     <article className="message said" data-status={status} data-message={id}>
       <div className="bubble">
-        <Parts parts={parts} />
+        <Parts parts={parts} isPlain />
       </div>
       {status === 'sending' && <Waiting id={id} />}
       {status === 'sent' && !isReadOnly && (

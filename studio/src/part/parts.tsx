@@ -1,5 +1,6 @@
 import type { Message, Part } from '@millrace/client'
 import { memo, type ReactNode } from 'react'
+import { Markdown } from '../markdown/markdown.tsx'
 import { FileView } from './file-view.tsx'
 import { Reasoning } from './reasoning.tsx'
 import { Source } from './source.tsx'
@@ -8,12 +9,14 @@ import { Value } from './value.tsx'
 
 interface PartsProps {
   readonly parts: Message['parts']
+  /** Whether text is shown as it was written: what people say is no Markdown. */
+  readonly isPlain?: boolean
   /** What came while it was written, in order: each stands before the parts that came later. */
   readonly between?: readonly { readonly at: number; readonly element: ReactNode }[]
 }
 
 /** What a message is made of, in order; sources together at its end. */
-export function Parts({ parts, between = [] }: PartsProps) {
+export function Parts({ parts, isPlain = false, between = [] }: PartsProps) {
   const isSource = ({ type }: Part) => type === 'source-url' || type === 'source-document'
   const sources = parts.filter(isSource)
   const waiting = [...between]
@@ -25,7 +28,7 @@ export function Parts({ parts, between = [] }: PartsProps) {
     <>
       {parts
         .filter(part => !isSource(part))
-        .flatMap(part => [...until(part.at), <OnePart key={part.key} part={part} />])}
+        .flatMap(part => [...until(part.at), <OnePart key={part.key} part={part} isPlain={isPlain} />])}
       {until(Number.POSITIVE_INFINITY)}
       {sources.length > 0 && (
         <ul className="sources" aria-label="Sources">
@@ -39,10 +42,11 @@ export function Parts({ parts, between = [] }: PartsProps) {
 }
 
 /** One part: what has not changed is the same object, and is not rendered again. */
-const OnePart = memo(function OnePart({ part }: { readonly part: Part }) {
+const OnePart = memo(function OnePart({ part, isPlain }: { readonly part: Part; readonly isPlain: boolean }) {
   switch (part.type) {
     case 'text':
-      return <p className="text">{part.text}</p>
+      if (isPlain) return <p className="text">{part.text}</p>
+      return <Markdown text={part.text} isOpen={part.state === 'streaming'} />
     case 'reasoning':
       return <Reasoning part={part} />
     case 'tool':

@@ -1,0 +1,85 @@
+import type { MarkedToken, Token, Tokens } from 'marked'
+import { memo, type ReactNode } from 'react'
+import { Code } from './code.tsx'
+import { inline, place } from './inline.tsx'
+import type { Block } from './stream.ts'
+
+/** Blocks as elements, with a line break after each for who takes the words alone. */
+export const blocks = (all: readonly Block[]): ReactNode[] =>
+  all.flatMap((block, i) => [<OneBlock key={place(i)} block={block} />, i < all.length - 1 && '\n'])
+
+const inner = (tokens: readonly Token[]): ReactNode[] =>
+  blocks((tokens as MarkedToken[]).filter(({ type }) => type !== 'space' && type !== 'def' && type !== 'checkbox'))
+
+/** A block: the same object is not rendered again. */
+const OneBlock = memo(function OneBlock({ block }: { readonly block: Block }): ReactNode {
+  switch (block.type) {
+    case 'paragraph':
+      return <p>{inline(block.tokens)}</p>
+    case 'heading': {
+      // Above them stand the names of the page, of the session and of who speaks.
+      const Heading = `h${Math.min(6, block.depth + 3)}` as 'h4' | 'h5' | 'h6'
+      return <Heading data-depth={block.depth}>{inline(block.tokens)}</Heading>
+    }
+    case 'code':
+      return <Code text={block.text} lang={block.lang} />
+    case 'blockquote':
+      return <blockquote>{inner(block.tokens)}</blockquote>
+    case 'list':
+      return <List list={block as Tokens.List} />
+    case 'table':
+      return <Table table={block as Tokens.Table} />
+    case 'hr':
+      return <hr />
+    // What stands in a tight list.
+    case 'text':
+      return block.tokens ? inline(block.tokens) : block.text
+    case 'plain':
+      return <p className="plain">{block.raw}</p>
+    default:
+      return <p className="plain">{block.raw}</p>
+  }
+})
+
+function List({ list: { ordered, start, items } }: { readonly list: Tokens.List }) {
+  const lines = items.map((item, i) => (
+    <li key={place(i)} data-task={item.task ? '' : undefined}>
+      {item.task && (
+        <input type="checkbox" checked={item.checked === true} disabled aria-label={item.checked ? 'Done' : 'To do'} />
+      )}
+      {inner(item.tokens)}
+    </li>
+  ))
+  return ordered ? <ol start={start === '' ? 1 : start}>{lines}</ol> : <ul>{lines}</ul>
+}
+
+function Table({ table: { header, rows, align } }: { readonly table: Tokens.Table }) {
+  const styleOf = (column: number) => ({ textAlign: align[column] ?? undefined })
+  return (
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: what is wider than its place is scrolled by the keyboard, too
+    <div className="table" tabIndex={0}>
+      <table>
+        <thead>
+          <tr>
+            {header.map(({ tokens }, i) => (
+              <th key={place(i)} scope="col" style={styleOf(i)}>
+                {inline(tokens)}
+              </th>
+            ))}
+          </tr>
+        </thead>
+        <tbody>
+          {rows.map((row, i) => (
+            <tr key={place(i)}>
+              {row.map(({ tokens }, column) => (
+                <td key={place(column)} style={styleOf(column)}>
+                  {inline(tokens)}
+                </td>
+              ))}
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  )
+}
