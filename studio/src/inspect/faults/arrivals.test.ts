@@ -1,0 +1,20 @@
+import { expect, test } from 'vitest'
+import { Arrivals, TICK_MS, TICKS } from './arrivals.ts'
+
+test('entries stand where they came, and leave to the left', () => {
+  const arrivals = new Arrivals()
+  arrivals.note(3, 0)
+  arrivals.note(2, TICK_MS - 1)
+  arrivals.note(4, TICK_MS)
+  expect(arrivals.bars(TICK_MS).slice(-2)).toEqual([5, 4])
+  expect(arrivals.bars(TICK_MS * (TICKS - 1))[0]).toBe(5)
+  expect(arrivals.bars(TICK_MS * TICKS)[0]).toBe(4)
+  expect(arrivals.bars(TICK_MS * 2 * TICKS)).toEqual(new Array(TICKS).fill(0))
+})
+
+test('however long it lasts, no more is kept than is shown', () => {
+  const arrivals = new Arrivals()
+  for (let i = 0; i < 10_000; i++) arrivals.note(1, i * TICK_MS)
+  const bars = arrivals.bars(9_999 * TICK_MS)
+  expect(bars).toEqual(new Array(TICKS).fill(1))
+})

@@ -1,0 +1,105 @@
+import type { SessionLog } from '@millrace/client/log'
+import { useLogState } from '@millrace/react/log'
+import type { ReactNode } from 'react'
+import { tab } from '../../app/connection.ts'
+import { wordsOf } from '../../words.ts'
+import type { HostState } from './host.ts'
+import { cause } from './standing.ts'
+
+const DELAYS = [
+  { ms: 0, name: 'off' },
+  { ms: 300, name: '300 ms' },
+  { ms: 2000, name: '2 s' },
+]
+
+/** From the screen to the work: this tab, the server, the worker; and what can be made to go wrong with each. */
+export function Chain({ log, state }: { readonly log: SessionLog; readonly state: HostState }) {
+  const { status, reason } = useLogState(log)
+  const { host } = state
+  const isAway = state.status !== 'there'
+  const delayMs = host?.delays[tab] ?? 0
+  const worker = isAway ? undefined : host?.worker
+  const workerState = worker?.state ?? 'unknown'
+  return (
+    <div className="chain">
+      <Link name="This tab" mood={status} state={status.replace('-', ' ')} detail={wordsOf({ message: reason })}>
+        <button type="button" disabled={isAway} onClick={() => void cause('drop', log)}>
+          Drop my connection
+        </button>
+        <fieldset className="delays" disabled={isAway}>
+          <legend>Delay</legend>
+          {DELAYS.map(({ ms, name }) => (
+            <label key={ms} className="box" data-chosen={delayMs === ms}>
+              <input
+                type="radio"
+                name="delay"
+                className="hidden"
+                checked={delayMs === ms}
+                onChange={() => void cause('delay', log, ms)}
+              />
+              {name}
+            </label>
+          ))}
+        </fieldset>
+      </Link>
+      <Wire isUp={status === 'live'} isSlow={delayMs > 0} />
+      <Link
+        name="Server"
+        mood={isAway ? 'offline' : 'live'}
+        state={isAway ? 'away' : 'up'}
+        detail={host && `pid ${host.server.pid}, ${startsOf(host.server.starts)}`}
+      >
+        <button type="button" disabled={isAway} onClick={() => void cause('restart-server', log)}>
+          Restart the server
+        </button>
+      </Link>
+      <Wire isUp={!isAway && workerState === 'up'} />
+      <Link
+        name="Worker"
+        mood={workerState === 'up' ? 'live' : workerState === 'starting' ? 'connecting' : 'offline'}
+        state={workerState}
+        detail={
+          worker && `${worker.pid === undefined ? 'no process' : `pid ${worker.pid}`}, ${startsOf(worker.starts)}`
+        }
+      >
+        <button type="button" disabled={isAway || workerState !== 'up'} onClick={() => void cause('kill-worker', log)}>
+          Kill the worker
+        </button>
+      </Link>
+    </div>
+  )
+}
+
+const startsOf = (starts: number): string => (starts === 1 ? 'started once' : `started ${starts} times`)
+
+interface LinkProps {
+  readonly name: string
+  readonly state: string
+  readonly mood: string
+  readonly detail: string | undefined
+  readonly children: ReactNode
+}
+
+function Link({ name, state, mood, detail, children }: LinkProps) {
+  return (
+    <section className="link" data-link={name} data-state={state} aria-label={name}>
+      <h3>
+        <span className="dot" data-state={mood} />
+        {name}
+        <span className="state">{state}</span>
+      </h3>
+      <p className="quiet">{detail ?? ' '}</p>
+      <div className="row">{children}</div>
+    </section>
+  )
+}
+
+/** What lies between two of them. */
+function Wire({ isUp, isSlow = false }: { readonly isUp: boolean; readonly isSlow?: boolean }) {
+  return (
+    <svg className="wire-line" data-up={isUp} data-slow={isSlow} viewBox="0 0 40 40" aria-hidden="true">
+      <line x1="0" y1="20" x2="40" y2="20" />
+      {!isUp && <path d="M15 12l10 16 M25 12l-10 16" />}
+    </svg>
+  )
+}

@@ -1,0 +1,175 @@
+import { type ChatConnection, createConnection } from '@millrace/client'
+import { SessionLog } from '@millrace/client/log'
+import type { Entry } from '@millrace/protocol'
+import fc from 'fast-check'
+import { agent, memoryStore, millrace, ProviderError, scriptedModel } from 'millrace'
+import { expect, onTestFinished, test } from 'vitest'
+import { logReader } from './read-log.ts'
+import { same } from './same.ts'
+import { Verification, type Verified } from './verification.ts'
+
+const overloaded = () => new ProviderError('provider_overloaded', 'the provider is overloaded', { retryable: true })
+
+/** A server in this process, and a session of it. */
+function house() {
+  let tries = 0
+  const model = scriptedModel(({ lastText }) => {
+    const isOverloaded = lastText === 'Twice' && tries++ === 0
+    return { text: `You said: ${lastText}`, ...(isOverloaded && { error: overloaded() }) }
+  })
+  const echo = agent({ name: 'echo', model })
+  const app = millrace({ store: memoryStore(), agents: [echo], logger: { warn() {}, error() {} } })
+  onTestFinished(() => app.close())
+  const api = 'http://127.0.0.1/api'
+  const asked: string[] = []
+  const fetch = async (input: RequestInfo | URL, init?: RequestInit) => {
+    asked.push(String(input).slice(api.length))
+    return app.fetch(new Request(input, init))
+  }
+  const connection = createConnection({ api, fetch, merge: false })
+  return {
+    asked,
+    connection,
+    read: logReader({ api, fetch }),
+    say: async (input: string) => {
+      await connection.api.ask('POST', '/sessions/s/runs', { agent: 'echo', input })
+    },
+  }
+}
+
+/** A connection that does something to the entries on their way. */
+const meddling = (
+  connection: ChatConnection,
+  meddle: (entries: readonly Entry[], all: Entry[]) => readonly Entry[],
+): ChatConnection => {
+  const all: Entry[] = []
+  return {
+    api: connection.api,
+    wake: () => connection.wake(),
+    follow: (sessionId, follower, after) =>
+      connection.follow(
+        sessionId,
+        {
+          ...follower,
+          entries: (entries, through) => {
+            const given = meddle(entries, all)
+            all.push(...entries)
+            return follower.entries(given, through)
+          },
+        },
+        after,
+      ),
+  }
+}
+
+/** Waits until a verification is at rest and all that its log holds up to the end of a run was compared. */
+async function rested(verification: Verification, log: SessionLog, ends: number): Promise<Verified> {
+  const isDone = () =>
+    log.entries.filter(({ chunk }) => chunk.type === 'run-finished').length === ends &&
+    verification.state.upTo >= log.state.head &&
+    !verification.state.isUnderWay
+  await new Promise<void>(done => {
+    const look = () => isDone() && done()
+    onTestFinished(verification.subscribe(look))
+    onTestFinished(log.subscribe(look))
+    look()
+  })
+  return verification.state
+}
+
+test('what went well has nothing lost, and each entry is asked for once', async () => {
+  const { connection, read, say, asked } = house()
+  await say('Hello')
+  const log = new SessionLog({ sessionId: 's', connection })
+  onTestFinished(log.start())
+  const verification = new Verification(log, read)
+  const first = await rested(verification, log, 1)
+  expect(first).toMatchObject({ lost: [], differing: [], upTo: log.state.head, count: log.state.count })
+  await say('Again')
+  const second = await rested(verification, log, 2)
+  expect(second).toMatchObject({ lost: [], differing: [], count: log.state.count })
+  expect(second.upTo).toBeGreaterThan(first.upTo)
+  const places = asked.flatMap(path => /after=(\d+)&live=false/.exec(path)?.[1] ?? []).map(Number)
+  expect(places[0]).toBe(0)
+  expect(new Set(places).size).toBe(places.length)
+  expect(places.slice(1).every(place => place >= first.upTo || place > 0)).toBe(true)
+})
+
+test('an entry that never came is named, and one that says something else', async () => {
+  const { connection, read, say } = house()
+  await say('Hello')
+  const bad = meddling(connection, entries => {
+    const kept = entries.filter(({ chunk }) => chunk.type !== 'start')
+    return kept.map(entry =>
+      entry.chunk.type === 'finish' ? { ...entry, chunk: { ...entry.chunk, finishReason: 'other' } } : entry,
+    )
+  })
+  const log = new SessionLog({ sessionId: 's', connection: bad })
+  onTestFinished(log.start())
+  const verification = new Verification(log, read)
+  const { lost, differing, upTo } = await rested(verification, log, 1)
+  expect(upTo).toBe(log.state.head)
+  const whole: Entry[] = []
+  for await (const { entries } of read('s', 0)) whole.push(...entries)
+  const named = (type: string) => whole.filter(({ chunk }) => chunk.type === type).map(({ sequence }) => sequence)
+  expect(lost).toEqual(named('start'))
+  expect(differing).toEqual(named('finish'))
+})
+
+test('what was taken back since is in the tab alone, and not lost', async () => {
+  const { connection, read, say } = house()
+  await say('Hello')
+  const log = new SessionLog({ sessionId: 's', connection })
+  onTestFinished(log.start())
+  const verification = new Verification(log, read)
+  await rested(verification, log, 1)
+  await say('Twice')
+  const { lost, differing, count } = await rested(verification, log, 2)
+  expect(log.entries.some(({ chunk }) => chunk.type === 'step-discarded')).toBe(true)
+  expect({ lost, differing }).toEqual({ lost: [], differing: [] })
+  expect(count).toBeLessThanOrEqual(log.state.count)
+})
+
+test('a log that cannot be read is said to be so, and compared once it can be', async () => {
+  const { connection, read, say } = house()
+  await say('Hello')
+  const log = new SessionLog({ sessionId: 's', connection })
+  onTestFinished(log.start())
+  let fails = 2
+  const verification = new Verification(log, async function* (...what) {
+    if (fails-- > 0) throw new Error('away')
+    yield* read(...what)
+  })
+  const errors = new Set<string | undefined>()
+  onTestFinished(verification.subscribe(() => errors.add(verification.state.error)))
+  const state = await rested(verification, log, 1)
+  expect([...errors]).toContain('away')
+  expect(state).toMatchObject({ lost: [], error: undefined, count: log.state.count })
+})
+
+test('what the tab has not been told of yet is not lost', async () => {
+  const { connection, read, say } = house()
+  await say('Hello')
+  const log = new SessionLog({ sessionId: 's', connection })
+  const verification = new Verification(log, read)
+  verification.check()
+  expect(verification.state).toMatchObject({ upTo: 0, lost: [], isUnderWay: false })
+})
+
+test('same is equality of JSON', () => {
+  fc.assert(
+    fc.property(fc.json(), fc.json(), (a, b) => {
+      const [one, other] = [JSON.parse(a), JSON.parse(b)]
+      expect(same(one, JSON.parse(a))).toBe(true)
+      expect(same(one, other)).toBe(same(other, one))
+      const key = (value: unknown): string =>
+        JSON.stringify(value, (_, inner) =>
+          inner && typeof inner === 'object' && !Array.isArray(inner)
+            ? Object.fromEntries(Object.entries(inner).sort(([x], [y]) => (x < y ? -1 : 1)))
+            : inner,
+        )
+      expect(same(one, other)).toBe(key(one) === key(other))
+    }),
+  )
+  expect(same({ a: 1, b: undefined }, { a: 1 })).toBe(true)
+})
