@@ -1,0 +1,146 @@
+import { type Entry, Fold, foldLog, type Json, type View, type WriterOrigin } from '@millrace/protocol'
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { type Change, diffOf, pathText, type Segment } from './diff.ts'
+
+const EMPTY = new Fold().view()
+const viewOf = (fields: Partial<View>): View => ({ ...EMPTY, ...fields })
+
+/** Makes the changes, one after the other, of what was. */
+function made(before: Json, changes: readonly Change[]): Json {
+  const root = structuredClone(before)
+  for (const change of changes) make(root, change)
+  return root
+}
+
+const namesOf = (item: Json): string => {
+  const one = item as { [name: string]: Json }
+  return String(one['id'] ?? one['key'])
+}
+
+function make(root: Json, change: Change): void {
+  const into = (value: Json, segment: Segment): Json => {
+    if (typeof segment !== 'object') return (value as { [name: string]: Json })[segment] as Json
+    return (value as Json[]).find(item => namesOf(item) === segment.id) as Json
+  }
+  const last = change.path.at(-1) as Segment
+  const parent = change.path.slice(0, -1).reduce(into, root)
+  const holder = parent as { [name: string]: Json }
+  const list = Array.isArray(parent) ? parent : []
+  const place = typeof last === 'object' ? list.findIndex(item => namesOf(item) === last.id) : last
+  switch (change.kind) {
+    case 'added':
+      if (Array.isArray(parent)) list.splice(change.index ?? list.length, 0, change.after)
+      else holder[String(last)] = change.after
+      break
+    case 'removed':
+      if (Array.isArray(parent)) list.splice(Number(place), 1)
+      else delete holder[String(last)]
+      break
+    case 'changed':
+      holder[place] = change.after
+      break
+    case 'text': {
+      const text = String(holder[place])
+      expect(text.slice(change.at, change.at + change.taken.length)).toBe(change.taken)
+      holder[place] = text.slice(0, change.at) + change.given + text.slice(change.at + change.taken.length)
+      expect(String(holder[place])).toHaveLength(change.length)
+      break
+    }
+    case 'moved': {
+      const items = holder[place] as Json[]
+      items.sort((a, b) => change.order.indexOf(namesOf(a)) - change.order.indexOf(namesOf(b)))
+    }
+  }
+}
+
+const json = fc.jsonValue({ maxDepth: 3, noUnicodeString: true }) as fc.Arbitrary<Json>
+const parts = fc.uniqueArray(fc.record({ key: fc.constantFrom('a', 'b', 'c', 'd'), text: fc.string() }), {
+  selector: ({ key }) => key,
+})
+const messages = fc.uniqueArray(fc.record({ id: fc.constantFrom('m', 'n', 'o', 'p'), parts }), {
+  selector: ({ id }) => id,
+})
+const views = fc.record({ state: json, messages }).map(fields => viewOf(fields as unknown as Partial<View>))
+
+describe('what became of a view', () => {
+  test('the changes, made of what was, give what is', () => {
+    fc.assert(
+      fc.property(views, views, (before, after) => {
+        const { changes, isCut } = diffOf(before, after, 1e6)
+        expect(isCut).toBe(false)
+        expect(made(before as unknown as Json, changes)).toEqual(after)
+      }),
+      { numRuns: 2000 },
+    )
+  })
+
+  test('nothing, where both say the same', () => {
+    fc.assert(
+      fc.property(views, view => {
+        expect(diffOf(view, structuredClone(view)).changes).toEqual([])
+      }),
+    )
+  })
+
+  const origin: WriterOrigin = { runId: 'r', lane: 'main', agentId: 'r', agentType: 'teller', step: 1 }
+  const logOf = (...chunks: Entry['chunk'][]): Entry[] =>
+    chunks.map((chunk, i) => ({ sequence: i + 1, timestamp: i, origin, chunk }))
+  const told = logOf(
+    { type: 'run-started', program: 'agent:teller@1' },
+    { type: 'start' },
+    { type: 'text-start', id: 't' },
+    { type: 'text-delta', id: 't', delta: 'Once ' },
+    { type: 'text-delta', id: 't', delta: 'upon' },
+    { type: 'state-snapshot', state: { found: ['a', 'b'] } },
+    { type: 'state-patch', patches: [{ op: 'add', path: '/found/1', value: 'c' }] },
+  )
+  const step = (count: number) => diffOf(foldLog(told.slice(0, count - 1)).view(), foldLog(told.slice(0, count)).view())
+  const lines = (count: number) => step(count).changes.map(change => `${change.kind} ${pathText(change.path)}`)
+
+  test('a delta is what its text gained', () => {
+    expect(step(5).changes).toEqual([
+      {
+        path: ['messages', { id: 'r::r' }, 'parts', { id: 'text:t' }, 'text'],
+        kind: 'text',
+        at: 5,
+        taken: '',
+        given: 'upon',
+        length: 9,
+      },
+    ])
+    expect(lines(5)).toEqual(['text messages[r::r].parts[text:t].text'])
+  })
+
+  test('a patch is what it put in', () => {
+    expect(lines(6)).toEqual(['added state'])
+    expect(step(7).changes).toEqual([{ path: ['state', 'found', 1], kind: 'added', after: 'c', index: 1 }])
+  })
+
+  test('no more are looked for than somebody wants to see', () => {
+    const list = (length: number) => viewOf({ state: Array.from({ length }, (_, i) => i) })
+    const { changes, isCut } = diffOf(list(0), list(500))
+    expect(changes).toHaveLength(200)
+    expect(isCut).toBe(true)
+  })
+
+  test('in a long session a delta is found by identity', () => {
+    const fold = new Fold()
+    const log = Array.from({ length: 5000 }, (_, i): Entry[] => {
+      const at = { ...origin, runId: `r${i}`, agentId: `r${i}` }
+      const put = (n: number, chunk: Entry['chunk']) => ({ sequence: i * 3 + n, timestamp: i, origin: at, chunk })
+      return [
+        put(1, { type: 'run-started', program: 'agent:teller@1' }),
+        put(2, { type: 'text-delta', id: 't', delta: 'Once' }),
+        put(3, { type: 'run-finished', status: 'completed' }),
+      ]
+    }).flat()
+    fold.apply(log.slice(0, -1))
+    const before = fold.view()
+    fold.apply(log.slice(-1))
+    const after = fold.view()
+    const shared = before.messages.filter((message, i) => message === after.messages[i]).length
+    expect(shared).toBe(4999)
+    expect(diffOf(before, after).changes.every(({ path }) => JSON.stringify(path).includes('r4999'))).toBe(true)
+  })
+})

@@ -1,0 +1,81 @@
+import { type PointerEvent, type RefObject, useEffect, useRef } from 'react'
+
+interface Moves {
+  /** Closer by a factor, around a place on the element. */
+  readonly zoom: (factor: number, x: number) => void
+  /** Further on by so many pixels. */
+  readonly pan: (pixels: number) => void
+  readonly press: (x: number, y: number) => void
+}
+
+/** From how many pixels on a press is a drag. */
+const DRAG = 4
+/** How much closer a pixel of the wheel goes. */
+const PER_PIXEL = 1.0025
+/** How many pixels a line of the wheel is. */
+const LINE = 16
+
+/** Wheel, drag and pinch over an element; what is no drag is a press. */
+export function useGestures(element: RefObject<HTMLElement | null>, moves: Moves) {
+  const latest = useRef(moves)
+  latest.current = moves
+  useEffect(() => {
+    const wheel = (event: WheelEvent) => {
+      const { deltaX, deltaY, deltaMode, shiftKey, clientX } = event
+      event.preventDefault()
+      const unit = deltaMode === 0 ? 1 : LINE
+      const x = clientX - (element.current?.getBoundingClientRect().left ?? 0)
+      if (shiftKey || Math.abs(deltaX) > Math.abs(deltaY)) latest.current.pan((deltaX || deltaY) * unit)
+      else latest.current.zoom(PER_PIXEL ** (-deltaY * unit), x)
+    }
+    const target = element.current
+    // React listens passively, and then the page would move too.
+    target?.addEventListener('wheel', wheel, { passive: false })
+    return () => target?.removeEventListener('wheel', wheel)
+  }, [element])
+
+  const fingers = useRef(new Map<number, number>())
+  const drag = useRef<{ readonly x: number; isDrag: boolean } | undefined>(undefined)
+  const spread = () => {
+    const [a = 0, b = 0] = fingers.current.values()
+    return { distance: Math.max(1, Math.abs(a - b)), middle: (a + b) / 2 }
+  }
+  const placeOf = ({ clientX, clientY, currentTarget }: PointerEvent) => {
+    const { left, top } = currentTarget.getBoundingClientRect()
+    return { x: clientX - left, y: clientY - top }
+  }
+  return {
+    /** Whether a drag is under way. */
+    isDragging: () => drag.current?.isDrag === true,
+    onPointerDown: (event: PointerEvent) => {
+      if (event.button !== 0) return
+      const { x } = placeOf(event)
+      fingers.current.set(event.pointerId, x)
+      drag.current = { x, isDrag: fingers.current.size > 1 }
+    },
+    onPointerMove: (event: PointerEvent) => {
+      const before = fingers.current.get(event.pointerId)
+      if (before === undefined || drag.current === undefined) return
+      const { x } = placeOf(event)
+      if (!drag.current.isDrag && Math.abs(x - drag.current.x) < DRAG) return
+      if (!drag.current.isDrag) event.currentTarget.setPointerCapture(event.pointerId)
+      drag.current.isDrag = true
+      const old = spread()
+      fingers.current.set(event.pointerId, x)
+      if (fingers.current.size === 1) return moves.pan(before - x)
+      const { distance, middle } = spread()
+      moves.zoom(distance / old.distance, middle)
+    },
+    onPointerUp: (event: PointerEvent) => {
+      const wasPress = drag.current?.isDrag === false && fingers.current.has(event.pointerId)
+      fingers.current.delete(event.pointerId)
+      if (fingers.current.size === 0) drag.current = undefined
+      const { x, y } = placeOf(event)
+      if (wasPress) moves.press(x, y)
+    },
+    onPointerCancel: (event: PointerEvent) => {
+      fingers.current.delete(event.pointerId)
+      drag.current = undefined
+    },
+  }
+}

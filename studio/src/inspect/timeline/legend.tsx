@@ -1,0 +1,52 @@
+import { Glyph, MEANINGS } from './glyph.tsx'
+import { signs } from './row.ts'
+
+const FILLS = [
+  ['step', 'model call'],
+  ['step tools', 'its tools'],
+  ['call', 'tool or sub-agent'],
+  ['waiting', 'waits for somebody'],
+  ['words text', 'text'],
+  ['words reasoning', 'reasoning'],
+  ['words input', 'tool input'],
+] as const
+
+/** What the signs and colours of the timeline say. */
+export function Legend() {
+  return (
+    <details className="legend">
+      <summary>Legend</summary>
+      <ul>
+        {FILLS.map(([name, meaning]) => (
+          <li key={name}>
+            <svg width="14" height="12" aria-hidden="true">
+              <rect
+                className={name.replace(' tools', '')}
+                data-state={name.includes('tools') ? 'tools' : 'done'}
+                x="1"
+                y="2"
+                width="12"
+                height="8"
+              />
+            </svg>
+            {meaning}
+          </li>
+        ))}
+        <li>
+          <svg width="14" height="12" aria-hidden="true">
+            <rect className="discarded" fill="url(#taken-back)" x="1" y="1" width="12" height="10" />
+          </svg>
+          draft that was taken back
+        </li>
+        {signs.map(sign => (
+          <li key={sign}>
+            <svg width="14" height="12" viewBox="-7 -6 14 12" aria-hidden="true">
+              <Glyph sign={sign} />
+            </svg>
+            {MEANINGS[sign]}
+          </li>
+        ))}
+      </ul>
+    </details>
+  )
+}
