@@ -1,12 +1,13 @@
 import { existsSync, statSync } from 'node:fs'
 import { setImmediate as turn } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
+import type { Worker } from 'node:worker_threads'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { child } from '../../../../scripts/faults/process.ts'
 import { ALL, batch, guest, testFolder } from './folder.fixture.ts'
 import { sqliteStore } from './index.ts'
 
-const workers = vi.hoisted((): { terminate(): Promise<number> }[] => [])
+const workers = vi.hoisted((): Worker[] => [])
 vi.mock(import('node:worker_threads'), async original => {
   const actual = await original()
   class Noted extends actual.Worker {
@@ -202,6 +203,20 @@ describe('close', () => {
     const after = open({ path })
     expect(await after.read('log', { sequence: 3 }, ALL)).toMatchObject({ head: 3 })
     expect(await after.getBlob('log', 'hash')).toHaveLength(1_000_000)
+  })
+
+  test('asks nothing more of the worker, also where a checkpoint is under way', async () => {
+    const store = sqliteStore({ path: newPath() })
+    await store.create('log', null)
+    // So much that it begins a checkpoint, which has to bring in what comes after it too.
+    await store.putBlob('log', 'hash', new Uint8Array(17 * 1024 * 1024))
+    const [started, worker] = [workers.length, workers.at(-1) as Worker]
+    const asked = vi.spyOn(worker, 'postMessage')
+    const appended = store.append('log', batch('a'), guest())
+    await store.close()
+    expect(await appended).toMatchObject({ outcome: 'appended' })
+    expect(asked.mock.calls).toEqual([[{ kind: 'close' }]])
+    expect(workers.length).toBe(started)
   })
 
   test('refuses what is asked later, and may be called again', async () => {

@@ -183,7 +183,8 @@ export class Runner {
     try {
       // Most of it comes in while writes go on. To bring in what these added they wait in the worker; then the log starts over, and does not grow.
       await this.#thread.checkpoint(false)
-      this.#isHeld = this.#pages > 0
+      // Not after a close: the worker was told to end, and to ask for more would start another, which nobody ends.
+      this.#isHeld = this.#pages > 0 && !this.isClosed
       if (this.#isHeld) await this.#thread.checkpoint(true)
     } catch {
       // Nothing is lost by it, and there will be a next time.
