@@ -7,7 +7,7 @@ import { SESSION } from '../crash/program.fixture.ts'
 import { createRuntime, type Runtime } from '../index.ts'
 import { pointed } from './points.fixture.ts'
 import { PROGRAMS } from './programs.fixture.ts'
-import type { Opening, Told } from './told.fixture.ts'
+import { loggerOf, type Opening, type Told } from './told.fixture.ts'
 
 export class Front {
   readonly #store: LogStore
@@ -18,20 +18,20 @@ export class Front {
   readonly #following: Promise<void>
 
   constructor(store: LogStore, opening: Opening, note: Note, say: (told: Told) => void) {
-    const { program, crowd, moment } = opening
+    const { program, crowd } = opening
     this.#store = store
     this.#say = say
-    const logger = { warn() {}, error: (message: string) => say({ kind: 'logged', message, cause: '' }) }
     this.#runtime = createRuntime({
-      store: witnessed(pointed(store, moment, say, opening.store.kind === 'sqlite'), note, 'before'),
+      store: witnessed(pointed(store, opening, say), note, 'before'),
       // What a client's output must be like is known here too.
       agents: PROGRAMS[program].agents({ note: () => {} }),
       engine: false,
-      logger,
+      logger: loggerOf(say),
     })
     this.#crowd = new Crowd({ voice: () => ({ runtime: this.#runtime }), ...crowd })
     this.#following = this.#follow().catch(cause => {
-      if (!this.#leaving.signal.aborted) say({ kind: 'logged', message: 'it sees no more', cause: String(cause) })
+      if (!this.#leaving.signal.aborted)
+        say({ kind: 'logged', level: 'error', message: 'it sees no more', cause: String(cause) })
     })
   }
 

@@ -1,14 +1,14 @@
 // The processes of the schedules, as the test holds them.
 
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { setTimeout as pause } from 'node:timers/promises'
 import type { Child } from '../../../../scripts/faults/process.ts'
 import { Spares } from '../../../../scripts/faults/spares.ts'
 import type { Given } from '../crash/crowd.fixture.ts'
-import type { Moment, Opening, Point, StoreSpec, Told } from './told.fixture.ts'
+import { alarmOf, type Moment, type Opening, type Point, type StoreSpec, type Told } from './told.fixture.ts'
 
-/** How often one is woken that may not sleep yet. */
-const WAKE_MS = 20
+/** How many of its complaints are kept, the last of them. */
+const MOST_COMPLAINTS = 30
 
 /** What a process runs; the SQLite store looks for its thread beside itself. */
 const FILES = {
@@ -68,10 +68,17 @@ export class Pool {
   }
 }
 
+/** What a process is said to have done at its moment. */
+const DOES: Readonly<Record<Moment['does'], string>> = {
+  halt: 'stands still at',
+  sleep: 'fell asleep at',
+  'go on': 'has passed',
+}
+
 /** One process in one schedule. */
 export class Actor {
   readonly tag: string
-  /** What it could not do. */
+  /** What it could not do, and what it warned of, for who looks at a failure. */
   readonly complaints: string[] = []
   /** What it has answered, and what was wrong about that. */
   readonly given: Given[] = []
@@ -79,16 +86,21 @@ export class Actor {
   readonly #process: Process
   readonly #pool: Pool
   readonly #does: Moment['does']
+  readonly #alarm: string
   readonly #reached = Promise.withResolvers<Point>()
   readonly #awake = Promise.withResolvers<void>()
   readonly #troubled = Promise.withResolvers<void>()
   readonly #closed = Promise.withResolvers<void>()
   #isGone = false
+  /** How it is, as far as it has told. */
+  #state = 'has not come to a moment'
 
-  constructor(process: Process, { tag, moment }: Opening, pool: Pool, lose: (error: unknown) => void) {
+  constructor(process: Process, opening: Opening, pool: Pool, lose: (error: unknown) => void) {
+    const { tag, moment } = opening
     this.#process = process
     this.tag = tag
     this.#does = moment?.does ?? 'go on'
+    this.#alarm = alarmOf(opening)
     this.#pool = pool
     this.#closed.promise.catch(() => {})
     process.hear = told => this.#hear(told)
@@ -96,8 +108,14 @@ export class Actor {
       this.#closed.reject(error)
       if (this.#isGone) return
       this.#isGone = true
+      this.#state += ', ended by itself'
       lose(error)
     }
+  }
+
+  /** Who it is and how, for who looks at a failure. */
+  get state(): string {
+    return `${this.tag} (process ${this.#process.child.pid}) ${this.#state}`
   }
 
   /** The moment that it was given, if it comes to it: at which point. */
@@ -113,6 +131,7 @@ export class Actor {
   async kill(): Promise<void> {
     if (this.#isGone) return
     this.#isGone = true
+    this.#state += ', was killed'
     this.#pool.killed++
     await this.#process.kill9()
   }
@@ -122,12 +141,11 @@ export class Actor {
     if (!this.#isGone) await this.#process.child.send({ do: 'answer' })
   }
 
-  /** Wakes it when it has come to the moment at which it sleeps: it may have told of it, and not sleep yet. */
+  /** Wakes it when it has told of the moment at which it sleeps. */
   async wake(): Promise<void> {
-    for (let isAwake = false; !isAwake && !this.#isGone; ) {
-      process.kill(this.#process.child.pid, 'SIGCONT')
-      isAwake = await Promise.race([this.#awake.promise.then(() => true), pause(WAKE_MS, false)])
-    }
+    if (this.#isGone) return
+    writeFileSync(this.#alarm, '')
+    await Promise.race([this.#awake.promise, this.#process.child.exited])
   }
 
   /** Lets it hand over what it drives, and gives the process back. */
@@ -148,13 +166,33 @@ export class Actor {
   }
 
   #hear(told: Told): void {
-    if (told.kind === 'reached') this.#reached.resolve(told.point)
-    else if (told.kind === 'awake') this.#awake.resolve()
-    else if (told.kind === 'trouble') this.#troubled.resolve()
-    else if (told.kind === 'closed') this.#closed.resolve()
-    else if (told.kind === 'given') {
-      this.given.push(...told.given)
-      this.problems.push(...told.problems)
-    } else this.complaints.push(`${this.tag}: ${told.message}: ${told.cause}`)
+    switch (told.kind) {
+      case 'reached':
+        this.#state = `${DOES[this.#does]} ${told.point} ${told.n}`
+        this.#reached.resolve(told.point)
+        break
+      case 'awake':
+        this.#state += ', was woken'
+        this.#awake.resolve()
+        break
+      case 'trouble':
+        this.#complain(`the store did not answer its ${told.call}: ${told.why}`)
+        this.#troubled.resolve()
+        break
+      case 'closed':
+        this.#state += ', has closed'
+        this.#closed.resolve()
+        break
+      case 'given':
+        this.given.push(...told.given)
+        this.problems.push(...told.problems)
+        break
+      case 'logged':
+        this.#complain(`${told.level}: ${told.message}: ${told.cause}`)
+    }
+  }
+
+  #complain(what: string): void {
+    if (this.complaints.push(`${this.tag}: ${what}`) > MOST_COMPLAINTS) this.complaints.shift()
   }
 }

@@ -222,6 +222,9 @@ export class Stage {
 
   /** Ends everything, whatever state it is in. */
   async abandon(): Promise<void> {
+    const last = this.seen.at(-1)
+    this.notes.push(`${this.seen.length} entries were seen${last ? `, the last a ${last.chunk.type}` : ''}`)
+    for (const { state } of this.#actors) this.notes.push(state)
     for (const actor of this.#actors) await actor.kill()
     await this.#letGo()
     for (const { complaints } of this.#actors) this.notes.push(...complaints)

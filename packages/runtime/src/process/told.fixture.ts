@@ -1,6 +1,7 @@
 // What a test and its processes say to each other.
 
 import type { Given } from '../crash/crowd.fixture.ts'
+import type { Logger } from '../logger.ts'
 import type { ProgramName } from './programs.fixture.ts'
 
 /** Which store a process opens, as it can be told to it. */
@@ -38,6 +39,9 @@ export interface Opening {
   readonly moment?: Moment
 }
 
+/** The file that wakes a process that sleeps, when it is made. */
+export const alarmOf = ({ ledger, tag }: Pick<Opening, 'ledger' | 'tag'>): string => `${ledger}.${tag}.alarm`
+
 export type Order = ({ readonly do: 'open' } & Opening) | { readonly do: 'answer' } | { readonly do: 'close' }
 
 export type Told =
@@ -45,8 +49,17 @@ export type Told =
   /** It has slept, and was woken. */
   | { readonly kind: 'awake' }
   /** The store did not answer. */
-  | { readonly kind: 'trouble'; readonly call: string }
-  | { readonly kind: 'logged'; readonly message: string; readonly cause: string }
+  | { readonly kind: 'trouble'; readonly call: string; readonly why: string }
+  | { readonly kind: 'logged'; readonly level: keyof Logger; readonly message: string; readonly cause: string }
   /** What it has answered, and what was wrong about that. */
   | { readonly kind: 'given'; readonly given: readonly Given[]; readonly problems: readonly string[] }
   | { readonly kind: 'closed' }
+
+/** A logger that tells all: some attempts fail by design, but after a failure every word may be the one that explains it. */
+export function loggerOf(say: (told: Told) => void): Logger {
+  const to =
+    (level: keyof Logger): Logger['warn'] =>
+    (message, { cause }) =>
+      say({ kind: 'logged', level, message, cause: cause === undefined ? '' : String(cause) })
+  return { warn: to('warn'), error: to('error') }
+}

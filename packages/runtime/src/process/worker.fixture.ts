@@ -12,7 +12,7 @@ import { Front } from './front.fixture.ts'
 import { pointed } from './points.fixture.ts'
 import { PROGRAMS } from './programs.fixture.ts'
 import { load, openSpec } from './spec.fixture.ts'
-import type { Opening, Order, StoreSpec, Told } from './told.fixture.ts'
+import { loggerOf, type Opening, type Order, type StoreSpec, type Told } from './told.fixture.ts'
 
 /** How often a process looks for what is due. */
 const POLL_MS = 20
@@ -28,22 +28,18 @@ class Work {
   readonly #worker: Worker
 
   constructor(store: LogStore, opening: Opening, note: Note) {
-    const { tag, leaseMs, paceMs, program, isAble, moment, ledger } = opening
+    const { tag, leaseMs, paceMs, program, isAble, ledger } = opening
     this.#store = store
     const { agents, workflows } = PROGRAMS[program]
     const options = { note, paceMs, isFirst: (key: string) => isFirst(ledger, key) }
     this.#worker = createWorker({
-      store: noted(pointed(store, moment, say, opening.store.kind === 'sqlite'), note),
+      store: noted(pointed(store, opening, say), note),
       agents: isAble ? agents(options) : [stranger],
       workflows: (isAble && workflows?.(options)) || [],
       engine: { pollMs: POLL_MS },
       log: { leaseMs, owner: tag },
       backoff: { first: 1, longest: 5 },
-      logger: {
-        // Some attempts fail by design.
-        warn() {},
-        error: (message, { cause }) => say({ kind: 'logged', message, cause: String(cause) }),
-      },
+      logger: loggerOf(say),
     })
   }
 
