@@ -1,0 +1,46 @@
+import { join } from 'node:path'
+import { defineConfig } from 'vitepress'
+import { slug } from '../site/markdown.ts'
+import { groups, root } from '../site/pages.ts'
+import { drawn } from './drawn.ts'
+
+// What `docs/site/stage.ts` has made of the pages of the tree.
+const pages = process.env['SITE_PAGES'] ?? join(root, '.cache/site/pages')
+const link = (path: string): string => `/${path.replace(/(^|\/)index$/, '$1')}`
+
+export default defineConfig({
+  title: 'Millrace',
+  description: "Carries an AI agent's work from the model to the screen as one durable, typed, resumable stream.",
+  lang: 'en',
+  srcDir: pages,
+  cacheDir: join(root, '.cache/vitepress'),
+  head: [
+    ['link', { rel: 'icon', type: 'image/svg+xml', href: '/mark.svg' }],
+    ['link', { rel: 'alternate', type: 'text/plain', href: '/llms.txt', title: 'llms.txt' }],
+  ],
+  markdown: {
+    anchor: { slugify: slug },
+    config: drawn,
+  },
+  // The tables of the reference are larger than what Vite takes for large.
+  vite: { build: { chunkSizeWarningLimit: 4096 } },
+  themeConfig: {
+    logo: '/mark.svg',
+    search: { provider: 'local' },
+    nav: [
+      { text: 'Start', link: '/' },
+      { text: 'How it works', link: '/how-it-works' },
+      { text: 'Guides', link: '/guide/agents', activeMatch: '^/guide/' },
+      { text: 'Reference', link: '/reference/chunks', activeMatch: '^/reference/' },
+    ],
+    sidebar: groups.map(({ title, pages: items, folded }) => ({
+      text: title,
+      items: items.map(item => ({ text: item.title, link: link(item.path) })),
+      collapsed: folded ?? false,
+    })),
+    outline: { level: [2, 3] },
+    socialLinks: [],
+    docFooter: { prev: 'Before', next: 'Next' },
+    footer: { message: 'Under the MIT license.' },
+  },
+})

@@ -1,0 +1,29 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import type { MarkdownOptions } from 'vitepress'
+import { root } from '../site/pages.ts'
+
+type Markdown = Parameters<NonNullable<MarkdownOptions['config']>>[0]
+
+/** Puts drawings into the page as they are, so that they take its colours, and the name of its file above a block that has one. */
+export function drawn(markdown: Markdown): void {
+  const { image, fence } = markdown.renderer.rules
+  if (image === undefined || fence === undefined) throw new Error('VitePress renders images and fences by rules')
+  markdown.renderer.rules.image = (...args) => {
+    const [tokens, index] = args
+    const src = tokens[index]?.attrGet('src') ?? ''
+    return src.startsWith('/drawings/') ? drawing(src) : image(...args)
+  }
+  markdown.renderer.rules.fence = (...args) => {
+    const [tokens, index] = args
+    const [, name] = tokens[index]?.info.trim().split(' ') ?? []
+    const block = fence(...args)
+    return name === undefined ? block : `<div class="named"><span class="name">${name}</span>${block}</div>`
+  }
+}
+
+/** A drawing without what it needs only where it stands alone. */
+function drawing(src: string): string {
+  const svg = readFileSync(join(root, 'docs', src), 'utf8')
+  return `<span class="drawing">${svg.replace(/<style>.*?<\/style>/s, '').replace(/\n\s*/g, '\n')}</span>`
+}

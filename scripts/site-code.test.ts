@@ -1,0 +1,217 @@
+// Every block of code on the site is compiled, and run where it can be: here, or by the test that `runners` names.
+import { execFileSync, spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
+import { basename, dirname, join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { expect, onTestFinished, test } from 'vitest'
+import { type Block, blocksOf } from '../docs/site/markdown.ts'
+import { type Page, pages, root } from '../docs/site/pages.ts'
+import { textOf } from '../docs/site/stage.ts'
+import { build } from '../studio/build.ts'
+import { runners, surroundings } from './site-code.fixture.ts'
+
+/** What is read and not run: a drawing, or what something prints. */
+const READ = new Set(['', 'text', 'mermaid'])
+const COMPILED = new Set(['ts', 'tsx', 'js'])
+/** Whose packages the code of the pages may import, the first that has one. */
+const HOMES = ['interop', 'packages/runtime', 'packages/server', 'packages/react', 'examples/agent', 'examples/demo']
+
+const codeOf = (page: Page): Block[] => blocksOf(textOf(page)).filter(({ language }) => !READ.has(language))
+// What an example shows beside its README is its own source, which `tsc` and its tests know.
+const written = pages.filter(({ file }) => file.endsWith('.md'))
+const pageAt = (path: string): Page => {
+  const page = pages.find(each => each.path === path)
+  if (page === undefined) throw new Error(`There is no page ${path}`)
+  return page
+}
+const blockOf = (path: string, language: string, name = ''): string => {
+  const block = blocksOf(textOf(pageAt(path))).find(each => each.language === language && each.name === name)
+  if (block === undefined) throw new Error(`${path} has no block of ${language} ${name}`)
+  return block.code
+}
+
+/** A folder of that package, gone after the test, from which it is found by its own name. */
+function folderIn(home: string): string {
+  const folder = mkdtempSync(join(root, home, '.example-'))
+  onTestFinished(() => rmSync(folder, { recursive: true }))
+  return folder
+}
+
+test('each page with code has a test that runs it, and that test reads the page', () => {
+  const missing = written.filter(page => codeOf(page).length > 0 && runners[page.path] === undefined)
+  expect(missing.map(({ file }) => file)).toEqual([])
+  for (const [path, tests] of Object.entries(runners)) {
+    const { file } = pageAt(path)
+    for (const name of tests) {
+      const text = readFileSync(join(root, name), 'utf8')
+      expect(text.includes(basename(file)) || text.includes(`'${path}'`), `${name} reads ${file}`).toBe(true)
+    }
+  }
+})
+
+test('no page has code in a language that nothing here knows', () => {
+  const known = new Set([...COMPILED, 'sh'])
+  const strange = written.flatMap(page =>
+    codeOf(page).map(({ language, line }) => ({ at: `${page.file}:${line}`, language })),
+  )
+  expect(strange.filter(({ language }) => !known.has(language))).toEqual([])
+})
+
+test('the compiler takes the code of every page', () => {
+  const folder = folderIn('interop')
+  link(join(folder, 'node_modules'))
+  for (const page of written) {
+    const home = join(folder, page.path)
+    const blocks = codeOf(page).filter(({ language }) => COMPILED.has(language))
+    if (blocks.length > 0) mkdirSync(home, { recursive: true })
+    for (const [name, code] of filesOf(page.path, blocks)) writeFileSync(join(home, name), code)
+  }
+  // The guide to React shows a page of the server that the guide to the client has.
+  writeFileSync(join(folder, 'guide/react/server.ts'), blockOf('guide/client', 'ts', 'server.ts'))
+  const compilerOptions = {
+    // Stricter than what an application starts with.
+    exactOptionalPropertyTypes: false,
+    noPropertyAccessFromIndexSignature: false,
+    noUnusedLocals: false,
+    noUnusedParameters: false,
+  }
+  const settings = { extends: '../../tsconfig.json', compilerOptions, include: ['**/*.ts', '**/*.tsx'] }
+  writeFileSync(join(folder, 'tsconfig.json'), JSON.stringify(settings))
+  const { stdout, error } = spawnSync(join(root, 'node_modules/.bin/tsc'), ['-p', '.'], {
+    cwd: folder,
+    encoding: 'utf8',
+  })
+  if (error) throw error
+  // What it says of the packages it would not say under their own settings.
+  expect(stdout.split('\n').filter(line => /^[^.\s]\S*\(\d/.test(line))).toEqual([])
+})
+
+/** The files that a page is: those it names, its TypeScript as one program, and each piece that stands in surroundings alone. */
+function* filesOf(path: string, blocks: readonly Block[]): Generator<[name: string, code: string]> {
+  const program: string[] = []
+  for (const { language, name, code, line } of blocks) {
+    const around = surroundings[path]?.find(({ begins }) => code.startsWith(begins))
+    const extension = language === 'tsx' ? 'tsx' : 'ts'
+    if (name !== '') yield [name, code]
+    else if (around !== undefined) yield [`line-${line}.${extension}`, `${around.before}${code}export {}\n`]
+    else if (language === 'ts') program.push(code)
+    else yield [`line-${line}.${extension}`, `${code}export {}\n`]
+  }
+  if (program.length > 0) yield ['program.ts', `${program.join('\n')}export {}\n`]
+}
+
+/** All packages that the pages may import, side by side. */
+function link(into: string): void {
+  for (const home of HOMES) {
+    const from = join(root, home, 'node_modules')
+    const names = readdirSync(from).filter(name => !name.startsWith('.'))
+    for (const name of names.flatMap(each =>
+      each.startsWith('@') ? readdirSync(join(from, each)).map(sub => `${each}/${sub}`) : each,
+    )) {
+      if (existsSync(join(into, name))) continue
+      mkdirSync(dirname(join(into, name)), { recursive: true })
+      symlinkSync(join(from, name), join(into, name))
+    }
+  }
+  // The older package has its own name here, beside the newer one.
+  symlinkSync(join(root, 'interop/node_modules/seed-tanstack-ai-react'), join(into, '@tanstack-ai-react'))
+}
+
+test('the pieces that stand in surroundings are on their pages', () => {
+  for (const [path, pieces] of Object.entries(surroundings)) {
+    const codes = codeOf(pageAt(path)).map(({ code }) => code)
+    for (const { begins } of pieces)
+      expect(
+        codes.some(code => code.startsWith(begins)),
+        begins,
+      ).toBe(true)
+  }
+})
+
+/** Runs a block as an application would, inside a package that finds what it imports; gives what it prints. */
+function run(home: string, code: string): string {
+  const cwd = folderIn(home)
+  writeFileSync(join(cwd, 'example.ts'), code)
+  return execFileSync(process.execPath, ['--conditions=@millrace/source', 'example.ts'], { cwd, encoding: 'utf8' })
+}
+
+test('how-it-works prints the log that it shows', () => {
+  expect(run('packages/millrace', blockOf('how-it-works', 'ts'))).toBe(blockOf('how-it-works', 'text'))
+})
+
+test('the README of the dialects says in the words of one what was said in those of another', () => {
+  const printed = run('interop', blockOf('packages/dialects', 'ts')).trim().split('\n')
+  const said = printed.map(line => JSON.parse(line))
+  expect(said[0]).toEqual({ type: 'start' })
+  expect(said).toContainEqual({ type: 'text-delta', id: 't', delta: 'Hello' })
+  expect(said.at(-1)).toMatchObject({ type: 'finish', finishReason: 'stop' })
+})
+
+test('the start page leads to a running agent: its file is served by its command, and answers', async () => {
+  const folder = folderIn('packages/millrace')
+  const file = 'agent.ts'
+  writeFileSync(join(folder, file), blockOf('index', 'ts', file))
+  const commands = blocksOf(textOf(pageAt('index')))
+    .filter(({ language }) => language === 'sh')
+    .map(({ code }) => code.trim())
+  expect(commands).toEqual(['npm install millrace @millrace/cli zod', `npx millrace dev ${file}`])
+  expect(blockOf('packages/cli', 'sh')).toContain(commands[1])
+  const manifest = JSON.parse(readFileSync(join(root, 'packages/cli/package.json'), 'utf8'))
+  expect(Object.keys(manifest.bin)).toEqual(['millrace'])
+  const args = ['--conditions=@millrace/source', join(root, 'packages/cli/src/main.ts'), 'dev', file]
+  const child = spawn(process.execPath, [...args, '--port', '0', '--page', await build()], {
+    cwd: folder,
+    stdio: ['ignore', 'pipe', 'ignore'],
+  })
+  const gone = once(child, 'exit')
+  onTestFinished(async () => {
+    child.kill('SIGTERM')
+    await gone
+  })
+  const [line] = await once(createInterface(child.stdout), 'line')
+  const [url = ''] = /http:\/\/127\.0\.0\.1:\d+/.exec(String(line)) ?? []
+  expect(await (await fetch(`${url}/`)).text()).toContain('<div id="root"')
+  const reply = await fetch(`${url}/api/sessions/s/runs`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', accept: 'text/event-stream' },
+    body: JSON.stringify({ agent: 'guide', input: 'Do I need a coat?' }),
+  })
+  const frames = await reply.text()
+  expect(frames).toContain('21 degrees in Ulm')
+  expect(frames).toContain('"type":"end","status":"completed"')
+})
+
+test('the commands of the README ask what its server answers', async () => {
+  const [ask = '', follow = ''] = blockOf('overview', 'sh').trim().split('\n')
+  const [, to = ''] = /^curl -N localhost:4400(\S+) /.exec(ask) ?? []
+  const [, body = ''] = /--json '([^']+)'/.exec(ask) ?? []
+  const [, accept = ''] = /-H 'accept: ([^']+)'/.exec(ask) ?? []
+  const [, from = ''] = /^curl -N localhost:4400(\S+) /.exec(follow) ?? []
+  const { agent, millrace, scriptedModel } = await import('../packages/millrace/src/index.ts')
+  const echo = agent({ name: 'echo', model: scriptedModel([{ text: 'Hello.' }]) })
+  const app = millrace({ agents: [echo], store: 'memory:' })
+  onTestFinished(() => app.close())
+  const headers = { 'content-type': 'application/json', accept }
+  const asked = await app.fetch(new Request(`http://localhost:4400${to}`, { method: 'POST', headers, body }))
+  expect(await asked.text()).toContain('"status":"completed"')
+  const followed = await app.fetch(new Request(`http://localhost:4400${from}?live=false`))
+  expect(await followed.text()).toContain('run-finished')
+})
+
+test('the commands of CONTRIBUTING.md are there', () => {
+  const script = blockOf('contributing', 'sh')
+  expect(spawnSync('sh', ['-n'], { input: script }).status).toBe(0)
+  for (const line of script.split('\n').filter(each => /^\w+ /.test(each) && !each.startsWith('export'))) {
+    expect(existsSync(join(root, 'node_modules/.bin', line.split(' ')[0] ?? '')), line).toBe(true)
+  }
+})

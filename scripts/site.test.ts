@@ -1,0 +1,190 @@
+import { globSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import config from '../docs/.vitepress/config.ts'
+import { build } from '../docs/site/build.ts'
+import { anchorsOf, blocksOf, linksOf, withTargets } from '../docs/site/markdown.ts'
+import { type Page, pages, root } from '../docs/site/pages.ts'
+import { serve } from '../docs/site/serve.ts'
+import { type Staged, staged } from '../docs/site/stage.ts'
+// Chromium is driven as the tests of the packages do.
+import { type Browser, chromium as browsers } from '../packages/react/node_modules/playwright-core/index.mjs'
+import { chromium } from './services/chromium.ts'
+
+const BUILD_MS = 180_000
+
+test('every page of the tree is on the site, in the sidebar', () => {
+  const files = globSync(['docs/*.md', 'docs/{guide,reference}/**/*.md', 'packages/*/README.md', '*.md'], { cwd: root })
+  expect(files.filter(file => !pages.some(page => page.file === file))).toEqual([])
+  const items = JSON.stringify(config.themeConfig?.sidebar)
+  for (const { path } of pages) expect(items).toContain(`"link":"/${path.replace(/^index$/, '')}"`)
+  expect(new Set(pages.map(({ path }) => path)).size).toBe(pages.length)
+})
+
+test('every relative link and anchor of the tree leads somewhere', () => {
+  // It throws where one does not, and says which.
+  const site = staged()
+  expect(site.length).toBeGreaterThan(pages.length)
+})
+
+test('a link to what is not there, and one to a heading that is not there, are told with their lines', () => {
+  const page = (file: string): Page => ({ file, path: 'one', title: 'One', about: '' })
+  expect(() => staged([page('README.md')])).toThrow(/README\.md:\d+: docs\/guide\/dialects\.md/)
+})
+
+describe('Markdown', () => {
+  const text = [
+    '# One `two` & [three](x.md)',
+    'A [link](a.md#b), `[none](no.md)` and [`code`](c).',
+    '```ts name.ts',
+    '[none](no.md)',
+    '# none',
+    '```',
+    '## Same',
+    '<a id="own"></a>',
+    '## Same',
+  ].join('\n')
+
+  test('links are those that are not code', () => {
+    expect(linksOf(text).map(({ target, line }) => `${line} ${target}`)).toEqual(['1 x.md', '2 a.md#b', '2 c'])
+    expect(withTargets(text, ({ target }) => `/${target}`)).toBe(
+      text.replace('(x.md)', '(/x.md)').replace('(a.md#b)', '(/a.md#b)').replace('](c)', '](/c)'),
+    )
+  })
+
+  test('anchors are headings as GitHub names them, and ids', () => {
+    expect([...anchorsOf(text)]).toEqual(['one-two--three', 'same', 'own', 'same-1'])
+  })
+
+  test('blocks have their language, name and line', () => {
+    expect(blocksOf(text)).toEqual([{ language: 'ts', name: 'name.ts', code: '[none](no.md)\n# none\n', line: 3 }])
+    expect(blocksOf('````md\n```ts\n```\n````\n')).toEqual([
+      { language: 'md', name: '', code: '```ts\n```\n', line: 1 },
+    ])
+  })
+})
+
+describe('the built site', () => {
+  let folder: string
+  let site: Staged[]
+  let browser: Browser
+
+  beforeAll(async () => {
+    folder = mkdtempSync(join(tmpdir(), 'millrace-site-'))
+    site = staged()
+    const [launch] = await Promise.all([chromium(), build(folder)])
+    browser = await browsers.launch(launch)
+  }, BUILD_MS)
+  afterAll(async () => {
+    await browser?.close()
+    rmSync(folder, { recursive: true, force: true })
+  })
+
+  const served = async (): Promise<string> => {
+    const { server, url } = await serve(folder, 0)
+    onTestFinished(() => void server.close().closeAllConnections())
+    return url
+  }
+
+  test('every link and anchor leads somewhere', () => {
+    const ids = new Map<string, Set<string>>()
+    const links: { file: string; href: string }[] = []
+    for (const file of globSync('**/*.html', { cwd: folder })) {
+      const html = readFileSync(join(folder, file), 'utf8')
+      ids.set(`/${file}`, new Set([...html.matchAll(/\sid="([^"]+)"/g)].map(([, id = '']) => decoded(id))))
+      for (const [, href = ''] of html.matchAll(/<a\s[^>]*href="([^"]+)"/g)) links.push({ file, href: decoded(href) })
+    }
+    expect(ids.size).toBe(site.length + 1)
+    const dead = links.filter(({ file, href }) => {
+      if (/^[a-z]+:/.test(href)) return false
+      const { pathname, hash } = new URL(href, `http://site/${file}`)
+      const page = pathname.endsWith('/') ? `${pathname}index.html` : pathname.replace(/(\.html)?$/, '.html')
+      return !(hash === '' ? ids.has(page) : ids.get(page)?.has(decodeURIComponent(hash.slice(1))))
+    })
+    expect(links.length).toBeGreaterThan(1_000)
+    expect(dead).toEqual([])
+  })
+
+  test('nothing comes from elsewhere', () => {
+    for (const file of globSync('**/*.{html,css}', { cwd: folder })) {
+      const text = readFileSync(join(folder, file), 'utf8')
+      expect(text.match(/<(?:script|link|img|iframe)[^>]*(?:src|href)="(?:https?:)?\/\/[^"]*"/g), file).toBeNull()
+      expect(text.match(/(?:@import|url\()\s*['"]?(?:https?:)?\/\/[^'")]*/g), file).toBeNull()
+    }
+  })
+
+  test('llms.txt lists every page, and each is there as Markdown', () => {
+    const list = readFileSync(join(folder, 'llms.txt'), 'utf8')
+    expect(list).toMatch(/^# Millrace\n\n> .+\n/)
+    expect(list).toContain('\n## Optional\n')
+    const listed = [...list.matchAll(/^- \[.+\]\(\/(.+)\.md\): .+$/gm)].map(([, path]) => path)
+    expect(listed.sort()).toEqual(site.map(({ path }) => path).sort())
+    const whole = readFileSync(join(folder, 'llms-full.txt'), 'utf8')
+    for (const { path, text } of site) {
+      const own = readFileSync(join(folder, `${path}.md`), 'utf8')
+      expect(own).toMatch(/^#+ /)
+      expect(whole).toContain(own.trim())
+      expect(whole).toContain(`url: /${path}.md\n`)
+      for (const { target } of linksOf(text).filter(link => /^\/.*\.md/.test(link.target))) {
+        expect(site.map(page => `/${page.path}.md`)).toContain(target.replace(/#.*/, ''))
+      }
+    }
+  })
+
+  test.each(['light', 'dark'] as const)('pages open in Chromium without a complaint, in %s', async colorScheme => {
+    const url = await served()
+    const page = await browser.newPage({ colorScheme })
+    const complaints: string[] = []
+    page.on('pageerror', error => complaints.push(error.message))
+    page.on('console', message => message.type() === 'error' && complaints.push(message.text()))
+    page.on('request', request => request.url().startsWith(url) || complaints.push(request.url()))
+    await page.goto(url)
+    await page.getByRole('heading', { name: 'A running agent' }).waitFor()
+    expect(await page.locator('html').evaluate(html => html.classList.contains('dark'))).toBe(colorScheme === 'dark')
+    await page.getByRole('link', { name: 'How it works' }).first().click()
+    await page.getByRole('heading', { name: 'The log and its fold' }).waitFor()
+    expect(await page.getByRole('img', { name: 'The log and its fold' }).count()).toBe(1)
+    expect(await page.locator('.drawing svg').count()).toBe(6)
+    await page.getByRole('button', { name: 'Search' }).click()
+    await page.getByRole('searchbox').fill('executor-superseded')
+    await page.locator('.VPLocalSearchBox .result').first().waitFor()
+    expect(complaints).toEqual([])
+    await page.close()
+  })
+
+  test('no page is wider than a phone', async () => {
+    const url = await served()
+    // As the pages come: what runs in them changes nothing of their width.
+    const page = await browser.newPage({ viewport: { width: 390, height: 844 }, javaScriptEnabled: false })
+    const wide: string[] = []
+    for (const { path } of site) {
+      await page.goto(`${url}${path}.html`)
+      const over = await page.evaluate(
+        () => document.documentElement.scrollWidth - document.documentElement.clientWidth,
+      )
+      if (over > 0) wide.push(`${path} by ${over}`)
+    }
+    expect(wide).toEqual([])
+    await page.close()
+  })
+
+  test('the server gives pages with and without their ending, and nothing beside the site', async () => {
+    const url = await served()
+    const status = async (path: string, init?: RequestInit) => (await fetch(`${url}${path}`, init)).status
+    expect(await status('')).toBe(200)
+    expect(await status('guide/log')).toBe(200)
+    expect(await status('guide/log.html?x=1')).toBe(200)
+    expect(await status('guide/log', { method: 'HEAD' })).toBe(200)
+    expect(await status('', { method: 'POST' })).toBe(405)
+    for (const path of ['nothing', '..%2f..%2fetc/passwd', '%2e%2e/%2e%2e/etc/passwd', '%00', '%']) {
+      expect(await status(path), path).toBe(404)
+    }
+    const type = async (path: string) => (await fetch(`${url}${path}`)).headers.get('content-type')
+    expect(await type('llms.txt')).toBe('text/plain; charset=utf-8')
+    expect(await type('guide/log')).toBe('text/html; charset=utf-8')
+  })
+})
+
+const decoded = (text: string): string =>
+  text.replaceAll('&amp;', '&').replaceAll('&quot;', '"').replaceAll('&#39;', "'")
