@@ -15,7 +15,8 @@ function runOf(run: number, words: number, before: number): Entry[] {
   const runId = `run-${run}`
   const program = 'agent:echo@1'
   const who = { runId, lane: 'main', agentId: runId, agentType: 'echo' }
-  const input = { messageId: `said-${run}`, role: 'user', parts: [{ type: 'text', text: `Number ${run}.` }] } as const
+  const parts = [{ type: 'text' as const, text: `Number ${run}.` }]
+  const input = { messageId: `said-${run}`, role: 'user' as const, parts }
   const said = Array.from({ length: words }, (_, at) => (at === 0 ? `Answer ${run}:` : ` ${at}`))
   const entries: Entry[] = []
   const add = (origin: Origin, ...chunks: readonly Chunk[]) => {
@@ -25,12 +26,7 @@ function runOf(run: number, words: number, before: number): Entry[] {
     }
   }
   add({ guest: 'guest' }, { type: 'run-requested', runId, program, message: input })
-  add(
-    { ...who, step: 0 },
-    { type: 'run-started', program },
-    { type: 'message', ...input, parts: [...input.parts] },
-    { type: 'start' },
-  )
+  add({ ...who, step: 0 }, { type: 'run-started', program }, { type: 'message', ...input }, { type: 'start' })
   add(
     { ...who, step: 1, model: 'millrace:scripted' },
     { type: 'step-start' },
