@@ -103,4 +103,43 @@ describe('what a session was at a sequence is the fold up to there', () => {
     // Some reads of each entry, of at most a stride of them, each time.
     expect(read).toBeLessThan(10 * 64 * 8)
   })
+
+  test('who goes on from where it was folds just what lies between', () => {
+    const log = logOf(
+      Array.from({ length: 50 }, () => ({ words: 12, isDiscarded: false })),
+      1000,
+    )
+    let read = 0
+    const counted = new History(undefined, 1_000_000)
+    counted.push(
+      log.map(entry => ({
+        ...entry,
+        get chunk() {
+          read++
+          return entry.chunk
+        },
+      })),
+    )
+    for (const { sequence } of log) counted.viewAt(sequence)
+    expect(read).toBeLessThan(log.length * 8)
+  })
+
+  test('a rewind to before what it begins with is refused, and what lies before that can still be had', () => {
+    const log = logOf(
+      [
+        { words: 5, isDiscarded: false },
+        { words: 5, isDiscarded: false },
+        { words: 5, isDiscarded: false, back: 2 },
+      ],
+      1000,
+    )
+    const history = new History(foldLog(log.slice(0, 12)).view())
+    history.push(log.slice(12))
+    const rewind = log.find(({ chunk }) => chunk.type === 'rewind')?.sequence ?? 0
+    const before = log.filter(({ sequence }) => sequence < rewind)
+    for (let times = 0; times < 2; times++) {
+      expect(() => history.viewAt(rewind)).toThrow(expect.objectContaining({ code: 'invalid-view' }))
+      expect(history.viewAt(rewind - 1)).toEqual(foldLog(before).view())
+    }
+  })
 })

@@ -1,20 +1,20 @@
-import { type Entry, foldLog, type View } from '@millrace/protocol'
+import { type Entry, Fold, ProtocolError, type View } from '@millrace/protocol'
 
 /** After how many entries a view is kept on the way, so that who goes back and forth folds no more than these. */
 const STRIDE = 4096
-/** How many of them are kept. */
+/** How many of them are kept, at most. */
 const MOST_KEPT = 32
 
 /** Entries, and what they amount to at any of them. */
 export class History {
   /** What came before the first. */
   readonly base: View | undefined
-  readonly #stride: number
+  #stride: number
   readonly #entries: Entry[] = []
-  /** Which entries go back, and to where. */
-  readonly #rewinds: { readonly index: number; readonly toSequence: number }[] = []
   /** Views on the way, by how many entries they hold. */
   readonly #kept = new Map<number, View>()
+  /** What was folded last, and how many entries it holds. */
+  #last: { readonly fold: Fold; readonly count: number } | undefined
 
   constructor(base?: View, stride: number = STRIDE) {
     this.base = base
@@ -26,11 +26,7 @@ export class History {
   }
 
   push(entries: readonly Entry[]): void {
-    for (const entry of entries) {
-      const { chunk } = entry
-      if (chunk.type === 'rewind') this.#rewinds.push({ index: this.#entries.length, toSequence: chunk.toSequence })
-      this.#entries.push(entry)
-    }
+    for (const entry of entries) this.#entries.push(entry)
   }
 
   /** The place of the last entry up to a sequence; -1 where there is none. */
@@ -48,34 +44,61 @@ export class History {
   /** The fold up to a sequence. */
   viewAt(sequence: number): View {
     const count = this.indexAt(sequence) + 1
-    let at = Math.max(0, ...[...this.#kept.keys()].filter(kept => kept <= count && this.#leadsTo(kept, count)))
-    let view = this.#kept.get(at) ?? this.base
-    for (;;) {
-      const end = this.#next(at, count)
-      view = foldLog(this.#entries.slice(at, end), undefined, view).view()
-      if (end === count) return view
-      this.#keep(end, view)
+    const start = this.#keptUpTo(count)
+    // Who goes on from where it was folds just what lies between, and shares what did not change.
+    const isFurther = this.#last !== undefined && this.#last.count <= count && this.#last.count >= start
+    const last = isFurther && this.#last ? this.#last : { fold: this.#foldAt(start), count: start }
+    // Whatever it throws at, nobody goes on from half of it.
+    this.#last = undefined
+    this.#goOn(last.fold, last.count, count)
+    this.#last = { fold: last.fold, count }
+    return last.fold.view()
+  }
+
+  /** The last place up to another at which a view was kept. */
+  #keptUpTo(count: number): number {
+    let last = 0
+    for (const kept of this.#kept.keys()) if (kept <= count && kept > last) last = kept
+    return last
+  }
+
+  #foldAt(start: number): Fold {
+    const view = this.#kept.get(start) ?? this.base
+    return view ? Fold.from(view) : new Fold()
+  }
+
+  /** Folds the entries from a place to another, and keeps views on the way. */
+  #goOn(fold: Fold, from: number, count: number): void {
+    for (let at = from; at < count; ) {
+      const end = Math.min(count, (Math.floor(at / this.#stride) + 1) * this.#stride)
+      for (let refold = fold.apply(this.#entries.slice(at, end)); refold; ) {
+        fold.adopt(this.#past(refold.toSequence))
+        refold = fold.apply(refold.rest, refold.through)
+      }
       at = end
+      if (end % this.#stride === 0 && !this.#kept.has(end)) this.#keep(end, fold.view())
     }
   }
 
-  /** Up to where to fold in one go: the next place from which one can go on, or all of it. */
-  #next(at: number, count: number): number {
-    let end = (Math.floor(at / this.#stride) + 1) * this.#stride
-    while (end < count && !this.#leadsTo(end, count)) end += this.#stride
-    return Math.min(end, count)
+  /** A fold up to a sequence, for one that goes back to there. */
+  #past(sequence: number): Fold {
+    const { base } = this
+    if (base && sequence < base.head) {
+      const why = `rewind to ${sequence}: expected a view from there or before, found one of ${base.head}`
+      throw new ProtocolError('invalid-view', why)
+    }
+    const count = this.indexAt(sequence) + 1
+    const start = this.#keptUpTo(count)
+    const fold = this.#foldAt(start)
+    this.#goOn(fold, start, count)
+    return fold
   }
 
-  /** Whether nothing between two places goes back to before the first: then the view there is one to go on from. */
-  #leadsTo(start: number, count: number): boolean {
-    const head = this.#entries[start - 1]?.sequence ?? 0
-    return this.#rewinds.every(({ index, toSequence }) => index < start || index >= count || toSequence >= head)
-  }
-
+  /** Where there are too many, every other one goes: the way between two is never more than twice what it has to be. */
   #keep(count: number, view: View): void {
     this.#kept.set(count, view)
     if (this.#kept.size <= MOST_KEPT) return
-    const [oldest] = this.#kept.keys()
-    this.#kept.delete(oldest as number)
+    this.#stride *= 2
+    for (const kept of this.#kept.keys()) if (kept % this.#stride !== 0) this.#kept.delete(kept)
   }
 }
