@@ -1,0 +1,90 @@
+import { expect, test } from 'vitest'
+import { counted, house, stage, type Tab } from './stage.fixture.ts'
+
+const on = stage()
+const url = house(0.5)
+
+/** Of what the panel says of the worker or the server: its process. */
+async function pidOf({ page }: Tab, name: 'Server' | 'Worker'): Promise<number> {
+  const link = page.getByRole('region', { name, exact: true })
+  await link.locator('[data-state=live], .state', { hasText: 'up' }).waitFor()
+  return Number(/pid (\d+)/.exec((await link.textContent()) ?? '')?.[1])
+}
+
+/** Waits until so many faults of a kind are over and verified. */
+const isOver = ({ page }: Tab, fault: string, count = 1) =>
+  page
+    .locator(`.fault-list [data-fault="${fault}"][data-state=over]`, { hasText: 'verified' })
+    .nth(count - 1)
+    .waitFor()
+
+/** The counters, once all that this tab holds was compared with the log. */
+async function counters({ page }: Tab): Promise<Record<string, string | null>> {
+  await page.waitForFunction(() => {
+    const [, upTo, head] = /Verified up to ([\d,]+) of ([\d,]+)/.exec(document.body.textContent ?? '') ?? []
+    return upTo !== undefined && upTo === head && head !== '0'
+  })
+  const values = await page
+    .locator('[data-counter]')
+    .evaluateAll(all => all.map(one => [one.getAttribute('data-counter'), one.textContent]))
+  return Object.fromEntries(values)
+}
+
+const FINE = { lost: '0', repeated: '0', differing: '0' }
+
+test('the plug is pulled at every place, and nothing is lost or told twice', { timeout: 120_000 }, async () => {
+  const tab = await on.open(url())
+  await tab.say('Hello.', 'echo')
+  await tab.hears('Hello.')
+  const watcher = await on.open(tab.page.url())
+  await tab.press('Inspect')
+  await tab.page.getByRole('tab', { name: 'Faults' }).click()
+  const [server, worker] = [await pidOf(tab, 'Server'), await pidOf(tab, 'Worker')]
+  expect(server).not.toBe(worker)
+  expect(await counters(tab)).toEqual(FINE)
+
+  // The connection of this tab is cut, and slow, while an answer comes.
+  await tab.say('1500', 'long')
+  await tab.hears(' 50 ')
+  await tab.press('Drop my connection')
+  await isOver(tab, 'drop')
+  await tab.page.getByText('300 ms', { exact: true }).click()
+  await tab.page.locator('[data-fault=delay][data-state=over]').waitFor()
+  await tab.page.getByText('off', { exact: true }).click()
+  await tab.page.locator('[data-fault=delay][data-state=over]').nth(1).waitFor()
+  await tab.page.locator('.message.agent > .text', { hasText: / 1500$/ }).waitFor()
+
+  // Who does the work is killed in the midst of it: another takes it over.
+  await tab.is('ready')
+  await tab.say('1200')
+  await tab.page.locator('.message.agent', { hasText: / 60 / }).nth(1).waitFor()
+  await tab.press('Kill the worker')
+  await tab.page.locator('.fault-list', { hasText: 'run taken over at' }).waitFor()
+  await tab.page.locator('.message.agent > .text', { hasText: / 1200$/ }).waitFor()
+  await tab.is('ready')
+  await isOver(tab, 'kill-worker')
+  const heir = await pidOf(tab, 'Worker')
+  expect([heir > 0, heir === worker]).toEqual([true, false])
+  expect(await pidOf(tab, 'Server')).toBe(server)
+
+  // Who speaks to the page is killed, while the work goes on.
+  await tab.say('1100')
+  await tab.page.locator('.message.agent', { hasText: / 60 / }).nth(2).waitFor()
+  await tab.press('Restart the server')
+  await isOver(tab, 'restart-server')
+  await tab.page.locator('.message.agent > .text', { hasText: / 1100$/ }).waitFor()
+  await tab.is('ready')
+  expect(await pidOf(tab, 'Server')).not.toBe(server)
+  expect(await pidOf(tab, 'Worker')).toBe(heir)
+
+  expect(await counters(tab)).toEqual(FINE)
+  await tab.connectionIs('live')
+  const answers = ['Hello.', counted(1500), counted(1200), counted(1100)]
+  expect(await tab.answers()).toEqual(answers)
+  // Who looked on in another tab, and who comes afterwards, has the same words.
+  await watcher.is('ready')
+  await expect.poll(() => watcher.answers()).toEqual(answers)
+  const late = await on.open(tab.page.url())
+  await late.page.locator('.message.agent > .text', { hasText: / 1100$/ }).waitFor()
+  expect(await late.answers()).toEqual(answers)
+})
