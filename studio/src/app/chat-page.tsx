@@ -1,6 +1,7 @@
 import { ChatProvider } from '@millrace/react'
 import { useState } from 'react'
 import { Conversation } from '../conversation/conversation.tsx'
+import { FamilyProvider } from '../conversation/family.tsx'
 import { callbacksOf } from '../inspect/callbacks/calls.ts'
 import { Drawer } from '../inspect/drawer.tsx'
 import { usePrograms } from '../programs/use-programs.ts'
@@ -30,15 +31,18 @@ export function ChatPage({ place: { session, chat }, onGo, onSettle }: ChatPageP
     <div className="app" data-list={isListOpen ? 'open' : 'closed'} data-drawer={isInspected ? 'open' : 'closed'}>
       <Sessions lines={lines} current={session} onOpen={open} onClose={() => showList(false)} />
       <ChatProvider key={session} {...(chat ? { chat } : { session, tools, connection, ...callbacksOf() })}>
-        <Drawer session={session} isOpen={isInspected} onClose={() => inspect(false)} onGo={onGo}>
-          <Conversation
-            isNew={chat !== undefined}
-            programs={programs}
-            onSettle={onSettle}
-            onList={() => showList(true)}
-            onInspect={() => inspect(!isInspected)}
-          />
-        </Drawer>
+        <FamilyProvider>
+          <Drawer session={session} isOpen={isInspected} onClose={() => inspect(false)} onGo={onGo}>
+            <Conversation
+              isNew={chat !== undefined}
+              programs={programs}
+              onSettle={onSettle}
+              onList={() => showList(true)}
+              isInspected={isInspected}
+              onInspect={() => inspect(!isInspected)}
+            />
+          </Drawer>
+        </FamilyProvider>
       </ChatProvider>
     </div>
   )

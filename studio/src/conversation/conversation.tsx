@@ -15,11 +15,12 @@ interface ConversationProps {
   /** Called with the id of a session that somebody has said something in. */
   readonly onSettle: (session: string) => void
   readonly onList: () => void
+  readonly isInspected: boolean
   readonly onInspect: () => void
 }
 
 /** One session: what was said, what it waits for, and what to say next. */
-export function Conversation({ isNew, programs, onSettle, onList, onInspect }: ConversationProps) {
+export function Conversation({ isNew, programs, onSettle, onList, isInspected, onInspect }: ConversationProps) {
   const sessionId = useSelector(({ state }) => state.sessionId)
   const title = useSelector(({ state }) => state.title)
   // One that nobody has said anything in yet is as good as new, whoever thought of its name.
@@ -39,6 +40,7 @@ export function Conversation({ isNew, programs, onSettle, onList, onInspect }: C
       <Header
         title={title ?? (isEmpty && isBlank ? 'New session' : program?.name)}
         onList={onList}
+        isInspected={isInspected}
         onInspect={onInspect}
       />
       {isEmpty && isBlank ? (

@@ -1,4 +1,5 @@
 import { useChatActions } from '@millrace/react'
+import { useReadOnly } from '../app/read-only.ts'
 import { wordsOf } from '../words.ts'
 
 interface FailureProps {
@@ -10,12 +11,15 @@ interface FailureProps {
 /** What went wrong, and the way to try again. */
 export function Failure({ messageId, error }: FailureProps) {
   const { retry } = useChatActions()
+  const isReadOnly = useReadOnly()
   return (
     <p className="failure" role="alert">
       <span title={error.code}>{wordsOf(error)}</span>
-      <button type="button" onClick={() => void retry(messageId)}>
-        Retry
-      </button>
+      {!isReadOnly && (
+        <button type="button" onClick={() => void retry(messageId)}>
+          Retry
+        </button>
+      )}
     </p>
   )
 }

@@ -1,21 +1,24 @@
 import { ConnectionBadge } from './connection-badge.tsx'
+import { SessionUsage } from './usage.tsx'
 
 interface HeaderProps {
   readonly title: string | undefined
   readonly onList: () => void
+  readonly isInspected: boolean
   readonly onInspect: () => void
 }
 
 /** What the session is called, and how it stands with the connection. */
-export function Header({ title, onList, onInspect }: HeaderProps) {
+export function Header({ title, onList, isInspected, onInspect }: HeaderProps) {
   return (
     <header>
       <button type="button" className="list" aria-label="Sessions" onClick={onList}>
         ☰
       </button>
-      <h2>{title}</h2>
+      <h2 title={title}>{title}</h2>
+      <SessionUsage />
       <ConnectionBadge />
-      <button type="button" onClick={onInspect}>
+      <button type="button" aria-pressed={isInspected} onClick={onInspect}>
         Inspect
       </button>
     </header>

@@ -1,4 +1,5 @@
 import type { Message } from '@millrace/client'
+import type { RunRequest } from '@millrace/protocol'
 import { useChatActions, useChatInstance, useSelector } from '@millrace/react'
 import { useState } from 'react'
 import { useReadOnly } from '../app/read-only.ts'
@@ -7,6 +8,9 @@ import { Parts } from '../part/parts.tsx'
 import { programOf } from '../programs/use-programs.ts'
 import { Edit } from './edit.tsx'
 import { Failure } from './failure.tsx'
+import { useFamily } from './family.tsx'
+import { Fork } from './fork.tsx'
+import { Pager } from './pager.tsx'
 
 /** What a person said, or is about to. */
 export function Said({ message }: { readonly message: Message }) {
@@ -15,6 +19,7 @@ export function Said({ message }: { readonly message: Message }) {
   const [isEditing, setEditing] = useState(false)
   const { edit } = useChatActions()
   const { state, store } = useChatInstance()
+  const { said = [] } = useFamily().byMessage.get(id) ?? {}
   if (isEditing) {
     const before = parts.map(part => (part.type === 'text' ? part.text : '')).join('')
     const files = parts.flatMap(({ key, at, ...part }) => (part.type === 'file' ? [part] : []))
@@ -33,18 +38,27 @@ export function Said({ message }: { readonly message: Message }) {
       />
     )
   }
+  // How it was shows no words that were about to take the place of others.
+  const isAbout = ({ message, cut }: RunRequest) => cut !== undefined && message?.messageId === id
+  if (isReadOnly && status === 'sending' && store.ledger.requests.some(isAbout)) return null
   return (
     <article className="message said" data-status={status} data-message={id}>
       <div className="bubble">
         <Parts parts={parts} isPlain />
       </div>
       {status === 'sending' && <Waiting id={id} />}
-      {status === 'sent' && !isReadOnly && (
-        <p className="actions">
-          <button type="button" onClick={() => setEditing(true)}>
-            Edit
-          </button>
-        </p>
+      {status === 'sent' && (
+        <div className="actions">
+          {!isReadOnly && (
+            <>
+              <button type="button" onClick={() => setEditing(true)}>
+                Edit
+              </button>
+              <Fork messageId={id} />
+            </>
+          )}
+          <Pager name="Message" siblings={said} place={said.findIndex(one => one.messageId === id)} />
+        </div>
       )}
       {status === 'error' && <Failure messageId={id} error={error ?? { message: 'It could not be sent.' }} />}
     </article>

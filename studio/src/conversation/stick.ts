@@ -1,10 +1,14 @@
-import { type RefObject, useEffect, useMemo, useState } from 'react'
+import { type RefObject, useEffect, useMemo, useRef, useState } from 'react'
 
 const NEAR_PX = 60
+/** How far from the top older messages are asked for, so that they are there when somebody comes to them. */
+const SOON_PX = 1200
 
 /** Keeps the end in sight for who was there, and lets everybody else read on. */
-export function useStickToEnd(pane: RefObject<HTMLElement | null>) {
+export function useStickToEnd(pane: RefObject<HTMLElement | null>, onNearTop: () => void) {
   const [isAtEnd, setAtEnd] = useState(true)
+  const nearTop = useRef(onNearTop)
+  nearTop.current = onNearTop
   const place = useMemo(() => {
     let isSticking = true
     let top = 0
@@ -22,6 +26,7 @@ export function useStickToEnd(pane: RefObject<HTMLElement | null>) {
         // Only who scrolls up has left: what grows meanwhile moves the end away by itself.
         if (isNear) isSticking = true
         else if (current.scrollTop < top) isSticking = false
+        if (!isSticking && current.scrollTop < Math.min(top, SOON_PX)) nearTop.current()
         top = current.scrollTop
         setAtEnd(isSticking)
       },
