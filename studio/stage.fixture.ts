@@ -12,6 +12,9 @@ import { chromium } from '../scripts/services/chromium.ts'
 
 const START = [process.execPath, '--conditions=@millrace/source', join(root, 'scripts', 'start.ts')]
 
+/** A browser, or three processes and a page that is built first, where others need the machine too. */
+const START_MS = 60_000
+
 interface StartOptions {
   readonly cwd?: string
   readonly port?: string
@@ -30,7 +33,7 @@ export function house(pace: number): () => string {
   let url: string
   beforeAll(async () => {
     url = await demo.url
-  })
+  }, START_MS)
   return () => url
 }
 
@@ -43,7 +46,7 @@ export function stage() {
   const complaints: string[] = []
   beforeAll(async () => {
     browser = await browsers.launch(await chromium())
-  })
+  }, START_MS)
   afterAll(() => browser.close())
   afterEach(async () => {
     for (const context of browser.contexts()) await context.close()
