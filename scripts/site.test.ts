@@ -9,7 +9,7 @@ import { type Page, pages, root } from '../docs/site/pages.ts'
 import { serve } from '../docs/site/serve.ts'
 import { type Staged, staged } from '../docs/site/stage.ts'
 // Chromium is driven as the tests of the packages do.
-import { type Browser, chromium as browsers } from '../packages/react/node_modules/playwright-core/index.mjs'
+import { type Browser, chromium as browsers } from '../packages/react/node_modules/playwright-core/index.js'
 import { chromium } from './services/chromium.ts'
 
 const BUILD_MS = 180_000

@@ -7,7 +7,7 @@ import { groups, root } from './pages.ts'
 import { stage } from './stage.ts'
 
 /** Where `npm run docs` keeps the site. */
-export const site = join(root, '.cache/site/out')
+const site = join(root, '.cache/site/out')
 
 /** Builds the site into a folder, in place of what is there; throws where a link is dead, and says which. */
 export async function build(out: string = site): Promise<string> {

@@ -11,7 +11,7 @@ It is written in TypeScript, for Node 22.18 or newer; what runs in a browser has
 `
 
 /** The list of all pages for a language model, by the convention of llms.txt: what only looks into the project is optional. */
-export function llms(groups: readonly Group[], site: readonly Staged[]): string {
+function llms(groups: readonly Group[], site: readonly Staged[]): string {
   const listed = new Set(groups.flatMap(group => group.pages.map(({ path }) => path)))
   const sources = site.filter(({ path }) => !listed.has(path))
   const line = ({ title, path, about }: Pick<Staged, 'title' | 'path' | 'about'>) =>
@@ -24,7 +24,7 @@ export function llms(groups: readonly Group[], site: readonly Staged[]): string 
 const section = (title: string, lines: readonly string[]): string => `## ${title}\n\n${lines.join('\n')}\n`
 
 /** All pages in one text, each under its address. */
-export const llmsFull = (site: readonly Staged[]): string =>
+const llmsFull = (site: readonly Staged[]): string =>
   [HEAD, ...site.map(({ path, text }) => `---\nurl: /${path}.md\n---\n\n${bare(text)}\n`)].join('\n')
 
 /** What a reader without a browser needs: not the settings of the page at its top. */
