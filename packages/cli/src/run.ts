@@ -1,13 +1,26 @@
 import { readFileSync } from 'node:fs'
+import { LogError } from '@millrace/log'
 import { callOf } from './command/call.ts'
 import type { Command } from './command/command.ts'
 import { helpOf, helpOfCommand } from './command/help.ts'
 import { nearest } from './command/nearest.ts'
 import { processTerminal } from './command/terminal.ts'
+import { convertCommand } from './commands/convert.ts'
 import { devCommand } from './commands/dev.ts'
+import { doctorCommand } from './commands/doctor.ts'
+import { replayCommand } from './commands/replay.ts'
+import { sessionsCommand } from './commands/sessions.ts'
+import { tailCommand } from './commands/tail.ts'
 import { CommandError } from './error.ts'
 
-export const commands: readonly Command[] = [devCommand]
+export const commands: readonly Command[] = [
+  devCommand,
+  tailCommand,
+  replayCommand,
+  sessionsCommand,
+  convertCommand,
+  doctorCommand,
+]
 
 /** Does what was written after `millrace`: its exit code. */
 export async function run(args: readonly string[]): Promise<number> {
@@ -32,11 +45,19 @@ export async function run(args: readonly string[]): Promise<number> {
     }
     return (await command.run(call, terminal)) ?? 0
   } catch (error) {
-    if (!(error instanceof CommandError)) throw error
-    const { code, message } = error
+    const { code, message, exitCode } = commandErrorOf(error)
     terminal.say(isJson ? JSON.stringify({ error: { code, message } }) : message)
-    return error.exitCode
+    return exitCode
   }
+}
+
+/** What nobody expected is told in its own words; its stack is for who asks for it by `MILLRACE_DEBUG`. */
+function commandErrorOf(error: unknown): CommandError {
+  if (error instanceof CommandError) return error
+  if (process.env['MILLRACE_DEBUG']) console.error(error)
+  const message = error instanceof Error ? error.message : String(error)
+  if (error instanceof LogError && error.code === 'unavailable') return new CommandError('unreachable', message)
+  return new CommandError('failed', `millrace: ${message}`)
 }
 
 function commandOf(name: string): Command {

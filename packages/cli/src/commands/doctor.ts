@@ -1,0 +1,79 @@
+import { DEFAULT_PORT, DEFAULT_STORE } from '@millrace/server'
+import { textOf, wholeOf } from '../command/call.ts'
+import type { Call, Command } from '../command/command.ts'
+import type { Terminal } from '../command/terminal.ts'
+import { LoadError, loadApp } from '../dev/loading.ts'
+import { type Finding, fail, ok } from '../doctor/finding.ts'
+import { checkNode, checkPort } from '../doctor/machine.ts'
+import { checkProviders } from '../doctor/providers.ts'
+import { checkServer } from '../doctor/server.ts'
+import { checkOpen, checkStore } from '../doctor/store.ts'
+import { CommandError, exitCodes } from '../error.ts'
+import { openSource } from '../source/source.ts'
+
+/** `millrace doctor`: whether all that it takes is there, and what to do where it is not. */
+export const doctorCommand: Command = {
+  name: 'doctor',
+  takes: '[file]',
+  about: 'check node, the store, the clock, permissions, the disk, the port and the server, and say what to do',
+  positionals: [0, 1],
+  options: {
+    store: { value: 'URL', about: `the store: that of the file, or ${DEFAULT_STORE}` },
+    server: { value: 'URL', about: 'a server that should be up' },
+    port: { value: 'N', about: `the port to listen on; ${DEFAULT_PORT}, if nothing is said` },
+    online: { about: 'ask the providers of models whether they take their keys' },
+  },
+  examples: [
+    ['millrace doctor', 'what millrace dev would need here'],
+    ['millrace doctor agent.ts', 'the same, with the store of that file'],
+    ['millrace doctor --store redis://localhost:6379 --json', 'a store, for programs'],
+    ['millrace doctor --server https://agents.example.com', 'a server that is somewhere else'],
+  ],
+  async run(call, terminal) {
+    const findings: Finding[] = []
+    const tell = async (...found: readonly Finding[]) => {
+      findings.push(...found)
+      if (!terminal.isJson) for (const each of found) await terminal.write(lineOf(each, terminal))
+    }
+    await tell(await checkNode())
+    await tell(...(await checkFile(call)))
+    if (textOf(call, 'server') === undefined) {
+      await tell(await checkPort(wholeOf(doctorCommand, call, 'port', 1, 65_535) ?? DEFAULT_PORT))
+    } else
+      await tell(await checkServer(openSource({ positionals: [], values: { server: textOf(call, 'server') ?? '' } })))
+    await tell(...(await checkProviders(process.env, call.values['online'] === true)))
+    const isFine = findings.every(({ status }) => status !== 'fail')
+    if (terminal.isJson) await terminal.write(`${JSON.stringify({ ok: isFine, findings })}\n`)
+    return isFine ? 0 : exitCodes.failed
+  },
+}
+
+/** Whether the file has an app, and its store works; without one, the store that is named, or the usual one. */
+async function checkFile(call: Call): Promise<readonly Finding[]> {
+  const [file] = call.positionals
+  const named = textOf(call, 'store')
+  try {
+    // Who asks for a server that is elsewhere has its store elsewhere.
+    if (file === undefined && named === undefined && textOf(call, 'server') !== undefined) return []
+    if (file === undefined) return await checkStore(named ?? DEFAULT_STORE)
+    const { options } = await loadApp(file)
+    const { agents = [], workflows = [], store = DEFAULT_STORE } = options
+    const found = ok('file', `${file} has ${agents.length} agents and ${workflows.length} workflows`)
+    if (named !== undefined || typeof store === 'string') return [found, ...(await checkStore(named ?? String(store)))]
+    return [found, ...(await checkOpen(await store, 'the store of the file'))]
+  } catch (error) {
+    if (error instanceof LoadError) return [fail('file', error.message, 'mend it, and ask again')]
+    if (error instanceof Error && 'code' in error && error.code === 'invalid') {
+      throw new CommandError('usage', `--store: ${error.message}`)
+    }
+    throw error
+  }
+}
+
+const MARKS = { ok: ['green', '✓'], note: ['blue', '·'], warn: ['yellow', '!'], fail: ['red', '✗'] } as const
+
+function lineOf({ check, status, message, next }: Finding, { paint }: Terminal): string {
+  const [color, mark] = MARKS[status]
+  const todo = next === undefined ? '' : `\n${' '.repeat(16)}${paint('dim', `→ ${next}`)}`
+  return `${paint(color, mark)} ${check.padEnd(12)}  ${message}${todo}\n`
+}

@@ -1,0 +1,95 @@
+import { createReadStream, existsSync } from 'node:fs'
+import { RecordingDecoder } from '@millrace/client/log'
+import { type Entry, ProtocolError } from '@millrace/protocol'
+import { misused, textOf, wholeOf } from '../command/call.ts'
+import type { Call, Command } from '../command/command.ts'
+import { CommandError } from '../error.ts'
+import { Pace } from '../show/pace.ts'
+import { Teller } from '../show/teller.ts'
+import { readLog } from '../source/log.ts'
+import { openSource, sourceOptions } from '../source/source.ts'
+
+const IDLE_SECONDS = 3
+
+/** `millrace replay <file|session>`: a session as it was. */
+export const replayCommand: Command = {
+  name: 'replay',
+  takes: '<file.jsonl | session>',
+  about: 'show a session as it was: words as they came, calls, approvals, and what was taken back',
+  positionals: [1, 1],
+  options: {
+    ...sourceOptions,
+    speed: { value: 'X', about: 'so many times as fast, or max; as fast as it was, if nothing is said' },
+    idle: { value: 'SECONDS', about: `wait no longer than this for anything; ${IDLE_SECONDS}, if nothing is said` },
+    from: { value: 'N', about: 'begin at this sequence' },
+    to: { value: 'N', about: 'end at this sequence' },
+  },
+  examples: [
+    ['millrace replay trip-1', 'a session of the server, in the time that it took'],
+    ['millrace replay trip-1.jsonl --speed 4', 'a file that was exported, four times as fast'],
+    ['millrace replay - --speed max < trip-1.jsonl', 'from standard input, at once'],
+    ['millrace replay trip-1 --from 20 --to 60 --json', 'these entries as JSON'],
+  ],
+  async run(call, terminal) {
+    const speed = speedOf(call)
+    const from = wholeOf(replayCommand, call, 'from', 0) ?? 0
+    const to = wholeOf(replayCommand, call, 'to', from) ?? Number.MAX_SAFE_INTEGER
+    const idle = (wholeOf(replayCommand, call, 'idle', 0, 86_400) ?? IDLE_SECONDS) * 1000
+    const pace = speed === 'max' ? undefined : new Pace(speed, idle)
+    const teller = new Teller(terminal)
+    for await (const entry of entriesOf(call, from, terminal.say)) {
+      if (entry.sequence < from) continue
+      if (entry.sequence > to || terminal.signal.aborted) break
+      await pace?.until(entry.timestamp, terminal.signal)
+      if (terminal.signal.aborted) break
+      if (terminal.isJson) await terminal.write(`${JSON.stringify(entry)}\n`)
+      else await teller.tell(entry)
+    }
+    if (!terminal.isJson) await teller.end()
+    return 0
+  },
+}
+
+function speedOf(call: Call): number | 'max' {
+  const text = textOf(call, 'speed') ?? '1'
+  if (text === 'max') return text
+  const speed = Number(text.replace(/x$/, ''))
+  if (speed > 0 && Number.isFinite(speed)) return speed
+  throw misused(replayCommand, `--speed: expected a number above 0, or max, found ${text}`)
+}
+
+/** The entries of what is named: a file, standard input, or a session. */
+async function* entriesOf(call: Call, from: number, say: (line: string) => void): AsyncGenerator<Entry> {
+  const [named = ''] = call.positionals
+  if (named === '-' || existsSync(named)) {
+    yield* recorded(named)
+    return
+  }
+  if (/\.jsonl$/.test(named)) throw new CommandError('not-found', `There is no file ${named}.`)
+  const source = openSource(call)
+  try {
+    const onTrimmed = (floor: number) => say(`What lies up to ${floor} is not in the log any more.`)
+    yield* readLog(source, named, { after: Math.max(0, from - 1), onTrimmed })
+  } finally {
+    await source.close()
+  }
+}
+
+/** The entries of a recording, as it is read. */
+async function* recorded(file: string): AsyncGenerator<Entry> {
+  const input = file === '-' ? process.stdin : createReadStream(file)
+  const decoder = new RecordingDecoder()
+  let given = 0
+  try {
+    for await (const text of input.setEncoding('utf8')) {
+      decoder.push(text)
+      for (; given < decoder.entries.length; given++) yield decoder.entries[given] as Entry
+    }
+    decoder.end()
+    for (; given < decoder.entries.length; given++) yield decoder.entries[given] as Entry
+  } catch (error) {
+    if (!(error instanceof ProtocolError)) throw error
+    const name = file === '-' ? 'standard input' : file
+    throw new CommandError('failed', `${name}: ${error.message}`, error.code)
+  }
+}

@@ -1,0 +1,174 @@
+import { createConnection } from '@millrace/client'
+import { encodeRecording } from '@millrace/client/log'
+import type { SessionLine } from '@millrace/server'
+import { misused, wholeOf } from '../command/call.ts'
+import type { Call, Command } from '../command/command.ts'
+import { nearest } from '../command/nearest.ts'
+import type { Terminal } from '../command/terminal.ts'
+import { CommandError } from '../error.ts'
+import { textOf } from '../show/gist.ts'
+import { oneLine, safe } from '../show/safe.ts'
+import { failureOf } from '../source/failure.ts'
+import { readLog } from '../source/log.ts'
+import { openSource, type Source, sourceOptions } from '../source/source.ts'
+
+/** The most sessions that a server lists on one page. */
+const PAGE = 200
+/** After how many entries it is said how far it is. */
+const PROGRESS = 10_000
+
+const VERBS = ['list', 'show', 'export', 'rm'] as const
+type Verb = (typeof VERBS)[number]
+
+/** `millrace sessions`: lists them, shows one, writes one to a file, removes one. */
+export const sessionsCommand: Command = {
+  name: 'sessions',
+  takes: '[list | show <id> | export <id> | rm <id>]',
+  about: 'list sessions; show one, write one out as .jsonl, or remove one',
+  positionals: [0, 2],
+  options: {
+    ...sourceOptions,
+    limit: { value: 'N', about: 'how many to list, those touched last first; 50, if nothing is said' },
+    yes: { short: 'y', about: 'remove without asking' },
+  },
+  examples: [
+    ['millrace sessions', 'those touched last first'],
+    ['millrace sessions show trip-1', 'what was said, and what it waits for'],
+    ['millrace sessions export trip-1 > trip-1.jsonl', 'for millrace replay, and for the studio to import'],
+    ['millrace sessions rm trip-1 --yes', 'gone, and all there is of it'],
+    ['millrace sessions --store sqlite:.millrace/millrace.db --json', 'from the file, for programs'],
+  ],
+  async run(call, terminal) {
+    const { verb, id } = askedOf(call)
+    const source = openSource(call)
+    try {
+      if (id === undefined) await list(source, wholeOf(sessionsCommand, call, 'limit', 1) ?? 50, terminal)
+      else if (verb === 'show') await show(source, id, terminal)
+      else if (verb === 'export') await write(source, id, terminal)
+      else return await remove(source, id, terminal, call.values['yes'] === true)
+    } catch (error) {
+      throw failureOf(error, source)
+    } finally {
+      await source.close()
+    }
+    return 0
+  },
+}
+
+function askedOf({ positionals }: Call): { readonly verb: Verb; readonly id?: string } {
+  const [written = 'list', id] = positionals
+  const verb = VERBS.find(name => name === written)
+  if (verb === undefined) {
+    const meant = nearest(written, VERBS)
+    const hint = meant === undefined ? `there are ${VERBS.join(', ')}` : `did you mean ${meant}?`
+    throw misused(sessionsCommand, `there is no ${written}; ${hint}`)
+  }
+  if (verb === 'list' && id !== undefined) throw misused(sessionsCommand, `${id}: list takes no session`)
+  if (verb !== 'list' && id === undefined) throw misused(sessionsCommand, `${verb} needs a session: ${verb} <id>`)
+  return id === undefined ? { verb } : { verb, id }
+}
+
+const pathOf = (sessionId: string): string => `/sessions/${encodeURIComponent(sessionId)}`
+
+const apiOf = ({ options }: Source) => createConnection(options).api
+
+interface ListPage {
+  readonly sessions: readonly SessionLine[]
+  readonly next: string | null
+}
+
+async function list(source: Source, limit: number, terminal: Terminal): Promise<void> {
+  let left = limit
+  let after = ''
+  let isNone = true
+  while (left > 0) {
+    const page: ListPage = await apiOf(source).ask('GET', `/sessions?limit=${Math.min(left, PAGE)}${after}`)
+    for (const session of page.sessions) {
+      isNone = false
+      await terminal.write(`${terminal.isJson ? JSON.stringify(session) : rowOf(session, terminal)}\n`)
+    }
+    left -= page.sessions.length
+    if (page.next === null || page.sessions.length === 0) break
+    after = `&after=${encodeURIComponent(page.next)}`
+  }
+  if (isNone) terminal.say(`There are no sessions at ${source.name}.`)
+}
+
+function rowOf({ sessionId, title, line = '', status, updated, sequence }: SessionLine, { paint }: Terminal): string {
+  const isOver = status === 'ended' || status === 'idle'
+  return [
+    paint('bold', oneLine(sessionId, 64).padEnd(24)),
+    paint(isOver ? 'dim' : 'yellow', status.padEnd(8)),
+    paint('dim', new Date(updated).toISOString().replace('T', ' ').slice(0, 19)),
+    paint('dim', String(sequence).padStart(7)),
+    oneLine(title ?? line, 60),
+  ].join('  ')
+}
+
+interface Shown {
+  readonly sequence: number
+  readonly title?: string
+  readonly view: {
+    readonly messages: readonly {
+      readonly role: string
+      readonly agentType?: string
+      readonly parts: readonly { readonly type: string }[]
+    }[]
+    readonly pendings: readonly { readonly kind: string }[]
+    readonly runs: readonly { readonly runId: string; readonly status: string; readonly program?: string }[]
+  }
+}
+
+async function show(source: Source, id: string, terminal: Terminal): Promise<void> {
+  const session: Shown = await apiOf(source).ask('GET', pathOf(id))
+  if (terminal.isJson) return terminal.write(`${JSON.stringify(session)}\n`)
+  const { view, sequence, title } = session
+  const { paint } = terminal
+  const lines = [paint('bold', safe(title ?? id)), `${view.messages.length} messages, ${sequence} entries`, '']
+  for (const { role, agentType, parts } of view.messages) {
+    lines.push(`${paint('cyan', oneLine(agentType ?? role, 40))}  ${safe(textOf(parts.filter(isShown)))}`)
+  }
+  for (const { runId, status, program = '' } of view.runs) {
+    lines.push(paint('dim', `run ${oneLine(runId, 64)} ${oneLine(program, 64)} ${status}`))
+  }
+  for (const { kind } of view.pendings) lines.push(paint('yellow', `waits for ${kind}`))
+  await terminal.write(`${lines.join('\n')}\n`)
+}
+
+const isShown = ({ type }: { readonly type: string }): boolean => type !== 'step-start' && type !== 'reasoning'
+
+/** Writes a session as the lines of a recording, as they are read. */
+async function write(source: Source, id: string, terminal: Terminal): Promise<void> {
+  let count = 0
+  const onTrimmed = (floor: number) => terminal.say(`What lies up to ${floor} is not in the log any more.`)
+  let isBegun = false
+  const begin = async () => {
+    if (isBegun) return
+    isBegun = true
+    for (const line of encodeRecording({ sessionId: id, entries: [] })) await terminal.write(line)
+  }
+  for await (const entry of readLog(source, id, { onTrimmed })) {
+    // Only now: a session that is not there leaves no file that looks like one.
+    await begin()
+    await terminal.write(`${JSON.stringify(entry)}\n`)
+    if (++count % PROGRESS === 0) terminal.say(`${count} entries`)
+  }
+  await begin()
+  terminal.say(`${count} entries of ${safe(id)}`)
+}
+
+async function remove(source: Source, id: string, terminal: Terminal, isSure: boolean): Promise<number> {
+  await apiOf(source).ask('GET', `${pathOf(id)}?messages=last:1`)
+  if (!isSure) {
+    const answer = await terminal.ask(`Remove ${safe(id)} and all there is of it? [y/N] `)
+    if (answer === undefined) throw new CommandError('usage', 'Nobody can be asked here: --yes removes it.')
+    if (!/^y(es)?$/i.test(answer.trim())) {
+      terminal.say('It stays.')
+      return 1
+    }
+  }
+  await apiOf(source).request('DELETE', pathOf(id))
+  if (terminal.isJson) await terminal.write(`${JSON.stringify({ removed: id })}\n`)
+  else terminal.say(`${safe(id)} is gone.`)
+  return 0
+}

@@ -1,0 +1,94 @@
+import { setTimeout } from 'node:timers/promises'
+import { createConnection, RequestError } from '@millrace/client'
+import type { Entry } from '@millrace/protocol'
+import { misused, wholeOf } from '../command/call.ts'
+import type { Command } from '../command/command.ts'
+import type { Terminal } from '../command/terminal.ts'
+import { lineOf } from '../show/line.ts'
+import { failureOf } from '../source/failure.ts'
+import { mustBeThere, readLog } from '../source/log.ts'
+import { openSource, type Source, sourceOptions } from '../source/source.ts'
+
+/** How long a server that refuses for now is left alone, in milliseconds. */
+const AGAIN_MS = 1_000
+
+/** `millrace tail <session>`: a session's entries, as they are written. */
+export const tailCommand: Command = {
+  name: 'tail',
+  takes: '<session>',
+  about: 'follow a session: a line for each entry, through drops and restarts, until Ctrl-C',
+  positionals: [1, 1],
+  options: {
+    ...sourceOptions,
+    after: { value: 'N', about: 'only what lies after this sequence; all, if nothing is said' },
+    'no-follow': { about: 'end when all that is there was shown' },
+  },
+  examples: [
+    ['millrace tail trip-1', 'of the server that millrace dev started'],
+    ['millrace tail trip-1 --after 120 --json', 'an entry a line as JSON, from the 121st on'],
+    ['millrace tail trip-1 --store sqlite:.millrace/millrace.db', 'from the file, with no server running'],
+  ],
+  async run(call, terminal) {
+    const [sessionId] = call.positionals
+    if (sessionId === undefined) throw misused(tailCommand, 'expected <session>')
+    const after = wholeOf(tailCommand, call, 'after', 0) ?? 0
+    const source = openSource(call)
+    const show = (entry: Entry) =>
+      terminal.write(`${terminal.isJson ? JSON.stringify(entry) : lineOf(entry, terminal)}\n`)
+    try {
+      if (call.values['no-follow'] === true) {
+        for await (const entry of readLog(source, sessionId, { after })) await show(entry)
+      } else await follow(source, sessionId, String(after), terminal, show)
+    } finally {
+      await source.close()
+    }
+    return 0
+  },
+}
+
+/** Shows entries as they come, from wherever it was when it comes back, until somebody has seen enough. */
+async function follow(
+  source: Source,
+  sessionId: string,
+  from: string,
+  terminal: Terminal,
+  show: (entry: Entry) => Promise<void>,
+): Promise<void> {
+  // Only who was there once is waited for.
+  await mustBeThere(source, sessionId)
+  let after = from
+  while (!terminal.signal.aborted) {
+    const connection = createConnection({
+      ...source.options,
+      session: sessionId,
+      after,
+      merge: false,
+      onSnapshot: ({ cursor, sequence }) => {
+        after = cursor
+        terminal.say(`What lies there is not in the log any more: going on after ${sequence}.`)
+      },
+    })
+    const leave = () => connection.close()
+    terminal.signal.addEventListener('abort', leave)
+    let isAway = false
+    connection.subscribe(() => {
+      const { status, reason } = connection.state
+      if (status === 'offline' && !isAway) terminal.say(`${source.name} is away (${reason}): trying again.`)
+      if (status === 'live' && isAway) terminal.say(`${source.name} is back.`)
+      isAway = status === 'offline' || (isAway && status !== 'live')
+    })
+    try {
+      for await (const { sessionId: _, cursor, ...entry } of connection) {
+        await show(entry)
+        after = cursor ?? after
+      }
+    } catch (error) {
+      // What may do better the next time is tried again, after what was shown.
+      if (!(error instanceof RequestError && error.retryable)) throw failureOf(error, source)
+      await setTimeout(AGAIN_MS, undefined, { signal: terminal.signal }).catch(() => {})
+    } finally {
+      terminal.signal.removeEventListener('abort', leave)
+      connection.close()
+    }
+  }
+}

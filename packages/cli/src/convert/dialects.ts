@@ -1,0 +1,48 @@
+// The dialects by their names. Each is loaded when it is named.
+
+import type { Decoder, Encoder } from '@millrace/dialects'
+import { LogDecoder, LogEncoder } from './millrace.ts'
+
+/** A dialect whose events are whatever was read: its decoder looks at them. */
+export interface Spoken {
+  decoder(): Decoder<unknown>
+  encoder(): Encoder<unknown>
+  /** What ends a stream of Server-Sent Events. */
+  readonly closing?: string
+}
+
+/** A dialect as it is found: what its decoder takes is checked by it, and not by its type. */
+interface Found {
+  decoder(): unknown
+  encoder(): unknown
+}
+
+const foreign: Readonly<Record<string, () => Promise<Found>>> = {
+  'ai-sdk': async () => (await import('@millrace/dialects/ai-sdk')).aiSdkDialect,
+  'ag-ui': async () => (await import('@millrace/dialects/ag-ui')).agUiDialect,
+  helix: async () => (await import('@millrace/dialects/helix')).helixDialect,
+  kortyx: async () => (await import('@millrace/dialects/kortyx')).kortyxDialect,
+  mui: async () => (await import('@millrace/dialects/mui')).muiDialect,
+  tanstack: async () => (await import('@millrace/dialects/tanstack')).tanstackAgUiDialect,
+  'tanstack-0.2': async () => (await import('@millrace/dialects/tanstack')).tanstackDialect,
+}
+
+const OURS = 'millrace'
+/** Those that say that nothing more comes. */
+const DONE: readonly string[] = ['ai-sdk', 'kortyx']
+
+/** What can be converted from and to. */
+export const dialectNames: readonly string[] = [OURS, ...Object.keys(foreign)]
+
+/** The dialect of a name; of ours, one run is read, or written under this id. */
+export async function dialectOf(name: string, run: string | undefined, from: string): Promise<Spoken> {
+  if (name === OURS) {
+    return { decoder: () => new LogDecoder(run), encoder: () => new LogEncoder(run ?? `from-${from}`, from) }
+  }
+  const found = (await foreign[name]?.()) as Spoken
+  return {
+    decoder: () => found.decoder(),
+    encoder: () => found.encoder(),
+    ...(DONE.includes(name) && { closing: 'data: [DONE]\n\n' }),
+  }
+}

@@ -1,0 +1,56 @@
+// What comes on standard input: the events of a stream, and the line of each.
+
+import { EventReader } from '@millrace/dialects'
+import { Lines, ProtocolError } from '@millrace/protocol'
+
+const MOST_LINE = 16 * 1024 * 1024
+
+/** Reads events, as Server-Sent Events or a JSON value a line, whichever it is. */
+export class Input {
+  readonly #pieces: AsyncIterable<string>
+  #reader: EventReader | undefined
+  /** The line that was read last. */
+  line = 0
+
+  constructor(pieces: AsyncIterable<string>) {
+    this.#pieces = pieces
+  }
+
+  async *[Symbol.asyncIterator](): AsyncGenerator<unknown> {
+    const lines = new Lines()
+    for await (const piece of this.#pieces) {
+      for (const line of lines.push(piece)) yield* this.#take(line)
+      if (lines.length > MOST_LINE) {
+        this.line++
+        throw new ProtocolError('line-too-long', `expected at most ${MOST_LINE} characters`)
+      }
+    }
+    const rest = lines.end()
+    if (rest !== '') yield* this.#take(rest)
+  }
+
+  *#take(line: string): Generator<unknown> {
+    this.line++
+    if (this.#reader === undefined && line.trim() === '') return
+    this.#reader ??= new EventReader(/^\s*\{/.test(line) ? 'ndjson' : 'sse', MOST_LINE)
+    for (const { data } of this.#reader.push(`${line}\n`)) {
+      if (data !== '[DONE]') yield unwrapped(parsed(data))
+    }
+  }
+}
+
+function parsed(data: string): object {
+  let value: unknown
+  try {
+    value = JSON.parse(data)
+  } catch {
+    throw new ProtocolError('invalid-json', 'expected JSON')
+  }
+  if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value
+  throw new ProtocolError('invalid-field', 'expected an object')
+}
+
+/** TanStack AI puts an event a line into an envelope with its id. */
+function unwrapped(value: object): unknown {
+  return 'chunk' in value && 'id' in value && Object.keys(value).length === 2 ? value.chunk : value
+}

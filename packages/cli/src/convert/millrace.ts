@@ -1,0 +1,123 @@
+// Our own log as a dialect among the others: an entry a line.
+
+import { encodeRecording } from '@millrace/client/log'
+import type { Decoder, Encoder, EndStatus, Told } from '@millrace/dialects'
+import {
+  type Chunk,
+  checkFrame,
+  type Entry,
+  type Frame,
+  FrameReader,
+  ProtocolError,
+  validateEntry,
+  type WireFrame,
+  type WriterOrigin,
+} from '@millrace/protocol'
+
+/** Reads one run of a log: from a recording, from entries alone, or from what a connection carries. */
+export class LogDecoder implements Decoder<unknown> {
+  readonly #frames = new FrameReader()
+  /** The run, once it is known. */
+  #runId: string | undefined
+  /** The runs that lie beside it. */
+  readonly #others = new Set<string>()
+  #status: EndStatus | undefined
+  /** Whether anything of the run was there. */
+  hasBegun = false
+
+  constructor(runId: string | undefined) {
+    this.#runId = runId
+  }
+
+  get status(): EndStatus | undefined {
+    return this.#status
+  }
+
+  get runId(): string | undefined {
+    return this.#runId
+  }
+
+  /** How many other runs there were. */
+  get others(): number {
+    return this.#others.size
+  }
+
+  decode(event: unknown): readonly Told[] {
+    return this.#entriesOf(event).filter(entry => this.#isOf(entry))
+  }
+
+  #entriesOf(event: unknown): readonly Entry[] {
+    const { millrace, chunk, type }: { [name: string]: unknown } = Object(event)
+    if (chunk !== undefined) return [validateEntry(event)]
+    if (millrace === 'session') return []
+    if (type === undefined) throw new ProtocolError('invalid-field', 'expected an entry, a frame or a recording')
+    const problem = checkFrame(event)
+    if (problem !== undefined) throw new ProtocolError('invalid-frame', `frame${problem}`)
+    const frame: Frame = this.#frames.read(event as WireFrame)
+    if (frame.type === 'fail') throw new ProtocolError('stream-cut', `the connection failed: ${frame.error.message}`)
+    if (frame.type === 'truncated') throw new ProtocolError('stream-cut', 'the log does not hold what was asked for')
+    return frame.type === 'entries' ? frame.entries : []
+  }
+
+  #isOf({ origin, chunk, internal }: Entry): boolean {
+    const { runId } = origin
+    if (internal || runId === undefined) return false
+    this.#runId ??= runId
+    if (runId !== this.#runId) {
+      if (this.#others.size < MOST_OTHERS) this.#others.add(runId)
+      return false
+    }
+    this.hasBegun = true
+    if (chunk.type === 'run-finished') this.#status = chunk.status
+    else if (chunk.type === 'run-paused') this.#status = 'paused'
+    else if (chunk.type === 'run-resumed') this.#status = undefined
+    return true
+  }
+}
+
+/** Enough to say that there are many. */
+const MOST_OTHERS = 1_000
+
+/** Writes a run as a log of its own: a recording, which begins and ends as every run does. */
+export class LogEncoder implements Encoder<unknown> {
+  readonly #origin: WriterOrigin
+  #sequence = 0
+  #timestamp = 0
+  #hasEnded = false
+
+  constructor(runId: string, agentType: string) {
+    this.#origin = { runId, lane: 'main', agentId: runId, agentType, step: 1 }
+  }
+
+  encode(told: Told): readonly unknown[] {
+    if (told.isPast) return []
+    const { chunk } = told
+    const before = this.#sequence > 0 ? [] : this.#begin(chunk)
+    this.#hasEnded = chunk.type === 'run-finished' || chunk.type === 'run-paused'
+    return [...before, this.#entry(told)]
+  }
+
+  resume(): readonly unknown[] {
+    return []
+  }
+
+  end(status: EndStatus): readonly unknown[] {
+    if (this.#hasEnded) return []
+    const before = this.#sequence > 0 ? [] : this.#begin(undefined)
+    const last: Chunk = status === 'paused' ? { type: 'run-paused', awaits: [] } : { type: 'run-finished', status }
+    return [...before, this.#entry({ chunk: last })]
+  }
+
+  #begin(first: Chunk | undefined): readonly unknown[] {
+    const [header = ''] = encodeRecording({ sessionId: this.#origin.runId, entries: [] })
+    const isStart = first?.type === 'run-started'
+    const program = `agent:${this.#origin.agentType}@1`
+    return [JSON.parse(header), ...(isStart ? [] : [this.#entry({ chunk: { type: 'run-started', program } })])]
+  }
+
+  #entry({ chunk, origin = this.#origin, timestamp = Date.now() }: Told): Entry {
+    this.#timestamp = Math.max(this.#timestamp, timestamp)
+    // What a dialect lets through need not be what a log takes.
+    return validateEntry({ sequence: ++this.#sequence, timestamp: this.#timestamp, origin, chunk })
+  }
+}

@@ -1,0 +1,82 @@
+// The machine: node, the folder of the store, the disk, the port.
+
+import { constants, existsSync } from 'node:fs'
+import { access, stat, statfs } from 'node:fs/promises'
+import { createServer } from 'node:net'
+import { dirname, resolve } from 'node:path'
+import { type Finding, fail, note, ok, warn, wordsOf } from './finding.ts'
+
+const LITTLE_BYTES = 1024 ** 3
+const TOO_LITTLE_BYTES = 100 * 1024 ** 2
+
+/** Whether this node runs TypeScript, and has SQLite. */
+export async function checkNode(): Promise<Finding> {
+  const [major = 0, minor = 0] = process.versions.node.split('.').map(Number)
+  const isNew = major >= 24 || (major === 22 && minor >= 18)
+  if (!isNew) {
+    return fail('node', `node ${process.versions.node} is too old`, 'install node 22.18 or later, or 24')
+  }
+  try {
+    await import('node:sqlite')
+  } catch (error) {
+    return fail('node', `this node has no SQLite: ${wordsOf(error)}`, 'install node from nodejs.org')
+  }
+  return ok('node', `node ${process.versions.node}`)
+}
+
+/** Whether the folder of a file store can be written, and by nobody else. */
+export async function checkFolder(file: string): Promise<Finding> {
+  const path = resolve(file)
+  const folder = nearestOf(dirname(path))
+  const place = existsSync(path) ? path : folder
+  try {
+    await access(folder, constants.R_OK | constants.W_OK | constants.X_OK)
+    await access(place, constants.R_OK | constants.W_OK)
+  } catch {
+    return fail('permissions', `${place} cannot be written`, `make it yours: chown -R $(id -un) ${dirname(path)}`)
+  }
+  const { mode, uid } = await stat(place)
+  const isUnix = process.getuid !== undefined
+  if (isUnix && existsSync(path) && (mode & 0o002) !== 0) {
+    return fail('permissions', `${path} can be changed by everybody on this machine`, `chmod 600 ${path}`)
+  }
+  if (isUnix && existsSync(path) && (mode & 0o004) !== 0 && ((await stat(dirname(path))).mode & 0o001) !== 0) {
+    const next = `if others use this machine: chmod 700 ${dirname(path)}`
+    return note('permissions', `${path} can be read by everybody on this machine`, next)
+  }
+  const isOwn = !isUnix || uid === process.getuid?.()
+  return isOwn ? ok('permissions', `${place} can be written`) : note('permissions', `${place} belongs to somebody else`)
+}
+
+/** Whether there is room for what will be said. */
+export async function checkDisk(file: string): Promise<Finding> {
+  const { bavail, bsize } = await statfs(nearestOf(dirname(resolve(file))))
+  const free = bavail * bsize
+  const words = `${(free / 1024 ** 3).toFixed(1)} GiB free`
+  const next = 'free some, or put the store elsewhere: millrace({ store: "sqlite:/path/to/millrace.db" })'
+  if (free < TOO_LITTLE_BYTES) return fail('disk', words, next)
+  return free < LITTLE_BYTES ? warn('disk', words, next) : ok('disk', words)
+}
+
+/** The folder, or the one above it that is there. */
+function nearestOf(folder: string): string {
+  return existsSync(folder) || dirname(folder) === folder ? folder : nearestOf(dirname(folder))
+}
+
+/** Whether a port is free, or a server of ours listens there. */
+export async function checkPort(port: number): Promise<Finding> {
+  const server = createServer()
+  const taken = await new Promise<NodeJS.ErrnoException | undefined>(done => {
+    server.once('error', done)
+    server.listen(port, '127.0.0.1', () => server.close(() => done(undefined)))
+  })
+  if (taken === undefined) return ok('port', `port ${port} is free`)
+  if (taken.code !== 'EADDRINUSE') {
+    return fail('port', `port ${port} cannot be had: ${taken.message}`, 'choose one from 1024 on: --port')
+  }
+  const isOurs = await fetch(`http://127.0.0.1:${port}/api/health`, { signal: AbortSignal.timeout(3_000) })
+    .then(async reply => 'protocol' in Object(await reply.json()))
+    .catch(() => false)
+  if (isOurs) return ok('port', `a Millrace server listens on port ${port}`)
+  return warn('port', `port ${port} is taken by another program`, `millrace dev <file> --port ${port + 1}`)
+}

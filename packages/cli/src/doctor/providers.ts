@@ -1,0 +1,55 @@
+// The providers of models: whether there is a key, and, if that is asked for, whether it is taken. No key is ever shown.
+
+import { type Finding, fail, note, ok, wordsOf } from './finding.ts'
+
+interface Provider {
+  readonly name: string
+  readonly key: string
+  readonly base: string
+  readonly usual: string
+  headers(key: string): Record<string, string>
+}
+
+const providers: readonly Provider[] = [
+  {
+    name: 'OpenAI',
+    key: 'OPENAI_API_KEY',
+    base: 'OPENAI_BASE_URL',
+    usual: 'https://api.openai.com/v1',
+    headers: key => ({ authorization: `Bearer ${key}` }),
+  },
+  {
+    name: 'Anthropic',
+    key: 'ANTHROPIC_API_KEY',
+    base: 'ANTHROPIC_BASE_URL',
+    usual: 'https://api.anthropic.com/v1',
+    headers: key => ({ 'x-api-key': key, 'anthropic-version': '2023-06-01' }),
+  },
+]
+
+const LATE_MS = 10_000
+
+/** Which providers there are keys for; `isOnline` asks each whether it takes its own. */
+export async function checkProviders(env: NodeJS.ProcessEnv, isOnline: boolean): Promise<readonly Finding[]> {
+  const there = providers.filter(({ key }) => env[key])
+  if (there.length === 0) {
+    const names = providers.map(({ key }) => key).join(' or ')
+    return [note('models', 'no key of a provider is in the environment', `for real models set ${names}`)]
+  }
+  if (isOnline) return Promise.all(there.map(provider => asked(provider, env)))
+  return there.map(({ name, key }) => ok('models', `${key} is set; --online asks ${name} whether it is taken`))
+}
+
+async function asked({ name, key, base, usual, headers }: Provider, env: NodeJS.ProcessEnv): Promise<Finding> {
+  const url = `${(env[base] || usual).replace(/\/+$/, '')}/models`
+  try {
+    const reply = await fetch(url, { headers: headers(env[key] ?? ''), signal: AbortSignal.timeout(LATE_MS) })
+    await reply.body?.cancel()
+    if (reply.ok) return ok('models', `${name} takes ${key}`)
+    const isRefused = reply.status === 401 || reply.status === 403
+    const next = isRefused ? `put a key that is valid into ${key}` : `try again later, or see ${base}`
+    return fail('models', `${name} answers with ${reply.status}`, next)
+  } catch (error) {
+    return fail('models', `${name} is out of reach: ${wordsOf(error)}`, `see the network, a proxy, and ${base}`)
+  }
+}

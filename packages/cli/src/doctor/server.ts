@@ -1,0 +1,27 @@
+import { PROTOCOL_VERSION } from '@millrace/protocol'
+import type { Source } from '../source/source.ts'
+import { type Finding, fail, ok, wordsOf } from './finding.ts'
+
+const LATE_MS = 10_000
+
+/** Whether a server is up, its store in reach, and its protocol ours. */
+export async function checkServer({ name, options }: Source): Promise<Finding> {
+  const from = performance.now()
+  try {
+    const reply = await fetch(`${options.api}/health`, { signal: AbortSignal.timeout(LATE_MS) })
+    const told: unknown = await reply.json()
+    const { protocol, error }: { protocol?: unknown; error?: { message?: unknown } } = Object(told)
+    if (!reply.ok) {
+      const why = typeof error?.message === 'string' ? error.message : `it answers with ${reply.status}`
+      return fail('server', `${name}: ${why}`, 'run millrace doctor --store beside it, with its store')
+    }
+    if (protocol !== PROTOCOL_VERSION) {
+      const next = 'install the same version of the packages on both sides'
+      return fail('server', `${name} speaks protocol ${protocol}, and this is ${PROTOCOL_VERSION}`, next)
+    }
+    return ok('server', `${name} is up (${Math.round(performance.now() - from)} ms)`)
+  } catch (error) {
+    const next = 'start it, or see that the address is right and nothing stands between'
+    return fail('server', `${name} does not answer as a Millrace server: ${wordsOf(error)}`, next)
+  }
+}

@@ -1,0 +1,87 @@
+// The store: whether it opens, writes, reads and leases, and what time it is there.
+
+import { randomUUID } from 'node:crypto'
+import { existsSync } from 'node:fs'
+import { type LogStore, openStore, schemeOf } from '@millrace/log'
+import { nameOf } from '../source/source.ts'
+import { type Finding, fail, note, ok, warn, wordsOf } from './finding.ts'
+import { checkDisk, checkFolder } from './machine.ts'
+
+/** Leases go by the store's clock alone; people compare its times with theirs. */
+const SKEW_MS = 2_000
+const LATE_MS = 10_000
+
+/** Checks of a store that a URL names. */
+export async function checkStore(url: string): Promise<readonly Finding[]> {
+  const name = nameOf(url)
+  const scheme = schemeOf(url)
+  if (scheme === 'memory') return [note('store', 'memory: what is said ends with the process')]
+  const findings: Finding[] = []
+  if (scheme === 'sqlite') {
+    const path = url.slice('sqlite:'.length)
+    findings.push(await checkFolder(path), await checkDisk(path))
+    if (!existsSync(path)) return [...findings, note('store', `${name} is not there yet: the first start makes it`)]
+  }
+  let store: LogStore
+  try {
+    store = await openStore(url)
+  } catch (error) {
+    return [...findings, fail('store', `${name} does not open: ${wordsOf(error)}`, NEXT)]
+  }
+  try {
+    return [...findings, ...(await checkOpen(store, name))]
+  } finally {
+    await store.close().catch(() => {})
+  }
+}
+
+const NEXT = 'see that it runs and that its address is right; a file must be on a local disk, and be no other program’s'
+
+/** Checks of an open store, with a log that nobody else sees and that is removed again. */
+export async function checkOpen(store: LogStore, name: string): Promise<readonly Finding[]> {
+  const streamId = `millrace-doctor-${randomUUID()}`
+  const from = performance.now()
+  try {
+    return await within(LATE_MS, worked(store, streamId, name, from))
+  } catch (error) {
+    return [fail('store', `${name}: ${wordsOf(error)}`, NEXT)]
+  } finally {
+    await within(LATE_MS, store.remove(streamId)).catch(() => {})
+  }
+}
+
+async function worked(store: LogStore, streamId: string, name: string, from: number): Promise<readonly Finding[]> {
+  await store.create(streamId, null)
+  const before = Date.now()
+  const claim = await store.claim(streamId, 'doctor', 5_000, false)
+  const after = Date.now()
+  if (claim.outcome !== 'claimed') throw new Error(`a log that was just made cannot be claimed: ${claim.outcome}`)
+  const { epoch, clock } = claim
+  const empty = await store.read(streamId, { sequence: 0 }, { batches: 1, bytes: 1024 })
+  if (empty === undefined) throw new Error('a log that was just made is not there')
+  const lastAcked = { sequence: 0, incarnation: empty.incarnation, epoch: '0' }
+  const appended = await store.append(streamId, { body: BODY, count: 1 }, { epoch, counter: 1, lastAcked })
+  if (appended.outcome !== 'appended') throw new Error(`it takes nothing: ${appended.outcome}`)
+  const page = await store.read(streamId, { sequence: 0 }, { batches: 1, bytes: 1024 })
+  if (page?.batches[0]?.body !== BODY) throw new Error('what was written is not what is read')
+  if ((await store.renew(streamId, epoch, 5_000)) === undefined) throw new Error('a lease cannot be renewed')
+  await store.release(streamId, epoch)
+  const ms = Math.round(performance.now() - from)
+  const skew = clock < before ? clock - before : Math.max(0, clock - after)
+  return [ok('store', `${name} opens, writes, reads and leases (${ms} ms)`), skewOf(skew)]
+}
+
+const BODY = JSON.stringify([{ origin: { guest: 'doctor' }, chunk: { type: 'status', message: 'checked' } }])
+
+function skewOf(ms: number): Finding {
+  if (Math.abs(ms) < SKEW_MS) return ok('clock', 'this machine and the store agree on the time')
+  const way = ms > 0 ? 'ahead of' : 'behind'
+  const words = `the store is ${(Math.abs(ms) / 1000).toFixed(1)} s ${way} this machine`
+  return warn('clock', words, 'set both by NTP: leases hold all the same, but times in logs and lists will not fit')
+}
+
+async function within<T>(ms: number, work: Promise<T>): Promise<T> {
+  const { promise, reject } = Promise.withResolvers<never>()
+  const timer = setTimeout(() => reject(new Error(`no answer within ${ms / 1000} s`)), ms)
+  return Promise.race([work, promise]).finally(() => clearTimeout(timer))
+}

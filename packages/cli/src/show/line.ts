@@ -1,0 +1,24 @@
+import { type Entry, isGuest } from '@millrace/protocol'
+import type { Terminal } from '../command/terminal.ts'
+import { gistOf } from './gist.ts'
+import { oneLine } from './safe.ts'
+
+/** An entry as a line: sequence, time, lane, type, and what it says. */
+export function lineOf({ sequence, timestamp, origin, chunk }: Entry, { paint }: Pick<Terminal, 'paint'>): string {
+  const who = isGuest(origin) ? `guest ${origin.guest}` : origin.lane
+  return [
+    paint('dim', String(sequence).padStart(6)),
+    paint('dim', new Date(timestamp).toISOString().slice(11, 23)),
+    paint('cyan', oneLine(who, 24).padEnd(12)),
+    paint(colorOf(chunk.type), oneLine(chunk.type, 32).padEnd(22)),
+    gistOf(chunk),
+  ].join('  ')
+}
+
+function colorOf(type: string): 'red' | 'yellow' | 'green' | 'magenta' | 'blue' | 'white' {
+  if (/error|denied|discarded|rewind|superseded/.test(type)) return 'red'
+  if (/approval|interrupt|paused|claimed/.test(type)) return 'yellow'
+  if (/^run-|checkpoint/.test(type)) return 'green'
+  if (/^tool/.test(type)) return 'magenta'
+  return /^(text|reasoning|message)/.test(type) ? 'white' : 'blue'
+}

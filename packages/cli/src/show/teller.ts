@@ -1,0 +1,171 @@
+// A session as it was: words as they came, calls, questions and answers, and what was taken back.
+
+import { type Entry, isGuest, isWord } from '@millrace/protocol'
+import type { Terminal } from '../command/terminal.ts'
+import { gistOf, jsonOf, textOf } from './gist.ts'
+import { oneLine, safe } from './safe.ts'
+import { Screen } from './screen.ts'
+
+type Style = Parameters<Terminal['paint']>[0]
+
+/** Words of a part that are not shown yet: where nobody looks on, they come when they are whole. */
+interface Held {
+  readonly lane: string
+  readonly name: string
+  text: string
+}
+
+const MOST = 120
+
+/** Tells a session to a terminal, entry by entry. */
+export class Teller {
+  readonly #terminal: Terminal
+  readonly #screen: Screen
+  readonly #tools = new Map<string, string>()
+  readonly #held = new Map<string, Held>()
+  /** Whose words were last, and of which part. */
+  #speaking = ''
+
+  constructor(terminal: Terminal, screen: Screen = new Screen(terminal)) {
+    this.#terminal = terminal
+    this.#screen = screen
+  }
+
+  async tell({ origin, chunk }: Entry): Promise<void> {
+    const own = isGuest(origin) ? '' : `${origin.runId} ${origin.lane}`
+    // A discard takes back words, never facts.
+    const lane = isWord(chunk) ? own : ''
+    const name = isGuest(origin) ? origin.guest : origin.agentType
+    switch (chunk.type) {
+      case 'message':
+        return this.#line(lane, `${chunk.role}: ${safe(textOf(chunk.parts))}`, 'bold')
+      case 'text-delta':
+        return this.#words(lane, name, chunk.id, chunk.delta)
+      case 'reasoning-delta':
+        return this.#words(lane, `${name} (thinks)`, chunk.id, chunk.delta, 'dim')
+      case 'text-end':
+      case 'reasoning-end':
+        return this.#ended(lane, chunk.id)
+      case 'tool-input-start':
+        this.#tools.set(chunk.toolCallId, chunk.toolName)
+        return undefined
+      case 'tool-input-available':
+        this.#tools.set(chunk.toolCallId, chunk.toolName)
+        return this.#line(lane, `${name} calls ${chunk.toolName} ${jsonOf(chunk.input)}`, 'magenta')
+      case 'tool-approval-request':
+        return this.#line(lane, `${this.#tool(chunk)} waits for approval of ${jsonOf(chunk.input)}`, 'yellow')
+      case 'tool-approval-response': {
+        const verdict = chunk.approved ? 'approves' : 'denies'
+        return this.#line(lane, `${name} ${verdict} ${this.#tool(chunk)} ${chunk.reason ?? ''}`, 'yellow')
+      }
+      case 'tool-output-available': {
+        const how = chunk.preliminary ? 'is at' : 'gives'
+        return this.#line(lane, `${this.#tool(chunk)} ${how} ${jsonOf(chunk.output)}`, 'magenta')
+      }
+      case 'tool-output-error':
+      case 'tool-input-error':
+        return this.#line(lane, `${this.#tool(chunk)} fails: ${chunk.errorText}`, 'red')
+      case 'tool-output-denied':
+        return this.#line(lane, `${this.#tool(chunk)} is not run: ${chunk.reason ?? 'denied'}`, 'yellow')
+      case 'interrupt':
+        return this.#line(lane, `${name} asks ${jsonOf(chunk.input)}`, 'yellow')
+      case 'interrupt-response':
+        return this.#line(lane, `${name} answers ${jsonOf(chunk.response)}`, 'yellow')
+      case 'subagent-start':
+        return this.#line(lane, `${name} hands over to ${chunk.agentType}`, 'cyan')
+      case 'subagent-end':
+        await this.#flush(own)
+        return this.#line(lane, `${chunk.agentType} is ${chunk.status}`, 'cyan')
+      case 'checkpoint-created':
+        await this.#flush(own)
+        this.#screen.seal(own)
+        return undefined
+      case 'step-discarded':
+        return this.#discarded(own, chunk.reason)
+      case 'rewind':
+        return this.#line('', `back to ${chunk.toSequence}: what was said since is taken back (${chunk.reason})`, 'red')
+      case 'executor-superseded':
+        return this.#line('', `another process takes over (${chunk.reason ?? 'the one before is gone'})`, 'red')
+      case 'run-started':
+        return this.#line('', `run of ${chunk.program}`, 'green')
+      case 'run-paused':
+        return this.#line('', `waits for ${chunk.awaits.map(({ kind }) => kind).join(', ') || 'somebody'}`, 'yellow')
+      case 'run-finished':
+        await this.#flush()
+        return this.#line('', `${chunk.status}${chunk.reason === undefined ? '' : `: ${chunk.reason}`}`, 'green')
+      case 'source-url':
+      case 'source-document':
+      case 'file':
+      case 'status':
+      case 'output':
+      case 'error':
+      case 'transition':
+        return this.#line(lane, `${chunk.type} ${gistOf(chunk)}`, chunk.type === 'error' ? 'red' : 'blue')
+      case 'structured-data':
+        return chunk.kind === 'final' ? this.#line(lane, `${chunk.dataType} ${jsonOf(chunk.data)}`, 'blue') : undefined
+      default:
+        return undefined
+    }
+  }
+
+  /** Shows what is left of words that did not end. */
+  async end(): Promise<void> {
+    await this.#flush()
+    if (this.#speaking !== '') await this.#terminal.write('\n')
+  }
+
+  #tool({ toolCallId }: { readonly toolCallId: string }): string {
+    return this.#tools.get(toolCallId) ?? toolCallId
+  }
+
+  async #line(lane: string, text: string, style: Style): Promise<void> {
+    this.#speaking = ''
+    const line = oneLine(text, this.#terminal.isLive ? MOST : MOST * 4)
+    await this.#screen.line(lane, line, this.#terminal.paint(style, line))
+  }
+
+  async #words(lane: string, name: string, id: string, delta: string, style?: Style): Promise<void> {
+    const part = `${lane} ${id}`
+    if (!this.#terminal.isLive) {
+      const held = this.#held.get(part) ?? { lane, name, text: '' }
+      held.text += delta
+      this.#held.set(part, held)
+      return
+    }
+    if (this.#speaking !== part) {
+      this.#speaking = part
+      const who = `${oneLine(name, 40)}: `
+      await this.#screen.line(lane, '', '')
+      await this.#screen.write(lane, who, this.#terminal.paint('cyan', who))
+    }
+    const text = safe(delta)
+    await this.#screen.write(lane, text, style === undefined ? text : this.#terminal.paint(style, text))
+  }
+
+  async #ended(lane: string, id: string): Promise<void> {
+    const part = `${lane} ${id}`
+    const held = this.#held.get(part)
+    this.#held.delete(part)
+    if (held) await this.#screen.line(lane, `${held.name}: ${safe(held.text)}`)
+    if (this.#speaking !== part) return
+    this.#speaking = ''
+    await this.#screen.write(lane, '\n')
+  }
+
+  async #flush(lane?: string): Promise<void> {
+    for (const [part, held] of this.#held) {
+      if (lane !== undefined && held.lane !== lane) continue
+      this.#held.delete(part)
+      await this.#screen.line(held.lane, `${held.name}: ${safe(held.text)}`)
+    }
+  }
+
+  async #discarded(lane: string, reason: string): Promise<void> {
+    // What was not whole is shown too, or nobody would see what is taken back.
+    await this.#flush(lane)
+    const count = await this.#screen.takeBack(lane)
+    if (this.#speaking.startsWith(lane)) this.#speaking = ''
+    const what = count === 0 ? 'an attempt' : `${count} characters`
+    await this.#line('', `${what} taken back (${reason})`, 'red')
+  }
+}

@@ -1,0 +1,23 @@
+import { RequestError } from '@millrace/client'
+import { CommandError } from '../error.ts'
+import type { Source } from './source.ts'
+
+/** What a request did not work for, as a command ends with it. */
+export function failureOf(error: unknown, source: Source): unknown {
+  if (!(error instanceof RequestError)) return error
+  const { code, message, status } = error
+  if (code === 'session_unknown') {
+    return new CommandError('not-found', `${message}. See millrace sessions`, code)
+  }
+  if (status === 401 || status === 403) {
+    return new CommandError('failed', `${source.name}: ${message}. MILLRACE_TOKEN has the bearer token, if any`, code)
+  }
+  if (code === 'store_unavailable') {
+    return new CommandError('unreachable', `The store of ${source.name} is out of reach. See millrace doctor`, code)
+  }
+  if (status === undefined) {
+    const next = 'start it (millrace dev), name another by --server, or read the store itself by --store'
+    return new CommandError('unreachable', `Nothing answers at ${source.name}: ${next}`, 'unreachable')
+  }
+  return new CommandError('failed', `${source.name}: ${message}`, code)
+}

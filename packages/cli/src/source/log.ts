@@ -1,0 +1,81 @@
+// The log of a session, as far as it is written.
+
+import { createConnection, type RequestError } from '@millrace/client'
+import { TruncatedError } from '@millrace/log'
+import { decodeNdjsonStream, type Entry } from '@millrace/protocol'
+import { CommandError } from '../error.ts'
+import { failureOf } from './failure.ts'
+import type { Source } from './source.ts'
+
+/** How often in a row a read that is cut off is taken up again. */
+const MOST_CUTS = 5
+
+export interface LogOptions {
+  /** Only what lies after this sequence. */
+  readonly after?: number
+  /** Told where the log begins, if that is after where it was asked for. */
+  readonly onTrimmed?: (floor: number) => void
+}
+
+/** All entries of a session after a place, each as it was written, up to where it is now. Of a server, without words that were taken back. */
+export async function* readLog(source: Source, sessionId: string, options: LogOptions = {}): AsyncGenerator<Entry> {
+  await mustBeThere(source, sessionId)
+  yield* source.whole ? readWhole(source.whole, sessionId, options) : readServer(source, sessionId, options)
+}
+
+/** Throws where there is no such session, or nobody to ask. */
+export async function mustBeThere(source: Source, sessionId: string): Promise<void> {
+  try {
+    const path = `/sessions/${encodeURIComponent(sessionId)}?messages=last:1`
+    await createConnection(source.options).api.ask('GET', path)
+  } catch (error) {
+    throw failureOf(error, source)
+  }
+}
+
+async function* readWhole(
+  whole: NonNullable<Source['whole']>,
+  sessionId: string,
+  { after = 0, onTrimmed }: LogOptions,
+): AsyncGenerator<Entry> {
+  try {
+    yield* whole(sessionId, after)
+  } catch (error) {
+    if (!(error instanceof TruncatedError) || error.floor <= after) throw error
+    onTrimmed?.(error.floor)
+    yield* whole(sessionId, error.floor)
+  }
+}
+
+async function* readServer(source: Source, sessionId: string, options: LogOptions): AsyncGenerator<Entry> {
+  const { api } = createConnection(source.options)
+  const path = `/sessions/${encodeURIComponent(sessionId)}/stream?live=false&merge=false&after=`
+  let after = String(options.after ?? 0)
+  for (let cuts = 0; cuts <= MOST_CUTS; cuts++) {
+    try {
+      const headers = { accept: 'application/x-ndjson' }
+      const reply = await api.request('GET', path + encodeURIComponent(after), { headers })
+      if (reply.body === null) throw new CommandError('failed', `${source.name} answered with nothing`)
+      for await (const frame of decodeNdjsonStream(reply.body)) {
+        if (frame.type === 'caught-up') return
+        if (frame.type === 'fail' && !frame.recoverable) {
+          throw new CommandError('failed', `${source.name}: ${frame.error.message}`, frame.error.code)
+        }
+        if (frame.type === 'truncated') {
+          if (Number(after) >= frame.floor) throw new CommandError('not-found', `${sessionId} ends before ${after}`)
+          options.onTrimmed?.(frame.floor)
+          after = String(frame.floor)
+        }
+        if (frame.type !== 'entries') continue
+        yield* frame.entries
+        after = frame.cursor
+        cuts = 0
+      }
+    } catch (error) {
+      // What was cut off is taken up again; what is refused is not.
+      const isCut = !(error instanceof CommandError) && (error as Partial<RequestError>).status === undefined
+      if (!isCut || cuts === MOST_CUTS) throw failureOf(error, source)
+    }
+  }
+  throw new CommandError('unreachable', `${source.name} breaks off again and again: try later`)
+}

@@ -1,0 +1,102 @@
+// Where sessions are: behind a server, or in a store that this process opens itself.
+
+import { existsSync } from 'node:fs'
+import type { ApiOptions } from '@millrace/client'
+import { schemeOf } from '@millrace/log'
+import type { Entry } from '@millrace/protocol'
+import { type App, millrace } from '@millrace/server'
+import { textOf } from '../command/call.ts'
+import type { Call, Option } from '../command/command.ts'
+import { CommandError } from '../error.ts'
+
+/** The server, if nothing is said: where `millrace dev` is. */
+const DEFAULT_SERVER = 'http://127.0.0.1:4400'
+
+/** The options by which a command is told where sessions are. */
+export const sourceOptions: Readonly<Record<string, Option>> = {
+  server: { value: 'URL', about: `the server that has the sessions: MILLRACE_SERVER, or ${DEFAULT_SERVER}` },
+  store: { value: 'URL', about: 'the store itself, without a server: sqlite:.millrace/millrace.db' },
+  principal: { value: 'NAME', about: 'with --store: whose sessions; those of nobody, if nothing is said' },
+}
+
+/** Where sessions are. */
+export interface Source {
+  /** What it is called, without what is secret in it. */
+  readonly name: string
+  /** How it is asked: a store speaks as a server does. */
+  readonly options: ApiOptions
+  /** Every entry as the log has it after a sequence, also words that were taken back, which no server tells late comers; only a store has them. */
+  readonly whole?: (sessionId: string, after: number) => AsyncIterable<Entry>
+  close(): Promise<void>
+}
+
+/** Opens what the options name; the environment may have a bearer token for the server, in `MILLRACE_TOKEN`. */
+export function openSource(call: Call): Source {
+  const server = textOf(call, 'server')
+  const store = textOf(call, 'store')
+  if (server !== undefined && store !== undefined) {
+    throw new CommandError('usage', '--server, --store: expected one of them, not both')
+  }
+  if (store !== undefined) return storeSource(store, textOf(call, 'principal'))
+  if (textOf(call, 'principal') !== undefined) {
+    throw new CommandError('usage', '--principal: expected with --store; a server knows by MILLRACE_TOKEN who asks')
+  }
+  return serverSource(server ?? (process.env['MILLRACE_SERVER'] || DEFAULT_SERVER))
+}
+
+function serverSource(server: string): Source {
+  const url = URL.parse(server)
+  if (url === null || !/^https?:$/.test(url.protocol)) {
+    throw new CommandError('usage', `--server: expected a URL such as ${DEFAULT_SERVER}, found ${server}`)
+  }
+  const token = process.env['MILLRACE_TOKEN']
+  const base = `${url.origin}${url.pathname.replace(/\/+$/, '').replace(/\/api$/, '')}`
+  return {
+    name: base,
+    options: { api: `${base}/api`, ...(token && { headers: { authorization: `Bearer ${token}` } }) },
+    close: async () => {},
+  }
+}
+
+function storeSource(store: string, principal: string | undefined): Source {
+  mustBeThere(store)
+  const app: App = millrace({
+    store,
+    engine: false,
+    logger: { warn() {}, error() {} },
+    ...(principal !== undefined && { authorize: () => principal }),
+  })
+  return {
+    name: nameOf(store),
+    options: {
+      api: 'http://localhost/api',
+      fetch: (input, init) => app.fetch(new Request(input, init)),
+    },
+    whole: (sessionId, after) => wholeOf(app, sessionId, after),
+    close: () => app.close(),
+  }
+}
+
+async function* wholeOf(app: App, sessionId: string, after: number): AsyncGenerator<Entry> {
+  const { manager } = await app.runtime()
+  const reader = manager.readBatches(sessionId, { after, whole: true })
+  for (let batch = await reader.now(); batch; batch = await reader.now()) yield* batch.entries
+}
+
+/** Throws where a URL names no store, or a file that would only be made now. */
+export function mustBeThere(store: string): void {
+  let scheme: string
+  try {
+    scheme = schemeOf(store)
+  } catch (error) {
+    throw new CommandError('usage', `--store: ${error instanceof Error ? error.message : error}`)
+  }
+  if (scheme === 'memory') throw new CommandError('usage', '--store: a memory has no sessions but its own process’s')
+  const path = store.slice('sqlite:'.length)
+  if (scheme === 'sqlite' && !existsSync(path)) {
+    throw new CommandError('not-found', `There is no file ${path}: is it the folder where the server was started?`)
+  }
+}
+
+/** A store's URL without its credentials. */
+export const nameOf = (store: string): string => store.replace(/\/\/[^@/]*@/, '//')
