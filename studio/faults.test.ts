@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { counted, house, stage, type Tab } from './stage.fixture.ts'
+import { counted, house, soon, stage, type Tab } from './stage.fixture.ts'
 
 const on = stage()
 const url = house(0.5)
@@ -83,7 +83,7 @@ test('the plug is pulled at every place, and nothing is lost or told twice', { t
   expect(await tab.answers()).toEqual(answers)
   // Who looked on in another tab, and who comes afterwards, has the same words.
   await watcher.is('ready')
-  await expect.poll(() => watcher.answers()).toEqual(answers)
+  await soon(() => watcher.answers()).toEqual(answers)
   const late = await on.open(tab.page.url())
   await late.page.locator('.message.agent > .text', { hasText: / 1100$/ }).waitFor()
   expect(await late.answers()).toEqual(answers)

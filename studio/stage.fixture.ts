@@ -120,5 +120,8 @@ export class Tab {
   }
 }
 
+/** Expects something to be so before long, on a machine that has other things to do too. */
+export const soon = <T>(look: () => T) => expect.poll(look, { timeout: 20_000 })
+
 /** What `long` says of a number. */
 export const counted = (count: number): string => Array.from({ length: count }, (_, i) => i + 1).join(' ')
