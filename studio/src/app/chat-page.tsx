@@ -9,6 +9,7 @@ import { Sessions } from '../sessions/sessions.tsx'
 import { useSessions } from '../sessions/use-sessions.ts'
 import { connection } from './connection.ts'
 import { chatOf, type Place } from './place.ts'
+import { Shortcuts } from './shortcuts.tsx'
 import { tools } from './tools.ts'
 
 interface ChatPageProps {
@@ -28,22 +29,28 @@ export function ChatPage({ place: { session, chat }, onGo, onSettle }: ChatPageP
     onGo(chatOf(session))
   }
   return (
-    <div className="app" data-list={isListOpen ? 'open' : 'closed'} data-drawer={isInspected ? 'open' : 'closed'}>
-      <Sessions lines={lines} current={session} onOpen={open} onClose={() => showList(false)} />
-      <ChatProvider key={session} {...(chat ? { chat } : { session, tools, connection, ...callbacksOf() })}>
-        <FamilyProvider>
-          <Drawer session={session} isOpen={isInspected} onClose={() => inspect(false)} onGo={onGo}>
-            <Conversation
-              isNew={chat !== undefined}
-              programs={programs}
-              onSettle={onSettle}
-              onList={() => showList(true)}
-              isInspected={isInspected}
-              onInspect={() => inspect(!isInspected)}
-            />
-          </Drawer>
-        </FamilyProvider>
-      </ChatProvider>
-    </div>
+    <>
+      <a className="skip" href="#input">
+        To where one types
+      </a>
+      <div className="app" data-list={isListOpen ? 'open' : 'closed'} data-drawer={isInspected ? 'open' : 'closed'}>
+        <Sessions lines={lines} current={session} onOpen={open} onClose={() => showList(false)} />
+        <ChatProvider key={session} {...(chat ? { chat } : { session, tools, connection, ...callbacksOf() })}>
+          <FamilyProvider>
+            <Drawer session={session} isOpen={isInspected} onClose={() => inspect(false)} onGo={onGo}>
+              <Conversation
+                isNew={chat !== undefined}
+                programs={programs}
+                onSettle={onSettle}
+                onList={() => showList(true)}
+                isInspected={isInspected}
+                onInspect={() => inspect(!isInspected)}
+              />
+            </Drawer>
+          </FamilyProvider>
+        </ChatProvider>
+      </div>
+      <Shortcuts />
+    </>
   )
 }

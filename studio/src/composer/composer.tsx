@@ -53,7 +53,10 @@ export function Composer({ programs, program, onChoose, isFirst }: ComposerProps
         }
         value={text}
         onChange={event => setText(event.target.value)}
-        onKeyDown={sendAtEnter}
+        onKeyDown={event => {
+          if (event.key === 'Escape' && runId !== undefined && !event.nativeEvent.isComposing) void stop()
+          else sendAtEnter(event)
+        }}
         onPaste={event => {
           const pasted = [...event.clipboardData.files]
           if (pasted.length > 0) setFiles([...files, ...pasted])
@@ -64,7 +67,7 @@ export function Composer({ programs, program, onChoose, isFirst }: ComposerProps
         <ProgramSelect programs={programs} program={program} onChoose={onChoose} />
         <span className="space" />
         {runId !== undefined && (
-          <button type="button" className="stop" onClick={() => void stop()}>
+          <button type="button" className="stop" title="Escape" onClick={() => void stop()}>
             Stop
           </button>
         )}

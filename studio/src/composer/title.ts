@@ -1,3 +1,5 @@
+import { headers } from '../app/connection.ts'
+
 const LONGEST = 80
 
 /** What a session is called that begins so. */
@@ -10,7 +12,7 @@ export function titleOf(program: string, said: string): string {
 export function name(sessionId: string, title: string): void {
   fetch(`/api/sessions/${encodeURIComponent(sessionId)}`, {
     method: 'PATCH',
-    headers: { 'content-type': 'application/json' },
+    headers: { ...headers, 'content-type': 'application/json' },
     body: JSON.stringify({ title }),
   }).catch(() => {})
 }

@@ -1,4 +1,5 @@
 import { useEffect, useState } from 'react'
+import { headers } from '../app/connection.ts'
 import { soon } from '../soon.ts'
 
 /** What can be asked: an agent or a workflow. */
@@ -18,7 +19,7 @@ export function usePrograms(): readonly Program[] {
   useEffect(() => {
     const control = new AbortController()
     void soon(async signal => {
-      const reply = await fetch('/api/agents', { signal })
+      const reply = await fetch('/api/agents', { headers, signal })
       if (!reply.ok) throw new Error(`The server answered with status ${reply.status}.`)
       const { agents, workflows } = (await reply.json()) as Listed
       setPrograms([

@@ -1,3 +1,5 @@
+import { useState } from 'react'
+import { SessionRow } from './session-row.tsx'
 import type { SessionLine } from './use-sessions.ts'
 
 interface SessionsProps {
@@ -7,8 +9,17 @@ interface SessionsProps {
   readonly onClose: () => void
 }
 
+/** From how many on one may look for some of them. */
+const MANY = 10
+
 /** The list of sessions. */
 export function Sessions({ lines, current, onOpen, onClose }: SessionsProps) {
+  const [sought, seek] = useState('')
+  const isMany = lines.length > MANY
+  const words = isMany ? sought.trim().toLowerCase() : ''
+  const found = lines.filter(({ title, line, sessionId }) =>
+    `${title ?? ''}\n${line ?? ''}\n${sessionId}`.toLowerCase().includes(words),
+  )
   return (
     <>
       <nav className="sessions" aria-label="Sessions">
@@ -22,24 +33,26 @@ export function Sessions({ lines, current, onOpen, onClose }: SessionsProps) {
         <button type="button" className="new" onClick={() => onOpen()}>
           New session
         </button>
+        {isMany && (
+          <input
+            type="search"
+            aria-label="Look for a session"
+            placeholder="Look for a session"
+            value={sought}
+            onChange={({ target }) => seek(target.value)}
+          />
+        )}
         {lines.length === 0 && <p className="quiet">What you begin is listed here.</p>}
+        {lines.length > 0 && found.length === 0 && <p className="quiet">No session says that.</p>}
         <ul>
-          {lines.map(({ sessionId, title, line, status }) => (
-            <li key={sessionId}>
-              <button
-                type="button"
-                data-session={sessionId}
-                aria-current={sessionId === current}
-                onClick={() => onOpen(sessionId)}
-              >
-                <span className="name">{title ?? line ?? sessionId}</span>
-                <span className="line">
-                  <span className="dot" data-state={status} />
-                  {status}
-                  {title !== undefined && line !== undefined && ` · ${line}`}
-                </span>
-              </button>
-            </li>
+          {found.map(session => (
+            <SessionRow
+              key={session.sessionId}
+              session={session}
+              isCurrent={session.sessionId === current}
+              onOpen={() => onOpen(session.sessionId)}
+              onRemoved={() => session.sessionId === current && onOpen()}
+            />
           ))}
         </ul>
       </nav>
