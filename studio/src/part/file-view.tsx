@@ -8,6 +8,14 @@ export function FileView({ part }: { readonly part: Extract<Part, { type: 'file'
   const upload = /^upload:(.+)$/.exec(url)?.[1]
   const address = upload ? `/api/sessions/${encodeURIComponent(sessionId)}/uploads/${encodeURIComponent(upload)}` : url
   const name = filename ?? mediaType
+  // What is in the log itself can be had; a page that trusts files of its server alone cannot show it.
+  if (url.startsWith('data:')) {
+    return (
+      <a className="file" href={url} download={filename ?? `file.${/\/(\w+)/.exec(mediaType)?.[1] ?? 'bin'}`}>
+        {name}
+      </a>
+    )
+  }
   if (!upload && !/^https?:/.test(url)) return <p className="file">{name}</p>
   return (
     <a className="file" href={address} target="_blank" rel="noreferrer">
