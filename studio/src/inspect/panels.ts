@@ -1,9 +1,11 @@
 import type { ComponentType } from 'react'
+import { Charts } from './charts/charts.tsx'
 import { Entries } from './entries/entries.tsx'
 import { Faults } from './faults/faults.tsx'
 
 /** What can be looked at, in the order of the tabs. */
 export const panels: readonly { readonly name: string; readonly Panel: ComponentType }[] = [
   { name: 'Entries', Panel: Entries },
+  { name: 'Charts', Panel: Charts },
   { name: 'Faults', Panel: Faults },
 ]

@@ -112,7 +112,7 @@ function outcomeOf(fault: Fault, { before, wasAway }: Open, now: Standing, time:
       return !wasAway && time - fault.time > NOTICED_MS ? 'nothing was open' : undefined
     case 'delay':
       if (now.delayMs !== (fault.ms ?? 0)) return undefined
-      return now.delayMs === 0 ? 'off' : 'every piece of a reply waits so long from now on'
+      return now.delayMs === 0 ? 'nothing waits any more' : 'every piece of a reply waits so long'
     case 'kill-worker': {
       const { worker } = now
       const isAnother = worker?.state === 'up' && worker.starts > (before.worker?.starts ?? 0)

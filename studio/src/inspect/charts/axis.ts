@@ -1,0 +1,26 @@
+/** Round numbers from 0 on, a few of them, the last at or above the most. */
+export function ticksUpTo(most: number, about = 4): number[] {
+  if (!(most > 0)) return [0, 1]
+  const rough = most / about
+  const ten = 10 ** Math.floor(Math.log10(rough))
+  const step = [1, 2, 2.5, 5, 10].map(times => times * ten).find(size => size * about >= most * 0.999) ?? 10 * ten
+  const ticks = [0]
+  for (let i = 1; (ticks.at(-1) ?? 0) < most * 0.999; i++) ticks.push(Number((i * step).toPrecision(12)))
+  return ticks
+}
+
+const few = (digits: number) => new Intl.NumberFormat('en', { maximumFractionDigits: digits })
+const [none, one, two] = [few(0), few(1), few(2)]
+
+/** A number as people read it: no more digits than mean something. */
+export function numberOf(value: number): string {
+  const size = Math.abs(value)
+  return (size >= 100 ? none : size >= 10 ? one : two).format(value)
+}
+
+/** A duration as people read it. */
+export function durationOf(ms: number): string {
+  if (ms < 1000) return `${none.format(ms)} ms`
+  if (ms < 60_000) return `${two.format(ms / 1000)} s`
+  return `${Math.floor(ms / 60_000)} min ${none.format((ms % 60_000) / 1000)} s`
+}

@@ -1,0 +1,104 @@
+import type { ReactNode } from 'react'
+import { ticksUpTo } from './axis.ts'
+import { useWidth } from './width.ts'
+
+/** A piece of a bar. */
+export interface Piece {
+  readonly tone: string
+  readonly size: number
+  readonly words: string
+}
+
+export interface Bar {
+  readonly key: string
+  readonly name: ReactNode
+  /** Where it begins, if not at 0. */
+  readonly from?: number
+  readonly pieces: readonly Piece[]
+  /** What stands behind it. */
+  readonly value: string
+  readonly isQuiet?: boolean
+}
+
+interface BarsProps {
+  readonly name: string
+  readonly summary: string
+  readonly bars: readonly Bar[]
+  /** What each tone means, in the order of the pieces. */
+  readonly legend: { readonly [tone: string]: string }
+  readonly format: (value: number) => string
+}
+
+const HEIGHT = 14
+
+/** Bars from left to right, one below the other, of pieces. */
+export function Bars({ name, summary, bars, legend, format }: BarsProps) {
+  const [box, width] = useWidth<HTMLDivElement>()
+  const most = Math.max(
+    ...bars.map(({ from = 0, pieces }) => from + pieces.reduce((sum, { size }) => sum + size, 0)),
+    0,
+  )
+  const ticks = ticksUpTo(most, width < 320 ? 2 : 4)
+  const scale = width / (ticks.at(-1) ?? 1)
+  return (
+    <figure className="chart">
+      <figcaption>
+        <h3>{name}</h3>
+        <span className="quiet">{summary}</span>
+      </figcaption>
+      <ul className="legend" aria-hidden="true">
+        {Object.entries(legend).map(([tone, words]) => (
+          <li key={tone}>
+            <i data-tone={tone} />
+            {words}
+          </li>
+        ))}
+      </ul>
+      <div className="bars">
+        {bars.map(({ key, name, from = 0, pieces, value, isQuiet }) => (
+          <div key={key} className="bar-row" data-quiet={isQuiet}>
+            <div className="bar-name">{name}</div>
+            <svg width="100%" height={HEIGHT} role="img" aria-label={pieces.map(({ words }) => words).join(', ')}>
+              {pieces.map(({ tone, size, words }, i) => {
+                const start = from + pieces.slice(0, i).reduce((sum, piece) => sum + piece.size, 0)
+                return (
+                  <rect
+                    key={tone}
+                    data-tone={tone}
+                    x={start * scale}
+                    width={Math.max(size > 0 ? 1 : 0, size * scale)}
+                    height={HEIGHT}
+                  >
+                    <title>{words}</title>
+                  </rect>
+                )
+              })}
+            </svg>
+            <div className="bar-value">{value}</div>
+          </div>
+        ))}
+        <div className="bar-row" aria-hidden="true">
+          <div />
+          <div ref={box} className="bar-axis">
+            <svg width="100%" height="20" aria-hidden="true">
+              {width > 0 &&
+                ticks.map((tick, i) => (
+                  <g key={tick}>
+                    <line x1={tick * scale} x2={tick * scale} y1="0" y2="4" />
+                    <text
+                      x={tick * scale}
+                      y="16"
+                      textAnchor={i === 0 ? 'start' : i === ticks.length - 1 ? 'end' : 'middle'}
+                    >
+                      {format(tick)}
+                    </text>
+                  </g>
+                ))}
+            </svg>
+          </div>
+          <div />
+        </div>
+      </div>
+    </figure>
+  )
+}

@@ -1,0 +1,180 @@
+import type { Chunk, Entry, Origin } from '@millrace/protocol'
+import fc from 'fast-check'
+import { agent, createRuntime, memoryStore, ProviderError, scriptedModel } from 'millrace'
+import { expect, onTestFinished, test } from 'vitest'
+import { durationOf, numberOf, ticksUpTo } from './axis.ts'
+import { Figures } from './figures.ts'
+import { costOf, pricesOf } from './prices.ts'
+import { Rate } from './rate.ts'
+import { classOf, rangeOf, Sizes } from './sizes.ts'
+import { WordCount } from './word-count.ts'
+
+const main: Origin = { runId: 'r', lane: 'main', agentId: 'r', agentType: 'echo', step: 1, model: 'm' }
+
+/** A log, from chunks and when they came. */
+const logOf = (...chunks: readonly (readonly [number, Chunk, Origin?])[]): Entry[] =>
+  chunks.map(([timestamp, chunk, origin = main], i) => ({ sequence: i + 1, timestamp, origin, chunk }))
+
+const figuresOf = (entries: readonly Entry[]): Figures => {
+  const figures = new Figures()
+  figures.take(entries, entries.length)
+  return figures
+}
+
+const story = logOf(
+  [0, { type: 'run-requested', runId: 'r', program: 'agent:echo@1' }, { guest: 'g', runId: 'r' }],
+  [100, { type: 'run-started', program: 'agent:echo@1' }],
+  [100, { type: 'step-start' }],
+  [400, { type: 'text-delta', id: 't', delta: 'Let me ' }],
+  [600, { type: 'text-delta', id: 't', delta: 'see.' }],
+  [700, { type: 'tool-input-available', toolCallId: 'a', toolName: 'x', input: {} }],
+  [750, { type: 'tool-input-available', toolCallId: 'b', toolName: 'x', input: {} }],
+  [800, { type: 'step-finish', usage: { inputTokens: 10, outputTokens: 6 } }],
+  [900, { type: 'tool-output-available', toolCallId: 'a', output: 1, preliminary: true }],
+  [1000, { type: 'tool-output-available', toolCallId: 'a', output: 1 }],
+  [1200, { type: 'run-paused', awaits: [] }],
+  [9200, { type: 'tool-output-available', toolCallId: 'b', output: 1 }, { guest: 'g', runId: 'r' }],
+  [9200, { type: 'run-resumed', mode: 'continue' }],
+  [9300, { type: 'checkpoint-created', checkpointId: 'c', closesStep: true }],
+  [9300, { type: 'step-start', attempt: 1 }, { ...main, step: 2 } as Origin],
+  [9400, { type: 'text-delta', id: 'u', delta: 'Well' }],
+  [9450, { type: 'step-finish', usage: { inputTokens: 20, outputTokens: 2 } }],
+  [9500, { type: 'step-discarded', reason: 'x', usage: { inputTokens: 20, outputTokens: 2 } }],
+  [9600, { type: 'step-start', attempt: 2 }, { ...main, step: 2 } as Origin],
+  [9700, { type: 'run-finished', status: 'completed' }],
+)
+
+test('a run is measured: what it waits for somebody is not its work', () => {
+  const [run] = figuresOf(story).runs
+  expect(run).toMatchObject({ program: 'echo', status: 'completed', firstMs: 400, workedMs: 1600, at: 2 })
+  expect(run?.steps).toMatchObject([
+    { who: 'echo', step: 1, startMs: 0, firstMs: 300, saidMs: 700, endMs: 1200, toolMs: 500, state: 'done' },
+    { step: 2, attempt: 1, startMs: 1200, firstMs: 1300, endMs: 1400, state: 'discarded', toolMs: 0 },
+    { step: 2, attempt: 2, startMs: 1500, endMs: 1600, state: 'done' },
+  ])
+  expect(Object.fromEntries(run?.used ?? [])).toEqual({
+    m: { input: 30, output: 8, discardedInput: 20, discardedOutput: 2 },
+  })
+  expect(run?.sizes.count).toBe(3)
+})
+
+test('tokens are those that the model counted, where its words came', () => {
+  const [run] = figuresOf(story).runs
+  const { moments = [], widthMs = 0 } = run?.rate ?? {}
+  expect(widthMs).toBe(125)
+  const sum = (unit: 'deltas' | 'words' | 'tokens') => moments.reduce((all, moment) => all + moment[unit], 0)
+  expect({ deltas: sum('deltas'), words: sum('words'), tokens: sum('tokens') }).toEqual({
+    deltas: 3,
+    words: 4,
+    tokens: 8,
+  })
+  expect(moments[Math.floor(300 / 125)]?.tokens).toBeCloseTo((6 * 7) / 11)
+})
+
+test('in whatever pieces the entries come, the figures are the same', () => {
+  const whole = JSON.stringify(figuresOf(story).runs)
+  fc.assert(
+    fc.property(fc.array(fc.nat(story.length)), places => {
+      const figures = new Figures()
+      for (const count of [...places.toSorted((a, b) => a - b), story.length]) figures.take(story, count)
+      expect(JSON.stringify(figures.runs)).toBe(whole)
+    }),
+  )
+})
+
+test('a run of the runtime, with an attempt that failed', async () => {
+  let isFirst = true
+  const model = scriptedModel(() => {
+    const error = new ProviderError('provider_overloaded', 'overloaded', { retryable: true })
+    const fails = isFirst
+    isFirst = false
+    return { text: 'There it is.', ...(fails && { error }) }
+  })
+  const runtime = createRuntime({
+    store: memoryStore(),
+    agents: [agent({ name: 'looker', model })],
+    backoff: { first: 1 },
+    logger: { warn() {}, error() {} },
+  })
+  onTestFinished(() => runtime.close())
+  const run = await runtime.start({ session: 's', agent: 'looker', input: 'Look' })
+  const entries: Entry[] = []
+  for await (const entry of run.stream()) entries.push(entry)
+  const [figures] = figuresOf(entries).runs
+  expect(figures).toMatchObject({ program: 'looker', status: 'completed' })
+  expect(figures?.steps.map(({ step, attempt, state }) => [step, attempt, state])).toEqual([
+    [1, 1, 'discarded'],
+    [1, 2, 'done'],
+  ])
+  expect(figures?.steps.every(({ startMs, endMs = -1 }) => endMs >= startMs)).toBe(true)
+  expect(figures?.rate.moments.reduce((all, { words }) => all + words, 0)).toBe(6)
+})
+
+test('however long a run is, its moments are bounded and nothing is left out', () => {
+  fc.assert(
+    fc.property(fc.array(fc.tuple(fc.nat(10_000_000), fc.nat(5)), { minLength: 1 }), said => {
+      const rate = new Rate()
+      const inOrder = said.toSorted(([a], [b]) => a - b)
+      for (const [ms, words] of inOrder) rate.add('s', ms, words, 3)
+      rate.counted('s', 1000)
+      const sum = (unit: 'deltas' | 'words' | 'tokens') => rate.moments.reduce((all, one) => all + one[unit], 0)
+      expect(rate.moments.length).toBeLessThanOrEqual(192)
+      expect(sum('deltas')).toBe(said.length)
+      expect(sum('words')).toBe(said.reduce((all, [, words]) => all + words, 0))
+      expect(sum('tokens')).toBeCloseTo(1000)
+      const last = inOrder.at(-1)?.[0] ?? 0
+      expect(rate.moments.length).toBe(Math.floor(last / rate.widthMs) + 1)
+    }),
+  )
+})
+
+test('words are counted alike in whatever pieces they come', () => {
+  fc.assert(
+    fc.property(fc.array(fc.string({ unit: fc.constantFrom('a', 'b', ' ', '\n', '-') })), pieces => {
+      const count = new WordCount()
+      const counted = pieces.reduce((all, piece) => all + count.add('t', piece), 0)
+      expect(counted).toBe(pieces.join('').split(/\s+/).filter(Boolean).length)
+    }),
+  )
+})
+
+test('every size has one class', () => {
+  fc.assert(
+    fc.property(fc.nat(1_000_000), size => {
+      const [low, high] = rangeOf(classOf(size))
+      expect(size).toBeGreaterThanOrEqual(low)
+      expect(size).toBeLessThanOrEqual(high)
+    }),
+  )
+  const sizes = new Sizes()
+  for (const size of [1, 1, 2, 4, 8]) sizes.add(size)
+  expect(sizes.counts).toEqual([2, 1, 1, 1])
+  expect(sizes.mean).toBe(3.2)
+})
+
+test('what a run costs is known where all its models have a price', () => {
+  const used = new Map([['m', { input: 1_000_000, output: 500_000, discardedInput: 0, discardedOutput: 0 }]])
+  expect(costOf(used, {})).toBeUndefined()
+  expect(costOf(used, { m: { input: 3, output: 10 } })).toBe(8)
+  expect(costOf(new Map(), {})).toBe(0)
+  expect(costOf(new Map([['constructor', [...used.values()][0] as never]]), {})).toBeUndefined()
+  expect(pricesOf('{"m":{"input":3,"output":10},"n":{"input":-1,"output":1},"o":null,"p":{"input":"3"}}')).toEqual({
+    m: { input: 3, output: 10 },
+  })
+  for (const odd of [null, '', 'x', '[]', '3', 'null']) expect(pricesOf(odd)).toEqual({})
+})
+
+test('an axis has a few round numbers, up to the most', () => {
+  expect(ticksUpTo(0)).toEqual([0, 1])
+  expect(ticksUpTo(7)).toEqual([0, 2, 4, 6, 8])
+  fc.assert(
+    fc.property(fc.double({ min: 1e-3, max: 1e9, noNaN: true }), most => {
+      const ticks = ticksUpTo(most)
+      expect(ticks.length).toBeGreaterThanOrEqual(2)
+      expect(ticks.length).toBeLessThanOrEqual(6)
+      expect(ticks.at(-1)).toBeGreaterThanOrEqual(most * 0.999)
+    }),
+  )
+  expect([numberOf(1234.5), numberOf(12.34), numberOf(0.123)]).toEqual(['1,235', '12.3', '0.12'])
+  expect([durationOf(12.3), durationOf(1240), durationOf(75_000)]).toEqual(['12 ms', '1.24 s', '1 min 15 s'])
+})

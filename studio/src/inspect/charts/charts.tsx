@@ -1,0 +1,37 @@
+import { useState } from 'react'
+import { useInspected } from '../inspected.ts'
+import { useFigures } from './figures.ts'
+import { FirstChart } from './first-chart.tsx'
+import { RateChart } from './rate-chart.tsx'
+import type { RunMeter } from './run-meter.ts'
+import { RunSelect } from './run-select.tsx'
+import { SizesChart } from './sizes-chart.tsx'
+import { StepsChart } from './steps-chart.tsx'
+import { UsageChart } from './usage-chart.tsx'
+
+/** What can be measured of a log, drawn. */
+export function Charts() {
+  const log = useInspected()
+  const { runs } = useFigures(log)
+  const [chosen, choose] = useState<string>()
+  const run = runs.find(({ runId }) => runId === chosen) ?? runs.at(-1)
+  if (run === undefined) return <p className="panel quiet">There is no run in this log yet.</p>
+  return (
+    <div className="panel charts">
+      <RunSelect runs={runs} run={run} onChoose={choose} />
+      <OfRun run={run} />
+      <FirstChart runs={runs} />
+      <UsageChart runs={runs} />
+    </div>
+  )
+}
+
+function OfRun({ run }: { readonly run: RunMeter }) {
+  return (
+    <>
+      <RateChart run={run} />
+      <StepsChart run={run} />
+      <SizesChart sizes={run.sizes} />
+    </>
+  )
+}

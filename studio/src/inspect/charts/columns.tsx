@@ -1,0 +1,173 @@
+import { type KeyboardEvent, type PointerEvent, useId, useState } from 'react'
+import { numberOf, ticksUpTo } from './axis.ts'
+import { useWidth } from './width.ts'
+
+/** A column, and what it says in words. */
+export interface Column {
+  readonly key: string
+  readonly value: number
+  readonly words: string
+  /** What stands below it, if anything. */
+  readonly tick?: string
+  readonly tone?: 'quiet'
+}
+
+interface ColumnsProps {
+  readonly name: string
+  readonly columns: readonly Column[]
+  /** What the height is measured in. */
+  readonly unit: string
+  /** What the places from left to right are. */
+  readonly along: string
+  /** All of it in a sentence. */
+  readonly summary: string
+  /** Whether columns stand side by side with room between them; otherwise they are one line. */
+  readonly isApart?: boolean
+  readonly format?: (value: number) => string
+  readonly onChoose?: (place: number) => void
+}
+
+const HEIGHT = 132
+const LEFT = 44
+const BOTTOM = 20
+const TOP = 8
+const RIGHT = 8
+
+/** Columns over an axis, which can be read one by one with the pointer and with the arrow keys. */
+export function Columns({ name, columns, unit, along, summary, isApart, format = numberOf, onChoose }: ColumnsProps) {
+  const [box, width] = useWidth<HTMLDivElement>()
+  const [chosen, choose] = useState<number>()
+  const id = useId()
+  const last = columns.length - 1
+  const place = chosen === undefined ? undefined : Math.min(chosen, last)
+  const read = place === undefined ? undefined : columns[place]
+  const ticks = ticksUpTo(columns.reduce((most, { value }) => Math.max(most, value), 0))
+  const most = ticks.at(-1) ?? 1
+  const room = Math.max(1, width - LEFT - RIGHT)
+  const step = room / Math.max(1, columns.length)
+  const gap = isApart ? Math.min(6, step * 0.25) : 0
+  const x = (i: number) => LEFT + i * step
+  const y = (value: number) => TOP + (1 - value / most) * (HEIGHT - TOP - BOTTOM)
+  const path = (tone: Column['tone']) =>
+    columns
+      .map(({ value, tone: own }, i) =>
+        value > 0 && own === tone
+          ? `M${fine(x(i) + gap / 2)} ${fine(y(0))}V${fine(y(value))}h${fine(step - gap)}V${fine(y(0))}z`
+          : '',
+      )
+      .join('')
+  const point = (event: PointerEvent<HTMLDivElement>) => {
+    const { left } = event.currentTarget.getBoundingClientRect()
+    choose(clamp(Math.floor((event.clientX - left - LEFT) / step), last))
+  }
+  const press = (event: KeyboardEvent) => {
+    const to = keyed(event.key, place ?? -1, last)
+    if (to === undefined) {
+      if (event.key === 'Enter' && place !== undefined) onChoose?.(place)
+      return
+    }
+    event.preventDefault()
+    choose(to)
+  }
+  return (
+    <figure className="chart">
+      <figcaption>
+        <h3 id={id}>{name}</h3>
+        <output>{read ? read.words : <span className="quiet">{summary}</span>}</output>
+      </figcaption>
+      {/* A place on it is chosen as on a slider, by pointer and by arrow keys. */}
+      <div
+        ref={box}
+        className="plot"
+        role="slider"
+        tabIndex={0}
+        aria-labelledby={id}
+        aria-valuemin={0}
+        aria-valuemax={Math.max(0, last)}
+        aria-valuenow={Math.max(0, place ?? 0)}
+        aria-valuetext={read?.words ?? summary}
+        onPointerMove={point}
+        onPointerDown={point}
+        onPointerLeave={() => choose(undefined)}
+        onClick={() => place !== undefined && onChoose?.(place)}
+        onBlur={() => choose(undefined)}
+        onKeyDown={press}
+      >
+        {width > 0 && columns.length > 0 && (
+          <svg width={width} height={HEIGHT} aria-hidden="true">
+            <g className="axis">
+              {ticks.map(tick => (
+                <g key={tick}>
+                  <line x1={LEFT} x2={width - RIGHT} y1={y(tick)} y2={y(tick)} />
+                  <text x={LEFT - 6} y={y(tick) + 4} textAnchor="end">
+                    {format(tick)}
+                  </text>
+                </g>
+              ))}
+            </g>
+            {place !== undefined && (
+              <rect className="at" x={x(place)} y={TOP} width={step} height={HEIGHT - TOP - BOTTOM} />
+            )}
+            <path className="columns" d={path(undefined)} />
+            <path className="columns quiet" d={path('quiet')} />
+            <g className="axis">
+              {columns.flatMap(({ key, tick }, i) =>
+                tick === undefined ? (
+                  []
+                ) : (
+                  <Tick key={key} x={isApart ? x(i) + step / 2 : x(i)} tick={tick} isMiddle={isApart} />
+                ),
+              )}
+            </g>
+          </svg>
+        )}
+      </div>
+      <p className="units quiet">
+        <span>↑ {unit}</span>
+        <span>{along} →</span>
+      </p>
+    </figure>
+  )
+}
+
+function Tick({
+  x,
+  tick,
+  isMiddle = false,
+}: {
+  readonly x: number
+  readonly tick: string
+  readonly isMiddle?: boolean | undefined
+}) {
+  return (
+    <text x={x} y={HEIGHT - 4} textAnchor={isMiddle ? 'middle' : 'start'}>
+      {tick}
+    </text>
+  )
+}
+
+const fine = (value: number): string => value.toFixed(1)
+
+const clamp = (value: number, last: number): number => Math.max(0, Math.min(last, value))
+
+/** Where a key leads from a place. */
+function keyed(key: string, place: number, last: number): number | undefined {
+  switch (key) {
+    case 'ArrowRight':
+    case 'ArrowUp':
+      return clamp(place + 1, last)
+    case 'ArrowLeft':
+    case 'ArrowDown':
+      return clamp(place - 1, last)
+    case 'Home':
+      return 0
+    case 'End':
+      return last
+    case 'PageUp':
+      return clamp(place + 10, last)
+    case 'PageDown':
+      return clamp(place - 10, last)
+    default:
+      return undefined
+  }
+}

@@ -1,0 +1,203 @@
+import { type Entry, isGuest, type Usage, type WriterOrigin } from '@millrace/protocol'
+import { Rate } from './rate.ts'
+import { Sizes } from './sizes.ts'
+import { WordCount } from './word-count.ts'
+
+/** What a model used, in tokens. */
+export interface Used {
+  readonly input: number
+  readonly output: number
+  /** The share of each that discarded attempts used. */
+  readonly discardedInput: number
+  readonly discardedOutput: number
+}
+
+/** A step: its times are milliseconds of its run at work. */
+export interface StepFigures {
+  /** The sequence of its `step-start`. */
+  readonly at: number
+  /** Who did it: the node of a workflow, or the agent. */
+  readonly who: string
+  readonly step: number
+  readonly attempt: number
+  readonly startMs: number
+  /** Its first word. */
+  firstMs?: number
+  /** The end of its model call. */
+  saidMs?: number
+  endMs?: number
+  /** In which tools of it were at work, one or more at a time. */
+  toolMs: number
+  state: 'open' | 'done' | 'discarded'
+}
+
+/** Who waits for tools. */
+interface AtWork {
+  calls: number
+  sinceMs: number
+}
+
+/** What can be measured of a run, from its entries as they come. */
+export class RunMeter {
+  readonly runId: string
+  readonly program: string
+  /** The sequence of the first of its entries. */
+  readonly at: number
+  readonly startedAt: number
+  readonly rate = new Rate()
+  readonly sizes = new Sizes()
+  readonly steps: StepFigures[] = []
+  /** By the name of the model; empty where it has none. */
+  readonly used = new Map<string, Used>()
+  status = 'running'
+  /** From the request, or else from the start, to the first word. */
+  firstMs: number | undefined
+  /** Milliseconds at work: those in which it waits for somebody do not count. */
+  workedMs = 0
+  readonly #askedAt: number
+  readonly #words = new WordCount()
+  /** The step that each agent is in. */
+  readonly #now = new Map<string, StepFigures>()
+  readonly #callers = new Map<string, StepFigures>()
+  readonly #tools = new Map<StepFigures, AtWork>()
+  readonly #models = new Map<string, string>()
+  #waitedMs = 0
+  #pausedAt: number | undefined
+
+  constructor(runId: string, { chunk, sequence, timestamp }: Entry, askedAt = timestamp) {
+    this.runId = runId
+    this.program = chunk.type === 'run-started' ? nameOf(chunk.program) : 'a run'
+    this.at = sequence
+    this.startedAt = timestamp
+    this.#askedAt = askedAt
+  }
+
+  take({ chunk, origin, sequence, timestamp }: Entry): void {
+    if (chunk.type === 'run-resumed' && this.#pausedAt !== undefined) {
+      this.#waitedMs += timestamp - this.#pausedAt
+      this.#pausedAt = undefined
+    }
+    const ms = (this.#pausedAt ?? timestamp) - this.startedAt - this.#waitedMs
+    this.workedMs = ms
+    // Who answers for a client's tool is a guest.
+    this.#call(chunk, origin, ms)
+    if (isGuest(origin)) return
+    const step = this.#now.get(origin.agentId)
+    switch (chunk.type) {
+      case 'text-delta':
+      case 'reasoning-delta':
+        this.#say(step, `${chunk.type} ${chunk.id}`, chunk.delta, ms, timestamp)
+        break
+      case 'tool-input-delta':
+        this.#say(step, chunk.toolCallId, chunk.delta, ms, timestamp)
+        break
+      case 'structured-data':
+        if (chunk.kind === 'text-delta') this.#say(step, `${chunk.streamId} ${chunk.path}`, chunk.delta, ms, timestamp)
+        break
+      case 'step-start':
+        this.#end(step, ms)
+        this.#begin(origin, sequence, ms, chunk.attempt)
+        break
+      case 'step-finish':
+        if (step) {
+          step.saidMs = ms
+          this.rate.counted(`${step.at}`, chunk.usage?.outputTokens)
+        }
+        this.#models.set(origin.agentId, origin.model ?? '')
+        this.#use(origin.model ?? '', chunk.usage, 'used')
+        break
+      case 'checkpoint-created':
+        if (chunk.closesStep) this.#end(step, ms)
+        break
+      case 'step-discarded':
+        this.#end(step, ms, 'discarded')
+        this.#use(this.#models.get(origin.agentId) ?? '', chunk.usage, 'discarded')
+        break
+      case 'run-paused':
+        this.status = 'paused'
+        this.#pausedAt ??= timestamp
+        break
+      case 'run-resumed':
+        this.status = 'running'
+        break
+      case 'run-finished':
+        for (const one of this.#now.values()) this.#end(one, ms)
+        this.status = chunk.status
+        break
+      default:
+    }
+  }
+
+  #begin({ agentId, agentType, node, step }: WriterOrigin, at: number, startMs: number, attempt = 1): void {
+    const began: StepFigures = { at, who: node ?? agentType, step, attempt, startMs, toolMs: 0, state: 'open' }
+    this.steps.push(began)
+    this.#now.set(agentId, began)
+  }
+
+  #say(step: StepFigures | undefined, text: string, delta: string, ms: number, timestamp: number): void {
+    this.firstMs ??= timestamp - this.#askedAt
+    if (step) step.firstMs ??= ms
+    this.sizes.add(delta.length)
+    // Another attempt says its words under the same names.
+    const words = this.#words.add(`${step?.at} ${text}`, delta)
+    this.rate.add(`${step?.at}`, ms, words, delta.length)
+  }
+
+  #end(step: StepFigures | undefined, ms: number, state: 'done' | 'discarded' = 'done'): void {
+    if (step?.state !== 'open') return
+    step.state = state
+    step.endMs = ms
+    const work = this.#tools.get(step)
+    if (work && work.calls > 0) step.toolMs += ms - work.sinceMs
+    this.#tools.delete(step)
+    this.rate.counted(`${step.at}`, undefined)
+  }
+
+  #call(chunk: Entry['chunk'], origin: Entry['origin'], ms: number): void {
+    switch (chunk.type) {
+      case 'tool-input-available': {
+        const step = isGuest(origin) ? undefined : this.#now.get(origin.agentId)
+        if (step === undefined || this.#callers.has(chunk.toolCallId)) return
+        this.#callers.set(chunk.toolCallId, step)
+        const work = this.#tools.get(step) ?? { calls: 0, sinceMs: ms }
+        if (work.calls++ === 0) work.sinceMs = ms
+        this.#tools.set(step, work)
+        return
+      }
+      case 'tool-output-available':
+        if (chunk.preliminary) return
+        break
+      case 'tool-output-error':
+      case 'tool-output-denied':
+        break
+      default:
+        return
+    }
+    const step = this.#callers.get(chunk.toolCallId)
+    this.#callers.delete(chunk.toolCallId)
+    const work = step && this.#tools.get(step)
+    if (work && --work.calls === 0) step.toolMs += ms - work.sinceMs
+  }
+
+  #use(model: string, usage: Usage | undefined, as: 'used' | 'discarded'): void {
+    if (usage === undefined) return
+    const { inputTokens = 0, outputTokens = 0 } = usage
+    const { input, output, discardedInput, discardedOutput } = this.used.get(model) ?? NOTHING
+    this.used.set(
+      model,
+      as === 'used'
+        ? { input: input + inputTokens, output: output + outputTokens, discardedInput, discardedOutput }
+        : {
+            input,
+            output,
+            discardedInput: discardedInput + inputTokens,
+            discardedOutput: discardedOutput + outputTokens,
+          },
+    )
+  }
+}
+
+const NOTHING: Used = { input: 0, output: 0, discardedInput: 0, discardedOutput: 0 }
+
+/** The name of a program without its kind and version. */
+const nameOf = (program: string): string => program.replace(/^\w+:/, '').replace(/@[^@]*$/, '')

@@ -1,0 +1,120 @@
+import { useState } from 'react'
+import { numberOf } from './axis.ts'
+import { type Bar, Bars } from './bars.tsx'
+import { costOf, keepPrices, keptPrices, type Price, type Prices } from './prices.ts'
+import type { RunMeter, Used } from './run-meter.ts'
+
+/** The latest that are shown. */
+const MOST = 40
+const LEGEND = { input: 'input', output: 'output', discarded: 'of discarded attempts' }
+
+/** What each run used, and what that cost at prices that a person enters. */
+export function UsageChart({ runs }: { readonly runs: readonly RunMeter[] }) {
+  const [prices, setPrices] = useState(keptPrices)
+  const shown = runs.slice(-MOST)
+  const total = sumOf(runs.flatMap(({ used }) => [...used.values()]))
+  const models = [...new Set(runs.flatMap(({ used }) => [...used.keys()]))]
+  const costs = runs.map(({ used }) => costOf(used, prices))
+  const cost = costs.includes(undefined) ? undefined : costs.reduce<number>((sum, one) => sum + (one ?? 0), 0)
+  const bars = shown.map(run => barOf(run, runs.indexOf(run) + 1, costOf(run.used, prices)))
+  const summary = `${numberOf(total.input)} tokens in, ${numberOf(total.output)} out${cost !== undefined && cost > 0 ? `, ${moneyOf(cost)} in all` : ''}`
+  return (
+    <div className="usage">
+      <Bars name="Usage" summary={summary} bars={bars} legend={LEGEND} format={numberOf} />
+      <PriceTable
+        models={models}
+        prices={prices}
+        onChange={changed => {
+          setPrices(changed)
+          keepPrices(changed)
+        }}
+      />
+    </div>
+  )
+}
+
+function barOf(run: RunMeter, number: number, cost: number | undefined): Bar {
+  const { input, output, discardedInput, discardedOutput } = sumOf([...run.used.values()])
+  const discarded = discardedInput + discardedOutput
+  const sizes = {
+    input: Math.max(0, input - discardedInput),
+    output: Math.max(0, output - discardedOutput),
+    discarded,
+  }
+  return {
+    key: run.runId,
+    name: `${number}: ${run.program}`,
+    pieces: (Object.keys(LEGEND) as (keyof typeof LEGEND)[]).map(tone => ({
+      tone,
+      size: sizes[tone],
+      words: `${numberOf(sizes[tone])} tokens ${LEGEND[tone]}`,
+    })),
+    value: `${numberOf(input + output)}${cost === undefined || cost === 0 ? '' : ` · ${moneyOf(cost)}`}`,
+  }
+}
+
+interface PriceTableProps {
+  readonly models: readonly string[]
+  readonly prices: Prices
+  readonly onChange: (prices: Prices) => void
+}
+
+function PriceTable({ models, prices, onChange }: PriceTableProps) {
+  if (models.length === 0) return null
+  const set = (model: string, field: keyof Price, value: number) => {
+    const { input = 0, output = 0 } = prices[model] ?? {}
+    onChange({ ...prices, [model]: { input, output, [field]: Number.isFinite(value) && value >= 0 ? value : 0 } })
+  }
+  return (
+    <details className="card prices">
+      <summary>Prices</summary>
+      <p className="quiet">
+        No price is known here. What you enter for a million tokens, in your own currency, stays in this browser.
+      </p>
+      <table>
+        <thead>
+          <tr>
+            <th scope="col">Model</th>
+            <th scope="col">Input</th>
+            <th scope="col">Output</th>
+          </tr>
+        </thead>
+        <tbody>
+          {models.map(model => (
+            <tr key={model}>
+              <th scope="row">{model || 'without a name'}</th>
+              {(['input', 'output'] as const).map(field => (
+                <td key={field}>
+                  <input
+                    type="number"
+                    min="0"
+                    step="any"
+                    inputMode="decimal"
+                    aria-label={`Price of a million tokens of ${field}, ${model || 'model without a name'}`}
+                    defaultValue={prices[model]?.[field] ?? ''}
+                    onChange={({ target }) => set(model, field, target.valueAsNumber)}
+                  />
+                </td>
+              ))}
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </details>
+  )
+}
+
+const sumOf = (all: readonly Used[]): Used =>
+  all.reduce(
+    (sum, one) => ({
+      input: sum.input + one.input,
+      output: sum.output + one.output,
+      discardedInput: sum.discardedInput + one.discardedInput,
+      discardedOutput: sum.discardedOutput + one.discardedOutput,
+    }),
+    { input: 0, output: 0, discardedInput: 0, discardedOutput: 0 },
+  )
+
+/** As much of a price as means something. */
+const moneyOf = (cost: number): string =>
+  cost.toLocaleString('en', cost >= 1 ? { maximumFractionDigits: 2 } : { maximumSignificantDigits: 3 })
