@@ -1,11 +1,13 @@
 import { useLog } from '@millrace/react/log'
-import { type ReactNode, useMemo, useState } from 'react'
+import type { ReactNode } from 'react'
 import { connection } from '../app/connection.ts'
 import { inspectorOf } from '../app/place.ts'
 import { InspectedProvider } from './inspected.ts'
 import { Inspector } from './inspector.tsx'
+import { RecordingButtons } from './recording/buttons.tsx'
+import { Standing } from './standing.tsx'
 import { Then } from './travel/then.tsx'
-import { TravelProvider } from './travel/travel.ts'
+import { TravelProvider, useTravelling } from './travel/travel.ts'
 
 interface DrawerProps {
   readonly session: string
@@ -18,9 +20,8 @@ interface DrawerProps {
 
 /** A chat, or how it was at another place of its log; and while it is open the inspector beside it. */
 export function Drawer({ session, isOpen, onClose, onGo, children }: DrawerProps) {
-  const [at, travel] = useState<number>()
-  const travelling = useMemo(() => ({ at, travel: (at?: number) => travel(at) }), [at])
-  const isElsewhere = at !== undefined
+  const travelling = useTravelling()
+  const isElsewhere = travelling.at !== undefined
   return (
     <TravelProvider value={travelling}>
       {/* It stays where it is, with what somebody has typed. */}
@@ -34,6 +35,9 @@ export function Drawer({ session, isOpen, onClose, onGo, children }: DrawerProps
             <aside className="drawer" aria-label="Inspector">
               <header className="bar">
                 <h2>Inspector</h2>
+                <Standing />
+                <span className="space" />
+                <RecordingButtons />
                 <button type="button" onClick={() => onGo(inspectorOf(session))}>
                   Whole page
                 </button>

@@ -1,35 +1,34 @@
-import { useLogState } from '@millrace/react/log'
-import { useState } from 'react'
-import { useInspected } from './inspected.ts'
+import type { ReactNode } from 'react'
 import { panels } from './panels.ts'
+import { Splitter, useSize } from './splitter.tsx'
+import { Tabs } from './tabs.tsx'
+import { Timeline } from './timeline/timeline.tsx'
 import { Slider } from './travel/slider.tsx'
+import { State } from './travel/state.tsx'
 
-/** A log, in all the ways in which it can be looked at. */
-export function Inspector() {
-  const log = useInspected()
-  const { count, head, status, error } = useLogState(log)
-  const [name, show] = useState(panels[0]?.name)
-  const { Panel } = panels.find(panel => panel.name === name) ?? {}
+const views = panels.map(({ name, Panel }) => ({ name, panel: <Panel key={name} /> }))
+/** Without anything at the side, what is there on a page is among the tabs. */
+const withState = [...views, { name: 'State', panel: <State key="State" /> }]
+
+/** A log, in all the ways in which it can be looked at; where there is room, with something at its side. */
+export function Inspector({ side }: { readonly side?: ReactNode }) {
+  const [over, setOver] = useSize('over', 26)
+  const [beside, setBeside] = useSize('side', 34)
+  const sizes = { '--over': `${over}dvh`, '--side': `${beside}%` }
   return (
-    <section className="inspector" aria-label="The log">
-      <p className="quiet" role="status">
-        {count} entries, up to {head}, {error?.message ?? status}
-      </p>
+    <section className="inspector" aria-label="The log" style={sizes as object}>
+      <Timeline />
+      <Splitter label="Height of the timeline" between="row" size={over} onSize={setOver} />
       <Slider />
-      <div className="tabs" role="tablist" aria-label="Views of the log">
-        {panels.map(panel => (
-          <button
-            key={panel.name}
-            type="button"
-            role="tab"
-            aria-selected={panel.name === name}
-            onClick={() => show(panel.name)}
-          >
-            {panel.name}
-          </button>
-        ))}
+      <div className="under" data-side={side !== undefined}>
+        <Tabs label="Views of the log" tabs={side === undefined ? withState : views} />
+        {side !== undefined && (
+          <>
+            <Splitter label="Width of the conversation" between="column" size={beside} onSize={setBeside} isAfter />
+            <div className="side">{side}</div>
+          </>
+        )}
       </div>
-      {Panel && <Panel />}
     </section>
   )
 }

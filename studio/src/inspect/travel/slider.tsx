@@ -1,24 +1,146 @@
 import { useLogState } from '@millrace/react/log'
+import { useEffect, useRef, useState } from 'react'
 import { useInspected } from '../inspected.ts'
+import { played } from './played.ts'
 import { useTravel } from './travel.ts'
+
+const SPEEDS = [0.5, 1, 4, 16, 64] as const
 
 /** Goes through the log: to the left is what was, at the right end what is. */
 export function Slider() {
   const log = useInspected()
   const { at, travel } = useTravel()
-  const { head } = useLogState(log)
+  const { head, count } = useLogState(log)
   const first = log.base?.head ?? 0
+  // The thumb goes with the hand at once; all else follows once a frame.
+  const [held, hold] = useState<number>()
+  // biome-ignore lint/correctness/useExhaustiveDependencies: what was held is where one is
+  useEffect(() => hold(undefined), [at])
+  const shown = held ?? at ?? head
+  const index = at === undefined ? count - 1 : log.indexAt(at)
+  const goTo = (index: number) => {
+    const entry = log.entries[index]
+    if (index >= count - 1) travel()
+    else travel(entry ? entry.sequence : first)
+  }
+  const slide = (to: number) => {
+    hold(to)
+    travel(to >= head ? undefined : to)
+  }
+  const play = usePlaying()
   return (
-    <label className="travel">
-      <span>At</span>
+    <fieldset className="travel">
+      <legend className="hidden">Travel through the log</legend>
+      <button type="button" aria-label="To the beginning" disabled={shown <= first} onClick={() => travel(first)}>
+        ⏮
+      </button>
+      <button type="button" aria-label="One entry back" disabled={shown <= first} onClick={() => goTo(index - 1)}>
+        ◀
+      </button>
+      <button
+        type="button"
+        className="play"
+        aria-label={play.isOn ? 'Pause' : 'Play'}
+        disabled={count === 0}
+        onClick={play.toggle}
+      >
+        {play.isOn ? '⏸' : '⏵'}
+      </button>
+      <button type="button" aria-label="One entry forward" disabled={at === undefined} onClick={() => goTo(index + 1)}>
+        ▶
+      </button>
+      <button type="button" aria-label="To the end" disabled={at === undefined} onClick={() => travel()}>
+        ⏭
+      </button>
       <input
         type="range"
+        aria-label="Place in the log"
+        aria-valuetext={at === undefined ? `now, at ${head}` : `at ${at} of ${head}`}
         min={first}
         max={head}
-        value={at ?? head}
-        onChange={({ target }) => travel(target.valueAsNumber === head ? undefined : target.valueAsNumber)}
+        value={shown}
+        onChange={({ target }) => slide(target.valueAsNumber)}
       />
-      <output>{at ?? 'now'}</output>
+      <Place first={first} head={head} at={shown} isNow={at === undefined} onGo={travel} />
+      <label>
+        <span className="hidden">Speed</span>
+        <select value={play.speed} onChange={({ target }) => play.setSpeed(Number(target.value))}>
+          {SPEEDS.map(speed => (
+            <option key={speed} value={speed}>
+              {speed}×
+            </option>
+          ))}
+        </select>
+      </label>
+    </fieldset>
+  )
+}
+
+interface PlaceProps {
+  readonly first: number
+  readonly head: number
+  readonly at: number
+  readonly isNow: boolean
+  readonly onGo: (at?: number) => void
+}
+
+/** The sequence that is looked at, to be read and to be typed. */
+function Place({ first, head, at, isNow, onGo }: PlaceProps) {
+  const [typed, setTyped] = useState<string>()
+  const go = () => {
+    const to = Math.round(Number(typed))
+    if (typed && Number.isFinite(to)) onGo(to >= head ? undefined : Math.max(first, to))
+    setTyped(undefined)
+  }
+  return (
+    <label className="place" data-now={isNow}>
+      <span className="hidden">Sequence</span>
+      <input
+        inputMode="numeric"
+        value={typed ?? String(at)}
+        style={{ width: `${Math.max(3, String(head).length) + 2.5}ch` }}
+        onChange={({ target }) => setTyped(target.value.replace(/\D/g, ''))}
+        onBlur={go}
+        onKeyDown={event => {
+          if (event.key === 'Enter') go()
+          else if (event.key === 'Escape') setTyped(undefined)
+        }}
+      />
+      <output>{isNow ? 'now' : `of ${head}`}</output>
     </label>
   )
+}
+
+/** Plays the log from where one is, or from the start for who is at the end; whoever goes elsewhere meanwhile ends it. */
+function usePlaying() {
+  const log = useInspected()
+  const { at, travel } = useTravel()
+  const [isOn, setOn] = useState(false)
+  const [speed, setSpeed] = useState(1)
+  const place = useRef({ at, travel, speed })
+  place.current = { at, travel, speed }
+  useEffect(() => {
+    if (!isOn) return
+    const first = log.base?.head ?? 0
+    const start = place.current.at ?? first
+    // Where it went lately: one is there a frame or two later.
+    let lately: (number | undefined)[] = [place.current.at, start]
+    let [index, left, time] = [log.indexAt(start), 0, performance.now()]
+    let frame = requestAnimationFrame(function step(now) {
+      const { entries } = log
+      const { at, travel, speed } = place.current
+      if (!lately.includes(at)) return setOn(false)
+      const next = played(entries, index, left + Math.max(0, now - time) * speed)
+      time = now
+      ;({ index, left } = next)
+      const isOver = index >= entries.length - 1
+      const to = isOver ? undefined : (entries[index]?.sequence ?? first)
+      lately = [...lately.slice(-3), to]
+      travel(to)
+      if (isOver) setOn(false)
+      else frame = requestAnimationFrame(step)
+    })
+    return () => cancelAnimationFrame(frame)
+  }, [isOn, log])
+  return { isOn, toggle: () => setOn(!isOn), speed, setSpeed }
 }

@@ -1,11 +1,12 @@
 import { ChatProvider } from '@millrace/react'
-import { ReplayChat, useLogState } from '@millrace/react/log'
-import { useEffect, useMemo, useState } from 'react'
+import { useLogState } from '@millrace/react/log'
+import { useState } from 'react'
 import { connection } from '../../app/connection.ts'
 import { chatOf } from '../../app/place.ts'
 import { ReadOnlyProvider } from '../../app/read-only.ts'
 import { Transcript } from '../../conversation/transcript.tsx'
 import { useInspected } from '../inspected.ts'
+import { useReplay } from './replay.ts'
 import { useTravel } from './travel.ts'
 
 /** The conversation as it was at the sequence that is looked at. */
@@ -13,26 +14,36 @@ export function Then({ onGo }: { readonly onGo: (address: string) => void }) {
   const log = useInspected()
   const { at, travel } = useTravel()
   const { head } = useLogState(log)
-  const chat = useMemo(() => new ReplayChat({ sessionId: log.sessionId }), [log])
-  const sequence = at ?? head
-  useEffect(() => chat.show(log.viewAt(sequence)), [chat, log, sequence])
+  const { chat, error } = useReplay()
   return (
     <section className="conversation then" aria-label="The conversation as it was">
       {at !== undefined && (
         <p className="banner" role="status">
-          As it was at {at} of {head}.
+          <span>
+            As it was at <b>{at}</b> of {head}
+          </span>
           <button type="button" onClick={() => travel()}>
             Back to now
           </button>
           {!log.isRecording && <Fork session={log.sessionId} at={at} onGo={onGo} />}
         </p>
       )}
+      {error !== undefined && <Unknown why={error} />}
       <ReadOnlyProvider value={true}>
         <ChatProvider chat={chat}>
           <Transcript />
         </ChatProvider>
       </ReadOnlyProvider>
     </section>
+  )
+}
+
+/** Where the log begins too late to say how it was. */
+export function Unknown({ why }: { readonly why: string }) {
+  return (
+    <p className="banner bad" role="alert">
+      How it was then cannot be told: what it goes back to is not in the log any more ({why}).
+    </p>
   )
 }
 

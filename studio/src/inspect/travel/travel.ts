@@ -1,4 +1,4 @@
-import { createContext, useContext } from 'react'
+import { createContext, useContext, useEffect, useMemo, useRef, useState } from 'react'
 
 /** At which place of its log the session of this page is shown. */
 export interface Travel {
@@ -17,4 +17,20 @@ export function useTravel(): Travel {
   const travel = useContext(Context)
   if (travel === undefined) throw new Error('Nobody travels here: put a TravelProvider around this.')
   return travel
+}
+
+/** A place to travel from, for a page: however often somebody goes elsewhere, it gets there at most once a frame. */
+export function useTravelling(): Travel {
+  const [at, setAt] = useState<number>()
+  const wanted = useRef<number>(undefined)
+  const frame = useRef(0)
+  useEffect(() => () => cancelAnimationFrame(frame.current), [])
+  return useMemo(() => {
+    const travel = (to?: number) => {
+      wanted.current = to
+      cancelAnimationFrame(frame.current)
+      frame.current = requestAnimationFrame(() => setAt(wanted.current))
+    }
+    return { at, travel }
+  }, [at])
 }

@@ -1,0 +1,69 @@
+import type { Json } from '@millrace/protocol'
+import { JsonTree } from '../entries/json.tsx'
+import { type Change, type Diff, pathText } from './diff.ts'
+
+/** What became of a view, a line for each place of it. */
+export function Changes({ diff }: { readonly diff: Diff }) {
+  return (
+    <>
+      <ol className="changes">
+        {diff.changes.map(change => (
+          <li key={`${change.kind} ${pathText(change.path)}`} data-kind={change.kind}>
+            <code className="path">{pathText(change.path)}</code>
+            <What change={change} />
+          </li>
+        ))}
+      </ol>
+      {diff.isCut && <p className="quiet">And more.</p>}
+    </>
+  )
+}
+
+/** How much of a text is shown around what changed in it. */
+const MOST = 600
+
+function What({ change }: { readonly change: Change }) {
+  switch (change.kind) {
+    case 'added':
+      return (
+        <ins>
+          <JsonTree value={change.after} open={1} />
+        </ins>
+      )
+    case 'removed':
+      return (
+        <del>
+          <JsonTree value={change.before} open={0} />
+        </del>
+      )
+    case 'changed':
+      return (
+        <span className="both">
+          <Brief as="del" value={change.before} />
+          <span className="to"> → </span>
+          <Brief as="ins" value={change.after} />
+        </span>
+      )
+    case 'text':
+      return (
+        <span className="both text">
+          {change.at > 0 && <span className="quiet">…</span>}
+          {change.taken !== '' && <del>{cut(change.taken)}</del>}
+          {change.given !== '' && <ins>{cut(change.given)}</ins>}
+          <span className="quiet"> {change.length} characters</span>
+        </span>
+      )
+    case 'moved':
+      return <span className="quiet">in another order</span>
+  }
+}
+
+function Brief({ as: Tag, value }: { readonly as: 'ins' | 'del'; readonly value: Json }) {
+  return (
+    <Tag>
+      <JsonTree value={value} open={0} />
+    </Tag>
+  )
+}
+
+const cut = (text: string): string => (text.length > MOST ? `${text.slice(0, MOST)}…` : text)

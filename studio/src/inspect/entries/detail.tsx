@@ -1,0 +1,148 @@
+import { type Entry, isGuest, type Json, type Origin } from '@millrace/protocol'
+import type { SessionLog } from '@millrace/react/log'
+import { memo, useDeferredValue, useMemo } from 'react'
+import { Changes } from '../diff/changes.tsx'
+import { diffOf } from '../diff/diff.ts'
+import { whyNothing } from '../diff/why.ts'
+import { useInspected } from '../inspected.ts'
+import { useTravel } from '../travel/travel.ts'
+import { gistOf } from './gist.ts'
+import { groupOf } from './group.ts'
+import { JsonTree } from './json.tsx'
+import { sizeOf } from './row.tsx'
+import { runOf, type Wanted } from './search.ts'
+import { bytesOf } from './span.ts'
+
+interface DetailProps {
+  readonly entry: Entry
+  readonly index: number
+  readonly onOnly: (part: Partial<Wanted>) => void
+}
+
+/** All there is to say of an entry: what it holds, who wrote it, what it made of the view, what stands beside it. */
+export function Detail(props: DetailProps) {
+  // Whoever drags along the log does not wait for it.
+  const entry = useDeferredValue(props.entry)
+  const index = useDeferredValue(props.index)
+  return <Whole entry={entry} index={index} onOnly={props.onOnly} />
+}
+
+const Whole = memo(function Whole({ entry, index, onOnly }: DetailProps) {
+  const { sequence, timestamp, origin, chunk, blobs, internal } = entry
+  const runId = runOf(entry)
+  return (
+    <section className="detail" aria-label={`Entry ${sequence}`}>
+      <header>
+        <h3>
+          <span className="type" data-group={groupOf(chunk)}>
+            {chunk.type}
+          </span>{' '}
+          {sequence}
+        </h3>
+        <p className="quiet">
+          {new Date(timestamp).toLocaleString()} · {bytesOf(sizeOf(entry))}
+          {internal && ' · internal'}
+        </p>
+      </header>
+      <Piece title="What it changed">
+        <Changed entry={entry} />
+      </Piece>
+      <Piece title="Chunk">
+        <JsonTree value={chunk as unknown as Json} open={3} />
+      </Piece>
+      <Piece title="Origin">
+        <dl className="origin">
+          {fieldsOf(origin).map(([name, value]) => (
+            <div key={name}>
+              <dt>{name}</dt>
+              <dd>{value}</dd>
+            </div>
+          ))}
+        </dl>
+        <p className="row">
+          {runId !== undefined && (
+            <button type="button" onClick={() => onOnly({ runId })}>
+              Only this run
+            </button>
+          )}
+          {origin.lane !== undefined && (
+            <button type="button" onClick={() => onOnly({ lane: origin.lane, ...(runId && { runId }) })}>
+              Only this lane
+            </button>
+          )}
+        </p>
+      </Piece>
+      {blobs && (
+        <Piece title="Kept beside it">
+          <JsonTree value={blobs as unknown as Json} open={2} />
+        </Piece>
+      )}
+      <Piece title="Beside it on its lane">
+        <Neighbours entry={entry} index={index} />
+      </Piece>
+    </section>
+  )
+})
+
+function Piece({ title, children }: { readonly title: string; readonly children: React.ReactNode }) {
+  return (
+    <div className="piece">
+      <h4>{title}</h4>
+      {children}
+    </div>
+  )
+}
+
+const fieldsOf = (origin: Origin): [string, string][] =>
+  Object.entries(origin).flatMap(([name, value]) => (value === undefined ? [] : [[name, String(value)]]))
+
+/** What the entry made of the view. */
+function Changed({ entry }: { readonly entry: Entry }) {
+  const log = useInspected()
+  const changed = useMemo(() => changedBy(log, entry), [log, entry])
+  if (typeof changed === 'string') return <p className="quiet">{changed}</p>
+  return <Changes diff={changed} />
+}
+
+function changedBy(log: SessionLog, entry: Entry) {
+  try {
+    const before = log.viewAt(entry.sequence - 1)
+    const diff = diffOf(before, log.viewAt(entry.sequence))
+    return diff.changes.length > 0 ? diff : whyNothing(entry, before)
+  } catch (error) {
+    return `It cannot be told: ${error instanceof Error ? error.message : error}`
+  }
+}
+
+/** How far one looks for a neighbour. */
+const FAR = 5000
+
+/** The entries before and after one that are of the same lane. */
+function Neighbours({ entry, index }: { readonly entry: Entry; readonly index: number }) {
+  const { entries } = useInspected()
+  const { travel } = useTravel()
+  const find = (step: 1 | -1): Entry | undefined => {
+    for (let i = index + step, looked = 0; looked < FAR; i += step, looked++) {
+      const other = entries[i]
+      if (other === undefined || isBeside(entry.origin, other.origin)) return other
+    }
+    return undefined
+  }
+  const [before, after] = [find(-1), find(1)]
+  const line = (one: Entry) => (
+    <li>
+      <button type="button" onClick={() => travel(one.sequence)}>
+        {one.sequence} <span data-group={groupOf(one.chunk)}>{one.chunk.type}</span> {gistOf(one)}
+      </button>
+    </li>
+  )
+  return (
+    <ul className="neighbours">
+      {before && line(before)}
+      {after && line(after)}
+    </ul>
+  )
+}
+
+const isBeside = (one: Origin, other: Origin): boolean =>
+  isGuest(one) ? isGuest(other) : one.runId === other.runId && one.lane === other.lane

@@ -1,0 +1,111 @@
+import type { Json } from '@millrace/protocol'
+import { useState } from 'react'
+
+/** Of a long list, text or object no more is shown until somebody asks. */
+const MOST = 100
+const MOST_TEXT = 400
+
+interface JsonTreeProps {
+  readonly value: Json
+  readonly name?: string
+  /** How many levels are open at first. */
+  readonly open?: number
+}
+
+/** A JSON value that can be opened up piece by piece; what is closed costs nothing. */
+export function JsonTree({ value, name, open = 2 }: JsonTreeProps) {
+  if (typeof value !== 'object' || value === null) {
+    return (
+      <span className="json">
+        <Name name={name} />
+        <Leaf value={value} />
+      </span>
+    )
+  }
+  return <Branch value={value} name={name} open={open} />
+}
+
+function Name({ name }: { readonly name: string | undefined }) {
+  return name === undefined ? null : <span className="name">{name}: </span>
+}
+
+function Branch({
+  value,
+  name,
+  open,
+}: {
+  readonly value: Json[] | { [name: string]: Json }
+  readonly name: string | undefined
+  readonly open: number
+}) {
+  const [isOpen, setOpen] = useState(open > 0)
+  const [most, setMost] = useState(MOST)
+  const isList = Array.isArray(value)
+  const names = Object.keys(value)
+  const [left, right] = isList ? '[]' : '{}'
+  if (names.length === 0) {
+    return (
+      <span className="json">
+        <Name name={name} />
+        {left}
+        {right}
+      </span>
+    )
+  }
+  return (
+    <details className="json" open={isOpen} onToggle={event => setOpen(event.currentTarget.open)}>
+      <summary>
+        <Name name={name} />
+        {left}
+        {!isOpen && (
+          <span className="preview">
+            {preview(value, names)}
+            {right}
+          </span>
+        )}
+      </summary>
+      {isOpen && (
+        <ul>
+          {names.slice(0, most).map(key => (
+            <li key={key}>
+              <JsonTree
+                value={(value as { [name: string]: Json })[key] ?? null}
+                {...(!isList && { name: key })}
+                open={open - 1}
+              />
+            </li>
+          ))}
+          {names.length > most && (
+            <li>
+              <button type="button" onClick={() => setMost(most * 4)}>
+                {names.length - most} more
+              </button>
+            </li>
+          )}
+        </ul>
+      )}
+    </details>
+  )
+}
+
+function preview(value: Json[] | { [name: string]: Json }, names: readonly string[]): string {
+  return Array.isArray(value)
+    ? `${names.length} ${names.length === 1 ? 'item' : 'items'}`
+    : names.slice(0, 4).join(', ') + (names.length > 4 ? ', …' : '')
+}
+
+function Leaf({ value }: { readonly value: string | number | boolean | null }) {
+  const [isWhole, setWhole] = useState(false)
+  if (typeof value !== 'string') return <span className="leaf">{String(value)}</span>
+  const isLong = value.length > MOST_TEXT && !isWhole
+  return (
+    <span className="leaf text">
+      {JSON.stringify(isLong ? value.slice(0, MOST_TEXT) : value)}
+      {isLong && (
+        <button type="button" onClick={() => setWhole(true)}>
+          {value.length - MOST_TEXT} more characters
+        </button>
+      )}
+    </span>
+  )
+}

@@ -1,0 +1,19 @@
+import { useLogState } from '@millrace/react/log'
+import { wordsOf } from '../words.ts'
+import { useInspected } from './inspected.ts'
+
+/** How much of the log is here, and whether more comes. */
+export function Standing() {
+  const log = useInspected()
+  const { count, status, reason, error } = useLogState(log)
+  const state = log.isRecording ? 'recording' : status
+  return (
+    <p className="standing quiet" data-status={state}>
+      <span className="dot" data-state={state} />
+      <span>
+        {count.toLocaleString('en')} {count === 1 ? 'entry' : 'entries'},{' '}
+        <span title={reason}>{error ? wordsOf(error) : state}</span>
+      </span>
+    </p>
+  )
+}

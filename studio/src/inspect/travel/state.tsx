@@ -1,0 +1,139 @@
+import type { Json, Run, Usage } from '@millrace/protocol'
+import { ChatProvider, useSelector } from '@millrace/react'
+import type { ReactNode } from 'react'
+import { JsonTree } from '../entries/json.tsx'
+import { spanOf } from '../entries/span.ts'
+import { useReplay } from './replay.ts'
+import { Unknown } from './then.tsx'
+
+/** What the session held, beside the conversation, at the sequence that is looked at. */
+export function State() {
+  const { chat, error } = useReplay()
+  return (
+    <section className="state" aria-label="State at this place of the log">
+      {error !== undefined && <Unknown why={error} />}
+      <ChatProvider chat={chat}>
+        <Shared />
+        <Objects />
+        <Pendings />
+        <Runs />
+      </ChatProvider>
+    </section>
+  )
+}
+
+interface PieceProps {
+  readonly title: string
+  readonly children: ReactNode
+}
+
+function Piece({ title, children }: PieceProps) {
+  return (
+    <div className="piece">
+      <h3>{title}</h3>
+      {children}
+    </div>
+  )
+}
+
+const Nothing = () => <p className="quiet">None.</p>
+
+function Shared() {
+  const state = useSelector(({ store }) => store.state)
+  const output = useSelector(({ store }) => store.output)
+  return (
+    <>
+      <Piece title="Shared state">{state === undefined ? <Nothing /> : <JsonTree value={state} open={3} />}</Piece>
+      {output !== undefined && (
+        <Piece title="Output">
+          <JsonTree value={output} open={3} />
+        </Piece>
+      )}
+    </>
+  )
+}
+
+function Objects() {
+  const ids = useSelector(({ store }) => store.structuredIds)
+  if (ids.length === 0) return null
+  return (
+    <Piece title="Structured objects">
+      {ids.map(id => (
+        <StructuredObject key={id} id={id} />
+      ))}
+    </Piece>
+  )
+}
+
+function StructuredObject({ id }: { readonly id: string }) {
+  const object = useSelector(({ store }) => store.structured(id))
+  return object ? <JsonTree value={object as unknown as Json} name={id} open={2} /> : null
+}
+
+function Pendings() {
+  const pendings = useSelector(({ store }) => store.pendings)
+  return (
+    <Piece title="Waits for">
+      {pendings.length === 0 && <Nothing />}
+      {pendings.map(pending => (
+        <JsonTree
+          key={`${pending.kind} ${pending.id}`}
+          name={pending.kind}
+          value={('part' in pending ? pending.part : pending.interrupt) as unknown as Json}
+          open={1}
+        />
+      ))}
+    </Piece>
+  )
+}
+
+/** The runs that are shown, at most. */
+const MOST = 20
+
+function Runs() {
+  const runs = useSelector(({ store }) => store.ledger.runs)
+  const usage = useSelector(({ store }) => store.ledger.usage)
+  const shown = runs.slice(-MOST).reverse()
+  return (
+    <>
+      <Piece title="Usage">
+        <p>{usageOf(usage) || <span className="quiet">None yet.</span>}</p>
+      </Piece>
+      <Piece title={runs.length > MOST ? `The last ${MOST} of ${runs.length} runs` : 'Runs'}>
+        {runs.length === 0 && <Nothing />}
+        <ul className="runs">
+          {shown.map(run => (
+            <li key={run.runId}>
+              <RunLine run={run} />
+            </li>
+          ))}
+        </ul>
+      </Piece>
+    </>
+  )
+}
+
+function RunLine({ run }: { readonly run: Run }) {
+  const { program, runId, status, startedAt, finishedAt, usage, at, error, reason } = run
+  return (
+    <>
+      <p>
+        <b>{program ?? runId}</b> <span className="badge">{status}</span>
+      </p>
+      <p className="quiet">
+        at {at}
+        {finishedAt !== undefined && `, ${spanOf(finishedAt - startedAt)}`}
+        {usageOf(usage) && `, ${usageOf(usage)}`}
+        {(error?.message ?? reason) && `, ${error?.message ?? reason}`}
+      </p>
+    </>
+  )
+}
+
+/** What was used, in words. */
+function usageOf(usage: Usage): string {
+  return Object.entries(usage)
+    .filter(([, count]) => typeof count === 'number')
+    .map(([name, count]) => `${Number(count).toLocaleString('en')} ${name.replace(/([A-Z])/g, ' $1').toLowerCase()}`)
+    .join(', ')
+}
