@@ -1,4 +1,4 @@
-import { globSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { existsSync, globSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
@@ -99,6 +99,7 @@ describe('the built site', () => {
     const dead = links.filter(({ file, href }) => {
       if (/^[a-z]+:/.test(href)) return false
       const { pathname, hash } = new URL(href, `http://site/${file}`)
+      if (pathname.endsWith('.txt')) return !existsSync(join(folder, pathname))
       const page = pathname.endsWith('/') ? `${pathname}index.html` : pathname.replace(/(\.html)?$/, '.html')
       return !(hash === '' ? ids.has(page) : ids.get(page)?.has(decodeURIComponent(hash.slice(1))))
     })

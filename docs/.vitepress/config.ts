@@ -39,8 +39,7 @@ export default defineConfig({
       collapsed: folded ?? false,
     })),
     outline: { level: [2, 3] },
-    socialLinks: [],
     docFooter: { prev: 'Before', next: 'Next' },
-    footer: { message: 'Under the MIT license.' },
+    footer: { message: 'Under the MIT license. For language models there is <a href="/llms.txt">llms.txt</a>.' },
   },
 })

@@ -156,7 +156,7 @@ const all: readonly Group[] = [
   },
 ]
 
-/** All pages of the site, in the order of its sidebar. */
+/** All pages of the site, in the order of its sidebar; one that is not written yet is left out. */
 export const groups: readonly Group[] = all.map(group => ({
   ...group,
   pages: group.pages.filter(({ file }) => existsSync(join(root, file))),
