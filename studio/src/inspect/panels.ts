@@ -2,10 +2,12 @@ import type { ComponentType } from 'react'
 import { Charts } from './charts/charts.tsx'
 import { Entries } from './entries/entries.tsx'
 import { Faults } from './faults/faults.tsx'
+import { WirePanel } from './wire/wire-panel.tsx'
 
 /** What can be looked at, in the order of the tabs. */
 export const panels: readonly { readonly name: string; readonly Panel: ComponentType }[] = [
   { name: 'Entries', Panel: Entries },
   { name: 'Charts', Panel: Charts },
+  { name: 'Wire', Panel: WirePanel },
   { name: 'Faults', Panel: Faults },
 ]

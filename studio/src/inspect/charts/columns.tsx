@@ -28,7 +28,7 @@ interface ColumnsProps {
 }
 
 const HEIGHT = 132
-const LEFT = 44
+const LEFT = 54
 const BOTTOM = 20
 const TOP = 8
 const RIGHT = 8

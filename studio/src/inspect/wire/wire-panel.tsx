@@ -1,0 +1,82 @@
+import { useState } from 'react'
+import { useFigures } from '../charts/figures.ts'
+import { RunSelect } from '../charts/run-select.tsx'
+import { useInspected } from '../inspected.ts'
+import { useTravel } from '../travel/travel.ts'
+import { CopyButton } from './copy-button.tsx'
+import { formats } from './formats.ts'
+import { useWire } from './use-wire.ts'
+import { WireLines } from './wire-lines.tsx'
+
+/** A run as any dialect carries it, beside the entries that it comes from. */
+export function WirePanel() {
+  const log = useInspected()
+  const { runs } = useFigures(log)
+  const [chosen, choose] = useState<string>()
+  const run = runs.find(({ runId }) => runId === chosen) ?? runs.at(-1)
+  if (run === undefined) return <p className="panel quiet">There is no run in this log yet.</p>
+  const { runId, at } = run
+  return (
+    <div className="panel wire">
+      <RunSelect runs={runs} run={run} onChoose={choose} />
+      <OfRun key={runId} runId={runId} at={at} turn={runs.indexOf(run) + 1} />
+    </div>
+  )
+}
+
+function OfRun(run: { readonly runId: string; readonly at: number; readonly turn: number }) {
+  const log = useInspected()
+  const { at, travel } = useTravel()
+  const [formatId, setFormat] = useState(kept)
+  const wire = useWire(log, run, formatId)
+  const isWhole = wire !== undefined && wire.taken >= log.state.count
+  return (
+    <>
+      <div className="row">
+        <label className="row dialect">
+          <span className="quiet">as</span>
+          <select
+            value={formatId}
+            onChange={({ target }) => {
+              setFormat(target.value)
+              keep(target.value)
+            }}
+          >
+            {formats.map(({ id, name }) => (
+              <option key={id} value={id}>
+                {name}
+              </option>
+            ))}
+          </select>
+        </label>
+        <span className="quiet" role="status">
+          {wire === undefined
+            ? 'Loading'
+            : `${wire.events.toLocaleString('en')} events, ${sizeOf(wire.characters)}${isWhole ? '' : ', more to come'}`}
+        </span>
+        <span className="space" />
+        <CopyButton
+          name="Copy all"
+          isDisabled={!isWhole}
+          text={() => wire?.lines.map(({ text = '' }) => text).join('') ?? ''}
+        />
+      </div>
+      {wire && <WireLines lines={wire.lines} count={wire.lines.length} log={log} at={at} onChoose={travel} />}
+    </>
+  )
+}
+
+const KEY = 'wire-format'
+
+/** The format that was looked at last. */
+function kept(): string {
+  const id = sessionStorage.getItem(KEY)
+  return formats.some(format => format.id === id) && id !== null ? id : 'sse'
+}
+
+const keep = (id: string): void => sessionStorage.setItem(KEY, id)
+
+const sizeOf = (characters: number): string =>
+  characters < 1000
+    ? `${characters} characters`
+    : `${(characters / 1000).toLocaleString('en', { maximumFractionDigits: 1 })} thousand characters`
