@@ -28,36 +28,36 @@ export class Screen {
   async write(lane: string, plain: string, shown = plain): Promise<void> {
     this.#pieces.push({ lane, plain, shown })
     this.#column = columnAfter(this.#column, plain, this.#size().columns)
+    this.#settle()
     await this.#terminal.write(shown)
   }
 
   /** A line of its own. */
   async line(lane: string, plain: string, shown = plain): Promise<void> {
-    const start = this.#column === 0 ? '' : '\n'
-    await this.write(lane, `${start}${plain}\n`, `${start}${shown}\n`)
+    await this.begin(lane)
+    await this.write(lane, `${plain}\n`, `${shown}\n`)
+  }
+
+  /** What follows begins a line. */
+  async begin(lane: string): Promise<void> {
+    if (this.#column !== 0) await this.write(lane, '\n')
   }
 
   /** What a lane has written stays. */
   seal(lane: string): void {
-    const first = this.#pieces.findIndex(piece => piece.lane !== lane)
-    const settled = first < 0 ? this.#pieces : this.#pieces.slice(0, first)
-    for (const { plain } of settled) this.#from = columnAfter(this.#from, plain, this.#size().columns)
-    // What others wrote meanwhile may still be taken back, from before this.
-    this.#pieces =
-      first < 0 ? [] : this.#pieces.slice(first).map(piece => (piece.lane === lane ? { ...piece, lane: '' } : piece))
+    this.#pieces = this.#pieces.map(piece => (piece.lane === lane ? { ...piece, lane: SETTLED } : piece))
+    this.#settle()
   }
 
-  /** What a lane has written since goes: it is erased where it can still be seen, and told of. How many characters that was. */
-  async takeBack(lane: string): Promise<number> {
-    const gone = this.#pieces.filter(piece => piece.lane === lane)
-    const count = gone.reduce((sum, { plain }) => sum + plain.trim().length, 0)
-    if (gone.length === 0) return 0
+  /** What a lane has written since goes: it is erased, where it can still be reached. */
+  async takeBack(lane: string): Promise<void> {
+    if (!this.#pieces.some(piece => piece.lane === lane)) return
     const { columns, rows } = this.#size()
     const up = rowsOf(this.#from, this.#pieces.map(({ plain }) => plain).join(''), columns)
     // What has left the screen cannot be reached any more.
     if (!this.#terminal.isLive || up >= rows) {
       this.seal(lane)
-      return count
+      return
     }
     const kept = this.#pieces.filter(piece => piece.lane !== lane)
     const toStart = `${up === 0 ? '' : `\u001b[${up}A`}\r${this.#from === 0 ? '' : `\u001b[${this.#from}C`}`
@@ -65,11 +65,22 @@ export class Screen {
     this.#pieces = []
     this.#column = this.#from
     for (const { lane: other, plain, shown } of kept) await this.write(other, plain, shown)
-    return count
+  }
+
+  /** What nobody can take back, and nothing before it, need not be remembered. */
+  #settle(): void {
+    const open = this.#pieces.findIndex(({ lane }) => lane !== SETTLED)
+    const count = open < 0 ? this.#pieces.length : open
+    for (const { plain } of this.#pieces.splice(0, count)) {
+      this.#from = columnAfter(this.#from, plain, this.#size().columns)
+    }
   }
 }
 
-const sizeOfProcess = () => ({ columns: process.stdout.columns ?? 80, rows: process.stdout.rows ?? 24 })
+/** Whose words are never taken back. */
+export const SETTLED = ''
+
+const sizeOfProcess = () => ({ columns: process.stdout.columns || 80, rows: process.stdout.rows || 24 })
 
 /** In which column one is after some text. */
 function columnAfter(column: number, text: string, columns: number): number {

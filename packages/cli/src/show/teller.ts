@@ -4,7 +4,7 @@ import { type Entry, isGuest, isWord } from '@millrace/protocol'
 import type { Terminal } from '../command/terminal.ts'
 import { gistOf, jsonOf, textOf } from './gist.ts'
 import { oneLine, safe } from './safe.ts'
-import { Screen } from './screen.ts'
+import { Screen, SETTLED } from './screen.ts'
 
 type Style = Parameters<Terminal['paint']>[0]
 
@@ -23,6 +23,8 @@ export class Teller {
   readonly #screen: Screen
   readonly #tools = new Map<string, string>()
   readonly #held = new Map<string, Held>()
+  /** How much of each lane could be taken back. */
+  readonly #drafts = new Map<string, number>()
   /** Whose words were last, and of which part. */
   #speaking = ''
 
@@ -32,9 +34,9 @@ export class Teller {
   }
 
   async tell({ origin, chunk }: Entry): Promise<void> {
-    const own = isGuest(origin) ? '' : `${origin.runId} ${origin.lane}`
+    const own = isGuest(origin) ? SETTLED : `${origin.runId} ${origin.lane}`
     // A discard takes back words, never facts.
-    const lane = isWord(chunk) ? own : ''
+    const lane = isWord(chunk) ? own : SETTLED
     const name = isGuest(origin) ? origin.guest : origin.agentType
     switch (chunk.type) {
       case 'message':
@@ -79,20 +81,29 @@ export class Teller {
       case 'checkpoint-created':
         await this.#flush(own)
         this.#screen.seal(own)
+        this.#drafts.delete(own)
         return undefined
       case 'step-discarded':
         return this.#discarded(own, chunk.reason)
       case 'rewind':
-        return this.#line('', `back to ${chunk.toSequence}: what was said since is taken back (${chunk.reason})`, 'red')
+        return this.#line(
+          SETTLED,
+          `back to ${chunk.toSequence}: what was said since is taken back (${chunk.reason})`,
+          'red',
+        )
       case 'executor-superseded':
-        return this.#line('', `another process takes over (${chunk.reason ?? 'the one before is gone'})`, 'red')
+        return this.#line(SETTLED, `another process takes over (${chunk.reason ?? 'the one before is gone'})`, 'red')
       case 'run-started':
-        return this.#line('', `run of ${chunk.program}`, 'green')
+        return this.#line(SETTLED, `run of ${chunk.program}`, 'green')
       case 'run-paused':
-        return this.#line('', `waits for ${chunk.awaits.map(({ kind }) => kind).join(', ') || 'somebody'}`, 'yellow')
+        return this.#line(
+          SETTLED,
+          `waits for ${chunk.awaits.map(({ kind }) => kind).join(', ') || 'somebody'}`,
+          'yellow',
+        )
       case 'run-finished':
         await this.#flush()
-        return this.#line('', `${chunk.status}${chunk.reason === undefined ? '' : `: ${chunk.reason}`}`, 'green')
+        return this.#line(SETTLED, `${chunk.status}${chunk.reason === undefined ? '' : `: ${chunk.reason}`}`, 'green')
       case 'source-url':
       case 'source-document':
       case 'file':
@@ -126,6 +137,7 @@ export class Teller {
 
   async #words(lane: string, name: string, id: string, delta: string, style?: Style): Promise<void> {
     const part = `${lane} ${id}`
+    this.#drafts.set(lane, (this.#drafts.get(lane) ?? 0) + delta.length)
     if (!this.#terminal.isLive) {
       const held = this.#held.get(part) ?? { lane, name, text: '' }
       held.text += delta
@@ -135,7 +147,7 @@ export class Teller {
     if (this.#speaking !== part) {
       this.#speaking = part
       const who = `${oneLine(name, 40)}: `
-      await this.#screen.line(lane, '', '')
+      await this.#screen.begin(lane)
       await this.#screen.write(lane, who, this.#terminal.paint('cyan', who))
     }
     const text = safe(delta)
@@ -163,9 +175,11 @@ export class Teller {
   async #discarded(lane: string, reason: string): Promise<void> {
     // What was not whole is shown too, or nobody would see what is taken back.
     await this.#flush(lane)
-    const count = await this.#screen.takeBack(lane)
+    await this.#screen.takeBack(lane)
+    const count = this.#drafts.get(lane) ?? 0
+    this.#drafts.delete(lane)
     if (this.#speaking.startsWith(lane)) this.#speaking = ''
     const what = count === 0 ? 'an attempt' : `${count} characters`
-    await this.#line('', `${what} taken back (${reason})`, 'red')
+    await this.#line(SETTLED, `${what} taken back (${reason})`, 'red')
   }
 }

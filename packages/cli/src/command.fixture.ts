@@ -1,0 +1,113 @@
+// The command as people start it: the real program, as a process, in a folder of its own.
+
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { onTestFinished } from 'vitest'
+
+export const MAIN = join(import.meta.dirname, 'main.ts')
+
+/** A folder inside this package, so that what is in it can import the packages by name; gone after the test. */
+export function place(files: Readonly<Record<string, string>>): string {
+  const root = mkdtempSync(join(import.meta.dirname, '..', '.example-'))
+  onTestFinished(() => rmSync(root, { recursive: true, force: true, maxRetries: 5 }))
+  for (const [path, text] of Object.entries(files)) {
+    mkdirSync(dirname(join(root, path)), { recursive: true })
+    writeFileSync(join(root, path), text)
+  }
+  return root
+}
+
+/** How a command ended. */
+export interface Ended {
+  readonly how: number | NodeJS.Signals
+  readonly stdout: string
+  readonly stderr: string
+}
+
+/** A command that was started. */
+export interface Command {
+  readonly pid: number
+  readonly ended: Promise<Ended>
+  /** Waits until it has said this, on either stream, since `mark` was taken; rejects if it ends before. */
+  said(pattern: RegExp, mark?: number): Promise<RegExpExecArray>
+  /** How much it has said. */
+  readonly mark: number
+  kill(signal: NodeJS.Signals): void
+  write(text: string): void
+  close(): void
+}
+
+/** Starts `millrace` with arguments; whatever is left of it ends with the test. */
+export function millraceCommand(cwd: string, args: readonly string[], env: Record<string, string> = {}): Command {
+  const child = spawn(process.execPath, ['--conditions=@millrace/source', MAIN, ...args], {
+    cwd,
+    env: { ...process.env, NO_COLOR: '1', FORCE_COLOR: undefined, ...env },
+    detached: true,
+    stdio: 'pipe',
+  })
+  const { pid = 0 } = child
+  let [stdout, stderr, all] = ['', '', '']
+  const listeners = new Set<() => void>()
+  child.stdout.setEncoding('utf8').on('data', (text: string) => {
+    stdout += text
+    all += text
+    for (const listener of listeners) listener()
+  })
+  child.stderr.setEncoding('utf8').on('data', (text: string) => {
+    stderr += text
+    all += text
+    for (const listener of listeners) listener()
+  })
+  child.stdin.on('error', () => {})
+  let isOver = false
+  const ended = once(child, 'close').then(([code, signal]): Ended => {
+    isOver = true
+    for (const listener of listeners) listener()
+    return { how: code ?? signal, stdout, stderr }
+  })
+  onTestFinished(async () => {
+    try {
+      process.kill(-pid, 'SIGKILL')
+    } catch {
+      // Nobody is left.
+    }
+    await ended
+  })
+  return {
+    pid,
+    ended,
+    get mark() {
+      return all.length
+    },
+    said: (pattern, mark = 0) =>
+      new Promise((resolve, reject) => {
+        const look = () => {
+          const found = pattern.exec(all.slice(mark))
+          if (found === null && !isOver) return
+          listeners.delete(look)
+          if (found) resolve(found)
+          else reject(new Error(`it ended before it said ${pattern}:\n${all}`))
+        }
+        listeners.add(look)
+        look()
+      }),
+    kill: signal => void child.kill(signal),
+    write: text => void child.stdin.write(text),
+    close: () => void child.stdin.end(),
+  }
+}
+
+/** Runs `millrace` to its end. */
+export async function ran(
+  cwd: string,
+  args: readonly string[],
+  env: Record<string, string> = {},
+  input = '',
+): Promise<Ended> {
+  const command = millraceCommand(cwd, args, env)
+  command.write(input)
+  command.close()
+  return command.ended
+}
