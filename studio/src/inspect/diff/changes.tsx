@@ -2,6 +2,9 @@ import type { Json } from '@millrace/protocol'
 import { JsonTree } from '../entries/json.tsx'
 import { type Change, type Diff, pathText } from './diff.ts'
 
+/** Ids that nobody reads to their end. */
+const UUIDS = /([0-9a-f]{8})(-[0-9a-f]{4}){3}-[0-9a-f]{12}/g
+
 /** What became of a view, a line for each place of it. */
 export function Changes({ diff }: { readonly diff: Diff }) {
   return (
@@ -9,7 +12,9 @@ export function Changes({ diff }: { readonly diff: Diff }) {
       <ol className="changes">
         {diff.changes.map(change => (
           <li key={`${change.kind} ${pathText(change.path)}`} data-kind={change.kind}>
-            <code className="path">{pathText(change.path)}</code>
+            <code className="path" title={pathText(change.path)}>
+              {pathText(change.path).replace(UUIDS, '$1…')}
+            </code>
             <What change={change} />
           </li>
         ))}

@@ -75,70 +75,72 @@ export function Entries() {
   const entry = log.entries[chosen]
   const only = useMemo(() => (part: Partial<Wanted>) => setWanted(wanted => ({ ...wanted, ...part })), [])
   return (
-    <div className="entries" data-chosen={entry !== undefined}>
-      <div className="list">
-        <Filters
-          facets={facets}
-          wanted={wanted}
-          onChange={setWanted}
-          shown={shown}
-          isClock={isClock}
-          onClock={setClock}
-        />
-        <div className="table" ref={pane} onScroll={scrolled}>
-          <table
-            // biome-ignore lint/a11y/noNoninteractiveElementToInteractiveRole: a grid is a table that takes keys for its rows
-            role="grid"
-            aria-label="Entries of the log"
-            aria-rowcount={count + 1}
-            aria-activedescendant={count > 0 ? `entry-${indexOf(current)}` : undefined}
-            tabIndex={0}
-            onKeyDown={keys}
-          >
-            <thead>
-              <tr aria-rowindex={1}>
-                {COLUMNS.map(name => (
-                  <th key={name} className={name.toLowerCase()} scope="col">
-                    {name}
-                  </th>
-                ))}
-              </tr>
-            </thead>
-            <tbody style={{ height: rows.getTotalSize() }}>
-              {rows.getVirtualItems().map(({ index: position, start }) => {
-                const index = indexOf(position)
-                const entry = log.entries[index]
-                return (
-                  entry && (
-                    <EntryRow
-                      key={entry.sequence}
-                      entry={entry}
-                      index={index}
-                      position={position}
-                      start={start}
-                      facets={facets}
-                      isClock={isClock}
-                      isChosen={index === chosen}
-                      isActive={position === current}
-                      isGone={at !== undefined && entry.sequence > at}
-                      onChoose={choose}
-                    />
+    <div className="entries">
+      <div className="both-sides">
+        <div className="list">
+          <Filters
+            facets={facets}
+            wanted={wanted}
+            onChange={setWanted}
+            shown={shown}
+            isClock={isClock}
+            onClock={setClock}
+          />
+          <div className="table" ref={pane} onScroll={scrolled}>
+            <table
+              // biome-ignore lint/a11y/noNoninteractiveElementToInteractiveRole: a grid is a table that takes keys for its rows
+              role="grid"
+              aria-label="Entries of the log"
+              aria-rowcount={count + 1}
+              aria-activedescendant={count > 0 ? `entry-${indexOf(current)}` : undefined}
+              tabIndex={0}
+              onKeyDown={keys}
+            >
+              <thead>
+                <tr aria-rowindex={1}>
+                  {COLUMNS.map(name => (
+                    <th key={name} className={name.toLowerCase()} scope="col">
+                      {name}
+                    </th>
+                  ))}
+                </tr>
+              </thead>
+              <tbody style={{ height: rows.getTotalSize() }}>
+                {rows.getVirtualItems().map(({ index: position, start }) => {
+                  const index = indexOf(position)
+                  const entry = log.entries[index]
+                  return (
+                    entry && (
+                      <EntryRow
+                        key={entry.sequence}
+                        entry={entry}
+                        index={index}
+                        position={position}
+                        start={start}
+                        facets={facets}
+                        isClock={isClock}
+                        isChosen={index === chosen}
+                        isActive={position === current}
+                        isGone={at !== undefined && entry.sequence > at}
+                        onChoose={choose}
+                      />
+                    )
                   )
-                )
-              })}
-            </tbody>
-          </table>
+                })}
+              </tbody>
+            </table>
+          </div>
+          {count === 0 && shown.progress === 1 && (
+            <p className="quiet none">{found ? 'Nothing fits. Take a filter off.' : 'Nothing was written yet.'}</p>
+          )}
+          {!isAtEnd && (
+            <button type="button" className="latest" onClick={toEnd}>
+              ↓ Latest
+            </button>
+          )}
         </div>
-        {count === 0 && shown.progress === 1 && (
-          <p className="quiet none">{found ? 'Nothing fits. Take a filter off.' : 'Nothing was written yet.'}</p>
-        )}
-        {!isAtEnd && (
-          <button type="button" className="latest" onClick={toEnd}>
-            ↓ Latest
-          </button>
-        )}
+        {entry && <Detail entry={entry} index={chosen} onOnly={only} />}
       </div>
-      {entry && <Detail entry={entry} index={chosen} onOnly={only} />}
     </div>
   )
 }

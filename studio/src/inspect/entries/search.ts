@@ -7,7 +7,7 @@ export interface Wanted {
   readonly groups: ReadonlySet<Group>
   readonly runId?: string | undefined
   readonly lane?: string | undefined
-  /** With this in their JSON, in small letters or large. */
+  /** With this in the JSON of their chunk or in who wrote it, in small letters or large. */
   readonly text: string
 }
 
@@ -46,13 +46,18 @@ export class Search {
     return this.looked >= count
   }
 
+  /** Not in the names of the fields that every entry has. */
+  #says(value: string | number | undefined): boolean {
+    return String(value).toLowerCase().includes(this.#text)
+  }
+
   fits(entry: Entry): boolean {
     const { groups, runId, lane } = this.#wanted
     const { origin, chunk } = entry
     if (groups.size > 0 && !groups.has(groupOf(chunk))) return false
     if (runId !== undefined && runId !== runOf(entry)) return false
     if (lane !== undefined && origin.lane !== lane) return false
-    return this.#text === '' || JSON.stringify(entry).toLowerCase().includes(this.#text)
+    return this.#text === '' || this.#says(JSON.stringify(chunk)) || Object.values(origin).some(one => this.#says(one))
   }
 }
 

@@ -102,7 +102,7 @@ function drawRow(row: Row, sight: Sight, end: number): DrawnRow {
     waits: boxesOf(row.waits, sight, end),
     discards: boxesOf(row.discards, sight, end),
     words: Object.fromEntries(columns) as DrawnRow['words'],
-    signs: signs.flatMap(sign => signsOf(sign, row.signs.get(sign), sight)),
+    signs: spread(signs.flatMap(sign => signsOf(sign, row.signs.get(sign), sight))),
   }
 }
 
@@ -168,6 +168,18 @@ function signsOf(sign: Sign, places: Places | undefined, sight: Sight): Drawn[] 
     i = next
   }
   return drawn
+}
+
+/** Signs of different kinds that would lie over each other stand side by side; commits have a line of their own. */
+function spread(drawn: readonly Drawn[]): Drawn[] {
+  let last = Number.NEGATIVE_INFINITY
+  return [...drawn]
+    .sort((a, b) => a.x - b.x || a.index - b.index)
+    .map(one => {
+      if (one.sign === 'commit') return one
+      last = Math.max(one.x, last + APART)
+      return { ...one, x: last }
+    })
 }
 
 function gapsOf(gaps: readonly Gap[], sight: Sight): Drawing['gaps'] {

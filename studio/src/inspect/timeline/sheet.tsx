@@ -1,6 +1,6 @@
 import { memo } from 'react'
 import { spanOf } from '../entries/span.ts'
-import type { Box, Column, Drawing, DrawnRow } from './draw.ts'
+import type { Box, Column, Drawing, Drawn, DrawnRow } from './draw.ts'
 import { Glyph } from './glyph.tsx'
 import { words } from './row.ts'
 
@@ -41,11 +41,18 @@ export const Sheet = memo(function Sheet({ drawing, width }: SheetProps) {
         <pattern id="taken-back" width="6" height="6" patternUnits="userSpaceOnUse" patternTransform="rotate(45)">
           <rect className="hatch" width="2" height="6" />
         </pattern>
-        <pattern id="gone" width="8" height="8" patternUnits="userSpaceOnUse">
-          <rect className="strike" y="3.5" width="8" height="1" />
-        </pattern>
       </defs>
       <Boxes boxes={runs} y={0} height={height} className="band" />
+      {gaps.map(({ x, width, gap, count }) => (
+        <g key={x} className="gap">
+          <rect x={x} width={width} height={height} />
+          {width > LABELLED && count === 1 && (
+            <text x={x + width / 2} y={height - 5}>
+              {spanOf(gap.ms)}
+            </text>
+          )}
+        </g>
+      ))}
       <path className="grid" d={axis.map(({ x }) => `M${Math.round(x) + 0.5} 0v${height}`).join('')} />
       <path className="grid" d={rows.map((_, i) => `M0 ${(i + 1) * ROW - 0.5}h${width}`).join('')} />
       {rows.map((row, i) => (
@@ -58,25 +65,19 @@ export const Sheet = memo(function Sheet({ drawing, width }: SheetProps) {
       {cuts.map(({ x, width }) => (
         <g key={x} className="cut">
           <rect className="veil" x={x} width={width} height={height} />
-          <rect x={x} width={width} height={height} fill="url(#gone)" />
+          <path className="strike" d={rows.map((_, i) => `M${x} ${i * ROW + ROW / 2}h${width}`).join('')} />
         </g>
       ))}
-      {gaps.map(({ x, width, gap, count }) => (
-        <g key={x} className="gap">
-          <rect x={x} width={width} height={height} />
-          {width > LABELLED && count === 1 && (
-            <text x={x + width / 2} y={height - 5}>
-              {spanOf(gap.ms)}
-            </text>
-          )}
-        </g>
+      {rows.map(({ signs }, i) => (
+        // biome-ignore lint/suspicious/noArrayIndexKey: rows are known by their place
+        <Signs key={i} signs={signs} y={i * ROW} />
       ))}
     </svg>
   )
 })
 
 function Line({ row }: { readonly row: DrawnRow }) {
-  const { steps, calls, waits, discards, signs } = row
+  const { steps, calls, waits, discards } = row
   return (
     <>
       <Boxes boxes={calls} y={2} height={ROW - 5} className="call" isLabelled={steps.length === 0} />
@@ -88,18 +89,21 @@ function Line({ row }: { readonly row: DrawnRow }) {
       {discards.map(({ x, width }) => (
         <rect key={x} x={x} width={width} y={2} height={ROW - 5} className="discarded" fill="url(#taken-back)" />
       ))}
-      {signs.map(({ sign, x, count }) => (
-        <g key={`${sign} ${x}`} transform={`translate(${x.toFixed(1)} ${sign === 'commit' ? ROW - 5 : 10})`}>
-          <Glyph sign={sign} />
-          {count > 1 && sign !== 'commit' && (
-            <text className="count" x={6} y={-2}>
-              {count}
-            </text>
-          )}
-        </g>
-      ))}
     </>
   )
+}
+
+function Signs({ signs, y }: { readonly signs: readonly Drawn[]; readonly y: number }) {
+  return signs.map(({ sign, x, count }) => (
+    <g key={`${sign} ${x}`} transform={`translate(${x.toFixed(1)} ${y + (sign === 'commit' ? ROW - 5 : 10)})`}>
+      <Glyph sign={sign} />
+      {count > 1 && sign !== 'commit' && (
+        <text className="count" x={6} y={-2}>
+          {count}
+        </text>
+      )}
+    </g>
+  ))
 }
 
 interface BoxesProps {
@@ -132,7 +136,7 @@ function Boxes({ boxes, y, height, className, isLabelled = false }: BoxesProps) 
         boxes.map(
           ({ x, width, label }) =>
             width > LABELLED && (
-              <text key={x} className={`label ${className}`} x={Math.max(0, x) + 4} y={y + Math.min(height, 11) - 2.5}>
+              <text key={x} className={`label ${className}`} x={Math.max(0, x) + 4} y={y + (height > 14 ? 12 : 8.5)}>
                 {fitting(label, Math.min(width, width + x) - 8)}
               </text>
             ),

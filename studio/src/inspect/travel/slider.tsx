@@ -6,6 +6,21 @@ import { useTravel } from './travel.ts'
 
 const SPEEDS = [0.5, 1, 4, 16, 64] as const
 
+const ICONS = {
+  first: 'M3 3h2v10H3zM14 3v10L6 8z',
+  back: 'M12 3v10L4 8z',
+  play: 'M4 2.5v11l9.5-5.5z',
+  pause: 'M3.5 3h3v10h-3zM9.5 3h3v10h-3z',
+  forward: 'M4 3v10l8-5z',
+  last: 'M11 3h2v10h-2zM2 3v10l8-5z',
+} as const
+
+const Icon = ({ name }: { readonly name: keyof typeof ICONS }) => (
+  <svg viewBox="0 0 16 16" width="14" height="14" aria-hidden="true">
+    <path d={ICONS[name]} />
+  </svg>
+)
+
 /** Goes through the log: to the left is what was, at the right end what is. */
 export function Slider() {
   const log = useInspected()
@@ -32,10 +47,10 @@ export function Slider() {
     <fieldset className="travel">
       <legend className="hidden">Travel through the log</legend>
       <button type="button" aria-label="To the beginning" disabled={shown <= first} onClick={() => travel(first)}>
-        ⏮
+        <Icon name="first" />
       </button>
       <button type="button" aria-label="One entry back" disabled={shown <= first} onClick={() => goTo(index - 1)}>
-        ◀
+        <Icon name="back" />
       </button>
       <button
         type="button"
@@ -44,13 +59,13 @@ export function Slider() {
         disabled={count === 0}
         onClick={play.toggle}
       >
-        {play.isOn ? '⏸' : '⏵'}
+        <Icon name={play.isOn ? 'pause' : 'play'} />
       </button>
       <button type="button" aria-label="One entry forward" disabled={at === undefined} onClick={() => goTo(index + 1)}>
-        ▶
+        <Icon name="forward" />
       </button>
       <button type="button" aria-label="To the end" disabled={at === undefined} onClick={() => travel()}>
-        ⏭
+        <Icon name="last" />
       </button>
       <input
         type="range"

@@ -1,0 +1,54 @@
+import { type Chunk, catalogue } from '@millrace/protocol'
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { gistOf } from './gist.ts'
+import { groupOf, groups } from './group.ts'
+import { bytesOf, spanOf } from './span.ts'
+
+test('an entry is told in a line', () => {
+  expect(gistOf({ chunk: { type: 'text-delta', id: 't', delta: 'Once\n upon' } })).toBe('Once upon')
+  expect(
+    gistOf({ chunk: { type: 'tool-input-available', toolCallId: 'c', toolName: 'weather', input: { city: 'Paris' } } }),
+  ).toBe('weather {"city":"Paris"}')
+  expect(gistOf({ chunk: { type: 'rewind', toSequence: 7, reason: 'edit' } })).toBe('to 7: edit')
+  expect(gistOf({ chunk: { type: 'run-paused', awaits: [{ kind: 'approval', id: 'a' }] } as unknown as Chunk })).toBe(
+    'waits for approval',
+  )
+})
+
+test('however large a value is, the line is short and quickly there', () => {
+  let read = 0
+  const item = {
+    get name() {
+      read++
+      return 'x'.repeat(1000)
+    },
+  }
+  const large = Array.from({ length: 100_000 }, () => item)
+  expect(gistOf({ chunk: { type: 'output', output: { large } } }).length).toBeLessThan(200)
+  expect(read).toBeLessThan(500)
+  fc.assert(
+    fc.property(fc.jsonValue(), value => {
+      expect(gistOf({ chunk: { type: 'data-x', data: value } as Chunk }).length).toBeLessThan(200)
+    }),
+  )
+})
+
+test('every type has a group that can be chosen', () => {
+  for (const type of Object.keys(catalogue)) expect(groups).toContain(groupOf({ type } as Chunk))
+  expect(groupOf({ type: 'data-x', data: 1 })).toBe('content')
+  expect(groupOf({ type: 'from-later' } as unknown as Chunk)).toBe('other')
+})
+
+test('lengths of time and sizes are short', () => {
+  expect([340, 2500, 12_340, 59_999, 250_000, 7_500_000, 200_000_000].map(spanOf)).toEqual([
+    '340 ms',
+    '2.50 s',
+    '12.3 s',
+    '1 min 0 s',
+    '4 min 10 s',
+    '2 h 5 min',
+    '2 d 8 h',
+  ])
+  expect([12, 1234, 2_500_000].map(bytesOf)).toEqual(['12 B', '1.2 kB', '2.5 MB'])
+})
