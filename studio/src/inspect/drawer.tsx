@@ -2,6 +2,7 @@ import { useLog } from '@millrace/react/log'
 import type { ReactNode } from 'react'
 import { connection } from '../app/connection.ts'
 import { inspectorOf } from '../app/place.ts'
+import { NoteChat } from './callbacks/note-chat.tsx'
 import { InspectedProvider } from './inspected.ts'
 import { Inspector } from './inspector.tsx'
 import { RecordingButtons } from './recording/buttons.tsx'
@@ -24,6 +25,7 @@ export function Drawer({ session, isOpen, onClose, onGo, children }: DrawerProps
   const isElsewhere = travelling.at !== undefined
   return (
     <TravelProvider value={travelling}>
+      <NoteChat />
       {/* It stays where it is, with what somebody has typed. */}
       <div className="beside" hidden={isElsewhere}>
         {children}

@@ -1,4 +1,5 @@
 import type { ComponentType } from 'react'
+import { Callbacks } from './callbacks/callbacks.tsx'
 import { Charts } from './charts/charts.tsx'
 import { Entries } from './entries/entries.tsx'
 import { Faults } from './faults/faults.tsx'
@@ -9,5 +10,6 @@ export const panels: readonly { readonly name: string; readonly Panel: Component
   { name: 'Entries', Panel: Entries },
   { name: 'Charts', Panel: Charts },
   { name: 'Wire', Panel: WirePanel },
+  { name: 'Callbacks', Panel: Callbacks },
   { name: 'Faults', Panel: Faults },
 ]

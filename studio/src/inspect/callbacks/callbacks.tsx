@@ -1,0 +1,69 @@
+import { memo, useEffect, useRef, useState, useSyncExternalStore } from 'react'
+import { type Call, callsSoFar, clearCalls, subscribeToCalls } from './calls.ts'
+import { gistOf, preview } from './preview.ts'
+
+/** What the chat of this tab tells as it goes: its callbacks, and in between how it and its connection stand. */
+export function Callbacks() {
+  const { calls, hasChat, gone } = useSyncExternalStore(subscribeToCalls, callsSoFar, callsSoFar)
+  const list = useRef<HTMLOListElement>(null)
+  const isAtEnd = useRef(true)
+  const last = calls.at(-1)?.id
+  useEffect(() => {
+    if (last !== undefined && isAtEnd.current && list.current) list.current.scrollTop = list.current.scrollHeight
+  }, [last])
+  if (!hasChat) {
+    return (
+      <p className="panel quiet">
+        Callbacks belong to a chat, and there is none in this tab. Open the chat of this session and press Inspect
+        there, to see them as they are called.
+      </p>
+    )
+  }
+  const first = calls[0]?.time ?? 0
+  return (
+    <div className="panel callbacks">
+      <div className="row">
+        <h3>Streaming lifecycle</h3>
+        <span className="quiet">
+          {calls.length} calls{gone > 0 && `, and ${gone.toLocaleString('en')} before them`}
+        </span>
+        <span className="space" />
+        <button type="button" disabled={calls.length === 0} onClick={clearCalls}>
+          Clear
+        </button>
+      </div>
+      {calls.length === 0 ? (
+        <p className="quiet">Nothing was called yet. Say something.</p>
+      ) : (
+        <ol
+          ref={list}
+          onScroll={({ currentTarget: { scrollTop, clientHeight, scrollHeight } }) => {
+            isAtEnd.current = scrollTop + clientHeight > scrollHeight - 24
+          }}
+        >
+          {calls.map(call => (
+            <Line key={call.id} call={call} sinceMs={call.time - first} />
+          ))}
+        </ol>
+      )}
+    </div>
+  )
+}
+
+const Line = memo(function Line({ call, sinceMs }: { readonly call: Call; readonly sinceMs: number }) {
+  const [isOpen, open] = useState(false)
+  const { kind, name } = call
+  const gist = gistOf(call)
+  return (
+    <li data-kind={kind} data-name={name}>
+      <details onToggle={({ currentTarget }) => open(currentTarget.open)}>
+        <summary>
+          <time>+{(sinceMs / 1000).toFixed(3)} s</time>
+          <span className="name">{kind === 'callback' ? name : `${kind} ${name.replace('-', ' ')}`}</span>
+          <span className="gist">{gist}</span>
+        </summary>
+        {isOpen && <pre>{JSON.stringify(preview(call.value), null, 2)}</pre>}
+      </details>
+    </li>
+  )
+})
