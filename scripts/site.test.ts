@@ -1,5 +1,4 @@
-import { existsSync, globSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { existsSync, globSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import config from '../docs/.vitepress/config.ts'
@@ -71,7 +70,8 @@ describe('the built site', () => {
   let browser: Browser
 
   beforeAll(async () => {
-    folder = mkdtempSync(join(tmpdir(), 'millrace-site-'))
+    mkdirSync(join(root, '.cache/site'), { recursive: true })
+    folder = mkdtempSync(join(root, '.cache/site/test-'))
     site = staged()
     const [launch] = await Promise.all([chromium(), build(folder)])
     browser = await browsers.launch(launch)

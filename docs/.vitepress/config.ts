@@ -20,6 +20,8 @@ export default defineConfig({
   ],
   markdown: {
     anchor: { slugify: slug },
+    // Their comments can be read on the colours of the page.
+    theme: { light: 'github-light-high-contrast', dark: 'github-dark-high-contrast' },
     config: drawn,
   },
   // The tables of the reference are larger than what Vite takes for large.
@@ -33,10 +35,9 @@ export default defineConfig({
       { text: 'Guides', link: '/guide/agents', activeMatch: '^/guide/' },
       { text: 'Reference', link: '/reference/chunks', activeMatch: '^/reference/' },
     ],
-    sidebar: groups.map(({ title, pages: items, folded }) => ({
+    sidebar: groups.map(({ title, pages: items }) => ({
       text: title,
       items: items.map(item => ({ text: item.title, link: link(item.path) })),
-      collapsed: folded ?? false,
     })),
     outline: { level: [2, 3] },
     docFooter: { prev: 'Before', next: 'Next' },

@@ -10,14 +10,14 @@ const HEAD = `# Millrace
 It is written in TypeScript, for Node 22.18 or newer; what runs in a browser has no need of Node. Every page is there as Markdown, at the address that stands here. [All of them in one file](/llms-full.txt).
 `
 
-/** The list of all pages for a language model, by the convention of llms.txt: what only looks into the project is optional. */
+/** The list of all pages for a language model, by the convention of llms.txt: what one need not read is optional. */
 function llms(groups: readonly Group[], site: readonly Staged[]): string {
   const listed = new Set(groups.flatMap(group => group.pages.map(({ path }) => path)))
   const sources = site.filter(({ path }) => !listed.has(path))
   const line = ({ title, path, about }: Pick<Staged, 'title' | 'path' | 'about'>) =>
     `- [${title}](/${path}.md): ${about}`
-  const sections = groups.filter(({ folded }) => !folded).map(({ title, pages }) => section(title, pages.map(line)))
-  const rest = groups.filter(({ folded }) => folded).flatMap(({ pages }) => pages)
+  const sections = groups.filter(({ optional }) => !optional).map(({ title, pages }) => section(title, pages.map(line)))
+  const rest = groups.filter(({ optional }) => optional).flatMap(({ pages }) => pages)
   return [HEAD, ...sections, section('Optional', [...rest, ...sources].map(line))].join('\n')
 }
 

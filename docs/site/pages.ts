@@ -7,8 +7,8 @@ export const root = resolve(import.meta.dirname, '../..')
 /** A page of the site: the file it is made of, or the folder of an example; where it stands; what it is called in the sidebar; what it is, in a line. */
 export type Page = { readonly file: string; readonly path: string; readonly title: string; readonly about: string }
 
-/** Pages that belong together, in the order in which one would read them. */
-export type Group = { readonly title: string; readonly pages: readonly Page[]; readonly folded?: boolean }
+/** Pages that belong together, in the order in which one would read them; optional are those that one need not read to work with it. */
+export type Group = { readonly title: string; readonly pages: readonly Page[]; readonly optional?: true }
 
 const page = (file: string, path: string, title: string, about: string): Page => ({ file, path, title, about })
 const doc = (path: string, title: string, about: string): Page => page(`docs/${path}.md`, path, title, about)
@@ -104,7 +104,7 @@ const all: readonly Group[] = [
   },
   {
     title: 'Examples',
-    folded: true,
+    optional: true,
     pages: [
       example('agent', 'An agent', 'A program at the terminal that goes on where it was killed'),
       example(
@@ -122,7 +122,7 @@ const all: readonly Group[] = [
   },
   {
     title: 'Packages',
-    folded: true,
+    optional: true,
     pages: [
       readme('millrace', 'millrace', 'The one import for a server; millrace/browser is the client'),
       readme('runtime', '@millrace/runtime', 'Agents, tools, workflows with hooks, runs'),
@@ -143,7 +143,7 @@ const all: readonly Group[] = [
   },
   {
     title: 'The project',
-    folded: true,
+    optional: true,
     pages: [
       page(
         'README.md',
