@@ -8,11 +8,11 @@ export function FileView({ part }: { readonly part: Extract<Part, { type: 'file'
   const upload = /^upload:(.+)$/.exec(url)?.[1]
   const address = upload ? `/api/sessions/${encodeURIComponent(sessionId)}/uploads/${encodeURIComponent(upload)}` : url
   const name = filename ?? mediaType
-  // What is in the log itself can be had; a page that trusts files of its server alone cannot show it.
+  // What is in the log itself can be had from there.
   if (url.startsWith('data:')) {
     return (
       <a className="file" href={url} download={filename ?? `file.${/\/(\w+)/.exec(mediaType)?.[1] ?? 'bin'}`}>
-        {name}
+        {mediaType.startsWith('image/') ? <img src={url} alt={name} /> : name}
       </a>
     )
   }

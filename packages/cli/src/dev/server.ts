@@ -1,7 +1,7 @@
 // The process of a dev host that speaks HTTP: the app, and the studio beside it.
 
 import { memoryStore } from '@millrace/log'
-import type { App, Listening } from '@millrace/server'
+import { type App, type Listening, PAGE_POLICY } from '@millrace/server'
 import { fail, obey, started, tell } from './child.ts'
 import { loadApp, remade } from './loading.ts'
 import { impatient } from './patience.ts'
@@ -10,6 +10,8 @@ import { Studio } from './studio.ts'
 import { Tabs } from './tabs.ts'
 
 const { file, page, port, studioPort, delays } = started()
+/** Pictures that agents make are in the log itself: the studio shows them from there. */
+const shown = { folder: page, headers: { 'content-security-policy': `${PAGE_POLICY}; img-src 'self' data:` } }
 const tabs = new Tabs(delays)
 let studio: Studio | undefined
 const listening: Listening[] = []
@@ -34,11 +36,11 @@ try {
   const { static: files, basePath = '' } = options
   if (files === undefined && basePath === '') {
     listening.push(
-      await withStudio(remade(app, { ...options, ...store, ...engine, static: page }), studio).listen({ port }),
+      await withStudio(remade(app, { ...options, ...store, ...engine, static: shown }), studio).listen({ port }),
     )
   } else {
     listening.push(await remade(app, { ...options, ...store, ...engine }).listen({ port }))
-    const beside = remade(app, { ...options, ...store, engine: false, static: page, basePath: '' })
+    const beside = remade(app, { ...options, ...store, engine: false, static: shown, basePath: '' })
     const next = studioPort ?? (port === 0 ? 0 : port + 1)
     listening.push(await withStudio(beside, studio).listen({ port: next }))
   }
