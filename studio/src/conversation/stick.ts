@@ -12,13 +12,16 @@ export function useStickToEnd(pane: RefObject<HTMLElement | null>, onNearTop: ()
   const place = useMemo(() => {
     let isSticking = true
     let top = 0
-    let fromEnd: number | undefined
+    let height = 0
     const end = () => {
       const { current } = pane
       if (current) current.scrollTop = current.scrollHeight
     }
     return {
-      grew: () => isSticking && end(),
+      grew: () => {
+        if (isSticking) end()
+        height = pane.current?.scrollHeight ?? 0
+      },
       scrolled: () => {
         const { current } = pane
         if (!current) return
@@ -34,19 +37,14 @@ export function useStickToEnd(pane: RefObject<HTMLElement | null>, onNearTop: ()
         isSticking = true
         end()
       },
-      keep: Object.assign(
-        () => {
-          const { current } = pane
-          if (current && fromEnd !== undefined) current.scrollTop = current.scrollHeight - fromEnd
-          fromEnd = undefined
-        },
-        {
-          remember: () => {
-            const { current } = pane
-            if (current) fromEnd = current.scrollHeight - current.scrollTop
-          },
-        },
-      ),
+      /** Something was put before what is read: that stays where it is. */
+      keep: () => {
+        const { current } = pane
+        if (!current) return
+        if (!isSticking && height > 0) current.scrollTop += current.scrollHeight - height
+        height = current.scrollHeight
+        top = current.scrollTop
+      },
     }
   }, [pane])
   useEffect(() => {

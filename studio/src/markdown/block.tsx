@@ -42,14 +42,15 @@ const OneBlock = memo(function OneBlock({ block }: { readonly block: Block }): R
 })
 
 function List({ list: { ordered, start, items } }: { readonly list: Tokens.List }) {
-  const lines = items.map((item, i) => (
+  const lines = items.flatMap((item, i) => [
     <li key={place(i)} data-task={item.task ? '' : undefined}>
       {item.task && (
         <input type="checkbox" checked={item.checked === true} disabled aria-label={item.checked ? 'Done' : 'To do'} />
       )}
       {inner(item.tokens)}
-    </li>
-  ))
+    </li>,
+    '\n',
+  ])
   return ordered ? <ol start={start === '' ? 1 : start}>{lines}</ol> : <ul>{lines}</ul>
 }
 
@@ -63,7 +64,7 @@ function Table({ table: { header, rows, align } }: { readonly table: Tokens.Tabl
           <tr>
             {header.map(({ tokens }, i) => (
               <th key={place(i)} scope="col" style={styleOf(i)}>
-                {inline(tokens)}
+                {inline(tokens)}{' '}
               </th>
             ))}
           </tr>
@@ -73,7 +74,7 @@ function Table({ table: { header, rows, align } }: { readonly table: Tokens.Tabl
             <tr key={place(i)}>
               {row.map(({ tokens }, column) => (
                 <td key={place(column)} style={styleOf(column)}>
-                  {inline(tokens)}
+                  {inline(tokens)}{' '}
                 </td>
               ))}
             </tr>
