@@ -46,8 +46,22 @@ export const runners: Readonly<Record<string, readonly string[]>> = {
   'packages/adapter': [],
 }
 
-/** What stands around a piece of code that a page shows without its surroundings: by page, and by how the piece begins. */
-export const surroundings: Readonly<Record<string, readonly { readonly begins: string; readonly before: string }[]>> = {
+/** A piece of code, by how it begins, and what stands around it. */
+export interface Surroundings {
+  readonly begins: string
+  readonly before?: string
+  /** What packages are called here that there are two versions of. */
+  readonly here?: Readonly<Record<string, string>>
+}
+
+/** What stands around the pieces of code that a page shows without their surroundings. */
+export const surroundings: Readonly<Record<string, readonly Surroundings[]>> = {
+  'guide/migrate/tanstack': [
+    {
+      begins: "import { useEffect, useRef, useState } from 'react'\nimport { fetchServerSentEvents",
+      here: { '@tanstack/ai-react': 'seed-tanstack-ai-react' },
+    },
+  ],
   'guide/client': [
     {
       begins: '<ChatProvider connection',

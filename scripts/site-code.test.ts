@@ -18,7 +18,7 @@ import { type Block, blocksOf } from '../docs/site/markdown.ts'
 import { type Page, pages, root } from '../docs/site/pages.ts'
 import { textOf } from '../docs/site/stage.ts'
 import { build } from '../studio/build.ts'
-import { runners, surroundings } from './site-code.fixture.ts'
+import { runners, type Surroundings, surroundings } from './site-code.fixture.ts'
 
 /** What is read and not run: a drawing, or what something prints. */
 const READ = new Set(['', 'text', 'mermaid'])
@@ -103,12 +103,17 @@ function* filesOf(path: string, blocks: readonly Block[]): Generator<[name: stri
     const around = surroundings[path]?.find(({ begins }) => code.startsWith(begins))
     const extension = language === 'tsx' ? 'tsx' : 'ts'
     if (name !== '') yield [name, code]
-    else if (around !== undefined) yield [`line-${line}.${extension}`, `${around.before}${code}export {}\n`]
+    else if (around !== undefined)
+      yield [`line-${line}.${extension}`, `${around.before ?? ''}${renamed(code, around)}export {}\n`]
     else if (language === 'ts') program.push(code)
     else yield [`line-${line}.${extension}`, `${code}export {}\n`]
   }
   if (program.length > 0) yield ['program.ts', `${program.join('\n')}export {}\n`]
 }
+
+/** With the packages by the names that they have here. */
+const renamed = (code: string, { here = {} }: Surroundings): string =>
+  Object.entries(here).reduce((text, [name, own]) => text.replace(`'${name}'`, `'${own}'`), code)
 
 /** All packages that the pages may import, side by side. */
 function link(into: string): void {
@@ -123,8 +128,6 @@ function link(into: string): void {
       symlinkSync(join(from, name), join(into, name))
     }
   }
-  // The older package has its own name here, beside the newer one.
-  symlinkSync(join(root, 'interop/node_modules/seed-tanstack-ai-react'), join(into, '@tanstack-ai-react'))
 }
 
 test('the pieces that stand in surroundings are on their pages', () => {

@@ -15,7 +15,7 @@ test('the pages of the guide run as they are printed there', async () => {
   for (const file of ['guide-server.ts', 'current-page.tsx', 'seed-page.tsx']) {
     const language = file.split('.').at(-1)
     // The old package has its own name here, beside the new one.
-    expect(guide).toContain(`\`\`\`${language}\n${read(`./${file}`).replace('seed-tanstack', '@tanstack')}\`\`\``)
+    expect(guide).toContain(`\`\`\`${language}\n${read(`./${file}`).replace('seed-tanstack-', '@tanstack/')}\`\`\``)
   }
   inEmptyFolder()
   onTestFinished(() => app.close())
