@@ -31,7 +31,7 @@ export function Approval({ pending }: { readonly pending: Extract<Pending, { kin
           Its input is large: read it here
         </a>
       )}
-      <div className="row verdict">
+      <div className="row decision">
         <input
           name="reason"
           aria-label="Reason"
