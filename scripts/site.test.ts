@@ -1,5 +1,7 @@
 import { existsSync, globSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
+// Chromium is driven as the tests of the packages do.
+import { type Browser, chromium as browsers } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import config from '../docs/.vitepress/config.ts'
 import { build } from '../docs/site/build.ts'
@@ -7,8 +9,6 @@ import { anchorsOf, blocksOf, linksOf, withTargets } from '../docs/site/markdown
 import { type Page, pages, root } from '../docs/site/pages.ts'
 import { serve } from '../docs/site/serve.ts'
 import { type Staged, staged } from '../docs/site/stage.ts'
-// Chromium is driven as the tests of the packages do.
-import { type Browser, chromium as browsers } from '../packages/react/node_modules/playwright-core/index.js'
 import { chromium } from './services/chromium.ts'
 
 const BUILD_MS = 180_000

@@ -32,7 +32,7 @@ function logOf(list: readonly Turn[], gap: number): Entry[] {
       add({ type: 'rewind', toSequence: (log[back % log.length] as Entry).sequence, reason: 'edit' })
     }
     add({ type: 'run-started', program: 'agent:teller@1' })
-    add({ type: 'start', messageId: `m${n}` })
+    add({ type: 'start' })
     add({ type: 'text-start', id: 't' })
     for (let word = 0; word < words; word++) add({ type: 'text-delta', id: 't', delta: `${n}.${word} ` })
     if (isDiscarded) add({ type: 'step-discarded', reason: 'retry' })
