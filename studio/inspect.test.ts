@@ -1,0 +1,168 @@
+import { readFileSync } from 'node:fs'
+import { type Recording, RecordingDecoder } from '@millrace/client/log'
+import { type Entry, foldLog, type View } from '@millrace/protocol'
+import { expect, test } from 'vitest'
+import { house, soon, stage, type Tab } from './stage.fixture.ts'
+
+const on = stage()
+const url = house(0.2)
+
+/** The text of the file that the page saves. */
+async function exported({ page }: Tab): Promise<string> {
+  const [download] = await Promise.all([
+    page.waitForEvent('download'),
+    page.getByRole('button', { name: 'Export', exact: true }).click(),
+  ])
+  return readFileSync(await download.path(), 'utf8')
+}
+
+function recordingOf(text: string): Recording {
+  const decoder = new RecordingDecoder()
+  decoder.push(text)
+  return decoder.end()
+}
+
+const inspectorOf = (tab: Tab): string =>
+  `${url()}/inspect/${encodeURIComponent(new URL(tab.page.url()).searchParams.get('session') ?? '')}`
+
+/** Goes to a place of the log by the slider. */
+async function travel({ page }: Tab, sequence: number): Promise<void> {
+  await page.getByRole('slider').first().fill(String(sequence))
+  await page.locator('.then .banner', { hasText: `at ${sequence} of` }).waitFor()
+}
+
+/** What is said in a conversation at a place of it: by people and by agents themselves. */
+const words = (texts: readonly string[]): string[] =>
+  texts.map(text => text.replaceAll(/\s+/g, ' ').trim()).filter(text => text !== '')
+
+const shown = async ({ page }: Tab): Promise<string[]> => {
+  // What waits its turn is no part of the conversation yet.
+  const said = '.then .message.said:not([data-status=sending]) .text'
+  return words(await page.locator(`${said}, .then .message.agent > .text`).allTextContents())
+}
+
+const folded = ({ messages }: View): string[] =>
+  words(
+    messages
+      .filter(({ parent }) => parent === undefined)
+      .flatMap(({ parts }) => parts.map(part => (part.type === 'text' ? part.text : ''))),
+  )
+
+/** Goes on with a discard and a rewind. */
+async function goOn(tab: Tab): Promise<void> {
+  await tab.say('Hello.', 'flaky')
+  await tab.hears('two attempts to answer.')
+  await tab.is('ready')
+  await tab.say('Frist.', 'echo')
+  await tab.hears('Frist.')
+  await tab.is('ready')
+  await tab.page.locator('.message.said', { hasText: 'Frist.' }).getByRole('button', { name: 'Edit' }).click()
+  await tab.page.fill('.edit textarea', 'First.')
+  await tab.page.keyboard.press('Enter')
+  await tab.hears('First.')
+  await tab.is('ready')
+}
+
+test('the log as a drawing, as a list, and as the conversation and state at any place: each the fold up to there', async () => {
+  const chat = await on.open(url())
+  await chat.say('Mills', 'team')
+  await chat.hears('In short')
+  await chat.is('ready')
+  const tab = await on.open(inspectorOf(chat))
+  await tab.hears('In short')
+  // Only who was there has what was taken back: it is not told again.
+  await goOn(chat)
+  await tab.hears('First.')
+  const { entries } = recordingOf(await exported(tab))
+  const of = (type: Entry['chunk']['type']) => entries.filter(({ chunk }) => chunk.type === type)
+  const at = (type: Entry['chunk']['type']) => of(type)[0]?.sequence ?? 0
+  const discard = at('step-discarded')
+  const rewind = at('rewind')
+  expect([discard, rewind].every(sequence => sequence > 0)).toBe(true)
+
+  // Who works for whom has a lane of its own; what was taken back is marked as such.
+  const timeline = tab.page.getByRole('region', { name: 'Timeline' })
+  const lanes = await timeline.locator('.names li').allTextContents()
+  for (const name of ['researcher', 'critic', 'librarian']) {
+    expect(lanes.some(lane => lane.includes(name))).toBe(true)
+  }
+  for (const sign of ['discard', 'rewind', 'commit', 'said']) {
+    expect([sign, (await timeline.locator(`.sheet-of-time .sign.${sign}`).count()) > 0]).toEqual([sign, true])
+  }
+  expect(await timeline.locator('.sheet-of-time .discarded').count()).toBeGreaterThan(0)
+  expect(await timeline.locator('.sheet-of-time .cut').count()).toBeGreaterThan(0)
+
+  const head = entries.at(-1)?.sequence ?? 0
+  const viewAt = (place: number) => foldLog(entries.filter(({ sequence }) => sequence <= place)).view()
+  // What is taken back there was said just before.
+  for (const [place, text] of [
+    [discard, 'You said:'],
+    [rewind, 'Frist.'],
+  ] as const) {
+    const said = [place - 1, place].map(one => folded(viewAt(one)).some(line => line.startsWith(text)))
+    expect(said).toEqual([true, false])
+  }
+  const state = tab.page.getByRole('region', { name: 'State at this place of the log' })
+  const places = [1, 5, at('state-patch'), Math.floor(head / 3), discard - 1, discard, rewind - 1, rewind, head - 1]
+  for (const place of places) {
+    const view = viewAt(place)
+    await tab.page.getByRole('tab', { name: 'Conversation' }).click()
+    await travel(tab, place)
+    await soon(() => shown(tab)).toEqual(folded(view))
+    await tab.page.getByRole('tab', { name: 'State' }).click()
+    const { findings = [], doubts = [] } = (view.state ?? {}) as { findings?: string[]; doubts?: string[] }
+    const text = (await state.textContent()) ?? ''
+    for (const line of ['Known: Mills', 'Doubtful: Mills']) {
+      expect([place, line, text.includes(line)]).toEqual([place, line, [...findings, ...doubts].includes(line)])
+    }
+    for (const { program = '', status } of view.runs) expect(text).toMatch(new RegExp(`${program}[^:]*${status}`))
+  }
+  // An entry says what it changed.
+  const delta = of('text-delta').find(({ chunk }) => 'delta' in chunk && chunk.delta.includes('short'))
+  await tab.page.getByRole('textbox', { name: 'Go to a sequence' }).fill(String(delta?.sequence))
+  await tab.page.keyboard.press('Enter')
+  const detail = tab.page.getByRole('region', { name: `Entry ${delta?.sequence}` })
+  await detail.locator('ins', { hasText: 'short' }).waitFor()
+  expect(await detail.locator('.changes li').count()).toBeLessThan(5)
+  const row = tab.page.locator(`[data-sequence="${delta?.sequence}"]`)
+  expect(await row.getAttribute('aria-selected')).toBe('true')
+  await tab.page.getByRole('textbox', { name: 'Go to a sequence' }).fill(String(discard))
+  await tab.page.keyboard.press('Enter')
+  await tab.page
+    .getByRole('region', { name: `Entry ${discard}` })
+    .locator('del')
+    .first()
+    .waitFor()
+
+  await tab.page.getByRole('tab', { name: 'Conversation' }).click()
+  await tab.press('Back to now')
+  await tab.page.locator('.then .banner').waitFor({ state: 'detached' })
+  await soon(() => shown(tab)).toEqual(folded(viewAt(head)))
+})
+
+test('a session goes into a file and is read again, to be looked at only; a file that is none is refused with its line', async () => {
+  const chat = await on.open(url())
+  await chat.say('Mail ann@example.com.', 'operator')
+  await chat.page.locator('.asking').waitFor()
+  const live = await on.open(inspectorOf(chat))
+  await live.page.locator('.then .tool').waitFor()
+  const text = await exported(live)
+  expect(recordingOf(text).entries.length).toBeGreaterThan(5)
+
+  const tab = await on.open(`${url()}/inspect/`)
+  const give = (name: string, body: string) =>
+    tab.page.setInputFiles('input[type=file]', { name, mimeType: 'application/x-ndjson', buffer: Buffer.from(body) })
+  const lines = text.split('\n')
+  await tab.page.getByRole('button', { name: 'Choose a file' }).waitFor()
+  await give('broken.jsonl', [...lines.slice(0, 4), '{"sequence":', ...lines.slice(5)].join('\n'))
+  const alert = tab.page.getByRole('alert')
+  await alert.waitFor()
+  expect(await alert.textContent()).toMatch(/broken\.jsonl.*line 5\b/i)
+
+  await give('whole.jsonl', text)
+  await tab.page.locator('.then .tool').waitFor()
+  expect(await exported(tab)).toBe(text)
+  for (const name of ['Approve', 'Deny', 'Edit', 'Regenerate', 'Fork', 'Go on from here', 'Send', 'Stop']) {
+    expect([name, await tab.page.getByRole('button', { name, exact: true }).count()]).toEqual([name, 0])
+  }
+})

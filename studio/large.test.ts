@@ -1,0 +1,90 @@
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { encodeRecording } from '@millrace/client/log'
+import { agent, memoryStore, millrace, scriptedModel } from 'millrace'
+import { expect, onTestFinished, test } from 'vitest'
+import { folder } from '../scripts/folder.fixture.ts'
+import { build } from './build.ts'
+import { keep, logOf } from './log.fixture.ts'
+import { house, soon, stage } from './stage.fixture.ts'
+
+const on = stage()
+const url = house(0)
+
+test('a log of 100,000 entries is opened, scrolled, searched and travelled, with few rows in the page', async () => {
+  const log = logOf(100, 989)
+  expect(log).toHaveLength(100_000)
+  const file = join(folder({}), 'large.jsonl')
+  writeFileSync(file, [...encodeRecording({ sessionId: 'large', entries: log })].join(''))
+  const tab = await on.open(`${url()}/inspect/`)
+  await tab.page.getByRole('button', { name: 'Choose a file' }).waitFor()
+  await tab.page.setInputFiles('input[type=file]', file)
+  const table = tab.page.getByRole('grid', { name: 'Entries of the log' })
+  await table.waitFor()
+  expect(await table.getAttribute('aria-rowcount')).toBe('100001')
+  const rows = table.locator('[data-sequence]')
+  const row = (sequence: number) => table.locator(`[data-sequence="${sequence}"]`)
+  const few = async () => expect(await rows.count()).toBeLessThan(100)
+  const scroll = (part: number) =>
+    tab.page.locator('.entries .table').evaluate((pane, part) => {
+      pane.scrollTop = (pane.scrollHeight - pane.clientHeight) * part
+    }, part)
+  await row(100_000).waitFor()
+  await few()
+  await scroll(0)
+  await row(1).waitFor()
+  await few()
+  await scroll(0.5)
+  await row(50_000).waitFor()
+  await few()
+  await scroll(1)
+  await row(100_000).waitFor()
+  await few()
+  // The drawing does not grow with the log either.
+  expect(await tab.page.locator('.timeline svg *').count()).toBeLessThan(3_000)
+
+  const wanted = 'Answer 77:'
+  const found = log.filter(entry => JSON.stringify(entry).includes(wanted))
+  await tab.page.getByRole('searchbox', { name: 'Search the entries' }).fill(wanted)
+  await soon(() => table.getAttribute('aria-rowcount')).toBe(String(found.length + 1))
+  const first = found[0]?.sequence ?? 0
+  await row(first).click()
+  await tab.page.locator('.then .banner', { hasText: `at ${first} of` }).waitFor()
+  await tab.page.locator('.then .message.agent > .text', { hasText: /^Answer 77:$/ }).waitFor()
+  const detail = tab.page.getByRole('region', { name: `Entry ${first}` })
+  expect(await detail.locator('ins').allTextContents()).toContainEqual(expect.stringContaining(wanted))
+})
+
+const RUNS = 2_500
+
+test('5,000 messages: the latest are there at once, the older come on the way up, and few are in the page', async () => {
+  const store = memoryStore()
+  await keep(store, 'many', logOf(RUNS, 12))
+  const echo = agent({ name: 'echo', model: scriptedModel(({ lastText }) => ({ text: lastText })) })
+  const logger = { warn: () => {}, error: () => {} }
+  const listening = await millrace({ agents: [echo], store, logger, static: await build() }).listen({ port: 0 })
+  onTestFinished(() => listening.close())
+  const tab = await on.open(`${listening.url}/?session=many`)
+  await tab.hears(`Answer ${RUNS}: 1 2 3`)
+  const few = async () => expect(await tab.page.locator('.message').count()).toBeLessThan(300)
+  await few()
+  // As somebody does who wants to see what was said long ago, whatever comes meanwhile.
+  const pane = tab.page.locator('.transcript')
+  const numbers = async () => (await tab.said()).map(text => Number(/\d+/.exec(text)))
+  for (let wanted = RUNS - 100; wanted > RUNS - 600; wanted -= 100) {
+    await soon(async () => {
+      await pane.evaluate(pane => pane.scrollTo(0, 0))
+      return Math.min(...(await numbers()))
+    }).toBeLessThan(wanted)
+    await few()
+  }
+  // What is read stays where it is, in order and each once.
+  const seen = await numbers()
+  expect(seen).toEqual([...new Set(seen)].sort((a, b) => a - b))
+  await tab.press('To the latest')
+  await tab.hears(`Answer ${RUNS}: 1 2 3`)
+  await few()
+  await tab.say('The end.', 'echo')
+  await tab.hears('The end.')
+  await few()
+})
