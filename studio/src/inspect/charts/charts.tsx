@@ -12,16 +12,17 @@ import { UsageChart } from './usage-chart.tsx'
 /** What can be measured of a log, drawn. */
 export function Charts() {
   const log = useInspected()
-  const { runs } = useFigures(log)
+  const figures = useFigures(log)
+  const { runs, used } = figures
   const [chosen, choose] = useState<string>()
-  const run = runs.find(({ runId }) => runId === chosen) ?? runs.at(-1)
+  const run = figures.runOf(chosen)
   if (run === undefined) return <p className="panel quiet">There is no run in this log yet.</p>
   return (
     <div className="panel charts">
       <RunSelect runs={runs} run={run} onChoose={choose} />
       <OfRun run={run} />
       <FirstChart runs={runs} />
-      <UsageChart runs={runs} />
+      <UsageChart runs={runs} used={used} />
     </div>
   )
 }

@@ -1,18 +1,25 @@
 import type { SessionLog } from '@millrace/client/log'
 import type { Entry } from '@millrace/protocol'
 import { useLogState } from '@millrace/react/log'
-import { RunMeter } from './run-meter.ts'
+import { RunMeter, type UsedBy } from './run-meter.ts'
 
 /** What can be measured of the runs of a log, from its entries as they come: each is looked at once. */
 export class Figures {
   readonly #runs: RunMeter[] = []
   readonly #byId = new Map<string, RunMeter>()
   readonly #asked = new Map<string, number>()
+  /** What all of them used. */
+  readonly used: UsedBy = new Map()
   #taken = 0
 
   /** First to last; the array grows in place. */
   get runs(): readonly RunMeter[] {
     return this.#runs
+  }
+
+  /** The run of an id; the latest, if there is none of it. */
+  runOf(runId: string | undefined): RunMeter | undefined {
+    return (runId === undefined ? undefined : this.#byId.get(runId)) ?? this.#runs.at(-1)
   }
 
   /** Takes those that are new, up to a count. */
@@ -32,7 +39,7 @@ export class Figures {
     if (run === undefined) {
       // Who asks for a run, or to stop it, is not at work in it.
       if (origin.guest !== undefined) return
-      run = new RunMeter(runId, entry, this.#asked.get(runId))
+      run = new RunMeter(runId, this.#runs.length + 1, entry, this.used, this.#asked.get(runId))
       this.#asked.delete(runId)
       this.#byId.set(runId, run)
       this.#runs.push(run)

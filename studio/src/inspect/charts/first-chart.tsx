@@ -12,7 +12,7 @@ export function FirstChart({ runs }: { readonly runs: readonly RunMeter[] }) {
   const latest = runs.slice(-MOST)
   const all = latest
     .flatMap(run => {
-      const number = runs.indexOf(run) + 1
+      const { number } = run
       const ofRun = run.firstMs === undefined ? [] : [{ number, run, ms: run.firstMs, step: undefined }]
       const ofSteps = run.steps.flatMap(step =>
         step.firstMs === undefined ? [] : [{ number, run, ms: step.firstMs - step.startMs, step }],
@@ -28,7 +28,7 @@ export function FirstChart({ runs }: { readonly runs: readonly RunMeter[] }) {
       : `${durationOf(ms)} for run ${number}, ${run.program}, from its request`,
     ...(step ? { tone: 'quiet' as const } : { tick: `${number}` }),
   }))
-  const waited = runs.flatMap(({ firstMs }) => firstMs ?? []).toSorted((a, b) => a - b)
+  const waited = latest.flatMap(({ firstMs }) => firstMs ?? []).toSorted((a, b) => a - b)
   const middle = waited[Math.floor(waited.length / 2)]
   const summary =
     middle === undefined

@@ -12,6 +12,9 @@ export interface Used {
   readonly discardedOutput: number
 }
 
+/** By the name of the model; empty where it has none. */
+export type UsedBy = Map<string, Used>
+
 /** A step: its times are milliseconds of its run at work. */
 export interface StepFigures {
   /** The sequence of its `step-start`. */
@@ -40,6 +43,8 @@ interface AtWork {
 /** What can be measured of a run, from its entries as they come. */
 export class RunMeter {
   readonly runId: string
+  /** Which run of the log it is, from 1. */
+  readonly number: number
   readonly program: string
   /** The sequence of the first of its entries. */
   readonly at: number
@@ -47,14 +52,14 @@ export class RunMeter {
   readonly rate = new Rate()
   readonly sizes = new Sizes()
   readonly steps: StepFigures[] = []
-  /** By the name of the model; empty where it has none. */
-  readonly used = new Map<string, Used>()
+  readonly used: UsedBy = new Map()
   status = 'running'
   /** From the request, or else from the start, to the first word. */
   firstMs: number | undefined
   /** Milliseconds at work: those in which it waits for somebody do not count. */
   workedMs = 0
   readonly #askedAt: number
+  readonly #total: UsedBy
   readonly #words = new WordCount()
   /** The step that each agent is in. */
   readonly #now = new Map<string, StepFigures>()
@@ -64,8 +69,17 @@ export class RunMeter {
   #waitedMs = 0
   #pausedAt: number | undefined
 
-  constructor(runId: string, { chunk, sequence, timestamp }: Entry, askedAt = timestamp) {
+  /** What it uses is added to a total. */
+  constructor(
+    runId: string,
+    number: number,
+    { chunk, sequence, timestamp }: Entry,
+    total: UsedBy,
+    askedAt = timestamp,
+  ) {
     this.runId = runId
+    this.number = number
+    this.#total = total
     this.program = chunk.type === 'run-started' ? nameOf(chunk.program) : 'a run'
     this.at = sequence
     this.startedAt = timestamp
@@ -181,20 +195,14 @@ export class RunMeter {
 
   #use(model: string, usage: Usage | undefined, as: 'used' | 'discarded'): void {
     if (usage === undefined) return
-    const { inputTokens = 0, outputTokens = 0 } = usage
-    const { input, output, discardedInput, discardedOutput } = this.used.get(model) ?? NOTHING
-    this.used.set(
-      model,
-      as === 'used'
-        ? { input: input + inputTokens, output: output + outputTokens, discardedInput, discardedOutput }
-        : {
-            input,
-            output,
-            discardedInput: discardedInput + inputTokens,
-            discardedOutput: discardedOutput + outputTokens,
-          },
-    )
+    for (const used of [this.used, this.#total]) used.set(model, added(used.get(model), usage, as))
   }
+}
+
+function added(used = NOTHING, { inputTokens = 0, outputTokens = 0 }: Usage, as: 'used' | 'discarded'): Used {
+  const { input, output, discardedInput, discardedOutput } = used
+  if (as === 'used') return { ...used, input: input + inputTokens, output: output + outputTokens }
+  return { ...used, discardedInput: discardedInput + inputTokens, discardedOutput: discardedOutput + outputTokens }
 }
 
 const NOTHING: Used = { input: 0, output: 0, discardedInput: 0, discardedOutput: 0 }

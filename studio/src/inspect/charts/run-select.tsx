@@ -1,5 +1,6 @@
 interface Named {
   readonly runId: string
+  readonly number: number
   readonly program: string
   readonly startedAt: number
   readonly status: string
@@ -29,7 +30,7 @@ export function RunSelect({ runs, run, onChoose }: RunSelectProps) {
           .toReversed()
           .map(one => (
             <option key={one.runId} value={one.runId}>
-              {runName(runs, one)}
+              {runName(one)}
               {one === last ? ', the latest' : ''}
             </option>
           ))}
@@ -39,5 +40,5 @@ export function RunSelect({ runs, run, onChoose }: RunSelectProps) {
 }
 
 /** A run in a few words. */
-export const runName = (runs: readonly Named[], run: Named): string =>
-  `${runs.indexOf(run) + 1}: ${run.program}, ${new Date(run.startedAt).toLocaleTimeString('en-GB')}, ${run.status}`
+const runName = ({ number, program, startedAt, status }: Named): string =>
+  `${number}: ${program}, ${new Date(startedAt).toLocaleTimeString('en-GB')}, ${status}`

@@ -2,21 +2,20 @@ import { useState } from 'react'
 import { numberOf } from './axis.ts'
 import { type Bar, Bars } from './bars.tsx'
 import { costOf, keepPrices, keptPrices, type Price, type Prices } from './prices.ts'
-import type { RunMeter, Used } from './run-meter.ts'
+import type { RunMeter, Used, UsedBy } from './run-meter.ts'
 
 /** The latest that are shown. */
 const MOST = 40
 const LEGEND = { input: 'input', output: 'output', discarded: 'of discarded attempts' }
 
 /** What each run used, and what that cost at prices that a person enters. */
-export function UsageChart({ runs }: { readonly runs: readonly RunMeter[] }) {
+export function UsageChart({ runs, used }: { readonly runs: readonly RunMeter[]; readonly used: UsedBy }) {
   const [prices, setPrices] = useState(keptPrices)
   const shown = runs.slice(-MOST)
-  const total = sumOf(runs.flatMap(({ used }) => [...used.values()]))
-  const models = [...new Set(runs.flatMap(({ used }) => [...used.keys()]))]
-  const costs = runs.map(({ used }) => costOf(used, prices))
-  const cost = costs.includes(undefined) ? undefined : costs.reduce<number>((sum, one) => sum + (one ?? 0), 0)
-  const bars = shown.map(run => barOf(run, runs.indexOf(run) + 1, costOf(run.used, prices)))
+  const total = sumOf([...used.values()])
+  const models = [...used.keys()]
+  const cost = costOf(used, prices)
+  const bars = shown.map(run => barOf(run, costOf(run.used, prices)))
   const summary = `${numberOf(total.input)} tokens in, ${numberOf(total.output)} out${cost !== undefined && cost > 0 ? `, ${moneyOf(cost)} in all` : ''}`
   return (
     <div className="usage">
@@ -33,7 +32,7 @@ export function UsageChart({ runs }: { readonly runs: readonly RunMeter[] }) {
   )
 }
 
-function barOf(run: RunMeter, number: number, cost: number | undefined): Bar {
+function barOf(run: RunMeter, cost: number | undefined): Bar {
   const { input, output, discardedInput, discardedOutput } = sumOf([...run.used.values()])
   const discarded = discardedInput + discardedOutput
   const sizes = {
@@ -43,7 +42,7 @@ function barOf(run: RunMeter, number: number, cost: number | undefined): Bar {
   }
   return {
     key: run.runId,
-    name: `${number}: ${run.program}`,
+    name: `${run.number}: ${run.program}`,
     pieces: (Object.keys(LEGEND) as (keyof typeof LEGEND)[]).map(tone => ({
       tone,
       size: sizes[tone],

@@ -1,6 +1,6 @@
 import type { SessionLog } from '@millrace/client/log'
 import { useLogState } from '@millrace/react/log'
-import { useEffect, useState } from 'react'
+import { useEffect, useReducer, useState } from 'react'
 import { formats } from './formats.ts'
 import type { Said, Speaker } from './speaker.ts'
 import { Wire } from './wire.ts'
@@ -21,7 +21,7 @@ export function useWire(log: SessionLog, { runId, at, turn }: RunOf, formatId: s
   const { entries } = log
   const speaker = useSpeaker(formatId)
   const [wire, setWire] = useState<Wire>()
-  const [, setTaken] = useState(0)
+  const [, render] = useReducer((times: number) => times + 1, 0)
   useEffect(() => {
     if (speaker === undefined) return
     const said: Said = { sessionId: log.sessionId, runId, turn, before: () => log.viewAt(at - 1) }
@@ -36,7 +36,7 @@ export function useWire(log: SessionLog, { runId, at, turn }: RunOf, formatId: s
     const go = () => {
       const until = performance.now() + BUDGET_MS
       const isDone = wire.take(entries, count, () => performance.now() < until)
-      setTaken(wire.taken)
+      render()
       if (!isDone) timer = setTimeout(go)
     }
     go()

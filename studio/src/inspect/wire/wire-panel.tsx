@@ -1,4 +1,4 @@
-import { useState } from 'react'
+import { type ReactNode, useState } from 'react'
 import { useFigures } from '../charts/figures.ts'
 import { RunSelect } from '../charts/run-select.tsx'
 import { useInspected } from '../inspected.ts'
@@ -11,20 +11,29 @@ import { WireLines } from './wire-lines.tsx'
 /** A run as any dialect carries it, beside the entries that it comes from. */
 export function WirePanel() {
   const log = useInspected()
-  const { runs } = useFigures(log)
+  const figures = useFigures(log)
   const [chosen, choose] = useState<string>()
-  const run = runs.find(({ runId }) => runId === chosen) ?? runs.at(-1)
+  const run = figures.runOf(chosen)
   if (run === undefined) return <p className="panel quiet">There is no run in this log yet.</p>
-  const { runId, at } = run
+  const { runId, at, number } = run
   return (
     <div className="panel wire">
-      <RunSelect runs={runs} run={run} onChoose={choose} />
-      <OfRun key={runId} runId={runId} at={at} turn={runs.indexOf(run) + 1} />
+      <OfRun key={runId} runId={runId} at={at} turn={number}>
+        <RunSelect runs={figures.runs} run={run} onChoose={choose} />
+      </OfRun>
     </div>
   )
 }
 
-function OfRun(run: { readonly runId: string; readonly at: number; readonly turn: number }) {
+interface OfRunProps {
+  readonly runId: string
+  readonly at: number
+  readonly turn: number
+  /** What chooses another. */
+  readonly children: ReactNode
+}
+
+function OfRun({ children, ...run }: OfRunProps) {
   const log = useInspected()
   const { at, travel } = useTravel()
   const [formatId, setFormat] = useState(kept)
@@ -33,6 +42,7 @@ function OfRun(run: { readonly runId: string; readonly at: number; readonly turn
   return (
     <>
       <div className="row">
+        {children}
         <label className="row dialect">
           <span className="quiet">as</span>
           <select
@@ -52,7 +62,7 @@ function OfRun(run: { readonly runId: string; readonly at: number; readonly turn
         <span className="quiet" role="status">
           {wire === undefined
             ? 'Loading'
-            : `${wire.events.toLocaleString('en')} events, ${sizeOf(wire.characters)}${isWhole ? '' : ', more to come'}`}
+            : `${wire.events.toLocaleString('en')} events, ${sizeOf(wire.bytes)}${isWhole ? '' : ', more to come'}`}
         </span>
         <span className="space" />
         <CopyButton
@@ -76,7 +86,5 @@ function kept(): string {
 
 const keep = (id: string): void => sessionStorage.setItem(KEY, id)
 
-const sizeOf = (characters: number): string =>
-  characters < 1000
-    ? `${characters} characters`
-    : `${(characters / 1000).toLocaleString('en', { maximumFractionDigits: 1 })} thousand characters`
+const sizeOf = (bytes: number): string =>
+  bytes < 1000 ? `${bytes} bytes` : `${(bytes / 1000).toLocaleString('en', { maximumFractionDigits: 1 })} kB`

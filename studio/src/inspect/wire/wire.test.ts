@@ -116,7 +116,7 @@ describe.each([
     expect(understood(connectionsOf(wire).join(''))).toEqual({ status: 'completed', text: 'You said: Hello' })
     const sequences = ofRun(runId).map(({ sequence }) => sequence)
     expect([...new Set(wire.lines.map(({ sequence }) => sequence))]).toEqual(sequences)
-    expect(wire.characters).toBe(connectionsOf(wire).join('').length)
+    expect(wire.bytes).toBe(new TextEncoder().encode(connectionsOf(wire).join('')).length)
   })
 
   test('a run that waits goes on over another connection', async () => {

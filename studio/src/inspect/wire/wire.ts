@@ -10,6 +10,8 @@ export interface WireLine {
   readonly isConnection?: true
 }
 
+const utf8 = new TextEncoder()
+
 /** How many entries are said before it is looked at the time. */
 const STRIDE = 64
 
@@ -24,7 +26,7 @@ export class Wire {
   #taken: number
   #isClosed = false
   #events = 0
-  #characters = 0
+  #bytes = 0
 
   /** `from` is the place of the run's first entry in its log. */
   constructor(runId: string, speaker: () => Speaker, from = 0) {
@@ -43,8 +45,8 @@ export class Wire {
     return this.#events
   }
 
-  get characters(): number {
-    return this.#characters
+  get bytes(): number {
+    return this.#bytes
   }
 
   /** How many entries of the log were looked at. */
@@ -88,7 +90,7 @@ export class Wire {
     for (const text of texts) {
       this.#lines.push({ sequence, text })
       this.#events++
-      this.#characters += text.length
+      this.#bytes += utf8.encode(text).length
     }
   }
 }
