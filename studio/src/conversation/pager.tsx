@@ -10,8 +10,11 @@ interface PagerProps {
   readonly place: number
 }
 
-/** The pager that was used last: where it leads there is another in its place, and who uses the keyboard goes on there. */
-let inUse: string | undefined
+/** Where a pager leads, and since when: there is another in its place there, and who uses the keyboard goes on with that. */
+let goal: { readonly key: string; readonly place: number; readonly since: number } | undefined
+
+/** How long it may take to get there: after that nobody is on the way. */
+const LONGEST_MS = 2000
 
 /** Goes through what stood at one place of the conversation, as it was then. */
 export function Pager({ name, siblings, place }: PagerProps) {
@@ -21,22 +24,26 @@ export function Pager({ name, siblings, place }: PagerProps) {
   // biome-ignore lint/correctness/useExhaustiveDependencies: where one has come to elsewhere, it is there
   useEffect(() => {
     const { current } = group
-    if (inUse !== key || !current?.checkVisibility()) return
-    inUse = undefined
+    if (goal?.key !== key || goal.place !== place || !current?.checkVisibility()) return
+    goal = undefined
     current.focus()
-  }, [at, key])
+  }, [at, key, place])
   if (siblings.length < 2 || place < 0) return null
-  const go = (to: number) => {
+  const go = (step: number) => {
+    const since = performance.now()
+    // Who is on the way goes on from where that leads.
+    const isOnTheWay = goal?.key === key && since - goal.since < LONGEST_MS
+    const to = (isOnTheWay && goal ? goal.place : place) + step
     const sibling = siblings[to]
     if (sibling === undefined) return
-    inUse = key
+    goal = { key, place: to, since }
     travel(sibling.end)
   }
   const onKeyDown = (event: KeyboardEvent) => {
     const step = { ArrowLeft: -1, ArrowRight: 1 }[event.key]
     if (step === undefined) return
     event.preventDefault()
-    go(place + step)
+    go(step)
   }
   return (
     <fieldset
@@ -46,18 +53,13 @@ export function Pager({ name, siblings, place }: PagerProps) {
       tabIndex={-1}
       onKeyDown={onKeyDown}
     >
-      <button type="button" aria-label="The one before" disabled={place === 0} onClick={() => go(place - 1)}>
+      <button type="button" aria-label="The one before" disabled={place === 0} onClick={() => go(-1)}>
         ‹
       </button>
       <span>
         {place + 1}/{siblings.length}
       </span>
-      <button
-        type="button"
-        aria-label="The next one"
-        disabled={place === siblings.length - 1}
-        onClick={() => go(place + 1)}
-      >
+      <button type="button" aria-label="The next one" disabled={place === siblings.length - 1} onClick={() => go(1)}>
         ›
       </button>
     </fieldset>
