@@ -1,3 +1,16 @@
+/** Durations that people count in, in milliseconds. */
+const DURATIONS = [
+  ...[1, 2, 5, 10, 20, 50, 100, 200, 500],
+  ...[1, 2, 5, 10, 15, 30].map(seconds => seconds * 1000),
+  ...[1, 2, 5, 10, 15, 30].map(minutes => minutes * 60_000),
+]
+
+/** Round durations from 0 on, a few of them, the last at or above the most. */
+export function durationsUpTo(mostMs: number, about = 4): number[] {
+  const step = DURATIONS.find(one => one * about >= mostMs) ?? Math.ceil(mostMs / about / 3_600_000) * 3_600_000
+  return Array.from({ length: Math.max(2, Math.ceil(mostMs / step) + 1) }, (_, i) => i * step)
+}
+
 /** Round numbers from 0 on, a few of them, the last at or above the most. */
 export function ticksUpTo(most: number, about = 4): number[] {
   if (!(most > 0)) return [0, 1]
@@ -22,5 +35,7 @@ export function numberOf(value: number): string {
 export function durationOf(ms: number): string {
   if (ms < 1000) return `${none.format(ms)} ms`
   if (ms < 60_000) return `${two.format(ms / 1000)} s`
-  return `${Math.floor(ms / 60_000)} min ${none.format((ms % 60_000) / 1000)} s`
+  const seconds = Math.round(ms / 1000)
+  const rest = seconds % 60 === 0 ? '' : ` ${seconds % 60} s`
+  return `${Math.floor(seconds / 60)} min${rest}`
 }

@@ -27,18 +27,20 @@ interface BarsProps {
   /** What each tone means, in the order of the pieces. */
   readonly legend: { readonly [tone: string]: string }
   readonly format: (value: number) => string
+  /** Where the axis has its marks, up to the most. */
+  readonly ticksOf?: (most: number, about: number) => readonly number[]
 }
 
 const HEIGHT = 14
 
 /** Bars from left to right, one below the other, of pieces. */
-export function Bars({ name, summary, bars, legend, format }: BarsProps) {
+export function Bars({ name, summary, bars, legend, format, ticksOf = ticksUpTo }: BarsProps) {
   const [box, width] = useWidth<HTMLDivElement>()
   const most = Math.max(
     ...bars.map(({ from = 0, pieces }) => from + pieces.reduce((sum, { size }) => sum + size, 0)),
     0,
   )
-  const ticks = ticksUpTo(most, width < 320 ? 2 : 4)
+  const ticks = ticksOf(most, width < 320 ? 2 : 4)
   const scale = width / (ticks.at(-1) ?? 1)
   return (
     <figure className="chart">
@@ -79,7 +81,7 @@ export function Bars({ name, summary, bars, legend, format }: BarsProps) {
         ))}
         <div className="bar-row" aria-hidden="true">
           <div />
-          <div ref={box} className="bar-axis">
+          <div ref={box} className="axis">
             <svg width="100%" height="20" aria-hidden="true">
               {width > 0 &&
                 ticks.map((tick, i) => (

@@ -2,7 +2,7 @@ import type { Chunk, Entry, Origin } from '@millrace/protocol'
 import fc from 'fast-check'
 import { agent, createRuntime, memoryStore, ProviderError, scriptedModel } from 'millrace'
 import { expect, onTestFinished, test } from 'vitest'
-import { durationOf, numberOf, ticksUpTo } from './axis.ts'
+import { durationOf, durationsUpTo, numberOf, ticksUpTo } from './axis.ts'
 import { Figures } from './figures.ts'
 import { costOf, pricesOf } from './prices.ts'
 import { Rate } from './rate.ts'
@@ -173,8 +173,18 @@ test('an axis has a few round numbers, up to the most', () => {
       expect(ticks.length).toBeGreaterThanOrEqual(2)
       expect(ticks.length).toBeLessThanOrEqual(6)
       expect(ticks.at(-1)).toBeGreaterThanOrEqual(most * 0.999)
+      const durations = durationsUpTo(most)
+      expect(durations.length).toBeGreaterThanOrEqual(2)
+      expect(durations.length).toBeLessThanOrEqual(6)
+      expect(durations.at(-1)).toBeGreaterThanOrEqual(most)
     }),
   )
+  expect(durationsUpTo(1_600_000).map(durationOf)).toEqual(['0 ms', '10 min', '20 min', '30 min'])
   expect([numberOf(1234.5), numberOf(12.34), numberOf(0.123)]).toEqual(['1,235', '12.3', '0.12'])
-  expect([durationOf(12.3), durationOf(1240), durationOf(75_000)]).toEqual(['12 ms', '1.24 s', '1 min 15 s'])
+  expect([durationOf(12.3), durationOf(1240), durationOf(75_000), durationOf(119_900)]).toEqual([
+    '12 ms',
+    '1.24 s',
+    '1 min 15 s',
+    '2 min',
+  ])
 })

@@ -24,27 +24,41 @@ interface ColumnsProps {
   /** Whether columns stand side by side with room between them; otherwise they are one line. */
   readonly isApart?: boolean
   readonly format?: (value: number) => string
+  /** Where the axis has its marks, up to the most. */
+  readonly ticksOf?: (most: number) => readonly number[]
   readonly onChoose?: (place: number) => void
 }
 
 const HEIGHT = 132
+/** Of those that stand apart. */
+const WIDEST = 96
 const LEFT = 54
 const BOTTOM = 20
 const TOP = 8
 const RIGHT = 8
 
 /** Columns over an axis, which can be read one by one with the pointer and with the arrow keys. */
-export function Columns({ name, columns, unit, along, summary, isApart, format = numberOf, onChoose }: ColumnsProps) {
+export function Columns({
+  name,
+  columns,
+  unit,
+  along,
+  summary,
+  isApart,
+  format = numberOf,
+  ticksOf = ticksUpTo,
+  onChoose,
+}: ColumnsProps) {
   const [box, width] = useWidth<HTMLDivElement>()
   const [chosen, choose] = useState<number>()
   const id = useId()
   const last = columns.length - 1
   const place = chosen === undefined ? undefined : Math.min(chosen, last)
   const read = place === undefined ? undefined : columns[place]
-  const ticks = ticksUpTo(columns.reduce((most, { value }) => Math.max(most, value), 0))
+  const ticks = ticksOf(columns.reduce((most, { value }) => Math.max(most, value), 0))
   const most = ticks.at(-1) ?? 1
   const room = Math.max(1, width - LEFT - RIGHT)
-  const step = room / Math.max(1, columns.length)
+  const step = Math.min(room / Math.max(1, columns.length), isApart ? WIDEST : room)
   const gap = isApart ? Math.min(6, step * 0.25) : 0
   const x = (i: number) => LEFT + i * step
   const y = (value: number) => TOP + (1 - value / most) * (HEIGHT - TOP - BOTTOM)

@@ -1,5 +1,5 @@
 import { useTravel } from '../travel/travel.ts'
-import { durationOf } from './axis.ts'
+import { durationOf, durationsUpTo } from './axis.ts'
 import { Columns } from './columns.tsx'
 import type { RunMeter } from './run-meter.ts'
 
@@ -33,7 +33,7 @@ export function FirstChart({ runs }: { readonly runs: readonly RunMeter[] }) {
   const summary =
     middle === undefined
       ? 'Nothing was said yet.'
-      : `${durationOf(middle)} for the run in the middle of ${waited.length}, at most ${durationOf(waited.at(-1) ?? 0)}`
+      : `${durationOf(middle)}${waited.length > 1 ? ` in the middle of ${waited.length} runs, at most ${durationOf(waited.at(-1) ?? 0)}` : ''}`
   return (
     <Columns
       name="Time to the first token"
@@ -42,6 +42,7 @@ export function FirstChart({ runs }: { readonly runs: readonly RunMeter[] }) {
       along="runs, and in a lighter colour their steps"
       summary={summary}
       format={durationOf}
+      ticksOf={durationsUpTo}
       isApart
       onChoose={place => travel(all[place]?.step?.at ?? all[place]?.run.at)}
     />

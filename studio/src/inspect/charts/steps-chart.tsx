@@ -1,5 +1,5 @@
 import { useTravel } from '../travel/travel.ts'
-import { durationOf } from './axis.ts'
+import { durationOf, durationsUpTo } from './axis.ts'
 import { type Bar, Bars } from './bars.tsx'
 import type { RunMeter, StepFigures } from './run-meter.ts'
 
@@ -14,7 +14,7 @@ export function StepsChart({ run }: { readonly run: RunMeter }) {
   const bars = steps.map(step => barOf(step, run.workedMs, travel))
   const left = run.steps.length - steps.length
   const summary = `${run.steps.length} ${run.steps.length === 1 ? 'step' : 'steps'} in ${durationOf(run.workedMs)} of work${left > 0 ? `; the last ${MOST} are shown` : ''}`
-  return <Bars name="Steps" summary={summary} bars={bars} legend={LEGEND} format={durationOf} />
+  return <Bars name="Steps" summary={summary} bars={bars} legend={LEGEND} format={durationOf} ticksOf={durationsUpTo} />
 }
 
 function barOf(step: StepFigures, nowMs: number, travel: (at?: number) => void): Bar {

@@ -25,7 +25,7 @@ export function ArrivalsStrip({ log, faults }: { readonly log: SessionLog; reado
   return (
     <figure className="arrivals">
       <figcaption>
-        Entries as they come <span className="quiet">the last 30 s, {total.toLocaleString('en')} entries</span>
+        Entries as they come <span className="quiet since">the last 30 s, {total.toLocaleString('en')} entries</span>
       </figcaption>
       <svg viewBox={`0 0 ${TICKS * 4} ${HEIGHT}`} preserveAspectRatio="none" aria-hidden="true">
         {bars.map((count, i) => {
@@ -34,10 +34,9 @@ export function ArrivalsStrip({ log, faults }: { readonly log: SessionLog; reado
           return <rect key={i} x={i * 4} y={HEIGHT - height} width="3" height={height} />
         })}
         {marks.map(({ id, name, at }) => (
-          <g key={id} className="mark">
+          <line key={id} className="mark" x1={at * 4 + 2} x2={at * 4 + 2} y1="0" y2={HEIGHT}>
             <title>{NAMES[name]}</title>
-            <line x1={at * 4 + 2} x2={at * 4 + 2} y1="0" y2={HEIGHT} />
-          </g>
+          </line>
         ))}
       </svg>
     </figure>

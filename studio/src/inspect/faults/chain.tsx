@@ -23,7 +23,7 @@ export function Chain({ log, state }: { readonly log: SessionLog; readonly state
   return (
     <div className="chain">
       <Link name="This tab" mood={status} state={status.replace('-', ' ')} detail={wordsOf({ message: reason })}>
-        <button type="button" disabled={isAway} onClick={() => void cause('drop', log)}>
+        <button type="button" className="link-button" disabled={isAway} onClick={() => void cause('drop', log)}>
           Drop my connection
         </button>
         <fieldset className="delays" disabled={isAway}>
@@ -49,7 +49,12 @@ export function Chain({ log, state }: { readonly log: SessionLog; readonly state
         state={isAway ? 'away' : 'up'}
         detail={host && `pid ${host.server.pid}, ${startsOf(host.server.starts)}`}
       >
-        <button type="button" disabled={isAway} onClick={() => void cause('restart-server', log)}>
+        <button
+          type="button"
+          className="link-button"
+          disabled={isAway}
+          onClick={() => void cause('restart-server', log)}
+        >
           Restart the server
         </button>
       </Link>
@@ -62,7 +67,12 @@ export function Chain({ log, state }: { readonly log: SessionLog; readonly state
           worker && `${worker.pid === undefined ? 'no process' : `pid ${worker.pid}`}, ${startsOf(worker.starts)}`
         }
       >
-        <button type="button" disabled={isAway || workerState !== 'up'} onClick={() => void cause('kill-worker', log)}>
+        <button
+          type="button"
+          className="link-button"
+          disabled={isAway || workerState !== 'up'}
+          onClick={() => void cause('kill-worker', log)}
+        >
           Kill the worker
         </button>
       </Link>
