@@ -166,3 +166,56 @@ test('a session goes into a file and is read again, to be looked at only; a file
     expect([name, await tab.page.getByRole('button', { name, exact: true }).count()]).toEqual([name, 0])
   }
 })
+
+test('what the chat calls is listed as it is called; the run is shown as every dialect has it, and in figures', async () => {
+  const tab = await on.open(url())
+  await tab.say('Hello.', 'echo')
+  await tab.hears('Hello.')
+  await tab.is('ready')
+  await tab.press('Inspect')
+  const show = (name: string) => tab.page.getByRole('tab', { name, exact: true }).click()
+  await show('Callbacks')
+  await tab.press('Clear')
+  await tab.say('What time is it?', 'operator')
+  const called = (name: string) => tab.page.locator(`.callbacks [data-kind=callback][data-name=${name}]`)
+  await called('onToolCall').first().waitFor()
+  await called('onFinish').waitFor()
+  await tab.is('ready')
+  const names = await tab.page
+    .locator('.callbacks li')
+    .evaluateAll(all => all.map(one => `${one.getAttribute('data-kind')} ${one.getAttribute('data-name')}`))
+  // As the call goes from state to state; and the end, once and last.
+  const calls = names.filter(name => name.startsWith('callback '))
+  expect(calls.lastIndexOf('callback onToolCall')).toBeLessThan(calls.indexOf('callback onFinish'))
+  expect(calls.indexOf('callback onFinish')).toBe(calls.length - 1)
+  const statuses = names.filter(name => name.startsWith('chat '))
+  expect([statuses[0], statuses.at(-1)]).toEqual(['chat submitted', 'chat ready'])
+  expect(statuses).toContain('chat streaming')
+  await called('onToolCall').first().locator('summary').click()
+  expect(await called('onToolCall').first().locator('pre').textContent()).toContain('local_time')
+
+  await tab.say('Windmill.', 'echo')
+  await tab.hears('Windmill.')
+  await tab.is('ready')
+  await show('Wire')
+  const dialect = tab.page.getByRole('combobox', { name: 'as' })
+  const options = await dialect.locator('option').evaluateAll(all => all.map(one => (one as HTMLOptionElement).value))
+  expect(options.length).toBeGreaterThanOrEqual(9)
+  const said = tab.page.locator('.wire-lines code')
+  const seen = new Set<string>()
+  for (const option of options) {
+    await dialect.selectOption(option)
+    // What was said before may stand there still.
+    await soon(async () => seen.has((await said.allTextContents()).join('\n'))).toBe(false)
+    await said.filter({ hasText: 'Windmill.' }).first().waitFor()
+    seen.add((await said.allTextContents()).join('\n'))
+  }
+  expect(seen.size).toBe(options.length)
+
+  await show('Charts')
+  await tab.page.locator('.charts svg, .panel svg').first().waitFor()
+  // By a page without a chat there is nothing to call.
+  const whole = await on.open(inspectorOf(tab))
+  await whole.page.getByRole('tab', { name: 'Callbacks' }).click()
+  await whole.page.getByText('Callbacks belong to a chat').waitFor()
+})
