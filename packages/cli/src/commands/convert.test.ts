@@ -1,0 +1,111 @@
+import { describe, expect, test } from 'vitest'
+import { millraceCommand, place, ran } from '../command.fixture.ts'
+import { dialectNames } from '../convert/dialects.ts'
+import { stage } from './stage.fixture.ts'
+
+const SLOW = { timeout: 120_000 }
+
+const chunksOf = (recording: string): unknown[] =>
+  recording
+    .split('\n')
+    .filter(Boolean)
+    .slice(1)
+    .map(line => JSON.parse(line).chunk)
+
+/** A session with one run, as it is exported. */
+async function exported(): Promise<{ cwd: string; recording: string; url: string }> {
+  const { cwd, store, server, say } = await stage()
+  await say('s', 'guide', 'What do you see?')
+  const { stdout } = await ran(cwd, ['sessions', 'export', 's', '--store', store])
+  return { cwd, recording: stdout, url: server.url }
+}
+
+test('a run goes into every dialect and comes back the same', SLOW, async () => {
+  const { cwd, recording } = await exported()
+  // What asks for the run is not of it.
+  const run = chunksOf(recording).slice(1)
+  const words = (chunks: readonly unknown[]) =>
+    chunks.filter(chunk => /"type":"(text|tool)-/.test(JSON.stringify(chunk)))
+  expect(words(run).length).toBeGreaterThan(5)
+  const foreign = dialectNames.filter(name => name !== 'millrace')
+  await Promise.all(
+    foreign.map(async (name, i) => {
+      // Both ways of writing are read.
+      const how = i % 2 === 0 ? ['--sse'] : []
+      const there = await ran(cwd, ['convert', '--from', 'millrace', '--to', name, ...how], {}, recording)
+      expect([name, there.how, there.stderr]).toEqual([name, 0, ''])
+      const back = await ran(cwd, ['convert', '--from', name, '--to', 'millrace'], {}, there.stdout)
+      expect([name, back.how, back.stderr]).toEqual([name, 0, ''])
+      expect([name, words(chunksOf(back.stdout))]).toEqual([name, words(run)])
+    }),
+  )
+})
+
+test('what a connection carries is read too, and goes on as it comes', SLOW, async () => {
+  const { cwd, url } = await exported()
+  const stream = await fetch(`${url}/api/sessions/s/stream?live=false`)
+  const { how, stdout } = await ran(
+    cwd,
+    ['convert', '--from', 'millrace', '--to', 'ai-sdk', '--sse'],
+    {},
+    await stream.text(),
+  )
+  expect(how).toBe(0)
+  expect(stdout).toContain('"delta":"There is a mill."')
+  expect(stdout.endsWith('data: [DONE]\n\n')).toBe(true)
+
+  const live = millraceCommand(cwd, ['convert', '--from', 'ai-sdk', '--to', 'ag-ui'])
+  live.write('data: {"type":"start","messageId":"m"}\n\ndata: {"type":"text-start","id":"t"}\n\n')
+  live.write('data: {"type":"text-delta","id":"t","delta":"Hello"}\n\n')
+  await live.said(/"delta":"Hello"/)
+  live.write('data: {"type":"text-end","id":"t"}\n\ndata: {"type":"finish"}\n\ndata: [DONE]\n\n')
+  live.close()
+  expect((await live.ended).how).toBe(0)
+})
+
+test('of a log with several runs one is taken', SLOW, async () => {
+  const { cwd, store, say } = await stage()
+  await say('s', 'echo', 'One')
+  await say('s', 'echo', 'Two')
+  const { stdout: recording } = await ran(cwd, ['sessions', 'export', 's', '--store', store])
+  const first = await ran(cwd, ['convert', '--from', 'millrace', '--to', 'mui'], {}, recording)
+  expect(first.stdout).toContain('You said: One')
+  expect(first.stdout).not.toContain('Two')
+  expect(first.stderr).toMatch(/^This is the run \S+; the log has 1 more: --run names another\.$/m)
+  const runs = recording.split('\n').flatMap(line => /"runId":"([^"]+)"/.exec(line)?.[1] ?? [])
+  const second = await ran(
+    cwd,
+    ['convert', '--from', 'millrace', '--to', 'mui', '--run', runs.at(-1) ?? ''],
+    {},
+    recording,
+  )
+  expect(second.stdout).toContain('You said: Two')
+  const none = await ran(cwd, ['convert', '--from', 'millrace', '--to', 'mui', '--run', 'nope'], {}, recording)
+  expect([none.how, none.stderr]).toEqual([3, 'There is no run nope in this log.\n'])
+})
+
+describe('what is wrong is told with its line', () => {
+  const start = '{"type":"start","messageId":"m"}\n'
+  test.each([
+    ['no JSON', `${start}{"type":`, 'line 2: expected JSON'],
+    ['no object', `${start}\n5\n`, 'line 3: expected an object'],
+    ['what breaks off', `${start}{"type":"text-start","id":"t"}\n`, 'line 2: stream: it broke off before its end'],
+    ['nothing', '', 'line 0: stream: it broke off before its end'],
+    ['no event of the dialect', `${start}{"type":"text-delta","id":5}\n`, 'line 2: '],
+  ])('%s', SLOW, async (_, input, why) => {
+    const { how, stderr } = await ran(place({}), ['convert', '--from', 'ai-sdk', '--to', 'millrace'], {}, input)
+    expect([how, stderr]).toEqual([1, expect.stringContaining(why)])
+    expect(stderr).not.toContain('    at ')
+  })
+
+  test('a dialect that there is not', SLOW, async () => {
+    const calls = [
+      ['convert', '--from', 'aisdk', '--to', 'mui'],
+      ['convert', '--to', 'mui'],
+    ]
+    const ends = await Promise.all(calls.map(args => ran(place({}), args)))
+    expect(ends.map(({ how }) => how)).toEqual([2, 2])
+    expect(ends[0]?.stderr).toContain('--from: there is no dialect aisdk; did you mean ai-sdk?')
+    expect(ends[1]?.stderr).toContain('expected --from DIALECT: millrace, ')
+  })
+})

@@ -1,0 +1,125 @@
+import { once } from 'node:events'
+import { chmodSync, existsSync, readFileSync } from 'node:fs'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
+import { expect, onTestFinished, test } from 'vitest'
+import { place, ran } from '../command.fixture.ts'
+import type { Finding } from '../doctor/finding.ts'
+import { stage } from './stage.fixture.ts'
+
+const SLOW = { timeout: 120_000 }
+const NO_KEYS = { OPENAI_API_KEY: '', ANTHROPIC_API_KEY: '' }
+
+interface Report {
+  readonly ok: boolean
+  readonly findings: readonly Finding[]
+}
+
+async function report(cwd: string, args: readonly string[], env: Record<string, string> = NO_KEYS) {
+  const { how, stdout } = await ran(cwd, ['doctor', '--json', ...args], env)
+  const { ok, findings }: Report = JSON.parse(stdout)
+  return { how, ok, stdout, findings, of: (check: string) => findings.filter(finding => finding.check === check) }
+}
+
+/** A server that answers everything alike. */
+async function answering(status: number, body: unknown): Promise<{ url: string; port: number; asked: string[] }> {
+  const asked: string[] = []
+  const server = createServer((message, response) => {
+    asked.push(`${message.url} ${message.headers.authorization ?? message.headers['x-api-key'] ?? ''}`)
+    response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body))
+  }).listen(0, '127.0.0.1')
+  onTestFinished(() => void server.close())
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  return { url: `http://127.0.0.1:${port}`, port, asked }
+}
+
+test('a store that works is used and left as it was; a server that is up is up', SLOW, async () => {
+  const { cwd, store, server, say } = await stage()
+  await say('s', 'echo', 'Hello')
+  const found = await report(cwd, ['--store', store, '--server', server.url])
+  expect([found.how, found.ok]).toEqual([0, true])
+  expect(found.findings.map(({ check }) => check)).toEqual([
+    'node',
+    'permissions',
+    'disk',
+    'store',
+    'clock',
+    'server',
+    'models',
+  ])
+  expect(found.of('store')[0]?.message).toMatch(/^sqlite:mill\.db opens, writes, reads and leases \(\d+ ms\)$/)
+  const listed = await ran(cwd, ['sessions', '--store', store, '--json'])
+  expect(listed.stdout.trim().split('\n')).toHaveLength(1)
+})
+
+test('in an empty folder nothing is wrong, and nothing is made', SLOW, async () => {
+  const cwd = place({})
+  const { how, stdout } = await ran(cwd, ['doctor', '--port', '1024'], NO_KEYS)
+  expect(how).toBe(0)
+  expect(stdout).toContain('is not there yet: the first start makes it')
+  expect(stdout).toMatch(/^✓ node {10}node \d/m)
+  expect(existsSync(join(cwd, '.millrace'))).toBe(false)
+})
+
+test('what does not work fails, and says what to do next', SLOW, async () => {
+  const cwd = place({ 'not.db': 'this is no database, and longer than a header of one would have to be.'.repeat(20) })
+  const broken = await report(cwd, ['--store', 'sqlite:not.db'])
+  expect([broken.how, broken.ok]).toEqual([1, false])
+  expect(broken.of('store')[0]).toMatchObject({ status: 'fail', next: expect.any(String) })
+  expect(readFileSync(join(cwd, 'not.db'), 'utf8')).toContain('no database')
+  const away = await report(cwd, ['--server', 'http://127.0.0.1:1'])
+  expect(away.of('server')[0]).toMatchObject({ status: 'fail', next: expect.stringContaining('start it') })
+  const other = await answering(200, { hello: 'world' })
+  expect((await report(cwd, ['--server', other.url])).of('server')[0]).toMatchObject({ status: 'fail' })
+  expect((await report(cwd, ['--port', String(other.port)])).of('port')[0]).toMatchObject({
+    status: 'warn',
+    message: `port ${other.port} is taken by another program`,
+  })
+  for (const finding of [...broken.findings, ...away.findings]) {
+    if (finding.status === 'fail' || finding.status === 'warn') expect(finding.next).toBeTruthy()
+  }
+})
+
+test('a file that everybody may change is told', SLOW, async () => {
+  const { cwd, store, say } = await stage()
+  await say('s', 'echo', 'Hello')
+  chmodSync(join(cwd, 'mill.db'), 0o666)
+  const { how, of } = await report(cwd, ['--store', store])
+  expect(how).toBe(1)
+  expect(of('permissions')[0]).toMatchObject({ status: 'fail', next: expect.stringContaining('chmod 600') })
+})
+
+test('of a file, its app and its store', SLOW, async () => {
+  const cwd = place({
+    'app.ts': `import { agent, millrace, openStore, scriptedModel } from 'millrace'
+export default millrace({ agents: [agent({ name: 'a', model: scriptedModel([]) })], store: openStore('sqlite:own.db') })`,
+    'bad.ts': "throw new Error('the mill is closed')",
+  })
+  const fine = await report(cwd, ['app.ts'])
+  expect(fine.of('file')[0]?.message).toBe('app.ts has 1 agents and 0 workflows')
+  expect(fine.of('store')[0]).toMatchObject({ status: 'ok' })
+  const bad = await report(cwd, ['bad.ts'])
+  expect([bad.how, bad.of('file')[0]?.message]).toEqual([1, expect.stringContaining('the mill is closed')])
+})
+
+test('keys are named, asked about only when that is wanted, and never shown', SLOW, async () => {
+  const cwd = place({})
+  const key = 'sk-a-secret-of-ann'
+  const [takes, refuses] = [await answering(200, { data: [] }), await answering(401, { error: {} })]
+  const env = {
+    OPENAI_API_KEY: key,
+    OPENAI_BASE_URL: takes.url,
+    ANTHROPIC_API_KEY: key,
+    ANTHROPIC_BASE_URL: refuses.url,
+  }
+  const quiet = await report(cwd, [], env)
+  expect(quiet.of('models').map(({ status }) => status)).toEqual(['ok', 'ok'])
+  expect([takes.asked, refuses.asked]).toEqual([[], []])
+  const online = await report(cwd, ['--online'], env)
+  expect(online.how).toBe(1)
+  expect(online.of('models').map(({ status }) => status)).toEqual(['ok', 'fail'])
+  expect([takes.asked, refuses.asked]).toEqual([[`/models Bearer ${key}`], [`/models ${key}`]])
+  expect(quiet.stdout + online.stdout).not.toContain(key)
+})

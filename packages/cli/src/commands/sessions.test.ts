@@ -1,0 +1,62 @@
+import { expect, test } from 'vitest'
+import { place, ran } from '../command.fixture.ts'
+import { stage } from './stage.fixture.ts'
+
+const SLOW = { timeout: 120_000 }
+
+test('lists those touched last first, by a server or its file, as many as are wanted', SLOW, async () => {
+  const { cwd, server, store, say } = await stage()
+  for (const name of ['one', 'two', 'three']) await say(name, 'echo', `I am ${name}`)
+  const listed = await ran(cwd, ['sessions', '--server', server.url])
+  expect(listed.stdout.split('\n').map(line => line.split(' ')[0])).toEqual(['three', 'two', 'one', ''])
+  expect(listed.stdout).toMatch(/^one +ended +\d{4}-\d\d-\d\d \d\d:\d\d:\d\d +12 {2}You said: I am one$/m)
+  const some = await ran(cwd, ['sessions', 'list', '--limit', '2', '--json', '--store', store])
+  const lines = some.stdout.split('\n').filter(Boolean)
+  expect(lines.map(line => JSON.parse(line).sessionId)).toEqual(['three', 'two'])
+  const nobodys = await ran(cwd, ['sessions', '--store', store, '--principal', 'ann'])
+  expect([nobodys.how, nobodys.stdout, nobodys.stderr]).toEqual([0, '', 'There are no sessions at sqlite:mill.db.\n'])
+})
+
+test('shows what was said, and what it waits for', SLOW, async () => {
+  const { cwd, store, say } = await stage()
+  await say('s', 'clerk', 'Tell ann')
+  const { stdout } = await ran(cwd, ['sessions', 'show', 's', '--store', store])
+  expect(stdout).toContain('user  Tell ann')
+  expect(stdout).toMatch(/^run \S+ agent:clerk@1 paused$/m)
+  expect(stdout).toContain('waits for approval')
+  const json = await ran(cwd, ['sessions', 'show', 's', '--store', store, '--json'])
+  expect(JSON.parse(json.stdout).view.pendings).toHaveLength(1)
+})
+
+test('removes one, once somebody is sure', SLOW, async () => {
+  const { cwd, server, say } = await stage()
+  await say('s', 'echo', 'Hello')
+  const at = ['--server', server.url]
+  const unsure = await ran(cwd, ['sessions', 'rm', 's', ...at])
+  expect([unsure.how, unsure.stderr]).toEqual([2, 'Nobody can be asked here: --yes removes it.\n'])
+  expect((await ran(cwd, ['sessions', 'show', 's', ...at])).how).toBe(0)
+  const sure = await ran(cwd, ['sessions', 'rm', 's', '--yes', '--json', ...at])
+  expect([sure.how, JSON.parse(sure.stdout)]).toEqual([0, { removed: 's' }])
+  for (const verb of ['show', 'rm', 'export']) {
+    const { how, stdout } = await ran(cwd, ['sessions', verb, 's', ...at])
+    expect([verb, how, stdout]).toEqual([verb, 3, ''])
+  }
+})
+
+test('says how it is called', SLOW, async () => {
+  const cwd = place({})
+  const calls = [
+    ['sessions', 'shw', 's'],
+    ['sessions', 'show'],
+    ['sessions', 'list', 's'],
+    ['sessions', '--limit', '0'],
+  ]
+  const ends = await Promise.all(calls.map(args => ran(cwd, args)))
+  expect(ends.map(({ how }) => how)).toEqual([2, 2, 2, 2])
+  expect(ends.map(({ stderr }) => stderr.split('\n')[0])).toEqual([
+    'millrace sessions: there is no shw; did you mean show?',
+    'millrace sessions: show needs a session: show <id>',
+    'millrace sessions: s: list takes no session',
+    'millrace sessions: --limit: expected a whole number from 1 on, found 0',
+  ])
+})

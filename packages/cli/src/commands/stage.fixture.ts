@@ -1,0 +1,87 @@
+// A server as somebody would have it, on a file, with sessions in it.
+
+import { agent, ProviderError, scriptedModel, tool } from '@millrace/runtime'
+import { type Listening, millrace } from '@millrace/server'
+import { onTestFinished } from 'vitest'
+import { z } from 'zod'
+import { place } from '../command.fixture.ts'
+
+const echo = agent({ name: 'echo', model: scriptedModel(({ lastText }) => ({ text: `You said: ${lastText}` })) })
+const look = tool({ name: 'look', input: z.object({ at: z.string() }), execute: ({ at }) => `a mill, at ${at}` })
+const send = tool({ name: 'send', input: z.object({ to: z.string() }), approval: true, execute: () => 'sent' })
+const guide = agent({
+  name: 'guide',
+  model: scriptedModel([
+    { reasoning: 'Let me see.', calls: [{ name: 'look', input: { at: 'the river' } }] },
+    { text: 'There is a mill.' },
+  ]),
+  tools: [look],
+})
+const clerk = agent({
+  name: 'clerk',
+  model: scriptedModel([{ calls: [{ name: 'send', input: { to: 'ann' } }] }]),
+  tools: [send],
+})
+let isFirst = true
+const flaky = agent({
+  name: 'flaky',
+  model: scriptedModel(
+    () => {
+      if (!isFirst) return { text: 'It was the wind.' }
+      isFirst = false
+      const error = new ProviderError('provider_overloaded', 'the provider is overloaded', { retryable: true })
+      return { text: 'It was the', error }
+    },
+    // Slow enough that words are written before they are taken back.
+    { paceMs: 50 },
+  ),
+})
+
+export interface Stage {
+  readonly cwd: string
+  readonly server: Listening
+  /** The store, as `--store` names it. */
+  readonly store: string
+  /** Has an agent answer in a session, to its end or pause. */
+  say(sessionId: string, agent: string, input: string): Promise<void>
+  /** Another server in its place, on the same port. */
+  restart(): Promise<void>
+}
+
+/** A server with a file of its own, until the test is over. */
+export async function stage(): Promise<Stage> {
+  const cwd = place({})
+  const store = `sqlite:${cwd}/mill.db`
+  isFirst = true
+  const serve = (port: number) =>
+    millrace({
+      store,
+      agents: [echo, guide, clerk, flaky],
+      backoff: { first: 1 },
+      logger: { warn() {}, error() {} },
+    }).listen({ port })
+  let server = await serve(0)
+  onTestFinished(() => server.close())
+  return {
+    cwd,
+    store: 'sqlite:mill.db',
+    get server() {
+      return server
+    },
+    async say(sessionId, agent, input) {
+      const reply = await fetch(`${server.url}/api/sessions/${encodeURIComponent(sessionId)}/runs`, {
+        method: 'POST',
+        // Its socket would be the old server's after a restart.
+        headers: { 'content-type': 'application/json', connection: 'close' },
+        body: JSON.stringify({ agent, input }),
+      })
+      const text = await reply.text()
+      if (!text.includes('"type":"end"')) throw new Error(`${agent} did not come to its end: ${text}`)
+    },
+    async restart() {
+      const { port } = server
+      await server.close()
+      server = await serve(port)
+    },
+  }
+}

@@ -1,0 +1,111 @@
+import type { Entry } from '@millrace/protocol'
+import { expect, test } from 'vitest'
+import { millraceCommand, ran } from '../command.fixture.ts'
+import { stage } from './stage.fixture.ts'
+
+const SLOW = { timeout: 120_000 }
+
+const entriesOf = (text: string): Entry[] =>
+  text
+    .split('\n')
+    .filter(Boolean)
+    .map(line => JSON.parse(line))
+
+test('shows a line for each entry as it is written, through a restart of the server, until Ctrl-C', SLOW, async () => {
+  const { cwd, server, say, restart } = await stage()
+  await say('s', 'echo', 'Hello')
+  const tail = millraceCommand(cwd, ['tail', 's', '--server', server.url])
+  const [line] = await tail.said(/^.*text-delta.*$/m)
+  expect(line).toMatch(/^ +\d+ {2}\d\d:\d\d:\d\d\.\d{3} {2}main +text-delta +"You said: Hello"$/)
+  await tail.said(/run-finished/)
+  await restart()
+  const mark = tail.mark
+  await say('s', 'echo', 'And again')
+  await tail.said(/run-finished/, mark)
+  tail.kill('SIGINT')
+  const { how, stdout } = await tail.ended
+  expect(how).toBe(0)
+  const sequences = [...stdout.matchAll(/^ +(\d+) /gm)].map(([, sequence]) => Number(sequence))
+  expect(sequences).toEqual(sequences.map((_, at) => at + 1))
+})
+
+test('from a place on, as JSON, from a server or its file, to the end of what is there', SLOW, async () => {
+  const { cwd, server, store, say } = await stage()
+  await say('s', 'guide', 'What do you see?')
+  const args = ['tail', 's', '--after', '3', '--no-follow', '--json']
+  const fromServer = await ran(cwd, args, { MILLRACE_SERVER: server.url })
+  const fromFile = await ran(cwd, [...args, '--store', store])
+  expect([fromServer.how, fromFile.how]).toEqual([0, 0])
+  const entries = entriesOf(fromServer.stdout)
+  expect(entries[0]?.sequence).toBe(4)
+  expect(entries.at(-1)?.chunk.type).toBe('run-finished')
+  expect(entriesOf(fromFile.stdout)).toEqual(entries)
+})
+
+test('follows a file that a server writes', SLOW, async () => {
+  const { cwd, store, say } = await stage()
+  await say('s', 'echo', 'Hello')
+  const tail = millraceCommand(cwd, ['tail', 's', '--store', store, '--json'])
+  await tail.said(/"run-finished"/)
+  const mark = tail.mark
+  await say('s', 'echo', 'And again')
+  await tail.said(/"run-finished"/, mark)
+  tail.kill('SIGINT')
+  expect((await tail.ended).how).toBe(0)
+})
+
+test('what a model says cannot steer the terminal', SLOW, async () => {
+  const { cwd, store, say } = await stage()
+  await say('s', 'echo', '\u001b[2Jgone\u0007\u202e')
+  for (const args of [
+    ['tail', 's', '--no-follow'],
+    ['replay', 's', '--speed', 'max'],
+    ['sessions'],
+    ['sessions', 'show', 's'],
+  ]) {
+    const { stdout } = await ran(cwd, [...args, '--store', store])
+    expect(stdout).toContain('gone')
+    // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what must not be there
+    expect(stdout).not.toMatch(/[\u001b\u0007\u202e]/)
+  }
+})
+
+test('who reads no further is no error', SLOW, async () => {
+  const { cwd, store, say } = await stage()
+  await say('s', 'guide', 'What do you see?')
+  const main = `node --conditions=@millrace/source ${import.meta.dirname}/../main.ts`
+  const { execFile } = await import('node:child_process')
+  const { promisify } = await import('node:util')
+  const script = `set -o pipefail; ${main} tail s --no-follow --store ${store} | head -n 1`
+  const { stdout, stderr } = await promisify(execFile)('bash', ['-c', script], { cwd })
+  expect([stdout.trim().split('\n').length, stderr]).toEqual([1, ''])
+})
+
+test('says what is wrong, and ends with a code that tells', SLOW, async () => {
+  const { cwd, server, store, say } = await stage()
+  await say('s', 'echo', 'Hello')
+  const at = ['--server', server.url]
+  const wrong: [code: number, why: string, args: string[]][] = [
+    [3, 'there is no session nope', ['tail', 'nope', ...at]],
+    [3, 'there is no session nope', ['tail', 'nope', '--store', store]],
+    [3, 'There is no file nope.db', ['tail', 's', '--store', 'sqlite:nope.db']],
+    [4, 'Nothing answers at http://127.0.0.1:1', ['tail', 's', '--server', 'http://127.0.0.1:1']],
+    [2, 'expected one of them', ['tail', 's', ...at, '--store', store]],
+    [2, '--after: expected a whole number from 0 on, found x', ['tail', 's', '--after', 'x']],
+    [2, '--after needs a value', ['tail', 's', '--after', '--json']],
+    [2, 'there is no option --sever; did you mean --server?', ['tail', 's', '--sever', 'x']],
+    [2, 'expected <session>', ['tail']],
+    [2, 'more: expected <session>', ['tail', 's', 'more']],
+    [2, 'there is no command tial; did you mean tail?', ['tial', 's']],
+    [2, 'expected memory:, sqlite:path', ['tail', 's', '--store', 'mill.db']],
+    [2, '--server: expected a URL', ['tail', 's', '--server', 'mill']],
+    [2, '--principal: expected with --store', ['tail', 's', '--principal', 'ann']],
+  ]
+  const ends = await Promise.all(wrong.map(([, , args]) => ran(cwd, args)))
+  for (const [i, { how, stdout, stderr }] of ends.entries()) {
+    expect([how, stderr, stdout]).toEqual([wrong[i]?.[0], expect.stringContaining(wrong[i]?.[1] ?? ''), ''])
+    expect(stderr).not.toContain('    at ')
+  }
+  const { stderr } = await ran(cwd, ['tail', 'nope', '--json', ...at])
+  expect(JSON.parse(stderr)).toEqual({ error: { code: 'session_unknown', message: expect.any(String) } })
+})

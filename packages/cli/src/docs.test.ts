@@ -1,0 +1,75 @@
+import { execFile } from 'node:child_process'
+import { chmodSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { delimiter, join } from 'node:path'
+import { promisify } from 'node:util'
+import { expect, test } from 'vitest'
+import { COMMON } from './command/call.ts'
+import { MAIN, millraceCommand, place } from './command.fixture.ts'
+import { PAGE } from './dev/host.fixture.ts'
+import { exitCodes } from './error.ts'
+import { commands } from './run.ts'
+
+const guide = readFileSync(join(import.meta.dirname, '../../../docs/guide/command.md'), 'utf8')
+const SLOW = { timeout: 180_000 }
+
+const blocksOf = (info: string): string[] =>
+  [...guide.matchAll(/```(.*)\n([\s\S]*?)```/g)].flatMap(([, found, block = '']) => (found === info ? [block] : []))
+
+/** A folder with the app of the guide, and an `npx` that knows this command. */
+function folder(): { cwd: string; env: NodeJS.ProcessEnv } {
+  const [agent = ''] = blocksOf('ts agent.ts')
+  const cwd = place({ 'agent.ts': agent, ...PAGE })
+  const bin = join(cwd, 'bin')
+  mkdirSync(bin)
+  const npx = `#!/bin/sh\nshift\nexec "${process.execPath}" --conditions=@millrace/source "${MAIN}" "$@"\n`
+  writeFileSync(join(bin, 'npx'), npx)
+  chmodSync(join(bin, 'npx'), 0o755)
+  return { cwd, env: { ...process.env, NO_COLOR: '1', PATH: `${bin}${delimiter}${process.env['PATH']}` } }
+}
+
+test('the commands of the guide run as written, one after the other', SLOW, async () => {
+  const { cwd, env } = folder()
+  const [dev = '', ...others] = blocksOf('sh')
+  expect([dev, others.length]).toEqual(['npx millrace dev agent.ts\n', 6])
+  // On a port that is free, with a page that need not be built.
+  const host = millraceCommand(cwd, ['dev', 'agent.ts', '--port', '0', '--page', 'page'])
+  const [, url = ''] = await host.said(/^Millrace is up at (\S+)$/m)
+  const { port } = new URL(url)
+  const printed: string[] = []
+  for (const block of others) {
+    const script = `set -eo pipefail\n${block.replaceAll('4400', port)}`
+    const { stdout } = await promisify(execFile)('bash', ['-c', script], { cwd, env: { ...env, MILLRACE_SERVER: url } })
+    printed.push(stdout)
+  }
+  const [asked, tail, sessions, replay, convert, doctor] = printed
+  expect(asked).toContain('"status":"completed"')
+  expect(tail).toMatch(/^ +4 {2}.*\n[\s\S]*"type":"run-finished"/)
+  expect(sessions).toContain('trip-1')
+  expect(readFileSync(join(cwd, 'trip-1.jsonl'), 'utf8')).toContain('{"millrace":"session","version":1')
+  expect(replay).toContain('echo: You said: Hello')
+  expect(convert).toContain('ai-sdk: You said: Hello')
+  expect(doctor).toContain(`a Millrace server listens on port ${port}`)
+  expect(doctor).toContain('"ok":true')
+})
+
+test('the program of the guide runs as written', SLOW, async () => {
+  const { cwd, env } = folder()
+  const [program = ''] = blocksOf('ts')
+  // Inside the package, which cannot import itself by name while it is not built.
+  const own = program
+    .replace("'@millrace/cli'", JSON.stringify(join(import.meta.dirname, 'index.ts')))
+    .replace('port: 0', "port: 0, page: 'page'")
+  writeFileSync(join(cwd, 'program.ts'), own)
+  const args = ['--conditions=@millrace/source', 'program.ts']
+  const { stdout } = await promisify(execFile)(process.execPath, args, { cwd, env })
+  expect(stdout).toBe('up\n')
+})
+
+test('the guide names every command, every option and every exit code', () => {
+  for (const { name, options } of commands) {
+    expect(guide).toContain(`\n## ${name}\n`)
+    for (const option of [...Object.keys(options), 'json']) expect(guide).toContain(`--${option}`)
+  }
+  expect(Object.keys(COMMON)).toEqual(['json', 'help'])
+  for (const code of [0, ...Object.values(exitCodes), 130]) expect(guide).toMatch(new RegExp(`^\\| ${code} \\|`, 'm'))
+})
