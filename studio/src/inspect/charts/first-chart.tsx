@@ -39,7 +39,7 @@ export function FirstChart({ runs }: { readonly runs: readonly RunMeter[] }) {
       name="Time to the first token"
       columns={columns}
       unit="time"
-      along="runs, and in a lighter colour their steps"
+      along="runs, and fainter their steps"
       summary={summary}
       format={durationOf}
       ticksOf={durationsUpTo}
