@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import type axe from 'axe-core'
 import { expect, test } from 'vitest'
-import { house, phone, stage, type Tab } from './stage.fixture.ts'
+import { house, phone, soon, stage, type Tab } from './stage.fixture.ts'
 
 const on = stage()
 const url = house(0.2)
@@ -132,6 +132,21 @@ test('by the keyboard alone: choose, say, approve, stop, inspect, and go through
   await tabTo(tab, /^Inspect$/, 'Shift+Tab')
   await keyboard.press('Enter')
   await tab.page.getByRole('tab', { name: 'Entries' }).waitFor()
+  // From one panel to the next and back, and into the list.
   await tabTo(tab, /^Entries$/)
+  await keyboard.press('ArrowRight')
+  await tab.page.locator('[role=tab][aria-selected=true]:focus', { hasText: 'Charts' }).waitFor()
+  await keyboard.press('ArrowLeft')
+  await tab.page.locator('[role=tab][aria-selected=true]:focus', { hasText: 'Entries' }).waitFor()
+  await tabTo(tab, /^Entries of the log$/)
+  const active = () => tab.page.locator('[data-sequence][data-active=true]').getAttribute('data-sequence')
+  await keyboard.press('Home')
+  await soon(active).toBe('1')
+  await keyboard.press('ArrowDown')
+  await soon(active).toBe('2')
   await keyboard.press('Enter')
+  await tab.page.locator('.then .banner', { hasText: 'at 2 of' }).waitFor()
+  await tab.page.getByRole('region', { name: 'Entry 2' }).waitFor()
+  await keyboard.press('Escape')
+  await tab.page.locator('.then .banner').waitFor({ state: 'detached' })
 })
