@@ -35,15 +35,20 @@ export function Entries() {
     getScrollElement: () => pane.current,
     estimateSize: () => ROW,
     overscan: 12,
-    // The head of the table stays in sight.
-    scrollPaddingStart: ROW,
-    paddingStart: 0,
+    useFlushSync: false,
   })
+  /** Scrolls as little as brings a row into sight; by itself, because all rows are equally high and to measure is dear. */
+  const reveal = (position: number) => {
+    const [top, height] = [rows.scrollOffset ?? 0, (rows.scrollRect?.height ?? 0) - ROW]
+    const start = position * ROW
+    if (start < top) pane.current?.scrollTo({ top: start })
+    else if (start + ROW > top + height) pane.current?.scrollTo({ top: start + ROW - height })
+  }
   const [active, activate] = useState<number>()
   const current = active ?? (position >= 0 ? position : count - 1)
 
   const [isAtEnd, setAtEnd] = useState(true)
-  const toEnd = useCallback(() => rows.scrollToIndex(count - 1, { align: 'end' }), [rows, count])
+  const toEnd = useCallback(() => pane.current?.scrollTo({ top: count * ROW }), [count])
   const isFollowing = at === undefined && isAtEnd && active === undefined
   useEffect(() => {
     if (isFollowing && count > 0) toEnd()
@@ -51,7 +56,7 @@ export function Entries() {
   // biome-ignore lint/correctness/useExhaustiveDependencies: whoever goes elsewhere sees it, and may scroll away again
   useEffect(() => {
     activate(undefined)
-    if (position >= 0) rows.scrollToIndex(Math.min(position, count - 1), { align: 'auto' })
+    if (position >= 0) reveal(Math.min(position, count - 1))
   }, [at, found])
   const scrolled = () => {
     const { current } = pane
@@ -66,7 +71,7 @@ export function Entries() {
     if (to !== undefined) {
       const next = Math.min(count - 1, Math.max(0, to))
       activate(next)
-      rows.scrollToIndex(next, { align: 'auto' })
+      reveal(next)
     } else if (event.key === 'Enter' && entry) travel(entry.sequence)
     else if (event.key === 'Escape') travel()
     else return
