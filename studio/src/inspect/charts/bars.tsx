@@ -3,7 +3,7 @@ import { ticksUpTo } from './axis.ts'
 import { useWidth } from './width.ts'
 
 /** A piece of a bar. */
-export interface Piece {
+interface Piece {
   readonly tone: string
   readonly size: number
   readonly words: string
