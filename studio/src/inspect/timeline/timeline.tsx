@@ -135,7 +135,7 @@ export function Timeline() {
         >
           <Sheet drawing={drawing} width={width} />
           {here !== undefined && here >= from && here <= to && (
-            <div className="here" style={{ left: xOf(sight, here) }} />
+            <div className="here" style={{ transform: `translateX(${xOf(sight, here)}px)` }} />
           )}
           {told && entry && <Tip entry={entry} x={told.x} y={told.y} width={width} elapsed={model.clock.first} />}
         </div>
