@@ -15,7 +15,7 @@ test('a chat, from typing to the answer, and again from its address', async () =
   // Markdown: a heading, a table, a list, code and a link.
   const text = tab.page.locator('.message.agent > .text')
   expect(await text.locator('strong').textContent()).toBe('23 degrees')
-  for (const tag of ['h5', 'table', 'ul', 'pre', 'a[target=_blank]']) expect(await text.locator(tag).count()).toBe(1)
+  for (const tag of ['h4', 'table', 'ul', 'pre', 'a[target=_blank]']) expect(await text.locator(tag).count()).toBe(1)
   expect(await tab.page.locator('.reasoning .text').textContent()).toContain('weather in Paris')
   expect(await tab.page.locator('.tool .badge').textContent()).toBe('done')
   expect(await tab.page.locator('.sources a').getAttribute('href')).toBe('https://weather.example/paris')

@@ -1,6 +1,6 @@
 import { useChat } from '@millrace/react'
 import { defaultRangeExtractor, type Range, useVirtualizer } from '@tanstack/react-virtual'
-import { useCallback, useLayoutEffect, useRef } from 'react'
+import { useCallback, useMemo, useRef } from 'react'
 import { Message } from './message.tsx'
 import { Outcome } from './outcome.tsx'
 import { SharedState } from './shared-state.tsx'
@@ -25,7 +25,8 @@ export function Transcript() {
   const older = () => {
     if (hasOlder && !isLoadingOlder) void loadOlder()
   }
-  const { isAtEnd, toEnd, keepPlace } = useStickToEnd(pane, older)
+  const { isAtEnd, place } = useStickToEnd(pane, older)
+  const indexOf = useMemo(() => new Map(turns.map(({ id }, index) => [id, index])), [turns])
   const virtualizer = useVirtualizer({
     count: turns.length,
     getScrollElement: () => pane.current,
@@ -33,12 +34,15 @@ export function Transcript() {
     estimateSize: () => GUESS_PX,
     overscan: AROUND,
     scrollMargin: list.current?.offsetTop ?? 0,
-    rangeExtractor: range => (range.count <= WHOLE ? all(range) : inUse(range, list.current)),
+    rangeExtractor: range => {
+      if (range.count <= WHOLE) return between(0, range.count)
+      const kept = [place.anchor, document.activeElement, ...(list.current?.querySelectorAll('.edit') ?? [])]
+      const indexes = kept.map(one => indexOf.get(one?.closest<HTMLElement>('.slot')?.dataset['id'] ?? ''))
+      return withThose(range, indexes)
+    },
     useFlushSync: false,
   })
-  const firstId = turns[0]?.id
-  // biome-ignore lint/correctness/useExhaustiveDependencies: older ones have come when the first is another
-  useLayoutEffect(keepPlace, [firstId])
+  virtualizer.shouldAdjustScrollPositionOnItemSizeChange = () => false
   const shown = virtualizer.getVirtualItems()
   const margin = virtualizer.options.scrollMargin
   let end = margin
@@ -61,6 +65,7 @@ export function Transcript() {
                 key={key}
                 className="slot"
                 data-index={index}
+                data-id={id}
                 data-last={id === lastId}
                 ref={virtualizer.measureElement}
                 style={{ marginTop: before }}
@@ -75,7 +80,7 @@ export function Transcript() {
         <Working />
       </div>
       {!isAtEnd && (
-        <button type="button" className="to-end" aria-label="To the latest" onClick={toEnd}>
+        <button type="button" className="to-end" aria-label="To the latest" onClick={place.toEnd}>
           ↓
         </button>
       )}
@@ -83,16 +88,13 @@ export function Transcript() {
   )
 }
 
-const all = ({ count }: Range): number[] => Array.from({ length: count }, (_, i) => i)
+const between = (from: number, to: number): number[] =>
+  Array.from({ length: Math.max(0, to - from) }, (_, i) => from + i)
 
-/** Those in sight and around it, and those that somebody is at: what they write must not go. */
-function inUse(range: Range, list: HTMLElement | null): number[] {
+/** Those in sight and around it, and those around what somebody reads or writes, which must not go: when older ones come it is elsewhere for a moment. */
+function withThose(range: Range, [read, ...written]: readonly (number | undefined)[]): number[] {
   const indexes = new Set(defaultRangeExtractor(range))
-  const isAt = (element: Element | null) => {
-    const index = list?.contains(element) && element?.closest<HTMLElement>('.slot')?.dataset['index']
-    if (index && Number(index) < range.count) indexes.add(Number(index))
-  }
-  isAt(document.activeElement)
-  for (const form of list?.querySelectorAll('.edit') ?? []) isAt(form)
+  const around = read === undefined ? [] : between(Math.max(0, read - 2), Math.min(range.count, read + AROUND))
+  for (const index of [...around, ...written]) if (index !== undefined) indexes.add(index)
   return [...indexes].sort((a, b) => a - b)
 }

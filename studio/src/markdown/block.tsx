@@ -18,7 +18,7 @@ const OneBlock = memo(function OneBlock({ block }: { readonly block: Block }): R
       return <p>{inline(block.tokens)}</p>
     case 'heading': {
       // Above them stand the names of the page, of the session and of who speaks.
-      const Heading = `h${Math.min(6, block.depth + 3)}` as 'h4' | 'h5' | 'h6'
+      const Heading = `h${Math.min(6, Math.max(4, block.depth + 2))}` as 'h4' | 'h5' | 'h6'
       return <Heading data-depth={block.depth}>{inline(block.tokens)}</Heading>
     }
     case 'code':

@@ -49,15 +49,17 @@ export function SessionRow({ session, isCurrent, onOpen, onRemoved }: SessionRow
       }
     }
     return (
-      <li className="confirm" role="alertdialog" aria-label={`Delete ${shown}?`} onKeyDown={atEscape(leave)}>
-        <span>{failure ?? 'Delete it, and all that was said?'}</span>
-        {/* biome-ignore lint/a11y/noAutofocus: who asked for it is here, and this is the answer that does no harm */}
-        <button type="button" autoFocus onClick={leave}>
-          Keep
-        </button>
-        <button type="button" className="danger" onClick={() => void confirm()}>
-          Delete
-        </button>
+      <li>
+        <div className="confirm" role="alertdialog" aria-label={`Delete ${shown}?`} onKeyDown={atEscape(leave)}>
+          <span>{failure ?? 'Delete it, and all that was said?'}</span>
+          {/* biome-ignore lint/a11y/noAutofocus: who asked for it is here, and this is the answer that does no harm */}
+          <button type="button" autoFocus onClick={leave}>
+            Keep
+          </button>
+          <button type="button" className="danger" onClick={() => void confirm()}>
+            Delete
+          </button>
+        </div>
       </li>
     )
   }
