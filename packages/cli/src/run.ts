@@ -1,26 +1,23 @@
 import { readFileSync } from 'node:fs'
-import { LogError } from '@millrace/log'
 import { callOf } from './command/call.ts'
 import type { Command } from './command/command.ts'
 import { helpOf, helpOfCommand } from './command/help.ts'
 import { nearest } from './command/nearest.ts'
 import { processTerminal } from './command/terminal.ts'
-import { convertCommand } from './commands/convert.ts'
-import { devCommand } from './commands/dev.ts'
-import { doctorCommand } from './commands/doctor.ts'
-import { replayCommand } from './commands/replay.ts'
-import { sessionsCommand } from './commands/sessions.ts'
-import { tailCommand } from './commands/tail.ts'
 import { CommandError } from './error.ts'
 
-export const commands: readonly Command[] = [
-  devCommand,
-  tailCommand,
-  replayCommand,
-  sessionsCommand,
-  convertCommand,
-  doctorCommand,
-]
+/** The commands by their names. Each is loaded when it is wanted: who follows a session needs no server. */
+const loaders: Readonly<Record<string, () => Promise<Command>>> = {
+  dev: async () => (await import('./commands/dev.ts')).devCommand,
+  tail: async () => (await import('./commands/tail.ts')).tailCommand,
+  replay: async () => (await import('./commands/replay.ts')).replayCommand,
+  sessions: async () => (await import('./commands/sessions.ts')).sessionsCommand,
+  convert: async () => (await import('./commands/convert.ts')).convertCommand,
+  doctor: async () => (await import('./commands/doctor.ts')).doctorCommand,
+}
+
+/** Every command. */
+export const allCommands = (): Promise<readonly Command[]> => Promise.all(Object.values(loaders).map(load => load()))
 
 /** Does what was written after `millrace`: its exit code. */
 export async function run(args: readonly string[]): Promise<number> {
@@ -34,10 +31,10 @@ export async function run(args: readonly string[]): Promise<number> {
     }
     if (name === '--help' || name === '-h' || name === 'help') {
       const [about] = rest.filter(arg => !arg.startsWith('-'))
-      await terminal.write(about === undefined ? helpOf(commands) : helpOfCommand(commandOf(about)))
+      await terminal.write(about === undefined ? helpOf(await allCommands()) : helpOfCommand(await commandOf(about)))
       return 0
     }
-    const command = commandOf(name)
+    const command = await commandOf(name)
     const call = callOf(command, rest)
     if (call.values['help'] === true) {
       await terminal.write(helpOfCommand(command))
@@ -56,14 +53,14 @@ function commandErrorOf(error: unknown): CommandError {
   if (error instanceof CommandError) return error
   if (process.env['MILLRACE_DEBUG']) console.error(error)
   const message = error instanceof Error ? error.message : String(error)
-  if (error instanceof LogError && error.code === 'unavailable') return new CommandError('unreachable', message)
+  if (error instanceof Error && 'code' in error && error.code === 'unavailable')
+    return new CommandError('unreachable', message)
   return new CommandError('failed', `millrace: ${message}`)
 }
 
-function commandOf(name: string): Command {
-  const found = commands.find(command => command.name === name)
-  if (found) return found
-  const names = commands.map(command => command.name)
+async function commandOf(name: string): Promise<Command> {
+  if (Object.hasOwn(loaders, name)) return (loaders[name] as () => Promise<Command>)()
+  const names = Object.keys(loaders)
   const meant = nearest(name, names)
   const hint = meant === undefined ? `there are ${names.join(', ')}` : `did you mean ${meant}?`
   throw new CommandError('usage', `millrace: there is no command ${name}; ${hint}\nSee millrace --help`)

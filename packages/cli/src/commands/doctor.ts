@@ -40,7 +40,9 @@ export const doctorCommand: Command = {
     if (textOf(call, 'server') === undefined) {
       await tell(await checkPort(wholeOf(doctorCommand, call, 'port', 1, 65_535) ?? DEFAULT_PORT))
     } else
-      await tell(await checkServer(openSource({ positionals: [], values: { server: textOf(call, 'server') ?? '' } })))
+      await tell(
+        await checkServer(await openSource({ positionals: [], values: { server: textOf(call, 'server') ?? '' } })),
+      )
     await tell(...(await checkProviders(process.env, call.values['online'] === true)))
     const isFine = findings.every(({ status }) => status !== 'fail')
     if (terminal.isJson) await terminal.write(`${JSON.stringify({ ok: isFine, findings })}\n`)

@@ -66,7 +66,7 @@ async function* entriesOf(call: Call, from: number, say: (line: string) => void)
     return
   }
   if (/\.jsonl$/.test(named)) throw new CommandError('not-found', `There is no file ${named}.`)
-  const source = openSource(call)
+  const source = await openSource(call)
   try {
     const onTrimmed = (floor: number) => say(`What lies up to ${floor} is not in the log any more.`)
     yield* readLog(source, named, { after: Math.max(0, from - 1), onTrimmed })

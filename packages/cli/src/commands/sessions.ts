@@ -40,7 +40,7 @@ export const sessionsCommand: Command = {
   ],
   async run(call, terminal) {
     const { verb, id } = askedOf(call)
-    const source = openSource(call)
+    const source = await openSource(call)
     try {
       if (id === undefined) await list(source, wholeOf(sessionsCommand, call, 'limit', 1) ?? 50, terminal)
       else if (verb === 'show') await show(source, id, terminal)

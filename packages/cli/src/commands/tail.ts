@@ -32,7 +32,7 @@ export const tailCommand: Command = {
     const [sessionId] = call.positionals
     if (sessionId === undefined) throw misused(tailCommand, 'expected <session>')
     const after = wholeOf(tailCommand, call, 'after', 0) ?? 0
-    const source = openSource(call)
+    const source = await openSource(call)
     const show = (entry: Entry) =>
       terminal.write(`${terminal.isJson ? JSON.stringify(entry) : lineOf(entry, terminal)}\n`)
     try {
@@ -62,7 +62,7 @@ async function follow(
       ...source.options,
       session: sessionId,
       after,
-      merge: false,
+      whole: true,
       onSnapshot: ({ cursor, sequence }) => {
         after = cursor
         terminal.say(`What lies there is not in the log any more: going on after ${sequence}.`)

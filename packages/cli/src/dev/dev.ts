@@ -1,4 +1,3 @@
-import { DEFAULT_PORT } from '@millrace/server'
 import { pageOf } from './page.ts'
 import { type DevEvent, Supervisor } from './supervisor.ts'
 import { wordsOf } from './words.ts'
@@ -30,14 +29,8 @@ const ONE_SIGNAL_MS = 300
 const INTERRUPTED = 130
 
 /** Serves an app and the studio, with a worker beside them, until the process is told to go: once in good order, twice at once. */
-export async function dev({
-  file,
-  port = DEFAULT_PORT,
-  page,
-  reload = true,
-  tell = say,
-}: DevOptions): Promise<DevHost> {
-  const supervisor = new Supervisor({ file, port, page: pageOf(page), reload, tell })
+export async function dev({ file, port, page, reload = true, tell = say }: DevOptions): Promise<DevHost> {
+  const supervisor = new Supervisor({ file, port: port ?? (await usualPort()), page: pageOf(page), reload, tell })
   let since: number | undefined
   const leave = (signal: NodeJS.Signals) => {
     const now = performance.now()
@@ -67,3 +60,6 @@ function say(event: DevEvent): void {
   if (event.event === 'up') console.log(wordsOf(event))
   else console.error(wordsOf(event))
 }
+
+/** Whoever says which port starts sooner: the server is a process of its own, and need not be loaded here. */
+const usualPort = async (): Promise<number> => (await import('@millrace/server')).DEFAULT_PORT

@@ -34,13 +34,13 @@ export class Screen {
 
   /** A line of its own. */
   async line(lane: string, plain: string, shown = plain): Promise<void> {
-    await this.begin(lane)
+    await this.begin()
     await this.write(lane, `${plain}\n`, `${shown}\n`)
   }
 
-  /** What follows begins a line. */
-  async begin(lane: string): Promise<void> {
-    if (this.#column !== 0) await this.write(lane, '\n')
+  /** What follows begins a line, whatever becomes of what stands before it. */
+  async begin(): Promise<void> {
+    if (this.#column !== 0) await this.write(SETTLED, '\n')
   }
 
   /** What a lane has written stays. */

@@ -147,7 +147,7 @@ export class Teller {
     if (this.#speaking !== part) {
       this.#speaking = part
       const who = `${oneLine(name, 40)}: `
-      await this.#screen.begin(lane)
+      await this.#screen.begin()
       await this.#screen.write(lane, who, this.#terminal.paint('cyan', who))
     }
     const text = safe(delta)

@@ -49,7 +49,7 @@ async function* readWhole(
 
 async function* readServer(source: Source, sessionId: string, options: LogOptions): AsyncGenerator<Entry> {
   const { api } = createConnection(source.options)
-  const path = `/sessions/${encodeURIComponent(sessionId)}/stream?live=false&merge=false&after=`
+  const path = `/sessions/${encodeURIComponent(sessionId)}/stream?live=false&whole=true&after=`
   let after = String(options.after ?? 0)
   for (let cuts = 0; cuts <= MOST_CUTS; cuts++) {
     try {

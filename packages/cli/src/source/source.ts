@@ -4,7 +4,7 @@ import { existsSync } from 'node:fs'
 import type { ApiOptions } from '@millrace/client'
 import { schemeOf } from '@millrace/log'
 import type { Entry } from '@millrace/protocol'
-import { type App, millrace } from '@millrace/server'
+import type { App } from '@millrace/server'
 import { textOf } from '../command/call.ts'
 import type { Call, Option } from '../command/command.ts'
 import { CommandError } from '../error.ts'
@@ -31,7 +31,7 @@ export interface Source {
 }
 
 /** Opens what the options name; the environment may have a bearer token for the server, in `MILLRACE_TOKEN`. */
-export function openSource(call: Call): Source {
+export async function openSource(call: Call): Promise<Source> {
   const server = textOf(call, 'server')
   const store = textOf(call, 'store')
   if (server !== undefined && store !== undefined) {
@@ -58,8 +58,9 @@ function serverSource(server: string): Source {
   }
 }
 
-function storeSource(store: string, principal: string | undefined): Source {
+async function storeSource(store: string, principal: string | undefined): Promise<Source> {
   mustBeThere(store)
+  const { millrace } = await import('@millrace/server')
   const app: App = millrace({
     store,
     engine: false,

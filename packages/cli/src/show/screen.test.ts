@@ -1,0 +1,98 @@
+import { expect, test } from 'vitest'
+import type { Terminal } from '../command/terminal.ts'
+import { Screen } from './screen.ts'
+import { widthOf } from './width.ts'
+
+/** A terminal that knows as much as a screen uses: lines that wrap, ways up and to the right, and what erases to the end. */
+class Glass {
+  rows: string[] = ['']
+  row = 0
+  column = 0
+  readonly columns: number
+
+  constructor(columns: number) {
+    this.columns = columns
+  }
+
+  write(text: string): void {
+    // biome-ignore lint/suspicious/noControlCharactersInRegex: it is what steers a terminal
+    for (const [piece, count, verb] of text.matchAll(/\u001b\[(\d*)([ACJ])|[\s\S]/g)) {
+      if (verb === 'A') this.row -= Number(count)
+      else if (verb === 'C') this.column += Number(count)
+      else if (verb === 'J') this.rows = [...this.rows.slice(0, this.row), this.#line.slice(0, this.column)]
+      else if (piece === '\r') this.column = 0
+      else if (piece === '\n') this.#down()
+      else this.#put(piece)
+    }
+  }
+
+  get text(): string {
+    return this.rows.join('\n')
+  }
+
+  get #line(): string {
+    return this.rows[this.row] ?? ''
+  }
+
+  #put(char: string): void {
+    this.rows[this.row] = this.#line.slice(0, this.column).padEnd(this.column) + char
+    if (++this.column === this.columns) this.#down()
+  }
+
+  #down(): void {
+    this.row += 1
+    this.column = 0
+    this.rows[this.row] ??= ''
+  }
+}
+
+function screenOf(columns: number, rows = 20): { screen: Screen; glass: Glass } {
+  const glass = new Glass(columns)
+  const terminal: Terminal = {
+    isJson: false,
+    isLive: true,
+    write: async text => glass.write(text),
+    say: () => {},
+    paint: (_, text) => text,
+    ask: async () => undefined,
+    signal: new AbortController().signal,
+  }
+  return { screen: new Screen(terminal, () => ({ columns, rows })), glass }
+}
+
+test('what a lane wrote since its last commit is erased, over as many rows as it takes', async () => {
+  const { screen, glass } = screenOf(10)
+  await screen.line('a', 'sealed')
+  screen.seal('a')
+  await screen.write('a', 'this is longer than one row')
+  expect(glass.text).toBe('sealed\nthis is lo\nnger than \none row')
+  await screen.takeBack('a')
+  await screen.write('a', 'again')
+  expect(glass.text).toBe('sealed\nagain')
+})
+
+test('what others wrote meanwhile stays, and so does what came before on the same row', async () => {
+  const { screen, glass } = screenOf(10)
+  await screen.write('a', 'ab ')
+  screen.seal('a')
+  await screen.write('a', 'gone ')
+  await screen.line('b', 'other')
+  await screen.line('', 'fact')
+  await screen.line('a', 'gone too')
+  await screen.takeBack('a')
+  expect(glass.text.trimEnd()).toBe('ab \nother\nfact')
+  await screen.takeBack('b')
+  expect(glass.text.trimEnd()).toBe('ab \nfact')
+})
+
+test('what has left the screen is left as it is', async () => {
+  const { screen, glass } = screenOf(10, 3)
+  for (const word of ['one', 'two', 'three', 'four']) await screen.line('a', word)
+  const before = glass.text
+  await screen.takeBack('a')
+  expect(glass.text).toBe(before)
+})
+
+test('how wide text is', () => {
+  expect(['mill', '水車', 'e\u0301', '🎡', 'a\tb'].map(widthOf)).toEqual([4, 4, 1, 2, 9])
+})
