@@ -6,7 +6,7 @@ import type { ReadLog } from './verification.ts'
 export function logReader(options?: ConnectionOptions): ReadLog {
   const { api } = createConnection(options)
   return async function* read(sessionId, after) {
-    const path = `/sessions/${encodeURIComponent(sessionId)}/stream?after=${after}&live=false&merge=false`
+    const path = `/sessions/${encodeURIComponent(sessionId)}/stream?after=${after}&live=false&whole=true`
     const { body } = await api.request('GET', path, { headers: { accept: 'application/x-ndjson' } })
     if (body === null) return
     for await (const frame of decodeNdjsonStream(body)) {
