@@ -28,7 +28,7 @@ export function Verdict({ log }: { readonly log: SessionLog }) {
       <div className="verified">
         <p>
           Verified up to <strong>{upTo.toLocaleString('en')}</strong> of {head.toLocaleString('en')}
-          {upTo >= head && head > 0 && (
+          {!isBad && upTo >= head && head > 0 && (
             <span className="tick" aria-hidden="true">
               ✓
             </span>
