@@ -86,7 +86,7 @@ export function Timeline() {
   return (
     <section className="timeline" aria-label="Timeline">
       <div className="tools">
-        <h3>Timeline</h3>
+        <h2>Timeline</h2>
         <Idle count={model.clock.gaps.length} saved={model.clock.saved} />
         <span className="space" />
         <Legend />
