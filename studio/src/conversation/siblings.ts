@@ -13,7 +13,7 @@ export interface Sibling {
 }
 
 /** In which ways a turn was done. */
-export interface Siblings {
+interface Siblings {
   /** By what was said, first to last, each as it was answered last. */
   readonly said: readonly Sibling[]
   /** By how that was answered, first to last. */

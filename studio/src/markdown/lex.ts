@@ -20,7 +20,7 @@ export function lex(text: string, links: Links): readonly MarkedToken[] {
 }
 
 /** A label as it is compared. */
-export const labelOf = (words: string): string => words.toLowerCase().replace(/\s+/g, ' ')
+const labelOf = (words: string): string => words.toLowerCase().replace(/\s+/g, ' ')
 
 const LABELS = /\[((?:\\[\s\S]|[^[\]\\])+)\]/g
 
