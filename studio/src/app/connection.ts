@@ -8,4 +8,4 @@ sessionStorage.setItem('tab', tab)
 export const headers = { 'x-studio-tab': tab }
 
 /** The one connection of this tab: it carries each entry by itself, so that what is inspected is what came. */
-export const connection = createConnection({ headers, merge: false })
+export const connection = createConnection({ headers, whole: true })

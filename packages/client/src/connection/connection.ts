@@ -14,8 +14,8 @@ export interface ConnectionOptions extends ApiOptions {
   /** Told where the loop goes on from, where the place it was at is not in the log any more; without it the loop throws then. */
   readonly onSnapshot?: (snapshot: Snapshot, sessionId: string) => void
   readonly backoff?: Partial<Backoff>
-  /** `false`: each entry comes by itself, also where what was missed could be said in fewer. */
-  readonly merge?: boolean
+  /** Every entry as it was written, by itself, and what was taken back too: for who inspects a session. */
+  readonly whole?: boolean
 }
 
 /** An entry, the session that it is of, and behind the last entry of a frame the `cursor` after which the next loop would go on. */
@@ -49,7 +49,7 @@ export class PageConnection implements ChatConnection, AsyncIterable<SessionEntr
     const home: Home = {
       api: this.api,
       backoff: { ...BACKOFF, ...this.#options.backoff },
-      query: this.#options.merge === false ? '&merge=false' : '',
+      query: this.#options.whole ? '&whole=true' : '',
       lineFor: followed => {
         for (const { line } of this.#followed) if (line?.home === home && line.hasRoom(followed)) return line
         return new Line(home)

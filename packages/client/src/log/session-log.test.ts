@@ -25,7 +25,7 @@ test('each entry comes once, through cuts; and all of them amount to what the ch
     api: 'http://localhost:4400/api',
     fetch: mill.fetch,
     backoff: { first: 1, longest: 5 },
-    merge: false,
+    whole: true,
   })
   const chat = mill.chat({ session: 's', connection })
   const said = finished(chat)
@@ -56,10 +56,10 @@ test('each entry comes once, through cuts; and all of them amount to what the ch
 
 test('who leaves goes on from where it was', async () => {
   const server = new Server()
-  const log = new SessionLog({ sessionId: 's', connection: connect(server, { merge: false }) })
+  const log = new SessionLog({ sessionId: 's', connection: connect(server, { whole: true }) })
   const [one, two] = [log.start(), log.start()]
   const first = await server.stream(1)
-  expect(first.url.searchParams.get('merge')).toBe('false')
+  expect(first.url.searchParams.get('whole')).toBe('true')
   first.open('s')
   first.entries('s', 0, 3)
   first.caughtUp('s', 3)

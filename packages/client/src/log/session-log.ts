@@ -6,7 +6,7 @@ import { History } from './history.ts'
 
 export interface SessionLogOptions {
   readonly sessionId: string
-  /** What it is read from and followed by; made with `merge: false` it gives each entry by itself. None for what is a recording. */
+  /** What it is read from and followed by; made with `whole: true` it gives each entry as it was written. None for what is a recording. */
   readonly connection?: ChatConnection | undefined
   /** What it holds from the start. */
   readonly entries?: readonly Entry[]

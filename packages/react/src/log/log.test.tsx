@@ -30,7 +30,7 @@ const Send = () => {
 
 test('a log is followed for as long as it is shown, entry by entry', async () => {
   const { api, fetch } = serve(echo)
-  const connection = createConnection({ api, fetch, merge: false })
+  const connection = createConnection({ api, fetch, whole: true })
   const page = mount(
     <StrictMode>
       <ChatProvider connection={connection} agent="echo" session="s">

@@ -17,6 +17,17 @@ import { placesOf } from './places.ts'
 
 const merged = oneOf('`false`: every delta as it was written, also in the replay.', ['true', 'false'])
 
+const whole = oneOf('`true`: every entry as it was written, what was discarded before too: for who inspects it.', [
+  'true',
+  'false',
+])
+
+/** How the log is told. */
+const howOf = (query: { readonly merge: string | undefined; readonly whole: string | undefined }) => ({
+  merge: query.merge !== 'false' && query.whole !== 'true',
+  whole: query.whole === 'true',
+})
+
 /** The routes by which sessions are followed. */
 export const streams = [
   route({
@@ -38,6 +49,7 @@ export const streams = [
     query: {
       after: anyText('Only what lies after this cursor or sequence.'),
       merge: merged,
+      whole,
       run: someName('Only this run, to its end or pause.'),
       live: oneOf('`false`: stops when caught up. `long-poll`: waits until there is something, then stops.', [
         'true',
@@ -63,19 +75,22 @@ export const streams = [
         throw new Refusal('request_invalid', 'live: a run is followed to its end or pause, leave it out')
       }
       const headers = await existing(call, sessionId)
-      const merge = query.merge !== 'false'
+      const how = howOf(query)
       const { heartbeatMs } = services.settings
       if (runId !== undefined) {
         const run = services.runtime.run(sessionId, runId)
         await run.mustBeKnown()
-        const options = { entered, merge, heartbeatMs, ...(after !== '0' && { after }) }
+        if (how.whole) {
+          throw new Refusal('request_invalid', 'whole: a run is told without what it took back, follow the session')
+        }
+        const options = { entered, merge: how.merge, heartbeatMs, ...(after !== '0' && { after }) }
         return stream(call, { serve: outlet => writeRun(services.manager, run, outlet, options), headers })
       }
       if (live === 'long-poll') {
         const release = services.limiter.stream(caller.principal)
-        return poll(call, { sessionId, entered, after, merge, format, headers }).finally(release)
+        return poll(call, { sessionId, entered, after, ...how, format, headers }).finally(release)
       }
-      const options = { sessionId, entered, after, isNamed: false, merge, isLive: live === 'true', heartbeatMs }
+      const options = { sessionId, entered, after, isNamed: false, ...how, isLive: live === 'true', heartbeatMs }
       const serve = (outlet: Outlet) => new Follower(services.manager, services.feeds, outlet, options).run()
       return stream(call, { serve, headers })
     },
@@ -91,6 +106,7 @@ export const streams = [
         'Only what lies after this cursor or sequence: of the session before it, or one for each session, after all of them.',
       ),
       merge: merged,
+      whole,
     },
     streams: true,
     handle: async call => {
@@ -112,7 +128,7 @@ export const streams = [
       if (callers.size === 0) throw refused[0]?.error
       const may = (sessionId: string) =>
         mayStill(services, request, callers.get(sessionId) as Caller, action, sessionId)
-      const several = new Several(services, { places, refused }, query.merge !== 'false', may)
+      const several = new Several(services, { places, refused }, howOf(query), may)
       return stream(call, { serve: outlet => several.serve(outlet), recheck: () => several.recheck() })
     },
   }),

@@ -224,6 +224,8 @@ function badQueries({ path: pattern, query = {} }: Route, { status: _, ...good }
       refused('session=mine&merge='),
       refused('session=mine&merge=true&merge=true'),
     )
+  if ('whole' in query) bad.push(refused('session=mine&whole=1'), refused('session=mine&whole='))
+  if ('whole' in query && 'run' in query) bad.push(refused('run=r1&whole=true'))
   if ('live' in query)
     bad.push(...['yes', '', 'long'].map(live => refused(`live=${live}`)), refused('run=r1&live=false'))
   if ('run' in query)

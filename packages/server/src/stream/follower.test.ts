@@ -74,6 +74,23 @@ describe('the frames of a session', () => {
     expect(merged.cursor).toBe(raw.cursor)
   })
 
+  test('what was discarded is left out for who comes later, unless all is wanted as it was written', async () => {
+    const world = stage()
+    const writer = await writing(world)
+    for (const word of ['never ', 'mind ']) await writer.write(delta(word)).appended
+    expect(await writer.main.discard({ reason: 'retry' })).toBe(true)
+    await writer.close()
+    const late = world.follow({ merge: false })
+    const inspector = world.follow({ merge: false, whole: true })
+    await settled()
+    const shown = await world.shown()
+    expect(inspector.sequences).toEqual(shown.map(({ sequence }) => sequence))
+    const words = shown.filter(({ chunk }) => chunk.type === 'text-delta').map(({ sequence }) => sequence)
+    expect(words).toHaveLength(2)
+    expect(late.sequences).toEqual(inspector.sequences.filter(sequence => !words.includes(sequence)))
+    expect(late.cursor).toBe(inspector.cursor)
+  })
+
   test('a pause and how it goes on are told, and to who comes while it lasts', async () => {
     const world = stage()
     await world.manager.createStream(ID)

@@ -16,6 +16,8 @@ export interface FollowOptions {
   /** Whether every frame names its session, because others share the connection. */
   readonly isNamed: boolean
   readonly merge: boolean
+  /** Whether what was discarded before is told, too. */
+  readonly whole: boolean
   /** Whether it goes on when it has caught up. */
   readonly isLive: boolean
   readonly heartbeatMs: number
@@ -74,11 +76,11 @@ export class Follower implements Member {
 
   /** Reads for itself until it has caught up, then is given what comes; true where it fell behind, and has to read on for itself. */
   async #read(): Promise<boolean> {
-    const { sessionId, entered, merge, isLive } = this.#options
+    const { sessionId, entered, merge, whole, isLive } = this.#options
     const after = this.#cursor
     // Who has caught up once is told of discards, as everybody who is live is, and what they took back need not be looked for.
     // A rewind is for everybody who folds: the runs that it took back, and what they used, stay.
-    const how = { follow: true, merge, whole: this.#isCaughtUp, rewound: true, pageBytes: PAGE_BYTES }
+    const how = { follow: true, merge, whole: whole || this.#isCaughtUp, rewound: true, pageBytes: PAGE_BYTES }
     const reader = this.#manager.readBatches(sessionId, { after, ...how })
     const close = () => reader.close()
     this.#over.addEventListener('abort', close, { once: true })

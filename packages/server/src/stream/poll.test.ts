@@ -16,7 +16,7 @@ function ask(stage: Stage, after: string, { merge = true, authorize = async () =
   const { manager, settings, connections } = stage
   const services = { manager, settings, connections, authorize }
   const call = { services, request, caller: ann, action: 'follow' } as unknown as Call
-  const how = { sessionId: ID, after, merge, format: 'sse', headers: { 'x-session-id': ID } } as const
+  const how = { sessionId: ID, after, merge, whole: false, format: 'sse', headers: { 'x-session-id': ID } } as const
   const reply = stage.entered().then(entered => poll(call, { ...how, entered }))
   let isDone = false
   const done = () => {

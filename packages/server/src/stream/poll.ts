@@ -15,6 +15,7 @@ export interface PollOptions {
   readonly entered: Entered
   readonly after: string
   readonly merge: boolean
+  readonly whole: boolean
   readonly format: Format
   readonly headers: Headers
 }
@@ -25,7 +26,7 @@ const MOST_BYTES = 1024 * 1024
 /** What lies after a place, as soon as there is anything, or nothing when the time is over or the server goes; throws where who waited may not read any more. */
 export async function poll(
   { services, request, caller, action }: Call,
-  { sessionId, entered, after, merge, format, headers }: PollOptions,
+  { sessionId, entered, after, merge, whole, format, headers }: PollOptions,
 ): Promise<Reply> {
   const { manager, settings, connections } = services
   const { heartbeatMs, pollMs, reauthorizeMs, timers } = settings
@@ -34,7 +35,7 @@ export async function poll(
   const write = (frame: Exclude<Frame, { type: 'entries' }>) => bytes.push(bytesOf(frame, format))
   const open = await openFrame(manager, sessionId, entered, after, heartbeatMs)
   write(open)
-  const how = { follow: true, merge, rewound: true, pageBytes: PAGE_BYTES }
+  const how = { follow: true, merge, whole, rewound: true, pageBytes: PAGE_BYTES }
   const reader = manager.readBatches(sessionId, { after: open.cursor, ...how })
   const leave = () => reader.close()
   const cancel = timers.after(pollMs, leave)

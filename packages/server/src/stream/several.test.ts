@@ -20,7 +20,7 @@ function follow(
       return { sessionId, after, entered: await world.entered(sessionId) }
     })
     const asked = { places: await Promise.all(named), refused: [] }
-    return new Several(world as unknown as Services, asked, true, mustBeAllowed)
+    return new Several(world as unknown as Services, asked, { merge: true, whole: false }, mustBeAllowed)
   }
   const several = entering()
   const recheck = async () => (await several).recheck()

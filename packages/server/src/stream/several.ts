@@ -1,5 +1,5 @@
 import type { Services } from '../services.ts'
-import { Follower } from './follower.ts'
+import { Follower, type FollowOptions } from './follower.ts'
 import type { Entered } from './open.ts'
 import type { Outlet } from './outlet.ts'
 
@@ -26,22 +26,27 @@ export interface Asked {
 export class Several {
   readonly #services: Services
   readonly #asked: Asked
-  readonly #merge: boolean
+  readonly #how: Pick<FollowOptions, 'merge' | 'whole'>
   readonly #mustBeAllowed: (sessionId: string) => Promise<void>
   readonly #followers = new Map<string, Follower>()
   #outlet: Outlet | undefined
 
-  constructor(services: Services, asked: Asked, merge: boolean, mustBeAllowed: (sessionId: string) => Promise<void>) {
+  constructor(
+    services: Services,
+    asked: Asked,
+    how: Pick<FollowOptions, 'merge' | 'whole'>,
+    mustBeAllowed: (sessionId: string) => Promise<void>,
+  ) {
     this.#services = services
     this.#asked = asked
-    this.#merge = merge
+    this.#how = how
     this.#mustBeAllowed = mustBeAllowed
   }
 
   /** Says which are refused and follows the others, until each is closed or the connection is over. */
   async serve(outlet: Outlet): Promise<void> {
     const { manager, feeds, settings, connections } = this.#services
-    const how = { isNamed: true, merge: this.#merge, isLive: true, heartbeatMs: settings.heartbeatMs }
+    const how = { isNamed: true, ...this.#how, isLive: true, heartbeatMs: settings.heartbeatMs }
     this.#outlet = outlet
     const follow = async (place: Place): Promise<void> => {
       const { sessionId } = place

@@ -24,7 +24,7 @@ async function listening(
   await stage.manager.createStream(ID)
   const { manager, feeds, connections } = stage
   const entered = await stage.entered()
-  const how = { isNamed: false, merge: false, isLive: true, heartbeatMs: 15_000 }
+  const how = { isNamed: false, merge: false, whole: false, isLive: true, heartbeatMs: 15_000 }
   const options = { sessionId: ID, entered, after: '0', ...how }
   const answer = async (message: IncomingMessage, response: ServerResponse) => {
     await before(response)

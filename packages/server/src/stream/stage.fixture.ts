@@ -95,7 +95,16 @@ export class Stage {
   /** A client that follows a session. */
   follow(options: Partial<FollowOptions> = {}, client = new Client(), serving: Partial<Serving> = {}): Client {
     const { heartbeatMs } = this.settings
-    const how = { sessionId: ID, after: '0', isNamed: false, merge: true, isLive: true, heartbeatMs, ...options }
+    const how = {
+      sessionId: ID,
+      after: '0',
+      isNamed: false,
+      merge: true,
+      whole: false,
+      isLive: true,
+      heartbeatMs,
+      ...options,
+    }
     const serve: Serving['serve'] = async outlet => {
       const entered = options.entered ?? (await this.entered(how.sessionId))
       await new Follower(this.manager, this.feeds, outlet, { ...how, entered }).run()
