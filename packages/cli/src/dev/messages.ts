@@ -26,7 +26,7 @@ export interface Start {
 }
 
 /** What stands in the way of a child: until that changes, trying again leads to the same. */
-export type Obstacle = 'file' | 'port' | 'store'
+type Obstacle = 'file' | 'port' | 'store'
 
 /** What a child tells the supervisor. */
 export type Told =

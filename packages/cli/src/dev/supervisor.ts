@@ -148,7 +148,8 @@ export class Supervisor {
         return
       case 'failed':
         this.#children.server?.forget()
-        this.#obstructed(told)
+        if (this.#isOutdated(told)) delete this.#children.server
+        else this.#obstructed(told)
         return
       case 'fault':
         this.#cause(told.fault)
@@ -164,6 +165,11 @@ export class Supervisor {
     this.#options.tell(this.#isUp ? { event: 'back' } : { event: 'up', ...up })
     this.#isUp = true
     this.#up.resolve(up)
+  }
+
+  /** Whether a file that did not load was read while it changed: it is about to be read again. */
+  #isOutdated({ obstacle }: Extract<Told, { type: 'failed' }>): boolean {
+    return obstacle === 'file' && this.#watcher?.isPending === true
   }
 
   /** The server cannot be started as things are. */
@@ -194,6 +200,10 @@ export class Supervisor {
     }
     if (told.type === 'failed') {
       this.#children.worker?.forget()
+      if (this.#isOutdated(told)) {
+        delete this.#children.worker
+        return
+      }
       const { message } = told
       this.#options.tell({ event: 'failed', process: 'worker', message, againMs: this.#again('worker') })
     }

@@ -25,6 +25,11 @@ export class Watcher {
     this.#watch(root)
   }
 
+  /** Whether something has changed that is not told yet. */
+  get isPending(): boolean {
+    return this.#quiet !== undefined
+  }
+
   close(): void {
     clearTimeout(this.#quiet)
     for (const watcher of this.#watched.values()) watcher.close()
@@ -55,7 +60,10 @@ export class Watcher {
     const path = join(folder, name)
     if (CODE.test(name)) {
       clearTimeout(this.#quiet)
-      this.#quiet = setTimeout(() => this.#changed(relative(this.#root, path)), QUIET_MS)
+      this.#quiet = setTimeout(() => {
+        this.#quiet = undefined
+        this.#changed(relative(this.#root, path))
+      }, QUIET_MS)
     } else if (!isLeftOut(name)) this.#watchNew(path)
   }
 

@@ -85,7 +85,7 @@ async function* wholeOf(app: App, sessionId: string, after: number): AsyncGenera
 }
 
 /** Throws where a URL names no store, or a file that would only be made now. */
-export function mustBeThere(store: string): void {
+function mustBeThere(store: string): void {
   let scheme: string
   try {
     scheme = schemeOf(store)
