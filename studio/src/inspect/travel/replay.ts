@@ -56,7 +56,8 @@ export function useReplay(): { readonly chat: ReplayChat; readonly error: string
   const { entries } = log
   const [error, setError] = useState<string>()
   const replay = replayOf(log)
-  const sequence = at ?? head
+  // Who travels before the log is there sees as much of it as has come.
+  const sequence = Math.min(at ?? head, head)
   // biome-ignore lint/correctness/useExhaustiveDependencies: a log that begins anew has other entries
   useEffect(() => setError(replay.go(sequence)), [replay, sequence, entries])
   return { chat: replay.chat, error }
