@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import type axe from 'axe-core'
 import { expect, test } from 'vitest'
-import { house, phone, soon, stage, type Tab } from './stage.fixture.ts'
+import { desktop, house, phone, soon, stage, type Tab } from './stage.fixture.ts'
 
 const on = stage()
 const url = house(0.2)
@@ -10,13 +10,16 @@ const url = house(0.2)
 const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core'), 'utf8')
 
 /** What keeps people from using what is on a page: the serious and the critical, each with where it is. */
-async function barriers(tab: Tab, place: string, within?: string): Promise<string[]> {
+async function barriers(tab: Tab, place: string, within?: string, rules?: string[]): Promise<string[]> {
   // Not as a script of the page, which its policy would not have.
   if (await tab.page.evaluate(() => !('axe' in window))) await tab.page.evaluate(AXE)
-  const { violations } = await tab.page.evaluate(async within => {
-    const { axe: checker } = window as unknown as { axe: typeof axe }
-    return checker.run(within ?? document, { resultTypes: ['violations'] })
-  }, within)
+  const { violations } = await tab.page.evaluate(
+    ({ within, rules }) => {
+      const { axe: checker } = window as unknown as { axe: typeof axe }
+      return checker.run(within ?? document, { resultTypes: ['violations'], ...(rules && { runOnly: rules }) })
+    },
+    { within, rules },
+  )
   return violations
     .filter(({ impact }) => impact === 'serious' || impact === 'critical')
     .flatMap(({ id, nodes }) =>
@@ -24,11 +27,11 @@ async function barriers(tab: Tab, place: string, within?: string): Promise<strin
     )
 }
 
-/** The same, in both schemes. */
+/** The same, in both schemes: in the dark only colours are others. */
 async function inBoth(tab: Tab, place: string, within?: string): Promise<string[]> {
   const light = await barriers(tab, place, within)
   await tab.page.emulateMedia({ colorScheme: 'dark' })
-  const dark = await barriers(tab, `${place}, dark`, within)
+  const dark = await barriers(tab, `${place}, dark`, within, ['color-contrast'])
   await tab.page.emulateMedia({ colorScheme: 'light' })
   return [...light, ...dark]
 }
@@ -52,7 +55,9 @@ async function everything(tab: Tab): Promise<void> {
   await tab.page.locator('.asking').waitFor()
 }
 
-test('nothing keeps anybody from using it: the start, a chat, its inspector, dark and light, on a phone', async () => {
+test('nothing keeps anybody from using it: the start, a chat, its inspector, dark and light, on a phone', {
+  timeout: 120_000,
+}, async () => {
   const found: string[] = []
   // So high that all of a conversation is in sight.
   const tab = await on.open(url(), { width: 1280, height: 4000 })
@@ -63,6 +68,7 @@ test('nothing keeps anybody from using it: the start, a chat, its inspector, dar
   await closed.evaluateAll(all => all.forEach(one => void (one as HTMLElement).click()))
   found.push(...(await inBoth(tab, 'chat')))
 
+  await tab.page.setViewportSize(desktop)
   await tab.press('Inspect')
   const panels = tab.page.getByRole('tablist', { name: 'Views of the log' }).getByRole('tab')
   await panels.first().waitFor()
