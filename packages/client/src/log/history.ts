@@ -29,6 +29,12 @@ export class History {
     for (const entry of entries) this.#entries.push(entry)
   }
 
+  /** Whether one of these goes back to before the base, so that what comes of it cannot be told here. */
+  isCutBy(entries: readonly Entry[]): boolean {
+    const head = this.base?.head ?? 0
+    return entries.some(({ chunk }) => chunk.type === 'rewind' && chunk.toSequence < head)
+  }
+
   /** The place of the last entry up to a sequence; -1 where there is none. */
   indexAt(sequence: number): number {
     let low = 0

@@ -10,6 +10,13 @@ const entry = (sequence: number, delta: string): Entry => ({
   chunk: { type: 'text-delta', id: 't', delta },
 })
 
+test('a line that never ends is refused before it fills the memory', () => {
+  const decoder = new RecordingDecoder(100)
+  decoder.push('{"millrace":"session","version":1,"sessionId":"s"}\n')
+  decoder.push('x'.repeat(100))
+  expect(() => decoder.push('x')).toThrow('line 2: expected at most 100 characters')
+})
+
 function decode(pieces: Iterable<string>): Recording {
   const decoder = new RecordingDecoder()
   for (const piece of pieces) decoder.push(piece)
@@ -45,6 +52,8 @@ describe('what is no recording is refused with its line', () => {
     ['another file', '{"a":1}\n', 'stream-mismatch', 'line 1: expected the first line of a recorded session'],
     ['no JSON', `${header}\n{"a`, 'invalid-json', 'line 3: expected JSON'],
     ['a later version', header.replace('1', '2'), 'stream-mismatch', 'line 1: expected version 1'],
+    ['a version that is none', header.replace('1', '"\\u001b[31m"'), 'stream-mismatch', 'found "\\u001b[31m"'],
+    ['a base that is nothing', header.replace('}', ',"base":null}'), 'invalid-view', 'line 1: view: expected version'],
     ['no entry', header + line({ sequence: 1 }), 'invalid-chunk', 'line 2: '],
     [
       'an entry twice',

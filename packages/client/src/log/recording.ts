@@ -4,7 +4,7 @@ import { type Entry, Fold, Lines, ProtocolError, type View, validateEntry } from
 
 /** The version of the file that this package writes. */
 const RECORDING_VERSION = 1
-/** No entry is longer, by far. */
+/** No entry is longer, by far, in characters. */
 const MOST_LINE = 64 * 1024 * 1024
 
 /** A session as it was recorded. */
@@ -27,6 +27,12 @@ export class RecordingDecoder {
   readonly #entries: Entry[] = []
   #header: { readonly sessionId: string; readonly base?: View } | undefined
   #line = 0
+  readonly #mostLine: number
+
+  /** Takes lines of so many characters at most. */
+  constructor(mostLine: number = MOST_LINE) {
+    this.#mostLine = mostLine
+  }
 
   /** The entries that have come. */
   get entries(): readonly Entry[] {
@@ -35,7 +41,9 @@ export class RecordingDecoder {
 
   push(text: string): void {
     for (const line of this.#lines.push(text)) this.#take(line)
-    if (this.#lines.length > MOST_LINE) throw this.#wrong('line-too-long', `expected at most ${MOST_LINE} characters`)
+    if (this.#lines.length <= this.#mostLine) return
+    this.#line++
+    throw this.#wrong('line-too-long', `expected at most ${this.#mostLine} characters`)
   }
 
   /** The recording, once all has come. */
@@ -64,7 +72,10 @@ export class RecordingDecoder {
       throw this.#wrong('stream-mismatch', 'expected the first line of a recorded session')
     }
     if (version !== RECORDING_VERSION) {
-      throw this.#wrong('stream-mismatch', `expected version ${RECORDING_VERSION} of the format, found ${version}`)
+      throw this.#wrong(
+        'stream-mismatch',
+        `expected version ${RECORDING_VERSION} of the format, found ${JSON.stringify(version)}`,
+      )
     }
     return { sessionId, ...(base !== undefined && { base: this.#baseOf(base) }) }
   }
@@ -72,7 +83,7 @@ export class RecordingDecoder {
   /** A view that a fold can go on from: that is all that is asked of it. */
   #baseOf(value: unknown): View {
     try {
-      return Fold.from(value as View).view()
+      return Fold.from(Object(value) as View).view()
     } catch (error) {
       throw this.#wrong('invalid-view', error instanceof Error ? error.message : String(error))
     }

@@ -1,7 +1,7 @@
-import { foldLog } from '@millrace/protocol'
+import { type Entry, type Follower, type Following, foldLog } from '@millrace/protocol'
 import { expect, test } from 'vitest'
 import { finished, Mill, shown } from '../chat/mill.fixture.ts'
-import { createConnection } from '../connection/connection.ts'
+import { type ChatConnection, createConnection } from '../connection/connection.ts'
 import { cursorOf, refusal, Server, snapshotAt } from '../connection/server.fixture.ts'
 import { connect } from '../connection/told.fixture.ts'
 import { ReplayChat } from './replay-chat.ts'
@@ -92,6 +92,42 @@ test('where what it held is gone it begins anew, and what came before is its bas
   expect(log.base?.head).toBe(7)
   const second = await server.stream(2)
   expect(second.places).toEqual([`s ${cursorOf(7, 'b')}`])
+})
+
+test('a log that goes back to before its base takes what the server has', async () => {
+  const server = new Server()
+  const log = new SessionLog({ sessionId: 's', connection: connect(server), base: snapshotAt(5).view })
+  log.start()
+  const stream = await server.stream(1)
+  stream.open('s')
+  const origin = { runId: 'r', lane: 'main', agentId: 'r', agentType: 'teller', step: 1 }
+  const rewind: Entry = { sequence: 6, timestamp: 1, origin, chunk: { type: 'rewind', toSequence: 2, reason: 'edit' } }
+  server.answer = () => Response.json(snapshotAt(6))
+  stream.send({ type: 'entries', sessionId: 's', after: 0, sequence: 6, entries: [rewind], cursor: cursorOf(6) })
+  await until(log, ({ head, count }) => head === 6 && count === 0)
+  expect(log.viewAt(6).head).toBe(6)
+})
+
+test('what a connection gives twice is counted, and held once', () => {
+  const told: Follower[] = []
+  const following: Following = { status: 'live', reason: '', cursor: '0', refresh() {}, wake() {}, close() {} }
+  const connection = {
+    ...connect(new Server()),
+    follow: (_: string, follower: Follower) => {
+      told.push(follower)
+      return following
+    },
+  } as unknown as ChatConnection
+  const log = new SessionLog({ sessionId: 's', connection })
+  log.start()
+  const origin = { runId: 'r', lane: 'main', agentId: 'r', agentType: 'teller', step: 1 }
+  const entries = [1, 2, 3].map(
+    (sequence): Entry => ({ sequence, timestamp: 1, origin, chunk: { type: 'text-delta', id: 't', delta: 'a' } }),
+  )
+  told[0]?.entries(entries, 3)
+  told[0]?.entries(entries.slice(1), 3)
+  expect(log.entries).toEqual(entries)
+  return until(log, ({ repeated, count }) => repeated === 2 && count === 3)
 })
 
 test('what cannot be followed says why', async () => {

@@ -43,6 +43,7 @@ export class SessionLog {
   #shown: SessionLogState
   #users = 0
   #leave: (() => void) | undefined
+  #refresh: () => void = () => {}
 
   constructor({ sessionId, connection, entries = [], base }: SessionLogOptions) {
     this.sessionId = sessionId
@@ -112,6 +113,7 @@ export class SessionLog {
       },
       this.#cursor ?? '0',
     )
+    this.#refresh = () => following.refresh()
     this.#leave = () => {
       this.#cursor = following.cursor
       following.close()
@@ -125,6 +127,8 @@ export class SessionLog {
     const { head } = this.#now
     const fresh = entries.filter(({ sequence }) => sequence > head)
     this.#history.push(fresh)
+    // What it goes back to is not at hand: the server has it.
+    if (this.#history.isCutBy(fresh)) this.#refresh()
     this.#set({
       count: this.#history.entries.length,
       head: Math.max(head, through),
