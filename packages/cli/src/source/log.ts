@@ -1,7 +1,6 @@
 // The log of a session, as far as it is written.
 
 import { createConnection, type RequestError } from '@millrace/client'
-import { TruncatedError } from '@millrace/log'
 import { decodeNdjsonStream, type Entry } from '@millrace/protocol'
 import { CommandError } from '../error.ts'
 import { failureOf } from './failure.ts'
@@ -17,10 +16,10 @@ export interface LogOptions {
   readonly onTrimmed?: (floor: number) => void
 }
 
-/** All entries of a session after a place, each as it was written, up to where it is now. Of a server, without words that were taken back. */
+/** All entries of a session after a place, each as it was written, up to where it is now; also what was taken back. */
 export async function* readLog(source: Source, sessionId: string, options: LogOptions = {}): AsyncGenerator<Entry> {
   await mustBeThere(source, sessionId)
-  yield* source.whole ? readWhole(source.whole, sessionId, options) : readServer(source, sessionId, options)
+  yield* read(source, sessionId, options)
 }
 
 /** Throws where there is no such session, or nobody to ask. */
@@ -33,21 +32,7 @@ export async function mustBeThere(source: Source, sessionId: string): Promise<vo
   }
 }
 
-async function* readWhole(
-  whole: NonNullable<Source['whole']>,
-  sessionId: string,
-  { after = 0, onTrimmed }: LogOptions,
-): AsyncGenerator<Entry> {
-  try {
-    yield* whole(sessionId, after)
-  } catch (error) {
-    if (!(error instanceof TruncatedError) || error.floor <= after) throw error
-    onTrimmed?.(error.floor)
-    yield* whole(sessionId, error.floor)
-  }
-}
-
-async function* readServer(source: Source, sessionId: string, options: LogOptions): AsyncGenerator<Entry> {
+async function* read(source: Source, sessionId: string, options: LogOptions): AsyncGenerator<Entry> {
   const { api } = createConnection(source.options)
   const path = `/sessions/${encodeURIComponent(sessionId)}/stream?live=false&whole=true&after=`
   let after = String(options.after ?? 0)

@@ -3,7 +3,6 @@
 import { existsSync } from 'node:fs'
 import type { ApiOptions } from '@millrace/client'
 import { schemeOf } from '@millrace/log'
-import type { Entry } from '@millrace/protocol'
 import type { App } from '@millrace/server'
 import { textOf } from '../command/call.ts'
 import type { Call, Option } from '../command/command.ts'
@@ -25,8 +24,6 @@ export interface Source {
   readonly name: string
   /** How it is asked: a store speaks as a server does. */
   readonly options: ApiOptions
-  /** Every entry as the log has it after a sequence, also words that were taken back, which no server tells late comers; only a store has them. */
-  readonly whole?: (sessionId: string, after: number) => AsyncIterable<Entry>
   close(): Promise<void>
 }
 
@@ -73,15 +70,8 @@ async function storeSource(store: string, principal: string | undefined): Promis
       api: 'http://localhost/api',
       fetch: (input, init) => app.fetch(new Request(input, init)),
     },
-    whole: (sessionId, after) => wholeOf(app, sessionId, after),
     close: () => app.close(),
   }
-}
-
-async function* wholeOf(app: App, sessionId: string, after: number): AsyncGenerator<Entry> {
-  const { manager } = await app.runtime()
-  const reader = manager.readBatches(sessionId, { after, whole: true })
-  for (let batch = await reader.now(); batch; batch = await reader.now()) yield* batch.entries
 }
 
 /** Throws where a URL names no store, or a file that would only be made now. */
