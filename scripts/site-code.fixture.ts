@@ -11,6 +11,7 @@ export const runners: Readonly<Record<string, readonly string[]>> = {
   overview: [runtime, millrace, 'packages/react/src/docs.test.ts', here],
   contributing: [here],
   'guide/agents': [runtime],
+  'guide/command': ['packages/cli/src/docs.test.ts'],
   'guide/models': ['examples/demo/guide.test.ts'],
   'guide/tools': [runtime],
   'guide/approvals': [runtime],

@@ -117,6 +117,9 @@ const renamed = (code: string, { here = {} }: Surroundings): string =>
 
 /** All packages that the pages may import, side by side. */
 function link(into: string): void {
+  mkdirSync(join(into, '@millrace'), { recursive: true })
+  // Nothing here imports the command.
+  symlinkSync(join(root, 'packages/cli'), join(into, '@millrace/cli'))
   for (const home of HOMES) {
     const from = join(root, home, 'node_modules')
     const names = readdirSync(from).filter(name => !name.startsWith('.'))
