@@ -7,11 +7,19 @@ import { command, root, seconds } from './command.ts'
 import { FAILED_FILE, shortened } from './failed.ts'
 
 // Two files at a time in these: most are one thread that computes, or that waits for a server. Nothing in them may depend on how busy the machine is.
-const BESIDE = new Set(['packages/log', 'packages/runtime', 'interop'])
+const BESIDE = new Set([
+  'packages/client',
+  'packages/log',
+  'packages/protocol',
+  'packages/runtime',
+  'packages/server',
+  'interop',
+  'studio',
+])
 // But for what keeps all cores busy by itself, and for processes and races that go by real leases and deadlines: one after the other.
-const ALONE = ['src/process/', 'src/faults/', 'src/scale/', 'src/races/stores']
+const ALONE = ['src/process/', 'src/faults/', 'src/scale/', 'src/workers/', 'src/races/stores']
 /** Where there is any of that. */
-const HAS_ALONE = new Set(['packages/log', 'packages/runtime'])
+const HAS_ALONE = new Set(['packages/client', 'packages/log', 'packages/runtime', 'packages/server'])
 
 // What is published stands at the end: it needs all the rest.
 const PACK = 'scripts/pack.test.ts'
