@@ -34,7 +34,7 @@ export function Entries() {
     count,
     getScrollElement: () => pane.current,
     estimateSize: () => ROW,
-    overscan: 12,
+    overscan: 6,
     useFlushSync: false,
   })
   /** Scrolls as little as brings a row into sight; by itself, because all rows are equally high and to measure is dear. */
@@ -78,6 +78,9 @@ export function Entries() {
     event.preventDefault()
   }
   const entry = log.entries[chosen]
+  const items = rows.getVirtualItems()
+  // Rows that come into sight take the places of those that went: to put elements into a page is dear.
+  const pool = Math.ceil((items.length + 1) / 8) * 8
   const only = useMemo(() => (part: Partial<Wanted>) => setWanted(wanted => ({ ...wanted, ...part })), [])
   return (
     <div className="entries">
@@ -111,13 +114,13 @@ export function Entries() {
                 </tr>
               </thead>
               <tbody style={{ height: rows.getTotalSize() }}>
-                {rows.getVirtualItems().map(({ index: position, start }) => {
+                {items.map(({ index: position, start }) => {
                   const index = indexOf(position)
                   const entry = log.entries[index]
                   return (
                     entry && (
                       <EntryRow
-                        key={entry.sequence}
+                        key={position % pool}
                         entry={entry}
                         index={index}
                         position={position}
