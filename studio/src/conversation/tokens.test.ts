@@ -7,4 +7,5 @@ test('what was used is told shortly and in full, and nothing where nothing is kn
     short: '12.3K in · 67 out',
     long: '12,345 in, 67 out, 5 of them thought',
   })
+  expect(usageWords({ inputTokens: 0, outputTokens: 88 })).toEqual({ short: '88 out', long: '88 out' })
 })

@@ -7,15 +7,16 @@ const short = new Intl.NumberFormat('en', { notation: 'compact', maximumFraction
 
 /** What was used, in a few characters and in words; nothing where no model has told. */
 export function usageWords({ inputTokens, outputTokens, reasoningTokens, cachedTokens }: Used) {
-  if (!inputTokens && !outputTokens) return undefined
+  // A model that tells nothing of what it read has not read nothing.
+  const told = [
+    { count: inputTokens, word: 'in' },
+    { count: outputTokens, word: 'out' },
+  ].flatMap(({ count, word }) => (count ? [{ count, word }] : []))
+  if (told.length === 0) return undefined
   const pieces = [
-    `${whole.format(inputTokens ?? 0)} in`,
-    `${whole.format(outputTokens ?? 0)} out`,
+    ...told.map(({ count, word }) => `${whole.format(count)} ${word}`),
     ...(reasoningTokens ? [`${whole.format(reasoningTokens)} of them thought`] : []),
     ...(cachedTokens ? [`${whole.format(cachedTokens)} read from a cache`] : []),
   ]
-  return {
-    short: `${short.format(inputTokens ?? 0)} in · ${short.format(outputTokens ?? 0)} out`,
-    long: pieces.join(', '),
-  }
+  return { short: told.map(({ count, word }) => `${short.format(count)} ${word}`).join(' · '), long: pieces.join(', ') }
 }

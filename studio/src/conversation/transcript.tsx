@@ -1,6 +1,6 @@
-import { useChat } from '@millrace/react'
+import { useChat, useSelector } from '@millrace/react'
 import { defaultRangeExtractor, type Range, useVirtualizer } from '@tanstack/react-virtual'
-import { useCallback, useMemo, useRef } from 'react'
+import { useCallback, useEffect, useMemo, useRef } from 'react'
 import { Message } from './message.tsx'
 import { Outcome } from './outcome.tsx'
 import { SharedState } from './shared-state.tsx'
@@ -26,6 +26,11 @@ export function Transcript() {
     if (hasOlder && !isLoadingOlder) void loadOlder()
   }
   const { isAtEnd, place } = useStickToEnd(pane, older)
+  // What one says oneself comes into sight, wherever one has read.
+  const saying = useSelector(({ store }) => (store.message(lastId ?? '')?.status === 'sending' ? lastId : undefined))
+  useEffect(() => {
+    if (saying !== undefined) place.toEnd()
+  }, [saying, place])
   const indexOf = useMemo(() => new Map(turns.map(({ id }, index) => [id, index])), [turns])
   const virtualizer = useVirtualizer({
     count: turns.length,

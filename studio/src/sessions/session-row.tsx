@@ -1,6 +1,7 @@
 import { type KeyboardEvent, useState } from 'react'
 import { name } from '../composer/title.ts'
 import { wordsOf } from '../words.ts'
+import { plainOf } from './plain.ts'
 import { remove } from './remove.ts'
 import type { SessionLine } from './use-sessions.ts'
 
@@ -20,7 +21,8 @@ interface SessionRowProps {
 
 /** A session of the list: it can be opened, called otherwise, and removed by who means it. */
 export function SessionRow({ session, isCurrent, onOpen, onRemoved }: SessionRowProps) {
-  const { sessionId, title, line, status } = session
+  const { sessionId, title, status } = session
+  const line = plainOf(session.line)
   const [doing, set] = useState<'rename' | 'remove'>()
   const [failure, setFailure] = useState<string>()
   const shown = title ?? line ?? sessionId
