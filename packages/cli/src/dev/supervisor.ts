@@ -57,6 +57,8 @@ export class Supervisor {
   readonly #children: { server?: Child; worker?: Child } = {}
   readonly #starts = { server: 0, worker: 0 }
   readonly #troubles: Record<ChildName, Trouble> = { server: trouble(), worker: trouble() }
+  /** Those that the page has had killed, and in how many milliseconds each is started again. */
+  readonly #killed = new WeakMap<Child, number>()
   #workerState: WorkerState = 'down'
   #delays: Delays = {}
   #ports: { readonly port: number; readonly studioPort?: number }
@@ -125,7 +127,7 @@ export class Supervisor {
       start: { file, page, delays: this.#delays, ...this.#ports },
       hear: told => (name === 'server' ? this.#hearServer(told) : this.#hearWorker(told)),
       ended: how => {
-        const againMs = this.#again(name)
+        const againMs = this.#again(name, this.#killed.get(child))
         this.#options.tell({ event: 'ended', process: name, how, againMs })
       },
     })
@@ -213,10 +215,9 @@ export class Supervisor {
     const name = fault === 'kill-worker' ? 'worker' : 'server'
     const child = this.#children[name]
     if (child === undefined) return
-    child.forget()
+    // That it has ended is told when it has.
+    this.#killed.set(child, name === 'worker' ? KILLED_MS : 0)
     child.kill()
-    const againMs = this.#again(name, name === 'worker' ? KILLED_MS : 0)
-    this.#options.tell({ event: 'ended', process: name, how: 'SIGKILL', againMs })
   }
 
   /** Has what has ended start again: in how many milliseconds. */

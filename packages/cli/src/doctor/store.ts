@@ -3,7 +3,7 @@
 import { randomUUID } from 'node:crypto'
 import { existsSync } from 'node:fs'
 import { type LogStore, openStore, schemeOf } from '@millrace/log'
-import { nameOf } from '../source/source.ts'
+import { isPlain, nameOf, WRITE_PLAINLY } from '../source/source.ts'
 import { type Finding, fail, note, ok, warn, wordsOf } from './finding.ts'
 import { checkDisk, checkFolder } from './machine.ts'
 
@@ -16,6 +16,8 @@ export async function checkStore(url: string): Promise<readonly Finding[]> {
   const name = nameOf(url)
   const scheme = schemeOf(url)
   if (scheme === 'memory') return [note('store', 'memory: what is said ends with the process')]
+  // Who would be asked may be called by a part of the password.
+  if (!isPlain(url)) return [fail('store', `${name} its address cannot be read`, WRITE_PLAINLY)]
   const findings: Finding[] = []
   if (scheme === 'sqlite') {
     const path = url.slice('sqlite:'.length)

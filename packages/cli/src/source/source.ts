@@ -44,7 +44,7 @@ export async function openSource(call: Call): Promise<Source> {
 function serverSource(server: string): Source {
   const url = URL.parse(server)
   if (url === null || !/^https?:$/.test(url.protocol)) {
-    throw new CommandError('usage', `--server: expected a URL such as ${DEFAULT_SERVER}, found ${server}`)
+    throw new CommandError('usage', `--server: expected a URL such as ${DEFAULT_SERVER}`)
   }
   const token = process.env['MILLRACE_TOKEN']
   const base = `${url.origin}${url.pathname.replace(/\/+$/, '').replace(/\/api$/, '')}`
@@ -82,6 +82,7 @@ function mustBeThere(store: string): void {
   } catch (error) {
     throw new CommandError('usage', `--store: ${error instanceof Error ? error.message : error}`)
   }
+  if (!isPlain(store)) throw new CommandError('usage', `--store: its address cannot be read: ${WRITE_PLAINLY}`)
   if (scheme === 'memory') throw new CommandError('usage', '--store: a memory has no sessions but its own process’s')
   const path = store.slice('sqlite:'.length)
   if (scheme === 'sqlite' && !existsSync(path)) {
@@ -89,5 +90,22 @@ function mustBeThere(store: string): void {
   }
 }
 
-/** A store's URL without its credentials. */
-export const nameOf = (store: string): string => store.replace(/\/\/[^@/]*@/, '//')
+/** Whether it is beyond doubt where in a store's URL its credentials end: an `@` or `/` of a password may stand in it as it is. */
+export function isPlain(store: string): boolean {
+  if (isFile(store)) return true
+  const url = URL.parse(store)
+  return url !== null && !`${url.pathname}${url.search}${url.hash}`.includes('@')
+}
+
+/** What to do about a URL of which that cannot be told. */
+export const WRITE_PLAINLY = 'write what is special in it in the way of URLs: %40 for @, %2F for /, %23 for #'
+
+/** What a store is called: its URL without anything that may be secret; its scheme alone, where that cannot be told. */
+export function nameOf(store: string): string {
+  if (isFile(store)) return store
+  const url = isPlain(store) ? URL.parse(store) : null
+  if (url === null) return `${schemeOf(store)}:`
+  return `${url.protocol}//${url.host}${/^\/[\w.-]*$/.test(url.pathname) ? url.pathname : ''}`
+}
+
+const isFile = (store: string): boolean => /^(sqlite|memory):/i.test(store)
