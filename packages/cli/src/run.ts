@@ -1,10 +1,12 @@
 import { readFileSync } from 'node:fs'
+import { inspect } from 'node:util'
 import { callOf } from './command/call.ts'
 import type { Command } from './command/command.ts'
 import { helpOf, helpOfCommand } from './command/help.ts'
 import { nearest } from './command/nearest.ts'
 import { processTerminal } from './command/terminal.ts'
 import { CommandError } from './error.ts'
+import { safe } from './show/safe.ts'
 
 /** The commands by their names. Each is loaded when it is wanted: who follows a session needs no server. */
 const loaders: Readonly<Record<string, () => Promise<Command>>> = {
@@ -26,18 +28,19 @@ export async function run(args: readonly string[]): Promise<number> {
   try {
     const [name = 'help', ...rest] = args
     if (name === '--version' || name === '-v') {
-      await terminal.write(`${version()}\n`)
+      await terminal.write(isJson ? `${JSON.stringify({ version: version() })}\n` : `${version()}\n`)
       return 0
     }
     if (name === '--help' || name === '-h' || name === 'help') {
       const [about] = rest.filter(arg => !arg.startsWith('-'))
-      await terminal.write(about === undefined ? helpOf(await allCommands()) : helpOfCommand(await commandOf(about)))
+      if (about !== undefined) await terminal.write(helpOfCommand(await commandOf(about), isJson))
+      else await terminal.write(helpOf(await allCommands(), isJson))
       return 0
     }
     const command = await commandOf(name)
     const call = callOf(command, rest)
     if (call.values['help'] === true) {
-      await terminal.write(helpOfCommand(command))
+      await terminal.write(helpOfCommand(command, isJson))
       return 0
     }
     return (await command.run(call, terminal)) ?? 0
@@ -51,7 +54,7 @@ export async function run(args: readonly string[]): Promise<number> {
 /** What nobody expected is told in its own words; its stack is for who asks for it by `MILLRACE_DEBUG`. */
 function commandErrorOf(error: unknown): CommandError {
   if (error instanceof CommandError) return error
-  if (process.env['MILLRACE_DEBUG']) console.error(error)
+  if (process.env['MILLRACE_DEBUG']) console.error(safe(inspect(error)))
   const message = error instanceof Error ? error.message : String(error)
   if (error instanceof Error && 'code' in error && error.code === 'unavailable')
     return new CommandError('unreachable', message)

@@ -1,8 +1,10 @@
+import { exitCodes } from '../error.ts'
 import { COMMON } from './call.ts'
 import type { Command } from './command.ts'
 
-/** What `millrace` does, for who asks. */
-export function helpOf(commands: readonly Command[]): string {
+/** What `millrace` does, for who asks; as JSON for programs. */
+export function helpOf(commands: readonly Command[], isJson: boolean): string {
+  if (isJson) return `${JSON.stringify({ commands: commands.map(toldOf), exitCodes: { done: 0, ...exitCodes } })}\n`
   return `millrace: serves agents, and looks after their sessions
 
 Usage: millrace <command> [options]
@@ -23,8 +25,14 @@ const EXITS: [string, string][] = [
   ['exit 4', 'the server or the store is out of reach'],
 ]
 
-/** How one command is called. */
-export function helpOfCommand(command: Command): string {
+/** What programs are told of a command. */
+function toldOf({ name, takes, about, options, examples }: Command) {
+  return { name, takes, about, options: { ...options, ...COMMON }, examples: examples.map(([line]) => line) }
+}
+
+/** How one command is called; as JSON for programs. */
+export function helpOfCommand(command: Command, isJson: boolean): string {
+  if (isJson) return `${JSON.stringify(toldOf(command))}\n`
   const { name, takes, about, options, examples } = command
   const all = { ...options, ...COMMON }
   const rows = Object.entries(all).map(([option, { value, short, about }]): [string, string] => [

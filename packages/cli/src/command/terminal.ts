@@ -1,7 +1,10 @@
-// Where a command writes to: what programs read, and what people do.
+// Where a command writes to: what programs read, and what people do. All that is written goes through `safe` here, whoever's words it is: in
+// JSON what it spells out means the same as before.
 
+import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
 import { styleText } from 'node:util'
+import { safe } from '../show/safe.ts'
 
 type Style = Parameters<typeof styleText>[0]
 
@@ -10,8 +13,10 @@ export interface Terminal {
   readonly isJson: boolean
   /** Whether a person looks on as it is written: what was written can be taken back. */
   readonly isLive: boolean
-  /** Writes what was asked for; waits until there is room. */
+  /** Writes what was asked for; waits until there is room. Nothing in it steers the terminal but what `paint` has put there. */
   write(text: string): Promise<void>
+  /** Steers the terminal: by words of ours alone. */
+  steer(sequence: string): Promise<void>
   /** Says how it goes, beside what was asked for. */
   say(line: string): void
   /** The text as it is shown in that style, where styles are shown. */
@@ -22,25 +27,38 @@ export interface Terminal {
   readonly signal: AbortSignal
 }
 
+const ESCAPE = '\u001b'
+/** Stands for an escape of ours until it is written: nobody else knows it, so that nobody else's text has it. */
+const OURS = `<${randomUUID()}>`
+
+/** Text as it is written: safe, with the styles that `paint` has put in. */
+export const written = (text: string): string => safe(text).replaceAll(OURS, ESCAPE)
+
+/** Text in a style, for `written`. */
+export const painted = (style: Style, text: string, stream: NodeJS.WritableStream): string =>
+  styleText(style, safe(text), { stream }).replaceAll(ESCAPE, OURS)
+
 /** The terminal of this process. */
 export function processTerminal(isJson: boolean): Terminal {
   const { stdout, stderr, stdin } = process
   const over = new AbortController()
+  const put = async (text: string) => {
+    if (!stdout.write(text)) await once(stdout, 'drain')
+  }
   return {
     isJson,
     isLive: stdout.isTTY === true && !isJson,
-    async write(text) {
-      if (!stdout.write(text)) await once(stdout, 'drain')
-    },
-    say: line => void stderr.write(`${line}\n`),
+    write: text => put(written(text)),
+    steer: put,
+    say: line => void stderr.write(`${safe(line)}\n`),
     // Heeds NO_COLOR and FORCE_COLOR, and whether anybody looks on.
-    paint: (style, text) => (isJson ? text : styleText(style, text, { stream: stdout })),
+    paint: (style, text) => (isJson ? text : painted(style, text, stdout)),
     async ask(question) {
       if (!stdin.isTTY) return undefined
       const { createInterface } = await import('node:readline/promises')
       const lines = createInterface({ input: stdin, output: stderr })
       try {
-        return await lines.question(question, { signal: over.signal })
+        return await lines.question(safe(question), { signal: over.signal })
       } catch {
         return ''
       } finally {

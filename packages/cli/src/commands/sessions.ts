@@ -7,7 +7,7 @@ import { nearest } from '../command/nearest.ts'
 import type { Terminal } from '../command/terminal.ts'
 import { CommandError } from '../error.ts'
 import { textOf } from '../show/gist.ts'
-import { oneLine, safe } from '../show/safe.ts'
+import { oneLine } from '../show/safe.ts'
 import { failureOf } from '../source/failure.ts'
 import { readLog } from '../source/log.ts'
 import { openSource, type Source, sourceOptions } from '../source/source.ts'
@@ -98,7 +98,7 @@ function rowOf({ sessionId, title, line = '', status, updated, sequence }: Sessi
   const isOver = status === 'ended' || status === 'idle'
   return [
     paint('bold', oneLine(sessionId, 64).padEnd(24)),
-    paint(isOver ? 'dim' : 'yellow', status.padEnd(8)),
+    paint(isOver ? 'dim' : 'yellow', oneLine(status, 16).padEnd(8)),
     paint('dim', new Date(updated).toISOString().replace('T', ' ').slice(0, 19)),
     paint('dim', String(sequence).padStart(7)),
     oneLine(title ?? line, 60),
@@ -124,14 +124,14 @@ async function show(source: Source, id: string, terminal: Terminal): Promise<voi
   if (terminal.isJson) return terminal.write(`${JSON.stringify(session)}\n`)
   const { view, sequence, title } = session
   const { paint } = terminal
-  const lines = [paint('bold', safe(title ?? id)), `${view.messages.length} messages, ${sequence} entries`, '']
+  const lines = [paint('bold', title ?? id), `${view.messages.length} messages, ${sequence} entries`, '']
   for (const { role, agentType, parts } of view.messages) {
-    lines.push(`${paint('cyan', oneLine(agentType ?? role, 40))}  ${safe(textOf(parts.filter(isShown)))}`)
+    lines.push(`${paint('cyan', oneLine(agentType ?? role, 40))}  ${textOf(parts.filter(isShown))}`)
   }
   for (const { runId, status, program = '' } of view.runs) {
-    lines.push(paint('dim', `run ${oneLine(runId, 64)} ${oneLine(program, 64)} ${status}`))
+    lines.push(paint('dim', `run ${oneLine(runId, 64)} ${oneLine(program, 64)} ${oneLine(status, 16)}`))
   }
-  for (const { kind } of view.pendings) lines.push(paint('yellow', `waits for ${kind}`))
+  for (const { kind } of view.pendings) lines.push(paint('yellow', `waits for ${oneLine(kind, 40)}`))
   await terminal.write(`${lines.join('\n')}\n`)
 }
 
@@ -154,13 +154,13 @@ async function write(source: Source, id: string, terminal: Terminal): Promise<vo
     if (++count % PROGRESS === 0) terminal.say(`${count} entries`)
   }
   await begin()
-  terminal.say(`${count} entries of ${safe(id)}`)
+  terminal.say(`${count} entries of ${id}`)
 }
 
 async function remove(source: Source, id: string, terminal: Terminal, isSure: boolean): Promise<number> {
   await apiOf(source).ask('GET', `${pathOf(id)}?messages=last:1`)
   if (!isSure) {
-    const answer = await terminal.ask(`Remove ${safe(id)} and all there is of it? [y/N] `)
+    const answer = await terminal.ask(`Remove ${id} and all there is of it? [y/N] `)
     if (answer === undefined) throw new CommandError('usage', 'Nobody can be asked here: --yes removes it.')
     if (!/^y(es)?$/i.test(answer.trim())) {
       terminal.say('It stays.')
@@ -169,6 +169,6 @@ async function remove(source: Source, id: string, terminal: Terminal, isSure: bo
   }
   await apiOf(source).request('DELETE', pathOf(id))
   if (terminal.isJson) await terminal.write(`${JSON.stringify({ removed: id })}\n`)
-  else terminal.say(`${safe(id)} is gone.`)
+  else terminal.say(`${id} is gone.`)
   return 0
 }

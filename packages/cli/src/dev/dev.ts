@@ -1,3 +1,4 @@
+import { safe } from '../show/safe.ts'
 import { pageOf } from './page.ts'
 import { type DevEvent, Supervisor } from './supervisor.ts'
 import { wordsOf } from './words.ts'
@@ -57,8 +58,9 @@ export async function dev({ file, port, page, reload = true, tell = say }: DevOp
 
 /** Says that it is up where programs read, and the rest where people do. */
 function say(event: DevEvent): void {
-  if (event.event === 'up') console.log(wordsOf(event))
-  else console.error(wordsOf(event))
+  const words = safe(wordsOf(event))
+  if (event.event === 'up') console.log(words)
+  else console.error(words)
 }
 
 /** Whoever says which port starts sooner: the server is a process of its own, and need not be loaded here. */

@@ -52,6 +52,7 @@ function screenOf(columns: number, rows = 20): { screen: Screen; glass: Glass } 
     isJson: false,
     isLive: true,
     write: async text => glass.write(text),
+    steer: async sequence => glass.write(sequence),
     say: () => {},
     paint: (_, text) => text,
     ask: async () => undefined,

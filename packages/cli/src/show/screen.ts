@@ -61,7 +61,7 @@ export class Screen {
     }
     const kept = this.#pieces.filter(piece => piece.lane !== lane)
     const toStart = `${up === 0 ? '' : `\u001b[${up}A`}\r${this.#from === 0 ? '' : `\u001b[${this.#from}C`}`
-    await this.#terminal.write(`${toStart}\u001b[0J`)
+    await this.#terminal.steer(`${toStart}\u001b[0J`)
     this.#pieces = []
     this.#column = this.#from
     for (const { lane: other, plain, shown } of kept) await this.write(other, plain, shown)

@@ -16,6 +16,7 @@ interface Held {
 }
 
 const MOST = 120
+const MOST_NAME = 40
 
 /** Tells a session to a terminal, entry by entry. */
 export class Teller {
@@ -146,7 +147,7 @@ export class Teller {
     }
     if (this.#speaking !== part) {
       this.#speaking = part
-      const who = `${oneLine(name, 40)}: `
+      const who = `${oneLine(name, MOST_NAME)}: `
       await this.#screen.begin()
       await this.#screen.write(lane, who, this.#terminal.paint('cyan', who))
     }
@@ -158,7 +159,7 @@ export class Teller {
     const part = `${lane} ${id}`
     const held = this.#held.get(part)
     this.#held.delete(part)
-    if (held) await this.#screen.line(lane, `${held.name}: ${safe(held.text)}`)
+    if (held) await this.#screen.line(lane, `${oneLine(held.name, MOST_NAME)}: ${safe(held.text)}`)
     if (this.#speaking !== part) return
     this.#speaking = ''
     await this.#screen.write(lane, '\n')
@@ -168,7 +169,7 @@ export class Teller {
     for (const [part, held] of this.#held) {
       if (lane !== undefined && held.lane !== lane) continue
       this.#held.delete(part)
-      await this.#screen.line(held.lane, `${held.name}: ${safe(held.text)}`)
+      await this.#screen.line(held.lane, `${oneLine(held.name, MOST_NAME)}: ${safe(held.text)}`)
     }
   }
 

@@ -1,0 +1,85 @@
+import { execFile } from 'node:child_process'
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { promisify } from 'node:util'
+import { expect, onTestFinished, test } from 'vitest'
+import { MAIN, place, ran } from './command.fixture.ts'
+
+const SLOW = { timeout: 120_000 }
+const HOSTILE = '\u001b[2J\u009b31m\u0007\u202e'
+// biome-ignore lint/suspicious/noControlCharactersInRegex: they are what must not be there
+const STEERING = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u202e]/
+
+/** A server that answers everything alike. */
+async function answering(status: number, body: unknown): Promise<string> {
+  const server = createServer((_, response) => {
+    response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body))
+  }).listen(0, '127.0.0.1')
+  onTestFinished(() => void server.close())
+  await once(server, 'listening')
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+}
+
+test('nobody’s words steer the terminal: a server’s, a file’s, a recording’s, an argument’s', SLOW, async () => {
+  const origin = { runId: `r${HOSTILE}`, lane: 'main', agentId: 'r', agentType: `a${HOSTILE}`, step: 1 }
+  const chunks = [
+    { type: 'run-started', program: 'agent:a@1' },
+    { type: 'text-start', id: 't' },
+    { type: 'text-delta', id: 't', delta: `words ${HOSTILE}` },
+    { type: 'text-end', id: 't' },
+    { type: 'run-finished', status: 'completed' },
+  ]
+  const entries = [origin, { ...origin, runId: 'other' }].flatMap((origin, of) =>
+    chunks.map((chunk, i) => ({ sequence: of * chunks.length + i + 1, timestamp: 1, origin, chunk })),
+  )
+  const lines = [{ millrace: 'session', version: 1, sessionId: 's' }, ...entries].map(line => JSON.stringify(line))
+  const recording = `${lines.join('\n')}\n`
+  const cwd = place({
+    's.jsonl': recording,
+    'bad.ts': `throw new Error(${JSON.stringify(HOSTILE)})`,
+    'page/index.html': '',
+  })
+  const line = { sessionId: 's', status: HOSTILE, created: 1, updated: 1, sequence: 1 }
+  const [refuses, lists] = [
+    await answering(500, { error: { code: HOSTILE, message: `no ${HOSTILE}`, retryable: false } }),
+    await answering(200, { sessions: [line], next: null }),
+  ]
+  const ends = await Promise.all([
+    ran(cwd, [`tail${HOSTILE}`]),
+    ran(cwd, ['sessions', '--server', refuses]),
+    ran(cwd, ['sessions', '--server', lists]),
+    ran(cwd, ['doctor', 'bad.ts', '--server', refuses]),
+    ran(cwd, ['dev', 'bad.ts', '--no-reload', '--port', '0', '--page', 'page']),
+    ran(cwd, ['replay', 's.jsonl', '--speed', 'max']),
+    ran(cwd, ['replay', 's.jsonl', '--speed', 'max', '--json']),
+    ran(cwd, ['convert', '--from', 'millrace', '--to', 'ai-sdk'], {}, recording),
+  ])
+  for (const [i, { stdout, stderr }] of ends.entries()) {
+    // What was spelled out shows that the words were there.
+    expect([i, stdout + stderr]).toEqual([i, expect.stringContaining('\\u009b')])
+    expect([i, stdout + stderr]).toEqual([i, expect.not.stringMatching(STEERING)])
+  }
+})
+
+test('help and version are for programs too', SLOW, async () => {
+  const cwd = place({})
+  const calls = [['--version'], ['--help'], ['help', 'tail'], ['tail', '--help']]
+  const ends = await Promise.all(calls.map(args => ran(cwd, [...args, '--json'])))
+  const [version, help, about, tail] = ends.map(({ stdout }) => JSON.parse(stdout))
+  expect(version).toEqual({ version: expect.stringMatching(/^\d+\.\d+\.\d+/) })
+  expect(help).toMatchObject({ exitCodes: { done: 0, 'not-found': 3 } })
+  expect(help.commands.map(({ name }: { name: string }) => name)).toContain('doctor')
+  expect(about).toMatchObject({ name: 'tail', options: { after: { value: 'N' }, json: {} } })
+  expect(tail).toEqual(about)
+})
+
+test('who does not listen to how it goes gets what was asked for', SLOW, async () => {
+  const entry = { sequence: 1, timestamp: 1, origin: { guest: 'ann' }, chunk: { type: 'status', message: 'm' } }
+  const cwd = place({ 's.jsonl': `{"millrace":"session","version":1,"sessionId":"s"}\n${JSON.stringify(entry)}\n` })
+  const main = `"${process.execPath}" --conditions=@millrace/source "${MAIN}"`
+  // What reads its standard error is gone before anything is said.
+  const script = `exec 3> >(exec true); wait $!; ${main} replay nope.jsonl 2>&3; echo "code $?"`
+  const { stdout } = await promisify(execFile)('bash', ['-c', script], { cwd })
+  expect(stdout).toBe('code 3\n')
+})
