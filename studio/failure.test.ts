@@ -76,3 +76,15 @@ test('older messages come when somebody comes near them, and what is read stays 
   expect(await tab.page.locator('.older').count()).toBe(0)
   expect(Math.abs(((await first.boundingBox())?.y ?? 0) - (before?.y ?? 0))).toBeLessThan(80)
 })
+
+test('a session that somebody deletes while it is open is said to be gone, and not to be out of reach', async () => {
+  const { doctor, listening } = await serve()
+  doctor.isWell = true
+  const tab = await on.open(listening.url)
+  await tab.say('Soon gone.', 'sick')
+  await tab.hears('Well: Soon gone.')
+  await tab.is('ready')
+  const session = new URL(tab.page.url()).searchParams.get('session')
+  expect((await fetch(`${listening.url}/api/sessions/${session}`, { method: 'DELETE' })).status).toBe(204)
+  await tab.page.locator('.connection', { hasText: 'gone' }).waitFor()
+})

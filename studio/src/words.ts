@@ -22,6 +22,7 @@ const WORDS: { readonly [code: string]: string } = {
   store_unavailable: 'The server cannot reach what it keeps: try again in a moment.',
   body_too_large: 'That is too much at once.',
   input_too_large: 'That is too much at once.',
+  session_unknown: 'There is no such session any more: what is said in it begins it anew.',
   unauthorized: 'The server does not know who you are.',
   forbidden: 'The server does not let you do that.',
 }

@@ -68,6 +68,7 @@ export function Said({ message }: { readonly message: Message }) {
 /** On its way; or it waits its turn, and can be taken back. */
 function Waiting({ id }: { readonly id: string }) {
   const { stop } = useChatActions()
+  const isReadOnly = useReadOnly()
   const request = useSelector(({ store }) =>
     store.ledger.requests.find(({ message, status }) => message?.messageId === id && status === 'waiting'),
   )
@@ -75,9 +76,11 @@ function Waiting({ id }: { readonly id: string }) {
   return (
     <p className="actions">
       <span className="quiet">Waits its turn.</span>
-      <button type="button" onClick={() => void stop({ runId: request.runId })}>
-        Take back
-      </button>
+      {!isReadOnly && (
+        <button type="button" onClick={() => void stop({ runId: request.runId })}>
+          Take back
+        </button>
+      )}
     </p>
   )
 }

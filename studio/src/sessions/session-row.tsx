@@ -71,7 +71,7 @@ export function SessionRow({ session, isCurrent, onOpen, onRemoved }: SessionRow
         <span className="name">{shown}</span>
         <span className="line">
           <span className="dot" data-state={status} />
-          {STATES[status] ?? status}
+          {session.sequence === 0 ? 'new' : (STATES[status] ?? status)}
           {title !== undefined && line !== undefined && ` · ${line}`}
         </span>
       </button>

@@ -7,6 +7,7 @@ export interface SessionLine {
   readonly line?: string
   readonly status: string
   readonly updated: number
+  readonly sequence: number
 }
 
 interface Change {
