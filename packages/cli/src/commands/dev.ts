@@ -29,6 +29,8 @@ export const devCommand: Command = {
       reload: call.values['no-reload'] !== true,
       ...(port !== undefined && { port }),
       ...(page !== undefined && { page }),
+      // Its own lines are all that a program reads there.
+      output: terminal.isJson ? 'stderr' : 'stdout',
       tell: event => {
         if (terminal.isJson) void terminal.write(`${JSON.stringify(event)}\n`)
         else if (event.event === 'up') void terminal.write(`${wordsOf(event)}\n`)

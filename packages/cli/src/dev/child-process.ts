@@ -5,14 +5,19 @@ import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
 import type { Asked, Start, Told } from './messages.ts'
 
+export type Output = 'stdout' | 'stderr'
 export type ChildName = 'server' | 'worker'
 
 /** The programs run from the sources as well as from what is built of them. */
 const END = import.meta.url.endsWith('.ts') ? 'ts' : 'js'
 
+const STDERR = 2
+
 export interface ChildOptions {
   readonly name: ChildName
   readonly start: Start
+  /** Where that goes which it prints. */
+  readonly output: Output
   hear(told: Told): void
   /** It has ended, and nobody had told it to: with this code or signal. */
   ended(how: number | NodeJS.Signals): void
@@ -25,9 +30,10 @@ export class Child {
   readonly #gone: Promise<unknown>
   #isExpected = false
 
-  constructor({ name, start, hear, ended }: ChildOptions) {
+  constructor({ name, start, output, hear, ended }: ChildOptions) {
     const program = fileURLToPath(new URL(`./${name}.${END}`, import.meta.url))
-    const child = fork(program, [JSON.stringify(start)], { stdio: ['ignore', 'inherit', 'inherit', 'ipc'] })
+    const stdio = ['ignore', output === 'stdout' ? 'inherit' : STDERR, 'inherit', 'ipc'] as const
+    const child = fork(program, [JSON.stringify(start)], { stdio: [...stdio] })
     this.#process = child
     this.pid = child.pid ?? 0
     this.#gone = once(child, 'exit').catch(() => {})

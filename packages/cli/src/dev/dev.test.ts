@@ -38,7 +38,9 @@ test('an app is served with the studio, and driven by a process of its own', SLO
     expect(await (await fetch(url + path)).text()).toContain('<title>Studio')
   }
   command.kill('SIGINT')
-  expect((await command.ended).how).toBe(0)
+  const { how, stderr } = await command.ended
+  // It is on this machine alone, and that is not said at every start.
+  expect([how, stderr]).toEqual([0, expect.not.stringContaining('authorize')])
   expect([isThere(server.pid), isThere(worker.pid ?? 0)]).toEqual([false, false])
 })
 
@@ -158,7 +160,7 @@ describe('when code changes', () => {
   test('also what it imports, in a folder that is new; not what is installed, hidden, or no code', SLOW, async () => {
     const { command, cwd } = await devHost(file(), [], { 'node_modules/x/index.js': '', '.cache/a.js': '', 'a.db': '' })
     const mark = command.mark
-    for (const quiet of ['node_modules/x/index.js', '.cache/a.js', 'a.db', 'page/notes.md']) {
+    for (const quiet of ['node_modules/x/index.js', '.cache/a.js', 'a.db', 'page/notes.md', 'data.json', '.env']) {
       writeFileSync(join(cwd, quiet), 'changed')
     }
     writeFileSync(join(cwd, 'page/last.ts'), 'export {}')
@@ -174,10 +176,63 @@ describe('when code changes', () => {
       1,
       'app.ts exports no app: write `export const app = millrace({ agents })` in it.\n',
     ])
-    const missing = await ran(cwd, [...args.with(1, 'nope.ts'), '--json'])
-    expect(missing.how).toBe(1)
-    expect(JSON.parse(missing.stderr)).toEqual({ error: { code: 'file_failed', message: 'There is no file nope.ts.' } })
   })
+})
+
+test('a file that is not there is an error, whether changes are waited for or not', SLOW, async () => {
+  const cwd = place(PAGE)
+  const more = ['--page', 'page', '--port', '0', '--json']
+  const calls = [['nodir/agent.ts'], ['nope.ts'], ['nope.ts', '--no-reload'], ['page']]
+  const ends = await Promise.all(calls.map(args => ran(cwd, ['dev', ...args, ...more])))
+  expect(ends.map(({ how }) => how)).toEqual([3, 3, 3, 3])
+  expect(ends.map(({ stderr }) => JSON.parse(stderr).error)).toEqual(
+    [
+      'There is no file nodir/agent.ts.',
+      'There is no file nope.ts.',
+      'There is no file nope.ts.',
+      'page is a folder: name the file in it.',
+    ].map(message => ({ code: 'file_missing', message })),
+  )
+})
+
+test('a file that loads for long is told of', SLOW, async () => {
+  const cwd = place({ 'app.ts': 'await new Promise(() => {})', ...PAGE })
+  const command = millraceCommand(cwd, ['dev', 'app.ts', '--page', 'page', '--port', '0'])
+  await command.said(/^app\.ts still loads: is something awaited/m)
+  writeFileSync(join(cwd, 'app.ts'), file())
+  await command.said(/^Millrace is up/m)
+})
+
+test('a store whose package is not there says how to get it', SLOW, async () => {
+  const hooks = `import { registerHooks } from 'node:module'
+registerHooks({ resolve(name, context, next) {
+  if (name !== 'pg') return next(name, context)
+  throw Object.assign(new Error("Cannot find package 'pg' imported from somewhere"), { code: 'ERR_MODULE_NOT_FOUND' })
+} })`
+  const cwd = place({ 'app.ts': `${hooks}\n${file("store: 'postgres://127.0.0.1:1/db'")}`, ...PAGE })
+  const { how, stderr } = await ran(cwd, ['dev', 'app.ts', '--no-reload', '--page', 'page', '--port', '0'])
+  expect([how, stderr]).toEqual([1, expect.stringContaining('npm install pg')])
+})
+
+test('a file that listens itself is told that it need not', SLOW, async () => {
+  const free = createServer().listen(0, '127.0.0.1')
+  await once(free, 'listening')
+  const { port } = free.address() as { port: number }
+  free.close()
+  await once(free, 'close')
+  const listens = `${file("store: 'memory:'")}\n`
+  const cwd = place({
+    'now.ts': `${listens}await app.listen({ port: ${port} })`,
+    'soon.ts': `${listens}void app.listen({ port: ${port} })`,
+    ...PAGE,
+  })
+  for (const name of ['now.ts', 'soon.ts']) {
+    const { how, stderr } = await ran(cwd, ['dev', name, '--no-reload', '--page', 'page', '--port', String(port)])
+    expect([how, stderr]).toEqual([
+      1,
+      `${name} does not load: it listens on port ${port} itself.\n  A file for the dev host exports its app and does not listen itself: both the server and the worker load it.\n`,
+    ])
+  }
 })
 
 test('children that end again and again are started later and later', SLOW, async () => {
@@ -241,7 +296,7 @@ test('without its page it says what to do', SLOW, async () => {
 })
 
 test('all that happens, for programs', SLOW, async () => {
-  const cwd = place({ 'app.ts': file(), ...PAGE })
+  const cwd = place({ 'app.ts': `console.log('the file says so')\n${file()}`, ...PAGE })
   const command = millraceCommand(cwd, ['dev', 'app.ts', '--page', 'page', '--port', '0', '--json'])
   const [line] = await command.said(/^\{.*"up".*\}$/m)
   const { url, studio } = JSON.parse(line)
@@ -249,4 +304,9 @@ test('all that happens, for programs', SLOW, async () => {
   await fault(url, { fault: 'restart-server' })
   await command.said(/^\{"event":"ended","process":"server","how":"SIGKILL","againMs":0\}$/m)
   await command.said(/^\{"event":"back"\}$/m)
+  await command.said(/^the file says so$/m)
+  command.kill('SIGINT')
+  const { stdout } = await command.ended
+  const events = stdout.trim().split('\n')
+  expect(events.map(line => JSON.parse(line).event)).toEqual(['up', 'ended', 'back'])
 })

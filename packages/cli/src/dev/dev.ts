@@ -1,3 +1,5 @@
+import { statSync } from 'node:fs'
+import { CommandError } from '../error.ts'
 import { safe } from '../show/safe.ts'
 import { pageOf } from './page.ts'
 import { type DevEvent, Supervisor } from './supervisor.ts'
@@ -12,6 +14,8 @@ export interface DevOptions {
   readonly page?: string
   /** Whether all starts anew when code beside the file changes; so if nothing is said. */
   readonly reload?: boolean
+  /** Where that goes which the file prints; standard output, if nothing is said. */
+  readonly output?: 'stdout' | 'stderr'
   /** Is told what happens; the console is, if nothing is said. */
   readonly tell?: (event: DevEvent) => void
 }
@@ -30,8 +34,17 @@ const ONE_SIGNAL_MS = 300
 const INTERRUPTED = 130
 
 /** Serves an app and the studio, with a worker beside them, until the process is told to go: once in good order, twice at once. */
-export async function dev({ file, port, page, reload = true, tell = say }: DevOptions): Promise<DevHost> {
-  const supervisor = new Supervisor({ file, port: port ?? (await usualPort()), page: pageOf(page), reload, tell })
+export async function dev({
+  file,
+  port,
+  page,
+  reload = true,
+  tell = say,
+  output = 'stdout',
+}: DevOptions): Promise<DevHost> {
+  mustBeFile(file)
+  const options = { file, port: port ?? (await usualPort()), page: pageOf(page), reload, tell, output }
+  const supervisor = new Supervisor(options)
   let since: number | undefined
   const leave = (signal: NodeJS.Signals) => {
     const now = performance.now()
@@ -54,6 +67,14 @@ export async function dev({ file, port, page, reload = true, tell = say }: DevOp
     await close()
     throw error
   }
+}
+
+/** Throws where there is no file by that name: a file that comes later is waited for only where there was one. */
+function mustBeFile(file: string): void {
+  const found = statSync(file, { throwIfNoEntry: false })
+  if (found?.isFile()) return
+  const why = found === undefined ? `There is no file ${file}.` : `${file} is a folder: name the file in it.`
+  throw new CommandError('not-found', why, 'file_missing')
 }
 
 /** Says that it is up where programs read, and the rest where people do. */

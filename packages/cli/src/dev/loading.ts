@@ -10,6 +10,12 @@ export class LoadError extends Error {
   override readonly name = 'LoadError'
 }
 
+/** Throws where a file listens on the port that it is to be served on: `held` are the ports that its process listens on by now. */
+export function mustNotListen(file: string, port: number, held: readonly number[]): void {
+  if (port === 0 || !held.includes(port)) return
+  throw new LoadError(`${basename(file)} does not load: it listens on port ${port} itself.${LISTENS}`)
+}
+
 /** The app that a file exports, by the name `app` or as its default; throws a `LoadError` where there is none. */
 export async function loadApp(file: string): Promise<App> {
   const path = resolve(file)

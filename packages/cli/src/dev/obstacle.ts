@@ -8,7 +8,8 @@ export function obstacleOf(error: unknown): Omit<Extract<Told, { type: 'failed' 
   const taken = causes.find(({ code, port }) => code === 'EADDRINUSE' && port !== undefined)
   if (taken) return { obstacle: 'port', message: messageOf(error), port: Number(taken.port) }
   // The words of the store itself say more than that it cannot be opened: here they are for who started it.
-  const inner = causes.at(-1)
+  // But that a package is not there says less than who wants it, and how to get it.
+  const inner = causes.findLast(({ code }) => code !== 'ERR_MODULE_NOT_FOUND')
   const isStore = causes.some(({ code }) => code === 'store_unavailable')
   if (isStore) return { obstacle: 'store', message: `The store cannot be opened: ${inner?.message}` }
   return { obstacle: 'file', message: messageOf(error) }

@@ -3,7 +3,9 @@
 import { memoryStore } from '@millrace/log'
 import { type App, type Listening, PAGE_POLICY } from '@millrace/server'
 import { fail, obey, started, tell } from './child.ts'
-import { loadApp, remade } from './loading.ts'
+import { listened } from './listened.ts'
+import { loadApp, mustNotListen, remade } from './loading.ts'
+import { nearby } from './nearby.ts'
 import { impatient } from './patience.ts'
 import { isMemory } from './store.ts'
 import { Studio } from './studio.ts'
@@ -12,7 +14,7 @@ import { Tabs } from './tabs.ts'
 const { file, page, port, studioPort, delays } = started()
 /** Pictures that agents make are in the log itself: the studio shows them from there. */
 const shown = { folder: page, headers: { 'content-security-policy': `${PAGE_POLICY}; img-src 'self' data:` } }
-const tabs = new Tabs(delays)
+const tabs = new Tabs(delays, () => studio?.delaysChanged())
 let studio: Studio | undefined
 const listening: Listening[] = []
 
@@ -25,11 +27,13 @@ obey(
 )
 
 try {
+  const ports = listened()
   const app = await loadApp(file)
+  mustNotListen(file, port, ports())
   const isAlone = await isMemory(app.options.store)
   studio = new Studio({ tabs, isAlone, tell })
   tell({ type: 'loaded', isAlone })
-  const options = impatient(app.options)
+  const options = nearby(impatient(app.options))
   // A memory that two apps are to see is opened here.
   const store = isAlone && typeof options.store === 'string' ? { store: memoryStore() } : {}
   const engine = isAlone ? {} : { engine: false as const }

@@ -83,8 +83,7 @@ export class Studio {
         return undefined
       case 'delay': {
         if (!tabs.delay(fault.tab, fault.ms)) return invalid('tab: too many tabs are delayed: set others to 0 first')
-        tell({ type: 'delays', delays: tabs.delays })
-        this.#changed()
+        this.delaysChanged()
         done()
         return undefined
       }
@@ -98,6 +97,13 @@ export class Studio {
         tell({ type: 'fault', fault: fault.fault })
         return undefined
     }
+  }
+
+  /** Other tabs are delayed now. */
+  delaysChanged(): void {
+    const { tell, tabs } = this.#options
+    tell({ type: 'delays', delays: tabs.delays })
+    this.#changed()
   }
 
   #changed(): void {

@@ -2,7 +2,7 @@
 
 import { dirname, resolve } from 'node:path'
 import { CommandError } from '../error.ts'
-import { Child, type ChildName } from './child-process.ts'
+import { Child, type ChildName, type Output } from './child-process.ts'
 import type { Delays, Host, Told, WorkerState } from './messages.ts'
 import { Watcher } from './watcher.ts'
 
@@ -11,6 +11,8 @@ export type DevEvent =
   | { readonly event: 'up'; readonly url: string; readonly studio: string }
   /** Server and worker are one process: nobody else would see the store. */
   | { readonly event: 'alone' }
+  /** The file takes long to load. */
+  | { readonly event: 'loading'; readonly file: string }
   | { readonly event: 'reloading'; readonly changed: string }
   /** The server is there again. */
   | { readonly event: 'back' }
@@ -29,6 +31,8 @@ export interface SupervisorOptions {
   readonly port: number
   readonly page: string
   readonly reload: boolean
+  /** Where that goes which the file prints. */
+  readonly output: Output
   tell(event: DevEvent): void
 }
 
@@ -42,6 +46,9 @@ const KILLED_MS = 1_500
 const STOP_MS = 30_000
 /** The same where somebody waits for what they have changed. */
 const RELOAD_MS = 3_000
+
+/** Who loads for longer is told of, in milliseconds. */
+const LOADING_MS = 5_000
 
 /** How often something has ended of late, and when it is started again. */
 interface Trouble {
@@ -67,6 +74,7 @@ export class Supervisor {
   #isReloading = false
   #stopped: Promise<void> | undefined
   #watcher: Watcher | undefined
+  #loading: NodeJS.Timeout | undefined
 
   constructor(options: SupervisorOptions) {
     this.#options = options
@@ -98,6 +106,7 @@ export class Supervisor {
   }
 
   async #stopChildren(ms: number): Promise<void> {
+    clearTimeout(this.#loading)
     for (const { timer } of Object.values(this.#troubles)) clearTimeout(timer)
     await Promise.all(Object.values(this.#children).map(child => child.stop(ms)))
     delete this.#children.server
@@ -119,12 +128,13 @@ export class Supervisor {
 
   #start(name: ChildName): void {
     if (this.#stopped || this.#isReloading) return
-    const { file, page } = this.#options
+    const { file, page, output } = this.#options
     this.#starts[name] += 1
     this.#troubles[name].since = performance.now()
     const child = new Child({
       name,
       start: { file, page, delays: this.#delays, ...this.#ports },
+      output,
       hear: told => (name === 'server' ? this.#hearServer(told) : this.#hearWorker(told)),
       ended: how => {
         const againMs = this.#again(name, this.#killed.get(child))
@@ -132,11 +142,21 @@ export class Supervisor {
       },
     })
     this.#children[name] = child
+    if (name === 'server') this.#awaitLoaded(child)
     if (name === 'worker') this.#workerState = 'starting'
     this.#changed()
   }
 
+  /** Who waits is told that it still loads: something at the top of the file may never come. */
+  #awaitLoaded(child: Child): void {
+    clearTimeout(this.#loading)
+    this.#loading = setTimeout(() => {
+      if (this.#children.server === child) this.#options.tell({ event: 'loading', file: this.#options.file })
+    }, LOADING_MS)
+  }
+
   #hearServer(told: Told): void {
+    if (told.type === 'loaded' || told.type === 'failed') clearTimeout(this.#loading)
     switch (told.type) {
       case 'loaded':
         if (told.isAlone && !this.#isAlone) this.#options.tell({ event: 'alone' })
@@ -187,7 +207,7 @@ export class Supervisor {
       this.#up.reject(new CommandError('failed', message, `${obstacle}_failed`))
       return
     }
-    if (obstacle === 'file' && reload) {
+    if (obstacle === 'file' && this.#watcher?.isWatching) {
       delete this.#children.server
       tell({ event: 'broken', message })
       return

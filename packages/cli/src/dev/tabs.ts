@@ -8,16 +8,23 @@ import type { Delays } from './messages.ts'
 const TAB_HEADER = 'x-studio-tab'
 /** As many tabs may be delayed at once. */
 const MOST_TABS = 64
+/** A tab without a reply under way for so long is closed, and delayed no more, in milliseconds: one that is open follows its host. */
+export const CLOSED_MS = 60_000
 
 export const isTab = (value: unknown): value is string => typeof value === 'string' && /^\w{1,64}$/.test(value)
 
 /** The replies of each tab: they can be cut off, and held. */
 export class Tabs {
   readonly #replies = new Map<string, Set<ServerResponse>>()
-  readonly #delays: Map<string, number>
+  readonly #delays = new Map<string, number>()
+  /** For each tab that is delayed and has no reply: when it counts as closed. */
+  readonly #closing = new Map<string, NodeJS.Timeout>()
+  readonly #closed: () => void
 
-  constructor(delays: Delays) {
-    this.#delays = new Map(Object.entries(delays))
+  /** `closed` is told when a tab is delayed no more because it is closed. */
+  constructor(delays: Delays, closed: () => void) {
+    this.#closed = closed
+    for (const [tab, ms] of Object.entries(delays)) this.delay(tab, ms)
   }
 
   get delays(): Delays {
@@ -33,7 +40,9 @@ export class Tabs {
     response.once('close', () => {
       replies.delete(response)
       if (replies.size === 0 && this.#replies.get(tab) === replies) this.#replies.delete(tab)
+      this.#watch(tab)
     })
+    this.#watch(tab)
     hold(response, () => this.#delays.get(tab) ?? 0)
   }
 
@@ -49,6 +58,20 @@ export class Tabs {
     if (ms === 0) this.#delays.delete(tab)
     else if (this.#delays.has(tab) || this.#delays.size < MOST_TABS) this.#delays.set(tab, ms)
     else return false
+    this.#watch(tab)
     return true
+  }
+
+  /** Whether a tab is closed is found out only where it is delayed. */
+  #watch(tab: string): void {
+    clearTimeout(this.#closing.get(tab))
+    this.#closing.delete(tab)
+    if (!this.#delays.has(tab) || this.#replies.has(tab)) return
+    const timer = setTimeout(() => {
+      this.#closing.delete(tab)
+      this.#delays.delete(tab)
+      this.#closed()
+    }, CLOSED_MS)
+    this.#closing.set(tab, timer.unref())
   }
 }

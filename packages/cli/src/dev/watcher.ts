@@ -7,8 +7,8 @@ import { join, relative } from 'node:path'
 const QUIET_MS = 100
 /** Nobody's source has more folders; what is below others is not watched. */
 const MOST_FOLDERS = 1_000
-/** A run may write what it likes beside its code, its store included: that is no change of code. */
-const CODE = /\.([cm]?[jt]sx?|json)$|(^|\/)\.env$/
+/** An app may write what it likes beside its code, its store and other data included: that is no change of code. */
+const CODE = /\.[cm]?[jt]sx?$|^package\.json$/
 
 const isLeftOut = (name: string): boolean => name.startsWith('.') || name === 'node_modules' || name === 'dist'
 
@@ -28,6 +28,11 @@ export class Watcher {
   /** Whether something has changed that is not told yet. */
   get isPending(): boolean {
     return this.#quiet !== undefined
+  }
+
+  /** Whether there is anything to watch: the folder may have been removed. */
+  get isWatching(): boolean {
+    return this.#watched.size > 0
   }
 
   close(): void {

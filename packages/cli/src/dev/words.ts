@@ -9,6 +9,8 @@ export function wordsOf(event: DevEvent): string {
     }
     case 'alone':
       return 'The store is in memory, which no other process sees: server and worker are one process.'
+    case 'loading':
+      return `${event.file} still loads: is something awaited at its top that does not come?`
     case 'reloading':
       return `${event.changed} has changed: starting anew.`
     case 'back':

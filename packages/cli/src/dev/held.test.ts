@@ -1,0 +1,64 @@
+import { once } from 'node:events'
+import { createServer, get, type IncomingMessage, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { expect, onTestFinished, test } from 'vitest'
+import { hold } from './held.ts'
+
+const PIECE = Buffer.alloc(16 * 1024)
+const ENOUGH = 256 * 1024
+
+/** A reply that is held, and who reads it. */
+async function heldReply(delay: () => number): Promise<{ response: ServerResponse; reply: IncomingMessage }> {
+  const server = createServer().listen(0, '127.0.0.1')
+  onTestFinished(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+  await once(server, 'listening')
+  const asked = get({ port: (server.address() as AddressInfo).port, host: '127.0.0.1', agent: false })
+  asked.on('error', () => {})
+  const [, response]: ServerResponse[] = (await once(server, 'request')) as never
+  if (response === undefined) throw new Error('nobody asked')
+  // The head goes out before anything is held.
+  response.writeHead(200).flushHeaders()
+  hold(response, delay)
+  const [reply]: IncomingMessage[] = (await once(asked, 'response')) as never
+  if (reply === undefined) throw new Error('nobody answered')
+  return { response, reply }
+}
+
+test('who writes waits for what is held as for what the network has not taken', async () => {
+  let delay = 60_000
+  const { response, reply } = await heldReply(() => delay)
+  reply.resume()
+  // As the server does: it writes for as long as little waits.
+  let written = 0
+  while (response.writableLength < ENOUGH && written < 10 * ENOUGH) {
+    expect(response.write(PIECE)).toBe(false)
+    written += PIECE.length
+  }
+  expect(written).toBe(ENOUGH)
+  expect(response.writableLength).toBeGreaterThanOrEqual(ENOUGH)
+  delay = 0
+  // What comes later does not overtake, and is held too.
+  expect(response.write(PIECE)).toBe(false)
+  expect(response.writableLength).toBeGreaterThanOrEqual(ENOUGH + PIECE.length)
+})
+
+test('what was held is let go in order, who waits is told, and nothing counts as held any more', async () => {
+  let delay = 1
+  const { response, reply } = await heldReply(() => delay)
+  const drained = once(response, 'drain')
+  for (const piece of ['a', 'b', 'c']) response.write(piece)
+  delay = 0
+  response.write('d')
+  let text = ''
+  reply.setEncoding('utf8').on('data', (piece: string) => {
+    text += piece
+  })
+  await drained
+  expect(response.write('e')).toBe(true)
+  response.end()
+  await once(reply, 'end')
+  expect([text, response.writableLength]).toEqual(['abcde', 0])
+})

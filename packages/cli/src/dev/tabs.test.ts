@@ -1,0 +1,42 @@
+import { EventEmitter } from 'node:events'
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import { CLOSED_MS, Tabs } from './tabs.ts'
+
+beforeEach(() => void vi.useFakeTimers())
+afterEach(() => void vi.useRealTimers())
+
+/** A reply to a tab, as far as tabs look at it. */
+function replyTo(tabs: Tabs, tab: string): EventEmitter {
+  const response = new EventEmitter()
+  tabs.note({ headers: { 'x-studio-tab': tab } } as unknown as IncomingMessage, response as unknown as ServerResponse)
+  return response
+}
+
+test('a tab that is closed is delayed no more; one that is open is', () => {
+  const closed = vi.fn()
+  const tabs = new Tabs({ old: 5 }, closed)
+  const open = replyTo(tabs, 'open')
+  const brief = replyTo(tabs, 'brief')
+  tabs.delay('open', 1)
+  tabs.delay('brief', 2)
+  brief.emit('close')
+  vi.advanceTimersByTime(CLOSED_MS - 1)
+  expect(tabs.delays).toEqual({ old: 5, open: 1, brief: 2 })
+  // One that comes back in time is not closed.
+  replyTo(tabs, 'brief')
+  vi.advanceTimersByTime(CLOSED_MS)
+  expect(tabs.delays).toEqual({ open: 1, brief: 2 })
+  expect(closed).toHaveBeenCalledTimes(1)
+  open.emit('close')
+  vi.advanceTimersByTime(CLOSED_MS)
+  expect(tabs.delays).toEqual({ brief: 2 })
+})
+
+test('tabs that are closed do not stand in the way of new ones', () => {
+  const tabs = new Tabs({}, () => {})
+  for (let n = 0; n < 64; n++) expect(tabs.delay(`t${n}`, 1)).toBe(true)
+  expect(tabs.delay('new', 1)).toBe(false)
+  vi.advanceTimersByTime(CLOSED_MS)
+  expect(tabs.delay('new', 1)).toBe(true)
+})
