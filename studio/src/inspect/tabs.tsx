@@ -46,7 +46,14 @@ export function Tabs({ label, tabs }: TabsProps) {
           </button>
         ))}
       </div>
-      <div className="tab-panel" role="tabpanel" id={`${id}panel`} aria-labelledby={`${id}${tabs[index]?.name}`}>
+      <div
+        className="tab-panel"
+        role="tabpanel"
+        id={`${id}panel`}
+        aria-labelledby={`${id}${tabs[index]?.name}`}
+        // biome-ignore lint/a11y/noNoninteractiveTabindex: it may scroll, and hold nothing that takes the keyboard
+        tabIndex={0}
+      >
         {tabs[index]?.panel}
       </div>
     </div>

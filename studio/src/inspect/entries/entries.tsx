@@ -79,6 +79,8 @@ export function Entries() {
   }
   const entry = log.entries[chosen]
   const items = rows.getVirtualItems()
+  // One that is scrolled away is not in the page, and cannot be named.
+  const isActiveThere = items.some(({ index }) => index === current)
   // Rows that come into sight take the places of those that went: to put elements into a page is dear.
   const pool = Math.ceil((items.length + 1) / 8) * 8
   const only = useMemo(() => (part: Partial<Wanted>) => setWanted(wanted => ({ ...wanted, ...part })), [])
@@ -100,7 +102,7 @@ export function Entries() {
               role="grid"
               aria-label="Entries of the log"
               aria-rowcount={count + 1}
-              aria-activedescendant={count > 0 ? `entry-${indexOf(current)}` : undefined}
+              aria-activedescendant={isActiveThere ? `entry-${indexOf(current)}` : undefined}
               tabIndex={0}
               onKeyDown={keys}
             >
