@@ -96,12 +96,24 @@ test('of a file, its app and its store', SLOW, async () => {
     'app.ts': `import { agent, millrace, openStore, scriptedModel } from 'millrace'
 export default millrace({ agents: [agent({ name: 'a', model: scriptedModel([]) })], store: openStore('sqlite:own.db') })`,
     'bad.ts': "throw new Error('the mill is closed')",
+    'ends.ts': 'process.exit(5)',
+    // It prints, and keeps its process going.
+    'busy.ts': `import { agent, millrace, scriptedModel } from 'millrace'
+console.log('the file says so')
+setInterval(() => {}, 1_000)
+export const app = millrace({ agents: [agent({ name: 'a', model: scriptedModel([]) })], store: 'memory:' })`,
   })
   const fine = await report(cwd, ['app.ts'])
   expect(fine.of('file')[0]?.message).toBe('app.ts has 1 agents and 0 workflows')
   expect(fine.of('store')[0]).toMatchObject({ status: 'ok' })
   const bad = await report(cwd, ['bad.ts'])
   expect([bad.how, bad.of('file')[0]?.message]).toEqual([1, expect.stringContaining('the mill is closed')])
+  const busy = await report(cwd, ['busy.ts'])
+  expect([busy.how, busy.of('file')[0]?.status, busy.of('store')[0]?.status]).toEqual([0, 'ok', 'note'])
+  const ends = await report(cwd, ['ends.ts'])
+  expect([ends.how, ends.of('file')[0]?.message]).toEqual([1, 'ends.ts ended its process (5) while it was loaded'])
+  const other = await report(cwd, ['busy.ts', '--store', 'sqlite:nope/none.db'])
+  expect(other.findings.slice(1, 5).map(({ check }) => check)).toEqual(['file', 'permissions', 'disk', 'store'])
 })
 
 test('keys are named, asked about only when that is wanted, and never shown', SLOW, async () => {

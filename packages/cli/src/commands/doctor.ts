@@ -2,12 +2,12 @@ import { DEFAULT_PORT, DEFAULT_STORE } from '@millrace/server'
 import { textOf, wholeOf } from '../command/call.ts'
 import type { Call, Command } from '../command/command.ts'
 import type { Terminal } from '../command/terminal.ts'
-import { LoadError, loadApp } from '../dev/loading.ts'
-import { type Finding, fail, ok } from '../doctor/finding.ts'
+import { checkFile } from '../doctor/file.ts'
+import type { Finding } from '../doctor/finding.ts'
 import { checkNode, checkPort } from '../doctor/machine.ts'
 import { checkProviders } from '../doctor/providers.ts'
 import { checkServer } from '../doctor/server.ts'
-import { checkOpen, checkStore } from '../doctor/store.ts'
+import { checkStore } from '../doctor/store.ts'
 import { CommandError, exitCodes } from '../error.ts'
 import { openSource } from '../source/source.ts'
 
@@ -36,7 +36,7 @@ export const doctorCommand: Command = {
       if (!terminal.isJson) for (const each of found) await terminal.write(lineOf(each, terminal))
     }
     await tell(await checkNode())
-    await tell(...(await checkFile(call)))
+    await tell(...(await checkApp(call)))
     if (textOf(call, 'server') === undefined) {
       await tell(await checkPort(wholeOf(doctorCommand, call, 'port', 1, 65_535) ?? DEFAULT_PORT))
     } else
@@ -50,21 +50,17 @@ export const doctorCommand: Command = {
   },
 }
 
-/** Whether the file has an app, and its store works; without one, the store that is named, or the usual one. */
-async function checkFile(call: Call): Promise<readonly Finding[]> {
+/** Checks of the file, if there is one, and of the store: that which is named, that of the file, or the usual one. */
+async function checkApp(call: Call): Promise<readonly Finding[]> {
   const [file] = call.positionals
-  const named = textOf(call, 'store')
+  const store = textOf(call, 'store')
+  const ofFile = file === undefined ? [] : await checkFile({ file, ...(store !== undefined && { store }) })
+  // Who asks for a server that is elsewhere has its store elsewhere.
+  const isElsewhere = file !== undefined || textOf(call, 'server') !== undefined
+  if (store === undefined) return isElsewhere ? ofFile : checkStore(DEFAULT_STORE)
   try {
-    // Who asks for a server that is elsewhere has its store elsewhere.
-    if (file === undefined && named === undefined && textOf(call, 'server') !== undefined) return []
-    if (file === undefined) return await checkStore(named ?? DEFAULT_STORE)
-    const { options } = await loadApp(file)
-    const { agents = [], workflows = [], store = DEFAULT_STORE } = options
-    const found = ok('file', `${file} has ${agents.length} agents and ${workflows.length} workflows`)
-    if (named !== undefined || typeof store === 'string') return [found, ...(await checkStore(named ?? String(store)))]
-    return [found, ...(await checkOpen(await store, 'the store of the file'))]
+    return [...ofFile, ...(await checkStore(store))]
   } catch (error) {
-    if (error instanceof LoadError) return [fail('file', error.message, 'mend it, and ask again')]
     if (error instanceof Error && 'code' in error && error.code === 'invalid') {
       throw new CommandError('usage', `--store: ${error.message}`)
     }

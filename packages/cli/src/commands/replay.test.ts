@@ -1,4 +1,4 @@
-import { readFileSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { place, ran } from '../command.fixture.ts'
@@ -89,6 +89,9 @@ test('what is no recording is refused with its line', SLOW, async () => {
     'There is no file d.jsonl.\n',
   ])
   expect(readFileSync(join(cwd, 'a.jsonl'), 'utf8')).toBe('hello\n')
+  mkdirSync(join(cwd, 'folder'))
+  const folder = await ran(cwd, ['replay', 'folder'])
+  expect([folder.how, folder.stderr]).toEqual([3, expect.stringMatching(/^folder is a folder: name a recording in it/)])
   const { how, stderr } = await ran(cwd, ['replay', 'a.jsonl', '--speed', '0'])
   expect([how, stderr]).toEqual([2, expect.stringContaining('--speed: expected a number above 0, or max, found 0')])
 })

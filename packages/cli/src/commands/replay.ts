@@ -1,4 +1,4 @@
-import { createReadStream, existsSync } from 'node:fs'
+import { createReadStream, statSync } from 'node:fs'
 import { RecordingDecoder } from '@millrace/client/log'
 import { type Entry, ProtocolError } from '@millrace/protocol'
 import { misused, textOf, wholeOf } from '../command/call.ts'
@@ -61,14 +61,21 @@ function speedOf(call: Call): number | 'max' {
 /** The entries of what is named: a file, standard input, or a session. */
 async function* entriesOf(call: Call, from: number, say: (line: string) => void): AsyncGenerator<Entry> {
   const [named = ''] = call.positionals
-  if (named === '-' || existsSync(named)) {
+  const found = named === '-' ? undefined : statSync(named, { throwIfNoEntry: false })
+  // A session may be called as a folder is: whoever says where sessions are means the session.
+  const isSession = textOf(call, 'server') !== undefined || textOf(call, 'store') !== undefined
+  if (named === '-' || (found && !found.isDirectory())) {
     yield* recorded(named)
     return
+  }
+  if (found && !isSession) {
+    const next = 'name a recording in it, or say by --server or --store where a session of that name is'
+    throw new CommandError('not-found', `${named} is a folder: ${next}.`)
   }
   if (/\.jsonl$/.test(named)) throw new CommandError('not-found', `There is no file ${named}.`)
   const source = await openSource(call)
   try {
-    const onTrimmed = (floor: number) => say(`What lies up to ${floor} is not in the log any more.`)
+    const onTrimmed = async (floor: number) => void say(`What lies up to ${floor} is not in the log any more.`)
     yield* readLog(source, named, { after: Math.max(0, from - 1), onTrimmed })
   } finally {
     await source.close()

@@ -1,3 +1,5 @@
+import { RecordingDecoder, SessionLog } from '@millrace/client/log'
+import { openStore, StreamManager } from '@millrace/log'
 import { expect, test } from 'vitest'
 import { place, ran } from '../command.fixture.ts'
 import { stage } from './stage.fixture.ts'
@@ -26,6 +28,37 @@ test('shows what was said, and what it waits for', SLOW, async () => {
   expect(stdout).toContain('waits for approval')
   const json = await ran(cwd, ['sessions', 'show', 's', '--store', store, '--json'])
   expect(JSON.parse(json.stdout).view.pendings).toHaveLength(1)
+})
+
+test('what is trimmed off a log is in its recording as what it amounted to', SLOW, async () => {
+  const { cwd, store, server, say } = await stage()
+  await say('s', 'echo', 'One')
+  await say('s', 'guide', 'What do you see?')
+  const shown = async () => JSON.parse((await ran(cwd, ['sessions', 'show', 's', '--store', store, '--json'])).stdout)
+  const { view, sequence } = await shown()
+  const opened = await openStore(`sqlite:${cwd}/mill.db`)
+  const floor = await new StreamManager({ store: opened }).trimStream('s', { maxEntries: sequence - 12 })
+  await opened.close()
+  expect(floor).toBe(12)
+
+  const recorded = async (at: readonly string[]) => {
+    const { stdout, stderr } = await ran(cwd, ['sessions', 'export', 's', ...at])
+    const decoder = new RecordingDecoder()
+    decoder.push(stdout)
+    const recording = decoder.end()
+    return { ...recording, stderr, view: new SessionLog(recording).viewAt(sequence) }
+  }
+  const fromFile = await recorded(['--store', store])
+  expect([fromFile.base?.head, fromFile.entries[0]?.sequence, fromFile.entries.at(-1)?.sequence]).toEqual([
+    12,
+    13,
+    sequence,
+  ])
+  expect(fromFile.stderr).toContain('What lies up to 12 is there as what it amounts to, and not as entries.')
+  // A server tells what it amounts to at present, and what comes after that.
+  const fromServer = await recorded(['--server', server.url])
+  expect([fromServer.base?.head, fromServer.entries]).toEqual([sequence, []])
+  for (const recording of [fromFile, fromServer]) expect(recording.view.messages).toEqual(view.messages)
 })
 
 test('removes one, once somebody is sure', SLOW, async () => {

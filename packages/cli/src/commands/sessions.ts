@@ -1,5 +1,6 @@
 import { createConnection } from '@millrace/client'
 import { encodeRecording } from '@millrace/client/log'
+import type { View } from '@millrace/protocol'
 import type { SessionLine } from '@millrace/server'
 import { misused, wholeOf } from '../command/call.ts'
 import type { Call, Command } from '../command/command.ts'
@@ -137,15 +138,35 @@ async function show(source: Source, id: string, terminal: Terminal): Promise<voi
 
 const isShown = ({ type }: { readonly type: string }): boolean => type !== 'step-start' && type !== 'reasoning'
 
+/** What came before the entries of a log that is trimmed, and from where to go on: at its floor, or, where a server tells only that, at present. */
+async function baseOf(source: Source, id: string, floor: number): Promise<Base> {
+  if (source.viewAt) return { view: await source.viewAt(id, floor), sequence: floor, cursor: String(floor) }
+  return apiOf(source).ask('GET', pathOf(id))
+}
+
+interface Base {
+  readonly view: View
+  readonly sequence: number
+  readonly cursor: string
+}
+
 /** Writes a session as the lines of a recording, as they are read. */
 async function write(source: Source, id: string, terminal: Terminal): Promise<void> {
   let count = 0
-  const onTrimmed = (floor: number) => terminal.say(`What lies up to ${floor} is not in the log any more.`)
   let isBegun = false
-  const begin = async () => {
+  const begin = async (base?: View) => {
     if (isBegun) return
     isBegun = true
-    for (const line of encodeRecording({ sessionId: id, entries: [] })) await terminal.write(line)
+    for (const line of encodeRecording({ sessionId: id, entries: [], base })) await terminal.write(line)
+  }
+  const onTrimmed = async (floor: number) => {
+    if (isBegun) {
+      throw new CommandError('failed', `What lies up to ${floor} was taken out of the log meanwhile: export it again.`)
+    }
+    const { view, cursor, sequence } = await baseOf(source, id, floor)
+    terminal.say(`What lies up to ${sequence} is there as what it amounts to, and not as entries.`)
+    await begin(view)
+    return cursor
   }
   for await (const entry of readLog(source, id, { onTrimmed })) {
     // Only now: a session that is not there leaves no file that looks like one.

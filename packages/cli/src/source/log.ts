@@ -12,8 +12,8 @@ const MOST_CUTS = 5
 export interface LogOptions {
   /** Only what lies after this sequence. */
   readonly after?: number
-  /** Told where the log begins, if that is after where it was asked for. */
-  readonly onTrimmed?: (floor: number) => void
+  /** Told where the log begins, if that is after where it was asked for; may say from which cursor to go on, if not from there. */
+  readonly onTrimmed?: (floor: number) => Promise<string | undefined> | undefined
 }
 
 /** All entries of a session after a place, each as it was written, up to where it is now; also what was taken back. */
@@ -48,8 +48,7 @@ async function* read(source: Source, sessionId: string, options: LogOptions): As
         }
         if (frame.type === 'truncated') {
           if (Number(after) >= frame.floor) throw new CommandError('not-found', `${sessionId} ends before ${after}`)
-          options.onTrimmed?.(frame.floor)
-          after = String(frame.floor)
+          after = (await options.onTrimmed?.(frame.floor)) ?? String(frame.floor)
         }
         if (frame.type !== 'entries') continue
         yield* frame.entries

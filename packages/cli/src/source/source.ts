@@ -3,6 +3,7 @@
 import { existsSync } from 'node:fs'
 import type { ApiOptions } from '@millrace/client'
 import { schemeOf } from '@millrace/log'
+import type { View } from '@millrace/protocol'
 import type { App } from '@millrace/server'
 import { textOf } from '../command/call.ts'
 import type { Call, Option } from '../command/command.ts'
@@ -24,6 +25,8 @@ export interface Source {
   readonly name: string
   /** How it is asked: a store speaks as a server does. */
   readonly options: ApiOptions
+  /** What a session amounted to at a sequence; a server tells that only of the present. */
+  viewAt?(sessionId: string, sequence: number): Promise<View>
   close(): Promise<void>
 }
 
@@ -69,6 +72,12 @@ async function storeSource(store: string, principal: string | undefined): Promis
     options: {
       api: 'http://localhost/api',
       fetch: (input, init) => app.fetch(new Request(input, init)),
+    },
+    async viewAt(sessionId, sequence) {
+      const { manager } = await app.runtime()
+      // What is internal is in no recording.
+      const { internal, ...view } = (await manager.view(sessionId, sequence)).view
+      return view
     },
     close: () => app.close(),
   }

@@ -1,0 +1,32 @@
+// The process that looks at a file for the doctor: what the file prints, keeps open or waits for is its own affair there.
+
+import { DEFAULT_STORE } from '@millrace/server'
+import { LoadError, loadApp } from '../dev/loading.ts'
+import type { Look, Seen } from './file.ts'
+import { type Finding, fail, ok } from './finding.ts'
+import { checkOpen, checkStore } from './store.ts'
+
+const { file, store: named }: Look = JSON.parse(process.argv[2] ?? '{}')
+
+/** Nobody is left to be told. */
+process.once('disconnect', () => process.exit(1))
+process.send?.(await seen(), undefined, undefined, () => process.exit(0))
+
+async function seen(): Promise<Seen> {
+  try {
+    return { findings: await looked() }
+  } catch (error) {
+    if (error instanceof LoadError) return { findings: [fail('file', error.message, 'mend it, and ask again')] }
+    const message = error instanceof Error ? error.message : String(error)
+    const isInvalid = error instanceof Error && 'code' in error && error.code === 'invalid'
+    return { findings: [fail('file', message, isInvalid ? 'mend its store' : 'mend it, and ask again')] }
+  }
+}
+
+async function looked(): Promise<readonly Finding[]> {
+  const { agents = [], workflows = [], store = DEFAULT_STORE } = (await loadApp(file)).options
+  const found = ok('file', `${file} has ${agents.length} agents and ${workflows.length} workflows`)
+  if (named !== undefined) return [found]
+  if (typeof store === 'string') return [found, ...(await checkStore(store))]
+  return [found, ...(await checkOpen(await store, 'the store of the file'))]
+}
