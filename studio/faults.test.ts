@@ -7,7 +7,7 @@ const url = house(0.5)
 /** Of what the panel says of the worker or the server: its process. */
 async function pidOf({ page }: Tab, name: 'Server' | 'Worker'): Promise<number> {
   const link = page.getByRole('region', { name, exact: true })
-  await link.locator('[data-state=live], .state', { hasText: 'up' }).waitFor()
+  await link.locator('.link-state', { hasText: 'up' }).waitFor()
   return Number(/pid (\d+)/.exec((await link.textContent()) ?? '')?.[1])
 }
 

@@ -4,14 +4,14 @@ import { gistOf, preview } from './preview.ts'
 
 /** What the chat of this tab tells as it goes: its callbacks, and in between how it and its connection stand. */
 export function Callbacks() {
-  const { calls, hasChat, gone } = useSyncExternalStore(subscribeToCalls, callsSoFar, callsSoFar)
+  const { calls, chat, gone } = useSyncExternalStore(subscribeToCalls, callsSoFar, callsSoFar)
   const list = useRef<HTMLOListElement>(null)
   const isAtEnd = useRef(true)
   const last = calls.at(-1)?.id
   useEffect(() => {
     if (last !== undefined && isAtEnd.current && list.current) list.current.scrollTop = list.current.scrollHeight
   }, [last])
-  if (!hasChat) {
+  if (!chat) {
     return (
       <p className="panel quiet">
         Callbacks belong to a chat, and there is none in this tab. Open the chat of this session and press Inspect
@@ -25,7 +25,8 @@ export function Callbacks() {
       <div className="row">
         <h3>Streaming lifecycle</h3>
         <span className="quiet">
-          {calls.length} calls{gone > 0 && `, and ${gone.toLocaleString('en')} before them`}
+          {calls.length} {calls.length === 1 ? 'call' : 'calls'}
+          {gone > 0 && `, and ${gone.toLocaleString('en')} before them`}
         </span>
         <span className="space" />
         <button type="button" disabled={calls.length === 0} onClick={clearCalls}>

@@ -1,4 +1,5 @@
 import type { Chat, ChatCallbacks } from '@millrace/client'
+import { useSyncExternalStore } from 'react'
 import { connection } from '../../app/connection.ts'
 
 /** Something that the chat of this page told, or how it or its connection stands from then on. */
@@ -12,12 +13,15 @@ export interface Call {
   readonly value: unknown
 }
 
+/** What is to be had of the chat of this page. */
+export type NotedChat = Pick<Chat, 'state' | 'store' | 'subscribe' | 'stop'>
+
 /** What was told so far: another object each time. */
 export interface Calls {
   /** The latest, first to last. */
   readonly calls: readonly Call[]
-  /** Whether there is a chat on this page. */
-  readonly hasChat: boolean
+  /** The chat of this page, where there is one. */
+  readonly chat?: NotedChat | undefined
   /** How many there were before them. */
   readonly gone: number
 }
@@ -25,7 +29,7 @@ export interface Calls {
 /** The latest that are kept. */
 const MOST = 500
 
-const NOTHING: Calls = { calls: [], hasChat: false, gone: 0 }
+const NOTHING: Calls = { calls: [], gone: 0 }
 let now = NOTHING
 let id = 0
 const listeners = new Set<() => void>()
@@ -61,8 +65,8 @@ export const callbacksOf = (): ChatCallbacks => ({
 })
 
 /** Notes how a chat and its connection stand, each time that changes, until the returned function is called; what was told of another is forgotten. */
-export function noteChat(chat: Pick<Chat, 'state' | 'subscribe'>): () => void {
-  set({ ...NOTHING, hasChat: true })
+export function noteChat(chat: NotedChat): () => void {
+  set({ ...NOTHING, chat })
   let status: string | undefined
   const ofChat = () => {
     const { state } = chat
@@ -82,6 +86,11 @@ export function noteChat(chat: Pick<Chat, 'state' | 'subscribe'>): () => void {
   const leave = [chat.subscribe(ofChat), connection.subscribe(ofConnection)]
   return () => {
     for (const one of leave) one()
-    set({ ...now, hasChat: false })
+    set({ ...now, chat: undefined })
   }
 }
+
+const chatOfPage = (): NotedChat | undefined => now.chat
+
+/** The chat of this page, where there is one. */
+export const useChatOfPage = (): NotedChat | undefined => useSyncExternalStore(subscribeToCalls, chatOfPage, chatOfPage)

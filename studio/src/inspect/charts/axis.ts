@@ -12,11 +12,17 @@ export function durationsUpTo(mostMs: number, about = 4): number[] {
 }
 
 /** Round numbers from 0 on, a few of them, the last at or above the most. */
-export function ticksUpTo(most: number, about = 4): number[] {
+export const ticksUpTo = (most: number, about = 4): number[] => ticksOf(most, about, () => true)
+
+/** The same for what is counted: there is no half of it. */
+export const countsUpTo = (most: number, about = 4): number[] => ticksOf(most, about, Number.isInteger)
+
+function ticksOf(most: number, about: number, isStep: (size: number) => boolean): number[] {
   if (!(most > 0)) return [0, 1]
   const rough = most / about
   const ten = 10 ** Math.floor(Math.log10(rough))
-  const step = [1, 2, 2.5, 5, 10].map(times => times * ten).find(size => size * about >= most * 0.999) ?? 10 * ten
+  const sizes = [1, 2, 2.5, 5, 10].map(times => Number((times * ten).toPrecision(12)))
+  const step = sizes.find(size => size * about >= most * 0.999 && isStep(size)) ?? Math.max(1, 10 * ten)
   const ticks = [0]
   for (let i = 1; (ticks.at(-1) ?? 0) < most * 0.999; i++) ticks.push(Number((i * step).toPrecision(12)))
   return ticks

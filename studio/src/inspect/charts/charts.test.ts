@@ -2,11 +2,11 @@ import type { Chunk, Entry, Origin } from '@millrace/protocol'
 import fc from 'fast-check'
 import { agent, createRuntime, memoryStore, ProviderError, scriptedModel } from 'millrace'
 import { expect, onTestFinished, test } from 'vitest'
-import { durationOf, durationsUpTo, numberOf, ticksUpTo } from './axis.ts'
+import { countsUpTo, durationOf, durationsUpTo, numberOf, ticksUpTo } from './axis.ts'
 import { Figures } from './figures.ts'
 import { costOf, pricesOf } from './prices.ts'
 import { Rate } from './rate.ts'
-import { classOf, rangeOf, Sizes } from './sizes.ts'
+import { classOf, rangeOf, Sizes, sizesWords } from './sizes.ts'
 import { WordCount } from './word-count.ts'
 
 const main: Origin = { runId: 'r', lane: 'main', agentId: 'r', agentType: 'echo', step: 1, model: 'm' }
@@ -150,6 +150,11 @@ test('every size has one class', () => {
   for (const size of [1, 1, 2, 4, 8]) sizes.add(size)
   expect(sizes.counts).toEqual([2, 1, 1, 1])
   expect(sizes.mean).toBe(3.2)
+  expect(sizesWords(sizes)).toBe('5 deltas of 3.2 characters on average')
+  const one = new Sizes()
+  expect(sizesWords(one)).toBe('No delta yet.')
+  one.add(8)
+  expect(sizesWords(one)).toBe('1 delta of 8 characters')
 })
 
 test('what a run costs is known where all its models have a price', () => {
@@ -177,6 +182,19 @@ test('an axis has a few round numbers, up to the most', () => {
       expect(durations.length).toBeGreaterThanOrEqual(2)
       expect(durations.length).toBeLessThanOrEqual(6)
       expect(durations.at(-1)).toBeGreaterThanOrEqual(most)
+    }),
+  )
+  expect([1, 2, 7].map(most => countsUpTo(most))).toEqual([
+    [0, 1],
+    [0, 1, 2],
+    [0, 2, 4, 6, 8],
+  ])
+  fc.assert(
+    fc.property(fc.integer({ min: 0, max: 1e9 }), fc.integer({ min: 2, max: 4 }), (most, about) => {
+      const counts = countsUpTo(most, about)
+      expect(counts.every(Number.isInteger)).toBe(true)
+      expect(counts.length).toBeLessThanOrEqual(6)
+      expect(counts.at(-1)).toBeGreaterThanOrEqual(most * 0.999)
     }),
   )
   expect(durationsUpTo(1_600_000).map(durationOf)).toEqual(['0 ms', '10 min', '20 min', '30 min'])

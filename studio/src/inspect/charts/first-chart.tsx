@@ -1,3 +1,4 @@
+import { runName } from '../run-name.ts'
 import { useTravel } from '../travel/travel.ts'
 import { durationOf, durationsUpTo } from './axis.ts'
 import { Columns } from './columns.tsx'
@@ -24,8 +25,8 @@ export function FirstChart({ runs }: { readonly runs: readonly RunMeter[] }) {
     key: `${run.runId} ${step?.at}`,
     value: ms,
     words: step
-      ? `${durationOf(ms)} for step ${step.step} of ${step.who}, run ${number}`
-      : `${durationOf(ms)} for run ${number}, ${run.program}, from its request`,
+      ? `${durationOf(ms)} for step ${step.step} of ${step.who} in ${runName(run)}`
+      : `${durationOf(ms)} for ${runName(run)}, from its request`,
     ...(step ? { tone: 'quiet' as const } : { tick: `${number}` }),
   }))
   const waited = latest.flatMap(({ firstMs }) => firstMs ?? []).toSorted((a, b) => a - b)

@@ -1,4 +1,5 @@
 import { type Entry, isGuest, type Usage, type WriterOrigin } from '@millrace/protocol'
+import { programName } from '../run-name.ts'
 import { Rate } from './rate.ts'
 import { Sizes } from './sizes.ts'
 import { WordCount } from './word-count.ts'
@@ -45,7 +46,7 @@ export class RunMeter {
   readonly runId: string
   /** Which run of the log it is, from 1. */
   readonly number: number
-  readonly program: string
+  program: string
   /** The sequence of the first of its entries. */
   readonly at: number
   readonly startedAt: number
@@ -73,14 +74,15 @@ export class RunMeter {
   constructor(
     runId: string,
     number: number,
-    { chunk, sequence, timestamp }: Entry,
+    { origin, sequence, timestamp }: Entry,
     total: UsedBy,
     askedAt = timestamp,
   ) {
     this.runId = runId
     this.number = number
     this.#total = total
-    this.program = chunk.type === 'run-started' ? nameOf(chunk.program) : 'a run'
+    // A log may begin in the midst of a run: then it is called by who is at work in it.
+    this.program = isGuest(origin) ? 'a run' : origin.agentType
     this.at = sequence
     this.startedAt = timestamp
     this.#askedAt = askedAt
@@ -98,6 +100,9 @@ export class RunMeter {
     if (isGuest(origin)) return
     const step = this.#now.get(origin.agentId)
     switch (chunk.type) {
+      case 'run-started':
+        this.program = programName(chunk.program)
+        break
       case 'text-delta':
       case 'reasoning-delta':
         this.#say(step, `${chunk.type} ${chunk.id}`, chunk.delta, ms, timestamp)
@@ -206,6 +211,3 @@ function added(used = NOTHING, { inputTokens = 0, outputTokens = 0 }: Usage, as:
 }
 
 const NOTHING: Used = { input: 0, output: 0, discardedInput: 0, discardedOutput: 0 }
-
-/** The name of a program without its kind and version. */
-const nameOf = (program: string): string => program.replace(/^\w+:/, '').replace(/@[^@]*$/, '')

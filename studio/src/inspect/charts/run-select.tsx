@@ -1,3 +1,5 @@
+import { runName } from '../run-name.ts'
+
 interface Named {
   readonly runId: string
   readonly number: number
@@ -30,7 +32,7 @@ export function RunSelect({ runs, run, onChoose }: RunSelectProps) {
           .toReversed()
           .map(one => (
             <option key={one.runId} value={one.runId}>
-              {runName(one)}
+              {wordsOf(one)}
               {one === last ? ', the latest' : ''}
             </option>
           ))}
@@ -40,5 +42,5 @@ export function RunSelect({ runs, run, onChoose }: RunSelectProps) {
 }
 
 /** A run in a few words. */
-const runName = ({ number, program, startedAt, status }: Named): string =>
-  `${number}: ${program}, ${new Date(startedAt).toLocaleTimeString('en-GB')}, ${status}`
+const wordsOf = (run: Named): string =>
+  `${runName(run)}, ${new Date(run.startedAt).toLocaleTimeString('en-GB')}, ${run.status}`

@@ -1,3 +1,5 @@
+import { numberOf } from './axis.ts'
+
 /** How many deltas there were of each size, in characters: each class is twice as wide as the one before. */
 export class Sizes {
   readonly #counts: number[] = []
@@ -32,3 +34,11 @@ export const classOf = (characters: number): number => (characters <= 1 ? 0 : Ma
 /** What sizes a class has. */
 export const rangeOf = (place: number): readonly [number, number] =>
   place === 0 ? [0, 1] : [2 ** (place - 1) + 1, 2 ** place]
+
+/** So many deltas of a size, in words. */
+export const deltasOf = (count: number, size: string): string =>
+  `${numberOf(count)} ${count === 1 ? 'delta' : 'deltas'} of ${size} ${size === '1' ? 'character' : 'characters'}`
+
+/** All of them in a sentence. */
+export const sizesWords = ({ count, mean }: Sizes): string =>
+  count === 0 ? 'No delta yet.' : `${deltasOf(count, numberOf(mean))}${count === 1 ? '' : ' on average'}`

@@ -1,5 +1,6 @@
 import { useState } from 'react'
-import { numberOf } from './axis.ts'
+import { runName } from '../run-name.ts'
+import { countsUpTo, numberOf } from './axis.ts'
 import { type Bar, Bars } from './bars.tsx'
 import { costOf, keepPrices, keptPrices, type Price, type Prices } from './prices.ts'
 import type { RunMeter, Used, UsedBy } from './run-meter.ts'
@@ -16,10 +17,10 @@ export function UsageChart({ runs, used }: { readonly runs: readonly RunMeter[];
   const models = [...used.keys()]
   const cost = costOf(used, prices)
   const bars = shown.map(run => barOf(run, costOf(run.used, prices)))
-  const summary = `${numberOf(total.input)} tokens in, ${numberOf(total.output)} out${cost !== undefined && cost > 0 ? `, ${moneyOf(cost)} in all` : ''}`
+  const summary = `${numberOf(total.input)} ${total.input === 1 ? 'token' : 'tokens'} in, ${numberOf(total.output)} out${cost !== undefined && cost > 0 ? `, ${moneyOf(cost)} in all` : ''}`
   return (
     <div className="usage">
-      <Bars name="Usage" summary={summary} bars={bars} legend={LEGEND} format={numberOf} />
+      <Bars name="Usage" summary={summary} bars={bars} legend={LEGEND} format={numberOf} ticksOf={countsUpTo} />
       <PriceTable
         models={models}
         prices={prices}
@@ -42,11 +43,11 @@ function barOf(run: RunMeter, cost: number | undefined): Bar {
   }
   return {
     key: run.runId,
-    name: `${run.number}: ${run.program}`,
+    name: runName(run),
     pieces: (Object.keys(LEGEND) as (keyof typeof LEGEND)[]).map(tone => ({
       tone,
       size: sizes[tone],
-      words: `${numberOf(sizes[tone])} tokens ${LEGEND[tone]}`,
+      words: `${numberOf(sizes[tone])} ${sizes[tone] === 1 ? 'token' : 'tokens'} ${LEGEND[tone]}`,
     })),
     value: `${numberOf(input + output)}${cost === undefined || cost === 0 ? '' : ` · ${moneyOf(cost)}`}`,
   }

@@ -96,7 +96,7 @@ function Link({ name, state, mood, detail, children }: LinkProps) {
       <h3>
         <span className="dot" data-state={mood} />
         {name}
-        <span className="state">{state}</span>
+        <span className="link-state">{state}</span>
       </h3>
       <p className="quiet">{detail ?? ' '}</p>
       <div className="row">{children}</div>

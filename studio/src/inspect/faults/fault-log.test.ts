@@ -47,6 +47,20 @@ test('a worker is back when another is up, and its run is taken over later', () 
   expect(log.faults).toMatchObject([{ takenOverAt: 12 }])
 })
 
+test('a run that was being driven waits for a lease, until it is taken over or has ended', () => {
+  const log = new FaultLog()
+  log.cause('kill-worker', fine, 0)
+  expect(log.faults[0]?.isLeaseHeld).toBeUndefined()
+  log.cause('kill-worker', fine, 1, { isAtWork: true })
+  expect(log.ended(7)).toBe(false)
+  expect(log.faults.at(-1)?.isLeaseHeld).toBe(true)
+  expect(log.tookOver(9)).toBe(true)
+  expect(log.faults.at(-1)).toMatchObject({ isLeaseHeld: false, takenOverAt: 9 })
+  log.cause('kill-worker', fine, 2, { isAtWork: true })
+  expect([log.ended(8), log.ended(9)]).toEqual([true, false])
+  expect(log.faults.at(-1)?.isLeaseHeld).toBe(false)
+})
+
 test('a server is back when it is another and the tab is connected to it', () => {
   const log = new FaultLog()
   log.cause('restart-server', fine, 0)
@@ -59,13 +73,13 @@ test('a server is back when it is another and the tab is connected to it', () =>
 
 test('a delay is in force when the host says so; one that the host refuses is over', () => {
   const log = new FaultLog()
-  log.cause('delay', fine, 0, 300)
+  log.cause('delay', fine, 0, { ms: 300 })
   log.see(fine, 5)
   expect(log.faults[0]?.state).toBe('under-way')
   log.see({ ...fine, delayMs: 300 }, 10)
   expect(log.faults[0]).toMatchObject({ state: 'over', ms: 300 })
   expect(log.faults[0]?.tookMs).toBeUndefined()
-  log.refuse(log.cause('delay', fine, 20, 0), 'too many')
+  log.refuse(log.cause('delay', fine, 20, { ms: 0 }), 'too many')
   expect(log.faults.at(-1)).toMatchObject({ state: 'refused', words: 'too many' })
 })
 

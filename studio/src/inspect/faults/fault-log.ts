@@ -30,6 +30,15 @@ export interface Fault {
   readonly headAfter?: number
   /** The sequence at which another worker took the run over. */
   readonly takenOverAt?: number
+  /** Whether a run was left that nobody drives until the lease of who did has run out. */
+  readonly isLeaseHeld?: boolean
+}
+
+interface Circumstances {
+  /** Of a delay: how long. */
+  readonly ms?: number | undefined
+  /** Whether a run is being driven. */
+  readonly isAtWork?: boolean
 }
 
 interface Open {
@@ -54,9 +63,13 @@ export class FaultLog {
   }
 
   /** Notes that a fault was asked for; gives its id. */
-  cause(name: FaultName, before: Standing, now: number, ms?: number): number {
+  cause(name: FaultName, before: Standing, now: number, { ms, isAtWork = false }: Circumstances = {}): number {
     const id = ++this.#id
-    const fault: Fault = { id, name, time: now, head: before.head, state: 'under-way', ...(ms !== undefined && { ms }) }
+    const fault: Fault = {
+      ...{ id, name, time: now, head: before.head, state: 'under-way' },
+      ...(ms !== undefined && { ms }),
+      ...(name === 'kill-worker' && isAtWork && { isLeaseHeld: true }),
+    }
     this.#faults = [...this.#faults.slice(1 - MOST), fault]
     this.#open.set(id, { before, wasAway: false })
     return id
@@ -89,7 +102,15 @@ export class FaultLog {
   tookOver(sequence: number): boolean {
     const fault = this.#faults.findLast(({ name }) => name === 'kill-worker')
     if (fault === undefined || fault.takenOverAt !== undefined || sequence <= fault.head) return false
-    this.#change(fault.id, { takenOverAt: sequence })
+    this.#change(fault.id, { takenOverAt: sequence, isLeaseHeld: false })
+    return true
+  }
+
+  /** A run has ended: nothing of it waits for a lease. */
+  ended(sequence: number): boolean {
+    const fault = this.#faults.findLast(({ isLeaseHeld }) => isLeaseHeld)
+    if (fault === undefined || sequence <= fault.head) return false
+    this.#change(fault.id, { isLeaseHeld: false })
     return true
   }
 

@@ -1,13 +1,14 @@
 import type { SessionLog } from '@millrace/client/log'
 import { useEffect, useSyncExternalStore } from 'react'
+import { useChatOfPage } from '../callbacks/calls.ts'
 import { useInspected } from '../inspected.ts'
 import { useTravel } from '../travel/travel.ts'
 import { ArrivalsStrip } from './arrivals-strip.tsx'
 import { Chain } from './chain.tsx'
 import type { Fault } from './fault-log.ts'
 import { useHost } from './host.ts'
-import { faultsSoFar, subscribeToFaults, watch } from './standing.ts'
-import { useVerified, Verdict } from './verdict.tsx'
+import { faultsSoFar, readingOf, subscribeToFaults, watch } from './standing.ts'
+import { useRead, useVerified, Verdict } from './verdict.tsx'
 import { nameOf, outcomeWords } from './words.ts'
 
 /** Pulls the plug, and shows that nothing is lost. */
@@ -20,29 +21,30 @@ export function Faults() {
 function Live({ log }: { readonly log: SessionLog }) {
   const state = useHost()
   const faults = useSyncExternalStore(subscribeToFaults, faultsSoFar, faultsSoFar)
+  const reading = readingOf(log, useChatOfPage())
   useEffect(() => watch(log), [log])
+  useEffect(() => reading?.start(), [reading])
   return (
     <div className="panel faults">
       <Verdict log={log} />
-      <ArrivalsStrip log={log} faults={faults} />
       {state.status === 'absent' ? (
         <p className="notice">
           Nothing here can be made to fail: faults need <code>millrace dev</code>, which serves this page with a server
           and a worker of its own. What is lost and repeated is counted all the same.
         </p>
       ) : (
-        <>
-          <Chain log={log} state={state} />
-          <FaultList log={log} faults={faults} />
-        </>
+        <Chain log={log} state={state} />
       )}
+      <ArrivalsStrip log={log} faults={faults} />
+      {state.status !== 'absent' && <FaultList log={log} faults={faults} />}
     </div>
   )
 }
 
 function FaultList({ log, faults }: { readonly log: SessionLog; readonly faults: readonly Fault[] }) {
   const verified = useVerified(log)
-  const isFine = verified.lost.length + verified.differing.length === 0
+  const read = useRead(log)
+  const isFine = verified.lost.length + verified.differing.length + (read?.found.length ?? 0) === 0
   if (faults.length === 0) {
     return (
       <p className="quiet">Say something that takes a while, and press one of these in the middle of the answer.</p>

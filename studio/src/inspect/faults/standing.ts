@@ -5,6 +5,7 @@ import { connection, tab } from '../../app/connection.ts'
 import { type Fault, FaultLog, type FaultName, type Standing } from './fault-log.ts'
 import { hostState, subscribeToHost } from './host.ts'
 import { logReader } from './read-log.ts'
+import { type ReadChat, Reading } from './reading.ts'
 import { Verification } from './verification.ts'
 
 const log = new FaultLog()
@@ -46,10 +47,12 @@ export function watch(inspected: SessionLog): () => void {
     for (seen = Math.min(seen, count); seen < count; seen++) {
       const entry = inspected.entries[seen]
       if (entry?.chunk.type === 'executor-superseded') isChanged = log.tookOver(entry.sequence) || isChanged
+      if (entry?.chunk.type === 'run-finished') isChanged = log.ended(entry.sequence) || isChanged
     }
     if (!isChanged) return
     changed()
     verificationOf(inspected).check()
+    readings.get(inspected)?.check()
   }
   const leave = [inspected.subscribe(look), subscribeToHost(look), connection.subscribe(look)]
   const timer = setInterval(look, LOOK_MS)
@@ -59,9 +62,19 @@ export function watch(inspected: SessionLog): () => void {
   }
 }
 
+/** Whether a run is being driven, as far as a log tells. */
+function isAtWork(inspected: SessionLog): boolean {
+  try {
+    return inspected.viewAt(inspected.state.head).runs.some(({ status }) => status === 'running')
+  } catch {
+    // What it goes back to is not in the log any more.
+    return false
+  }
+}
+
 /** Has the host fail, and notes it. */
 export async function cause(name: FaultName, inspected: SessionLog, ms?: number): Promise<void> {
-  const id = log.cause(name, standingOf(inspected), performance.now(), ms)
+  const id = log.cause(name, standingOf(inspected), performance.now(), { ms, isAtWork: isAtWork(inspected) })
   changed()
   const isOfTab = name === 'drop' || name === 'delay'
   const body = JSON.stringify({ fault: name, ...(isOfTab && { tab }), ...(ms !== undefined && { ms }) })
@@ -92,5 +105,17 @@ export function verificationOf(inspected: SessionLog): Verification {
   if (known) return known
   const made = new Verification(inspected, read)
   verifications.set(inspected, made)
+  return made
+}
+
+const readings = new WeakMap<SessionLog, Reading>()
+
+/** The comparison of what a chat shows with its log: one for each log, from the first time that somebody asks; none, where the chat is another session's. */
+export function readingOf(inspected: SessionLog, chat: ReadChat | undefined): Reading | undefined {
+  if (chat?.state.sessionId !== inspected.sessionId) return undefined
+  const known = readings.get(inspected)
+  if (known?.chat === chat) return known
+  const made = new Reading(inspected, chat)
+  readings.set(inspected, made)
   return made
 }

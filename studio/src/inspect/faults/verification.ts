@@ -1,5 +1,6 @@
 import type { SessionLog } from '@millrace/client/log'
 import { type Entry, isData } from '@millrace/protocol'
+import { Due } from './due.ts'
 import { same } from './same.ts'
 
 /** A piece of the log as the server has it: all of it up to a sequence. */
@@ -28,7 +29,6 @@ export interface Verified {
 
 /** How long entries may wait to be compared while somebody looks, in milliseconds. */
 const SOON_MS = 1000
-const ENDS: ReadonlySet<string> = new Set(['run-finished', 'run-paused'])
 
 /**
  * Compares what a log holds with what the server reads of it anew, each entry once: after every end of a run, when the connection is back, and
@@ -37,10 +37,9 @@ const ENDS: ReadonlySet<string> = new Set(['run-finished', 'run-paused'])
 export class Verification {
   readonly #log: SessionLog
   readonly #read: ReadLog
+  readonly #due: Due
   readonly #listeners = new Set<() => void>()
   #state: Verified
-  #seen = 0
-  #wasLive = false
   #base: SessionLog['base']
   #timer: ReturnType<typeof setTimeout> | undefined
   #isAgain = false
@@ -48,6 +47,7 @@ export class Verification {
   constructor(log: SessionLog, read: ReadLog) {
     this.#log = log
     this.#read = read
+    this.#due = new Due(log)
     this.#base = log.base
     this.#state = nothingAfter(log)
     log.subscribe(() => this.#changed())
@@ -74,18 +74,13 @@ export class Verification {
   }
 
   #changed(): void {
-    const { base, entries, state } = this.#log
+    const { base } = this.#log
     if (base !== this.#base) {
       // It begins anew, from what is left of the log.
       this.#base = base
-      this.#seen = 0
       this.#set(nothingAfter(this.#log))
     }
-    const isLive = state.status === 'live'
-    let isDue = isLive && !this.#wasLive
-    this.#wasLive = isLive
-    for (; this.#seen < state.count; this.#seen++) isDue ||= ENDS.has(entries[this.#seen]?.chunk.type ?? '')
-    if (isDue) this.check()
+    if (this.#due.look()) this.check()
     else this.#soon()
   }
 

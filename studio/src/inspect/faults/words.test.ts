@@ -10,7 +10,13 @@ test('what was done and what came of it', () => {
   expect(nameOf(fault)).toBe('Dropped the connection')
   expect(nameOf({ ...fault, name: 'delay', ms: 300 })).toBe('Delayed this tab by 300 ms')
   expect(nameOf({ ...fault, name: 'delay', ms: 0 })).toBe('Took the delay off')
-  expect(outcomeWords(fault)).toBe('under way')
+  expect(outcomeWords(fault)).toBe('waiting until it is connected again')
+  const killed: Fault = { ...fault, name: 'kill-worker', isLeaseHeld: true }
+  const lease = '; the run goes on once the lease of the killed one has run out'
+  expect(outcomeWords(killed)).toBe(`waiting until another is started${lease}`)
+  const another = { state: 'over', words: 'another is up, pid 21', tookMs: 1600 } as const
+  expect(outcomeWords({ ...killed, ...another })).toBe(`back after 1.6 s, another is up, pid 21${lease}`)
+  expect(outcomeWords({ ...killed, ...another, isLeaseHeld: false })).toBe('back after 1.6 s, another is up, pid 21')
   expect(outcomeWords({ ...fault, state: 'over', words: 'connected again', tookMs: 1200 })).toBe(
     'back after 1.2 s, connected again',
   )

@@ -16,11 +16,21 @@ export const passed = (ms: number): string =>
 export const nameOf = ({ name, ms = 0 }: Fault): string =>
   name === 'delay' ? (ms === 0 ? 'Took the delay off' : `Delayed this tab by ${passed(ms)}`) : NAMES[name]
 
-/** What came of a fault. */
-export function outcomeWords({ state, words = '', tookMs }: Fault): string {
-  if (state === 'under-way') return 'under way'
+/** What is waited for while a fault is under way. */
+const MEANWHILE: { readonly [name in FaultName]: string } = {
+  drop: 'waiting until it is connected again',
+  delay: 'under way',
+  'kill-worker': 'waiting until another is started',
+  'restart-server': 'waiting until it is started again',
+}
+
+/** What came of a fault, and what is still waited for. */
+export function outcomeWords({ name, state, words = '', tookMs, isLeaseHeld = false }: Fault): string {
   if (state === 'refused') return `refused: ${words}`
-  return tookMs === undefined || words === 'nothing was open' ? words : `back after ${passed(tookMs)}, ${words}`
+  const lease = isLeaseHeld ? '; the run goes on once the lease of the killed one has run out' : ''
+  if (state === 'under-way') return MEANWHILE[name] + lease
+  const came = tookMs === undefined || words === 'nothing was open' ? words : `back after ${passed(tookMs)}, ${words}`
+  return came + lease
 }
 
 /** Sequences as people read them: neighbours as a range, and no more than a few. */

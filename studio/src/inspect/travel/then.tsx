@@ -1,10 +1,11 @@
 import { ChatProvider } from '@millrace/react'
 import { useLogState } from '@millrace/react/log'
-import { useState } from 'react'
+import { useCallback, useState, useSyncExternalStore } from 'react'
 import { connection } from '../../app/connection.ts'
 import { chatOf } from '../../app/place.ts'
 import { ReadOnlyProvider } from '../../app/read-only.ts'
 import { Transcript } from '../../conversation/transcript.tsx'
+import { useChatOfPage } from '../callbacks/calls.ts'
 import { useInspected } from '../inspected.ts'
 import { useReplay } from './replay.ts'
 import { useTravel } from './travel.ts'
@@ -25,6 +26,7 @@ export function Then({ onGo }: { readonly onGo: (address: string) => void }) {
           <button type="button" onClick={() => travel()}>
             Back to now
           </button>
+          <Stop session={log.sessionId} />
           {!log.isRecording && <Fork session={log.sessionId} at={at} onGo={onGo} />}
         </p>
       )}
@@ -47,6 +49,20 @@ export function Unknown({ why }: { readonly why: string }) {
   )
 }
 
+/** Stops what goes on meanwhile in the chat beside: what it has for that is out of sight. */
+function Stop({ session }: { readonly session: string }) {
+  const chat = useChatOfPage()
+  const subscribe = useCallback((listener: () => void) => chat?.subscribe(listener) ?? (() => {}), [chat])
+  const read = () => (chat?.state.sessionId === session ? chat.state.runId : undefined)
+  const runId = useSyncExternalStore(subscribe, read, read)
+  if (chat === undefined || runId === undefined) return null
+  return (
+    <button type="button" onClick={() => void chat.stop({ runId })}>
+      Stop
+    </button>
+  )
+}
+
 /** Begins another session that starts as this one was. */
 function Fork({ session, at, onGo }: { readonly session: string; readonly at: number } & Parameters<typeof Then>[0]) {
   const [failure, setFailure] = useState<string>()
@@ -61,7 +77,8 @@ function Fork({ session, at, onGo }: { readonly session: string; readonly at: nu
   }
   return (
     <>
-      <button type="button" onClick={() => void fork()}>
+      {/* Of nothing there is nothing to go on with. */}
+      <button type="button" disabled={at === 0} onClick={() => void fork()}>
         Go on from here
       </button>
       {failure}

@@ -1,0 +1,59 @@
+import { type ChatConnection, createConnection } from '@millrace/client'
+import type { Entry } from '@millrace/protocol'
+import { agent, memoryStore, millrace, ProviderError, scriptedModel } from 'millrace'
+import { onTestFinished } from 'vitest'
+import { logReader } from './read-log.ts'
+
+const overloaded = () => new ProviderError('provider_overloaded', 'the provider is overloaded', { retryable: true })
+
+/** A server in this process, and a session of it. */
+export function house() {
+  let tries = 0
+  const model = scriptedModel(({ lastText }) => {
+    const isOverloaded = lastText === 'Twice' && tries++ === 0
+    return { text: `You said: ${lastText}`, ...(isOverloaded && { error: overloaded() }) }
+  })
+  const echo = agent({ name: 'echo', model })
+  const app = millrace({ store: memoryStore(), agents: [echo], logger: { warn() {}, error() {} } })
+  onTestFinished(() => app.close())
+  const api = 'http://127.0.0.1/api'
+  const asked: string[] = []
+  const fetch = async (input: RequestInfo | URL, init?: RequestInit) => {
+    asked.push(String(input).slice(api.length))
+    return app.fetch(new Request(input, init))
+  }
+  const connection = createConnection({ api, fetch, whole: true })
+  return {
+    asked,
+    connection,
+    read: logReader({ api, fetch }),
+    say: async (input: string) => {
+      await connection.api.ask('POST', '/sessions/s/runs', { agent: 'echo', input })
+    },
+  }
+}
+
+/** A connection that does something to the entries on their way. */
+export const meddling = (
+  connection: ChatConnection,
+  meddle: (entries: readonly Entry[], all: Entry[]) => readonly Entry[],
+): ChatConnection => {
+  const all: Entry[] = []
+  return {
+    api: connection.api,
+    wake: () => connection.wake(),
+    follow: (sessionId, follower, after) =>
+      connection.follow(
+        sessionId,
+        {
+          ...follower,
+          entries: (entries, through) => {
+            const given = meddle(entries, all)
+            all.push(...entries)
+            return follower.entries(given, through)
+          },
+        },
+        after,
+      ),
+  }
+}
