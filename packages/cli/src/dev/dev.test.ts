@@ -160,12 +160,23 @@ describe('when code changes', () => {
   test('also what it imports, in a folder that is new; not what is installed, hidden, or no code', SLOW, async () => {
     const { command, cwd } = await devHost(file(), [], { 'node_modules/x/index.js': '', '.cache/a.js': '', 'a.db': '' })
     const mark = command.mark
+    writeFileSync(join(cwd, 'page/last.ts'), 'export {}')
+    // Of several changes in a go the last is told: none of these is one.
     for (const quiet of ['node_modules/x/index.js', '.cache/a.js', 'a.db', 'page/notes.md', 'data.json', '.env']) {
       writeFileSync(join(cwd, quiet), 'changed')
     }
-    writeFileSync(join(cwd, 'page/last.ts'), 'export {}')
     const [, first] = await command.said(/^(\S+) has changed/m, mark)
     expect(first).toBe(join('page', 'last.ts'))
+  })
+
+  test('what a file itself writes beside it while it loads is none', SLOW, async () => {
+    const writes = "import { writeFileSync } from 'node:fs'\nwriteFileSync('data.json', String(Math.random()))\n"
+    const { command, cwd } = await devHost(writes + file())
+    writeFileSync(join(cwd, 'app.ts'), `${writes}${file()}\n`)
+    await command.said(/The server is back\./)
+    command.kill('SIGINT')
+    const { stderr } = await command.ended
+    expect(stderr.match(/^\S+ has changed/gm)).toEqual(['app.ts has changed'])
   })
 
   test('unless that is not wanted: then a file that does not load is an error', SLOW, async () => {

@@ -1,17 +1,7 @@
 import { fork } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import { type Finding, fail } from './finding.ts'
-
-/** What is looked at: a file, and its store unless another is named. */
-export interface Look {
-  readonly file: string
-  readonly store?: string
-}
-
-/** What was found there. */
-export interface Seen {
-  readonly findings: readonly Finding[]
-}
+import type { Look, Seen } from './look.ts'
 
 /** The program runs from the sources as well as from what is built of them. */
 const END = import.meta.url.endsWith('.ts') ? 'ts' : 'js'

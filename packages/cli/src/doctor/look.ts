@@ -2,9 +2,19 @@
 
 import { DEFAULT_STORE } from '@millrace/server'
 import { LoadError, loadApp } from '../dev/loading.ts'
-import type { Look, Seen } from './file.ts'
 import { type Finding, fail, ok } from './finding.ts'
 import { checkOpen, checkStore } from './store.ts'
+
+/** What is looked at: a file, and its store unless another is named. */
+export interface Look {
+  readonly file: string
+  readonly store?: string
+}
+
+/** What was found there. */
+export interface Seen {
+  readonly findings: readonly Finding[]
+}
 
 const { file, store: named }: Look = JSON.parse(process.argv[2] ?? '{}')
 
