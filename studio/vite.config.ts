@@ -7,6 +7,11 @@ export default defineConfig({
   // The packages of this workspace as they are written: none of them has to be built first.
   resolve: { conditions: ['@millrace/source', ...defaultClientConditions] },
   // Nothing stands in the page itself, so that its policy can be to trust files of this server alone.
-  build: { assetsInlineLimit: 0, modulePreload: { polyfill: false } },
+  build: {
+    assetsInlineLimit: 0,
+    modulePreload: { polyfill: false },
+    // What others wrote changes seldom: a browser that has it keeps it when the page is built anew.
+    rolldownOptions: { output: { codeSplitting: { groups: [{ name: 'vendor', test: /node_modules/ }] } } },
+  },
   server: { proxy: { '/api': 'http://127.0.0.1:4400' } },
 })

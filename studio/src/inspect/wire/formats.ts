@@ -29,7 +29,7 @@ export const formats: readonly WireFormat[] = [
     id: 'mui',
     name: 'MUI X Chat',
     load: async () => {
-      const { muiDialect } = await import('@millrace/dialects/mui')
+      const { muiDialect } = await import('./mui.ts')
       const write = (chunk: unknown, eventId: string) => eventOf({ eventId, chunk })
       return ({ runId }) => speakerOf(muiDialect.encoder({ runId }), { write })
     },
