@@ -88,3 +88,59 @@ test('the plug is pulled at every place, and nothing is lost or told twice', { t
   await late.page.locator('.message.agent > .text', { hasText: / 1100$/ }).waitFor()
   expect(await late.answers()).toEqual(answers)
 })
+
+/** Has something happen to a line of the first stream of a page, which is the chat's, on its way there. */
+function meddle(what: 'drop' | 'change'): void {
+  const { fetch } = window
+  let isFirst = true
+  window.fetch = async (...asked) => {
+    const reply = await fetch(...asked)
+    const { body, status, headers } = reply
+    if (!String(asked[0]).includes('/api/stream?') || !isFirst || body === null) return reply
+    isFirst = false
+    let rest = ''
+    const lines = new TransformStream<string, string>({
+      transform(piece, out) {
+        const all = (rest + piece).split('\n')
+        rest = all.pop() ?? ''
+        for (const line of all) {
+          const isIt = line.includes('text-delta') && line.includes(' 60 ')
+          if (isIt) document.documentElement.dataset['meddled'] = what
+          if (!isIt) out.enqueue(`${line}\n`)
+          else if (what === 'change') out.enqueue(`${line.replace(' 60 ', ' 6O ')}\n`)
+        }
+      },
+    })
+    const meddled = body.pipeThrough(new TextDecoderStream()).pipeThrough(lines).pipeThrough(new TextEncoderStream())
+    return new Response(meddled, { status, headers })
+  }
+}
+
+test('a hole in what the chat shows is counted and named, though the inspector has it all', {
+  timeout: 60_000,
+}, async () => {
+  for (const [what, counter] of [
+    ['drop', 'lost'],
+    ['change', 'differing'],
+  ] as const) {
+    const tab = await on.open(url())
+    await tab.page.addInitScript(meddle, what)
+    await tab.page.reload()
+    await tab.say('Hello.', 'echo')
+    await tab.hears('Hello.')
+    await tab.is('ready')
+    await tab.press('Inspect')
+    await tab.page.getByRole('tab', { name: 'Faults' }).click()
+    expect(await counters(tab)).toEqual(FINE)
+    await tab.say('120', 'long')
+    await tab.hears(' 120')
+    await tab.is('ready')
+    await tab.page.locator(`[data-meddled=${what}]`).waitFor({ state: 'attached' })
+    const verdict = tab.page.getByRole('region', { name: 'What was lost' })
+    await verdict.getByRole('alert').waitFor()
+    expect(await verdict.getByRole('alert').textContent()).toContain('“1 2 3 4 5 6')
+    expect(await counters(tab)).toEqual({ ...FINE, [counter]: '1' })
+    expect((await tab.answers()).at(-1)).not.toBe(counted(120))
+    await tab.page.context().close()
+  }
+})

@@ -44,6 +44,8 @@ function Live({ log }: { readonly log: SessionLog }) {
 function FaultList({ log, faults }: { readonly log: SessionLog; readonly faults: readonly Fault[] }) {
   const verified = useVerified(log)
   const read = useRead(log)
+  // By what the tab holds, and by what people read beside it.
+  const upTo = Math.min(verified.upTo, read?.upTo ?? Infinity)
   const isFine = verified.lost.length + verified.differing.length + (read?.found.length ?? 0) === 0
   if (faults.length === 0) {
     return (
@@ -53,7 +55,7 @@ function FaultList({ log, faults }: { readonly log: SessionLog; readonly faults:
   return (
     <ol className="fault-list" aria-label="Faults" aria-live="polite">
       {faults.toReversed().map(fault => (
-        <FaultLine key={fault.id} fault={fault} isVerified={isFine && verified.upTo >= (fault.headAfter ?? Infinity)} />
+        <FaultLine key={fault.id} fault={fault} isVerified={isFine && upTo >= (fault.headAfter ?? Infinity)} />
       ))}
     </ol>
   )
