@@ -278,8 +278,9 @@ export class Content {
     return this.#order.order.ids
   }
 
-  get objectIds(): string[] {
-    return [...this.#objects.keys()]
+  /** The objects in the order of their first surviving writes; one that was taken away in a draft is kept, and not there. */
+  get objects(): StructuredObject[] {
+    return [...this.#objects.values()].flatMap(cell => cell.read() ?? []).sort((a, b) => a.at - b.at)
   }
 
   object(streamId: string): StructuredObject | undefined {
@@ -304,10 +305,9 @@ export class Content {
 
   view(): ContentView {
     const lanes = [...this.#lanes.values()].filter(lane => lane.drafted.length)
-    const structured = [...this.#objects.values()].flatMap(cell => cell.read() ?? [])
     return {
       messages: this.#order.order.cells.map(message => message.read(this.#ledger)),
-      structured: structured.sort((a, b) => a.at - b.at),
+      structured: this.objects,
       // In an order that does not depend on which lane wrote first, so that equal contents have equal views.
       drafts: lanes
         .sort((a, b) => (a.key < b.key ? -1 : 1))

@@ -38,6 +38,7 @@ describe('the fold', () => {
           fold.apply(log.slice(at, at + size))
           at += size
           const view = fold.view()
+          expect(fold.structuredIds.map(id => fold.structured(id))).toEqual(view.structured)
           held.push([view, JSON.stringify(view)])
         }
         fold.apply(log.slice(at))

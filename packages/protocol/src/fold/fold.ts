@@ -280,7 +280,7 @@ export class Fold {
 
   /** The ids of the structured objects. */
   get structuredIds(): string[] {
-    return this.#content.objectIds
+    return this.#content.objects.map(({ streamId }) => streamId)
   }
 
   /** The shared state. */
