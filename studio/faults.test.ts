@@ -144,3 +144,20 @@ test('a hole in what the chat shows is counted and named, though the inspector h
     await tab.page.context().close()
   }
 })
+
+test('who looks at how it was can stop what goes on meanwhile, and not go on from nothing', async () => {
+  const tab = await on.open(url())
+  await tab.say('3000', 'long')
+  await tab.hears(' 20 ')
+  await tab.press('Inspect')
+  const then = tab.page.getByRole('region', { name: 'The conversation as it was' })
+  await tab.press('To the beginning')
+  await then.getByText('As it was at 0').waitFor()
+  expect(await then.getByRole('button', { name: 'Go on from here' }).isDisabled()).toBe(true)
+  await then.getByRole('button', { name: 'Stop' }).click()
+  await tab.is('ready')
+  await then.getByRole('button', { name: 'Stop' }).waitFor({ state: 'detached' })
+  await tab.press('One entry forward')
+  await then.getByText('As it was at 1').waitFor()
+  expect(await then.getByRole('button', { name: 'Go on from here' }).isDisabled()).toBe(false)
+})
