@@ -118,7 +118,7 @@ export class Line {
     const timer = setInterval(() => this.#listen(), 1000)
     for (const followed of members) {
       followed.forget()
-      followed.say('connecting', 'asking for what comes')
+      followed.say('connecting', 'asking')
     }
     try {
       const headers = { accept: EVENTS }
@@ -140,7 +140,7 @@ export class Line {
 
   #refused(error: unknown, members: readonly Followed[]): { reason: string; retryAfter?: number | undefined } {
     const isOdd = error instanceof ProtocolError
-    const why = isOdd && `Is it Millrace? ${error.message}`
+    const why = isOdd && `Is this a Millrace server? ${error.message}`
     const failure = why ? new RequestError({ code: 'protocol_error', message: why }) : failureOf(error)
     const { code, message, status = 0, retryable, retryAfter } = failure
     // It did not get there, broke off, or the server is not well: that passes.
