@@ -155,7 +155,7 @@ export function Entries() {
   )
 }
 
-const COLUMNS = ['Sequence', 'Time', 'Lane', 'Type', 'Gist', 'Bytes'] as const
+const COLUMNS = ['Place', 'Time', 'Lane', 'Type', 'Gist', 'Bytes'] as const
 
 /** Where a key leads to from a row. */
 const MOVES: { readonly [key: string]: (from: number, count: number, page: number) => number } = {
