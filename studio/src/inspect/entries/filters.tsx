@@ -1,4 +1,5 @@
 import { type FormEvent, useState } from 'react'
+import { runName } from '../run-name.ts'
 import { useTravel } from '../travel/travel.ts'
 import type { Facets } from './facets.ts'
 import { type Group, groups } from './group.ts'
@@ -45,9 +46,9 @@ export function Filters({ facets, wanted, onChange, shown, isClock, onClock }: F
             onChange={({ target }) => onChange({ ...wanted, runId: target.value || undefined })}
           >
             <option value="">All {facets.runs.size} runs</option>
-            {runs.map(({ runId, number, program }) => (
-              <option key={runId} value={runId}>
-                {number}. {program}
+            {runs.map(run => (
+              <option key={run.runId} value={run.runId}>
+                {runName(run)}
               </option>
             ))}
           </select>
