@@ -170,13 +170,14 @@ describe('when code changes', () => {
   })
 
   test('what a file itself writes beside it while it loads is none', SLOW, async () => {
-    const writes = "import { writeFileSync } from 'node:fs'\nwriteFileSync('data.json', String(Math.random()))\n"
-    const { command, cwd } = await devHost(writes + file())
-    writeFileSync(join(cwd, 'app.ts'), `${writes}${file()}\n`)
-    await command.said(/The server is back\./)
+    // It loads for longer than a change waits to be told: were it one, the file would never come to its end.
+    const writes = `import { writeFileSync } from 'node:fs'
+writeFileSync('data.json', String(Math.random()))
+await new Promise(resolve => setTimeout(resolve, 1_000))`
+    const { command } = await devHost(`${writes}\n${file()}`)
     command.kill('SIGINT')
     const { stderr } = await command.ended
-    expect(stderr.match(/^\S+ has changed/gm)).toEqual(['app.ts has changed'])
+    expect(stderr).not.toContain('has changed')
   })
 
   test('unless that is not wanted: then a file that does not load is an error', SLOW, async () => {
