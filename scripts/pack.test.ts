@@ -1,5 +1,5 @@
 // What is published, as a stranger meets it: installed from the tarball, imported, bundled, type-checked.
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { build } from 'esbuild'
@@ -56,4 +56,11 @@ describe.each(open.map(pkg => [pkg.manifest.name ?? pkg.folder, pkg] as const))(
     const { code, output } = await command('tsc', [...flags, ...types, file], { cwd: home, quiet: true })
     expect({ code, output }).toEqual({ code: 0, output: '' })
   })
+})
+
+test('the command of the package runs, and carries the studio', { timeout: 30_000 }, async () => {
+  const { code, output } = await command('node_modules/.bin/millrace', ['--version'], { cwd: home, quiet: true })
+  const { version } = JSON.parse(readFileSync(join(root, 'packages/cli/package.json'), 'utf8'))
+  expect({ code, output: output.trim() }).toMatchObject({ code: 0, output: expect.stringContaining(version) })
+  expect(readFileSync(join(home, 'node_modules/@millrace/cli/page/index.html'), 'utf8')).toContain('<div id="root">')
 })
