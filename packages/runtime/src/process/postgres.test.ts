@@ -10,7 +10,7 @@ const server = postgres({
 
 schedules({
   name: 'postgres',
-  count: 75,
+  count: 50,
   lanes: 3,
   every: { pond: 13, mill: 17 },
   dieAt: diesAt,

@@ -7,7 +7,7 @@ const server = redis()
 
 schedules({
   name: 'redis',
-  count: 90,
+  count: 60,
   lanes: 3,
   every: { pond: 13, mill: 17 },
   from: { pond: 7, mill: 9 },

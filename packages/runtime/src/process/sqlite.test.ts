@@ -7,7 +7,7 @@ import { stops, stopsAtDeath, stopsBlocked } from './stops.fixture.ts'
 
 schedules({
   name: 'sqlite',
-  count: 120,
+  count: 80,
   lanes: 3,
   every: { pond: 2, mill: 5 },
   dieAt: diesAt,
