@@ -101,7 +101,8 @@ export class Tab {
 
   /** Waits until the chat stands so. */
   async is(status: 'ready' | 'streaming' | 'paused' | 'submitted' | 'error'): Promise<void> {
-    await this.page.locator(`.working[data-status="${status}"]`).waitFor({ state: 'attached' })
+    // Beside it may stand how it was.
+    await this.page.locator(`.beside .working[data-status="${status}"]`).waitFor({ state: 'attached' })
   }
 
   /** Waits until the keyboard is there. */
