@@ -89,25 +89,25 @@ test('the plug is pulled at every place, and nothing is lost or told twice', { t
   expect(await late.answers()).toEqual(answers)
 })
 
-/** Has something happen to a line of the first stream of a page, which is the chat's, on its way there. */
+/** Has something happen to a line of each stream that a page opens before it says that the next are the inspector's. */
 function meddle(what: 'drop' | 'change'): void {
   const { fetch } = window
-  let isFirst = true
+  // There is none yet when the page begins.
+  const page = () => document.documentElement.dataset
   window.fetch = async (...asked) => {
     const reply = await fetch(...asked)
     const { body, status, headers } = reply
-    if (!String(asked[0]).includes('/api/stream?') || !isFirst || body === null) return reply
-    isFirst = false
+    if (!String(asked[0]).includes('/api/stream?') || 'inspected' in page() || body === null) return reply
     let rest = ''
     const lines = new TransformStream<string, string>({
       transform(piece, out) {
         const all = (rest + piece).split('\n')
         rest = all.pop() ?? ''
         for (const line of all) {
-          const isIt = line.includes('text-delta') && line.includes(' 60 ')
-          if (isIt) document.documentElement.dataset['meddled'] = what
+          const isIt = line.includes('text-delta') && /[ "]60[ "]/.test(line)
+          if (isIt) page()['meddled'] = what
           if (!isIt) out.enqueue(`${line}\n`)
-          else if (what === 'change') out.enqueue(`${line.replace(' 60 ', ' 6O ')}\n`)
+          else if (what === 'change') out.enqueue(`${line.replace(/([ "])60(?=[ "])/, '$16O')}\n`)
         }
       },
     })
@@ -129,6 +129,9 @@ test('a hole in what the chat shows is counted and named, though the inspector h
     await tab.say('Hello.', 'echo')
     await tab.hears('Hello.')
     await tab.is('ready')
+    await tab.page.evaluate(() => {
+      document.documentElement.dataset['inspected'] = ''
+    })
     await tab.press('Inspect')
     await tab.page.getByRole('tab', { name: 'Faults' }).click()
     expect(await counters(tab)).toEqual(FINE)
