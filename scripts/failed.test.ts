@@ -35,6 +35,12 @@ test.each([
   expect(await run(text)).toMatchObject({ code: 1, told: expect.stringMatching(told) })
 })
 
+test('a test that passes when it is tried once more is told as such', async () => {
+  const text = "let tries = 0; test('b', { retry: 1 }, () => expect(++tries).toBe(2))"
+  const told = expect.stringMatching(/^AT THE SECOND TRY a\.test\.ts: b\n.*1 to be 2/)
+  expect(await run(text)).toMatchObject({ code: 0, told })
+})
+
 test('the settings of the workspace hold: what is skipped fails the run', async () => {
   const { code, output } = await run("test.skip('b', () => {})")
   expect({ code, output }).toEqual({ code: 1, output: expect.stringContaining('SKIPPED a.test.ts: b') })

@@ -23,6 +23,9 @@ const ALONE = ['src/process/', 'src/faults/', 'src/scale/', 'src/workers/', 'src
 /** Where there is any of that. */
 const HAS_ALONE = new Set(['packages/client', 'packages/log', 'packages/runtime', 'packages/server'])
 
+// What a person sees in a browser goes by how soon it is drawn: what fails there is tried once more, and told as such at the end.
+const DRAWN = new Set(['packages/react', 'studio'])
+
 // What is published stands at the end: it needs all the rest.
 const PACK = 'scripts/pack.test.ts'
 
@@ -40,7 +43,7 @@ await step('services', 'node', ['scripts/services/install.ts'])
 for (const [name, folder] of suites()) {
   // A pattern counts from the folder.
   const without = dirname(PACK) === folder ? ['--exclude', basename(PACK)] : []
-  const run = ['run', '--config', CONFIG, '--dir', folder]
+  const run = ['run', '--config', CONFIG, '--dir', folder, ...(DRAWN.has(folder) ? ['--retry', '1'] : [])]
   if (BESIDE.has(folder)) {
     const others = ALONE.flatMap(part => ['--exclude', `${part}**`])
     await step(name, 'vitest', [...run, '--maxWorkers', '2', ...others])
