@@ -1,15 +1,10 @@
 // A page of React components in a real browser, on which an answer comes while many messages are mounted.
 import { deepStrictEqual, strictEqual } from 'node:assert/strict'
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { buildSync } from 'esbuild'
-import { chromium as browsers, type Page } from 'playwright-core'
-import { chromium } from '../../../scripts/services/chromium.ts'
-import { atEnd, opened } from '../../harness/closing.ts'
+import { numbered } from '../../fixtures/paced.ts'
 import { type Job, job } from '../../harness/suite.ts'
+import { browser, built, metrics } from '../browser.ts'
 import { SCREEN_MS } from './clock.ts'
-import { numbered } from './words.ts'
 
 export type Peer = 'mui' | 'ai' | 'tanstack'
 
@@ -46,51 +41,12 @@ interface Told {
 
 declare const bench: { rows(): number; answer(words: number): Promise<Omit<Told, 'busy' | 'script'>> }
 
-/** A folder with a page and its script, as it would be shipped. */
-const built = opened((whose: string): string => {
-  const folder = mkdtempSync(join(tmpdir(), 'millrace-bench-page-'))
-  atEnd(() => rmSync(folder, { recursive: true, force: true }))
-  const isSource = import.meta.resolve('@millrace/client').endsWith('.ts')
-  buildSync({
-    entryPoints: [join(import.meta.dirname, 'page', `${whose}.jsx`)],
-    outfile: join(folder, 'page.js'),
-    // React looks for who counts its commits when it is loaded.
-    inject: [join(import.meta.dirname, 'page', 'watch.js')],
-    bundle: true,
-    minify: true,
-    format: 'esm',
-    target: 'es2023',
-    jsx: 'automatic',
-    conditions: isSource ? ['@millrace/source'] : [],
-    define: { 'process.env.NODE_ENV': '"production"' },
-    logLevel: 'silent',
-  })
-  const body = '<ul id="root"></ul><script type="module" src="/page.js"></script>'
-  writeFileSync(join(folder, 'index.html'), `<!doctype html><meta charset="utf-8"><title>Bench</title>${body}`)
-  return folder
-})
-
-const browser = opened(async () => {
-  const started = await browsers.launch(await chromium())
-  atEnd(() => started.close())
-  return started
-})
+const PAGES = join(import.meta.dirname, 'page')
 
 async function serve({ whose, mounted, paceMs }: PageAnswer, deltas: string[]): Promise<Served> {
-  const [folder, paced] = [built(whose), { deltas, paceMs }]
+  const [folder, paced] = [built(PAGES, whose), { deltas, paceMs }]
   if (whose === 'ours') return (await import('./serve-ours.ts')).serveOurs(folder, mounted, paced)
   return (await import('./serve-peer.ts')).servePeer(whose, folder, mounted, paced)
-}
-
-/** The milliseconds that the main thread of a page was busy, and was in scripts. */
-async function metrics(page: Page): Promise<() => Promise<{ busy: number; script: number }>> {
-  const session = await page.context().newCDPSession(page)
-  await session.send('Performance.enable')
-  return async () => {
-    const { metrics } = await session.send('Performance.getMetrics')
-    const of = (name: string) => 1000 * (metrics.find(metric => metric.name === name)?.value ?? Number.NaN)
-    return { busy: of('TaskDuration'), script: of('ScriptDuration') }
-  }
 }
 
 /** An answer of so many words on a page. */

@@ -3,9 +3,9 @@ import { randomUUID } from 'node:crypto'
 import { memoryStore } from '@millrace/log'
 import type { Chunk } from '@millrace/protocol'
 import { millrace } from '@millrace/server'
+import { type Paced, pace } from '../../fixtures/paced.ts'
 import { atEnd, opened } from '../../harness/closing.ts'
 import type { Served } from './page.ts'
-import { type Paced, pace } from './words.ts'
 
 /** Longer than any measurement, so that no renewal falls into one. */
 const LEASE_MS = 600_000

@@ -4,9 +4,9 @@ import { readFile } from 'node:fs/promises'
 import { createServer, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
+import { type Paced, pace } from '../../fixtures/paced.ts'
 import { atEnd, opened } from '../../harness/closing.ts'
 import type { Peer, Served } from './page.ts'
-import { type Paced, pace } from './words.ts'
 
 /** What each of them is to be sent before the deltas, for each, and after them. */
 const forms: Record<Peer, { before: object[]; delta: (delta: string) => object; after: object[] }> = {

@@ -1,0 +1,50 @@
+// Pages in a real browser: how one is built and shown, and what its main thread does.
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { buildSync } from 'esbuild'
+import { chromium as browsers, type Page } from 'playwright-core'
+import { chromium } from '../../scripts/services/chromium.ts'
+import { atEnd, opened } from '../harness/closing.ts'
+
+/** A folder with a page and its script, as it would be shipped: `watch.js` beside the script comes before everything else in it. */
+export const built = opened((scripts: string, name: string): string => {
+  const folder = mkdtempSync(join(tmpdir(), 'millrace-bench-page-'))
+  atEnd(() => rmSync(folder, { recursive: true, force: true }))
+  const isSource = import.meta.resolve('@millrace/client').endsWith('.ts')
+  buildSync({
+    entryPoints: [join(scripts, `${name}.jsx`)],
+    outfile: join(folder, 'page.js'),
+    // React looks for who counts its commits when it is loaded.
+    inject: [join(scripts, 'watch.js')],
+    bundle: true,
+    minify: true,
+    format: 'esm',
+    target: 'es2023',
+    jsx: 'automatic',
+    conditions: isSource ? ['@millrace/source'] : [],
+    define: { 'process.env.NODE_ENV': '"production"' },
+    logLevel: 'silent',
+  })
+  const body = '<div id="root"></div><script type="module" src="/page.js"></script>'
+  writeFileSync(join(folder, 'index.html'), `<!doctype html><meta charset="utf-8"><title>Bench</title>${body}`)
+  return folder
+})
+
+/** The browser of this process. */
+export const browser = opened(async () => {
+  const started = await browsers.launch(await chromium())
+  atEnd(() => started.close())
+  return started
+})
+
+/** The milliseconds that the main thread of a page was busy, and was in scripts. */
+export async function metrics(page: Page): Promise<() => Promise<{ busy: number; script: number }>> {
+  const session = await page.context().newCDPSession(page)
+  await session.send('Performance.enable')
+  return async () => {
+    const { metrics } = await session.send('Performance.getMetrics')
+    const of = (name: string) => 1000 * (metrics.find(metric => metric.name === name)?.value ?? Number.NaN)
+    return { busy: of('TaskDuration'), script: of('ScriptDuration') }
+  }
+}
