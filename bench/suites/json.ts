@@ -9,7 +9,7 @@ const warmUp: Load = { pieces: 2, items: 10_000 }
 /** One JSON document that arrives in small deltas, with a usable partial value after each. */
 export const json: Suite = {
   name: 'json',
-  benchmarks: () => [large(), growth(), small()],
+  benchmarks: quick => [large(), growth(), small(), lengths(quick)],
 }
 
 /** Reads a document to its end; calls `seen` with the partial value after each delta, and returns the last. */
@@ -206,5 +206,31 @@ function small(): Benchmark {
     ],
     claims: [],
     notes: ['partial-json and the AI SDK read everything again with each delta: at 1 MB they would take an hour'],
+  }
+}
+
+function lengths(quick: boolean): Benchmark {
+  const readers: [string, Contender['kind'], () => Promise<Reader>, most: number][] = [
+    ['millrace', 'ours', millrace, 1000],
+    ['jsonriver', 'peer', jsonriver, 1000],
+    // Beyond this they take minutes.
+    ['partial-json', 'peer', partialJson, 30],
+    ['AI SDK parsePartialJson', 'peer', aiPartialJson, 30],
+  ]
+  return {
+    name: 'lengths',
+    title: `documents of 3, 10, 30, 100 and 1,000 KB in ${DELTA}-character deltas, by what each costs`,
+    item: 'character',
+    rounds: quick ? 1 : 3,
+    contenders: readers.flatMap(([name, kind, reader, most]) =>
+      [3, 10, 30, 100, 1000]
+        .filter(size => size <= most)
+        .map(size => contender(kind, `${name}, ${size} KB`, { pieces: 1, items: size * 1000 }, reader)),
+    ),
+    claims: readers.map(([name, , , most]) => ({
+      kind: 'exponent',
+      small: `${name}, 3 KB`,
+      large: `${name}, ${most} KB`,
+    })),
   }
 }

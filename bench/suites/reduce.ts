@@ -21,6 +21,7 @@ export const reduce: Suite = {
     ...(quick ? [againstTanstack()] : []),
     throughStream(),
     growth(),
+    lengths(quick),
     paced(),
     history(),
   ],
@@ -32,6 +33,8 @@ function contender(kind: Contender['kind'], name: string, load: Load, prepare: C
 
 const muiContender = (load: Load) =>
   contender('peer', 'MUI processStream', load, async (count, piece) => (await mui()).muiAnswer(count, piece, 0))
+const aiContender = (load: Load) =>
+  contender('peer', 'AI SDK Chat', load, async (count, piece) => (await ai()).aiAnswer(count, piece, 0))
 const tanstackContender = (load: Load) =>
   contender('peer', 'TanStack StreamProcessor', load, async (count, piece) =>
     (await tanstack()).tanstackAnswer(count, piece, 0),
@@ -55,7 +58,7 @@ function inBatches(quick: boolean): Benchmark {
       ),
       batchContender(load, 1),
       muiContender(load),
-      contender('peer', 'AI SDK Chat', load, async (count, piece) => (await ai()).aiAnswer(count, piece, 0)),
+      aiContender(load),
       ...(quick ? [] : [tanstackContender(load)]),
       contender('floor', 'a string that grows', load, async (count, piece) => (await fold()).concat(count, piece)),
     ],
@@ -124,6 +127,38 @@ function growth(): Benchmark {
       ),
     ),
     claims: [{ kind: 'exponent', small: name(small), large: name(large), under: 1.1 }],
+  }
+}
+
+/** The length of an answer beyond which TanStack takes minutes. */
+const TANSTACK_MOST = 10_000
+
+function lengths(quick: boolean): Benchmark {
+  const total = 100_000
+  const sizes = [1000, 10_000, total]
+  const drivers: [string, (load: Load) => Contender][] = [
+    ['millrace', load => batchContender(load, BATCH)],
+    ['MUI processStream', muiContender],
+    ['AI SDK Chat', aiContender],
+    ['TanStack StreamProcessor', tanstackContender],
+  ]
+  const name = (driver: string, size: number) => `${driver}, ${size.toLocaleString('en')}`
+  return {
+    name: 'lengths',
+    title: 'text deltas as answers of 1,000, 10,000 and 100,000, by what each costs',
+    item: 'delta',
+    rounds: quick ? 1 : 3,
+    contenders: drivers.flatMap(([driver, make]) =>
+      sizes
+        .filter(size => driver !== 'TanStack StreamProcessor' || size <= TANSTACK_MOST)
+        .map(size => ({ ...make({ pieces: total / size, items: size }), name: name(driver, size) })),
+    ),
+    claims: drivers.map(([driver]) => ({
+      kind: 'exponent',
+      small: name(driver, 1000),
+      large: name(driver, driver === 'TanStack StreamProcessor' ? TANSTACK_MOST : total),
+    })),
+    notes: ['TanStack's 100,000 deltas are measured in reduce/batches: they take a quarter of a minute each time'],
   }
 }
 

@@ -66,7 +66,7 @@ function encode(): Benchmark {
     reference: 'millrace',
     contenders: [
       one('ours', 'millrace', async (count, piece) => (await wire()).encodeFrames(count, piece, 1)),
-      one('peer', STRINGIFY, async (count, piece) => (await wire()).stringifyFrames(count, piece, 1)),
+      one('floor', STRINGIFY, async (count, piece) => (await wire()).stringifyFrames(count, piece, 1)),
       one('peer', 'TanStack toServerSentEventsStream', async (count, piece) =>
         (await tanstack()).tanstackEncode(count, piece),
       ),
@@ -87,7 +87,7 @@ function encodeBatches(): Benchmark {
     reference: 'millrace',
     contenders: [
       one('ours', 'millrace', async (count, piece) => (await wire()).encodeFrames(count, piece, BATCH)),
-      one('peer', STRINGIFY, async (count, piece) => (await wire()).stringifyFrames(count, piece, BATCH)),
+      one('floor', STRINGIFY, async (count, piece) => (await wire()).stringifyFrames(count, piece, BATCH)),
     ],
     claims: [{ kind: 'ratio', of: 'millrace', to: STRINGIFY }],
   }

@@ -20,7 +20,7 @@ function benchmark(place: Place, quick: boolean, rounds: number): Benchmark {
     const load = { pieces: 1, items }
     return {
       name: name(way, size, logs),
-      kind: way === 'raw' ? (backend === 'memory' ? 'floor' : 'peer') : 'ours',
+      kind: way === 'raw' ? 'floor' : 'ours',
       load,
       warmUp: load,
       prepare: async (count, piece) =>

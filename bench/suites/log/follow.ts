@@ -19,7 +19,7 @@ function benchmark(place: Place, follow: string, quick: boolean, rounds: number)
     const load = { pieces: 1, items: place.items(size, logs) / 2 }
     return {
       name: name(way, size),
-      kind: way === 'writer' ? 'ours' : backend === 'memory' ? 'floor' : 'peer',
+      kind: way === 'writer' ? 'ours' : 'floor',
       load,
       warmUp: load,
       prepare: async (count, piece) =>
