@@ -6,10 +6,24 @@ import { log } from './log.ts'
 import { patch } from './patch.ts'
 import { reduce } from './reduce.ts'
 import { runtime } from './runtime.ts'
+import { scale } from './scale.ts'
 import { server } from './server.ts'
 import { sse } from './sse.ts'
 import { structured } from './structured.ts'
 import { validate } from './validate.ts'
 
 /** Every suite, in the order in which they run when none is named. */
-export const suites: Suite[] = [reduce, json, sse, validate, structured, patch, log, runtime, server, client, dialects]
+export const suites: Suite[] = [
+  reduce,
+  json,
+  sse,
+  validate,
+  structured,
+  patch,
+  log,
+  runtime,
+  server,
+  client,
+  dialects,
+  scale,
+]

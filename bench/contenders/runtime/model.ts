@@ -1,15 +1,21 @@
 // Models that cost next to nothing: what they stream was made before.
 import type { LanguageModelV4, LanguageModelV4CallOptions, LanguageModelV4StreamPart } from '@ai-sdk/provider'
 
+/** Where a model falls silent: before the part of that number, until something has happened. */
+export interface Halt {
+  readonly before: number
+  until(): Promise<void>
+}
+
 /** A model that answers with these parts, chosen by how many answers the prompt holds since its last user message. */
-export function modelOf(answer: (step: number) => readonly LanguageModelV4StreamPart[]): LanguageModelV4 {
+export function modelOf(answer: (step: number) => readonly LanguageModelV4StreamPart[], halt?: Halt): LanguageModelV4 {
   return {
     specificationVersion: 'v4',
     provider: 'bench',
     modelId: 'bench',
     supportedUrls: {},
     doGenerate: () => Promise.reject(new Error('the model only streams')),
-    doStream: async options => ({ stream: streamOf(answer(stepOf(options))) }),
+    doStream: async options => ({ stream: streamOf(answer(stepOf(options)), halt) }),
   }
 }
 
@@ -18,13 +24,21 @@ function stepOf({ prompt }: LanguageModelV4CallOptions): number {
   return prompt.slice(from).filter(({ role }) => role === 'assistant').length
 }
 
-function streamOf(parts: readonly LanguageModelV4StreamPart[]): ReadableStream<LanguageModelV4StreamPart> {
+function streamOf(
+  parts: readonly LanguageModelV4StreamPart[],
+  halt: Halt | undefined,
+): ReadableStream<LanguageModelV4StreamPart> {
   let at = 0
   return new ReadableStream({
     pull(controller) {
-      const part = parts[at++]
-      if (part) controller.enqueue(part)
-      else controller.close()
+      const number = at++
+      const go = () => {
+        const part = parts[number]
+        if (part) controller.enqueue(part)
+        else controller.close()
+      }
+      if (number === halt?.before) return halt.until().then(go)
+      return go()
     },
   })
 }
