@@ -7,6 +7,7 @@ import { patch } from './patch.ts'
 import { reduce } from './reduce.ts'
 import { runtime } from './runtime.ts'
 import { scale } from './scale.ts'
+import { screen } from './screen.ts'
 import { server } from './server.ts'
 import { sse } from './sse.ts'
 import { structured } from './structured.ts'
@@ -26,4 +27,5 @@ export const suites: Suite[] = [
   client,
   dialects,
   scale,
+  screen,
 ]

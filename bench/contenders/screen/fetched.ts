@@ -1,0 +1,50 @@
+// What a peer's server needs beside its answers: the page, and enough origins for all of them to be on their way at once.
+import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
+import type { Server } from './served.ts'
+import type { Speech } from './speech.ts'
+
+/** A browser has six connections to an origin over HTTP/1.1: one of them is left for what is not an answer. */
+const ANSWERS_AN_ORIGIN = 5
+
+const CORS = {
+  'access-control-allow-origin': '*',
+  'access-control-allow-headers': '*',
+  'access-control-max-age': '600',
+}
+
+/** Answers a request for the answer of that number. */
+export type Answering = (request: IncomingMessage, response: ServerResponse, answer: number, speech: Speech) => unknown
+
+/** A server of that folder's page, and of as many origins as the answers need. */
+export function openFetched(folder: string, answering: Answering): Server {
+  const files = { script: readFileSync(join(folder, 'page.js')), page: readFileSync(join(folder, 'index.html')) }
+  const origins: string[] = []
+  let current: Speech | undefined
+  const listener = (request: IncomingMessage, response: ServerResponse) => {
+    const { method, url = '/' } = request
+    for (const [name, value] of Object.entries(CORS)) response.setHeader(name, value)
+    if (method === 'OPTIONS') response.writeHead(204).end()
+    else if (method === 'POST' && current)
+      answering(request, response, Number(url.slice(url.lastIndexOf('/') + 1)), current)
+    else if (url === '/page.js') response.writeHead(200, { 'content-type': 'text/javascript' }).end(files.script)
+    else response.writeHead(200, { 'content-type': 'text/html' }).end(files.page)
+  }
+  return {
+    async show({ answers }, speech) {
+      current = speech
+      while (origins.length * ANSWERS_AN_ORIGIN < answers) {
+        const server = createServer(listener).listen(0, '127.0.0.1')
+        await once(server, 'listening')
+        origins.push(`http://127.0.0.1:${(server.address() as AddressInfo).port}`)
+      }
+      const conversations = Array.from({ length: answers }, (_, i) => {
+        return { url: `${origins[Math.floor(i / ANSWERS_AN_ORIGIN)]}/answer/${i}` }
+      })
+      return { page: origins[0] as string, conversations }
+    },
+  }
+}

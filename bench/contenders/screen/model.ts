@@ -1,0 +1,41 @@
+// The scripted model of those who take one of the AI SDK's providers.
+import type { LanguageModelV4, LanguageModelV4Prompt, LanguageModelV4StreamPart } from '@ai-sdk/provider'
+import type { Speech } from './speech.ts'
+
+const usage = {
+  inputTokens: { total: 1, noCache: undefined, cacheRead: undefined, cacheWrite: undefined },
+  outputTokens: { total: 1, text: undefined, reasoning: undefined },
+}
+
+/** A model that says the answer whose number the last message of the user is. */
+export function speakingModel(speech: () => Speech): LanguageModelV4 {
+  return {
+    specificationVersion: 'v4',
+    provider: 'bench',
+    modelId: 'bench',
+    supportedUrls: {},
+    doGenerate: () => Promise.reject(new Error('the model only streams')),
+    doStream: async ({ prompt }) => ({ stream: streamOf(speech(), askedIn(prompt)) }),
+  }
+}
+
+function askedIn(prompt: LanguageModelV4Prompt): number {
+  const last = prompt.findLast(({ role }) => role === 'user')
+  return Number(last?.role === 'user' ? last.content.map(part => (part.type === 'text' ? part.text : '')).join('') : '')
+}
+
+function streamOf(speech: Speech, answer: number): ReadableStream<LanguageModelV4StreamPart> {
+  return new ReadableStream({
+    start(controller) {
+      const speak = async () => {
+        controller.enqueue({ type: 'stream-start', warnings: [] })
+        controller.enqueue({ type: 'text-start', id: '0' })
+        await speech.speak(answer, delta => controller.enqueue({ type: 'text-delta', id: '0', delta }))
+        controller.enqueue({ type: 'text-end', id: '0' })
+        controller.enqueue({ type: 'finish', finishReason: { unified: 'stop', raw: undefined }, usage })
+        controller.close()
+      }
+      speak().catch(error => controller.error(error))
+    },
+  })
+}

@@ -1,0 +1,127 @@
+// Answers on a page, from the model's token to the frame that shows it. The server, the browser and who measures are processes of their own.
+import { deepStrictEqual, ok, strictEqual } from 'node:assert/strict'
+import { join } from 'node:path'
+import type { Page } from 'playwright-core'
+import { opened } from '../../harness/closing.ts'
+import { type Job, job } from '../../harness/suite.ts'
+import { browser, built, metrics } from '../browser.ts'
+import { apart, clock } from '../log/apart.ts'
+import type { Address, Shown, Whose } from './served.ts'
+import type { Asked, Told as ToldByServer } from './server.child.ts'
+import { tokensOf } from './speech.ts'
+
+/** What is asked of a page: from token to screen, how much of its main thread the answers take, or how many frames did not come. */
+export type ScreenAsked = 'latency' | 'busy' | 'frames'
+
+/** What a page tells: of each answer, when its tokens were on the screen, and its text; and when the page had a frame. */
+interface ToldByPage {
+  readonly shown: number[][]
+  readonly texts: string[]
+  readonly rows: number
+  readonly frames: number[]
+}
+
+interface Told extends ToldByPage {
+  readonly latencies: number[]
+  /** From the first token that was said to the last on the screen. */
+  readonly ms: number
+  /** Milliseconds of its main thread in that time, and of them in scripts. */
+  readonly busy: number
+  readonly script: number
+}
+
+declare const bench: {
+  now(): number
+  rows(): number
+  ask(): void
+  shown(tokens: number): Promise<ToldByPage>
+}
+
+const FRAME_MS = 1000 / 60
+const PAGES = join(import.meta.dirname, 'page')
+const server = opened(() => apart<Asked, ToldByServer>('../screen/server.child.ts'))
+
+const pageOf = (whose: Whose): string => (whose === 'ours-memory' ? 'ours' : whose)
+
+async function open({ page: url, conversations }: Address, messages: number): Promise<Page> {
+  const page = await (await browser()).newPage()
+  await page.addInitScript(plan => Object.assign(globalThis, { plan }), { messages, conversations })
+  await page.goto(url)
+  await page.waitForFunction(rows => 'bench' in globalThis && bench.rows() === rows, messages * conversations.length)
+  return page
+}
+
+/** Throws where the page's clock is another than that of all other processes. */
+async function checkClock(page: Page): Promise<void> {
+  const before = clock()
+  const there = await page.evaluate(() => bench.now())
+  const after = clock()
+  // What the browser tells of its clock is rounded.
+  ok(there > before - 1 && there < after + 1, `the clock of the page is off: ${before}, ${there}, ${after}`)
+}
+
+/** So many answers on one page. */
+export async function screen(whose: Whose, asked: ScreenAsked, shown: Shown): Promise<Job> {
+  const { answers, messages, tokens } = shown
+  const { address } = await server().ask({ kind: 'show', whose, folder: built(PAGES, pageOf(whose)), shown })
+  if (!address) throw new Error('the server did not say where the page is')
+  const page = await open(address, messages)
+  const complaints: string[] = []
+  page.on('pageerror', error => complaints.push(error.message))
+  const used = await metrics(page)
+  await checkClock(page)
+  const texts = Array.from({ length: answers }, (_, answer) => tokensOf(shown, answer).join(''))
+  return job(
+    async (): Promise<Told> => {
+      await Promise.all([page.evaluate(() => bench.ask()), server().ask({ kind: 'wait' })])
+      const before = await used()
+      const [told, { said = [] }] = await Promise.all([
+        page.evaluate(count => bench.shown(count), tokens),
+        server().ask({ kind: 'speak' }),
+      ])
+      const after = await used()
+      await page.close()
+      const [first, last] = [
+        Math.min(...said.map(([time = 0]) => time)),
+        Math.max(...told.shown.map(times => times.at(-1) ?? 0)),
+      ]
+      return {
+        ...told,
+        latencies: told.shown.flatMap((times, i) => times.map((time, k) => time - (said[i]?.[k] ?? Number.NaN))),
+        frames: told.frames.filter(time => time >= first && time <= last),
+        ms: last - first,
+        busy: after.busy - before.busy,
+        script: after.script - before.script,
+      }
+    },
+    told => {
+      deepStrictEqual(told.texts, texts, 'the text is another')
+      strictEqual(
+        told.rows,
+        answers * (messages + 2),
+        'beside the earlier messages there are the question and the answer',
+      )
+      strictEqual(told.latencies.length, answers * tokens)
+      deepStrictEqual([complaints, told.latencies.filter(ms => !(ms >= 0))], [[], []])
+    },
+    told => figuresOf(asked, told),
+    told => [remarkOf(told)],
+  )
+}
+
+const dropped = ({ frames, ms }: Told): number => Math.max(0, 1 - frames.length / (ms / FRAME_MS))
+
+function figuresOf(asked: ScreenAsked, told: Told): number[] {
+  if (asked === 'latency') return told.latencies
+  return [asked === 'busy' ? told.busy / told.ms : dropped(told)]
+}
+
+function remarkOf(told: Told): string {
+  const { frames, ms, busy, script, latencies } = told
+  const longest = Math.max(...frames.slice(1).map((time, i) => time - (frames[i] ?? time)))
+  const share = (part: number) => `${(100 * part).toFixed(0)} %`
+  return (
+    `${frames.length} frames in ${ms.toFixed(0)} ms, ${share(dropped(told))} dropped, the longest ${longest.toFixed(0)} ms; ` +
+    `main thread ${share(busy / ms)} busy, ${share(script / ms)} in scripts, ${(busy / latencies.length).toFixed(3)} ms a token`
+  )
+}

@@ -1,0 +1,26 @@
+import { ChatProvider, useChatActions, useMessage, useMessageIds } from '@millrace/react'
+import { memo } from 'react'
+import { createRoot } from 'react-dom/client'
+import { conversations, ready } from './watch.js'
+
+const Row = memo(({ id }) => <li>{useMessage(id)?.parts.map(({ text }) => text)}</li>)
+
+function List({ conversation }) {
+  const { send } = useChatActions()
+  ready(conversation, send)
+  return (
+    <ul data-answer={conversation.number}>
+      {useMessageIds().map(id => (
+        <Row key={id} id={id} />
+      ))}
+    </ul>
+  )
+}
+
+createRoot(document.getElementById('root')).render(
+  conversations.map(conversation => (
+    <ChatProvider key={conversation.number} agent="miller" session={conversation.session} pageSize={1000}>
+      <List conversation={conversation} />
+    </ChatProvider>
+  )),
+)

@@ -1,0 +1,18 @@
+// MUI has no server: one that writes its chunks as events, a token as soon as it is said.
+import { openFetched } from './fetched.ts'
+import type { Server } from './served.ts'
+
+export async function openMui(folder: string): Promise<Server> {
+  return openFetched(folder, async (incoming, response, answer, speech) => {
+    incoming.resume()
+    response.writeHead(200, { 'content-type': 'text/event-stream', 'cache-control': 'no-store' })
+    const say = (chunk: object) => response.write(`data: ${JSON.stringify(chunk)}\n\n`)
+    const messageId = `answer-${answer}`
+    say({ type: 'start', messageId })
+    say({ type: 'text-start', id: 'text-1' })
+    await speech.speak(answer, delta => say({ type: 'text-delta', id: 'text-1', delta }))
+    say({ type: 'text-end', id: 'text-1' })
+    say({ type: 'finish', messageId })
+    response.end()
+  })
+}

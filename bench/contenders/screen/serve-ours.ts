@@ -1,0 +1,58 @@
+// Our server: an agent whose model follows the script, and sessions that hold earlier messages.
+import { randomUUID } from 'node:crypto'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { memoryStore, type StreamManager } from '@millrace/log'
+import type { Chunk } from '@millrace/protocol'
+import { agent } from '@millrace/runtime'
+import { millrace } from '@millrace/server'
+import { speakingModel } from './model.ts'
+import { type Conversation, historyOf, type Server } from './served.ts'
+import type { Speech } from './speech.ts'
+
+/** A server on a file of SQLite in a folder of its own, which is what it has if nothing is said but for the folder; or in memory. */
+export async function openOurs(folder: string, inMemory: boolean): Promise<Server> {
+  let current: Speech | undefined
+  const model = speakingModel(() => {
+    if (!current) throw new Error('nothing is to be said')
+    return current
+  })
+  const app = millrace({
+    agents: [agent({ name: 'miller', model })],
+    store: inMemory ? memoryStore() : `sqlite:${join(temporary(), 'millrace.db')}`,
+    limits: { requestsPerMinute: 1e9 },
+    logger: { warn: () => {}, error: (...said: unknown[]) => console.error(...said) },
+    static: folder,
+  })
+  const { url } = await app.listen({ port: 0 })
+  const { manager } = await app.runtime()
+  return {
+    async show({ answers, messages }, speech) {
+      current = speech
+      const conversations: Conversation[] = []
+      for (let i = 0; i < answers; i++)
+        conversations.push(messages > 0 ? { session: await past(manager, messages) } : {})
+      return { page: url, conversations }
+    },
+  }
+}
+
+function temporary(): string {
+  const folder = mkdtempSync(join(tmpdir(), 'millrace-bench-screen-'))
+  process.on('exit', () => rmSync(folder, { recursive: true, force: true }))
+  return folder
+}
+
+/** A session with so many messages, in which no run is open. */
+async function past(manager: StreamManager, messages: number): Promise<string> {
+  const session = randomUUID()
+  const writer = await manager.createWriter(session, { runId: randomUUID(), agentType: 'miller', step: 1 })
+  const earlier = historyOf(messages).map(
+    ({ id, role, text }): Chunk => ({ type: 'message', messageId: id, role, parts: [{ type: 'text', text }] }),
+  )
+  const { outcome } = await writer.commit([...earlier, { type: 'finish', finishReason: 'stop' }])
+  if (outcome !== 'appended') throw new Error(`the history was ${outcome}`)
+  await writer.close()
+  return session
+}

@@ -1,0 +1,51 @@
+// The server of one system, with the page of it, in a process of its own.
+import type { Speech, Spoken } from './speech.ts'
+
+/** Whose server and page: ours on the store that it has if nothing is said, or in memory; or another's. */
+export type Whose = 'ours' | 'ours-memory' | 'ai' | 'tanstack' | 'mui'
+
+/** What the page is to show: the answers, each in a conversation of its own that has so many messages already. */
+export interface Shown extends Spoken {
+  readonly messages: number
+}
+
+/** One conversation of a page. */
+export interface Conversation {
+  /** Its session, if it is there already. */
+  readonly session?: string
+  /** Where it is answered, if that is for the page to know. */
+  readonly url?: string
+}
+
+/** Where a page is, and its conversations. */
+export interface Address {
+  readonly page: string
+  readonly conversations: readonly Conversation[]
+}
+
+/** A server that is up. */
+export interface Server {
+  /** Answers from now on with this speech. */
+  show(shown: Shown, speech: Speech): Promise<Address>
+}
+
+/** The earlier messages of a conversation. */
+export const historyOf = (count: number): { id: string; role: 'user' | 'assistant'; text: string }[] =>
+  Array.from({ length: count }, (_, i) => {
+    return { id: `message-${i}`, role: i % 2 ? 'assistant' : 'user', text: `What the mill said for the ${i}th time.` }
+  })
+
+/** Starts the server of one of them, which serves the page of that folder. */
+export async function openServer(whose: Whose, folder: string): Promise<Server> {
+  switch (whose) {
+    case 'ours':
+    case 'ours-memory':
+      return (await import('./serve-ours.ts')).openOurs(folder, whose === 'ours-memory')
+    case 'ai':
+      return (await import('./serve-ai.ts')).openAi(folder)
+    case 'tanstack':
+      return (await import('./serve-tanstack.ts')).openTanstack(folder)
+    case 'mui':
+      return (await import('./serve-mui.ts')).openMui(folder)
+  }
+}
