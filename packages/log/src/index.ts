@@ -18,14 +18,16 @@ export type { ListedStream } from './manager/listing.ts'
 export {
   type CreateWriterOptions,
   type CutRequest,
+  type News,
   type ReadEntry,
   type ReadFrom,
   type StreamInfo,
   StreamManager,
   type StreamManagerOptions,
 } from './manager/manager.ts'
-export type { BatchReader, ReadBatch, ReaderOptions } from './manager/reader.ts'
+export { type BatchReader, type ReadBatch, type ReaderOptions, textOf } from './manager/reader.ts'
 export type { Reading } from './manager/reading.ts'
+export { Recent } from './manager/recent.ts'
 export type { Retention } from './manager/retention.ts'
 export { MOST_DUE } from './manager/settings.ts'
 export { systemTimers, type Timers } from './manager/timers.ts'

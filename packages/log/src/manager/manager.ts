@@ -1,4 +1,4 @@
-import type { Chunk, Cursor, Entry, Fold, Json, View, WriterOrigin } from '@millrace/protocol'
+import { type Chunk, type Cursor, type Entry, Fold, type Json, type View, type WriterOrigin } from '@millrace/protocol'
 import { LogError } from '../error.ts'
 import { randomName } from '../names.ts'
 import type { Accepted, LogHead, LogStore } from '../store.ts'
@@ -13,7 +13,7 @@ import { fork } from './fork.ts'
 import { appendAsGuest, type GuestOptions, type GuestOutcome, requestKey } from './guest.ts'
 import type { BatchLike } from './lane.ts'
 import { listedOf } from './listing.ts'
-import { PastReader } from './past.ts'
+import { type News, PastReader } from './past.ts'
 import { preambleOf } from './preamble.ts'
 import { BatchReader, type ReaderOptions } from './reader.ts'
 import { placeOf, type ReadEntry, type ReadFrom, Reading, shown } from './reading.ts'
@@ -32,6 +32,7 @@ import {
 import { Tail } from './tail.ts'
 import type { Writer } from './writer.ts'
 
+export type { News } from './past.ts'
 export type { ReadEntry, ReadFrom } from './reading.ts'
 export type { StreamManagerOptions } from './settings.ts'
 
@@ -263,18 +264,49 @@ export class StreamManager {
     return this.store.watch(streamId, wake)
   }
 
-  /** The view and the ticket of a log, read at one position: its head, or a sequence. */
+  /** The view and the ticket of a log, read at one position: its head, or a sequence. What did not change is shared with whoever else asks: nobody writes into it. */
   async view(streamId: string, at?: number): Promise<{ view: View; ticket: Ticket; cursor: Cursor }> {
+    if (at === undefined) {
+      checkId(streamId)
+      const { view, ticket, cursor } = await this.#past.now(streamId)
+      return { view, ticket, cursor }
+    }
     const { fold, ticket, cursor } = await this.fold(streamId, at)
     return { view: fold.view(), ticket, cursor }
   }
 
-  /** The same as a fold that is the caller's own, to go on with. */
-  async fold(streamId: string, at?: number): Promise<{ fold: Fold; ticket: Ticket; cursor: Cursor }> {
+  /** The same as a fold that is the caller's own, to go on with; and how much it holds, about, in bytes. */
+  async fold(streamId: string, at?: number): Promise<{ fold: Fold; ticket: Ticket; cursor: Cursor; bytes: number }> {
     checkId(streamId)
     checkWhole('at', at ?? 0)
-    const { fold, ticket, cursor } = await this.#past.at(streamId, at)
-    return { fold, ticket, cursor }
+    if (at === undefined) {
+      const { view, ticket, cursor, bytes } = await this.#past.now(streamId)
+      return { fold: Fold.from(view), ticket, cursor, bytes }
+    }
+    const { fold, ticket, cursor, bytes } = await this.#past.at(streamId, at)
+    return { fold, ticket, cursor, bytes }
+  }
+
+  /** What lies after a place, to the head, for who has folded all before it; undefined where the log does not hold that place, or where it is so much that another fold costs less. */
+  async since(streamId: string, after: Cursor): Promise<News | undefined> {
+    checkId(streamId)
+    return this.#past.since(streamId, after)
+  }
+
+  /** The same up to a sequence; throws where not all of it is there, `regressed` where the log does not hold that place. */
+  async upTo(streamId: string, after: Cursor, to: number): Promise<News> {
+    checkId(streamId)
+    checkWhole('to', to)
+    const entries: Entry[] = []
+    let { sequence, epoch } = after
+    let bytes = 0
+    await this.#past.each(streamId, after, to, (said, { mark, body }) => {
+      for (const entry of said) entries.push(entry)
+      sequence = said.at(-1)?.sequence ?? sequence
+      epoch = mark
+      bytes += body.length
+    })
+    return { entries, cursor: { sequence, incarnation: after.incarnation, epoch }, bytes }
   }
 
   /** The entries of `(after, to]` as the log has them, internal and discarded ones too: for folds on the server. Throws where they are not all there. */
@@ -324,12 +356,14 @@ export class StreamManager {
     if (page.lease !== null && page.lease.until > page.clock) return false
     const { run, requests } = ticketOf(page.ticket)
     if (run !== null || requests.length > 0) return false
+    this.#past.forget(streamId)
     return this.#ask(() => this.store.remove(streamId, page.version))
   }
 
   /** Removes all there is of a log, if its ticket has this version where one is given; false if there was none, or another version. */
   async deleteStream(streamId: string, ifVersion?: string): Promise<boolean> {
     checkId(streamId)
+    this.#past.forget(streamId)
     return this.#ask(() => this.store.remove(streamId, ifVersion))
   }
 

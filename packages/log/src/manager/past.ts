@@ -8,12 +8,14 @@ import {
   type Fold,
   foldLog,
   isRewind,
+  type UnprovenCursor,
   type View,
 } from '@millrace/protocol'
 import { decodeBatch } from '../entry.ts'
 import { LogError } from '../error.ts'
-import type { LogStore, Page } from '../store.ts'
+import type { LogStore, Page, StoredBatch } from '../store.ts'
 import { advance, EMPTY_TICKET, type Ticket, ticketOf } from '../ticket/ticket.ts'
+import { Recent } from './recent.ts'
 import { PAGE } from './tail.ts'
 import { Unsealed, type UnsealedDraft } from './unsealed.ts'
 
@@ -23,6 +25,32 @@ export interface Past {
   readonly ticket: Ticket
   readonly cursor: Cursor
   readonly unsealed: Unsealed
+  /** How much was read for it, about, in bytes. */
+  readonly bytes: number
+}
+
+/** A log as it is now, shared with whoever else asks: nobody writes into it. */
+export interface Present {
+  readonly view: View
+  readonly ticket: Ticket
+  readonly cursor: Cursor
+  readonly drafts: readonly UnsealedDraft[]
+  readonly bytes: number
+}
+
+/** A log as it was when somebody last asked, with what it takes to go on from there. */
+interface Warm extends Present {
+  readonly fold: Fold
+  readonly unsealed: Unsealed
+}
+
+/** What lies after a place. */
+export interface News {
+  readonly entries: readonly Entry[]
+  /** The place that they reach. */
+  readonly cursor: Cursor
+  /** How much that is, about. */
+  readonly bytes: number
 }
 
 interface Snapshot {
@@ -32,17 +60,21 @@ interface Snapshot {
   readonly ticket: Ticket
   /** Those that do not say are from before it was kept. */
   readonly drafts?: readonly UnsealedDraft[]
+  readonly bytes: number
 }
 
 /** How many snapshots a log keeps: a rewind goes back to before some of them. */
 const KEPT_SNAPSHOTS = 8
 const MANY_SNAPSHOTS = 1024
-/** How often what is trimmed meanwhile is read again. */
+/** How often what is trimmed meanwhile, or what others go on with, is read again. */
 const MOST_TRIES = 8
+/** How much is kept of logs that somebody asked for, as read from the store: what is asked for again costs what is new in it. */
+const MOST_KEPT_BYTES = 32 * 1024 * 1024
 
 export class PastReader {
   readonly #store: LogStore
   readonly #ask: <T>(ask: () => Promise<T>) => Promise<T>
+  readonly #warm = new Recent<Warm>(MOST_KEPT_BYTES)
 
   constructor(store: LogStore, ask: <T>(ask: () => Promise<T>) => Promise<T>) {
     this.#store = store
@@ -68,31 +100,99 @@ export class PastReader {
     }
   }
 
-  /** Calls back with the entries of `(after, to]`, page by page; throws where they are not all there. */
+  /** Calls back with the entries of `(after, to]`, page by page; throws where they are not all there, `regressed` where the log does not hold the place that was named. */
   async each(
     streamId: string,
-    after: number,
+    after: number | Cursor,
     to: number,
-    call: (entries: Entry[], mark: string) => void,
+    call: (entries: Entry[], batch: StoredBatch) => void,
   ): Promise<void> {
-    let incarnation: string | undefined
-    for (let at = after; at < to; ) {
-      const page = await this.#ask(() => this.#store.read(streamId, { sequence: at }, PAGE))
+    let place: Cursor | UnprovenCursor = typeof after === 'number' ? { sequence: after } : after
+    while (place.sequence < to) {
+      const { sequence: at } = place
+      const from = place
+      const page = await this.#ask(() => this.#store.read(streamId, from, PAGE))
       const last = page?.batches.at(-1)
-      incarnation ??= page?.incarnation
-      if (page === undefined || page.truncated !== null || last === undefined || page.incarnation !== incarnation) {
-        throw new LogError(
-          'truncated',
-          `the log ${streamId} holds nothing after ${at}: it was trimmed or removed meanwhile`,
-        )
+      if (page === undefined || page.truncated !== null || last === undefined) {
+        const isLost = typeof after !== 'number' && page?.truncated && page.truncated !== 'below-floor'
+        throw isLost
+          ? new LogError(
+              'regressed',
+              `the log ${streamId} does not hold what was read of it up to ${at}: read it again`,
+            )
+          : new LogError(
+              'truncated',
+              `the log ${streamId} holds nothing after ${at}: it was trimmed or removed meanwhile`,
+            )
       }
       for (const batch of page.batches) {
         if (batch.first > to) break
         const entries = decodeBatch(batch).filter(({ sequence }) => sequence > at && sequence <= to)
-        if (entries.length > 0) call(entries, batch.mark)
+        if (entries.length > 0) call(entries, batch)
       }
-      at = last.last
+      // What comes next is proven to follow.
+      place = { sequence: last.last, incarnation: page.incarnation, epoch: last.mark }
     }
+  }
+
+  /** What lies after a place; undefined where the log does not hold that place, or where it is so much that it is better begun with a snapshot. */
+  async since(streamId: string, after: Cursor): Promise<News | undefined> {
+    const page = await this.#ask(() => this.#store.read(streamId, after, PAGE))
+    if (page === undefined || page.truncated !== null) return undefined
+    const { sequence: at, incarnation } = after
+    const { last: sequence, mark: epoch } = page.batches.at(-1) ?? { last: at, mark: after.epoch }
+    if (sequence < page.head) return undefined
+    const entries = page.batches.flatMap(batch => decodeBatch(batch)).filter(entry => entry.sequence > at)
+    const bytes = page.batches.reduce((sum, { body }) => sum + body.length, 0)
+    return { entries, cursor: sequence === at ? after : { sequence, incarnation, epoch }, bytes }
+  }
+
+  /** The log as it is now, at the cost of what came since somebody asked here. */
+  async now(streamId: string): Promise<Present> {
+    return (await this.#recall(streamId)) ?? this.#present(streamId, await this.at(streamId))
+  }
+
+  /** The same; undefined where nobody asked lately, or where nobody can go on from what was then. */
+  async #recall(streamId: string): Promise<Present | undefined> {
+    for (let tries = 1; tries <= MOST_TRIES; tries++) {
+      const warm = this.#warm.get(streamId)
+      if (warm === undefined) return undefined
+      const news = await this.since(streamId, warm.cursor)
+      // Somebody else has gone on with it, and nothing is folded twice.
+      if (this.#warm.get(streamId) !== warm) continue
+      const isMore = news !== undefined && !news.entries.some(({ chunk }) => isRewind(chunk))
+      if (isMore) return this.#goOn(streamId, warm, news)
+      this.#warm.delete(streamId)
+    }
+    return undefined
+  }
+
+  /** Folds what is new in a log. */
+  #goOn(streamId: string, warm: Warm, { entries, cursor, bytes }: News): Present {
+    if (entries.length === 0) return warm
+    const { fold, unsealed } = warm
+    fold.apply(entries)
+    for (const entry of entries) unsealed.add(entry)
+    return this.#present(streamId, {
+      fold,
+      unsealed,
+      ticket: advance(warm.ticket, entries),
+      cursor,
+      bytes: warm.bytes + bytes,
+    })
+  }
+
+  #present(streamId: string, past: Past): Present {
+    // Nobody is told of changes.
+    past.fold.takeChanges()
+    const present = presentOf(past)
+    this.#warm.set(streamId, { ...past, ...present }, past.bytes)
+    return present
+  }
+
+  /** Keeps nothing of a log any more. */
+  forget(streamId: string): void {
+    this.#warm.delete(streamId)
   }
 
   /** The log as it stood at a place, which is its head if none is named. */
@@ -116,19 +216,21 @@ export class PastReader {
       const unsealed = await this.#unsealedAt(streamId, page, from)
       let ticket = from?.ticket ?? EMPTY_TICKET
       let epoch = page.head === at ? page.mark : (from?.mark ?? '0')
-      await this.each(streamId, from?.sequence ?? 0, at, (batch, mark) => {
+      let bytes = from?.bytes ?? 0
+      await this.each(streamId, from?.sequence ?? 0, at, (batch, { mark, body }) => {
         for (const entry of batch) {
           entries.push(entry)
           unsealed.add(entry)
         }
         ticket = advance(ticket, batch)
         epoch = mark
+        bytes += body.length
       })
       // A rewind to before the snapshot needs an older one.
       const lowest = entries.reduce((low, { chunk }) => (isRewind(chunk) ? Math.min(low, chunk.toSequence) : low), at)
       if (from === undefined || lowest >= from.sequence) {
         const fold = foldLog(entries, {}, from?.view)
-        return { fold, ticket, cursor: { sequence: at, incarnation: page.incarnation, epoch }, unsealed }
+        return { fold, ticket, cursor: { sequence: at, incarnation: page.incarnation, epoch }, unsealed, bytes }
       }
       bound = lowest
     }
@@ -139,6 +241,9 @@ export class PastReader {
     return this.steadily(streamId, async page => {
       if (page === undefined) return new Unsealed()
       const at = sequence ?? page.head
+      const present = at === page.head ? await this.#recall(streamId) : undefined
+      // What came meanwhile is not asked for.
+      if (present?.cursor.sequence === at) return new Unsealed(present.drafts)
       const from = await this.#snapshot(streamId, at)
       const unsealed = await this.#unsealedAt(streamId, page, from)
       // No draft is older than what an open run still needs (law 12).
@@ -173,8 +278,10 @@ export class PastReader {
 
   /** Stores a snapshot of the log at a place, its head if none is named; tells where that is. */
   async keep(streamId: string, sequence?: number): Promise<string> {
-    const { fold, ticket, cursor, unsealed } = await this.at(streamId, sequence)
-    const body = JSON.stringify({ view: fold.view(), ticket, drafts: unsealed.drafts })
+    const { view, ticket, cursor, drafts } = await (sequence === undefined
+      ? this.now(streamId)
+      : this.at(streamId, sequence).then(presentOf))
+    const body = JSON.stringify({ view, ticket, drafts })
     const snapshot = { sequence: cursor.sequence, mark: cursor.epoch, version: FOLD_VERSION, body }
     // A cut that waits was admitted because there is a snapshot below it: none goes before it is made.
     const now = await this.head(streamId)
@@ -192,7 +299,12 @@ export class PastReader {
       if (found === undefined) return undefined
       const { sequence, mark, version, body } = found
       if (version === FOLD_VERSION && (await this.#isProven(streamId, sequence, mark))) {
-        return { ...(JSON.parse(body) as Pick<Snapshot, 'view' | 'ticket' | 'drafts'>), sequence, mark }
+        return {
+          ...(JSON.parse(body) as Pick<Snapshot, 'view' | 'ticket' | 'drafts'>),
+          sequence,
+          mark,
+          bytes: body.length,
+        }
       }
       bound = sequence - 1
     }
@@ -207,3 +319,12 @@ export class PastReader {
     return proof?.truncated === null
   }
 }
+
+const presentOf = ({ fold, ticket, cursor, unsealed, bytes }: Past): Present => ({
+  view: fold.view(),
+  ticket,
+  cursor,
+  // What is written to a draft later is none of what is now.
+  drafts: unsealed.drafts.map(draft => ({ ...draft })),
+  bytes,
+})

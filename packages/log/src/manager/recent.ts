@@ -1,0 +1,31 @@
+/** Keeps what was used last, by name, up to a weight in all; what was used just now is kept whatever it weighs. */
+export class Recent<T> {
+  readonly #most: number
+  /** Those used last at the end. */
+  readonly #kept = new Map<string, { readonly value: T; readonly weight: number }>()
+  #weight = 0
+
+  constructor(most: number) {
+    this.#most = most
+  }
+
+  get(name: string): T | undefined {
+    return this.#kept.get(name)?.value
+  }
+
+  /** Keeps a value as the one used last, in place of what the name stood for. */
+  set(name: string, value: T, weight: number): void {
+    this.delete(name)
+    this.#kept.set(name, { value, weight })
+    this.#weight += weight
+    for (const [oldest] of this.#kept) {
+      if (this.#weight <= this.#most || oldest === name) return
+      this.delete(oldest)
+    }
+  }
+
+  delete(name: string): void {
+    this.#weight -= this.#kept.get(name)?.weight ?? 0
+    this.#kept.delete(name)
+  }
+}
