@@ -1,8 +1,9 @@
 import type { Suite } from '../harness/suite.ts'
 import { runsBenchmark } from './scale/runs.ts'
+import { sessionsBenchmark } from './scale/sessions.ts'
 
 /** How far one process reaches: by its sessions, its readers, its runs, and the length of a session that it opens. */
 export const scale: Suite = {
   name: 'scale',
-  benchmarks: quick => [runsBenchmark(quick)],
+  benchmarks: quick => [sessionsBenchmark(quick), runsBenchmark(quick)],
 }

@@ -1,11 +1,8 @@
 // Models that cost next to nothing: what they stream was made before.
 import type { LanguageModelV4, LanguageModelV4CallOptions, LanguageModelV4StreamPart } from '@ai-sdk/provider'
 
-/** Where a model falls silent: before the part of that number, until something has happened. */
-export interface Halt {
-  readonly before: number
-  until(): Promise<void>
-}
+/** What a model waits for before the part of that number, if for anything. */
+export type Halt = (part: number) => Promise<void> | undefined
 
 /** A model that answers with these parts, chosen by how many answers the prompt holds since its last user message. */
 export function modelOf(answer: (step: number) => readonly LanguageModelV4StreamPart[], halt?: Halt): LanguageModelV4 {
@@ -37,8 +34,8 @@ function streamOf(
         if (part) controller.enqueue(part)
         else controller.close()
       }
-      if (number === halt?.before) return halt.until().then(go)
-      return go()
+      const halted = halt?.(number)
+      return halted ? halted.then(go) : go()
     },
   })
 }

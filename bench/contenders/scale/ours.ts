@@ -8,22 +8,27 @@ import type { Backend } from '../log/target.ts'
 /** More than any benchmark has. */
 const MOST = 1_000_000
 
+/** The name of its agent. */
+export const AGENT = 'bench'
+
 export interface Serving {
   readonly runtime: Runtime
   readonly port: number
-  /** Starts a run of that model in a session of the same name, for as long as it is used. */
-  withRun<T>(runId: string, model: LanguageModelV4, use: (run: Run) => Promise<T>): Promise<T>
+  /** Says how a run answers, for as long as something is done. */
+  withModel<T>(runId: string, model: LanguageModelV4, work: () => Promise<T>): Promise<T>
+  /** Starts a run in a session of the same name. */
+  start(runId: string): Promise<Run>
 }
 
-/** A server on such a store, one for a process, whose agent has the tool `echo`, which waits for approval. */
-export const openServing = opened(async (backend: Backend): Promise<Serving> => {
+/** A server on such a store, one for a process, where deltas wait so many milliseconds for others; its agent has the tool `echo`, which waits for approval. */
+export const openServing = opened(async (backend: Backend, coalesceMs: number): Promise<Serving> => {
   const { agent, tool } = await import('@millrace/runtime')
   const { millrace } = await import('@millrace/server')
   const { z } = await import('zod')
   const models = new Map<string, LanguageModelV4>()
   const echo = tool({ name: 'echo', input: z.object({ text: z.string() }), approval: true, execute: said => said })
   const program = agent({
-    name: 'bench',
+    name: AGENT,
     model: ({ runId }) => {
       const model = models.get(runId)
       if (model === undefined) throw new Error(`nobody said how ${runId} answers`)
@@ -36,7 +41,8 @@ export const openServing = opened(async (backend: Backend): Promise<Serving> => 
     store: await openStore(backend, OWN_FILE),
     agents: [program],
     engine: { concurrency: MOST },
-    limits: { streams: MOST, requestsPerMinute: 1e9 },
+    log: { coalesceMs },
+    limits: { streams: MOST, sessions: MOST, requestsPerMinute: 1e9 },
     logger: { warn: () => {}, error: (...said: unknown[]) => console.error(...said) },
   })
   const { port, close } = await app.listen({ port: 0 })
@@ -45,13 +51,14 @@ export const openServing = opened(async (backend: Backend): Promise<Serving> => 
   return {
     runtime,
     port,
-    async withRun(runId, model, use) {
+    async withModel(runId, model, work) {
       models.set(runId, model)
       try {
-        return await use(await runtime.start({ session: runId, agent: program, runId, input: 'Go.' }))
+        return await work()
       } finally {
         models.delete(runId)
       }
     },
+    start: runId => runtime.start({ session: runId, agent: program, runId, input: 'Go.' }),
   }
 })

@@ -1,0 +1,82 @@
+// Sessions in which nothing happens, and the process that drove them: what it still holds, and that they are there.
+import { deepStrictEqual } from 'node:assert/strict'
+import type { LanguageModelV4 } from '@ai-sdk/provider'
+import { answer } from '../../fixtures/text.ts'
+import { type Job, job } from '../../harness/suite.ts'
+import type { Backend } from '../log/target.ts'
+import { called, modelOf, spoken } from '../runtime/model.ts'
+import { inParallel } from '../runtime/parallel.ts'
+import { bytesEach, memory, memoryRemark } from './memory.ts'
+import { openServing, type Serving } from './ours.ts'
+
+/** Idle: its run has ended. Paused: its run waits for approval. */
+export type Rest = 'idle' | 'paused'
+
+/** How many are begun, or looked at, at a time. */
+const WIDTH = 64
+/** How many of them are looked at in the end, at least. */
+const LOOKED_AT = 50
+/** Tokens of an answer. */
+const TOKENS = 50
+
+const toolCallId = 'call-1'
+
+/** So many sessions come to rest so; then some of them are read, or approved and read to their end. */
+export async function sessionsAtRest(backend: Backend, rest: Rest, count: number, piece: number): Promise<Job> {
+  const serving = await openServing(backend, 16)
+  const { deltas } = answer(TOKENS, piece)
+  const model = rest === 'idle' ? modelOf(() => spoken(deltas)) : asking(deltas)
+  const every = Math.ceil(count / LOOKED_AT)
+  return job(
+    async () => {
+      // Names that can be told again: nobody here holds them.
+      const name = crypto.randomUUID()
+      const idOf = (n: number): string => `${name}-${n}`
+      await inParallel(WIDTH, WIDTH, n => begin(serving, `first-${idOf(n)}`, model))
+      const before = await memory()
+      const states = new Map<string, number>()
+      await inParallel(count, WIDTH, async n => {
+        const state = await begin(serving, idOf(n), model)
+        states.set(state, (states.get(state) ?? 0) + 1)
+      })
+      const after = await memory()
+      const texts = await inParallel(Math.ceil(count / every), WIDTH, n =>
+        textOf(serving, rest, idOf(n * every), model),
+      )
+      return { states: [...states], before, after, texts: [...new Set(texts)] }
+    },
+    ({ states, texts }) => {
+      deepStrictEqual(states, [[rest === 'idle' ? 'completed' : 'paused', count]])
+      deepStrictEqual(texts, [deltas.join('')])
+    },
+    ({ before, after }) => [bytesEach(before, after, count)],
+    ({ before, after }) => [memoryRemark(before, after, count, 'session')],
+  )
+}
+
+const asking = (deltas: readonly string[]): LanguageModelV4 =>
+  modelOf(step =>
+    step === 0 ? called({ toolCallId, toolName: 'echo', input: '{"text":"to be approved"}' }) : spoken(deltas),
+  )
+
+function begin({ withModel, start }: Serving, id: string, model: LanguageModelV4): Promise<string> {
+  return withModel(id, model, async () => (await (await start(id)).result()).status)
+}
+
+/** What a session says when it has been approved, if it waits for that. */
+function textOf(
+  { runtime, withModel }: Serving,
+  rest: Rest,
+  id: string,
+  model: LanguageModelV4,
+): Promise<string | undefined> {
+  return withModel(id, model, async () => {
+    if (rest === 'paused') {
+      await runtime.answer(id, { kind: 'approval', id: `${id}::${toolCallId}`, approved: true })
+      await runtime.run(id, id).result()
+    }
+    const { view } = await runtime.view(id)
+    const part = view.messages.at(-1)?.parts.findLast(({ type }) => type === 'text')
+    return part?.type === 'text' ? part.text : undefined
+  })
+}
