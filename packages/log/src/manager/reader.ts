@@ -1,12 +1,14 @@
 // Readers: each has a place of its own and asks for what follows it; nothing is queued for anybody.
 
 import { type Cursor, coalesce, type Entry, encodeCursor, isData, type UnprovenCursor } from '@millrace/protocol'
+import { decodeBatch } from '../entry.ts'
 import { LogError, StreamTruncatedError, TruncatedError } from '../error.ts'
-import type { LogStore } from '../store.ts'
+import type { LogStore, StoredBatch } from '../store.ts'
 import { type StreamStatus, statusOf } from '../ticket/ticket.ts'
+import { isPlain, wireOf } from '../wire.ts'
 import { patiently } from './appender.ts'
 import { Survival } from './survival.ts'
-import { decode, type Known, knownOf, PAGE, type Tail, type TailBatch } from './tail.ts'
+import { type Known, knownOf, PAGE, type Tail, TailBatch } from './tail.ts'
 import type { Timers } from './timers.ts'
 
 export interface ReaderOptions {
@@ -40,6 +42,15 @@ export interface ReadBatch {
   readonly entries: readonly Entry[]
   /** Whether this reaches the head of the log as it was known then. */
   readonly isCaughtUp: boolean
+}
+
+/** The pieces that say all that some batches do, as those are stored: whoever makes another piece of one has made it of its entries. */
+const stored = new WeakMap<object, readonly StoredBatch[]>()
+
+/** The entries of a piece as the JSON of a frame, where that can be had without a look into them. */
+export function textOf(piece: object): string | undefined {
+  const batches = stored.get(piece)
+  return batches && wireOf(batches)
 }
 
 /** What a reader needs of its manager. */
@@ -218,7 +229,7 @@ export class BatchReader {
     if (truncated !== null)
       throw new TruncatedError(truncated, `the log ${streamId} does not hold that place`, head, floor)
     this.#known = knownOf(page)
-    const batches = page.batches.map(decode)
+    const batches = page.batches.map(batch => new TailBatch(batch))
     if (this.#attachedAt === undefined) {
       this.#attachedAt = head
       await this.#survey(page.floor, batches)
@@ -237,28 +248,64 @@ export class BatchReader {
     const last = batches.at(-1)
     if (last === undefined) return undefined
     const after = this.#place.sequence
-    const taken: Entry[] = []
     this.#batches = batches
     this.#batch = 0
+    if (this.#seesAll(batches)) return this.#whole(after, last, incarnation, batches)
+    const taken: Entry[] = []
     for (const batch of batches) {
       for (const entry of batch.entries) {
         if (entry.sequence <= after) continue
         this.#admit(entry, taken)
-        if (this.#isOver)
-          return this.#piece(after, { ...last, last: entry.sequence, mark: batch.mark }, incarnation, taken)
+        if (this.#isOver) return this.#piece(after, { last: entry.sequence, mark: batch.mark }, incarnation, taken)
       }
     }
     return this.#piece(after, last, incarnation, taken)
   }
 
-  #piece(after: number, { last, mark }: TailBatch, incarnation: string, entries: Entry[]): ReadBatch {
-    const isCatchingUp = last <= (this.#attachedAt as number)
+  /** Whether this reader is to see all of some batches, each entry as it is there: then nobody need look into them here. */
+  #seesAll(batches: readonly TailBatch[]): boolean {
+    const [first, last] = [batches[0] as TailBatch, batches.at(-1) as TailBatch]
+    const { runId, merge } = this.#options
+    if (runId !== undefined || this.#survival || first.first <= this.#place.sequence) return false
+    if (merge && last.last <= (this.#attachedAt as number)) return false
+    return batches.every(batch => isPlain(batch.stored))
+  }
+
+  /** A piece of all that some batches hold. */
+  #whole(after: number, last: TailBatch, incarnation: string, batches: readonly TailBatch[]): ReadBatch {
+    const cursor = this.#move(last, incarnation)
+    let entries: readonly Entry[] | undefined
+    const piece: ReadBatch = {
+      after,
+      sequence: last.last,
+      cursor,
+      get entries() {
+        entries ??= batches.flatMap(batch => batch.entries)
+        return entries
+      },
+      isCaughtUp: this.isCaughtUp,
+    }
+    stored.set(
+      piece,
+      batches.map(batch => batch.stored),
+    )
+    return piece
+  }
+
+  #piece(after: number, at: Pick<TailBatch, 'last' | 'mark'>, incarnation: string, entries: Entry[]): ReadBatch {
+    const isCatchingUp = at.last <= (this.#attachedAt as number)
+    const cursor = this.#move(at, incarnation)
+    const merged = this.#options.merge && isCatchingUp ? coalesce(entries) : entries
+    return { after, sequence: at.last, cursor, entries: merged, isCaughtUp: this.isCaughtUp }
+  }
+
+  /** Goes on to a place; tells it as a token. */
+  #move({ last, mark }: Pick<TailBatch, 'last' | 'mark'>, incarnation: string): string {
     const place = { sequence: last, incarnation, epoch: mark }
     this.#place = place
     // From here on every discard and rewind is for this reader, and what they took back before need not be known.
     if (this.#options.onCut !== 'throw' && last >= (this.#attachedAt as number)) this.#survival = undefined
-    const merged = this.#options.merge && isCatchingUp ? coalesce(entries) : entries
-    return { after, sequence: last, cursor: encodeCursor(place), entries: merged, isCaughtUp: this.isCaughtUp }
+    return encodeCursor(place)
   }
 
   /** Decides whether this reader is to see an entry. */
@@ -345,8 +392,8 @@ export class BatchReader {
       if (page.floor > Math.max(floor, this.#from)) {
         throw new TruncatedError('below-floor', `the log ${streamId} was trimmed`, page.head, page.floor)
       }
-      for (const { entries } of page.batches.map(decode)) {
-        for (const entry of entries) if (entry.sequence > at && entry.sequence <= end) take(entry)
+      for (const batch of page.batches) {
+        for (const entry of decodeBatch(batch)) if (entry.sequence > at && entry.sequence <= end) take(entry)
       }
       // What was trimmed meanwhile is not shown to anybody any more.
       at = page.batches.at(-1)?.last ?? page.floor

@@ -8,13 +8,36 @@ import { type Ticket, ticketOf } from '../ticket/ticket.ts'
 import { patiently } from './appender.ts'
 import type { Timers } from './timers.ts'
 
-/** A batch, decoded; readers share it and leave it as it is. */
-export interface TailBatch {
-  readonly first: number
-  readonly last: number
-  readonly mark: string
-  readonly entries: readonly Entry[]
-  readonly length: number
+/** A batch, decoded once for all who look into it; readers share it and leave it as it is. */
+export class TailBatch {
+  readonly stored: StoredBatch
+  #entries: readonly Entry[] | undefined
+
+  constructor(stored: StoredBatch) {
+    this.stored = stored
+  }
+
+  get first(): number {
+    return this.stored.first
+  }
+
+  get last(): number {
+    return this.stored.last
+  }
+
+  get mark(): string {
+    return this.stored.mark
+  }
+
+  get entries(): readonly Entry[] {
+    this.#entries ??= decodeBatch(this.stored)
+    return this.#entries
+  }
+
+  /** How long it is in the store, in characters. */
+  get length(): number {
+    return this.stored.body.length
+  }
 }
 
 /** What is known of a log at one moment. */
@@ -32,12 +55,6 @@ export const PAGE = { batches: 2048, bytes: 1024 * 1024 }
 const FRESH = { batches: 256, bytes: 256 * 1024 }
 const KEPT = { batches: 64, bytes: 64 * 1024 }
 const NOTHING = { batches: 0, bytes: 0 }
-
-/** Decodes a batch of a page. */
-export function decode(batch: StoredBatch): TailBatch {
-  const { first, last, mark, body } = batch
-  return { first, last, mark, entries: decodeBatch(batch), length: body.length }
-}
 
 /** What a page says of its log; most say the same ticket as the page before. */
 export const knownOf = ({ head, incarnation, ticket: text }: LogHead, before?: Known): Known => {
@@ -184,7 +201,7 @@ export class Tail {
     this.#known = knownOf(page, this.#known)
     this.#shorten()
     for (const batch of page.batches) {
-      this.#batches.push(decode(batch))
+      this.#batches.push(new TailBatch(batch))
       this.#length += batch.body.length
       this.#cursor = { sequence: batch.last, incarnation: page.incarnation, epoch: batch.mark }
     }

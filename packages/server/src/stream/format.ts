@@ -1,5 +1,6 @@
 // How frames are written: as Server-Sent Events or as NDJSON. The text of entries, which is most of it, is made once for all who can share it.
 
+import { textOf } from '@millrace/log'
 import { type Entry, type Frame, NDJSON_HEARTBEAT, packFrame, SSE_HEARTBEAT } from '@millrace/protocol'
 
 export type Format = 'sse' | 'ndjson'
@@ -63,23 +64,30 @@ export class EntriesFrame {
   /** Whether the session waits after it; null where it says nothing of that. */
   get isPaused(): boolean | null {
     if (this.#isPaused === undefined) {
-      const last = this.piece.entries.findLast(({ chunk }) => PAUSES.has(chunk.type))
+      // Most say nothing of a run, and need not be looked into to know.
+      const { entries } = this.#text().includes(OF_RUNS) ? this.piece : NOTHING
+      const last = entries.findLast(({ chunk }) => PAUSES.has(chunk.type))
       this.#isPaused = last === undefined ? null : last.chunk.type === 'run-paused'
     }
     return this.#isPaused
   }
 
   #text(): string {
-    if (this.#entries === undefined) {
-      const packed = packFrame({ type: 'entries', ...this.piece, entries: this.piece.entries as Entry[] })
-      this.#entries = JSON.stringify('entries' in packed ? packed.entries : [])
-    }
+    this.#entries ??= textOf(this.piece) ?? packed(this.piece)
     return this.#entries
   }
 }
 
-/** What says that a session waits, or does not any more. */
+/** What says that a session waits, or does not any more, and how all of it begins. */
 const PAUSES = new Set(['run-paused', 'run-resumed', 'run-started', 'run-finished'])
+const OF_RUNS = '"type":"run-'
+const NOTHING: Pick<Piece, 'entries'> = { entries: [] }
+
+/** The entries of a piece as the JSON of its frame. */
+function packed(piece: Piece): string {
+  const frame = packFrame({ type: 'entries', ...piece, entries: piece.entries as Entry[] })
+  return JSON.stringify('entries' in frame ? frame.entries : [])
+}
 
 function written(text: string, cursor: string | undefined, format: Format): Buffer {
   if (format === 'ndjson') return Buffer.from(`${text}\n`)
