@@ -18,7 +18,7 @@ async function attempt(): Promise<Report> {
   try {
     const found = benchmark?.contenders.find(candidate => candidate.name === contender)
     if (!found) throw new Error(`no contender '${contender}' in ${suite}/${name}`)
-    const sample = await measure(found, benchmark?.unit)
+    const sample = await measure(found, benchmark?.unit, quick === 'quick')
     await closeAll()
     return { sample }
   } catch (error) {

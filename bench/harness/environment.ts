@@ -1,6 +1,8 @@
 import { cpus, loadavg } from 'node:os'
 import { fileURLToPath } from 'node:url'
 
+export type Place = ReturnType<typeof environment>
+
 /** Where the figures were taken: they mean little without it. */
 export function environment() {
   const entry = fileURLToPath(import.meta.resolve('@millrace/protocol'))

@@ -1,4 +1,5 @@
 import type { Verdict } from './claim.ts'
+import { figure, large } from './figure.ts'
 import type { Row } from './rounds.ts'
 import type { Spread } from './statistics.ts'
 import type { Benchmark, Unit } from './suite.ts'
@@ -34,16 +35,9 @@ export function table(suite: string, benchmark: Benchmark, rows: Row[], verdicts
     const name = row.kind === 'floor' ? `floor: ${row.name}` : row.name
     return [name, ...shown.map(({ show }) => show(row)), ratio]
   })
-  const widths = head.map((title, i) => Math.max(title.length, ...body.map(cells => cells[i]?.length ?? 0)))
-  const line = (cells: string[]) =>
-    cells
-      .map((cell, i) => (i === 0 ? cell.padEnd(widths[i] ?? 0) : cell.padStart(widths[i] ?? 0)))
-      .join('  ')
-      .trimEnd()
   return [
     `${suite}/${benchmark.name}: ${benchmark.title}`,
-    line(head),
-    ...body.map(line),
+    ...aligned([head, ...body]),
     ...verdicts.map(verdict => `  ${sentence(verdict)}`),
     // Of the last round: they are for people, who read one of a kind.
     ...rows.flatMap(({ name, samples }) => samples.at(-1)?.remarks?.map(remark => `  ${name}: ${remark}`) ?? []),
@@ -69,13 +63,13 @@ function range({ median, min, max }: Spread): string {
   return `${figure(median)} [${figure(min)}..${figure(max)}]`
 }
 
-/** Three significant digits, without an exponent. */
-function figure(value: number): string {
-  if (!Number.isFinite(value)) return '-'
-  return Math.abs(value) >= 100 ? value.toFixed(0) : value.toFixed(Math.abs(value) >= 10 ? 1 : value >= 1 ? 2 : 3)
-}
-
-/** The same of large numbers, which have too many digits to be read without help. */
-function large(value: number): string {
-  return Number.isFinite(value) ? Number(value.toPrecision(3)).toLocaleString('en') : '-'
+/** Cells in columns: the first to the left, the others to the right. */
+export function aligned(lines: readonly string[][]): string[] {
+  const widths = (lines[0] ?? []).map((_, i) => Math.max(...lines.map(cells => cells[i]?.length ?? 0)))
+  return lines.map(cells =>
+    cells
+      .map((cell, i) => (i === 0 ? cell.padEnd(widths[i] ?? 0) : cell.padStart(widths[i] ?? 0)))
+      .join('  ')
+      .trimEnd(),
+  )
 }

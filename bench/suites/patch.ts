@@ -26,7 +26,7 @@ export const patch: Suite = {
           contender('ours', 'millrace', millrace),
           contender('peer', 'rfc6902, on a structured clone', rfc6902),
           contender('peer', 'fast-json-patch, which clones', fastJsonPatch),
-          contender('peer', 'fast-json-patch, in place', fastJsonPatchInPlace),
+          contender('floor', 'fast-json-patch, in place', fastJsonPatchInPlace),
         ],
         claims: [
           { kind: 'ratio', of: 'millrace', to: 'rfc6902, on a structured clone' },

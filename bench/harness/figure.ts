@@ -1,0 +1,33 @@
+import type { Unit } from './suite.ts'
+
+/** Three significant digits, without an exponent. */
+export function figure(value: number): string {
+  if (!Number.isFinite(value)) return '-'
+  return Math.abs(value) >= 100 ? value.toFixed(0) : value.toFixed(Math.abs(value) >= 10 ? 1 : value >= 1 ? 2 : 3)
+}
+
+/** The same of large numbers, which have too many digits to be read without help. */
+export function large(value: number): string {
+  return Number.isFinite(value) ? Number(value.toPrecision(3)).toLocaleString('en') : '-'
+}
+
+/** What an item costs, with its unit: times in the one that has the fewest digits. */
+export function cost(value: number, unit: Unit): string {
+  switch (unit) {
+    case 'cpu':
+    case 'wall':
+      return time(value)
+    case 'latency':
+      return time(value * 1e6)
+    case 'bytes':
+      return value >= 1e4 ? `${large(value / 1000)} kB` : `${figure(value)} B`
+    case 'times':
+      return figure(value)
+  }
+}
+
+function time(ns: number): string {
+  if (ns < 1e3) return `${figure(ns)} ns`
+  if (ns < 1e6) return `${figure(ns / 1e3)} µs`
+  return ns < 1e9 ? `${figure(ns / 1e6)} ms` : `${figure(ns / 1e9)} s`
+}

@@ -1,0 +1,54 @@
+// The one table: where Millrace stands in each job.
+import { cost, figure } from './figure.ts'
+import type { Compared, Held, Stand } from './standing.ts'
+import { aligned } from './table.ts'
+
+const HEAD = ['job', 'ours', 'best peer', 'ours/peer', 'floor', 'ours/floor', 'exponent']
+
+/** A row's cells; an interval stands behind each ratio. */
+function cells({ job, unit, tail, ours, peer, floor, growth }: Stand, isLong: boolean): string[] {
+  const ratio = (compared: Compared | undefined) => {
+    if (!compared) return ''
+    const { value, low, high } = compared
+    return isLong ? `${figure(value)} [${figure(low)}..${figure(high)}]` : figure(value)
+  }
+  return [
+    tail ? `${job}, p99` : job,
+    ours === undefined ? '' : cost(ours, unit),
+    peer ? `${cost(peer.cost, unit)} ${peer.name}` : '',
+    ratio(peer),
+    floor ? cost(floor.cost, unit) : '',
+    ratio(floor),
+    ratio(growth),
+  ]
+}
+
+/** The table as people read it in a terminal; of what is claimed, whether it holds. */
+export function overview(stands: readonly Stand[], isVerified: boolean): string {
+  const head = isVerified ? [...HEAD, 'claims'] : HEAD
+  const lines = stands.map(stand => [...cells(stand, isVerified), ...(isVerified ? [told(stand)] : [])])
+  return aligned([head, ...lines]).join('\n')
+}
+
+const claims: Record<Held['claim'], string> = { peer: 'of the peer', floor: 'of the floor', growth: 'exponent' }
+
+/** A claim in words. */
+export function claimed({ claim, atMost }: Held): string {
+  return claim === 'growth' ? `exponent at most ${atMost}` : `at most ${atMost} ${claims[claim]}`
+}
+
+function told({ held, failed }: Stand): string {
+  const failures = failed.map(name => `FAIL: ${name} did not work`)
+  return [
+    ...failures,
+    ...held.map(claim => `${claim.ruling === 'fail' ? 'FAIL' : claim.ruling}: ${claimed(claim)}`),
+  ].join('; ')
+}
+
+/** The table as a page has it. */
+export function markdown(stands: readonly Stand[]): string {
+  const head = [...HEAD, 'claimed']
+  const rows = stands.map(stand => [...cells(stand, true), stand.held.map(claimed).join('; ')])
+  const line = (row: string[]) => `| ${row.map(cell => cell.replaceAll('|', '\\|')).join(' | ')} |`
+  return [line(head), line(head.map((_, i) => (i === 0 ? '---' : '---:'))), ...rows.map(line)].join('\n')
+}

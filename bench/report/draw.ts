@@ -1,0 +1,31 @@
+import { mkdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import type { Measured } from '../harness/standing.ts'
+import { charts } from './charts.ts'
+import { growthChart } from './growth.ts'
+import { DOCS, writePage } from './page.ts'
+import { ratioChart } from './ratios.ts'
+import { type Results, save } from './results.ts'
+
+const IMAGES = join(DOCS, 'images')
+
+function write(name: string, drawn: string): string {
+  mkdirSync(IMAGES, { recursive: true })
+  writeFileSync(join(IMAGES, `${name}.svg`), drawn)
+  return `docs/images/${name}.svg`
+}
+
+/** Draws each growth curve of which all was measured; returns the files. */
+export function drawGrowth(measured: Measured): string[] {
+  return charts.flatMap(chart => {
+    const drawn = growthChart(chart, measured)
+    return drawn === undefined ? [] : [write(chart.name, drawn)]
+  })
+}
+
+/** Keeps all of the one table, and shows it: as bars, and in the page. Returns the files. */
+export function publish(results: Results): string[] {
+  save(results)
+  writePage(results)
+  return ['bench/results/standings.json', 'docs/performance.md', write('ratios', ratioChart(results.stands))]
+}
