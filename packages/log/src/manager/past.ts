@@ -69,7 +69,7 @@ const MANY_SNAPSHOTS = 1024
 /** How often what is trimmed meanwhile, or what others go on with, is read again. */
 const MOST_TRIES = 8
 /** How much is kept of logs that somebody asked for, as read from the store: what is asked for again costs what is new in it. */
-const MOST_KEPT_BYTES = 32 * 1024 * 1024
+const MOST_KEPT_BYTES = 16 * 1024 * 1024
 
 export class PastReader {
   readonly #store: LogStore

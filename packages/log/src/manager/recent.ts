@@ -1,4 +1,7 @@
-/** Keeps what was used last, by name, up to a weight in all; what was used just now is kept whatever it weighs. */
+/** What the smallest weighs: the objects around a few bytes are more than those. */
+const LEAST = 16 * 1024
+
+/** Keeps what was used last, by name, up to a weight in bytes in all; what was used just now is kept whatever it weighs. */
 export class Recent<T> {
   readonly #most: number
   /** Those used last at the end. */
@@ -14,7 +17,8 @@ export class Recent<T> {
   }
 
   /** Keeps a value as the one used last, in place of what the name stood for. */
-  set(name: string, value: T, weight: number): void {
+  set(name: string, value: T, bytes: number): void {
+    const weight = Math.max(bytes, LEAST)
     this.delete(name)
     this.#kept.set(name, { value, weight })
     this.#weight += weight
