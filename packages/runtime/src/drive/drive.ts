@@ -31,7 +31,8 @@ import { lastLineIn, withLine } from './line.ts'
 import type { Notices } from './notices.ts'
 import { canPause, pauseOf } from './pause.ts'
 import { type Program, workflowOf } from './program.ts'
-import { Session } from './session.ts'
+import type { Session } from './session.ts'
+import type { Sessions } from './sessions.ts'
 import { SNAPSHOT_EVERY, type Snapshots } from './snapshots.ts'
 import type { StoreClock } from './store-clock.ts'
 
@@ -60,6 +61,7 @@ export interface DriveOptions {
   readonly principal: string | null
   /** None where the run was taken only to be stopped. */
   readonly definition: Program | undefined
+  readonly sessions: Sessions
   readonly snapshots: Snapshots
   readonly clock: StoreClock
   /** Aborted where the run is to be handed over at its next commit. */
@@ -140,9 +142,13 @@ export class Drive {
           this.#controller.signal,
         )
         if (ended.outcome === 'left') return false
-        const { outcome } = ended
-        if (outcome === 'waiting' ? await this.#pause(ended, session) : await this.#complete(ended, session))
+        if (ended.outcome === 'done') {
+          await this.#complete(ended, session)
+          // Of a run that waits nothing is held, and where one fails or is stopped something may still be at work.
+          this.#options.sessions.keep(session)
           return true
+        }
+        if (await this.#pause(ended, session)) return true
         // Somebody has answered meanwhile.
         await session.catchUp()
       }
@@ -199,14 +205,13 @@ export class Drive {
   }
 
   async #open(): Promise<Session> {
-    const { manager } = this.#settings
-    const { writer, snapshots, clock } = this.#options
+    const { writer, sessions, snapshots, clock } = this.#options
     const onRead = (head: number) => {
       if (head - this.#kept < SNAPSHOT_EVERY) return
       this.#kept = head
       snapshots.offer(writer.streamId)
     }
-    this.#session = await Session.open(manager, writer.streamId, onRead, clock.hear)
+    this.#session = await sessions.open(writer.streamId, { onRead, onClock: clock.hear })
     return this.#session
   }
 
@@ -327,7 +332,7 @@ export class Drive {
   }
 
   /** Ends the run as completed, or as it was asked to stop if somebody was faster. */
-  async #complete(ended: Extract<Ended, { outcome: 'done' }>, session: Session): Promise<true> {
+  async #complete(ended: Extract<Ended, { outcome: 'done' }>, session: Session): Promise<void> {
     const { facts, finishReason, line } = ended
     const checkpointId = this.#work?.checkpointId
     // An agent tells its last line itself, so that what it said last need not be read for that.
@@ -337,7 +342,6 @@ export class Drive {
       const end = mustStop(ticket) ? stopped(ticket, checkpointId) : completed(finishReason, checkpointId)
       return [...facts, ...end]
     }, line)
-    return true
   }
 
   /** Says that the run waits, where it still does; tells false where it can go on. Then nothing of it is held here. */

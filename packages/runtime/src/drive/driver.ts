@@ -3,6 +3,7 @@
 import { LogError, MOST_DUE, mustStop, type StreamInfo, type Ticket } from '@millrace/log'
 import { Drive, type DriveSettings } from './drive.ts'
 import type { Driving } from './engine.ts'
+import { Sessions } from './sessions.ts'
 import { Snapshots } from './snapshots.ts'
 import { StoreClock } from './store-clock.ts'
 
@@ -18,6 +19,7 @@ const LOST: ReadonlySet<string> = new Set(['fenced', 'regressed', 'unavailable']
 
 export class Driver implements Driving {
   readonly #settings: DriveSettings
+  readonly #sessions: Sessions
   readonly #snapshots: Snapshots
   readonly #leaving = new AbortController()
   readonly #abandoned = new AbortController()
@@ -29,6 +31,7 @@ export class Driver implements Driving {
 
   constructor(settings: DriveSettings) {
     this.#settings = settings
+    this.#sessions = new Sessions(settings.manager)
     this.#snapshots = new Snapshots(settings.manager, settings.logger)
   }
 
@@ -119,6 +122,7 @@ export class Driver implements Driving {
         program,
         principal: info.principal,
         definition,
+        sessions: this.#sessions,
         snapshots: this.#snapshots,
         clock,
         leaving: this.#leaving.signal,

@@ -24,7 +24,7 @@ async function written() {
 test('a session is read on from where it was, and its large values are in their places', async () => {
   const { manager, writer } = await written()
   const read: number[] = []
-  const session = await Session.open(manager, 's', head => read.push(head))
+  const session = await Session.open(manager, 's', { onRead: head => read.push(head) })
   expect(await session.context('r')).toEqual({ secret: LARGE })
   expect(session.hasCall('c')).toBe(true)
   expect(session.hasCall('d')).toBe(false)

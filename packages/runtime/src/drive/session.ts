@@ -1,8 +1,9 @@
 // A session as its driver knows it: the fold of its log, kept up step by step at the cost of what is new.
 
-import { LogError, type StreamInfo, type StreamManager } from '@millrace/log'
+import { LogError, type News, type StreamInfo, type StreamManager } from '@millrace/log'
 import {
   type Agent,
+  type Cursor,
   type Entry,
   type Fold,
   type Hook,
@@ -27,12 +28,22 @@ import { type HookOrigin, Trail } from './trail.ts'
 /** The lane on which the root agent of a run works. */
 const ROOT_LANE = 'main'
 
+/** Who hears of what a session reads. */
+export interface Hearer {
+  /** It has read on, and how far. */
+  readonly onRead?: (head: number) => void
+  /** The store has said what time it is. */
+  readonly onClock?: (clock: number) => void
+}
+
 export class Session {
   readonly id: string
   readonly #manager: StreamManager
   readonly #fold: Fold
-  readonly #onRead: ((head: number) => void) | undefined
-  readonly #onClock: ((clock: number) => void) | undefined
+  #hearer: Hearer
+  /** The place up to which it has read: what comes next is proven to follow (law 2). */
+  #cursor: Cursor
+  #bytes: number
   /** The reading that is under way. */
   #reading: Promise<unknown> = Promise.resolve()
   #trail: Trail | undefined
@@ -52,15 +63,15 @@ export class Session {
   private constructor(
     manager: StreamManager,
     id: string,
-    fold: Fold,
-    onRead?: (head: number) => void,
-    onClock?: (clock: number) => void,
+    { fold, cursor, bytes }: { readonly fold: Fold; readonly cursor: Cursor; readonly bytes: number },
+    hearer: Hearer,
   ) {
     this.#manager = manager
     this.id = id
     this.#fold = fold
-    this.#onRead = onRead
-    this.#onClock = onClock
+    this.#cursor = cursor
+    this.#bytes = bytes
+    this.#hearer = hearer
     for (const { parts } of this.view.messages) for (const part of parts) this.#noteCall(part.key, part)
     this.#hidden = hiddenCallsIn(this.view)
     for (const { runId, agentId, status } of this.view.agents) {
@@ -68,17 +79,30 @@ export class Session {
     }
   }
 
-  /** Reads a session, from its latest snapshot on; calls back when it has read on, with how far, and when the store has said what time it is. */
-  static async open(
-    manager: StreamManager,
-    id: string,
-    onRead?: (head: number) => void,
-    onClock?: (clock: number) => void,
-  ): Promise<Session> {
-    const { fold } = await manager.fold(id)
+  /** Reads a session, from its latest snapshot on. */
+  static async open(manager: StreamManager, id: string, hearer: Hearer = {}): Promise<Session> {
+    const past = await manager.fold(id)
     // What is told of it from here on is what is new.
-    fold.takeChanges()
-    return new Session(manager, id, fold, onRead, onClock)
+    past.fold.takeChanges()
+    return new Session(manager, id, past, hearer)
+  }
+
+  /** Lets it rest where a run has ended: nobody hears of it, and nothing is kept that is only that run's. */
+  rest(): void {
+    this.#hearer = {}
+    this.#trail = undefined
+    this.#reserved.clear()
+  }
+
+  /** Wakes it for another drive, to the end of the log, at the cost of what came meanwhile; false where that does not follow on what it has read: then another is to be opened. */
+  wake(hearer: Hearer): Promise<boolean> {
+    return this.#inTurn(async () => {
+      const news = await this.#manager.since(this.id, this.#cursor)
+      if (news === undefined || news.entries.some(({ chunk }) => chunk.type === 'rewind')) return false
+      this.#take(news)
+      this.#hearer = hearer
+      return true
+    })
   }
 
   /** How far it has read. */
@@ -86,10 +110,19 @@ export class Session {
     return this.#fold.head
   }
 
+  /** How much it holds, about. */
+  get bytes(): number {
+    return this.#bytes
+  }
+
   /** Reads on, at least to a sequence. */
   sync(to: number): Promise<void> {
-    // Several lanes ask for it, and each entry counts once.
-    const done = this.#reading.then(() => this.#sync(to))
+    return this.#inTurn(() => this.#sync(to))
+  }
+
+  /** Several lanes read, and each entry counts once. */
+  #inTurn<T>(read: () => Promise<T>): Promise<T> {
+    const done = this.#reading.then(read)
     this.#reading = done.catch(() => {})
     return done
   }
@@ -107,13 +140,19 @@ export class Session {
   async #info(): Promise<StreamInfo> {
     const info = await this.#manager.getInfo(this.id)
     if (info === null) throw new LogError('absent', `there is no log ${this.id} any more`)
-    this.#onClock?.(info.clock)
+    this.#hearer.onClock?.(info.clock)
     return info
   }
 
   async #sync(to: number): Promise<void> {
     if (to <= this.#fold.head) return
-    const entries = await this.#manager.entries(this.id, this.#fold.head, to)
+    this.#take(await this.#manager.upTo(this.id, this.#cursor, to))
+    this.#hearer.onRead?.(this.#fold.head)
+  }
+
+  #take({ entries, cursor, bytes }: News): void {
+    this.#cursor = cursor
+    this.#bytes += bytes
     this.#fold.apply(entries)
     this.#trail?.add(entries)
     this.#view = undefined
@@ -126,7 +165,6 @@ export class Session {
     for (const [messageId, keys] of this.#fold.takeChanges().messages) {
       for (const key of keys) this.#noteCall(key, this.#fold.part(messageId, key))
     }
-    this.#onRead?.(this.#fold.head)
   }
 
   get view(): View {
@@ -139,7 +177,7 @@ export class Session {
   }
 
   run(runId: string): Run | undefined {
-    return this.view.runs.find(run => run.runId === runId)
+    return this.#fold.run(runId)
   }
 
   /** The latest checkpoint of a step that an agent of a run came to on its lane, if it came to one. */
@@ -177,13 +215,11 @@ export class Session {
     const { head } = this
     const trail = new Trail(runId)
     trail.add(await this.#manager.entries(this.id, at - 1, head))
-    const done = this.#reading.then(async () => {
+    await this.#inTurn(async () => {
       // What was read meanwhile is not in it yet.
       if (this.head > head) trail.add(await this.#manager.entries(this.id, head, this.head))
       this.#trail = trail
     })
-    this.#reading = done.catch(() => {})
-    await done
     return trail
   }
 

@@ -1,0 +1,29 @@
+import { Recent, type StreamManager } from '@millrace/log'
+import { type Hearer, Session } from './session.ts'
+
+/** How much is kept of sessions that rest, as read from the store. */
+const MOST_KEPT_BYTES = 16 * 1024 * 1024
+
+/** Sessions that were driven here lately, so that the next turn of one reads what is new in it, however long it is. */
+export class Sessions {
+  readonly #manager: StreamManager
+  readonly #kept = new Recent<Session>(MOST_KEPT_BYTES)
+
+  constructor(manager: StreamManager) {
+    this.#manager = manager
+  }
+
+  /** A session as it is now, for one drive. */
+  async open(id: string, hearer: Hearer): Promise<Session> {
+    const kept = this.#kept.get(id)
+    // It is one drive's at a time.
+    this.#kept.delete(id)
+    return kept && (await kept.wake(hearer)) ? kept : Session.open(this.#manager, id, hearer)
+  }
+
+  /** Keeps a session on which nobody works any more. */
+  keep(session: Session): void {
+    session.rest()
+    this.#kept.set(session.id, session, session.bytes)
+  }
+}
