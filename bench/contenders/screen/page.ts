@@ -41,8 +41,6 @@ const FRAME_MS = 1000 / 60
 const PAGES = join(import.meta.dirname, 'page')
 const server = opened(() => apart<Asked, ToldByServer>('../screen/server.child.ts'))
 
-const pageOf = (whose: Whose): string => (whose === 'ours-memory' ? 'ours' : whose)
-
 async function open({ page: url, conversations }: Address, messages: number): Promise<Page> {
   const page = await (await browser()).newPage()
   await page.addInitScript(plan => Object.assign(globalThis, { plan }), { messages, conversations })
@@ -63,7 +61,7 @@ async function checkClock(page: Page): Promise<void> {
 /** So many answers on one page. */
 export async function screen(whose: Whose, asked: ScreenAsked, shown: Shown): Promise<Job> {
   const { answers, messages, tokens } = shown
-  const { address } = await server().ask({ kind: 'show', whose, folder: built(PAGES, pageOf(whose)), shown })
+  const { address } = await server().ask({ kind: 'show', whose, folder: built(PAGES, whose), shown })
   if (!address) throw new Error('the server did not say where the page is')
   const page = await open(address, messages)
   const complaints: string[] = []

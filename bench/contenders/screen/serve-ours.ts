@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { memoryStore, type StreamManager } from '@millrace/log'
+import type { StreamManager } from '@millrace/log'
 import type { Chunk } from '@millrace/protocol'
 import { agent } from '@millrace/runtime'
 import { millrace } from '@millrace/server'
@@ -11,8 +11,8 @@ import { speakingModel } from './model.ts'
 import { type Conversation, historyOf, type Server } from './served.ts'
 import type { Speech } from './speech.ts'
 
-/** A server on a file of SQLite in a folder of its own, which is what it has if nothing is said but for the folder; or in memory. */
-export async function openOurs(folder: string, inMemory: boolean): Promise<Server> {
+/** A server on a file of SQLite, which is its store if nothing is said; but in a folder of its own. */
+export async function openOurs(folder: string): Promise<Server> {
   let current: Speech | undefined
   const model = speakingModel(() => {
     if (!current) throw new Error('nothing is to be said')
@@ -20,7 +20,7 @@ export async function openOurs(folder: string, inMemory: boolean): Promise<Serve
   })
   const app = millrace({
     agents: [agent({ name: 'miller', model })],
-    store: inMemory ? memoryStore() : `sqlite:${join(temporary(), 'millrace.db')}`,
+    store: `sqlite:${join(temporary(), 'millrace.db')}`,
     limits: { requestsPerMinute: 1e9 },
     logger: { warn: () => {}, error: (...said: unknown[]) => console.error(...said) },
     static: folder,
@@ -51,8 +51,9 @@ async function past(manager: StreamManager, messages: number): Promise<string> {
   const earlier = historyOf(messages).map(
     ({ id, role, text }): Chunk => ({ type: 'message', messageId: id, role, parts: [{ type: 'text', text }] }),
   )
-  const { outcome } = await writer.commit([...earlier, { type: 'finish', finishReason: 'stop' }])
+  const { outcome } = await writer.commit(earlier)
   if (outcome !== 'appended') throw new Error(`the history was ${outcome}`)
+  await writer.decide(() => [{ type: 'run-finished', status: 'completed' }])
   await writer.close()
   return session
 }

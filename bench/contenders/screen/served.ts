@@ -1,8 +1,8 @@
 // The server of one system, with the page of it, in a process of its own.
 import type { Speech, Spoken } from './speech.ts'
 
-/** Whose server and page: ours on the store that it has if nothing is said, or in memory; or another's. */
-export type Whose = 'ours' | 'ours-memory' | 'ai' | 'tanstack' | 'mui'
+/** Whose server and page: ours, another's; or nobody's. */
+export type Whose = 'ours' | 'ai' | 'tanstack' | 'mui' | 'plain'
 
 /** What the page is to show: the answers, each in a conversation of its own that has so many messages already. */
 export interface Shown extends Spoken {
@@ -39,13 +39,13 @@ export const historyOf = (count: number): { id: string; role: 'user' | 'assistan
 export async function openServer(whose: Whose, folder: string): Promise<Server> {
   switch (whose) {
     case 'ours':
-    case 'ours-memory':
-      return (await import('./serve-ours.ts')).openOurs(folder, whose === 'ours-memory')
+      return (await import('./serve-ours.ts')).openOurs(folder)
     case 'ai':
       return (await import('./serve-ai.ts')).openAi(folder)
     case 'tanstack':
       return (await import('./serve-tanstack.ts')).openTanstack(folder)
     case 'mui':
-      return (await import('./serve-mui.ts')).openMui(folder)
+    case 'plain':
+      return (await import('./serve-plain.ts')).openPlain(folder)
   }
 }

@@ -1,8 +1,8 @@
-// MUI has no server: one that writes its chunks as events, a token as soon as it is said.
+// A server of nobody’s, which writes the chunks of MUI, that has none, as events: a token as soon as it is said.
 import { openFetched } from './fetched.ts'
 import type { Server } from './served.ts'
 
-export async function openMui(folder: string): Promise<Server> {
+export async function openPlain(folder: string): Promise<Server> {
   return openFetched(folder, async (incoming, response, answer, speech) => {
     incoming.resume()
     response.writeHead(200, { 'content-type': 'text/event-stream', 'cache-control': 'no-store' })

@@ -1,0 +1,33 @@
+// What the platform takes: events are read as they come, and each token is put at the end of a text.
+
+import { createParser } from 'eventsource-parser'
+import { conversations, history, ready } from './watch.js'
+
+function row(text) {
+  const item = document.createElement('li')
+  item.append(text)
+  return item
+}
+
+async function answered({ url }, list, asked) {
+  list.append(row(asked))
+  const { body } = await fetch(url, { method: 'POST' })
+  const text = document.createTextNode('')
+  list.append(row(text))
+  const parser = createParser({
+    onEvent({ data }) {
+      const { type, delta } = JSON.parse(data)
+      if (type === 'text-delta') text.appendData(delta)
+    },
+  })
+  const decoder = new TextDecoder()
+  for await (const bytes of body) parser.feed(decoder.decode(bytes, { stream: true }))
+}
+
+for (const conversation of conversations) {
+  const list = document.createElement('ul')
+  list.dataset.answer = conversation.number
+  list.append(...history.map(({ text }) => row(text)))
+  document.getElementById('root').append(list)
+  ready(conversation, asked => void answered(conversation, list, asked))
+}

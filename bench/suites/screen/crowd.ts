@@ -1,0 +1,54 @@
+import type { Benchmark } from '../../harness/suite.ts'
+import { beside, NOTES, OURS, onPages, TRIAL } from './pages.ts'
+
+const CROWDS = [1, 10, 50]
+const CROWD_IF_QUICK = 10
+const MOUNTED = 1000
+const TOKENS_A_SECOND = 20
+
+/** Answers that come at once on one page, by what they take of its main thread and by the frames that did not come. */
+export function crowdBenchmarks(quick: boolean): Benchmark[] {
+  if (quick) return [busy(CROWD_IF_QUICK, quick)]
+  return CROWDS.flatMap(answers => [busy(answers, quick), frames(answers, quick)])
+}
+
+function crowd(answers: number, asked: 'busy' | 'frames', quick: boolean) {
+  const tokens = (quick ? 2 : 5) * TOKENS_A_SECOND
+  const scene = { answers, paceMs: 1000 / TOKENS_A_SECOND, mounted: MOUNTED }
+  return {
+    unit: 'times' as const,
+    reference: OURS,
+    rounds: quick ? 1 : 3,
+    trial: TRIAL,
+    contenders: onPages(asked, tokens, TOKENS_A_SECOND, scene),
+    notes: [
+      ...NOTES,
+      'ours has one connection for all its sessions; the others have a request for each answer, of which a browser allows six an origin over HTTP/1.1: their servers have as many origins as it takes',
+      ...(quick ? ['other numbers of answers, and the frames, are left out, since it is to be quick'] : []),
+    ],
+  } satisfies Partial<Benchmark>
+}
+
+const inScene = (answers: number): string =>
+  `${answers} answers at once, of ${TOKENS_A_SECOND} tokens a second each, ${MOUNTED.toLocaleString('en')} messages mounted`
+
+function busy(answers: number, quick: boolean): Benchmark {
+  return {
+    name: `crowd-${answers}`,
+    title: `seconds of the page’s main thread in a second; ${inScene(answers)}`,
+    item: 'second',
+    ...crowd(answers, 'busy', quick),
+    claims: beside(['ratio']),
+  }
+}
+
+function frames(answers: number, quick: boolean): Benchmark {
+  return {
+    name: `crowd-${answers}-frames`,
+    title: `frames that did not come, of 60 a second; ${inScene(answers)}`,
+    item: 'frame',
+    ...crowd(answers, 'frames', quick),
+    // None may come out as missing, and nothing is so many times none.
+    claims: [{ kind: 'cost', of: OURS }],
+  }
+}

@@ -1,0 +1,26 @@
+import type { Benchmark } from '../../harness/suite.ts'
+import { beside, NOTES, OURS, onPages, TRIAL } from './pages.ts'
+
+/** One answer, from each token that the model says to the frame that shows it: of a slow model, a fast one, and one faster than any. */
+export function tokenBenchmarks(quick: boolean): Benchmark[] {
+  return [
+    tokens(50, quick ? 50 : 200, quick),
+    tokens(500, quick ? 500 : 1500, quick),
+    tokens(5000, quick ? 2500 : 10_000, quick),
+  ]
+}
+
+function tokens(rate: number, count: number, quick: boolean): Benchmark {
+  return {
+    name: `tokens-${rate}`,
+    title: `from the model’s token to the frame that shows it, ${rate.toLocaleString('en')} tokens a second`,
+    item: 'token',
+    unit: 'latency',
+    reference: OURS,
+    rounds: quick ? 1 : 3,
+    trial: TRIAL,
+    contenders: onPages('latency', count, Math.min(count, rate), { answers: 1, paceMs: 1000 / rate, mounted: 0 }),
+    claims: beside(['ratio', 'tail']),
+    notes: NOTES,
+  }
+}
