@@ -38,6 +38,12 @@ export type Topic =
 
 type Kind = Topic[0]
 
+/** Whether a call is among the parts that have changed. */
+function hasCall(messages: Change['messages']): boolean {
+  for (const keys of messages.values()) for (const key of keys) if (key.startsWith('tool:')) return true
+  return false
+}
+
 const partName = (messageId: string, key: string): string => `${key.length} ${key} ${messageId}`
 
 /**
@@ -76,6 +82,10 @@ export class Store {
     ledger: () => this.#fold.ledger(),
     pendings: () => this.#fold.pendings.map(pending => this.#named(pending)),
   }
+
+  // Made once, not for each telling.
+  readonly #forget = (kind: Kind, id: string): void => this.#shown.forget(kind, id)
+  readonly #announce = (kind: Kind, id: string): void => this.#topics.tell(kind, id)
 
   constructor({ flushInterval = FLUSH_MS, view }: StoreOptions = {}) {
     this.#fold = view ? Fold.from(view) : new Fold()
@@ -208,11 +218,13 @@ export class Store {
   }
 
   #ownMessage(id: string): Message | undefined {
-    // What waits came after what it waits for.
-    const since = () => this.ledger.runs.at(-1)?.startedAt
-    const waiting = () => waitingOf(this.#fold.waiting, since()).find(message => message.id === id)
-    const kept = this.#kept(id) ?? this.#older.get(id) ?? this.#local.get(id) ?? waiting()
+    const kept = this.#kept(id) ?? this.#older.get(id) ?? this.#local.get(id) ?? this.#waiting(id)
     return this.#local.shown(id, kept)
+  }
+
+  /** A message that waits: it came after what it waits for. */
+  #waiting(id: string): Message | undefined {
+    return waitingOf(this.#fold.waiting, this.ledger.runs.at(-1)?.startedAt).find(message => message.id === id)
   }
 
   /** A message of the log. */
@@ -342,7 +354,7 @@ export class Store {
     }
     // All is read anew before anybody is told: who is told of one thing may look at another.
     const { messages, order, structured, state, output, ledger } = change
-    this.#each(change, touched, (kind, id) => this.#shown.forget(kind, id))
+    this.#each(change, touched, this.#forget)
     const others = touched.size > 0
     const made: Kind[] = []
     if (ledger) {
@@ -354,11 +366,11 @@ export class Store {
     if (state) this.#remake('state', made)
     if (output) this.#remake('output', made)
     if (order || ledger || others) this.#remake('order', made)
-    // Calls and questions are what waits: both show in messages or in the ledger.
-    if (ledger || messages.size > 0) this.#remake('pendings', made)
+    // Calls and questions are what waits: the former show in messages, the latter in the ledger.
+    if (ledger || hasCall(messages)) this.#remake('pendings', made)
     const isAnother = messages.size > 0 || others || made.includes('order')
     if (isAnother) this.#shown.forget('messages')
-    this.#each(change, touched, (kind, id) => this.#topics.tell(kind, id))
+    this.#each(change, touched, this.#announce)
     if (isAnother) this.#topics.tell('messages')
     for (const kind of made) this.#topics.tell(kind)
     this.#topics.tell('any')
@@ -375,14 +387,14 @@ export class Store {
 
   /** All that has changed and has an id. */
   #each({ messages, structured }: Change, touched: Set<string>, visit: (kind: Kind, id: string) => void): void {
-    messages.forEach((keys, own) => {
+    for (const own of messages.keys()) {
       const id = this.#names.get(own) ?? own
       touched.delete(id)
       visit('message', id)
-      if (this.#hasParts) for (const key of keys) visit('part', partName(id, key))
-    })
-    for (const id of touched) visit('message', id)
-    for (const id of structured) visit('structured', id)
+      if (this.#hasParts) for (const key of messages.get(own) ?? []) visit('part', partName(id, key))
+    }
+    if (touched.size > 0) for (const id of touched) visit('message', id)
+    if (structured.size > 0) for (const id of structured) visit('structured', id)
   }
 
   /** Puts together anew what somebody shows, and notes it unless it says what it said. */

@@ -31,9 +31,10 @@ export class Topics {
 }
 
 function call(listeners: Listeners | undefined): void {
-  for (const listener of listeners ? [...listeners] : []) {
+  if (!listeners) return
+  for (const listener of [...listeners]) {
     try {
-      if (listeners?.has(listener)) listener()
+      if (listeners.has(listener)) listener()
     } catch (error) {
       console.error(error)
     }
