@@ -1,6 +1,7 @@
 // Readers: each has a place of its own and asks for what follows it; nothing is queued for anybody.
 
 import { type Cursor, coalesce, type Entry, encodeCursor, isData, type UnprovenCursor } from '@millrace/protocol'
+import { decodeJoined } from '../deltas.ts'
 import { decodeBatch } from '../entry.ts'
 import { LogError, StreamTruncatedError, TruncatedError } from '../error.ts'
 import type { LogStore, StoredBatch } from '../store.ts'
@@ -262,41 +263,42 @@ export class BatchReader {
     return this.#piece(after, last, incarnation, taken)
   }
 
-  /** Whether this reader is to see all of some batches, each entry as it is there: then nobody need look into them here. */
+  /** Whether this reader is to see all of some batches: then nobody need look into them here. */
   #seesAll(batches: readonly TailBatch[]): boolean {
-    const [first, last] = [batches[0] as TailBatch, batches.at(-1) as TailBatch]
-    const { runId, merge } = this.#options
-    if (runId !== undefined || this.#survival || first.first <= this.#place.sequence) return false
-    if (merge && last.last <= (this.#attachedAt as number)) return false
+    if (this.#options.runId !== undefined || this.#survival) return false
+    if ((batches[0] as TailBatch).first <= this.#place.sequence) return false
     return batches.every(batch => isPlain(batch.stored))
   }
 
   /** A piece of all that some batches hold. */
   #whole(after: number, last: TailBatch, incarnation: string, batches: readonly TailBatch[]): ReadBatch {
+    const merges = this.#merges(last.last)
     const cursor = this.#move(last, incarnation)
+    const bodies = batches.map(batch => batch.stored)
     let entries: readonly Entry[] | undefined
     const piece: ReadBatch = {
       after,
       sequence: last.last,
       cursor,
       get entries() {
-        entries ??= batches.flatMap(batch => batch.entries)
+        entries ??= merges ? coalesce(decodeJoined(bodies)) : batches.flatMap(batch => batch.entries)
         return entries
       },
       isCaughtUp: this.isCaughtUp,
     }
-    stored.set(
-      piece,
-      batches.map(batch => batch.stored),
-    )
+    if (!merges) stored.set(piece, bodies)
     return piece
   }
 
   #piece(after: number, at: Pick<TailBatch, 'last' | 'mark'>, incarnation: string, entries: Entry[]): ReadBatch {
-    const isCatchingUp = at.last <= (this.#attachedAt as number)
+    const merged = this.#merges(at.last) ? coalesce(entries) : entries
     const cursor = this.#move(at, incarnation)
-    const merged = this.#options.merge && isCatchingUp ? coalesce(entries) : entries
     return { after, sequence: at.last, cursor, entries: merged, isCaughtUp: this.isCaughtUp }
+  }
+
+  /** Whether what reaches up to there is merged: who has caught up gets every entry. */
+  #merges(last: number): boolean {
+    return this.isMerging && last <= (this.#attachedAt as number)
   }
 
   /** Goes on to a place; tells it as a token. */
