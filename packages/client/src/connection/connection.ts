@@ -3,7 +3,7 @@ import { Topics } from '../store/topics.ts'
 import { Api, type ApiOptions } from './api.ts'
 import { Followed, type Home } from './followed.ts'
 import { Line } from './line.ts'
-import { Loop } from './loop.ts'
+import { type Loop, loopOver } from './loop.ts'
 import { BACKOFF, type Backoff } from './patience.ts'
 
 export interface ConnectionOptions extends ApiOptions {
@@ -84,11 +84,10 @@ export class PageConnection implements ChatConnection, AsyncIterable<SessionEntr
 
   /** How it stands with the session that is worst off, and why. */
   get state(): { readonly status: ConnectionStatus; readonly reason: string } {
-    let worst: { readonly status: ConnectionStatus; readonly reason: string } | undefined
-    for (const one of this.#followed) {
-      if (worst === undefined || ORDER.indexOf(one.status) < ORDER.indexOf(worst.status)) worst = one
-    }
-    return worst ? { status: worst.status, reason: worst.reason } : { status: 'idle', reason: 'nobody follows' }
+    const rank = (one: Followed) => ORDER.indexOf(one.status)
+    const [worst] = [...this.#followed].sort((a, b) => rank(a) - rank(b))
+    const { status, reason } = worst ?? NOBODY
+    return { status, reason }
   }
 
   /** Calls when how it stands with a session has changed. */
@@ -110,7 +109,7 @@ export class PageConnection implements ChatConnection, AsyncIterable<SessionEntr
   [Symbol.asyncIterator](): Loop {
     // Who takes its time holds up nobody else: a loop has lines of its own.
     const home = this.#homeOf(() => loop.end())
-    const loop = new Loop(this.#options, (...what) => this.#follow(home, ...what))
+    const loop = loopOver(this.#options, (...what) => this.#follow(home, ...what))
     return loop
   }
 
@@ -137,6 +136,7 @@ export class PageConnection implements ChatConnection, AsyncIterable<SessionEntr
 }
 
 const CHANGE = 'change'
+const NOBODY = { status: 'idle', reason: 'nobody follows' } as const
 const ORDER: readonly ConnectionStatus[] = ['offline', 'connecting', 'catching-up', 'live', 'idle']
 
 /** A connection to a server, for all sessions of a page. */
