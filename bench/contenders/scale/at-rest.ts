@@ -32,14 +32,14 @@ export async function sessionsAtRest(backend: Backend, rest: Rest, count: number
       // Names that can be told again: nobody here holds them.
       const name = crypto.randomUUID()
       const idOf = (n: number): string => `${name}-${n}`
-      await inParallel(WIDTH, WIDTH, n => begin(serving, `first-${idOf(n)}`, model))
-      const before = await memory()
+      await inParallel(Math.min(WIDTH, count), WIDTH, n => begin(serving, `first-${idOf(n)}`, model))
+      const before = await memory(count)
       const states = new Map<string, number>()
       await inParallel(count, WIDTH, async n => {
         const state = await begin(serving, idOf(n), model)
         states.set(state, (states.get(state) ?? 0) + 1)
       })
-      const after = await memory()
+      const after = await memory(count)
       const texts = await inParallel(Math.ceil(count / every), WIDTH, n =>
         textOf(serving, rest, idOf(n * every), model),
       )
@@ -60,7 +60,7 @@ const asking = (deltas: readonly string[]): LanguageModelV4 =>
   )
 
 function begin({ withModel, start }: Serving, id: string, model: LanguageModelV4): Promise<string> {
-  return withModel(id, model, async () => (await (await start(id)).result()).status)
+  return withModel([id], model, async () => (await (await start(id)).result()).status)
 }
 
 /** What a session says when it has been approved, if it waits for that. */
@@ -70,7 +70,7 @@ function textOf(
   id: string,
   model: LanguageModelV4,
 ): Promise<string | undefined> {
-  return withModel(id, model, async () => {
+  return withModel([id], model, async () => {
     if (rest === 'paused') {
       await runtime.answer(id, { kind: 'approval', id: `${id}::${toolCallId}`, approved: true })
       await runtime.run(id, id).result()

@@ -14,8 +14,8 @@ export const AGENT = 'bench'
 export interface Serving {
   readonly runtime: Runtime
   readonly port: number
-  /** Says how a run answers, for as long as something is done. */
-  withModel<T>(runId: string, model: LanguageModelV4, work: () => Promise<T>): Promise<T>
+  /** Says how such runs answer, for as long as something is done. */
+  withModel<T>(runIds: readonly string[], model: LanguageModelV4, work: () => Promise<T>): Promise<T>
   /** Starts a run in a session of the same name. */
   start(runId: string): Promise<Run>
 }
@@ -51,12 +51,12 @@ export const openServing = opened(async (backend: Backend, coalesceMs: number): 
   return {
     runtime,
     port,
-    async withModel(runId, model, work) {
-      models.set(runId, model)
+    async withModel(runIds, model, work) {
+      for (const runId of runIds) models.set(runId, model)
       try {
         return await work()
       } finally {
-        models.delete(runId)
+        for (const runId of runIds) models.delete(runId)
       }
     },
     start: runId => runtime.start({ session: runId, agent: program, runId, input: 'Go.' }),

@@ -15,7 +15,7 @@ export async function concurrentRuns(backend: Backend, each: number, tokens: num
   const { openServing } = await import('./ours.ts')
   const { runtime, start, withModel } = await openServing(backend, 0)
   const textOf = (name: string, model: LanguageModelV4) =>
-    withModel(name, model, async () => {
+    withModel([name], model, async () => {
       const { status, text } = await (await start(name)).result()
       if (status !== 'completed') throw new Error(`a run is ${status}`)
       return text

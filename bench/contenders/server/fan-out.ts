@@ -7,7 +7,7 @@ import { checkGot, expectedOf, readersApart, serve, type Way } from './served.ts
 
 const here = opened(async (way: Way, readers: number) => {
   const served = await serve(way)
-  if (readers > 0) await readersApart().ask({ kind: 'come', address: served.live, readers })
+  if (readers > 0) await readersApart().ask({ kind: 'come', addresses: [served.live], readers })
   return served
 })
 

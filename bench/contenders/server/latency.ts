@@ -13,7 +13,7 @@ const time = (): Chunk => ({ type: 'data-time', data: clock() }) as Chunk
 
 const here = opened(async (way: Way) => {
   const served = await serve(way)
-  await readersApart().ask({ kind: 'come', address: served.live, readers: 1 })
+  await readersApart().ask({ kind: 'come', addresses: [served.live], readers: 1 })
   return served
 })
 

@@ -16,7 +16,8 @@ interface Serving {
   readonly port: number
 }
 
-const serving = opened(async (backend: Backend): Promise<Serving> => {
+/** A server on such a store, one for a process, which drives nothing. */
+export const serving = opened(async (backend: Backend): Promise<Serving> => {
   const { millrace } = await import('@millrace/server')
   const store = await openStore(backend, OWN_FILE)
   const logger = { warn: () => {}, error: (...said: unknown[]) => console.error(...said) }
@@ -28,19 +29,23 @@ const serving = opened(async (backend: Backend): Promise<Serving> => {
 })
 
 /** A session whose run has started. */
-async function started(manager: StreamManager): Promise<Writer> {
+export async function started(manager: StreamManager): Promise<Writer> {
   const writer = await manager.createWriter(`bench-${randomUUID()}`, { runId: 'run-1', agentType: 'writer', step: 1 })
   await writer.commit([{ type: 'start' }])
   return writer
+}
+
+/** Where a session is followed from where its writer is. */
+export const liveOf = (port: number, { streamId, cursor }: Writer): Address => {
+  return { port, path: `/api/sessions/${streamId}/stream?after=${cursor.sequence}`, form: 'ours' }
 }
 
 /** A new session on a store; where there are several chunks the last of them makes a commit of them. */
 export async function serveOurs(backend: Backend): Promise<Served> {
   const { manager, port } = await serving(backend)
   const writer = await started(manager)
-  const after = writer.cursor.sequence
   return {
-    live: { port, path: `/api/sessions/${writer.streamId}/stream?after=${after}`, form: 'ours' },
+    live: liveOf(port, writer),
     async append(chunks) {
       if (chunks.length === 1) {
         writer.write(chunks[0] as Chunk)

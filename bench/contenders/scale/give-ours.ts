@@ -1,0 +1,16 @@
+// A run of ours is started by a request, whose reply is what the run writes.
+import type { Backend } from '../log/target.ts'
+import { AGENT, openServing } from './ours.ts'
+import type { Giving } from './streaming.ts'
+
+export async function giveOurs(backend: Backend): Promise<Giving> {
+  const { port, withModel } = await openServing(backend, 16)
+  return {
+    port,
+    asking: name => ({
+      path: `/api/sessions/${name}/runs`,
+      body: JSON.stringify({ agent: AGENT, runId: name, input: 'Go.' }),
+    }),
+    withModel,
+  }
+}

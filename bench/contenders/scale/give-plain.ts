@@ -1,0 +1,29 @@
+// Node's own HTTP: a model's words are written as they come.
+import { once } from 'node:events'
+import { createServer, type RequestListener } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { atEnd } from '../../harness/closing.ts'
+import { Asked } from './give-peer.ts'
+import type { Giving } from './streaming.ts'
+
+/** Where a server listens that answers so, until all is measured. */
+export async function listening(answer: RequestListener): Promise<number> {
+  const server = createServer(answer)
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  atEnd(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+  return (server.address() as AddressInfo).port
+}
+
+export async function givePlain(): Promise<Giving> {
+  const asked = new Asked()
+  const port = await listening(async (_request, response) => {
+    response.writeHead(200, { 'content-type': 'text/event-stream', 'cache-control': 'no-store' })
+    for await (const event of asked.events()) response.write(`data: ${event}\n\n`)
+    response.end()
+  })
+  return asked.givingAt(port)
+}

@@ -1,0 +1,21 @@
+// Hono's `streamSSE`: who asks for a session stays, and is written what is appended to it.
+import type { SSEStreamingApi } from 'hono/streaming'
+import { streamSSE } from 'hono/streaming'
+import { honoListening } from './give-hono.ts'
+import { type Held, heldAt } from './holding.ts'
+
+export async function holdHono(sessions: number): Promise<Held[]> {
+  const streams = new Map<string, Set<SSEStreamingApi>>()
+  const port = await honoListening(context =>
+    streamSSE(context, async stream => {
+      await stream.write(': here\n\n')
+      const those = streams.get(context.req.path) ?? new Set()
+      streams.set(context.req.path, those.add(stream))
+      await new Promise<void>(resolve => stream.onAbort(resolve))
+      those.delete(stream)
+    }),
+  )
+  return heldAt(port, sessions, async (path, id, data) => {
+    await Promise.all([...(streams.get(path) ?? [])].map(stream => stream.writeSSE({ id: String(id), data })))
+  })
+}

@@ -1,0 +1,27 @@
+// Sessions of ours, of which some have a writer; the others have ended.
+
+import type { Backend } from '../log/target.ts'
+import { inParallel } from '../runtime/parallel.ts'
+import { liveOf, serving, started } from '../server/ours.ts'
+import type { Held } from './holding.ts'
+
+/** How many sessions are made at a time. */
+const WIDTH = 64
+
+export async function holdOurs(backend: Backend, sessions: number, written: number): Promise<Held[]> {
+  const { manager, port } = await serving(backend)
+  return inParallel(sessions, WIDTH, async n => {
+    const writer = await started(manager)
+    if (n < written) {
+      return {
+        address: liveOf(port, writer),
+        append(chunk) {
+          writer.write(chunk)
+        },
+      }
+    }
+    await manager.endStream(writer.streamId)
+    await writer.close()
+    return { address: liveOf(port, writer) }
+  })
+}

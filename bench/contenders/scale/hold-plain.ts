@@ -1,0 +1,20 @@
+// Node's own HTTP: who asks for a session stays, and is written what is appended to it.
+import type { ServerResponse } from 'node:http'
+import { listening } from './give-plain.ts'
+import { type Held, heldAt } from './holding.ts'
+
+export async function holdPlain(sessions: number): Promise<Held[]> {
+  const responses = new Map<string, Set<ServerResponse>>()
+  const port = await listening((request, response) => {
+    response.writeHead(200, { 'content-type': 'text/event-stream', 'cache-control': 'no-store' })
+    response.write(': here\n\n')
+    const path = String(request.url)
+    const those = responses.get(path) ?? new Set()
+    responses.set(path, those.add(response))
+    response.once('close', () => those.delete(response))
+  })
+  return heldAt(port, sessions, (path, id, data) => {
+    const bytes = Buffer.from(`id: ${id}\ndata: ${data}\n\n`)
+    for (const response of responses.get(path) ?? []) response.write(bytes)
+  })
+}
