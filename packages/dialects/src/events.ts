@@ -26,8 +26,7 @@ export class EventReader {
   #id: string | undefined
   #isMarked = false
   #event: string | undefined
-  #data: string[] = []
-  #length = 0
+  #data: string | undefined
 
   /** `withMarks` gives what has an id and no data, too, which the standard passes over. */
   constructor(format: EventFormat = 'sse', maxLength: number = MAX_EVENT_LENGTH, withMarks = false) {
@@ -61,13 +60,15 @@ export class EventReader {
   }
 
   #dispatch(events: WireEvent[]): void {
-    if (this.#data.length > 0) {
-      const data = this.#data.length === 1 ? (this.#data[0] as string) : this.#data.join('\n')
-      const id = this.#id === undefined ? {} : { id: this.#id }
-      events.push(this.#event === undefined ? { ...id, data } : { ...id, event: this.#event, data })
-    } else if (this.#isMarked && this.#withMarks) events.push({ id: this.#id as string, data: '' })
-    this.#data = []
-    this.#length = 0
+    const data = this.#data
+    const id = this.#id
+    const event = this.#event
+    if (data !== undefined) {
+      // Most have nothing beside it.
+      if (id === undefined && event === undefined) events.push({ data })
+      else events.push({ ...(id !== undefined && { id }), ...(event !== undefined && { event }), data })
+    } else if (this.#isMarked && this.#withMarks) events.push({ id: id as string, data: '' })
+    this.#data = undefined
     this.#event = undefined
     this.#isMarked = false
   }
@@ -77,9 +78,8 @@ export class EventReader {
     const name = colon < 0 ? line : line.slice(0, colon)
     const value = colon < 0 ? '' : line.slice(line[colon + 1] === ' ' ? colon + 2 : colon + 1)
     if (name === 'data') {
-      this.#data.push(value)
-      this.#length += value.length + 1
-      this.#bound(this.#length)
+      this.#data = this.#data === undefined ? value : `${this.#data}\n${value}`
+      this.#bound(this.#data.length)
     } else if (name === 'event') this.#event = value
     else if (name === 'id' && !value.includes('\0')) {
       this.#id = value

@@ -63,6 +63,8 @@ export class AgUiDecoder implements Decoder<AgUiEvent> {
   }
 
   #decoded(event: AgUiEvent): readonly Told[] {
+    // Most of what is said: not worth asking what else it might be, which takes longer than to read it.
+    if (event.type === 'TEXT_MESSAGE_CONTENT' && !this.#piecewise) return this.#part(event)
     if (event.type.endsWith('_CHUNK')) return this.#piece(event as EventOf<'TEXT_MESSAGE_CHUNK' | 'TOOL_CALL_CHUNK'>)
     const first = this.#piecewise ? this.#endPiece() : NONE
     const told = this.#event(event)

@@ -45,8 +45,9 @@ export class TanstackAgUiEncoder implements Encoder<AgUiEvent> {
       return this.#adapted([...events.filter(event => !isTagged(event)), extension(chunk, { subagentRunId: agentId })])
     if (origin?.guest === undefined && origin?.model !== undefined) this.#model = origin.model
     if (chunk.type === 'finish') this.#finishReason = REASONS[chunk.finishReason ?? ''] ?? chunk.finishReason ?? 'stop'
-    const isFailure = FAILURES.has(chunk.type)
-    return this.#adapted(isFailure ? events.map(failed) : [...events, ...this.#made(chunk)])
+    if (FAILURES.has(chunk.type)) return this.#adapted(events.map(failed))
+    const made = this.#made(chunk)
+    return this.#adapted(made === NONE ? events : [...events, ...made])
   }
 
   resume(): readonly AgUiEvent[] {
@@ -73,6 +74,8 @@ export class TanstackAgUiEncoder implements Encoder<AgUiEvent> {
   }
 
   #adapted(events: readonly AgUiEvent[]): readonly AgUiEvent[] {
+    // Most are words: no new list for them, which would cost as much as all the rest.
+    if (events.every(isUnadapted)) return events
     return events.flatMap(event => {
       switch (event.type) {
         case 'RUN_STARTED':
@@ -109,7 +112,11 @@ const OUTPUT = 'output:'
 const KEPT = /^(SUBAGENT_|CUSTOM$)/
 const FAILURES: ReadonlySet<string> = new Set(['tool-output-error', 'tool-output-denied', 'tool-input-error'])
 
+const ADAPTED: ReadonlySet<string> = new Set(['RUN_STARTED', 'RUN_FINISHED', 'MESSAGES_SNAPSHOT'])
+
 const isTagged = (event: AgUiEvent): boolean => 'subagentRunId' in event && event.subagentRunId !== undefined
+
+const isUnadapted = (event: AgUiEvent): boolean => !isTagged(event) && !ADAPTED.has(event.type)
 
 const agentOf = (origin: Origin | undefined): string | undefined =>
   origin && origin.guest === undefined && origin.agentId !== origin.runId ? origin.agentId : undefined
