@@ -14,6 +14,7 @@ import { Refusal, toldOf } from './error.ts'
 import { Gate, nothingHere } from './gate.ts'
 import { isLoopbackAddress } from './guard/loopback.ts'
 import { responseOf } from './http/fetch.ts'
+import { GONE } from './http/gone.ts'
 import { type Listening, type ListenOptions, listen } from './http/listen.ts'
 import { pathnameOf, pathOf, requestOf, respond } from './http/node.ts'
 import { refused, type WholeReply } from './http/reply.ts'
@@ -104,7 +105,7 @@ export class App<Types = unknown> {
     // Before anything is made of it: whoever it is for wants its body unread.
     if (next && !isFor(pathnameOf(path))) return next()
     const gone = new AbortController()
-    response.once('close', () => gone.abort())
+    response.once('close', () => gone.abort(GONE))
     let request: Request
     try {
       request = requestOf(message, path, gone.signal)

@@ -1,4 +1,5 @@
 import type { Timers } from '@millrace/log'
+import { GONE } from './gone.ts'
 import type { Sink } from './reply.ts'
 
 export interface ChannelSettings {
@@ -113,7 +114,7 @@ export class Channel {
 
   #abort(): void {
     this.#isOpen = false
-    this.#over.abort()
+    this.#over.abort(GONE)
   }
 
   /** Closes it where nothing at all is taken of what waits for too long (law 8); who takes something, however little, is given time again. */

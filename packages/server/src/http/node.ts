@@ -23,13 +23,13 @@ export function requestOf(message: IncomingMessage, path: string, signal: AbortS
   const { method = 'GET', rawHeaders } = message
   const scheme = (message.socket as Partial<TLSSocket>).encrypted ? 'https' : 'http'
   const hosts: string[] = []
-  const named = new Headers()
+  const named: [string, string][] = []
   for (let i = 0; i < rawHeaders.length; i += 2) {
     const name = (rawHeaders[i] as string).toLowerCase()
     const value = rawHeaders[i + 1] as string
     // HTTP/2 has another name for it.
     if (name === 'host' || name === ':authority') hosts.push(value)
-    if (!name.startsWith(':')) named.append(name, value)
+    if (!name.startsWith(':')) named.push([name, value])
   }
   mustBePlain(path, hosts)
   const [host = 'localhost'] = hosts

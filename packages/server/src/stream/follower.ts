@@ -29,10 +29,9 @@ export class Follower implements Member {
   readonly #feeds: Feeds
   readonly #outlet: Outlet
   readonly #options: FollowOptions
-  readonly #stopped = new AbortController()
   #isStopped = false
-  /** Is aborted when nothing more is to be said of this session here. */
-  readonly #over: AbortSignal
+  /** Lets go of what it reads from, for when nothing more is to be said of this session here. */
+  #letGo: () => void = () => {}
   #cursor: string
   /** The sequence of the last entries frame; null before the first. */
   #last: number | null = null
@@ -46,13 +45,15 @@ export class Follower implements Member {
     this.#feeds = feeds
     this.#outlet = outlet
     this.#options = options
-    this.#over = AbortSignal.any([outlet.signal, this.#stopped.signal])
     this.#cursor = options.after
   }
 
   /** Follows until the connection is over, the place cannot be proven or, where it is not to go on, all is said; throws what went wrong. */
   async run(): Promise<void> {
     const { sessionId, entered, heartbeatMs } = this.#options
+    const { signal } = this.#outlet
+    const over = () => this.#letGo()
+    signal.addEventListener('abort', over, { once: true })
     try {
       const open = await openFrame(this.#manager, sessionId, entered, this.#cursor, heartbeatMs)
       this.#cursor = open.cursor
@@ -61,13 +62,15 @@ export class Follower implements Member {
     } catch (error) {
       if (!this.#isOpen) return
       this.#write({ ...(await truncatedFrame(this.#manager, sessionId, entered, error)), ...this.#named })
+    } finally {
+      signal.removeEventListener('abort', over)
     }
   }
 
   /** Says nothing more of this session, whatever comes. */
   stop(): void {
     this.#isStopped = true
-    this.#stopped.abort()
+    this.#letGo()
   }
 
   get #isOpen(): boolean {
@@ -82,8 +85,7 @@ export class Follower implements Member {
     // A rewind is for everybody who folds: the runs that it took back, and what they used, stay.
     const how = { follow: true, merge, whole: whole || this.#isCaughtUp, rewound: true, pageBytes: PAGE_BYTES }
     const reader = this.#manager.readBatches(sessionId, { after, ...how })
-    const close = () => reader.close()
-    this.#over.addEventListener('abort', close, { once: true })
+    this.#letGo = () => reader.close()
     let isOurs = true
     try {
       while (this.#isOpen) {
@@ -100,7 +102,6 @@ export class Follower implements Member {
         const left = this.#join(reader)
         if (left !== undefined) {
           isOurs = false
-          this.#over.removeEventListener('abort', close)
           await left
           return this.#isOpen
         }
@@ -109,7 +110,6 @@ export class Follower implements Member {
       }
       return false
     } finally {
-      this.#over.removeEventListener('abort', close)
       if (isOurs) reader.close()
     }
   }
@@ -134,12 +134,11 @@ export class Follower implements Member {
     this.#left = left.resolve
     const leave = this.#feeds.join(this.#options.sessionId, reader, this.#cursor, this)
     if (leave === undefined) return undefined
-    const gone = () => {
+    this.#letGo = () => {
       leave()
       left.resolve()
     }
-    this.#over.addEventListener('abort', gone, { once: true })
-    return left.promise.finally(() => this.#over.removeEventListener('abort', gone))
+    return left.promise
   }
 
   deliver(frame: EntriesFrame): boolean {
