@@ -38,13 +38,20 @@ export const browser = opened(async () => {
   return started
 })
 
-/** The milliseconds that the main thread of a page was busy, and was in scripts. */
-export async function metrics(page: Page): Promise<() => Promise<{ busy: number; script: number }>> {
+/** What the main thread of a page has done, in milliseconds: by the clock in all and in scripts, and of a processor. */
+export interface Used {
+  readonly busy: number
+  readonly script: number
+  readonly cpu: number
+}
+
+/** Tells what the main thread of a page has done so far. */
+export async function metrics(page: Page): Promise<() => Promise<Used>> {
   const session = await page.context().newCDPSession(page)
   await session.send('Performance.enable')
   return async () => {
     const { metrics } = await session.send('Performance.getMetrics')
     const of = (name: string) => 1000 * (metrics.find(metric => metric.name === name)?.value ?? Number.NaN)
-    return { busy: of('TaskDuration'), script: of('ScriptDuration') }
+    return { busy: of('TaskDuration'), script: of('ScriptDuration'), cpu: of('ThreadTime') }
   }
 }

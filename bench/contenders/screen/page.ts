@@ -4,14 +4,14 @@ import { join } from 'node:path'
 import type { Page } from 'playwright-core'
 import { opened } from '../../harness/closing.ts'
 import { type Job, job } from '../../harness/suite.ts'
-import { browser, built, metrics } from '../browser.ts'
+import { browser, built, metrics, type Used } from '../browser.ts'
 import { apart, clock } from '../log/apart.ts'
 import type { Address, Shown, Whose } from './served.ts'
 import type { Asked, Told as ToldByServer } from './server.child.ts'
 import { tokensOf } from './speech.ts'
 
-/** What is asked of a page: from token to screen, how much of its main thread the answers take, or how many frames did not come. */
-export type ScreenAsked = 'latency' | 'busy' | 'frames'
+/** What is asked of a page: from token to screen, the CPU time that its main thread takes, or how many frames did not come. */
+export type ScreenAsked = 'latency' | 'cpu' | 'frames'
 
 /** What a page tells: of each answer, when its tokens were on the screen, and its text; and when the page had a frame. */
 interface ToldByPage {
@@ -21,13 +21,10 @@ interface ToldByPage {
   readonly frames: number[]
 }
 
-interface Told extends ToldByPage {
+interface Told extends ToldByPage, Used {
   readonly latencies: number[]
   /** From the first token that was said to the last on the screen. */
   readonly ms: number
-  /** Milliseconds of its main thread in that time, and of them in scripts. */
-  readonly busy: number
-  readonly script: number
 }
 
 declare const bench: {
@@ -90,6 +87,7 @@ export async function screen(whose: Whose, asked: ScreenAsked, shown: Shown): Pr
         ms: last - first,
         busy: after.busy - before.busy,
         script: after.script - before.script,
+        cpu: after.cpu - before.cpu,
       }
     },
     told => {
@@ -111,15 +109,15 @@ const dropped = ({ frames, ms }: Told): number => Math.max(0, 1 - frames.length 
 
 function figuresOf(asked: ScreenAsked, told: Told): number[] {
   if (asked === 'latency') return told.latencies
-  return [asked === 'busy' ? told.busy / told.ms : dropped(told)]
+  return [asked === 'cpu' ? told.cpu / told.ms : dropped(told)]
 }
 
 function remarkOf(told: Told): string {
-  const { frames, ms, busy, script, latencies } = told
+  const { frames, ms, busy, script, cpu, latencies } = told
   const longest = Math.max(...frames.slice(1).map((time, i) => time - (frames[i] ?? time)))
   const share = (part: number) => `${(100 * part).toFixed(0)} %`
   return (
     `${frames.length} frames in ${ms.toFixed(0)} ms, ${share(dropped(told))} dropped, the longest ${longest.toFixed(0)} ms; ` +
-    `main thread ${share(busy / ms)} busy, ${share(script / ms)} in scripts, ${(busy / latencies.length).toFixed(3)} ms a token`
+    `main thread ${share(busy / ms)} busy by the clock, ${share(script / ms)} in scripts, ${(cpu / latencies.length).toFixed(3)} ms of CPU a token`
   )
 }

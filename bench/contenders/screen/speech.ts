@@ -1,4 +1,5 @@
 // What the models of one page say: each answer at the same pace, all from the moment on at which they are told to.
+import { setTimeout } from 'node:timers/promises'
 import { numbered, pace } from '../../fixtures/paced.ts'
 import { clock } from '../log/apart.ts'
 
@@ -47,7 +48,10 @@ export class Speech {
     this.#asked.add(answer)
     if (this.#asked.size === this.#spoken.answers) this.#isAsked.resolve()
     await this.#begin.promise
-    await pace({ deltas: tokensOf(this.#spoken, answer), paceMs: this.#spoken.paceMs }, token => {
+    const { paceMs, answers } = this.#spoken
+    // Models know nothing of each other: their tokens come evenly, and not all at the same time.
+    if (answer > 0) await setTimeout((paceMs * answer) / answers)
+    await pace({ deltas: tokensOf(this.#spoken, answer), paceMs }, token => {
       said.push(clock())
       say(token)
     })

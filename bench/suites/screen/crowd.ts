@@ -8,11 +8,11 @@ const TOKENS_A_SECOND = 20
 
 /** Answers that come at once on one page, by what they take of its main thread and by the frames that did not come. */
 export function crowdBenchmarks(quick: boolean): Benchmark[] {
-  if (quick) return [busy(CROWD_IF_QUICK, quick)]
-  return CROWDS.flatMap(answers => [busy(answers, quick), frames(answers, quick)])
+  if (quick) return [cpu(CROWD_IF_QUICK, quick)]
+  return CROWDS.flatMap(answers => [cpu(answers, quick), frames(answers, quick)])
 }
 
-function crowd(answers: number, asked: 'busy' | 'frames', quick: boolean) {
+function crowd(answers: number, asked: 'cpu' | 'frames', quick: boolean) {
   const tokens = (quick ? 2 : 5) * TOKENS_A_SECOND
   const scene = { answers, paceMs: 1000 / TOKENS_A_SECOND, mounted: MOUNTED }
   return {
@@ -32,12 +32,12 @@ function crowd(answers: number, asked: 'busy' | 'frames', quick: boolean) {
 const inScene = (answers: number): string =>
   `${answers} answers at once, of ${TOKENS_A_SECOND} tokens a second each, ${MOUNTED.toLocaleString('en')} messages mounted`
 
-function busy(answers: number, quick: boolean): Benchmark {
+function cpu(answers: number, quick: boolean): Benchmark {
   return {
     name: `crowd-${answers}`,
-    title: `seconds of the page’s main thread in a second; ${inScene(answers)}`,
+    title: `seconds of CPU time of the page’s main thread in a second; ${inScene(answers)}`,
     item: 'second',
-    ...crowd(answers, 'busy', quick),
+    ...crowd(answers, 'cpu', quick),
     claims: beside(['ratio']),
   }
 }
