@@ -5,9 +5,9 @@ import { BACKOFF } from '../connection/patience.ts'
 /** Who wants to know what comes. */
 export interface Listener {
   /** How many messages are read at once. */
-  readonly pageSize: number
+  pageSize(): number
   /** Whether anything of the session was seen. */
-  readonly isNew: boolean
+  isNew(): boolean
   snapshot(snapshot: Snapshot): void
   /** False where a snapshot is needed to go on from. */
   entries(entries: readonly Entry[], through: number): boolean
@@ -76,7 +76,7 @@ export class SessionFollower {
     this.#following = this.#connection.follow(
       this.#sessionId,
       {
-        messages: listener.pageSize,
+        messages: listener.pageSize(),
         snapshot: snapshot => {
           this.#isNone = false
           this.#looks = 0
@@ -106,7 +106,7 @@ export class SessionFollower {
 
   /** Something was said there, or may have been: nobody need wait. */
   goOn(isSure: boolean): void {
-    const { isNew } = this.#listener
+    const isNew = this.#listener.isNew()
     this.isKnown = true
     this.#isMade = isSure && isNew
     if (this.#isNone || !this.#following) this.#anew()
@@ -116,7 +116,7 @@ export class SessionFollower {
   }
 
   #failed(failure: Failure): void {
-    const isNone = failure.code === 'session_unknown' && this.#listener.isNew
+    const isNone = failure.code === 'session_unknown' && this.#listener.isNew()
     if (isNone && this.#isMade) {
       // It may have been made since.
       this.#anew()

@@ -1,8 +1,8 @@
 import type { ConnectionStatus, Failure, Json, Message, Snapshot } from '@millrace/protocol'
-import type { ApiOptions, Computed } from '../connection/api.ts'
+import { type ApiOptions, type Computed, computed } from '../connection/api.ts'
 import type { ChatConnection } from '../connection/connection.ts'
 import { sharedConnection } from '../connection/shared.ts'
-import { type ChatError, chatErrorOf, type ErrorSource, failureOf, RequestError } from '../error.ts'
+import { type ChatError, chatErrorOf, type ErrorSource, RequestError } from '../error.ts'
 import { newId } from '../id.ts'
 import { sendingOf } from '../store/local.ts'
 import { Store } from '../store/store.ts'
@@ -133,15 +133,14 @@ export class HttpChat<A = unknown> implements Chat {
     if (this.#follower.isFollowing) this.#calls.look(this.store.pendings)
   }
 
+  get #pageSize(): number {
+    return this.#options.pageSize ?? PAGE_SIZE
+  }
+
   #listener(): Listener {
-    const chat = this
     return {
-      get pageSize() {
-        return chat.#options.pageSize ?? PAGE_SIZE
-      },
-      get isNew() {
-        return chat.store.head === 0
-      },
+      pageSize: () => this.#pageSize,
+      isNew: () => this.store.head === 0,
       snapshot: snapshot => {
         // Before who listens to the store sees them there.
         const own = new Set(this.#outbox.all.map(({ runId }) => runId))
@@ -155,12 +154,11 @@ export class HttpChat<A = unknown> implements Chat {
 
   #begin({ cursor, page, title, view }: Snapshot, own = new Set<string>(), hasOlderShown = false): void {
     this.#follower.cursor = cursor
-    this.#state.set({ isLoading: false })
+    this.#state.set({ isLoading: false, title })
     if (!hasOlderShown) {
       this.#older = page?.before
       this.#state.set({ hasOlder: page?.hasMore ?? false })
     }
-    this.#state.set({ title })
     this.#observer.begin(view, own)
     this.#look()
   }
@@ -175,10 +173,9 @@ export class HttpChat<A = unknown> implements Chat {
     }
     if (status === 'offline' && this.state.runId !== undefined) this.#lost ??= reason
     if (status !== 'live' || this.#lost === undefined) return
-    const lost = failureOf(this.#lost)
+    const lost = chatErrorOf(this.#lost, 'stream', { recovered: true })
     this.#lost = undefined
-    const error = { ...chatErrorOf(lost, 'stream', { recovered: true }), code: 'disconnected', retryable: false }
-    tell(this.callbacks.onError, error)
+    tell(this.callbacks.onError, { ...lost, code: 'disconnected', retryable: false })
   }
 
   /** It cannot be followed: what it shows stays. */
@@ -233,14 +230,18 @@ export class HttpChat<A = unknown> implements Chat {
     const { messageId = newId() } = options
     const { agent, workflow } = options.agent || options.workflow ? options : this.#options
     return this.#say('/runs', messageId, input, async () => {
-      const { whenBusy = this.#options.whenBusy ?? 'queue', data = await this.#data() } = options
+      const { whenBusy = this.#options.whenBusy ?? 'queue', data = await computed(this.#options.data) } = options
       return { agent, workflow, messageId, whenBusy, data }
     })
   }
 
   async edit(messageId: string, input: ChatInput): Promise<SendResult> {
     const newMessageId = newId()
-    return this.#say('/edit', newMessageId, input, async () => ({ messageId, newMessageId, data: await this.#data() }))
+    return this.#say('/edit', newMessageId, input, async () => ({
+      messageId,
+      newMessageId,
+      data: await computed(this.#options.data),
+    }))
   }
 
   /** Says something, which is shown until the log has it, and stays where it cannot be sent. */
@@ -258,11 +259,6 @@ export class HttpChat<A = unknown> implements Chat {
       return { ...(await about()), runId, input: { parts: [...parts, ...uploaded], metadata } }
     }
     return this.#ask({ path, messageId, runId, shown, make })
-  }
-
-  async #data(): Promise<Json | undefined> {
-    const { data } = this.#options
-    return typeof data === 'function' ? data() : data
   }
 
   /** Asks for a run, and follows the session from then on. */
@@ -371,8 +367,7 @@ export class HttpChat<A = unknown> implements Chat {
     if (!hasOlder || isLoadingOlder || before === undefined) return
     this.#state.set({ isLoadingOlder: true })
     try {
-      const { pageSize = PAGE_SIZE } = this.#options
-      const path = `?messages=last:${pageSize}&before=${encodeURIComponent(before)}`
+      const path = `?messages=last:${this.#pageSize}&before=${encodeURIComponent(before)}`
       type Older = { messages: Message[]; page: NonNullable<Snapshot['page']> }
       const { messages, page } = await this.#api.ask<Older>('GET', path)
       // What is shown may begin elsewhere by now.

@@ -1,4 +1,5 @@
 import type { Json, ToolPart } from '@millrace/protocol'
+import { onAbort } from '../connection/abort.ts'
 import { LATE_MS, sessionPath } from '../connection/api.ts'
 import type { ChatConnection } from '../connection/connection.ts'
 import { BACKOFF, Patience } from '../connection/patience.ts'
@@ -32,8 +33,7 @@ export class SessionApi {
 
   async #insist<T>(ask: () => Promise<T>, signal?: AbortSignal): Promise<T> {
     const patience = new Patience(BACKOFF)
-    const wake = () => patience.wake()
-    signal?.addEventListener('abort', wake)
+    const leave = onAbort(signal, () => patience.wake())
     try {
       for (let attempt = 1; ; attempt++) {
         try {
@@ -50,7 +50,7 @@ export class SessionApi {
         }
       }
     } finally {
-      signal?.removeEventListener('abort', wake)
+      leave()
     }
   }
 

@@ -1,4 +1,5 @@
 import { CLIENT_FAILED, failureOf, RequestError } from '../error.ts'
+import { onAbort } from './abort.ts'
 
 /** A value, or what gives it, each time it is needed. */
 export type Computed<T> = T | (() => T | Promise<T>)
@@ -25,17 +26,15 @@ const MOST_AFTER_MS = 60_000
 /** A credential that has run out is asked for once more. */
 const UNAUTHORIZED = 401
 
-const computed = async <T>(given: Computed<T>): Promise<T> =>
+/** What a value is now. */
+export const computed = async <T>(given: Computed<T>): Promise<T> =>
   typeof given === 'function' ? (given as () => T | Promise<T>)() : given
 
 /** What comes of it, or why it was aborted, as soon as it is: not all that is given a signal heeds it. */
 function unlessAborted<T>(work: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
-  if (!signal) return work
   return new Promise((resolve, reject) => {
-    const over = () => reject(failureOf(signal.reason))
-    signal.addEventListener('abort', over)
-    if (signal.aborted) over()
-    work.then(resolve, reject).finally(() => signal.removeEventListener('abort', over))
+    const leave = onAbort(signal, () => reject(failureOf(signal?.reason)))
+    work.then(resolve, reject).finally(leave)
   })
 }
 
@@ -100,17 +99,15 @@ export class Api {
   /** Asks, and reads the JSON of the reply, which may take only so long. */
   async read<T>(method: string, path: string, { signal, headers, ...asking }: Asking, lateMs = LATE_MS): Promise<T> {
     const over = new AbortController()
-    const leave = () => over.abort(signal?.reason)
     const timer = setTimeout(() => over.abort(new Error('The server did not answer in time.')), lateMs)
-    signal?.addEventListener('abort', leave)
-    if (signal?.aborted) leave()
+    const leave = onAbort(signal, () => over.abort(signal?.reason))
     try {
       const accepting = { accept: 'application/json', ...headers }
       const reply = await this.request(method, path, { ...asking, headers: accepting, signal: over.signal })
       return await unlessAborted(this.#json<T>(reply), over.signal)
     } finally {
       clearTimeout(timer)
-      signal?.removeEventListener('abort', leave)
+      leave()
     }
   }
 

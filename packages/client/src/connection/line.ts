@@ -139,10 +139,15 @@ export class Line {
   }
 
   #refused(error: unknown, members: readonly Followed[]): { reason: string; retryAfter?: number | undefined } {
-    const isOdd = error instanceof ProtocolError
-    const why = isOdd && `Is this a Millrace server? ${error.message}`
-    const failure = why ? new RequestError({ code: 'protocol_error', message: why }) : failureOf(error)
-    const { code, message, status = 0, retryable, retryAfter } = failure
+    const {
+      code,
+      message,
+      status = 0,
+      retryable,
+      retryAfter,
+    } = error instanceof ProtocolError
+      ? new RequestError({ code: 'protocol_error', message: `Is this a Millrace server? ${error.message}` })
+      : failureOf(error)
     // It did not get there, broke off, or the server is not well: that passes.
     if (retryable) return { reason: message, retryAfter }
     // These are about who asks, and for what.

@@ -25,32 +25,15 @@ export const waitingOf = (requests: readonly RunRequest[], createdAt = Date.now(
   requests.flatMap(({ message }) => (message ? [sendingOf(message, createdAt)] : []))
 
 /** Messages that are shown though the log does not hold them, and what is shown of others in place of what it says. */
-export class Local {
-  readonly #messages = new Map<string, Message>()
+export class Local extends Map<string, Message> {
   readonly #patches = new Map<string, Partial<Message>>()
-
-  get ids(): Iterable<string> {
-    return this.#messages.keys()
-  }
-
-  get(id: string): Message | undefined {
-    return this.#messages.get(id)
-  }
-
-  set(message: Message): void {
-    this.#messages.set(message.id, message)
-  }
-
-  delete(id: string): void {
-    this.#messages.delete(id)
-  }
 
   patch(id: string, patch: Partial<Message>): void {
     this.#patches.set(id, { ...this.#patches.get(id), ...patch })
   }
 
   /** A message as it is to be shown. */
-  shown(id: string, message = this.get(id)): Message | undefined {
+  shown(id: string, message: Message | undefined): Message | undefined {
     const patch = this.#patches.get(id)
     return message && patch ? { ...message, ...patch } : message
   }

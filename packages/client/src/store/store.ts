@@ -76,6 +76,7 @@ export class Store {
   /** What is put together for each read, and may say the same though something of it has changed. */
   readonly #made: { readonly [K in Kind]?: () => unknown } = {
     order: () => (this.#controlled ? [...this.#controlled.keys()] : this.#ownIds()),
+    messages: () => this.messageIds.flatMap(id => this.message(id) ?? []),
     structured: () => this.#fold.structuredIds,
     state: () => this.#fold.state,
     output: () => this.#fold.output,
@@ -141,7 +142,7 @@ export class Store {
 
   /** Shows a message until the log holds one of its id. */
   add(message: Message): void {
-    this.#local.set(message)
+    this.#local.set(message.id, message)
     this.#touch(message.id)
   }
 
@@ -194,7 +195,7 @@ export class Store {
     if (this.#joined?.own !== own) this.#joined = { own, ids: this.#join(own) }
     const { ids } = this.#joined
     const waiting = waitingOf(this.#fold.waiting).map(({ id }) => id)
-    const after = [...new Set([...waiting, ...this.#local.ids])].filter(id => !this.#kept(id))
+    const after = [...new Set([...waiting, ...this.#local.keys()])].filter(id => !this.#kept(id))
     return after.length === 0 ? ids : [...ids, ...after]
   }
 
@@ -245,7 +246,7 @@ export class Store {
 
   /** All messages, in order; the same array until one of them changes. */
   get messages(): readonly Message[] {
-    return this.#show('messages', undefined, () => this.messageIds.flatMap(id => this.message(id) ?? []))
+    return this.#show('messages')
   }
 
   /** The messages as the log and this client have them, also where somebody else says what is shown; the same array until one of them changes. */
@@ -340,7 +341,7 @@ export class Store {
     const change = this.#fold.takeChanges()
     const isAnew = change.all || this.#isAnew
     if (isAnew || change.order || change.ledger || this.#touched.size > 0) {
-      for (const id of this.#local.ids) if (this.#isKnown(id)) this.#local.delete(id)
+      for (const id of this.#local.keys()) if (this.#isKnown(id)) this.#local.delete(id)
     }
     // What somebody changes who is told of these is told of the next time.
     const touched = this.#touched
