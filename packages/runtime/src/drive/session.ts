@@ -340,15 +340,30 @@ export class Session {
   /** The conversation: messages of people and of root agents, with large values in their places and outputs as text. */
   async history(): Promise<Message[]> {
     const own = this.view.messages.filter(({ parent }) => parent === undefined)
-    return Promise.all(own.map(message => this.whole(message)))
+    // Nearly all are plain, and there may be very many.
+    const rest = own.flatMap((message, i) => (this.#isPlain(message) ? [] : [i]))
+    await Promise.all(
+      rest.map(async i => {
+        own[i] = await this.whole(own[i] as Message)
+      }),
+    )
+    return own
+  }
+
+  /** Whether a message says all by itself. */
+  #isPlain(message: Message): boolean {
+    return this.#outputOf(message) === undefined && message.parts.every(part => part.blobs === undefined)
+  }
+
+  /** What an agent gave beside its message. */
+  #outputOf({ runId, agentId }: Message): StructuredObject | undefined {
+    return runId === undefined ? undefined : this.#fold.structured(outputStreamId(runId, agentId))
   }
 
   /** A message with large values in their places, and the output of its agent as text. */
   async whole(message: Message): Promise<Message> {
-    const { runId, agentId } = message
-    const output = runId === undefined ? undefined : this.#fold.structured(outputStreamId(runId, agentId))
-    const isPlain = message.parts.every(part => part.blobs === undefined)
-    if (isPlain && output === undefined) return message
+    if (this.#isPlain(message)) return message
+    const output = this.#outputOf(message)
     const parts = await Promise.all(message.parts.map(part => this.#part(part)))
     // What the model answered in JSON is no text part, and yet it was its answer.
     if (output?.status === 'done') {

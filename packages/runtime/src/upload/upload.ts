@@ -87,6 +87,7 @@ export async function withUploads(
     return { ...(filename !== undefined && { filename }), ...part, url } as Part
   }
   const isNaming = ({ parts }: Message) => parts.some(part => hashOf(part) !== undefined)
+  if (!messages.some(isNaming)) return messages
   return Promise.all(
     messages.map(async message =>
       isNaming(message) ? { ...message, parts: await Promise.all(message.parts.map(whole)) } : message,
