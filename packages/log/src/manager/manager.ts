@@ -321,8 +321,8 @@ export class StreamManager {
     return all
   }
 
-  /** Stores a snapshot of the log as it is now, which bounds a cold start; tells its cursor. */
-  async snapshot(streamId: string): Promise<string> {
+  /** Stores a snapshot of the log as it is now, which bounds a cold start; tells its cursor, and how large it is, about, in bytes. */
+  async snapshot(streamId: string): Promise<{ cursor: string; bytes: number }> {
     checkId(streamId)
     return this.#past.keep(streamId)
   }

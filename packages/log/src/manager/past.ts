@@ -276,8 +276,8 @@ export class PastReader {
     }
   }
 
-  /** Stores a snapshot of the log at a place, its head if none is named; tells where that is. */
-  async keep(streamId: string, sequence?: number): Promise<string> {
+  /** Stores a snapshot of the log at a place, its head if none is named; tells where that is, and how large it is, about, in bytes. */
+  async keep(streamId: string, sequence?: number): Promise<{ cursor: string; bytes: number }> {
     const { view, ticket, cursor, drafts } = await (sequence === undefined
       ? this.now(streamId)
       : this.at(streamId, sequence).then(presentOf))
@@ -289,7 +289,7 @@ export class PastReader {
     // Neither does one that a trim is about to stand on.
     const keep = isCutWaiting || sequence !== undefined ? MANY_SNAPSHOTS : KEPT_SNAPSHOTS
     await this.#ask(() => this.#store.putSnapshot(streamId, snapshot, keep))
-    return encodeCursor(cursor)
+    return { cursor: encodeCursor(cursor), bytes: body.length }
   }
 
   /** The newest snapshot at or below a place that this version of the fold made and that the log still proves. */

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { z } from 'zod'
 import { agent, scriptedModel, tool } from '../index.ts'
-import { SNAPSHOT_AFTER, SNAPSHOT_EVERY } from './snapshots.ts'
+import { SNAPSHOT_AFTER, SNAPSHOT_BYTES, SNAPSHOT_EVERY } from './snapshots.ts'
 import { type Process, Stage } from './stage.fixture.ts'
 
 const SESSION = 's'
@@ -59,6 +59,29 @@ test('a session gets a snapshot at the end of a run once enough has come since t
   }
   await stage.clock.until(other.runtime.close())
   expect(snapshots(stage)).toEqual([...wanted, last[0]])
+})
+
+test('a session that has grown large gets snapshots as seldom as they are large', async () => {
+  const stage = new Stage()
+  const driver = stage.process(() => [teller])
+  const ends: number[] = []
+  for (let turn = 1; turn <= 30; turn++) {
+    // A number, and much that is none.
+    const input = `200${' '.repeat(100_000)}`
+    const run = await driver.runtime.start({ session: SESSION, agent: teller, input })
+    await stage.ended(SESSION, run.runId)
+    ends.push(await headOf(stage))
+  }
+  await stage.clock.until(driver.runtime.close())
+  const kept = (stage.memory.logs.get(SESSION)?.snapshots ?? []).toSorted((a, b) => a.sequence - b.sequence)
+  let last = { sequence: 0, bytes: 0 }
+  for (const { sequence, body } of kept) {
+    const isDue = (end: number) => end - last.sequence >= Math.max(SNAPSHOT_AFTER, last.bytes / SNAPSHOT_BYTES)
+    expect(sequence).toBe(ends.find(isDue))
+    last = { sequence, bytes: body.length }
+  }
+  expect(kept.length).toBeGreaterThan(2)
+  expect(kept.length).toBeLessThan((ends.at(-1) ?? 0) / SNAPSHOT_AFTER / 2)
 })
 
 /** Steps of some hundred entries each. */

@@ -10,6 +10,11 @@ export const SNAPSHOT_EVERY = 2000
  * before it, and this many entries are read in a moment.
  */
 export const SNAPSHOT_AFTER = 500
+/**
+ * For how many bytes of the last snapshot there must be one of those entries: so what snapshots write goes with what is said, however long the session is, and what is
+ * read after one is small beside it.
+ */
+export const SNAPSHOT_BYTES = 1000
 /** Of how many sessions is known how far their snapshots reach; one that is forgotten gets its next one early. */
 const MOST_KNOWN = 10_000
 
@@ -18,8 +23,8 @@ export class Snapshots {
   readonly #manager: StreamManager
   readonly #logger: Logger
   readonly #under = new Map<string, Promise<void>>()
-  /** How far the latest snapshots reach that were taken here, those taken last at the end. */
-  readonly #kept = new Map<string, number>()
+  /** The latest snapshots that were taken here, how far they reach and how large they are; those taken last at the end. */
+  readonly #kept = new Map<string, { readonly sequence: number; readonly bytes: number }>()
 
   constructor(manager: StreamManager, logger: Logger) {
     this.#manager = manager
@@ -33,7 +38,10 @@ export class Snapshots {
 
   /** Takes one of a session that rests at `head`, after the one that is being taken, if enough has come since that. */
   offerAt(sessionId: string, head: number): void {
-    this.#take(sessionId, () => head - (this.#kept.get(sessionId) ?? 0) >= SNAPSHOT_AFTER)
+    this.#take(sessionId, () => {
+      const { sequence, bytes } = this.#kept.get(sessionId) ?? { sequence: 0, bytes: 0 }
+      return head - sequence >= Math.max(SNAPSHOT_AFTER, bytes / SNAPSHOT_BYTES)
+    })
   }
 
   /** Resolves when none of a session is being taken. */
@@ -44,7 +52,9 @@ export class Snapshots {
   #take(sessionId: string, isWanted: () => boolean): void {
     const done = this.settled(sessionId)
       .then(async () => {
-        if (isWanted()) this.#keep(sessionId, decodeCursor(await this.#manager.snapshot(sessionId)).sequence)
+        if (!isWanted()) return
+        const { cursor, bytes } = await this.#manager.snapshot(sessionId)
+        this.#keep(sessionId, decodeCursor(cursor).sequence, bytes)
       })
       .catch(cause => this.#logger.warn('a session got no snapshot', { sessionId, cause }))
       .then(() => {
@@ -53,9 +63,9 @@ export class Snapshots {
     this.#under.set(sessionId, done)
   }
 
-  #keep(sessionId: string, sequence: number): void {
+  #keep(sessionId: string, sequence: number, bytes: number): void {
     this.#kept.delete(sessionId)
-    this.#kept.set(sessionId, sequence)
+    this.#kept.set(sessionId, { sequence, bytes })
     const [oldest] = this.#kept.keys()
     if (oldest !== undefined && this.#kept.size > MOST_KNOWN) this.#kept.delete(oldest)
   }
