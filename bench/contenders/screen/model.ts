@@ -19,9 +19,11 @@ export function speakingModel(speech: () => Speech): LanguageModelV4 {
   }
 }
 
+/** What was said last, also where it stands in one message with what was said before it. */
 function askedIn(prompt: LanguageModelV4Prompt): number {
   const last = prompt.findLast(({ role }) => role === 'user')
-  return Number(last?.role === 'user' ? last.content.map(part => (part.type === 'text' ? part.text : '')).join('') : '')
+  const part = last?.role === 'user' ? last.content.at(-1) : undefined
+  return Number(part?.type === 'text' ? part.text : Number.NaN)
 }
 
 function streamOf(speech: Speech, answer: number): ReadableStream<LanguageModelV4StreamPart> {
