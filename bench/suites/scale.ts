@@ -1,4 +1,5 @@
 import type { Suite } from '../harness/suite.ts'
+import { coldStartBenchmarks } from './scale/cold-start.ts'
 import { readersBenchmarks } from './scale/readers.ts'
 import { runsBenchmark } from './scale/runs.ts'
 import { sessionsBenchmark, streamingBenchmark } from './scale/sessions.ts'
@@ -11,5 +12,6 @@ export const scale: Suite = {
     streamingBenchmark(quick),
     ...readersBenchmarks(quick),
     runsBenchmark(quick),
+    ...coldStartBenchmarks(quick),
   ],
 }

@@ -5,18 +5,22 @@ import { atEnd } from '../../harness/closing.ts'
 /** Another process of this machine that answers what it is asked, one question at a time. */
 export interface Apart<Question, Answer> {
   ask(question: Question): Promise<Answer>
+  /** Ends it, now rather than with this process. */
+  end(): Promise<void>
 }
 
 /** Starts a script of this folder in a process of its own, which ends with this one. */
 export function apart<Question extends object, Answer>(script: string): Apart<Question, Answer> {
   const child = fork(join(import.meta.dirname, script), { execArgv: process.execArgv })
-  atEnd(async () => {
-    if (child.exitCode !== null) return
+  const end = async () => {
+    if (child.exitCode !== null || child.signalCode !== null) return
     const gone = new Promise(resolve => child.once('exit', resolve))
     if (child.connected) child.disconnect()
     await gone
-  })
+  }
+  atEnd(end)
   return {
+    end,
     ask: question =>
       new Promise((resolve, reject) => {
         const ended = () => reject(new Error(`${script} ended without an answer`))

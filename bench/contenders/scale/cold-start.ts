@@ -1,0 +1,67 @@
+// The first thing that is asked of a process that has just started, about a session with a past.
+import { deepStrictEqual } from 'node:assert/strict'
+import type { Entry, View } from '@millrace/protocol'
+import { createParser } from 'eventsource-parser'
+import { type Job, job } from '../../harness/suite.ts'
+import { apart, clock } from '../log/apart.ts'
+import type { Asked, Told } from './cold.child.ts'
+import { AGENT, copyOf, SESSION, wordsOf } from './turns.ts'
+
+/** The session's view, or the first token of its next turn. */
+export type First = 'view' | 'token'
+
+/** A session of so many turns is asked for that, once; what it takes by the clock, or of the CPU time of the process. */
+export async function coldStart(first: First, unit: 'wall' | 'cpu', turns: number): Promise<Job> {
+  const path = await copyOf(turns)
+  const { ask, end } = apart<Asked, Told>('../scale/cold.child.ts')
+  await ask({ kind: 'be' })
+  return job(
+    async () => {
+      const from = clock()
+      const { port } = await ask({ kind: 'serve', path, turns })
+      const url = `http://127.0.0.1:${port}/api/sessions/${SESSION}`
+      const said = await (first === 'view' ? viewAt(url) : tokenAt(url))
+      const wall = clock() - from
+      const { cpu } = await ask({ kind: 'spent' })
+      await end()
+      return { said, wall, cpu }
+    },
+    ({ said }) => deepStrictEqual(said, first === 'view' ? pastOf(turns) : wordsOf(turns)[0]),
+    ({ wall, cpu }) => [unit === 'wall' ? wall : cpu],
+  )
+}
+
+/** What a session of so many turns says. */
+function pastOf(turns: number): string[] {
+  return Array.from({ length: turns }, (_, n) => [`Turn ${n}?`, wordsOf(n).join('')]).flat()
+}
+
+async function viewAt(url: string): Promise<string[]> {
+  const response = await fetch(url)
+  const { view } = (await response.json()) as { view: View }
+  return view.messages.map(({ parts }) => parts.map(part => (part.type === 'text' ? part.text : '')).join(''))
+}
+
+async function tokenAt(url: string): Promise<string | undefined> {
+  const abort = new AbortController()
+  const response = await fetch(`${url}/runs`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', accept: 'text/event-stream' },
+    body: JSON.stringify({ agent: AGENT, input: 'And now?' }),
+    signal: abort.signal,
+  })
+  let token: string | undefined
+  const parser = createParser({
+    onEvent({ data }) {
+      const { entries = [] } = JSON.parse(data) as { entries?: Entry[] }
+      for (const { chunk } of entries) if (chunk.type === 'text-delta') token ??= chunk.delta
+    },
+  })
+  const decoder = new TextDecoder()
+  for await (const bytes of response.body ?? []) {
+    parser.feed(decoder.decode(bytes, { stream: true }))
+    if (token !== undefined) break
+  }
+  abort.abort()
+  return token
+}

@@ -1,0 +1,43 @@
+import type { First } from '../../contenders/scale/cold-start.ts'
+import type { Benchmark, Contender } from '../../harness/suite.ts'
+
+const titles: Record<First, string> = { view: 'its view', token: 'the first token of a new turn' }
+
+/** How soon a process that has just started has something to say of a session, by the session's length. */
+export function coldStartBenchmarks(quick: boolean): Benchmark[] {
+  if (quick) return [coldStart('wall', [10, 100], true)]
+  return [coldStart('wall', [10, 100, 1_000], false), coldStart('cpu', [10, 100, 1_000], false)]
+}
+
+function coldStart(unit: 'wall' | 'cpu', sizes: readonly number[], quick: boolean): Benchmark {
+  const [few = 0, many = 0] = [sizes.at(0), sizes.at(-1)]
+  const firsts: readonly First[] = ['view', 'token']
+  const nameOf = (first: First, turns: number): string => `${titles[first]}, ${turns.toLocaleString('en')} turns`
+  const how = unit === 'wall' ? 'by the clock' : 'milliseconds of its CPU time'
+  return {
+    name: unit === 'wall' ? 'cold-start' : 'cold-start-cpu',
+    title: `until a process that has just started has served a session of so many turns in SQLite to a reader in another, ${how}`,
+    item: 'start',
+    unit: 'latency',
+    rounds: quick ? 1 : 3,
+    trial: 4,
+    contenders: firsts.flatMap(first =>
+      sizes.map(
+        (turns): Contender => ({
+          name: nameOf(first, turns),
+          kind: 'ours',
+          load: { pieces: quick ? 3 : 5, items: turns },
+          warmUp: { pieces: 1, items: few },
+          prepare: async count => (await import('../../contenders/scale/cold-start.ts')).coldStart(first, unit, count),
+        }),
+      ),
+    ),
+    claims: firsts.map(first => ({ kind: 'ratio', of: nameOf(first, many), to: nameOf(first, few) })),
+    needs: ['folder'],
+    notes: [
+      'a process each, which has loaded its code and no more: it opens the file, listens, and is asked; nothing of it is compiled yet',
+      'the runtime itself wrote the session, turn by turn; the new turn is sent to the model with all turns before it',
+      ...(quick ? ['quick: no 1,000 turns, and no CPU time'] : []),
+    ],
+  }
+}
