@@ -8,6 +8,7 @@ import type { LogStore, StoredBatch } from '../store.ts'
 import { type StreamStatus, statusOf } from '../ticket/ticket.ts'
 import { isPlain, wireOf } from '../wire.ts'
 import { patiently } from './appender.ts'
+import { Leaving } from './leaving.ts'
 import { Survival } from './survival.ts'
 import { type Known, knownOf, PAGE, type Tail, TailBatch } from './tail.ts'
 import type { Timers } from './timers.ts'
@@ -73,7 +74,7 @@ export class BatchReader {
   readonly #source: ReaderSource
   readonly #options: ReaderOptions
   readonly #from: number
-  readonly #gone = new AbortController()
+  readonly #leaving = new Leaving()
   #place: Cursor | UnprovenCursor
   #tail: Tail | undefined
   #leave: (() => void) | undefined
@@ -149,7 +150,7 @@ export class BatchReader {
     try {
       if (!this.#isClosed) this.#options.signal?.throwIfAborted()
       if (this.#isOver) return undefined
-      this.#gone.signal.throwIfAborted()
+      this.#leaving.mustBeHere()
       const tail = this.#join()
       return await this.#read(tail, tail.wakes)
     } catch (error) {
@@ -164,7 +165,7 @@ export class BatchReader {
     try {
       if (!this.#isClosed) this.#options.signal?.throwIfAborted()
       while (!this.#isOver) {
-        this.#gone.signal.throwIfAborted()
+        this.#leaving.mustBeHere()
         const tail = this.#join()
         const since = tail.wakes
         const piece = await this.#read(tail, since)
@@ -185,7 +186,7 @@ export class BatchReader {
     this.#isOver = true
     this.#isClosed = true
     this.#unlisten()
-    this.#gone.abort(CLOSED)
+    this.#leaving.leave(CLOSED)
     this.#leave?.()
   }
 
@@ -208,7 +209,7 @@ export class BatchReader {
     this.#options.signal?.removeEventListener('abort', this.#abort)
   }
 
-  readonly #abort = (): void => this.#gone.abort(this.#options.signal?.reason)
+  readonly #abort = (): void => this.#leaving.leave(this.#options.signal?.reason)
 
   /** What lies after this reader's place, from the tail or from the store; undefined if nothing does. */
   async #read(tail: Tail, since: number): Promise<ReadBatch | undefined> {
@@ -413,30 +414,24 @@ export class BatchReader {
   /** Asks the store until it answers, or the reader leaves. */
   #ask<T>(ask: () => Promise<T>): Promise<T> {
     const { timers, patienceMs } = this.#source
-    const { signal } = this.#gone
     return new Promise((resolve, reject) => {
-      const aborted = () => reject(signal.reason)
-      const done = () => signal.removeEventListener('abort', aborted)
-      signal.addEventListener('abort', aborted, { once: true })
-      if (signal.aborted) aborted()
-      else patiently(timers, patienceMs, ask).then(resolve, reject).finally(done)
+      this.#leaving.mustBeHere()
+      const done = this.#leaving.wait(reject)
+      patiently(timers, patienceMs, ask).then(resolve, reject).finally(done)
     })
   }
 
   /** Waits until there may be more than when so much had happened. */
   #change(tail: Tail, since: number): Promise<void> {
-    const { signal } = this.#gone
     return new Promise((resolve, reject) => {
       const done = (error?: unknown) => {
         cancel()
-        signal.removeEventListener('abort', aborted)
+        stay()
         if (error === undefined || error === CLOSED) resolve()
         else reject(error)
       }
-      const aborted = () => done(signal.reason)
       const cancel = tail.onChange(since, done)
-      signal.addEventListener('abort', aborted, { once: true })
-      if (signal.aborted) aborted()
+      const stay = this.#leaving.wait(done)
     })
   }
 }
