@@ -18,7 +18,9 @@ export type { ListedStream } from './manager/listing.ts'
 export {
   type CreateWriterOptions,
   type CutRequest,
+  type FoldedLog,
   type News,
+  type Reach,
   type ReadEntry,
   type ReadFrom,
   type StreamInfo,

@@ -13,7 +13,7 @@ import { fork } from './fork.ts'
 import { appendAsGuest, type GuestOptions, type GuestOutcome, requestKey } from './guest.ts'
 import type { BatchLike } from './lane.ts'
 import { listedOf } from './listing.ts'
-import { type News, PastReader } from './past.ts'
+import { type News, type Past, PastReader } from './past.ts'
 import { preambleOf } from './preamble.ts'
 import { BatchReader, type ReaderOptions } from './reader.ts'
 import { placeOf, type ReadEntry, type ReadFrom, Reading, shown } from './reading.ts'
@@ -32,7 +32,7 @@ import {
 import { Tail } from './tail.ts'
 import type { Writer } from './writer.ts'
 
-export type { News } from './past.ts'
+export type { News, Reach } from './past.ts'
 export type { ReadEntry, ReadFrom } from './reading.ts'
 export type { StreamManagerOptions } from './settings.ts'
 
@@ -58,6 +58,9 @@ export interface StreamInfo extends Omit<LogHead, 'ticket'> {
   /** The same as `head`, under the name of the Helix pages. */
   readonly latestSequence: number
 }
+
+/** A log at one place, as a fold. */
+export type FoldedLog = Omit<Past, 'unsealed'>
 
 /** What a cut needs to become real: a writer of this run, whose first batch makes it. */
 export interface CutRequest {
@@ -275,16 +278,16 @@ export class StreamManager {
     return { view: fold.view(), ticket, cursor }
   }
 
-  /** The same as a fold that is the caller's own, to go on with; and how much it holds, about, in bytes. */
-  async fold(streamId: string, at?: number): Promise<{ fold: Fold; ticket: Ticket; cursor: Cursor; bytes: number }> {
+  /** The same as a fold that is the caller's own, to go on with; with how much it holds, about, in bytes, and the snapshot from which it was read. */
+  async fold(streamId: string, at?: number): Promise<FoldedLog> {
     checkId(streamId)
     checkWhole('at', at ?? 0)
     if (at === undefined) {
-      const { view, ticket, cursor, bytes } = await this.#past.now(streamId)
-      return { fold: Fold.from(view), ticket, cursor, bytes }
+      const { view, ticket, cursor, bytes, snapshot } = await this.#past.now(streamId)
+      return { fold: Fold.from(view), ticket, cursor, bytes, snapshot }
     }
-    const { fold, ticket, cursor, bytes } = await this.#past.at(streamId, at)
-    return { fold, ticket, cursor, bytes }
+    const { fold, ticket, cursor, bytes, snapshot } = await this.#past.at(streamId, at)
+    return { fold, ticket, cursor, bytes, snapshot }
   }
 
   /** What lies after a place, to the head, for who has folded all before it; undefined where the log does not hold that place, or where it is so much that another fold costs less. */

@@ -27,6 +27,13 @@ export interface Past {
   readonly unsealed: Unsealed
   /** How much was read for it, about, in bytes. */
   readonly bytes: number
+  readonly snapshot: Reach
+}
+
+/** The snapshot from which a log was read, how far it reaches and how large it is, about, in bytes; all zero where there was none. */
+export interface Reach {
+  readonly sequence: number
+  readonly bytes: number
 }
 
 /** A log as it is now, shared with whoever else asks: nobody writes into it. */
@@ -36,6 +43,7 @@ export interface Present {
   readonly cursor: Cursor
   readonly drafts: readonly UnsealedDraft[]
   readonly bytes: number
+  readonly snapshot: Reach
 }
 
 /** A log as it was when somebody last asked, with what it takes to go on from there. */
@@ -170,7 +178,7 @@ export class PastReader {
   /** Folds what is new in a log. */
   #goOn(streamId: string, warm: Warm, { entries, cursor, bytes }: News): Present {
     if (entries.length === 0) return warm
-    const { fold, unsealed } = warm
+    const { fold, unsealed, snapshot } = warm
     fold.apply(entries)
     for (const entry of entries) unsealed.add(entry)
     return this.#present(streamId, {
@@ -179,6 +187,7 @@ export class PastReader {
       ticket: advance(warm.ticket, entries),
       cursor,
       bytes: warm.bytes + bytes,
+      snapshot,
     })
   }
 
@@ -230,7 +239,9 @@ export class PastReader {
       const lowest = entries.reduce((low, { chunk }) => (isRewind(chunk) ? Math.min(low, chunk.toSequence) : low), at)
       if (from === undefined || lowest >= from.sequence) {
         const fold = foldLog(entries, {}, from?.view)
-        return { fold, ticket, cursor: { sequence: at, incarnation: page.incarnation, epoch }, unsealed, bytes }
+        const cursor = { sequence: at, incarnation: page.incarnation, epoch }
+        const snapshot = { sequence: from?.sequence ?? 0, bytes: from?.bytes ?? 0 }
+        return { fold, ticket, cursor, unsealed, bytes, snapshot }
       }
       bound = lowest
     }
@@ -320,11 +331,12 @@ export class PastReader {
   }
 }
 
-const presentOf = ({ fold, ticket, cursor, unsealed, bytes }: Past): Present => ({
+const presentOf = ({ fold, ticket, cursor, unsealed, bytes, snapshot }: Past): Present => ({
   view: fold.view(),
   ticket,
   cursor,
   // What is written to a draft later is none of what is now.
   drafts: unsealed.drafts.map(draft => ({ ...draft })),
   bytes,
+  snapshot,
 })

@@ -211,8 +211,10 @@ export class Drive {
       this.#kept = head
       snapshots.offer(writer.streamId)
     }
-    this.#session = await sessions.open(writer.streamId, { onRead, onClock: clock.hear })
-    return this.#session
+    const session = await sessions.open(writer.streamId, { onRead, onClock: clock.hear })
+    this.#kept = snapshots.heard(session.id, session.snapshot, session.head)
+    this.#session = session
+    return session
   }
 
   #look(ticket: Ticket): void {

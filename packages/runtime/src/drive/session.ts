@@ -1,6 +1,6 @@
 // A session as its driver knows it: the fold of its log, kept up step by step at the cost of what is new.
 
-import { LogError, type News, type StreamInfo, type StreamManager } from '@millrace/log'
+import { type FoldedLog, LogError, type News, type Reach, type StreamInfo, type StreamManager } from '@millrace/log'
 import {
   type Agent,
   type Cursor,
@@ -38,6 +38,8 @@ export interface Hearer {
 
 export class Session {
   readonly id: string
+  /** The snapshot from which it was read. */
+  readonly snapshot: Reach
   readonly #manager: StreamManager
   readonly #fold: Fold
   #hearer: Hearer
@@ -63,11 +65,12 @@ export class Session {
   private constructor(
     manager: StreamManager,
     id: string,
-    { fold, cursor, bytes }: { readonly fold: Fold; readonly cursor: Cursor; readonly bytes: number },
+    { fold, cursor, bytes, snapshot }: FoldedLog,
     hearer: Hearer,
   ) {
     this.#manager = manager
     this.id = id
+    this.snapshot = snapshot
     this.#fold = fold
     this.#cursor = cursor
     this.#bytes = bytes

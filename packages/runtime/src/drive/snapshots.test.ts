@@ -49,16 +49,52 @@ test('a session gets a snapshot at the end of a run once enough has come since t
   expect(wanted.length).toBeGreaterThan(2)
   expect(wanted.length).toBeLessThan(5)
   expect(snapshots(stage)).toEqual(wanted)
-  // Another process knows of none, and takes one at the first end that it sees; from there on it knows.
+  // Another process knows of the one that it reads, and takes none before it is time for one.
   const other = stage.process(() => [teller])
-  const last: number[] = []
-  for (const runId of ['o1', 'o2']) {
-    await other.runtime.start({ session: SESSION, runId, agent: teller, input: '1' })
-    await stage.ended(SESSION, runId)
-    last.push(await headOf(stage))
+  const taken = Promise.withResolvers<void>()
+  other.wire.after = ({ method }) => {
+    if (method === 'putSnapshot') taken.resolve()
   }
+  const turn = async (lines: string) => {
+    const run = await other.runtime.start({ session: SESSION, agent: teller, input: lines })
+    await stage.ended(SESSION, run.runId)
+  }
+  await turn('1')
+  await turn('1')
+  await turn(`${SNAPSHOT_AFTER}`)
+  await stage.clock.until(taken.promise)
+  expect(snapshots(stage)).toEqual([...wanted, await headOf(stage)])
+  // One of the same name is another session.
+  await stage.manager.deleteStream(SESSION)
+  await turn(`${SNAPSHOT_AFTER}`)
   await stage.clock.until(other.runtime.close())
-  expect(snapshots(stage)).toEqual([...wanted, last[0]])
+  expect(snapshots(stage)).toEqual([await headOf(stage)])
+})
+
+/** Asks somebody, and then is done. */
+const asking = agent({
+  name: 'asking',
+  model: scriptedModel(({ turnAnswers }) =>
+    turnAnswers === 0 ? { calls: [{ name: 'look', input: {}, id: 'c1' }] } : { text: 'done' },
+  ),
+  tools: [tool({ name: 'look', input: z.object({}), client: true })],
+})
+
+test('a run that goes on in a long session does not give it another snapshot for that', async () => {
+  const stage = new Stage()
+  const first = stage.process(() => [teller])
+  const long = await first.runtime.start({ session: SESSION, agent: teller, input: `${SNAPSHOT_EVERY}` })
+  await stage.ended(SESSION, long.runId)
+  await stage.clock.until(first.runtime.close())
+  const kept = snapshots(stage)
+  expect(kept.length).toBe(1)
+  const { runtime } = stage.process(() => [asking])
+  const run = await runtime.start({ session: SESSION, runId: 'a', agent: asking, input: 'Go.' })
+  await stage.clock.until(run.result())
+  await runtime.answer(SESSION, { kind: 'tool-result', id: 'c1', output: 'seen' })
+  expect(await stage.ended(SESSION, 'a')).toBe('completed')
+  await stage.clock.until(runtime.close())
+  expect(snapshots(stage)).toEqual(kept)
 })
 
 test('a session that has grown large gets snapshots as seldom as they are large', async () => {

@@ -1,4 +1,4 @@
-import type { StreamManager } from '@millrace/log'
+import type { Reach, StreamManager } from '@millrace/log'
 import { decodeCursor } from '@millrace/protocol'
 import type { Logger } from '../logger.ts'
 
@@ -15,7 +15,7 @@ export const SNAPSHOT_AFTER = 500
  * read after one is small beside it.
  */
 export const SNAPSHOT_BYTES = 1000
-/** Of how many sessions is known how far their snapshots reach; one that is forgotten gets its next one early. */
+/** Of how many sessions is known how far their snapshots reach; of one that is forgotten whoever reads it next hears. */
 const MOST_KNOWN = 10_000
 
 /** Snapshots of sessions, which bound what has to be read to go on; no run waits for one, and none that fails matters. */
@@ -23,12 +23,21 @@ export class Snapshots {
   readonly #manager: StreamManager
   readonly #logger: Logger
   readonly #under = new Map<string, Promise<void>>()
-  /** The latest snapshots that were taken here, how far they reach and how large they are; those taken last at the end. */
-  readonly #kept = new Map<string, { readonly sequence: number; readonly bytes: number }>()
+  /** The latest snapshots that were taken or read here; those of which was heard last at the end. */
+  readonly #kept = new Map<string, Reach>()
 
   constructor(manager: StreamManager, logger: Logger) {
     this.#manager = manager
     this.#logger = logger
+  }
+
+  /** Hears of the one from which a session was read that is now at `head`; tells how far the latest reaches. */
+  heard(sessionId: string, snapshot: Reach, head: number): number {
+    const known = this.#kept.get(sessionId)
+    // One that reaches further than the session was another's of that name.
+    if (known && known.sequence >= snapshot.sequence && known.sequence <= head) return known.sequence
+    this.#keep(sessionId, snapshot)
+    return snapshot.sequence
   }
 
   /** Takes one now, unless one is being taken. */
@@ -54,7 +63,7 @@ export class Snapshots {
       .then(async () => {
         if (!isWanted()) return
         const { cursor, bytes } = await this.#manager.snapshot(sessionId)
-        this.#keep(sessionId, decodeCursor(cursor).sequence, bytes)
+        this.#keep(sessionId, { sequence: decodeCursor(cursor).sequence, bytes })
       })
       .catch(cause => this.#logger.warn('a session got no snapshot', { sessionId, cause }))
       .then(() => {
@@ -63,9 +72,9 @@ export class Snapshots {
     this.#under.set(sessionId, done)
   }
 
-  #keep(sessionId: string, sequence: number, bytes: number): void {
+  #keep(sessionId: string, snapshot: Reach): void {
     this.#kept.delete(sessionId)
-    this.#kept.set(sessionId, { sequence, bytes })
+    this.#kept.set(sessionId, snapshot)
     const [oldest] = this.#kept.keys()
     if (oldest !== undefined && this.#kept.size > MOST_KNOWN) this.#kept.delete(oldest)
   }
