@@ -4,7 +4,7 @@ import type { Entry, Origin } from '../entry.ts'
 import type { EntriesFrame, Frame, WireFrame } from '../frame.ts'
 import { runs } from '../runs.fixture.ts'
 import { arbitraryConnection, open } from './connection.fixture.ts'
-import { continuityOf, FrameReader, FrameWriter, frameText, packFrame } from './frames.ts'
+import { continuityOf, FrameReader, FrameWriter, packFrame } from './frames.ts'
 
 const writer: Origin = { runId: 'r', lane: 'main', agentId: 'r', agentType: 'poet', step: 1 }
 const guest: Origin = { guest: 'ann' }
@@ -81,38 +81,6 @@ describe('the writer', () => {
   it('counts each session by itself', () => {
     const frames = [entries(4, 5, [], 'a'), entries(5, 6, [], 'b'), entries(5, 6, [], 'a'), entries(6, 7, [], 'b')]
     expect(afters([open('a'), open('b'), ...frames]).slice(2)).toEqual([4, 5, undefined, undefined])
-  })
-
-  it('writes as text what it writes as frames', () => {
-    fc.assert(
-      fc.property(arbitraryConnection(), frames => {
-        const [asFrames, asText] = [new FrameWriter(), new FrameWriter()]
-        for (const frame of frames) expect(asText.text(frame)).toBe(JSON.stringify(asFrames.write(frame)))
-      }),
-      { numRuns: runs(100) },
-    )
-  })
-
-  it('law 10: writes no internal entry as text, and all that another has', () => {
-    const secret = entry(2, guest, { internal: true })
-    const large = entry(3, writer, { blobs: { '/output': { hash: 'h', bytes: 9 } } })
-    const later = { ...entry(4, guest), '"': 'of a later version' }
-    const frame = entries(0, 4, [entry(1), secret, large, later])
-    const text = frameText(frame)
-    expect(JSON.parse(text)).toEqual(wire(packFrame(frame)))
-    expect(text).toContain('of a later version')
-    expect(text).toContain('"blobs"')
-    expect(text).not.toContain('internal')
-    expect(JSON.parse(frameText(entries(0, 2, [secret])))).toMatchObject({ sequence: 2, entries: [] })
-  })
-
-  it('writes an origin as it is now, whoever changed it since', () => {
-    const origin = { ...writer }
-    const steps = [1, 2].map(step => {
-      origin.step = step
-      return JSON.parse(frameText(entries(0, 1, [entry(1, origin)]))).entries[0].origin
-    })
-    expect(steps).toEqual([writer, { ...writer, step: 2 }])
   })
 
   it('writes `after` again when a session opens again', () => {

@@ -2,14 +2,14 @@
 
 import type { Frame } from '../frame.ts'
 import { FrameDecoder } from './decoder.ts'
-import { type FrameWriter, frameText } from './frames.ts'
+import { type FrameWriter, packFrame } from './frames.ts'
 
 /** What keeps a silent connection open. */
 export const NDJSON_HEARTBEAT = '\n'
 
 /** Writes a frame as one line; with the connection's writer it also leaves out an `after` that the reader can tell. */
 export function encodeNdjson(frame: Frame, writer?: FrameWriter): string {
-  return `${writer?.text(frame) ?? frameText(frame)}\n`
+  return `${JSON.stringify(writer?.write(frame) ?? packFrame(frame))}\n`
 }
 
 /** Reads frames from lines; the last line may lack its end. */

@@ -3,14 +3,14 @@
 import { ProtocolError } from '../error.ts'
 import type { Frame } from '../frame.ts'
 import { FrameDecoder } from './decoder.ts'
-import { type FrameWriter, frameText } from './frames.ts'
+import { type FrameWriter, packFrame } from './frames.ts'
 
 /** What keeps a silent connection open. */
 export const SSE_HEARTBEAT = ':\n\n'
 
 /** Writes a frame as one event; with the connection's writer it also leaves out an `after` that the reader can tell. */
 export function encodeSse(frame: Frame, writer?: FrameWriter): string {
-  const data = `data: ${writer?.text(frame) ?? frameText(frame)}\n\n`
+  const data = `data: ${JSON.stringify(writer?.write(frame) ?? packFrame(frame))}\n\n`
   if (!('cursor' in frame)) return data
   // A line break here would let what follows it pose as a field of its own.
   if (/[\r\n\0]/.test(frame.cursor)) throw new ProtocolError('invalid-cursor', 'cursor: expected one line')
