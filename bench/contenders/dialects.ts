@@ -24,9 +24,6 @@ const dialects = {
 
 export type DialectName = keyof typeof dialects
 
-/** The names of all dialects. */
-export const dialectNames = Object.keys(dialects) as DialectName[]
-
 const dialectOf = async (name: DialectName) => (await dialects[name]()) as unknown as Dialect<unknown>
 
 const written = (event: unknown): string => `data: ${JSON.stringify(event)}\n\n`
@@ -41,9 +38,8 @@ export async function encodeDialect(name: DialectName, count: number, piece: num
     for (const entry of entries) for (const event of encoder.encode(entry)) length += written(event).length
     return length
   }
-  const length = said()
   return job(said, found => {
-    strictEqual(found, length)
+    strictEqual(found, said())
     checkText(heard(dialect, bytesOf(dialect, count, piece)), answer(count, piece))
   })
 }

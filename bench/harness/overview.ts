@@ -1,7 +1,8 @@
 // The one table: where Millrace stands in each job.
 import { cost, figure } from './figure.ts'
-import type { Compared, Held, Stand } from './standing.ts'
+import type { Compared, Stand } from './standing.ts'
 import { aligned } from './table.ts'
+import { claimed } from './verification.ts'
 
 const HEAD = ['job', 'ours', 'best peer', 'ours/peer', 'floor', 'ours/floor', 'exponent']
 
@@ -30,19 +31,8 @@ export function overview(stands: readonly Stand[], isVerified: boolean): string 
   return aligned([head, ...lines]).join('\n')
 }
 
-const claims: Record<Held['claim'], string> = { peer: 'of the peer', floor: 'of the floor', growth: 'exponent' }
-
-/** A claim in words. */
-export function claimed({ claim, atMost }: Held): string {
-  return claim === 'growth' ? `exponent at most ${atMost}` : `at most ${atMost} ${claims[claim]}`
-}
-
-function told({ held, failed }: Stand): string {
-  const failures = failed.map(name => `FAIL: ${name} did not work`)
-  return [
-    ...failures,
-    ...held.map(claim => `${claim.ruling === 'fail' ? 'FAIL' : claim.ruling}: ${claimed(claim)}`),
-  ].join('; ')
+function told({ held }: Stand): string {
+  return held.map(claim => `${claim.ruling}: ${claimed(claim)}`).join('; ')
 }
 
 /** The table as a page has it. */

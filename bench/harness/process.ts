@@ -7,7 +7,13 @@ const LIMIT = 5 * 60_000
 
 let running: ChildProcess | undefined
 process.on('exit', () => running?.kill())
-for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => process.exit(1))
+for (const [signal, code] of [
+  ['SIGHUP', 129],
+  ['SIGINT', 130],
+  ['SIGTERM', 143],
+] as const) {
+  process.on(signal, () => process.exit(code))
+}
 
 /** Measures one contender once, in a process of its own. */
 export function measureApart(suite: string, benchmark: string, contender: string, quick: boolean): Promise<Report> {

@@ -21,7 +21,7 @@ export interface Row {
   error?: string
 }
 
-/** Runs every contender once a round, in turn, so that a change in the machine's load falls on all of them. */
+/** Runs every contender once a round, in turn, so that a change in the machine's load falls on all of them; each round begins with another, so that nobody always follows the same. */
 export async function runRounds(
   suite: string,
   benchmark: Benchmark,
@@ -32,7 +32,8 @@ export async function runRounds(
   const samples = new Map<string, Sample[]>(benchmark.contenders.map(({ name }) => [name, []]))
   const errors = new Map<string, string>()
   for (let round = 1; round <= rounds; round++) {
-    for (const { name } of benchmark.contenders) {
+    const first = (round - 1) % benchmark.contenders.length
+    for (const { name } of [...benchmark.contenders.slice(first), ...benchmark.contenders.slice(0, first)]) {
       if (errors.has(name)) continue
       progress(`${suite}/${benchmark.name} ${round}/${rounds} ${name}`)
       const report = await measureApart(suite, benchmark.name, name, quick)
@@ -42,6 +43,11 @@ export async function runRounds(
   }
   const { unit = 'cpu', contenders } = benchmark
   return contenders.map(contender => toRow(contender, unit, samples.get(contender.name) ?? [], errors))
+}
+
+/** A benchmark of which nothing could be measured. */
+export function failedRows({ unit = 'cpu', contenders }: Benchmark, error: string): Row[] {
+  return contenders.map(contender => toRow(contender, unit, [], new Map([[contender.name, error]])))
 }
 
 /** What a sample says of one item, in the unit's own terms. */

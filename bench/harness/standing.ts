@@ -1,4 +1,4 @@
-import { held, type Interval, interval, type Ruling } from './bootstrap.ts'
+import { held, type Interval, interval, type Ruling, worse } from './bootstrap.ts'
 import { perItem, type Row } from './rounds.ts'
 import { median } from './statistics.ts'
 import type { Unit } from './suite.ts'
@@ -18,11 +18,13 @@ export interface Standing {
   benchmark: string
   ours: string
   peers?: readonly string[]
+  /** Peers of the benchmark that do not stand in the row: a part of their names, and the reason. */
+  leftOut?: readonly (readonly [part: string, reason: string])[]
   floor?: string
   growth?: Growth
   /** What one item in a hundred exceeds is compared, and not the middle. */
   tail?: true
-  /** What is claimed: ours takes at most so much of what the best of the peers takes, or of the floor. */
+  /** What is claimed: ours takes at most so much of what any of the peers takes, or of the floor. */
   atMost?: number
   atMostOfFloor?: number
   /** Why a peer is ahead of us, where one is. */
@@ -57,9 +59,8 @@ export interface Stand {
   floor?: { cost: number } & Compared
   growth?: Compared
   ahead?: string
+  /** All that is claimed of the row. */
   held: Held[]
-  /** Who failed, so that a claim cannot be held against anything. */
-  failed: string[]
 }
 
 /** Each benchmark's rows, by `suite/benchmark`. */
@@ -73,44 +74,47 @@ export function needsOf({ benchmark, ours, peers = [], floor, growth }: Standing
   return needs.set(where, new Set([...(needs.get(where) ?? []), growth.small, growth.large]))
 }
 
-/** What was measured of a row, and whether what is claimed of it holds. Contenders that were not measured are left out. */
+/** What was measured of a row, and whether what is claimed of it holds: of all that is claimed, something is said. */
 export function stand(standing: Standing, measured: Measured): Stand {
   const { job, benchmark, tail, atMost, atMostOfFloor, growth, ahead } = standing
-  const find = (name: string | undefined, where = benchmark) => measured.get(where)?.find(row => row.name === name)
-  const failed = [...needsOf(standing)].flatMap(([where, names]) =>
-    [...names].filter(name => find(name, where)?.error !== undefined),
-  )
-  const usable = (row: Row | undefined): row is Row => row !== undefined && row.error === undefined
+  const find = (name: string | undefined, where = benchmark) => {
+    const row = measured.get(where)?.find(row => row.name === name)
+    return row?.error === undefined ? row : undefined
+  }
   const ours = find(standing.ours)
-  const made: Stand = { job, benchmark, unit: ours?.unit ?? 'cpu', held: [], failed, ...(tail && { tail }) }
+  const peers = (standing.peers ?? []).map(name => find(name))
+  const floor = find(standing.floor)
+  const against = (row: Row | undefined) => (ours && row ? compared(each(ours, tail), each(row, tail)) : undefined)
+  const made: Stand = { job, benchmark, unit: ours?.unit ?? 'cpu', held: [], ...(tail && { tail }) }
   if (ahead !== undefined) made.ahead = ahead
-  const claim = (name: Held['claim'], figure: Compared, bound: number | undefined) => {
-    if (bound !== undefined) made.held.push({ claim: name, atMost: bound, ruling: held(figure, bound) })
+  if (ours) made.ours = median(each(ours, tail))
+  const costOf = (row: Row) => median(each(row, tail))
+  const best = peers.filter(row => row !== undefined).toSorted((a, b) => costOf(a) - costOf(b))[0]
+  const [overBest, overFloor] = [against(best), against(floor)]
+  if (best && overBest) made.peer = { name: best.name, cost: costOf(best), ...overBest }
+  if (floor && overFloor) made.floor = { cost: costOf(floor), ...overFloor }
+  const grown = growth && growthOf(growth, find(growth.small, growth.benchmark), find(growth.large, growth.benchmark))
+  if (grown) made.growth = grown
+  const rule = (figure: Compared | undefined, bound: number) => (figure ? held(figure, bound) : 'unmeasured')
+  if (atMost !== undefined) {
+    // The cheapest by its median need not be the one that ours is beaten by.
+    const ruling = peers.map(row => rule(against(row), atMost)).reduce(worse, 'pass')
+    made.held.push({ claim: 'peer', atMost, ruling })
   }
-  if (usable(ours)) {
-    const costs = (row: Row) => each(row, tail)
-    made.ours = median(costs(ours))
-    const peers = (standing.peers ?? []).map(name => find(name)).filter(usable)
-    const best = peers.toSorted((a, b) => median(costs(a)) - median(costs(b)))[0]
-    if (best) {
-      made.peer = { name: best.name, cost: median(costs(best)), ...compared(costs(ours), costs(best)) }
-      claim('peer', made.peer, atMost)
-    }
-    const floor = find(standing.floor)
-    if (usable(floor)) {
-      made.floor = { cost: median(costs(floor)), ...compared(costs(ours), costs(floor)) }
-      claim('floor', made.floor, atMostOfFloor)
-    }
+  if (atMostOfFloor !== undefined) {
+    made.held.push({ claim: 'floor', atMost: atMostOfFloor, ruling: rule(overFloor, atMostOfFloor) })
   }
-  const [small, large] = [find(growth?.small, growth?.benchmark), find(growth?.large, growth?.benchmark)]
-  if (usable(small) && usable(large)) {
-    const [from, to] = growth?.sizes ?? [small.size, large.size]
-    const exponent = (ratio: number) => 1 + Math.log(ratio) / Math.log(to / from)
-    const { value, low, high } = compared(each(large), each(small))
-    made.growth = { value: exponent(value), low: exponent(low), high: exponent(high) }
-    claim('growth', made.growth, MOST_GROWTH)
-  }
+  if (growth) made.held.push({ claim: 'growth', atMost: MOST_GROWTH, ruling: rule(grown, MOST_GROWTH) })
   return made
+}
+
+/** How the cost of the whole grows with its size: 1 is linear. */
+function growthOf({ sizes }: Growth, small: Row | undefined, large: Row | undefined): Compared | undefined {
+  if (!small || !large) return undefined
+  const [from, to] = sizes ?? [small.size, large.size]
+  const exponent = (ratio: number) => 1 + Math.log(ratio) / Math.log(to / from)
+  const { value, low, high, rounds } = compared(each(large), each(small))
+  return { value: exponent(value), low: exponent(low), high: exponent(high), rounds }
 }
 
 /** What each round says of one item. */
@@ -120,6 +124,6 @@ function each({ samples, unit, items }: Row, tail = false): number[] {
 
 /** The rounds are interleaved: each is compared with the one beside it. */
 function compared(over: number[], under: number[]): Compared {
-  const rounds = over.map((value, i) => value / (under[i] ?? Number.NaN)).filter(Number.isFinite)
+  const rounds = over.map((value, i) => value / (under[i] ?? Number.NaN))
   return { value: median(over) / median(under), ...interval(rounds) }
 }

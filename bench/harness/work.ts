@@ -1,3 +1,4 @@
+import { LEAST_ROUNDS } from './bootstrap.ts'
 import { needsOf, type Standing } from './standing.ts'
 import type { Benchmark, Suite } from './suite.ts'
 
@@ -20,8 +21,8 @@ export interface Asked {
   verify: boolean
 }
 
-/** No suite and no benchmark has that name. */
-export class UnknownName extends Error {}
+/** What was asked for cannot be run: the message says why, and what can. */
+export class NothingAsked extends Error {}
 
 const ROUNDS = { quick: 3, full: 5 }
 /** The rounds of a quick look at everything, which is to be over in two minutes. */
@@ -31,24 +32,31 @@ const GLANCE = 2
 export function choose({ suites, standings, names, quick, verify }: Asked): Work[] {
   const all = suites.flatMap(suite => suite.benchmarks(quick).map(benchmark => ({ suite: suite.name, benchmark })))
   const pathOf = ({ suite, benchmark }: (typeof all)[number]) => `${suite}/${benchmark.name}`
-  const asks = (name: string) => (work: (typeof all)[number]) => work.suite === name || pathOf(work) === name
-  const stranger = names.find(name => !all.some(asks(name)))
+  const isAsked = (path: string) =>
+    names.length === 0 || names.some(name => path === name || path.startsWith(`${name}/`))
+  const stranger = names.find(name => !all.some(work => pathOf(work) === name || work.suite === name))
   if (stranger !== undefined) {
-    throw new UnknownName(`no benchmark '${stranger}', there are: ${all.map(pathOf).join(', ')}`)
+    throw new NothingAsked(`no benchmark '${stranger}', there are: ${all.map(pathOf).join(', ')}`)
   }
   const isGlance = quick && names.length === 0
-  const rows = standings.filter(row => !isGlance || row.quick)
-  const needed = isGlance || verify ? rows.map(needsOf) : undefined
-  return all
-    .filter(work => names.length === 0 || names.some(name => asks(name)(work)))
-    .flatMap(work => {
-      const { suite, benchmark } = work
-      const rounds = isGlance ? GLANCE : (benchmark.rounds ?? (quick ? ROUNDS.quick : ROUNDS.full))
-      if (needed === undefined) return [{ suite, benchmark, rounds }]
-      const wanted = new Set(needed.flatMap(needs => [...(needs.get(pathOf(work)) ?? [])]))
-      const contenders = benchmark.contenders.filter(({ name }) => wanted.has(name))
-      if (contenders.length === 0) return []
-      // Its own targets may name who is not measured now.
-      return [{ suite, benchmark: { ...benchmark, contenders, claims: [] }, rounds }]
-    })
+  const roundsOf = ({ rounds = quick ? ROUNDS.quick : ROUNDS.full }: Benchmark) => {
+    if (isGlance) return GLANCE
+    return verify && !quick ? Math.max(rounds, LEAST_ROUNDS) : rounds
+  }
+  if (!isGlance && !verify) {
+    return all.filter(work => isAsked(pathOf(work))).map(work => ({ ...work, rounds: roundsOf(work.benchmark) }))
+  }
+  const needed = standings.filter(row => isAsked(row.benchmark) && (!isGlance || row.quick)).map(needsOf)
+  const works = all.flatMap(work => {
+    const wanted = new Set(needed.flatMap(needs => [...(needs.get(pathOf(work)) ?? [])]))
+    const contenders = work.benchmark.contenders.filter(({ name }) => wanted.has(name))
+    if (contenders.length === 0) return []
+    // Its own targets may name who is not measured now.
+    const benchmark = { ...work.benchmark, contenders, claims: [] }
+    return [{ suite: work.suite, benchmark, rounds: roundsOf(benchmark) }]
+  })
+  if (works.length > 0) return works
+  throw new NothingAsked(
+    `nothing of ${names.join(', ')} stands in the table, so nothing is claimed of it: ask without --verify`,
+  )
 }

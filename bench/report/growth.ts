@@ -27,7 +27,7 @@ const [LEFT, RIGHT, TOP, BOTTOM] = [80, 190, 56, 340]
 /** Ours, and what can be told apart from it and from each other, also by those who do not see all colours. */
 const COLOURS = ['#0b6e4f', '#c2410c', '#1d4ed8', '#7e22ce', '#64748b']
 const DASHES = ['', '7 4', '2 4', '10 3 2 3', '4 4']
-/** The least distance of two names at the ends of their lines. */
+/** The least distance of two names that stand at the ends of their lines. */
 const LINE = 16
 
 /** The chart, where all that it shows was measured. */
@@ -70,7 +70,7 @@ export function growthChart({ title, across, up, unit, curves }: GrowthChart, me
           'stroke-dasharray': DASHES[i % DASHES.length] ?? '',
         }),
         ...points.map(({ size, cost }) => element('circle', { cx: x(size), cy: y(cost), r: 3.5, fill: colour })),
-        text(WIDTH - RIGHT + 12, (ends[i] ?? 0) + 4, `${label} ${cost(last.cost, unit)}`, {
+        text(x(last.size) + 12, (ends[i] ?? 0) + 4, `${label} ${cost(last.cost, unit)}`, {
           fill: colour,
           'font-weight': i === 0 ? 600 : 400,
         }),

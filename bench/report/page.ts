@@ -7,18 +7,21 @@ import type { Results } from './results.ts'
 export const DOCS: string = join(import.meta.dirname, '../../docs')
 const PAGE = join(DOCS, 'performance.md')
 
-const MEASURED = /(<!-- measured -->\n)[\s\S]*?(\n<!-- \/measured -->)/
+const MEASURED = /(<!-- measured -->)[\s\S]*?(<!-- \/measured -->)/
 
 /** What stands between the marks. */
 export function measuredPart({ place, stands }: Results): string {
-  const ahead = stands.filter(({ ahead }) => ahead !== undefined)
+  const ahead = stands.filter(({ peer }) => peer !== undefined && peer.value > 1)
   return [
     `Measured on ${place.date.slice(0, 10)} with node ${place.node} on ${place.cpu}, load ${place.load[0] ?? 0} at the beginning.`,
     '',
     markdown(stands),
     '',
-    ...(ahead.length === 0 ? [] : ['Where a peer is ahead in its own job:', '']),
-    ...ahead.map(({ job, ahead }) => `- **${job}**: ${ahead}`),
+    ahead.length === 0 ? 'No peer came out ahead.' : 'Where a peer came out ahead:',
+    '',
+    ...ahead.map(
+      ({ job, peer, ahead }) => `- **${job}**, ${peer?.name}: ${ahead ?? 'by chance, as the interval shows.'}`,
+    ),
   ]
     .join('\n')
     .trimEnd()
@@ -28,7 +31,10 @@ export function measuredPart({ place, stands }: Results): string {
 export function withMeasured(page: string, results: Results): string {
   if (!MEASURED.test(page))
     throw new Error('docs/performance.md has no place for what is measured: <!-- measured --> ... <!-- /measured -->')
-  return page.replace(MEASURED, (_, before: string, after: string) => `${before}\n${measuredPart(results)}\n${after}`)
+  return page.replace(
+    MEASURED,
+    (_, before: string, after: string) => `${before}\n\n${measuredPart(results)}\n\n${after}`,
+  )
 }
 
 /** Writes what was measured into the page. */

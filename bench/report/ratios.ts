@@ -3,8 +3,8 @@ import { figure } from '../harness/figure.ts'
 import type { Stand } from '../harness/standing.ts'
 import { drawing, element, FAINT, INK, logScale, MUTED, text } from './svg.ts'
 
-const WIDTH = 920
-const [LEFT, RIGHT, TOP, ROW] = [330, 250, 76, 24]
+const WIDTH = 1080
+const [LEFT, RIGHT, TOP, ROW] = [370, 340, 76, 24]
 const [AHEAD, BEHIND] = ['#0b6e4f', '#c2410c']
 
 /** The chart of all rows that have a peer. */
@@ -19,7 +19,7 @@ export function ratioChart(stands: readonly Stand[]): string {
   const title = 'What Millrace costs over the best peer, in each job (less is better)'
   return drawing(WIDTH, height, title, [
     text(20, 28, title, { 'font-size': 16, 'font-weight': 600 }),
-    text(20, 46, 'whiskers: 95 % of the interleaved rounds', { fill: MUTED }),
+    text(20, 46, 'whiskers: 95 % of the medians of resampled rounds', { fill: MUTED }),
     ...ticks.flatMap(tick => [
       element('line', {
         x1: x(tick),

@@ -1,4 +1,4 @@
-import { decodeDialect, decodeSteps, dialectNames, encodeDialect, encodeSteps } from '../contenders/dialects.ts'
+import type { DialectName } from '../contenders/dialects.ts'
 import type { Benchmark, Claim, Contender, Load, Suite } from '../harness/suite.ts'
 
 const load: Load = { pieces: 1, items: 100_000 }
@@ -9,6 +9,9 @@ const short: Load = { pieces: 100, items: 1_000 }
 /** Runs of some 25 steps. */
 const steps: Load = { pieces: 20, items: 1_000 }
 
+const dialectNames: readonly DialectName[] = ['mui', 'tanstack', 'tanstack 0.2', 'ai-sdk', 'ag-ui', 'kortyx', 'helix']
+
+const words = () => import('../contenders/dialects.ts')
 const ai = () => import('../contenders/ai.ts')
 const tanstack = () => import('../contenders/tanstack.ts')
 
@@ -42,7 +45,9 @@ function encode(): Benchmark {
     title: '100,000 entries of text deltas to Server-Sent Events of each dialect',
     item: 'chunk',
     contenders: [
-      ...dialectNames.map(name => one('ours', ours(name), (count, piece) => encodeDialect(name, count, piece))),
+      ...dialectNames.map(name =>
+        one('ours', ours(name), async (count, piece) => (await words()).encodeDialect(name, count, piece)),
+      ),
       one('peer', AI_ENCODER, async (count, piece) => (await ai()).aiEncode(count, piece)),
       one('peer', TANSTACK_ENCODER, async (count, piece) => (await tanstack()).tanstackEncode(count, piece)),
     ],
@@ -57,7 +62,9 @@ function decode(): Benchmark {
     title: '100,000 Server-Sent Events of each dialect, in 16 KB of network at a time, to chunks',
     item: 'chunk',
     contenders: [
-      ...dialectNames.map(name => one('ours', ours(name), (count, piece) => decodeDialect(name, count, piece))),
+      ...dialectNames.map(name =>
+        one('ours', ours(name), async (count, piece) => (await words()).decodeDialect(name, count, piece)),
+      ),
       one('peer', AI_DECODER, async (count, piece) => (await ai()).aiDecode(count, piece)),
       one('peer', TANSTACK_DECODER, async (count, piece) => (await tanstack()).tanstackDecode(count, piece)),
     ],
@@ -71,8 +78,8 @@ function mixed(): Benchmark {
     title: '20 runs of 1,000 entries each, with thoughts, words, calls, data and state, there and back',
     item: 'chunk',
     contenders: dialectNames.flatMap(name => [
-      one('ours', `${name}, encode`, (count, piece) => encodeSteps(name, count, piece), steps),
-      one('ours', `${name}, decode`, (count, piece) => decodeSteps(name, count, piece), steps),
+      one('ours', `${name}, encode`, async (count, piece) => (await words()).encodeSteps(name, count, piece), steps),
+      one('ours', `${name}, decode`, async (count, piece) => (await words()).decodeSteps(name, count, piece), steps),
     ]),
     claims: [],
     notes: ['for information: nobody else says all of it'],
@@ -81,8 +88,13 @@ function mixed(): Benchmark {
 
 function growth(): Benchmark {
   const pair = (name: (typeof dialectNames)[number]) => [
-    one('ours', `${name}, answers of 1,000`, (count, piece) => encodeDialect(name, count, piece), short),
-    one('ours', `${name}, one of 100,000`, (count, piece) => encodeDialect(name, count, piece)),
+    one(
+      'ours',
+      `${name}, answers of 1,000`,
+      async (count, piece) => (await words()).encodeDialect(name, count, piece),
+      short,
+    ),
+    one('ours', `${name}, one of 100,000`, async (count, piece) => (await words()).encodeDialect(name, count, piece)),
   ]
   return {
     name: 'growth',

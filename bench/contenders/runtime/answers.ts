@@ -6,7 +6,8 @@ import { modelOf, spoken } from './model.ts'
 
 /** The model's stream, read to its end by nobody in particular. */
 export function streamAlone(count: number, piece: number): Job {
-  const model = modelOf(() => spoken(answer(count, piece).deltas))
+  const parts = spoken(answer(count, piece).deltas)
+  const model = modelOf(() => parts)
   return job(
     async () => {
       const { stream } = await model.doStream({ prompt: [] })
@@ -21,7 +22,8 @@ export function streamAlone(count: number, piece: number): Job {
 /** The same through `streamText`. */
 export async function streamedText(count: number, piece: number): Promise<Job> {
   const { streamText } = await import('ai')
-  const model = modelOf(() => spoken(answer(count, piece).deltas))
+  const parts = spoken(answer(count, piece).deltas)
+  const model = modelOf(() => parts)
   return job(
     async () => {
       let text = ''
