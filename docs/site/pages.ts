@@ -27,6 +27,11 @@ const all: readonly Group[] = [
     pages: [
       doc('index', 'Start here', 'A running agent in five minutes'),
       doc('how-it-works', 'How it works', 'The log is the run: drawings of the one idea'),
+      doc(
+        'performance',
+        'Performance',
+        'Where it stands against its peers and the machine, and where it does not lead',
+      ),
       guide('studio', 'The studio', 'Chat, inspector and faults in the browser'),
       guide(
         'command',
