@@ -1,7 +1,7 @@
 // How frames are written: as Server-Sent Events or as NDJSON. The text of entries, which is most of it, is made once for all who can share it.
 
 import { textOf } from '@millrace/log'
-import { type Entry, entriesText, type Frame, NDJSON_HEARTBEAT, SSE_HEARTBEAT } from '@millrace/protocol'
+import { type Entry, type Frame, NDJSON_HEARTBEAT, packFrame, SSE_HEARTBEAT } from '@millrace/protocol'
 
 export type Format = 'sse' | 'ndjson'
 
@@ -73,7 +73,7 @@ export class EntriesFrame {
   }
 
   #text(): string {
-    this.#entries ??= textOf(this.piece) ?? entriesText(this.piece.entries)
+    this.#entries ??= textOf(this.piece) ?? packed(this.piece)
     return this.#entries
   }
 }
@@ -82,6 +82,12 @@ export class EntriesFrame {
 const PAUSES = new Set(['run-paused', 'run-resumed', 'run-started', 'run-finished'])
 const OF_RUNS = '"type":"run-'
 const NOTHING: Pick<Piece, 'entries'> = { entries: [] }
+
+/** The entries of a piece as the JSON of its frame. */
+function packed(piece: Piece): string {
+  const frame = packFrame({ type: 'entries', ...piece, entries: piece.entries as Entry[] })
+  return JSON.stringify('entries' in frame ? frame.entries : [])
+}
 
 function written(text: string, cursor: string | undefined, format: Format): Buffer {
   if (format === 'ndjson') return Buffer.from(`${text}\n`)
