@@ -211,13 +211,10 @@ function placeOf(fields: Field[], depth: number): Place {
 }
 
 function belowOf({ depth, rest, keys }: Place, segment: JsonSegment): Place | undefined {
-  const name = `${segment}`
-  const key = keys.has(name) ? name : '*'
-  // Most were made before: each item of an array comes to the same.
-  const known = keys.get(key)
-  if (known || !keys.has(key)) return known
+  const key = keys.has(`${segment}`) ? `${segment}` : '*'
+  if (!keys.has(key)) return undefined
   const met = ({ segments }: Field) => segments[depth] === key || segments[depth] === '*'
-  const below = placeOf(rest.filter(met), depth + 1)
+  const below = keys.get(key) ?? placeOf(rest.filter(met), depth + 1)
   keys.set(key, below)
   return below
 }

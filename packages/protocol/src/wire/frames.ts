@@ -14,9 +14,6 @@ export type Continuity = 'next' | 'duplicate' | 'overlap' | 'gap'
  */
 export function packFrame(frame: Frame, last?: number | null): WireFrame {
   if (frame.type !== 'entries') return frame
-  const after = frame.after === last ? undefined : frame.after
-  // Live, most frames have one entry, which has nothing to leave out: no list is made for it.
-  if (frame.entries.length === 1 && !frame.entries[0]?.internal) return { ...frame, after }
   const entries: WireEntry[] = []
   let origin: Origin | undefined
   for (const entry of frame.entries) {
@@ -25,7 +22,7 @@ export function packFrame(frame: Frame, last?: number | null): WireFrame {
     entries.push(origin && sameFields(origin, entry.origin) ? { ...entry, origin: undefined } : entry)
     origin = entry.origin
   }
-  return { ...frame, after, entries }
+  return { ...frame, after: frame.after === last ? undefined : frame.after, entries }
 }
 
 function refuse(field: string, expected: string, found: unknown): never {

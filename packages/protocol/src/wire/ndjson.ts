@@ -1,6 +1,7 @@
 // Frames as NDJSON: one frame a line, a heartbeat as a blank line.
 
 import type { Frame } from '../frame.ts'
+import { parsed } from '../json/value.ts'
 import { FrameDecoder } from './decoder.ts'
 import { type FrameWriter, packFrame } from './frames.ts'
 
@@ -20,11 +21,7 @@ export class NdjsonDecoder extends FrameDecoder {
   }
 
   protected override rest(line: string): void {
-    try {
-      JSON.parse(line)
-    } catch {
-      return // It was cut off.
-    }
-    this.frame(line)
+    // What is no JSON was cut off.
+    if (parsed(line) !== undefined) this.frame(line)
   }
 }
