@@ -78,7 +78,7 @@ export function aiEncode(count: number, piece: number): Job {
     async () => {
       let length = 0
       await readAll(streamOf(chunks).pipeThrough(new JsonToSseTransformStream()), event => {
-        length += event.length
+        length += Buffer.byteLength(event)
       })
       return length
     },

@@ -35,7 +35,7 @@ export async function encodeDialect(name: DialectName, count: number, piece: num
   const said = () => {
     const encoder = dialect.encoder()
     let length = 0
-    for (const entry of entries) for (const event of encoder.encode(entry)) length += written(event).length
+    for (const entry of entries) for (const event of encoder.encode(entry)) length += Buffer.byteLength(written(event))
     return length
   }
   return job(said, found => {

@@ -80,17 +80,17 @@ export function stringifyFrames(count: number, piece: number, size: number): Job
   )
 }
 
-/** Events are counted and let go of, as a server does: keeping them all would measure the collector. */
+/** Events are counted in bytes, for which a text made of pieces is joined as when it is sent, and let go of: keeping them all would measure the collector. */
 function encodeJob<T>(frames: T[], events: string[], encoder: () => (frame: T) => string): Job {
   return job(
     () => {
       const encode = encoder()
       let length = 0
-      for (const frame of frames) length += encode(frame).length
+      for (const frame of frames) length += Buffer.byteLength(encode(frame))
       return length
     },
     length => {
-      strictEqual(length, events.join('').length)
+      strictEqual(length, Buffer.byteLength(events.join('')))
       deepStrictEqual(frames.map(encoder()), events)
     },
   )
