@@ -30,8 +30,8 @@ interface Told extends ToldByPage, Used {
 declare const bench: {
   now(): number
   rows(): number
-  ask(): void
-  shown(tokens: number): Promise<ToldByPage>
+  ask(tokens: number): void
+  shown(): Promise<ToldByPage>
 }
 
 const FRAME_MS = 1000 / 60
@@ -68,10 +68,10 @@ export async function screen(whose: Whose, asked: ScreenAsked, shown: Shown): Pr
   const texts = Array.from({ length: answers }, (_, answer) => tokensOf(shown, answer).join(''))
   return job(
     async (): Promise<Told> => {
-      await Promise.all([page.evaluate(() => bench.ask()), server().ask({ kind: 'wait' })])
+      await Promise.all([page.evaluate(count => bench.ask(count), tokens), server().ask({ kind: 'wait' })])
       const before = await used()
       const [told, { said = [] }] = await Promise.all([
-        page.evaluate(count => bench.shown(count), tokens),
+        page.evaluate(() => bench.shown()),
         server().ask({ kind: 'speak' }),
       ])
       const after = await used()

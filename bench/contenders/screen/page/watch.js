@@ -25,8 +25,8 @@ document.adoptedStyleSheets = [sheet]
 const answers = conversations.map(() => ({ seen: 0, shown: [] }))
 const changed = new Set()
 const frames = []
+const allShown = Promise.withResolvers()
 let wanted = Number.POSITIVE_INFINITY
-let done = () => {}
 
 const LONGEST_TOKEN = 40
 
@@ -57,16 +57,18 @@ new MutationObserver(records => {
 const probe = document.body.appendChild(document.createElement('div'))
 probe.id = 'probe'
 const painted = new MessageChannel()
-let inFrame = []
+/** What each frame has that was not told to be over yet: a busy page may have the next one before that. */
+const painting = []
 new ResizeObserver(() => {
-  inFrame = [...changed].map(answer => ({ answer, seen: answer.seen }))
+  if (changed.size === 0) return
+  painting.push([...changed].map(answer => ({ answer, seen: answer.seen })))
   changed.clear()
-  if (inFrame.length > 0) painted.port2.postMessage(inFrame.length)
+  painted.port2.postMessage('painted')
 }).observe(probe)
 painted.port1.onmessage = () => {
   const time = now()
-  for (const { answer, seen } of inFrame) while (answer.shown.length < seen) answer.shown.push(time)
-  if (answers.every(({ shown }) => shown.length >= wanted)) done()
+  for (const { answer, seen } of painting.shift()) while (answer.shown.length < seen) answer.shown.push(time)
+  if (answers.every(({ shown }) => shown.length >= wanted)) allShown.resolve()
 }
 const frame = () => {
   frames.push(now())
@@ -85,16 +87,14 @@ export function ready({ number }, ask) {
 globalThis.bench = {
   now,
   rows: () => root.querySelectorAll('li').length,
-  /** Asks for all answers, each by its number. */
-  ask() {
+  /** Asks for all answers, of so many tokens, each by its number. */
+  ask(tokens) {
+    wanted = tokens
     for (const [number, ask] of asking.entries()) ask(String(number))
   },
-  /** Tells of the answers when so many tokens of each were on the screen. */
-  async shown(tokens) {
-    await new Promise(resolve => {
-      wanted = tokens
-      done = resolve
-    })
+  /** Tells of the answers when all their tokens were on the screen. */
+  async shown() {
+    await allShown.promise
     const lists = root.querySelectorAll('ul')
     return {
       shown: answers.map(({ shown }) => shown),
