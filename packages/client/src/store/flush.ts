@@ -8,7 +8,7 @@ const LONGEST_MS = 2 ** 31 - 1
  * whenever something comes, so that a source which never rests cannot keep the timer from firing.
  *
  * A page that is shown has frames. What comes once in an interval, but not to the millisecond, is told at once there: one may be told
- * early, and is counted. What has to wait is told as the next frame begins, and is in it: nobody could have seen it sooner.
+ * early, and is counted. What has to wait is told as the next frame begins, and is in it; where frames are shorter than the interval, as one of the next does.
  */
 export class Flush {
   readonly #intervalMs: number
