@@ -15,11 +15,10 @@ export type Spread = 'shared' | 'distinct'
 
 /** How many sessions are appended to, in turn, where there are several. */
 const WRITTEN = 16
-/** Milliseconds between two appends, and how many come before at once: what all read takes its time. */
-const PACE: Record<Spread, { readonly ms: number; readonly before: number }> = {
-  shared: { ms: 100, before: 20 },
-  distinct: { ms: 10, before: 500 },
-}
+/** Milliseconds between two appends: where all read each, they have the longer the more they are, so that as much is delivered in a second. */
+const PACE: Record<Spread, (readers: number) => number> = { shared: readers => readers / 10, distinct: () => 10 }
+/** How many appends come before those that are measured, at once. */
+const BEFORE: Record<Spread, number> = { shared: 20, distinct: 500 }
 /** Files that a process has open beside its readers. */
 const OTHER_FILES = 200
 
@@ -44,11 +43,11 @@ const holding = opened(async (holder: Holder, spread: Spread, wanted: number): P
   const after = await memory(readers)
   const held = { sessions, each, readers, before, after }
   // At the pace that is measured a server's code would stay cold for minutes.
-  for (let n = 0; n < PACE[spread].before; n++) {
+  for (let n = 0; n < BEFORE[spread]; n++) {
     await append(held, n)
     await turn()
   }
-  await got(held, PACE[spread].before)
+  await got(held, BEFORE[spread])
   return held
 })
 
@@ -59,7 +58,7 @@ export async function followedAppends(holder: Holder, spread: Spread, readers: n
     async () => {
       for (let n = 0; n < count; n++) {
         await append(held, n)
-        await pause(PACE[spread].ms)
+        await pause(PACE[spread](held.readers))
       }
       return got(held, count)
     },

@@ -24,8 +24,8 @@ function held(name: string, readers: number, quick: boolean): Benchmark {
       ({ holder, name, kind }): Contender => ({
         name: nameOf(name, spread),
         kind,
-        load: { pieces: 1, items: quick ? 30 : spread === 'distinct' ? 1_000 : 100 },
-        warmUp: { pieces: 1, items: quick ? 10 : 20 },
+        load: { pieces: 1, items: quick ? 30 : spread === 'distinct' ? 1_000 : 50 },
+        warmUp: { pieces: 1, items: 10 },
         prepare: async count =>
           (await import('../../contenders/scale/readers.ts')).followedAppends(holder, spread, readers, count),
       }),
@@ -34,7 +34,7 @@ function held(name: string, readers: number, quick: boolean): Benchmark {
   const [ours, ...others] = holders.map(({ name }) => name)
   return {
     name,
-    title: `from just before an append to the SSE readers of its session in another process, of ${readers.toLocaleString('en')} whom one process holds: each with a session of its own, an append every 10 ms; or all of one, an append every 100 ms`,
+    title: `from just before an append to the SSE readers of its session in another process, of ${readers.toLocaleString('en')} whom one process holds: each with a session of its own, an append every 10 ms; or all of one, an append every ${readers / 10} ms`,
     item: 'append',
     unit: 'latency',
     rounds: quick ? 1 : 3,
