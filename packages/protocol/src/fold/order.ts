@@ -27,7 +27,8 @@ export class MessageOrder {
         ? this.#added
         : [...this.messages.values()].sort((a, b) => (a.placedAt as number) - (b.placedAt as number))
       const { cells = [], ids = [] } = this.#read ?? {}
-      this.#read = { cells: [...cells, ...added], ids: [...ids, ...added.map(({ id }) => id)] }
+      // Of many, `concat` takes a third of the time of a spread.
+      this.#read = { cells: cells.concat(added), ids: ids.concat(added.map(({ id }) => id)) }
       this.#added = []
     }
     return this.#read
