@@ -3,7 +3,7 @@ import { Memory, memoryStore } from '../memory/store.ts'
 import { MUTANTS } from './mutants.fixture.ts'
 import { schedule } from './schedule.fixture.ts'
 
-const SEEDS = 60
+const SEEDS = 400
 
 describe('what the schedules are to find is found', () => {
   for (const { name, found, ...mutation } of MUTANTS) {
