@@ -66,8 +66,6 @@ export interface DriveOptions {
   readonly clock: StoreClock
   /** Aborted where the run is to be handed over at its next commit. */
   readonly leaving: AbortSignal
-  /** Aborted where everything is to be let go at once. */
-  readonly abandoned: AbortSignal
 }
 
 /** Why the work on a run ends before its end: it was asked to stop. */
@@ -100,22 +98,26 @@ export class Drive {
 
   /** Works until the run ends; whether to look for what is due next: false where another is to go on with this run. */
   async run(): Promise<boolean> {
-    const signals = [this.#writer.signal, this.#options.abandoned]
-    const abort = () => this.#controller.abort(signals.find(({ aborted }) => aborted)?.reason)
-    for (const signal of signals) signal.addEventListener('abort', abort)
-    if (signals.some(({ aborted }) => aborted)) abort()
+    const { signal } = this.#writer
+    const abort = () => this.abandon(signal.reason)
+    signal.addEventListener('abort', abort)
+    if (signal.aborted) abort()
     try {
       return await this.#told.work.within(() => this.#run())
     } catch (error) {
       this.#told.lose(error)
       throw error
     } finally {
-      // The signal that everything is to be let go outlives this drive.
-      for (const signal of signals) signal.removeEventListener('abort', abort)
+      signal.removeEventListener('abort', abort)
       // What still works for this run works for nobody.
       this.#controller.abort(new LogError('closed', 'the run is not driven here any more'))
       this.#told.end(this.#session?.run(this.#runId)?.startedAt)
     }
+  }
+
+  /** Lets go at once: whoever goes on tries again what is under way. */
+  abandon(reason: unknown): void {
+    this.#controller.abort(reason)
   }
 
   async #run(): Promise<boolean> {

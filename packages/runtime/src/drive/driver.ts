@@ -22,7 +22,9 @@ export class Driver implements Driving {
   readonly #sessions: Sessions
   readonly #snapshots: Snapshots
   readonly #leaving = new AbortController()
-  readonly #abandoned = new AbortController()
+  /** Those under way: one signal for all of them would look through its listeners for each that comes. */
+  readonly #drives = new Set<Drive>()
+  #isAbandoned = false
   /** Sessions that are left to others, and until when: nothing of what is due there is for here. */
   readonly #left = new Map<string, number>()
   #looksAt = Number.NEGATIVE_INFINITY
@@ -74,7 +76,9 @@ export class Driver implements Driving {
   /** Lets go at once: what is under way is cut off, and tried again by whoever goes on. */
   abandon(): void {
     this.leave()
-    this.#abandoned.abort(new LogError('closed', 'the driver lets go'))
+    this.#isAbandoned = true
+    const reason = new LogError('closed', 'the driver lets go')
+    for (const drive of this.#drives) drive.abandon(reason)
   }
 
   /** Drives a session as long as something is due in it. What goes wrong in a run is in the log; throws what went wrong beside it. */
@@ -89,7 +93,7 @@ export class Driver implements Driving {
       logger.error('a session could not be driven', { sessionId, cause: error })
       throw error
     } finally {
-      if (!this.#abandoned.signal.aborted) await this.#snapshots.settled(sessionId)
+      if (!this.#isAbandoned) await this.#snapshots.settled(sessionId)
     }
   }
 
@@ -126,9 +130,9 @@ export class Driver implements Driving {
         snapshots: this.#snapshots,
         clock,
         leaving: this.#leaving.signal,
-        abandoned: this.#abandoned.signal,
       })
-      const isMore = await drive.run()
+      this.#drives.add(drive)
+      const isMore = await drive.run().finally(() => this.#drives.delete(drive))
       const { run } = writer.ticket
       if (run === null || run.paused) this.#snapshots.offerAt(sessionId, writer.cursor.sequence)
       return isMore
