@@ -4,6 +4,8 @@ const OTHER_SIZE = 'its row is of another size'
 const OTHER_WORDS = 'it has words of its own'
 const ONE_READER =
   'Hono writes what it is given, and keeps nothing: ours appends to a log first, and serves what the log has. With more readers the append is shared by all.'
+const COALESCED =
+  'a writer of ours gathers what comes within 16 ms into one append, so that a fast model is sixty appends a second and not five hundred; what is gathered is shown up to a frame later.'
 const STEPS =
   'the AI SDK keeps nothing: each model call and each result of a tool is a commit of ours, of which a reader is told and from which another process could go on.'
 
@@ -78,14 +80,11 @@ export const standings: readonly Standing[] = [
     job: 'an event to a checked frame',
     benchmark: 'sse/decode',
     ours: 'millrace, checked',
-    peers: [
-      'eventsource-parser + JSON.parse',
-      'TanStack fetchServerSentEvents',
-      'AI SDK DefaultChatTransport, checked',
-    ],
-    floor: 'eventsource-parser alone',
-    atMost: 1.3,
-    ahead: 'eventsource-parser checks nothing: ours checks every chunk, and makes the entries of a frame.',
+    peers: ['TanStack fetchServerSentEvents', 'AI SDK DefaultChatTransport, checked'],
+    // The same bytes, of which nothing is checked.
+    floor: 'eventsource-parser + JSON.parse',
+    atMost: 0.8,
+    atMostOfFloor: 1.3,
     quick: true,
   },
   {
@@ -278,4 +277,73 @@ export const standings: readonly Standing[] = [
       atMost: 0.5,
     },
   ]),
+  ...(
+    [
+      { rate: 50, atMost: 1 },
+      { rate: 500, atMost: 2, ahead: COALESCED },
+      { rate: 5000, atMost: 1, leftOut: [['TanStack', 'it takes a minute for what was said in a second']] },
+    ] as const
+  ).map(
+    ({ rate, ...claimed }): Standing => ({
+      job: `a token to the screen, ${rate.toLocaleString('en')} a second`,
+      benchmark: `screen/tokens-${rate}`,
+      ours: 'ours',
+      peers: [
+        'AI SDK streamText and useChat',
+        ...(rate === 5000 ? [] : ['TanStack chat() and useChat']),
+        'MUI hooks, plain server',
+      ],
+      floor: 'plain page, plain server',
+      ...claimed,
+    }),
+  ),
+  {
+    job: "the page's main thread, 10 answers at once",
+    benchmark: 'screen/crowd-10',
+    ours: 'ours',
+    peers: ['AI SDK streamText and useChat', 'TanStack chat() and useChat', 'MUI hooks, plain server'],
+    floor: 'plain page, plain server',
+    atMost: 1,
+  },
+  {
+    job: 'a session at rest, SQLite',
+    benchmark: 'scale/sessions',
+    ours: 'idle, sqlite',
+  },
+  {
+    job: 'a session that waits for approval, SQLite',
+    benchmark: 'scale/sessions',
+    ours: 'paused, sqlite',
+  },
+  {
+    job: 'a session whose answer is under way, with its reader',
+    benchmark: 'scale/sessions-streaming',
+    ours: 'ours, sqlite',
+    peers: ['AI SDK streamText', 'AI SDK streamText, kept by resumable-stream'],
+    leftOut: [['Hono', 'it carries events, and has neither a model nor a session']],
+    floor: 'node http',
+    atMost: 1,
+  },
+  {
+    job: 'an append to one of 1,000 readers, a session each',
+    benchmark: 'scale/readers',
+    ours: 'ours, sqlite, a session each',
+    peers: ['durable-streams, memory, a session each', 'Hono streamSSE, a session each'],
+    leftOut: [[', one session', 'another row']],
+    floor: 'node http, a session each',
+    atMost: 1,
+  },
+  {
+    job: 'a token of a run, 10,000 at once, in memory',
+    benchmark: 'scale/runs',
+    ours: 'ours, memory, 10,000 at once',
+    peers: ['AI SDK streamText, 10,000 at once'],
+    leftOut: [
+      [' 10 at once', OTHER_SIZE],
+      [' 100 at once', OTHER_SIZE],
+      [' 1,000 at once', OTHER_SIZE],
+    ],
+    atMost: 1,
+    growth: { small: 'ours, memory, 10 at once', large: 'ours, memory, 10,000 at once' },
+  },
 ]

@@ -7,7 +7,8 @@ import { claimed } from './verification.ts'
 const HEAD = ['job', 'ours', 'best peer', 'ours/peer', 'floor', 'ours/floor', 'exponent']
 
 /** A row's cells; an interval stands behind each ratio. */
-function cells({ job, unit, tail, ours, peer, floor, growth }: Stand, isLong: boolean): string[] {
+function cells({ job, unit, tail, ours, p99, peer, floor, growth }: Stand, isLong: boolean): string[] {
+  const most = (value: number | undefined) => (value === undefined ? '' : ` (p99 ${cost(value, unit)})`)
   const ratio = (compared: Compared | undefined) => {
     if (!compared) return ''
     const { value, low, high } = compared
@@ -15,8 +16,8 @@ function cells({ job, unit, tail, ours, peer, floor, growth }: Stand, isLong: bo
   }
   return [
     tail ? `${job}, p99` : job,
-    ours === undefined ? '' : cost(ours, unit),
-    peer ? `${cost(peer.cost, unit)} ${peer.name}` : '',
+    ours === undefined ? '' : `${cost(ours, unit)}${most(p99?.ours)}`,
+    peer ? `${cost(peer.cost, unit)}${most(p99?.peer)} ${peer.name}` : '',
     ratio(peer),
     floor ? cost(floor.cost, unit) : '',
     ratio(floor),

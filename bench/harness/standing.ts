@@ -55,6 +55,8 @@ export interface Stand {
   unit: Unit
   tail?: true
   ours?: number
+  /** What one item in a hundred exceeds, of ours and of the best peer, where the items have latencies. */
+  p99?: { ours: number; peer?: number }
   peer?: { name: string; cost: number } & Compared
   floor?: { cost: number } & Compared
   growth?: Compared
@@ -92,6 +94,10 @@ export function stand(standing: Standing, measured: Measured): Stand {
   const best = peers.filter(row => row !== undefined).toSorted((a, b) => costOf(a) - costOf(b))[0]
   const [overBest, overFloor] = [against(best), against(floor)]
   if (best && overBest) made.peer = { name: best.name, cost: costOf(best), ...overBest }
+  if (ours?.unit === 'latency' && !tail) {
+    const p99 = (row: Row) => median(each(row, true))
+    made.p99 = { ours: p99(ours), ...(best && { peer: p99(best) }) }
+  }
   if (floor && overFloor) made.floor = { cost: costOf(floor), ...overFloor }
   const grown = growth && growthOf(growth, find(growth.small, growth.benchmark), find(growth.large, growth.benchmark))
   if (grown) made.growth = grown

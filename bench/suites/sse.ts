@@ -30,7 +30,7 @@ function decode(): Benchmark {
     reference: 'millrace, checked',
     contenders: [
       one('ours', 'millrace, checked', async (count, piece) => (await wire()).decodeFrames(count, piece, 1)),
-      one('peer', PARSER, async (count, piece) => (await wire()).parseEvents(count, piece, 1, 'JSON')),
+      one('floor', PARSER, async (count, piece) => (await wire()).parseEvents(count, piece, 1, 'JSON')),
       one('peer', 'TanStack fetchServerSentEvents', async (count, piece) =>
         (await tanstack()).tanstackDecode(count, piece),
       ),
@@ -52,7 +52,7 @@ function decodeBatches(): Benchmark {
     reference: 'millrace, checked',
     contenders: [
       one('ours', 'millrace, checked', async (count, piece) => (await wire()).decodeFrames(count, piece, BATCH)),
-      one('peer', PARSER, async (count, piece) => (await wire()).parseEvents(count, piece, BATCH, 'JSON')),
+      one('floor', PARSER, async (count, piece) => (await wire()).parseEvents(count, piece, BATCH, 'JSON')),
     ],
     claims: [{ kind: 'ratio', of: 'millrace, checked', to: PARSER }],
   }
