@@ -1,3 +1,5 @@
+import { existsSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { held, interval } from './harness/bootstrap.ts'
 import type { Row } from './harness/rounds.ts'
@@ -6,7 +8,9 @@ import { verify } from './harness/verification.ts'
 import { choose, NothingAsked } from './harness/work.ts'
 import { charts } from './report/charts.ts'
 import { growthChart } from './report/growth.ts'
+import { DOCS, withMeasured } from './report/page.ts'
 import { ratioChart } from './report/ratios.ts'
+import { load } from './report/results.ts'
 import { standings } from './standings.ts'
 import { suites } from './suites/index.ts'
 
@@ -175,6 +179,18 @@ describe('the standings', () => {
   test('the curves name contenders that there are', () => {
     const points = charts.flatMap(({ curves }) => curves.flatMap(({ points }) => points))
     expect(points.filter(({ benchmark, contender }) => kindOf(benchmark, contender) === undefined)).toEqual([])
+  })
+
+  test('the page shows what was kept, and its drawings are there', () => {
+    const page = readFileSync(join(DOCS, 'performance.md'), 'utf8')
+    const results = load()
+    expect(withMeasured(page, results)).toBe(page)
+    expect(() => withMeasured('# Performance', results)).toThrow('no place')
+    expect(results.stands.map(({ job, tail }) => [job, tail])).toEqual(standings.map(({ job, tail }) => [job, tail]))
+    for (const name of ['ratios', ...charts.map(({ name }) => name)]) {
+      expect(page).toContain(`images/${name}.svg`)
+      expect(existsSync(join(DOCS, 'images', `${name}.svg`))).toBe(true)
+    }
   })
 })
 

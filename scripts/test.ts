@@ -8,6 +8,7 @@ import { FAILED_FILE, shortened } from './failed.ts'
 
 // Two files at a time in these: most are one thread that computes, or that waits for a server. Nothing in them may depend on how busy the machine is.
 const BESIDE = new Set([
+  'bench',
   'examples',
   'packages/cli',
   'packages/client',

@@ -4,7 +4,7 @@ import { median } from './statistics.ts'
 import type { Unit } from './suite.ts'
 
 /** The cost of the same work at two sizes: where each is measured, and how large it is if not as the contender's load says. */
-export interface Growth {
+interface Growth {
   benchmark?: string
   small: string
   large: string
@@ -34,7 +34,7 @@ export interface Standing {
 }
 
 /** Every growth is claimed to stay under this. */
-export const MOST_GROWTH = 1.1
+const MOST_GROWTH = 1.1
 
 /** A figure of ours over another's: by the medians, with the interval of the single rounds. */
 export interface Compared extends Interval {
@@ -42,7 +42,7 @@ export interface Compared extends Interval {
 }
 
 /** What is claimed of a figure, and whether it holds. */
-export interface Held {
+interface Held {
   claim: 'peer' | 'floor' | 'growth'
   atMost: number
   ruling: Ruling

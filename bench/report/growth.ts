@@ -5,7 +5,7 @@ import type { Unit } from '../harness/suite.ts'
 import { decades, drawing, element, FAINT, INK, logScale, MUTED, text } from './svg.ts'
 
 /** A contender at several sizes; where each was measured. */
-export interface Curve {
+interface Curve {
   label: string
   points: readonly { size: number; benchmark: string; contender: string }[]
 }

@@ -10,7 +10,7 @@ const PAGE = join(DOCS, 'performance.md')
 const MEASURED = /(<!-- measured -->)[\s\S]*?(<!-- \/measured -->)/
 
 /** What stands between the marks. */
-export function measuredPart({ place, stands }: Results): string {
+function measuredPart({ place, stands }: Results): string {
   const ahead = stands.filter(({ peer }) => peer !== undefined && peer.value > 1)
   return [
     `Measured on ${place.date.slice(0, 10)} with node ${place.node} on ${place.cpu}, load ${place.load[0] ?? 0} at the beginning.`,

@@ -7,7 +7,7 @@ export const MUTED = '#5b6770'
 const ESCAPES: Record<string, string> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;' }
 
 /** Text that is safe between tags and in attributes. */
-export const escaped = (text: string): string => text.replace(/[&<>"]/g, found => ESCAPES[found] ?? found)
+const escaped = (text: string): string => text.replace(/[&<>"]/g, found => ESCAPES[found] ?? found)
 
 /** An element with its attributes. */
 export function element(name: string, attributes: Record<string, string | number>, content = ''): string {

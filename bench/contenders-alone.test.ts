@@ -1,0 +1,3 @@
+import { tryContenders } from './contenders.fixture.ts'
+
+tryContenders('alone')
