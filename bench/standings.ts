@@ -128,14 +128,9 @@ export const standings: readonly Standing[] = [
   {
     job: 'an answer for who comes late, a token',
     benchmark: 'log/catch-up',
-    ours: 'ours, 8 tokens an append, live, 1 reader',
-    peers: ['resumable-stream, events, live, 1 reader'],
-    leftOut: [
-      [
-        'resumable-stream, tokens',
-        'it carries the bare text alone, without which no chat could tell a call from a word',
-      ],
-    ],
+    ours: 'ours, said at once, live, 1 reader',
+    peers: ['resumable-stream, tokens, live, 1 reader', 'resumable-stream, events, live, 1 reader'],
+    leftOut: [[', 10 readers', OTHER_SIZE]],
     atMost: 1,
   },
   {
