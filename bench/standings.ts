@@ -323,22 +323,17 @@ export const standings: readonly Standing[] = [
     job: 'an append to one of 1,000 readers, a session each',
     benchmark: 'scale/readers',
     ours: 'ours, sqlite, a session each',
-    peers: ['durable-streams, memory, a session each', 'Hono streamSSE, a session each'],
-    leftOut: [[', one session', 'another row']],
-    floor: 'node http, a session each',
-    atMost: 1,
-  },
-  {
-    job: 'a token of a run, 10,000 at once, in memory',
-    benchmark: 'scale/runs',
-    ours: 'ours, memory, 10,000 at once',
-    peers: ['AI SDK streamText, 10,000 at once'],
     leftOut: [
-      [' 10 at once', OTHER_SIZE],
-      [' 100 at once', OTHER_SIZE],
-      [' 1,000 at once', OTHER_SIZE],
+      ['durable-streams', 'it is in memory here, and ours in a file: server/latency-disk has both on a disk'],
+      ['Hono', 'it has no log to serve from, as the floor has none'],
     ],
-    atMost: 1,
-    growth: { small: 'ours, memory, 10 at once', large: 'ours, memory, 10,000 at once' },
+    floor: 'node http, a session each',
   },
+  ...(['its view', 'the first token of a new turn'] as const).map(
+    (first): Standing => ({
+      job: `${first}, of a session of 1,000 turns, in a process that has just started`,
+      benchmark: 'scale/cold-start',
+      ours: `${first}, 1,000 turns`,
+    }),
+  ),
 ]
