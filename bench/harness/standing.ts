@@ -76,6 +76,11 @@ export function needsOf({ benchmark, ours, peers = [], floor, growth }: Standing
   return needs.set(where, new Set([...(needs.get(where) ?? []), growth.small, growth.large]))
 }
 
+/** Whether anything is claimed of a row. */
+export function claims({ atMost, atMostOfFloor, growth }: Standing): boolean {
+  return atMost !== undefined || atMostOfFloor !== undefined || growth !== undefined
+}
+
 /** What was measured of a row, and whether what is claimed of it holds: of all that is claimed, something is said. */
 export function stand(standing: Standing, measured: Measured): Stand {
   const { job, benchmark, tail, atMost, atMostOfFloor, growth, ahead } = standing

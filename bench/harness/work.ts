@@ -1,5 +1,5 @@
 import { LEAST_ROUNDS } from './bootstrap.ts'
-import { needsOf, type Standing } from './standing.ts'
+import { claims, needsOf, type Standing } from './standing.ts'
 import type { Benchmark, Suite } from './suite.ts'
 
 /** A benchmark that is to be run, so often. */
@@ -39,21 +39,25 @@ export function choose({ suites, standings, names, quick, verify }: Asked): Work
     throw new NothingAsked(`no benchmark '${stranger}', there are: ${all.map(pathOf).join(', ')}`)
   }
   const isGlance = quick && names.length === 0
-  const roundsOf = ({ rounds = quick ? ROUNDS.quick : ROUNDS.full }: Benchmark) => {
+  const roundsOf = ({ rounds = quick ? ROUNDS.quick : ROUNDS.full }: Benchmark, isClaimed = false) => {
     if (isGlance) return GLANCE
-    return verify && !quick ? Math.max(rounds, LEAST_ROUNDS) : rounds
+    return isClaimed && !quick ? Math.max(rounds, LEAST_ROUNDS) : rounds
   }
   if (!isGlance && !verify) {
     return all.filter(work => isAsked(pathOf(work))).map(work => ({ ...work, rounds: roundsOf(work.benchmark) }))
   }
-  const needed = standings.filter(row => isAsked(row.benchmark) && (!isGlance || row.quick)).map(needsOf)
+  const needed = standings
+    .filter(row => isAsked(row.benchmark) && (!isGlance || row.quick))
+    .map(row => ({ row, needs: needsOf(row) }))
   const works = all.flatMap(work => {
-    const wanted = new Set(needed.flatMap(needs => [...(needs.get(pathOf(work)) ?? [])]))
+    const rows = needed.filter(({ needs }) => needs.has(pathOf(work)))
+    const wanted = new Set(rows.flatMap(({ needs }) => [...(needs.get(pathOf(work)) ?? [])]))
     const contenders = work.benchmark.contenders.filter(({ name }) => wanted.has(name))
     if (contenders.length === 0) return []
     // Its own targets may name who is not measured now.
     const benchmark = { ...work.benchmark, contenders, claims: [] }
-    return [{ suite: work.suite, benchmark, rounds: roundsOf(benchmark) }]
+    const isClaimed = rows.some(({ row }) => claims(row))
+    return [{ suite: work.suite, benchmark, rounds: roundsOf(benchmark, isClaimed) }]
   })
   if (works.length > 0) return works
   throw new NothingAsked(

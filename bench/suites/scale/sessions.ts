@@ -39,7 +39,7 @@ export function streamingBenchmark(quick: boolean): Benchmark {
   const contender = (name: string, kind: Contender['kind'], giver: Giver): Contender => ({
     name,
     kind,
-    load: { pieces: 1, items: quick ? 200 : 1_000 },
+    load: { pieces: 1, items: quick ? 200 : 500 },
     warmUp: { pieces: 1, items: 100 },
     prepare: async (count, piece) =>
       (await import('../../contenders/scale/streaming.ts')).streamingSessions(giver, count, piece),
