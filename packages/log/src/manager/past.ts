@@ -179,6 +179,8 @@ export class PastReader {
   #goOn(streamId: string, warm: Warm, { entries, cursor, bytes }: News): Present {
     if (entries.length === 0) return warm
     const { fold, unsealed, snapshot } = warm
+    // A fold that fails half way is nothing to go on from.
+    this.#warm.delete(streamId)
     fold.apply(entries)
     for (const entry of entries) unsealed.add(entry)
     return this.#present(streamId, {
