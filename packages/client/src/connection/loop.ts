@@ -92,7 +92,7 @@ export function loopOver({ session = [], after = {}, onSnapshot }: ConnectionOpt
   return Object.assign(loop, {
     end,
     // At once: whoever waits for the next is told that there is none.
-    return: (value: void) => {
+    return: (value: undefined) => {
       end()
       return leave(value)
     },
