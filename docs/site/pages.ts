@@ -99,6 +99,7 @@ const all: readonly Group[] = [
       reference('chunks', 'Chunks', 'Every chunk with its fields'),
       reference('dialects', 'Dialects, chunk by chunk', 'How each dialect says each chunk'),
       reference('defaults', 'Defaults and bounds', 'Every number that holds where nothing else is said'),
+      page('bench/README.md', 'bench', 'The benchmarks', 'What each suite measures, beside whom, and how'),
       reference(
         'seeds',
         'Where the words come from',
