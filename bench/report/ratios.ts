@@ -3,8 +3,8 @@ import { figure } from '../harness/figure.ts'
 import type { Stand } from '../harness/standing.ts'
 import { drawing, element, FAINT, INK, logScale, MUTED, text } from './svg.ts'
 
-const WIDTH = 1080
-const [LEFT, RIGHT, TOP, ROW] = [370, 340, 76, 24]
+const WIDTH = 1130
+const [LEFT, RIGHT, TOP, ROW] = [370, 390, 76, 24]
 const [AHEAD, BEHIND] = ['#0b6e4f', '#c2410c']
 
 /** The chart of all rows that have a peer. */
