@@ -2,20 +2,9 @@ import { type Chunk, coalesce, type Origin } from '@millrace/protocol'
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { decodeJoined } from './deltas.ts'
-import { decodeBatch, encodeBatch, type NewEntry } from './entry.ts'
+import { decodeBatch, type NewEntry } from './entry.ts'
 import type { StoredBatch } from './store.ts'
-
-const MAIN: Origin = { runId: 'run-1', lane: 'main', agentId: 'run-1', agentType: 'writer', step: 1 }
-
-const stored = (batches: readonly (readonly NewEntry[])[]): StoredBatch[] => {
-  let last = 0
-  return batches.map((entries, i) => {
-    const { body, count } = encodeBatch(entries)
-    const first = last + 1
-    last += count
-    return { first, last, timestamp: 1_000 + i, mark: '1-a', body }
-  })
-}
+import { MAIN, stored } from './stored.fixture.ts'
 
 const said = (...chunks: readonly object[]): NewEntry[] =>
   chunks.map(chunk => ({ origin: MAIN, chunk: chunk as unknown as Chunk }))

@@ -1,21 +1,10 @@
 import { type Chunk, type Origin, packFrame } from '@millrace/protocol'
 import * as fc from 'fast-check'
 import { expect, it } from 'vitest'
-import { decodeBatch, encodeBatch, type NewEntry } from './entry.ts'
+import { decodeBatch, type NewEntry } from './entry.ts'
 import type { StoredBatch } from './store.ts'
+import { MAIN, stored } from './stored.fixture.ts'
 import { isPlain, wireOf } from './wire.ts'
-
-const MAIN: Origin = { runId: 'run-1', lane: 'main', agentId: 'run-1', agentType: 'writer', step: 1 }
-
-const stored = (batches: readonly (readonly NewEntry[])[]): StoredBatch[] => {
-  let last = 0
-  return batches.map((entries, i) => {
-    const { body, count } = encodeBatch(entries)
-    const first = last + 1
-    last += count
-    return { first, last, timestamp: 1_000 + i, mark: '1-a', body }
-  })
-}
 
 /** What a frame of some batches says, made from their entries. */
 const packed = (batches: readonly StoredBatch[]): unknown => {

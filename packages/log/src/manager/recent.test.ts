@@ -15,6 +15,15 @@ test('what was used last is kept, as much of it as the bound says', () => {
   expect(['c', 'd'].map(name => recent.get(name))).toEqual([4, 5])
 })
 
+test('what is looked at is used', () => {
+  const recent = new Recent<number>(10 * MEGABYTE)
+  recent.set('a', 1, 4 * MEGABYTE)
+  recent.set('b', 2, 4 * MEGABYTE)
+  recent.get('a')
+  recent.set('c', 3, 4 * MEGABYTE)
+  expect(['a', 'b', 'c'].map(name => recent.get(name))).toEqual([1, undefined, 3])
+})
+
 test('what is larger than the bound is kept alone', () => {
   const recent = new Recent<number>(10 * MEGABYTE)
   recent.set('a', 1, MEGABYTE)

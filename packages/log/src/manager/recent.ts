@@ -12,8 +12,13 @@ export class Recent<T> {
     this.#most = most
   }
 
+  /** What a name stands for, which is used by that. */
   get(name: string): T | undefined {
-    return this.#kept.get(name)?.value
+    const kept = this.#kept.get(name)
+    if (kept === undefined) return undefined
+    this.#kept.delete(name)
+    this.#kept.set(name, kept)
+    return kept.value
   }
 
   /** Keeps a value as the one used last, in place of what the name stood for. */
