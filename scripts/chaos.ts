@@ -1,36 +1,58 @@
-// `npm run chaos -- [factor] [--seed n] [filters]`: the property suites with their counts multiplied, 50 times by default.
-// `npm run chaos -- --runs n [--seed n] [filters]`: so many schedules of faults on each store, of logs, of runs and of those who follow them, from this seed on; one seed replays one.
+// Looks for failures that are not known yet, with new seeds and larger counts than `npm test`.
+//
+//   npm run chaos -- [factor] [--seed n] [files]       all properties and schedules, their counts multiplied by 50 or the factor
+//   npm run chaos -- --runs n [--seed n] [files]       n schedules of faults per suite; one seed replays one schedule
+//   npm run chaos -- --nightly [--minutes n] [--fresh] large counts in batches; continues where the last run stopped
 import { parseArgs } from 'node:util'
+import { CAMPAIGNS } from './chaos/campaigns.ts'
+import { nightly } from './chaos/nightly.ts'
 import { command } from './command.ts'
+import { VARIABLES } from './faults/campaign.ts'
+
+const FACTOR = '50'
+/** The tests' own limits are meant for the default counts. */
+const TEST_MS = 6 * 3600_000
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
-  options: { seed: { type: 'string' }, runs: { type: 'string' } },
+  options: {
+    seed: { type: 'string' },
+    runs: { type: 'string' },
+    nightly: { type: 'boolean' },
+    minutes: { type: 'string' },
+    fresh: { type: 'boolean' },
+  },
 })
-const factor = /^\d+$/.test(positionals[0] ?? '') ? positionals.shift() : undefined
-const { runs } = values
-const MILLRACE_RUNS = factor ?? (runs === undefined ? '50' : '1')
-const MILLRACE_SEED = values.seed ?? String(Math.trunc(Math.random() * 2 ** 31))
-const count = runs === undefined ? MILLRACE_RUNS : `--runs ${runs}`
-if (runs !== undefined && positionals.length === 0)
-  positionals.push(
-    'packages/log/src/chaos',
-    'packages/runtime/src/crash/schedules',
-    'packages/runtime/src/crash/people.schedules',
-    'packages/runtime/src/crash/workflow.schedules',
-    'packages/runtime/src/races/races',
-    'packages/runtime/src/process',
-    'packages/server/src/process',
-    'packages/client/src/faults/memory',
-    'packages/client/src/faults/sqlite',
-  )
 
-const again = `npm run chaos -- ${count} --seed ${MILLRACE_SEED} ${positionals.join(' ')}`.trimEnd()
-const what = runs === undefined ? `counts times ${MILLRACE_RUNS}` : `${runs} schedules on each store`
-console.log(`chaos: ${what}, seed ${MILLRACE_SEED}; to run it again: ${again}`)
-// The tests' own time limits are meant for the small counts.
-const vitest = ['run', '--dir', 'packages', '--testTimeout', String(6 * 3600_000), ...positionals]
-const env = { MILLRACE_RUNS, MILLRACE_SEED, ...(runs !== undefined && { MILLRACE_SCHEDULES: runs }) }
-const { code } = await command('vitest', vitest, { env })
-console.log(`chaos: ${code === 0 ? 'passed' : 'FAILED'}, seed ${MILLRACE_SEED}`)
-process.exitCode = code
+if (values.nightly) {
+  const minutes = values.minutes === undefined ? undefined : Number(values.minutes)
+  if (minutes !== undefined && !(minutes > 0))
+    throw new Error(`--minutes expects a positive number, not '${values.minutes}'`)
+  process.exitCode = (await nightly({ ...(minutes !== undefined && { minutes }), fresh: values.fresh ?? false }))
+    ? 0
+    : 1
+} else await once()
+
+async function once(): Promise<void> {
+  const factor = /^\d+$/.test(positionals[0] ?? '') ? positionals.shift() : undefined
+  const { runs } = values
+  const seed = values.seed ?? String(Math.trunc(Math.random() * 2 ** 31))
+  const count = runs === undefined ? (factor ?? FACTOR) : `--runs ${runs}`
+  const files = runs !== undefined && positionals.length === 0 ? CAMPAIGNS.map(({ file }) => file) : positionals
+  const again = `npm run chaos -- ${count} --seed ${seed} ${positionals.join(' ')}`.trimEnd()
+  console.log(
+    `chaos: ${runs === undefined ? `counts times ${count}` : `${runs} schedules per suite`}, seed ${seed}; to repeat: ${again}`,
+  )
+  const env = {
+    [VARIABLES.factor]: runs === undefined ? count : '0',
+    [VARIABLES.seed]: seed,
+    ...(runs !== undefined && { [VARIABLES.schedules]: runs }),
+  }
+  const { code } = await command(
+    'vitest',
+    ['run', '--testTimeout', String(TEST_MS), ...(files.length > 0 ? files : ['packages/'])],
+    { env },
+  )
+  console.log(`chaos: ${code === 0 ? 'passed' : 'FAILED'}, seed ${seed}`)
+  process.exitCode = code
+}

@@ -1,4 +1,4 @@
-// `npm run check`: everything about the code that can be said without running it.
+// `npm run check [-- name]`: everything about the code that can be told without running it, or only the checks whose names begin so.
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -25,8 +25,12 @@ const checks: Record<string, () => Promise<Finding>> = {
   ...Object.fromEntries(generators.map(file => [`${file} is fresh`, () => tool('node', file, '--check')])),
 }
 
+const [, , prefix = ''] = process.argv
+const chosen = Object.entries(checks).filter(([name]) => name.startsWith(prefix))
+if (chosen.length === 0) throw new Error(`no check begins with '${prefix}'. Checks: ${Object.keys(checks).join(', ')}`)
+
 let failed = false
-for (const [name, run] of Object.entries(checks)) {
+for (const [name, run] of chosen) {
   const from = performance.now()
   const { code, output, always } = await run().catch((error): Finding => ({ code: 1, output: String(error) }))
   failed ||= code !== 0

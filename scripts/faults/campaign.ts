@@ -1,0 +1,56 @@
+// What `npm run chaos` asks of the suites that play schedules of faults, and what they report to it. Without it the suites play their
+// default counts from their default seeds.
+import { appendFileSync } from 'node:fs'
+
+/** Environment variables by which `npm run chaos` reaches the suites. */
+export const VARIABLES = {
+  /** How many schedules each suite plays. */
+  schedules: 'MILLRACE_SCHEDULES',
+  /** Multiplies the default counts of schedules and properties. */
+  factor: 'MILLRACE_RUNS',
+  /** The first seed. */
+  seed: 'MILLRACE_SEED',
+  /** The file that reports go to, a line of JSON each. */
+  report: 'MILLRACE_CHAOS_REPORT',
+} as const
+
+/** What was played: how many schedules, with how many injected faults, and how many processes or servers were killed by them. */
+export type Played = { schedules: number; faults: number; deaths: number }
+
+/** A schedule that failed, and the command that plays it again. */
+export type FailedSchedule = { seed: number | string; again: string }
+
+/** How many schedules to play. */
+export function scheduleCount(byDefault: number): number {
+  return Number(process.env[VARIABLES.schedules] ?? multiplied(byDefault))
+}
+
+/** A count of something that `npm run chaos -- <factor>` multiplies, rounded up. */
+export function multiplied(byDefault: number): number {
+  return Math.ceil(byDefault * Number(process.env[VARIABLES.factor] ?? 1))
+}
+
+/** The first seed to play. */
+export function firstSeed(byDefault = 1): number {
+  return Number(process.env[VARIABLES.seed] ?? byDefault)
+}
+
+/** Whether `npm run chaos` asked for a number of schedules, so that tests of other kinds need not run. */
+export function isCampaign(): boolean {
+  return process.env[VARIABLES.schedules] !== undefined
+}
+
+/** Reports schedules that were played to their end. */
+export function reportPlayed({ schedules = 1, faults = 0, deaths = 0 }: Partial<Played>): void {
+  report({ schedules, faults, deaths })
+}
+
+/** Reports a schedule that failed. */
+export function reportFailed(failed: FailedSchedule): void {
+  report({ failed })
+}
+
+function report(line: object): void {
+  const file = process.env[VARIABLES.report]
+  if (file !== undefined) appendFileSync(file, `${JSON.stringify(line)}\n`)
+}

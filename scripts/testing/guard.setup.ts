@@ -1,0 +1,25 @@
+// Fails a test that leaves something behind, and names what it left. Runs in every test file, before its own hooks.
+import { afterAll, beforeEach, type RunnerTestFile } from 'vitest'
+import { cpuMs } from './cpu.ts'
+import { Guard, messageOf } from './guard.ts'
+
+const cpuBefore = cpuMs()
+const guard = new Guard()
+let file: RunnerTestFile | undefined
+
+beforeEach(({ task, onTestFinished }) => {
+  file = task.file
+  // Hooks run in reverse order of registration: this one runs when the test has cleaned up.
+  const leftBy = guard.begin(task.fullName)
+  onTestFinished(async () => {
+    const left = await leftBy()
+    // Concurrent tests overlap, so that what one opened cannot be told from what the others did. The end of the file checks them.
+    if (left.length > 0 && !task.concurrent) throw new Error(messageOf(task.fullName, left))
+  })
+})
+
+afterAll(async () => {
+  const left = await guard.end()
+  if (file) file.meta.cpuMs = cpuMs() - cpuBefore
+  if (left.length > 0) throw new Error(messageOf(file?.name ?? 'a file without tests', left))
+})

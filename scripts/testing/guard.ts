@@ -1,0 +1,97 @@
+import type { ChildProcess } from 'node:child_process'
+import { subscribe, unsubscribe } from 'node:diagnostics_channel'
+import type { Server, Socket } from 'node:net'
+import type { Worker } from 'node:worker_threads'
+
+/** Something that a test opened and has to close. */
+type Resource = {
+  /** The test that ran when it was opened, or undefined while none did. */
+  readonly test: string | undefined
+  readonly isOpen: () => boolean
+  readonly name: () => string
+}
+
+/** How long something that is being closed may take to be gone. Reached only by a test that fails. */
+const GONE_MS = 5_000
+
+/** The real clock, also while a test uses fake timers. */
+const { setTimeout, performance } = globalThis
+
+/**
+ * Watches what tests open in this process: child processes, worker threads, servers that listen, and sockets that keep the process
+ * alive. Node tells of each through its diagnostics channels.
+ */
+export class Guard {
+  readonly #opened = new Set<Resource>()
+  readonly #subscriptions: (readonly [channel: string, listener: (message: unknown) => void])[] = []
+  #test: string | undefined
+
+  constructor() {
+    this.#on<{ process: ChildProcess }>('child_process', ({ process: child }) => ({
+      isOpen: () => child.pid !== undefined && child.exitCode === null && child.signalCode === null,
+      name: () => `a child process (pid ${child.pid}: ${child.spawnargs.join(' ').slice(0, 200)})`,
+    }))
+    this.#on<{ worker: Worker }>('worker_threads', ({ worker }) => ({
+      isOpen: () => worker.threadId >= 0,
+      name: () => `a worker thread (${worker.threadId})`,
+    }))
+    this.#on<{ server: Server }>('tracing:net.server.listen:asyncStart', ({ server }) => ({
+      isOpen: () => server.listening,
+      name: () => `a server that listens on ${JSON.stringify(server.address())}`,
+    }))
+    this.#on<{ socket: Socket }>('net.client.socket', ({ socket }) => ({
+      // An idle connection of a pool, as `fetch` keeps them, does not keep the process alive.
+      isOpen: () => !socket.destroyed && hasRef(socket),
+      name: () => `a connection to ${socket.remoteAddress}:${socket.remotePort}`,
+    }))
+  }
+
+  /** A test begins. Returns a function that tells what of its resources is still open at its end. */
+  begin(test: string): () => Promise<Resource[]> {
+    this.#test = test
+    return async () => {
+      const left = await this.#left(resource => resource.test === test)
+      if (this.#test === test) this.#test = undefined
+      return left
+    }
+  }
+
+  /** The file ends. Returns everything that is still open. */
+  async end(): Promise<Resource[]> {
+    for (const [channel, listener] of this.#subscriptions) unsubscribe(channel, listener)
+    return this.#left(() => true)
+  }
+
+  #on<Message>(channel: string, resourceOf: (message: Message) => Omit<Resource, 'test'>): void {
+    const listener = (message: unknown) => {
+      this.#opened.add({ ...resourceOf(message as Message), test: this.#test })
+    }
+    subscribe(channel, listener)
+    this.#subscriptions.push([channel, listener])
+  }
+
+  async #left(isMeant: (resource: Resource) => boolean): Promise<Resource[]> {
+    const until = performance.now() + GONE_MS
+    for (;;) {
+      for (const resource of this.#opened) if (!resource.isOpen()) this.#opened.delete(resource)
+      const left = [...this.#opened].filter(isMeant)
+      if (left.length === 0 || performance.now() > until) {
+        // Reported once.
+        for (const resource of left) this.#opened.delete(resource)
+        return left
+      }
+      await new Promise(resolve => setTimeout(resolve, 5))
+    }
+  }
+}
+
+/** What to tell of a test or file that left something behind. */
+export function messageOf(where: string, left: readonly Resource[]): string {
+  const lines = left.map(({ test, name }) => `  ${name()}${test === undefined ? '' : `, opened by '${test}'`}`)
+  return `'${where}' left behind:\n${lines.join('\n')}\nClose it in the test, or in a hook that runs after it.`
+}
+
+function hasRef(socket: Socket): boolean {
+  const { _handle: handle } = socket as Socket & { _handle?: { hasRef?(): boolean } }
+  return handle?.hasRef?.() ?? false
+}

@@ -1,0 +1,69 @@
+import { expect, test } from 'vitest'
+import { root } from '../command.ts'
+import { folder } from '../folder.fixture.ts'
+import { affectedBy } from './changed.ts'
+import { needsOwnWorker, resolveNames, suiteOf, suites, testFiles } from './suites.ts'
+
+const workspace = () =>
+  folder({
+    'packages/log/src/a.test.ts': '',
+    'packages/log/src/deep/b.test.tsx': '// @vitest-environment jsdom\n',
+    'packages/client/src/c.test.ts': "vi.mock('./c.ts')\n",
+    'studio/d.test.ts': '',
+    'node_modules/x/e.test.ts': '',
+  })
+
+test('finds a suite for each package and folder with tests', () => {
+  const home = workspace()
+  expect(suites(home).map(({ name, folder }) => [name, folder])).toEqual([
+    ['client', 'packages/client'],
+    ['log', 'packages/log'],
+    ['studio', 'studio'],
+  ])
+  expect(suiteOf('packages/log/src/a.test.ts')).toEqual({ name: 'log', folder: 'packages/log' })
+})
+
+test('resolves names of suites and paths', () => {
+  const home = workspace()
+  expect(resolveNames(home, ['log', 'studio/d.test.ts', 'packages/log/src/deep'])).toEqual([
+    'packages/log',
+    'studio/d.test.ts',
+    'packages/log/src/deep',
+  ])
+  expect(resolveNames(home, ['src/deep'], `${home}/packages/log`)).toEqual(['packages/log/src/deep'])
+})
+
+test('rejects an unknown name and lists the suites', () => {
+  expect(() => resolveNames(workspace(), ['lgo'])).toThrow(
+    "'lgo' is not a suite, a folder or a file. Suites: client, log, studio",
+  )
+})
+
+test('gives files with a DOM or replaced modules a worker of their own', () => {
+  const home = workspace()
+  expect(testFiles(home).filter(file => needsOwnWorker(home, file))).toEqual(
+    expect.arrayContaining(['packages/client/src/c.test.ts', 'packages/log/src/deep/b.test.tsx']),
+  )
+  expect(needsOwnWorker(home, 'studio/d.test.ts')).toBe(false)
+})
+
+test('a changed file affects the whole suite it belongs to', () => {
+  const home = workspace()
+  expect([...affectedBy(home, ['packages/log/src/a.ts'])].sort()).toEqual([
+    'packages/log/src/a.test.ts',
+    'packages/log/src/a.ts',
+    'packages/log/src/deep/b.test.tsx',
+  ])
+})
+
+test('a changed script or file at the root affects everything', () => {
+  expect(affectedBy(root, ['scripts/faults/proxy.ts'])).toBe('everything')
+  expect(affectedBy(root, ['pnpm-lock.yaml', 'studio/src/x.ts'])).toBe('everything')
+})
+
+test('a changed page affects the tests that run what pages show', () => {
+  const affected = affectedBy(root, ['docs/guide/log.md', 'README.md'])
+  expect(affected).toContain('packages/log/src/docs.test.ts')
+  expect(affected).not.toContain('packages/log/src/chaos/memory.test.ts')
+  expect(affectedBy(root, ['LICENSE'])).toEqual([])
+})
