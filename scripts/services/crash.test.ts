@@ -4,7 +4,7 @@ import { globSync, readFileSync } from 'node:fs'
 import { connect } from 'node:net'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import { afterAll, describe, expect, onTestFinished, test, vi } from 'vitest'
+import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { postgres } from './postgres.ts'
 import { ask, redis } from './redis.ts'
 import type { Service } from './server.ts'
@@ -42,26 +42,28 @@ const kinds = {
   'Redis without settings': () => redisWords({}),
   'Redis, always': () => redisWords({ appendonly: 'yes', appendfsync: 'always' }),
   'Redis, everysec': () => redisWords({ appendonly: 'yes', appendfsync: 'everysec' }),
-  'Postgres without settings': () => postgresWords({}),
   Postgres: () => postgresWords({ fsync: 'off' }),
   'Postgres, synchronous_commit off': () => postgresWords({ fsync: 'off', synchronous_commit: 'off' }),
 }
 type Kind = keyof typeof kinds
 
-/** One server of a kind for all tests, since a Postgres is not made in no time; each finds it up, without a word, and leaves it up. */
-const servers = new Map<Kind, Promise<Words>>()
+/** One server of each kind for all tests. Each test finds it up and without words, and leaves it up. */
+const servers = new Map<Kind, Words>()
+beforeAll(async () => {
+  const open = Object.entries(kinds).map(async ([kind, start]) => servers.set(kind as Kind, await start()))
+  await Promise.all(open)
+})
 afterAll(async () => {
-  for (const words of servers.values()) await (await words).service.stop()
+  await Promise.all([...servers.values()].map(({ service }) => service.stop()))
 })
 async function open(kind: Kind): Promise<Words> {
-  const opening = servers.get(kind) ?? kinds[kind]()
-  servers.set(kind, opening)
-  const words = await opening
+  const words = servers.get(kind)
+  if (words === undefined) throw new Error(`no server of the kind ${kind}`)
   await words.clear()
   return words
 }
 
-/** What is said on a connection that stays open, from now on. */
+/** A connection that stays open until the test ends, or the server closes it. */
 async function client(url: string) {
   const socket = connect(Number(new URL(url).port), '127.0.0.1').setEncoding('utf8')
   onTestFinished(() => void socket.destroy())
@@ -186,14 +188,6 @@ test('redis() without settings keeps nothing', async () => {
   expect(await all()).toEqual([])
 })
 
-test('postgres() without settings keeps its data', async () => {
-  const { service, add, all } = await open('Postgres without settings')
-  await add('flume')
-  await service.kill()
-  await service.restart()
-  expect(await all()).toEqual(['flume'])
-})
-
 test('settings reach the server, and a copy leaves them', async () => {
   const [one, two] = [await open('Redis, everysec'), await open('Postgres, synchronous_commit off')]
   await Promise.all([one.service.copy(), two.service.copy()])
@@ -210,18 +204,21 @@ test('a server that ends by itself is told of, with its own words', async () => 
   await ask(port, 'SHUTDOWN NOSAVE')
   await vi.waitFor(
     () => expect(service.thaw()).rejects.toThrow(/^redis has ended:\n(.*\n)*.*User requested shutdown/),
-    {
-      timeout: 10_000,
-    },
+    { timeout: 60_000 },
   )
   await expect(service.restart()).rejects.toThrow(/^redis has ended:/)
 })
 
-test('a killed Postgres that is not started again leaves nothing in the system', async () => {
+test('postgres() without settings keeps its data, and killed and stopped leaves nothing in the system', async () => {
   const { path, left } = place()
   vi.stubEnv('TMPDIR', path)
   onTestFinished(() => void vi.unstubAllEnvs())
-  const service = await postgres()
+  const { service, add, all } = await postgresWords({})
+  onTestFinished(service.stop)
+  await add('flume')
+  await service.kill()
+  await service.restart()
+  expect(await all()).toEqual(['flume'])
   const [file = ''] = globSync(join(path, 'millrace-*/data/postmaster.pid'))
   const [, segment] = readFileSync(file, 'utf8').split('\n')[6]?.trim().split(/\s+/) ?? []
   const segments = async () => (await run('ipcs', ['-m'])).stdout.split(/\s+/)
@@ -232,32 +229,34 @@ test('a killed Postgres that is not started again leaves nothing in the system',
   expect(left()).toEqual([])
 })
 
-describe('kill -9 of the process that started it leaves nothing behind', () => {
-  test.each([
-    ['after kill()', 'await service.kill(); console.log()'],
-    ['after freeze()', 'await service.freeze(); console.log()'],
-    ['after restart()', 'await service.kill(); await service.restart(); console.log()'],
-    ['after restore()', 'await service.restore(await service.copy()); console.log()'],
-    ['in a copy()', 'const copy = service.copy(); setImmediate(() => console.log()); await copy'],
-  ])('%s', async (_, text) => {
-    const { path, left } = place()
-    const services = `[await redis({ settings: { appendonly: 'yes' } }), await postgres({ settings: { fsync: 'off' } })]`
-    const each = `for (const service of ${services}) { ${text} }`
-    const holder = script(`${each}\nsetInterval(() => {}, 1_000)`, path)
-    let lines = 0
-    for await (const text of holder.stdout.setEncoding('utf8')) {
-      lines += String(text).split('\n').length - 1
-      if (lines === 2) break
+test('kill -9 of a process ends its servers, also killed, frozen, restored and copied ones, and removes their data', async () => {
+  const { path, left } = place()
+  const holder = script(
+    `
+    const start = () => [redis({ settings: { appendonly: 'yes' } }), postgres({ settings: { fsync: 'off' } })]
+    const [killed, frozen, restored] = await Promise.all([start(), start(), start()].map(pair => Promise.all(pair)))
+    for (const service of killed) await service.kill()
+    for (const service of frozen) await service.freeze()
+    for (const service of restored) {
+      await service.kill()
+      await service.restart()
+      await service.restore(await service.copy())
     }
-    expect(left()).toHaveLength(2)
-    holder.kill('SIGKILL')
-    await vi.waitFor(
-      async () => {
-        expect(left()).toEqual([])
-        // The servers, and those who keep them, all name their folder.
-        expect((await run('ps', ['-A', '-o', 'args='])).stdout).not.toContain(path)
-      },
-      { timeout: 15_000, interval: 50 },
-    )
-  })
+    for (const service of restored) service.copy()
+    setImmediate(() => console.log('copying'))
+    setInterval(() => {}, 1_000)
+    `,
+    path,
+  )
+  await once(holder.stdout.setEncoding('utf8'), 'data')
+  expect(left()).toHaveLength(6)
+  holder.kill('SIGKILL')
+  await vi.waitFor(
+    async () => {
+      expect(left()).toEqual([])
+      // The servers and their keepers all name their folder.
+      expect((await run('ps', ['-A', '-o', 'args='])).stdout).not.toContain(path)
+    },
+    { timeout: 60_000, interval: 50 },
+  )
 })

@@ -6,6 +6,7 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { chownSync, mkdirSync, openSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
+import { DataCache } from './data-cache.ts'
 import type { Answer, Command, Order, ServerSpec } from './server.ts'
 import { freeze, kill, thaw } from './tree.ts'
 
@@ -14,7 +15,7 @@ const GRACE_MS = 5_000
 const LOG_LENGTH = 10_000
 
 const [, , folder = '', spec = ''] = process.argv
-const { before, server, stale = [], sweep, user } = JSON.parse(spec) as ServerSpec
+const { before, cache, server, stale = [], sweep, user } = JSON.parse(spec) as ServerSpec
 const data = join(folder, 'data')
 
 /** All that runs for us now, and the server among them, unless its end was ordered. */
@@ -85,7 +86,7 @@ for (const path of [folder, data]) {
 }
 const log = join(folder, 'log')
 const output = openSync(log, 'a')
-if (before === undefined || (await run(before))) start()
+if (await fill()) start()
 else finish()
 await over
 const code = asked ? 0 : 1
@@ -96,6 +97,18 @@ reason += readFileSync(log, 'utf8').slice(-LOG_LENGTH)
 // Someone that the server started may still be writing.
 rmSync(folder, { recursive: true, force: true, maxRetries: 10 })
 process.stderr.write(reason, () => process.exit(code))
+
+/** Fills the data folder. Tells whether it went well. */
+async function fill(): Promise<boolean> {
+  if (before === undefined) return true
+  if (cache === undefined) return run(before)
+  // Copies as the current user, which may have to be root to keep the owner and to reach the cache.
+  const cached = new DataCache(cache, (from, to) => run({ program: 'cp', args: ['-a', from, to] }, null))
+  if (await cached.copyTo(data)) return true
+  const done = await run(before)
+  if (done) await cached.keep(data)
+  return done
+}
 
 function answer(answer: Answer): void {
   process.stdout.write(`${JSON.stringify(answer)}\n`)
@@ -170,8 +183,8 @@ async function clear(): Promise<void> {
 }
 
 /** Runs a command to its end, unless the end was asked for; tells whether it went well. */
-function run(command: Command): Promise<boolean> {
-  return asked ? Promise.resolve(false) : ended(launch(command))
+function run(command: Command, as: ServerSpec['user'] | null = user): Promise<boolean> {
+  return asked ? Promise.resolve(false) : ended(launch(command, as))
 }
 
 function ended(child: ChildProcess): Promise<boolean> {
@@ -181,10 +194,10 @@ function ended(child: ChildProcess): Promise<boolean> {
   })
 }
 
-function launch({ program, args }: Command): ChildProcess {
+function launch({ program, args }: Command, as: ServerSpec['user'] | null = user): ChildProcess {
   // The messages of the system are looked for in the log, in English.
   const env = { ...process.env, LC_ALL: 'C' }
-  const child = spawn(program, args, { cwd: folder, stdio: ['ignore', output, output], env, ...user })
+  const child = spawn(program, args, { cwd: folder, stdio: ['ignore', output, output], env, ...as })
   running.add(child)
   child.on('exit', () => running.delete(child))
   child.on('error', error => {

@@ -5,7 +5,7 @@ import { type Service, start } from './server.ts'
 
 export const program: Program = { name: 'Redis', commands: ['redis-server'], apt: 'redis-server', brew: 'redis' }
 
-const ANSWER_MS = 2_000
+const ANSWER_MS = 30_000
 
 /**
  * A Redis of one's own, empty. It keeps nothing on disk unless the settings say so, e.g. `{ appendonly: 'yes', appendfsync: 'always' }`,
@@ -36,9 +36,9 @@ export async function redis({ settings = {} }: { settings?: Record<string, strin
   })
 }
 
-/** One command to the Redis at this port, and the first piece of its answer; empty when nobody listens or answers. */
-export function ask(port: number, line: string): Promise<string> {
-  const socket = connect(port, '127.0.0.1').setEncoding('utf8').setTimeout(ANSWER_MS)
+/** Sends one command to the Redis at this port. Returns the first piece of its answer, or '' when no server listens or answers. */
+export function ask(port: number, line: string, withinMs = ANSWER_MS): Promise<string> {
+  const socket = connect(port, '127.0.0.1').setEncoding('utf8').setTimeout(withinMs)
   const answer = new Promise<string>(resolve => {
     socket.once('data', resolve)
     for (const end of ['error', 'close', 'timeout']) socket.once(end, () => resolve(''))

@@ -31,15 +31,18 @@ type Copy = { readonly of: string; readonly name: string }
 
 export type Command = { program: string; args: string[] }
 
-/**
- * How to run a server, after something that comes before it and as another user if need be; which files are to be removed
- * before it starts, and how to clear away what it leaves in the system when it is killed and not started again.
- */
+/** How to run a server. */
 export type ServerSpec = {
+  /** Fills the data folder before the first start. */
   before?: Command
+  /** A folder that caches what `before` made. The next server copies it instead. */
+  cache?: string
   server: Command
+  /** The user that the commands run as, if not the current one. */
   user?: { uid: number; gid: number }
+  /** Files to remove before each start. */
   stale?: string[]
+  /** Removes what a killed server left in the system, when it is not started again. */
   sweep?: Command
 }
 

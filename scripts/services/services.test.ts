@@ -1,6 +1,6 @@
 import { execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { globSync } from 'node:fs'
+import { globSync, readdirSync, rmSync } from 'node:fs'
 import { createServer } from 'node:http'
 import { createServer as createTcpServer, type Server, type Socket } from 'node:net'
 import { join } from 'node:path'
@@ -15,7 +15,6 @@ import { start } from './server.ts'
 import { listens, place, runs, script } from './services.fixture.ts'
 
 const run = promisify(execFile)
-const SLOW = 60_000
 
 /** The port of a server that listens on the loopback until the test ends. */
 async function loopback(server: Server): Promise<number> {
@@ -30,7 +29,7 @@ async function loopback(server: Server): Promise<number> {
 const node = (text: string) => ({ program: process.execPath, args: ['-e', text] })
 const WAIT = 'setTimeout(() => {}, 60_000)'
 
-test('redis() answers, each caller has its own, and stop() leaves nothing behind', { timeout: SLOW }, async () => {
+test('redis() answers, each caller has its own, and stop() leaves nothing behind', async () => {
   const { path, left } = place()
   vi.stubEnv('TMPDIR', path)
   onTestFinished(() => void vi.unstubAllEnvs())
@@ -49,7 +48,7 @@ test('redis() answers, each caller has its own, and stop() leaves nothing behind
   expect(left()).toEqual([])
 })
 
-test('a process that stops what it started lives to see it, and ends well', { timeout: SLOW }, async () => {
+test('a process that stops what it started lives to see it, and ends well', async () => {
   const { path, left } = place()
   const holder = script('const { stop } = await redis(); await stop(); console.log("stopped")', path)
   const [[code], [said]] = await Promise.all([once(holder, 'close'), once(holder.stdout.setEncoding('utf8'), 'data')])
@@ -57,7 +56,7 @@ test('a process that stops what it started lives to see it, and ends well', { ti
   expect(left()).toEqual([])
 })
 
-test('a port that another took meanwhile is left to it', { timeout: SLOW }, async () => {
+test('a port that another took meanwhile is left to it', async () => {
   const other = await loopback(createTcpServer())
   let tries = 0
   const { url, stop } = await start({
@@ -78,10 +77,10 @@ test.each([
   ['hangs up', (socket: Socket) => socket.end()],
   ['says nothing', () => {}],
 ])('ask() gives an empty answer when the other %s', async (_, meet) => {
-  expect(await ask(await loopback(createTcpServer(meet)), 'PING')).toBe('')
+  expect(await ask(await loopback(createTcpServer(meet)), 'PING', 50)).toBe('')
 })
 
-test('postgres() answers, and stop() ends it though a client is connected', { timeout: SLOW }, async () => {
+test('postgres() answers, and stop() ends it though a client is connected', async () => {
   const { url, stop } = await postgres()
   expect((await run('psql', [url, '-Atc', 'select 1'])).stdout).toBe('1\n')
   const client = run('psql', [url, '-c', 'select pg_sleep(60)'])
@@ -91,7 +90,25 @@ test('postgres() answers, and stop() ends it though a client is connected', { ti
   expect(await listens(url)).toBe(false)
 })
 
-test('chromium() runs a page from the loopback', { timeout: SLOW }, async () => {
+test('postgres() keeps what initdb made for the next server, and makes it again when a file is missing', async () => {
+  const cache = folder({})
+  const answers = async () => {
+    const { url, stop } = await postgres({ cache })
+    const { stdout } = await run('psql', [url, '-Atc', 'select count(*) from pg_class where relname = $$flume$$'])
+    await run('psql', [url, '-c', 'create table flume ()'])
+    await stop()
+    return stdout
+  }
+  const [kept, ...others] = [await answers(), await answers()].flatMap(() => readdirSync(cache))
+  expect(kept).toMatch(/^postgres-/)
+  expect(new Set(others)).toEqual(new Set([kept]))
+  rmSync(join(cache, `${kept}`, 'data/global/pg_control'))
+  // Each server has data of its own, also while another makes the cached ones again.
+  expect(await Promise.all([answers(), answers()])).toEqual(['0\n', '0\n'])
+  expect(globSync(join(cache, '*/data/global/pg_control'))).toEqual([join(cache, `${kept}`, 'data/global/pg_control')])
+})
+
+test('chromium() runs a page from the loopback', async () => {
   const page = "<p id=p>still</p><script>document.getElementById('p').textContent = ['run', 'ning'].join('')</script>"
   const server = createServer((_, response) => response.setHeader('content-type', 'text/html').end(page))
   const port = await loopback(server)
@@ -102,46 +119,46 @@ test('chromium() runs a page from the loopback', { timeout: SLOW }, async () => 
 })
 
 describe('what a process started ends with it', () => {
+  // The browser ends by the same closed pipe however the process ends, so one of these starts it.
   test.each([
-    ['kill -9', 'wait', 'SIGKILL'],
-    ['Ctrl-C', 'wait', 'SIGINT'],
-    ['a failure', 'throw', undefined],
-    ['nothing left to do', 'finish', undefined],
-  ] as const)('%s', { timeout: SLOW }, async (_, end, signal) => {
+    ['kill -9', 'wait', 'SIGKILL', ['redis', 'postgres', 'chromium']],
+    ['Ctrl-C', 'wait', 'SIGINT', ['redis']],
+    ['a failure', 'throw', undefined, ['redis']],
+    ['nothing left to do', 'finish', undefined, ['redis']],
+  ] as const)('%s', async (_, end, signal, services) => {
     const { path, left } = place()
-    const holder = spawn(process.execPath, [join(import.meta.dirname, 'holder.fixture.ts'), end, folder({})], {
+    const args = [join(import.meta.dirname, 'service-holder.fixture.ts'), end, folder({}), ...services]
+    const holder = spawn(process.execPath, args, {
       stdio: ['ignore', 'pipe', 'ignore'],
       env: { ...process.env, TMPDIR: path },
     })
     onTestFinished(() => void holder.kill('SIGKILL'))
     const [line] = await once(holder.stdout.setEncoding('utf8'), 'data')
-    const { urls, browser } = JSON.parse(line) as { urls: string[]; browser: number }
+    const { urls, browsers } = JSON.parse(line) as { urls: string[]; browsers: number[] }
     if (signal) {
-      expect(await Promise.all(urls.map(listens))).toEqual([true, true])
-      expect(await runs(browser)).toBe(true)
+      expect(await Promise.all([...urls.map(listens), ...browsers.map(runs)])).toEqual(services.map(() => true))
       holder.kill(signal)
     }
     await vi.waitFor(
       async () => {
-        expect(await Promise.all(urls.map(listens))).toEqual([false, false])
-        expect(await runs(browser)).toBe(false)
+        expect(await Promise.all([...urls.map(listens), ...browsers.map(runs)])).toEqual(services.map(() => false))
         expect(left()).toEqual([])
       },
-      { timeout: 15_000, interval: 50 },
+      { timeout: 60_000, interval: 50 },
     )
   })
 })
 
-test('Ctrl-C while a server is made ready leaves nothing behind', { timeout: SLOW }, async () => {
+test('Ctrl-C while a server is made ready leaves nothing behind', async () => {
   const { path, left } = place()
-  const holder = script('await postgres()', path)
+  const holder = script(`await postgres({ cache: '${folder({})}' })`, path)
   // What initdb makes first, and long before it is done.
   await vi.waitFor(() => expect(globSync(join(path, 'millrace-*/data/base'))).toHaveLength(1), {
-    timeout: 30_000,
+    timeout: 60_000,
     interval: 5,
   })
   holder.kill('SIGINT')
-  await vi.waitFor(() => expect(left()).toEqual([]), { timeout: 15_000, interval: 50 })
+  await vi.waitFor(() => expect(left()).toEqual([]), { timeout: 60_000, interval: 50 })
 })
 
 describe('what cannot be had is a failure that says why', () => {

@@ -1,4 +1,6 @@
 import { execFile } from 'node:child_process'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
 
 const run = promisify(execFile)
@@ -28,12 +30,28 @@ export async function kill(root: number): Promise<void> {
   const pids = await freeze(root)
   signal(pids, 'SIGKILL')
   const runs = ({ pid, state }: Process) => pids.includes(pid) && !state.startsWith('Z')
-  while ((await processes()).some(runs)) {}
+  while ((await processes()).some(runs)) await sleep(2)
 }
 
 type Process = { pid: number; parent: number; state: string }
 
 async function processes(): Promise<Process[]> {
+  // Without /proc, as on macOS, `ps` tells the same. It costs ten times as much.
+  return existsSync('/proc/self/stat') ? readdirSync('/proc').filter(Number).flatMap(processOf) : askPs()
+}
+
+function processOf(pid: string): Process[] {
+  try {
+    // `pid (name) state parent ...`, where the name may hold anything.
+    const [, state = '', parent] = /^.*\) (\S+) (\d+)/s.exec(readFileSync(`/proc/${pid}/stat`, 'utf8')) ?? []
+    return [{ pid: Number(pid), parent: Number(parent), state }]
+  } catch {
+    // It has ended meanwhile.
+    return []
+  }
+}
+
+async function askPs(): Promise<Process[]> {
   const { stdout } = await run('ps', ['-A', '-o', 'pid=,ppid=,stat='])
   return stdout.split('\n').flatMap(line => {
     const [pid, parent, state] = line.trim().split(/\s+/)
