@@ -1,5 +1,5 @@
 // `npm test -- --wide`: Millrace inside software that the core does not depend on, such as other hosts and runtimes. Its packages are
-// installed into `wide/node_modules` from a lockfile of its own.
+// installed into `wide/node_modules` from a lockfile of their own.
 import { createHash } from 'node:crypto'
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -8,23 +8,25 @@ import { WIDE } from './testing/suites.ts'
 
 const folder = join(root, WIDE)
 
-process.exitCode = (await install()) || (await command('vitest', ['run', join(folder, '/')])).code
+process.exitCode = (await install()) || (await types()) || (await command('vitest', ['run', join(folder, '/')])).code
 
-/** Installs when the manifest or the lockfile has changed since the last time. */
+/** Installs when what decides the outcome has changed since the last time. */
 async function install(): Promise<number> {
   const stamp = join(folder, 'node_modules', '.installed')
   const hash = createHash('sha256')
-  for (const file of ['package.json', 'pnpm-lock.yaml']) hash.update(readFileSync(join(folder, file)))
+  for (const file of ['package.json', 'pnpm-lock.yaml', 'pnpm-workspace.yaml'])
+    hash.update(readFileSync(join(folder, file)))
   const now = hash.digest('hex')
   if (existsSync(stamp) && readFileSync(stamp, 'utf8') === now) return 0
-  const { code } = await command(
-    'pnpm',
-    ['install', '--ignore-workspace', '--frozen-lockfile', '--reporter=append-only'],
-    {
-      cwd: folder,
-      env: { CI: '1' },
-    },
-  )
+  // pnpm reads fewer of npm's settings than npm does.
+  const registry = await command('npm', ['config', 'get', 'registry'], { quiet: true })
+  const env = { CI: '1', pnpm_config_registry: registry.output.trim() }
+  const args = ['install', '--frozen-lockfile', '--reporter=append-only']
+  const { code } = await command('pnpm', args, { cwd: folder, env })
   if (code === 0) writeFileSync(stamp, now)
   return code
+}
+
+async function types(): Promise<number> {
+  return (await command('tsc', ['-p', folder])).code
 }

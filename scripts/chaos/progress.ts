@@ -1,48 +1,54 @@
-import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
-import { dirname } from 'node:path'
+import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import type { FailedSchedule, Played } from '../faults/campaign.ts'
+import type { BatchResult } from './batch.ts'
 
-/** What a nightly run has done of one campaign. */
+/** What nightly runs have done of one campaign. */
 export type CampaignProgress = Played & {
   /** The seed that the next batch begins with. */
   nextSeed: number
-  /** Time spent on it, in ms. */
+  /** Time spent, in ms. */
   ms: number
   failed: FailedSchedule[]
-  /** Batches that failed without naming a schedule, such as a server that did not start, by the end of their output. */
+  /** Outputs of batches that failed without naming a schedule, for example because a server did not start. */
   broken: string[]
-}
-
-/** What a nightly run has done, kept in a file so that the next one continues. */
-export class Progress {
-  readonly #file: string
-  readonly #campaigns: Record<string, CampaignProgress>
-
-  constructor(file: string) {
-    this.#file = file
-    this.#campaigns = existsSync(file) ? JSON.parse(readFileSync(file, 'utf8')) : {}
-  }
-
-  of(name: string): CampaignProgress {
-    this.#campaigns[name] ??= {
-      nextSeed: FIRST_SEED,
-      schedules: 0,
-      faults: 0,
-      deaths: 0,
-      ms: 0,
-      failed: [],
-      broken: [],
-    }
-    return this.#campaigns[name]
-  }
-
-  /** Written aside and moved into place, so that a killed run leaves a whole file. */
-  save(): void {
-    mkdirSync(dirname(this.#file), { recursive: true })
-    writeFileSync(`${this.#file}.new`, JSON.stringify(this.#campaigns, null, 2))
-    renameSync(`${this.#file}.new`, this.#file)
-  }
 }
 
 /** Above the seeds that `npm test` plays. */
 const FIRST_SEED = 100_000
+
+/** What nightly runs have done, kept in a file so that the next run continues. */
+export class Progress {
+  readonly #file: string
+  readonly #campaigns: Record<string, CampaignProgress>
+
+  constructor(file: string, fresh: boolean) {
+    this.#file = file
+    this.#campaigns = !fresh && existsSync(file) ? JSON.parse(readFileSync(file, 'utf8')) : {}
+  }
+
+  of(name: string): CampaignProgress {
+    const nothing = { nextSeed: FIRST_SEED, schedules: 0, faults: 0, deaths: 0, ms: 0, failed: [], broken: [] }
+    this.#campaigns[name] ??= nothing
+    return this.#campaigns[name]
+  }
+
+  /** Adds a batch of `count` seeds and saves. */
+  add(name: string, batch: BatchResult & { count: number; ms: number }): void {
+    const state = this.of(name)
+    state.nextSeed += batch.count
+    state.ms += batch.ms
+    state.schedules += batch.schedules
+    state.faults += batch.faults
+    state.deaths += batch.deaths
+    state.failed.push(...batch.failed)
+    if (batch.broken !== undefined) state.broken.push(batch.broken)
+    // Written aside and moved into place, so that a killed run leaves a whole file.
+    writeFileSync(`${this.#file}.new`, JSON.stringify(this.#campaigns, null, 2))
+    renameSync(`${this.#file}.new`, this.#file)
+  }
+
+  /** How many schedules and batches have failed so far. */
+  get failures(): number {
+    return Object.values(this.#campaigns).reduce((sum, { failed, broken }) => sum + failed.length + broken.length, 0)
+  }
+}

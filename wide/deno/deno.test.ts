@@ -10,7 +10,8 @@ let url: string
 beforeAll(async () => {
   const program = join(import.meta.dirname, '../node_modules/.bin/deno')
   const args = ['run', '--allow-all', '--node-modules-dir=manual', 'server.ts']
-  deno = spawn(program, args, { cwd: import.meta.dirname, stdio: ['ignore', 'pipe', 'inherit'] })
+  // A group of its own: the program is a launcher that starts the binary.
+  deno = spawn(program, args, { cwd: import.meta.dirname, stdio: ['ignore', 'pipe', 'inherit'], detached: true })
   const [port] = await Promise.race([
     once(createInterface({ input: deno.stdout as NonNullable<typeof deno.stdout> }), 'line'),
     once(deno, 'exit').then(([code]) => Promise.reject(new Error(`deno exited with ${code} before it listened`))),
@@ -20,7 +21,7 @@ beforeAll(async () => {
 afterAll(async () => {
   if (deno.exitCode !== null) return
   const exited = once(deno, 'exit')
-  deno.kill('SIGKILL')
+  process.kill(-(deno.pid as number), 'SIGKILL')
   await exited
 })
 

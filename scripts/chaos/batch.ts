@@ -1,0 +1,53 @@
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { command, root } from '../command.ts'
+import { type FailedSchedule, type Played, VARIABLES } from '../faults/campaign.ts'
+
+/** What came of a batch. `broken` is the end of the output of one that failed without naming a schedule. */
+export type BatchResult = Played & { failed: FailedSchedule[]; broken?: string }
+
+/** A batch that takes longer is stuck: vitest ends it and names the test. */
+const STUCK_MS = 600_000
+const OUTPUT_CHARACTERS = 2_000
+
+/** Plays schedules of one suite, `count` of them from `seed` on, in a vitest of its own. */
+export async function playBatch(file: string, seed: number, count: number): Promise<BatchResult> {
+  const folder = mkdtempSync(join(tmpdir(), 'millrace-chaos-'))
+  const report = join(folder, 'report.jsonl')
+  const env = {
+    [VARIABLES.schedules]: String(count),
+    [VARIABLES.seed]: String(seed),
+    [VARIABLES.factor]: '0',
+    [VARIABLES.report]: report,
+  }
+  const args = ['run', join(root, file), '--testTimeout', String(STUCK_MS), '--reporter', 'dot']
+  try {
+    const { code, output } = await command('vitest', args, { quiet: true, env })
+    const result = readReport(report)
+    const isBroken = code !== 0 && result.failed.length === 0
+    return { ...result, ...(isBroken && { broken: output.slice(-OUTPUT_CHARACTERS) }) }
+  } finally {
+    rmSync(folder, { recursive: true, force: true })
+  }
+}
+
+function readReport(file: string): BatchResult {
+  const result: BatchResult = { schedules: 0, faults: 0, deaths: 0, failed: [] }
+  const lines = existsSync(file) ? readFileSync(file, 'utf8').split('\n').filter(Boolean) : []
+  for (const line of lines) {
+    const {
+      schedules = 0,
+      faults = 0,
+      deaths = 0,
+      failed,
+    } = JSON.parse(line) as Partial<Played> & {
+      failed?: FailedSchedule
+    }
+    result.schedules += schedules
+    result.faults += faults
+    result.deaths += deaths
+    if (failed) result.failed.push(failed)
+  }
+  return result
+}
