@@ -1,11 +1,12 @@
-// `npm test`: the check, the core suites, then the wide ones. CONTRIBUTING.md says which form fits which change.
+// `npm test`: the check, the core suites, then the wide ones. All of them run, whatever fails. CONTRIBUTING.md says which form fits which change.
 //
 //   npm test                          everything
 //   npm test -- log studio            the types and these suites; also paths of folders or files
 //   npm test -- --watch log           these suites again after every change
-//   npm test -- --changed [commit]    the types and what differs from a commit, HEAD by default
+//   npm test -- --changed [commit]    the types and what a change since a commit affects, HEAD by default
 //   npm test -- --core | --wide       one half of everything
-//   npm test -- --load                while two busy processes per core compete for the CPU
+//   npm test -- -t <text>             only tests whose titles match; with any of the above
+//   npm test -- --load                while two busy processes per core compete for the CPU; with any of the above
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -15,102 +16,90 @@ import { affectedBy, changedFiles } from './testing/changed.ts'
 import { load } from './testing/load.ts'
 import { isWithin, resolveNames, suites, WIDE } from './testing/suites.ts'
 
+type Step = { name: string; program: string; args: string[] }
+
+const OPTIONS = {
+  watch: { type: 'boolean' },
+  changed: { type: 'boolean' },
+  core: { type: 'boolean' },
+  wide: { type: 'boolean' },
+  load: { type: 'boolean' },
+  title: { type: 'string', short: 't' },
+} as const
+
 /** These need neither Redis nor Postgres nor Chromium. */
 const WITHOUT_SERVICES = ['packages/protocol', 'packages/dialects']
 
-const { values, positionals } = parseArgs({
-  allowPositionals: true,
-  options: {
-    watch: { type: 'boolean' },
-    changed: { type: 'boolean' },
-    core: { type: 'boolean' },
-    wide: { type: 'boolean' },
-    load: { type: 'boolean' },
-    name: { type: 'string', short: 't' },
-  },
+const CHECK: Step = { name: 'check', program: 'node', args: ['scripts/check.ts'] }
+const TYPES: Step = { name: 'types', program: 'node', args: ['scripts/check.ts', 'types'] }
+const SERVICES: Step = { name: 'services', program: 'node', args: ['scripts/services/install.ts'] }
+const WIDE_STEP: Step = { name: WIDE, program: 'node', args: ['scripts/wide.ts'] }
+
+process.exitCode = await main().catch(error => {
+  console.error(`test: ${error instanceof Error ? error.message : error}`)
+  return 2
 })
 
-const from = performance.now()
-const rows: { name: string; code: number; ms: number }[] = []
-const temporary = mkdtempSync(join(tmpdir(), 'millrace-test-'))
-// Child processes of the tests share what V8 compiled: most are short.
-const env = { NODE_COMPILE_CACHE: join(temporary, 'compiled') }
-const busy = values.load ? load() : undefined
-if (busy) console.log(`test: ${busy.count} busy processes compete for the CPU`)
-try {
-  await main()
-} finally {
-  busy?.stop()
-  rmSync(temporary, { recursive: true, force: true })
-}
-
-async function main(): Promise<void> {
-  if (values.changed) return runChanged(positionals[0])
-  if (positionals.length > 0) return runNamed(resolveNames(root, positionals))
-  if (!values.wide) {
-    await step('check', 'node', ['scripts/check.ts'])
-    await step('services', 'node', ['scripts/services/install.ts'])
-    await vitest(
-      'core',
-      suites(root).flatMap(({ name, folder }) => (name === WIDE ? [] : [folder])),
-    )
+async function main(): Promise<number> {
+  const { values, positionals: names } = parseArgs({ allowPositionals: true, options: OPTIONS })
+  const title = values.title === undefined ? [] : ['-t', values.title]
+  const run = (...args: string[]): Step => ({ name: 'tests', program: 'vitest', args: [...args, ...title] })
+  const steps = values.changed
+    ? await changedSteps(names[0], run)
+    : names.length > 0
+      ? namedSteps(resolveNames(root, names), values.watch ? 'watch' : 'run', run)
+      : [...(values.wide ? [] : coreSteps(run)), ...(values.core ? [] : [WIDE_STEP])]
+  const busy = values.load ? load() : undefined
+  if (busy) console.log(`test: ${busy.pids.length} busy processes compete for the CPU`)
+  try {
+    return await runAll(steps)
+  } finally {
+    busy?.stop()
   }
-  if (!values.core) await step('wide', 'node', ['scripts/wide.ts'])
-  finish()
 }
 
-async function runNamed(places: readonly string[]): Promise<void> {
-  if (places.some(place => isWithin(place, WIDE))) throw new Error(`the suite '${WIDE}' runs by: npm test -- --wide`)
-  if (!values.watch) await types()
-  if (!places.every(place => WITHOUT_SERVICES.some(folder => isWithin(place, folder)))) await services()
-  await vitest('tests', places)
-  finish()
+function coreSteps(run: (...args: string[]) => Step): Step[] {
+  const folders = suites(root).flatMap(({ name, folder }) => (name === WIDE ? [] : [folder]))
+  return [CHECK, SERVICES, run('run', ...folders.map(filterOf))]
 }
 
-async function runChanged(commit: string | undefined): Promise<void> {
+function namedSteps(places: readonly string[], mode: 'run' | 'watch', run: (...args: string[]) => Step): Step[] {
+  if (places.some(place => isWithin(place, WIDE))) throw new Error(`run the wide suites by: npm test -- --wide`)
+  const needsServices = !places.every(place => WITHOUT_SERVICES.some(folder => isWithin(place, folder)))
+  const before = [...(mode === 'watch' ? [] : [TYPES]), ...(needsServices ? [SERVICES] : [])]
+  return [...before, run(mode, ...places.map(filterOf))]
+}
+
+async function changedSteps(commit: string | undefined, run: (...args: string[]) => Step): Promise<Step[]> {
   const changed = await changedFiles(commit)
   const affected = affectedBy(root, changed)
-  if (affected === 'everything') {
-    console.log(`test: ${changed.find(file => !file.includes('/')) ?? 'scripts/'} changed, which all tests depend on`)
-    values.core = true
-    values.changed = false
-    return main()
+  console.log(`test: ${changed.length} changed ${changed.length === 1 ? 'file' : 'files'}`)
+  if (affected === 'everything') return coreSteps(run)
+  // `related` takes the files for modules, and runs the tests that import them.
+  return [TYPES, ...(affected.length === 0 ? [] : [SERVICES, run('related', '--run', ...affected)])]
+}
+
+/** What vitest selects test files by: a part of their absolute path. */
+function filterOf(place: string): string {
+  return /\.tsx?$/.test(place) ? join(root, place) : join(root, place, '/')
+}
+
+async function runAll(steps: readonly Step[]): Promise<number> {
+  const from = performance.now()
+  const temporary = mkdtempSync(join(tmpdir(), 'millrace-test-'))
+  // Child processes of the tests share what V8 has compiled: most are short.
+  const env = { NODE_COMPILE_CACHE: join(temporary, 'compiled') }
+  const lines: string[] = []
+  let hasFailed = false
+  const line = (name: string, passed: boolean, ms: number) =>
+    `${passed ? 'passed' : 'FAILED'}  ${name.padEnd(10)} ${seconds(ms).padStart(9)}`
+  for (const { name, program, args } of steps) {
+    console.log(`\n=== ${name}`)
+    const { code, ms } = await command(program, args, { env })
+    hasFailed ||= code !== 0
+    lines.push(line(name, code === 0, ms))
   }
-  await types()
-  if (affected.length === 0) console.log('test: nothing changed that a test depends on')
-  else {
-    await services()
-    await vitest('tests', [], ['related', ...affected])
-  }
-  finish()
-}
-
-/** The types of the packages were checked by the build that runs before every task, and are repeated here for their result. */
-async function types(): Promise<void> {
-  await step('types', 'node', ['scripts/check.ts', 'types'])
-}
-
-async function services(): Promise<void> {
-  await step('services', 'node', ['scripts/services/install.ts'])
-}
-
-async function vitest(name: string, places: readonly string[], verb?: string[]): Promise<void> {
-  const filters = places.map(place => (/\.tsx?$/.test(place) ? join(root, place) : join(root, place, '/')))
-  const mode = verb ? [...verb, '--run'] : [values.watch ? 'watch' : 'run', ...filters]
-  await step(name, 'vitest', [...mode, ...(values.name === undefined ? [] : ['-t', values.name])])
-}
-
-async function step(name: string, ...[program, args]: Parameters<typeof command>): Promise<void> {
-  console.log(`\n=== ${name}`)
-  const { code, ms } = await command(program, args, { env })
-  rows.push({ name, code, ms })
-}
-
-function finish(): void {
-  console.log('')
-  for (const { name, code, ms } of rows)
-    console.log(`${code === 0 ? 'passed' : 'FAILED'}  ${name.padEnd(10)} ${seconds(ms).padStart(9)}`)
-  const failed = rows.some(row => row.code !== 0)
-  console.log(`${failed ? 'FAILED' : 'passed'}  ${'all'.padEnd(10)} ${seconds(performance.now() - from).padStart(9)}`)
-  process.exitCode = failed ? 1 : 0
+  rmSync(temporary, { recursive: true, force: true })
+  console.log(`\n${lines.join('\n')}\n${line('all', !hasFailed, performance.now() - from)}`)
+  return hasFailed ? 1 : 0
 }

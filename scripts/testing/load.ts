@@ -8,11 +8,11 @@ const PER_CORE = 2
 const TURN_MS = 50
 
 /** Starts the busy processes. They end with the returned function, or with this process, however that ends. */
-export function load(): { count: number; stop(): void } {
+export function load(): { pids: number[]; stop(): void } {
   const count = PER_CORE * availableParallelism()
   const children = Array.from({ length: count }, () => fork(fileURLToPath(import.meta.url), ['busy']))
   return {
-    count,
+    pids: children.map(child => child.pid ?? 0),
     stop() {
       for (const child of children) child.kill('SIGKILL')
     },
