@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { run } from './page.fixture.ts'
+import { run } from './guide-example.fixture.ts'
 
 test('the guide to dialects runs as written', () => {
   const lines = run('dialects.md', 'process.exit()').trim().split('\n')

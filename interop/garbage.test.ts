@@ -3,8 +3,9 @@ import { checkChunk, checkOrigin, ProtocolError } from '@millrace/protocol'
 import * as fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { arbitraryChunk } from '../packages/protocol/src/catalogue/chunk.fixture.ts'
+import { multiplied } from '../scripts/faults/campaign.ts'
 import { DIALECTS } from './dialects.fixture.ts'
-import { type Recorded, recorded, type Scenario, scenarios, tries } from './runs.fixture.ts'
+import { type Recorded, recorded, type Scenario, scenarios } from './runs.fixture.ts'
 
 /** Fields of an interrupt. */
 const ASKED = ['id', 'reason', 'message', 'toolCallId', 'responseSchema', 'expiresAt', 'metadata'] as const
@@ -69,7 +70,7 @@ describe.each(DIALECTS)('$name', dialect => {
       fc.array(fc.oneof(fc.jsonValue(), junk, typed, typed, typed), { maxLength: 6 }),
       events => hear(dialect, events),
     )
-    fc.assert(property, { numRuns: tries(1000) })
+    fc.assert(property, { numRuns: multiplied(1000) })
   })
 
   test('so is any run of which something was changed on the way', async () => {
@@ -79,7 +80,7 @@ describe.each(DIALECTS)('$name', dialect => {
       for (const one of mutations) hear(dialect, mutated(runIn(dialect, run), [one]))
       hear(dialect, mutated(runIn(dialect, run), mutations))
     })
-    await fc.assert(property, { numRuns: tries(25) })
+    await fc.assert(property, { numRuns: multiplied(25) })
   })
 
   test('so are any chunks of which something was changed on the way', () => {
@@ -89,7 +90,7 @@ describe.each(DIALECTS)('$name', dialect => {
       const events = chunks.flatMap(chunk => encoder.encode({ chunk, origin: GUEST }))
       hear(dialect, mutated(events, mutations))
     })
-    fc.assert(property, { numRuns: tries(1000) })
+    fc.assert(property, { numRuns: multiplied(1000) })
   })
 })
 

@@ -3,8 +3,9 @@ import type { Chunk } from '@millrace/protocol'
 import * as fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { arbitraryChunk } from '../packages/protocol/src/catalogue/chunk.fixture.ts'
+import { multiplied } from '../scripts/faults/campaign.ts'
 import { DIALECTS } from './dialects.fixture.ts'
-import { type Recorded, recorded, scenarios, tries } from './runs.fixture.ts'
+import { type Recorded, recorded, scenarios } from './runs.fixture.ts'
 
 describe.each(DIALECTS)('$name', dialect => {
   test('whatever a run says is understood as the same, by who follows it and by who comes late', async () => {
@@ -13,7 +14,7 @@ describe.each(DIALECTS)('$name', dialect => {
       expect(heard(dialect, run.live, run)).toEqual(run.live.map(meantIn))
       expect(heard(dialect, run.replay, run)).toEqual(run.replay.map(meantIn))
     })
-    await fc.assert(property, { numRuns: tries(60) })
+    await fc.assert(property, { numRuns: multiplied(60) })
   })
 
   test('any chunks in any order are understood as the same', () => {
@@ -24,7 +25,7 @@ describe.each(DIALECTS)('$name', dialect => {
       const events = said.flatMap(chunk => encoder.encode({ chunk }))
       expect(events.flatMap(event => decoder.decode(json(event)).map(chunkOf))).toEqual(said)
     })
-    fc.assert(property, { numRuns: tries(500) })
+    fc.assert(property, { numRuns: multiplied(500) })
   })
 })
 

@@ -6,30 +6,30 @@ import type { Chunk } from '@millrace/protocol'
 import { ChatClient, fetchServerSentEvents } from '@tanstack/ai-client'
 import { ChatClient as SeedClient, fetchServerSentEvents as seedEvents } from 'seed-tanstack-ai-client'
 import { expect, test } from 'vitest'
-import { client as agUiClient, user } from './ag-ui/client.fixture.ts'
+import { client as agUiClient, user } from './ag-ui/ag-ui-client.fixture.ts'
 import { chatWith } from './ai-sdk/chats.fixture.ts'
-import { all, HelixClient } from './helix/client.fixture.ts'
-import { openHouse } from './house.fixture.ts'
-import { besideIn, chunksIn, posted } from './kortyx/page.fixture.ts'
-import { Page } from './mui/page.fixture.tsx'
+import { openBackend } from './backend.fixture.ts'
+import { all, HelixClient } from './helix/helix-client.fixture.ts'
+import { besideIn, chunksIn, posted } from './kortyx/kortyx-page.fixture.ts'
+import { Page } from './mui/mui-page.fixture.tsx'
 
 const METADATA = { response: { id: 'answer-1', modelId: 'scripted-1' } }
 const SAID: Chunk = { type: 'message-metadata', metadata: METADATA }
 
 test('the log has it', async () => {
-  const house = await openHouse()
-  await chatWith(house, 'signer').sendMessage({ text: 'sign' })
-  expect((await house.view('s')).messages.at(-1)?.metadata).toEqual(METADATA)
+  const backend = await openBackend()
+  await chatWith(backend, 'signer').sendMessage({ text: 'sign' })
+  expect((await backend.view('s')).messages.at(-1)?.metadata).toEqual(METADATA)
 })
 
 test('AI SDK: it is the metadata of the message', async () => {
-  const chat = chatWith(await openHouse(), 'signer')
+  const chat = chatWith(await openBackend(), 'signer')
   await chat.sendMessage({ text: 'sign' })
   expect(chat.lastMessage?.metadata).toEqual(METADATA)
 })
 
 test('MUI X Chat: it is the metadata of the message', async () => {
-  const { url } = await openHouse()
+  const { url } = await openBackend()
   const page = new Page({ url: `${url}/api/mui/signer`, conversationId: 's' })
   await page.say('sign')
   expect(page.errors).toEqual([])
@@ -37,7 +37,7 @@ test('MUI X Chat: it is the metadata of the message', async () => {
 })
 
 test('TanStack AI: no event of its protocol gives a message metadata, so it is a custom event beside', async () => {
-  const { url } = await openHouse()
+  const { url } = await openBackend()
   const heard: unknown[] = []
   const client = new ChatClient({
     threadId: 's',
@@ -51,7 +51,7 @@ test('TanStack AI: no event of its protocol gives a message metadata, so it is a
 })
 
 test('TanStack AI of 0.2: its messages have no metadata, so it is a chunk beside', async () => {
-  const { url } = await openHouse()
+  const { url } = await openBackend()
   const chunks: { readonly type: string }[] = []
   const connection = seedEvents(`${url}/api/tanstack/signer`)
   const client = new SeedClient({ id: 's', connection, onChunk: chunk => void chunks.push(chunk) })
@@ -61,7 +61,7 @@ test('TanStack AI of 0.2: its messages have no metadata, so it is a chunk beside
 })
 
 test('AG-UI: its messages have no metadata, so it is a custom event beside', async () => {
-  const { agent, events } = agUiClient(await openHouse(), 'signer', [user('sign')])
+  const { agent, events } = agUiClient(await openBackend(), 'signer', [user('sign')])
   await agent.runAgent()
   expect(agent.messages.at(-1)).toMatchObject({ role: 'assistant', content: 'Signed.' })
   expect(agent.messages.at(-1)).not.toHaveProperty('metadata.response')
@@ -69,14 +69,14 @@ test('AG-UI: its messages have no metadata, so it is a custom event beside', asy
 })
 
 test('Kortyx: it has metadata of a trace alone, so it is in a chunk that its clients pass over', async () => {
-  const { url } = await openHouse()
+  const { url } = await openBackend()
   const body = { sessionId: 's', messages: [{ role: 'user', content: 'sign' }] }
   const chunks = chunksIn(await (await posted(`${url}/api/kortyx/signer`, body)).text())
   expect(besideIn(chunks)).toContainEqual(SAID)
 })
 
 test('Helix: it has nothing of the kind, so it is a custom chunk', async () => {
-  const { url } = await openHouse()
+  const { url } = await openBackend()
   const client = new HelixClient(url, 'signer')
   const heard = await all(await client.post('start', { message: 'sign' }, 'text/event-stream'))
   const custom = heard.flatMap(event => (event.type === 'chunk' && event.chunk.type === 'custom' ? [event.chunk] : []))

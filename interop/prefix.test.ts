@@ -2,22 +2,23 @@ import type { Dialect, EndStatus } from '@millrace/dialects'
 import { type Chunk, type Entry, isWord } from '@millrace/protocol'
 import * as fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
+import { multiplied } from '../scripts/faults/campaign.ts'
 import { DIALECTS } from './dialects.fixture.ts'
-import { connectionsOf, type Recorded, recorded, type Scenario, scenarios, tries } from './runs.fixture.ts'
+import { connectionsOf, recorded, scenarios } from './runs.fixture.ts'
 
 describe.each(DIALECTS)('law 7: $name', dialect => {
   test('cut after any event, a run is never taken for what it did not come to', async () => {
     const property = fc.asyncProperty(scenarios, async scenario => {
-      const run = await runOf(scenario)
+      const run = await recorded(scenario)
       follow(dialect, run.live, run.status)
       follow(dialect, run.replay, run.status)
     })
-    await fc.assert(property, { numRuns: tries(40) })
+    await fc.assert(property, { numRuns: multiplied(40) })
   })
 
   test('nor is what one connection of several says of it', async () => {
     const property = fc.asyncProperty(scenarios, async scenario => {
-      const run = await runOf(scenario)
+      const run = await recorded(scenario)
       const connections = connectionsOf(dialect.encoder(), run)
       connections.forEach((events, i) => {
         const isLast = i === connections.length - 1
@@ -30,7 +31,7 @@ describe.each(DIALECTS)('law 7: $name', dialect => {
         expect(decoder.status).toBe(end)
       })
     })
-    await fc.assert(property, { numRuns: tries(40) })
+    await fc.assert(property, { numRuns: multiplied(40) })
   })
 })
 
@@ -64,16 +65,6 @@ function expectOneOf(status: EndStatus | undefined, allowed: readonly (EndStatus
   // Most statuses are as they may be: a message is made only of one that is not.
   if (!allowed.includes(status))
     expect.fail(`${status} after ${JSON.stringify(after)}, and not ${allowed.join(' or ')}`)
-}
-
-const runs = new Map<string, Promise<Recorded>>()
-
-/** A run of a scenario; the scenarios are the same for every dialect, and each is let happen once. */
-function runOf(scenario: Scenario): Promise<Recorded> {
-  const key = JSON.stringify(scenario)
-  const run = runs.get(key) ?? recorded(scenario)
-  runs.set(key, run)
-  return run
 }
 
 /** As it comes out of the wire. */

@@ -205,6 +205,3 @@ export function replayOf<Event>(
   const encoder = dialect.encoder()
   return [...replay.flatMap(entry => encoder.encode(entry)), ...encoder.end(status)]
 }
-
-/** How often a property is tried. */
-export const tries = (count: number): number => Math.ceil(count * Number(process.env['MILLRACE_RUNS'] ?? 1))

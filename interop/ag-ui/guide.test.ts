@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
-import { expect, onTestFinished, test } from 'vitest'
-import { inEmptyFolder } from '../page.fixture.ts'
+import { expect, test } from 'vitest'
+import { listenInEmptyFolder } from '../guide-example.fixture.ts'
 import { ask } from './guide-client.ts'
 import { app } from './guide-server.ts'
 
@@ -12,10 +12,8 @@ test.each(['guide-server.ts', 'guide-client.ts'])('the page shows %s as it is', 
 })
 
 test('what the page shows works', async () => {
-  inEmptyFolder()
-  onTestFinished(() => app.close())
-  const { url } = await app.listen({ port: 0 })
-  const api = `${url.replace(/\/$/, '')}/api/ag-ui/miller`
+  const url = await listenInEmptyFolder(app)
+  const api = `${url}/api/ag-ui/miller`
   await ask(api, 'thread', 'Sell some flour')
   const messages = await ask(api, 'thread', 'Sell more')
   expect(messages.map(({ role, content }) => [role, content])).toEqual([

@@ -1,17 +1,17 @@
 import { HttpAgent } from '@ag-ui/client'
 import { resumable } from '@millrace/dialects/ag-ui'
-import { expect, onTestFinished, test, vi } from 'vitest'
+import { expect, onTestFinished, test } from 'vitest'
 import { proxy } from '../../scripts/faults/proxy.ts'
-import { type House, openHouse } from '../house.fixture.ts'
-import { client, noErrorsPrinted, noWarnings, sameAsView, THREAD, user } from './client.fixture.ts'
+import { type Backend, openBackend } from '../backend.fixture.ts'
+import { client, noErrorsPrinted, noWarnings, sameAsView, THREAD, user } from './ag-ui-client.fixture.ts'
 
 const Agent = resumable(HttpAgent)
 
-/** A way to the house on which things happen. */
-async function way(house: House) {
-  const between = await proxy(house.url)
+/** A way to the backend on which things happen. */
+async function way(backend: Backend) {
+  const between = await proxy(backend.url)
   onTestFinished(() => between.stop())
-  return { between, house: { url: between.url(house.url) } }
+  return { between, backend: { url: between.url(backend.url) } }
 }
 
 /** Rejections that nobody catches, during a test that expects some. */
@@ -42,29 +42,29 @@ function heard(agent: HttpAgent, text: string): Promise<void> {
 
 test('a connection that is cut in the middle of an answer: it goes on, and nothing is said twice', async () => {
   noWarnings()
-  const house = await openHouse()
-  const { between, house: far } = await way(house)
+  const backend = await openBackend()
+  const { between, backend: far } = await way(backend)
   const { agent, events } = client(far, 'holder', [user('Count')], Agent)
   const half = heard(agent, 'one two ')
   const run = agent.runAgent({ runId: 'theirs' })
   await half
   between.cut()
   await between.event('connect')
-  house.gate.open()
+  backend.gate.open()
   await run
   expect(agent.messages.at(-1)?.content).toBe('one two three four')
   expect(events.filter(({ type }) => type === 'RUN_STARTED')).toHaveLength(1)
   expect(events.at(-1)).toMatchObject({ type: 'RUN_FINISHED', runId: 'theirs', outcome: { type: 'success' } })
-  expect(house.calls['holder']).toBe(1)
-  await sameAsView(house, agent)
+  expect(backend.calls['holder']).toBe(1)
+  await sameAsView(backend, agent)
 })
 
 test.each([0, 60, 200])(
   'a reply that is cut off in its head, after %i bytes: the run is taken up, and runs once',
   async cutAt => {
     noWarnings()
-    const house = await openHouse()
-    const { between, house: far } = await way(house)
+    const backend = await openBackend()
+    const { between, backend: far } = await way(backend)
     const { agent, events } = client(far, 'seller', [user('Sell it')], Agent)
     between.next({ down: { cutAt } })
     await agent.runAgent({ runId: 'first' })
@@ -76,84 +76,84 @@ test.each([0, 60, 200])(
     await agent.runAgent({ runId: 'second', resume })
     expect(events.filter(({ type }) => type === 'RUN_STARTED').map(({ runId }) => runId)).toEqual(['first', 'second'])
     expect(events.at(-1)).toMatchObject({ type: 'RUN_FINISHED', runId: 'second', outcome: { type: 'success' } })
-    expect(house.calls['seller']).toBe(2)
-    await sameAsView(house, agent)
+    expect(backend.calls['seller']).toBe(2)
+    await sameAsView(backend, agent)
   },
 )
 
 test('a server that is not there at all is asked a few times', async () => {
   noErrorsPrinted()
-  const house = await openHouse()
-  const { between, house: far } = await way(house)
+  const backend = await openBackend()
+  const { between, backend: far } = await way(backend)
   between.refuse(true)
   const { agent } = client(far, 'teller', [user('Hello')], resumable(HttpAgent, { retries: 2 }))
   await expect(agent.runAgent()).rejects.toThrow()
-  expect(house.calls['teller']).toBeUndefined()
+  expect(backend.calls['teller']).toBeUndefined()
 })
 
 test('AG-UI’s own client does not come back: the run fails for it, and goes on without it', async () => {
   noErrorsPrinted()
   const left = leftRejections()
-  const house = await openHouse()
-  const { between, house: far } = await way(house)
+  const backend = await openBackend()
+  const { between, backend: far } = await way(backend)
   const { agent } = client(far, 'holder', [user('Count')])
   const half = heard(agent, 'one two ')
   const run = agent.runAgent()
   await half
   between.cut()
   await expect(run).rejects.toThrow()
-  await vi.waitFor(() => expect(left, 'it leaves a rejection that nobody catches').toHaveLength(1))
-  house.gate.open()
-  const late = client(house, 'holder', [], Agent)
+  await expect.poll(() => left, { message: 'it leaves a rejection that nobody catches' }).toHaveLength(1)
+  backend.gate.open()
+  const late = client(backend, 'holder', [], Agent)
   await late.agent.connectAgent()
   expect(late.agent.messages.at(-1)?.content).toBe('one two three four')
-  expect(house.calls['holder']).toBe(1)
+  expect(backend.calls['holder']).toBe(1)
 })
 
 test('connectAgent follows what somebody else asked for, from its start, with all that was before', async () => {
   noWarnings()
-  const house = await openHouse()
-  const first = client(house, 'teller', [user('Hello')])
+  const backend = await openBackend()
+  const first = client(backend, 'teller', [user('Hello')])
   await first.agent.runAgent()
-  const holder = client(house, 'holder', [...first.agent.messages, user('Count')])
+  const holder = client(backend, 'holder', [...first.agent.messages, user('Count')])
   const half = heard(holder.agent, 'one two ')
   const run = holder.agent.runAgent()
   await half
-  const other = client(house, 'holder', [], Agent)
+  const other = client(backend, 'holder', [], Agent)
   const halfAgain = heard(other.agent, 'one two ')
   const following = other.agent.connectAgent()
   await halfAgain
-  house.gate.open()
+  backend.gate.open()
   await Promise.all([run, following])
-  await sameAsView(house, other.agent)
+  await sameAsView(backend, other.agent)
   expect(other.agent.messages).toHaveLength(5)
 })
 
 test('connectAgent to a thread that waits tells what it waits for, and to none tells nothing', async () => {
   noWarnings()
-  const house = await openHouse()
-  const { agent } = client(house, 'seller', [user('Sell it')])
+  const backend = await openBackend()
+  const { agent } = client(backend, 'seller', [user('Sell it')])
   await agent.runAgent()
-  const other = client(house, 'seller', [], Agent)
+  const other = client(backend, 'seller', [], Agent)
   await other.agent.connectAgent()
   expect(other.agent.pendingInterrupts).toEqual(agent.pendingInterrupts)
   const [interrupt] = other.agent.pendingInterrupts
   const resume = [{ interruptId: interrupt?.id as string, status: 'resolved' as const, payload: { approved: true } }]
   await other.agent.runAgent({ resume })
-  await sameAsView(house, other.agent)
-  const nobody = client(house, 'seller', [], Agent)
+  await sameAsView(backend, other.agent)
+  const nobody = client(backend, 'seller', [], Agent)
   nobody.agent.threadId = 'nobody'
   await nobody.agent.connectAgent()
   expect([nobody.agent.messages, nobody.events]).toEqual([[], []])
-  const none = client(house, 'seller')
+  const none = client(backend, 'seller')
   await none.agent.connectAgent()
   expect(none.events, 'AG-UI’s own client asks nobody').toEqual([])
 })
 
 test('stopRun stops the run, which ends as cancelled with all that was said', async () => {
   noWarnings()
-  const house = await openHouse()
-  const { agent, events } = client(house, 'holder', [user('Count')], Agent)
+  const backend = await openBackend()
+  const { agent, events } = client(backend, 'holder', [user('Count')], Agent)
   const half = heard(agent, 'one two ')
   const run = agent.runAgent()
   await half
@@ -161,12 +161,12 @@ test('stopRun stops the run, which ends as cancelled with all that was said', as
   await run
   expect(events.at(-1)).toMatchObject({ type: 'RUN_FINISHED', outcome: { type: 'cancelled' } })
   expect(agent.messages.at(-1)?.content).toBe('one two ')
-  expect((await house.view(THREAD)).runs[0]?.status).toBe('interrupted')
+  expect((await backend.view(THREAD)).runs[0]?.status).toBe('interrupted')
 })
 
 test('who leaves by abortRun leaves the run running; a copy of the agent follows it', async () => {
-  const house = await openHouse()
-  const { agent } = client(house, 'holder', [user('Count')], Agent)
+  const backend = await openBackend()
+  const { agent } = client(backend, 'holder', [user('Count')], Agent)
   const half = heard(agent, 'one two ')
   const run = agent.runAgent()
   await half
@@ -174,16 +174,16 @@ test('who leaves by abortRun leaves the run running; a copy of the agent follows
   copy.addMessage({ id: 'old', role: 'reasoning', content: 'What was that?' })
   agent.abortRun()
   await run
-  house.gate.open()
+  backend.gate.open()
   await copy.connectAgent()
   expect(copy.messages.at(-1)?.content).toBe('one two three four')
-  await sameAsView(house, copy)
+  await sameAsView(backend, copy)
 })
 
 test('a run whose connection is not to be had again has failed', async () => {
   noWarnings()
-  const house = await openHouse()
-  const { between, house: far } = await way(house)
+  const backend = await openBackend()
+  const { between, backend: far } = await way(backend)
   const { agent, events } = client(far, 'holder', [user('Count')], resumable(HttpAgent, { retries: 2 }))
   const half = heard(agent, 'one two ')
   const run = agent.runAgent()
@@ -192,5 +192,5 @@ test('a run whose connection is not to be had again has failed', async () => {
   between.cut()
   await run
   expect(events.at(-1)).toMatchObject({ type: 'RUN_ERROR', code: 'connection_lost' })
-  house.gate.open()
+  backend.gate.open()
 })

@@ -3,7 +3,8 @@ import { type AgUiMessage, agUiDialect, aguiMessagesOf } from '@millrace/dialect
 import * as fc from 'fast-check'
 import { from, type Observable } from 'rxjs'
 import { expect, onTestFinished, test, vi } from 'vitest'
-import { connectionsOf, recorded, scenarios, tries } from '../runs.fixture.ts'
+import { multiplied } from '../../scripts/faults/campaign.ts'
+import { connectionsOf, recorded, scenarios } from '../runs.fixture.ts'
 import { plain } from './plain.fixture.ts'
 
 /** Takes events from nowhere, through all that AG-UI has between the wire and its messages. */
@@ -47,5 +48,5 @@ test('every run, as it happens and afterwards, passes what AG-UI checks, and com
     expect(late.state).toEqual(view.state ?? {})
     expect(warn.mock.calls).toEqual([])
   })
-  await fc.assert(property, { numRuns: tries(60) })
+  await fc.assert(property, { numRuns: multiplied(60) })
 })

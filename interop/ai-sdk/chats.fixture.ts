@@ -2,13 +2,13 @@ import { Chat } from '@ai-sdk/react'
 import type { UIMessageChunk } from '@millrace/dialects/ai-sdk'
 import { type UIMessageChunk as Chunk, DefaultChatTransport, type UIMessage, uiMessageChunkSchema } from 'ai'
 import { expect } from 'vitest'
-import type { House } from '../house.fixture.ts'
+import type { Backend } from '../backend.fixture.ts'
 
 type ChatOptions = ConstructorParameters<typeof Chat<UIMessage>>[0]
 
-/** A chat of the AI SDK with an agent of a house. */
-export function chatWith(house: House, agent: string, options: ChatOptions = {}): Chat<UIMessage> {
-  const transport = new DefaultChatTransport({ api: `${house.url}/api/ai-sdk/${agent}` })
+/** A chat of the AI SDK with an agent of a backend. */
+export function chatWith(backend: Backend, agent: string, options: ChatOptions = {}): Chat<UIMessage> {
+  const transport = new DefaultChatTransport({ api: `${backend.url}/api/ai-sdk/${agent}` })
   return new Chat<UIMessage>({ id: 's', transport, ...options })
 }
 

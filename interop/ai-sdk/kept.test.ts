@@ -4,7 +4,7 @@ import type { ChatTransport, UIMessage } from 'ai'
 import { type UIMessageChunk as Theirs, validateUIMessages } from 'ai'
 import { expect, expectTypeOf, test } from 'vitest'
 import { z } from 'zod'
-import { openHouse, sell } from '../house.fixture.ts'
+import { openBackend, sell } from '../backend.fixture.ts'
 import { chatWith, partsOf, textOf } from './chats.fixture.ts'
 
 test('what a sub-agent wants approved is kept in the message, and answered beside it', async () => {
@@ -22,12 +22,12 @@ test('what a sub-agent wants approved is kept in the message, and answered besid
     ),
     subAgents: [subAgent(clerk, { description: 'Sells.' })],
   })
-  const house = await openHouse({ agents: [head] })
-  const chat = chatWith(house, 'head')
+  const backend = await openBackend({ agents: [head] })
+  const chat = chatWith(backend, 'head')
   await chat.sendMessage({ text: 'sell' })
   const [asked] = partsOf(chat.lastMessage, 'data-millrace') as { data: { chunk: { approvalId: string } } }[]
   expect(asked?.data.chunk).toMatchObject({ type: 'tool-approval-request', input: { what: 'rye' } })
-  const messages = (await (await fetch(`${house.url}/api/ai-sdk/head/s/messages`)).json()) as UIMessage[]
+  const messages = (await (await fetch(`${backend.url}/api/ai-sdk/head/s/messages`)).json()) as UIMessage[]
   await validateUIMessages({ messages })
   expect(partsOf(messages.at(-1), 'data-millrace')).toMatchObject([{ id: `approval:${asked?.data.chunk.approvalId}` }])
   const answer = { kind: 'approval', id: asked?.data.chunk.approvalId, approved: true }
@@ -40,10 +40,10 @@ test('what a sub-agent wants approved is kept in the message, and answered besid
 test('large outputs are whole in the stream and in the messages', async () => {
   const dump = tool({ name: 'dump', input: z.object({}), execute: () => 'x'.repeat(100_000) })
   const script = [{ calls: [{ name: 'dump', input: {} }] }, { text: 'There it is.' }]
-  const house = await openHouse({ agents: [agent({ name: 'large', model: scriptedModel(script), tools: [dump] })] })
-  const chat = chatWith(house, 'large')
+  const backend = await openBackend({ agents: [agent({ name: 'large', model: scriptedModel(script), tools: [dump] })] })
+  const chat = chatWith(backend, 'large')
   await chat.sendMessage({ text: 'all of it' })
-  const messages = (await (await fetch(`${house.url}/api/ai-sdk/large/s/messages`)).json()) as UIMessage[]
+  const messages = (await (await fetch(`${backend.url}/api/ai-sdk/large/s/messages`)).json()) as UIMessage[]
   for (const message of [chat.lastMessage, messages.at(-1)]) {
     expect(String(partsOf(message, 'tool-dump')[0]?.output)).toHaveLength(100_000)
   }

@@ -3,42 +3,42 @@ import { millraceTransport } from '@millrace/dialects/ai-sdk'
 import { type UIMessage, validateUIMessages } from 'ai'
 import { expect, onTestFinished, test } from 'vitest'
 import { proxy } from '../../scripts/faults/proxy.ts'
-import { type House, openHouse } from '../house.fixture.ts'
+import { type Backend, openBackend } from '../backend.fixture.ts'
 import { approvalIn, chatWith, partsOf, textOf } from './chats.fixture.ts'
 
-const messagesOf = async (house: House, agent = 'teller', query = ''): Promise<UIMessage[]> =>
-  (await fetch(`${house.url}/api/ai-sdk/${agent}/s/messages${query}`)).json() as Promise<UIMessage[]>
+const messagesOf = async (backend: Backend, agent = 'teller', query = ''): Promise<UIMessage[]> =>
+  (await fetch(`${backend.url}/api/ai-sdk/${agent}/s/messages${query}`)).json() as Promise<UIMessage[]>
 
 /** A chat over the transport that goes on. */
-const lastingChat = (house: House, agent: string, more: Partial<Parameters<typeof millraceTransport>[0]> = {}) => {
-  const transport = millraceTransport({ api: `${house.url}/api/ai-sdk/${agent}`, ...more })
+const lastingChat = (backend: Backend, agent: string, more: Partial<Parameters<typeof millraceTransport>[0]> = {}) => {
+  const transport = millraceTransport({ api: `${backend.url}/api/ai-sdk/${agent}`, ...more })
   return new Chat<UIMessage>({ id: 's', transport })
 }
 
 test('a page that is loaded again has its messages, and resumes the answer that is under way', async () => {
-  const house = await openHouse()
-  const first = chatWith(house, 'holder')
+  const backend = await openBackend()
+  const first = chatWith(backend, 'holder')
   const sent = first.sendMessage({ text: 'hold' })
-  await house.gate.reached
+  await backend.gate.reached
   await expect.poll(() => textOf(first.lastMessage)).toBe('one two ')
-  const messages = await messagesOf(house, 'holder')
+  const messages = await messagesOf(backend, 'holder')
   await validateUIMessages({ messages })
-  const second = chatWith(house, 'holder', { messages })
+  const second = chatWith(backend, 'holder', { messages })
   const resumed = second.resumeStream()
   await expect.poll(() => second.status).toBe('streaming')
-  house.gate.open()
+  backend.gate.open()
   await Promise.all([sent, resumed])
   for (const chat of [first, second]) expect(chat.messages.map(textOf)).toEqual(['hold', 'one two three four'])
   expect(second.messages.map(({ id }) => id)).toEqual(first.messages.map(({ id }) => id))
   await second.resumeStream()
   expect(second.status).toBe('ready')
-  expect(house.calls['holder']).toBe(1)
+  expect(backend.calls['holder']).toBe(1)
 })
 
 test('a run that waits is shown again from its start, and leaves the chat ready to answer', async () => {
-  const house = await openHouse()
-  await chatWith(house, 'seller').sendMessage({ text: 'sell' })
-  const chat = chatWith(house, 'seller', { messages: await messagesOf(house, 'seller') })
+  const backend = await openBackend()
+  await chatWith(backend, 'seller').sendMessage({ text: 'sell' })
+  const chat = chatWith(backend, 'seller', { messages: await messagesOf(backend, 'seller') })
   const before = chat.messages.map(({ id }) => id)
   await chat.resumeStream()
   expect(chat.status).toBe('ready')
@@ -49,19 +49,19 @@ test('a run that waits is shown again from its start, and leaves the chat ready 
 })
 
 test('a client tool that has its result is not asked for again by a page that comes back', async () => {
-  const house = await openHouse()
-  const chat = chatWith(house, 'guide')
+  const backend = await openBackend()
+  const chat = chatWith(backend, 'guide')
   await chat.sendMessage({ text: 'where?' })
   const asked: string[] = []
   const onToolCall = ({ toolCall }: { toolCall: { toolName: string } }) => void asked.push(toolCall.toolName)
-  await chatWith(house, 'guide', { onToolCall }).resumeStream()
+  await chatWith(backend, 'guide', { onToolCall }).resumeStream()
   expect(asked).toEqual(['locate'])
-  const { runId = '' } = (await house.view('s')).runs[0] ?? {}
+  const { runId = '' } = (await backend.view('s')).runs[0] ?? {}
   const toolCallId = String(partsOf(chat.lastMessage, 'tool-locate')[0]?.toolCallId)
   await chat.addToolOutput({ tool: 'locate', toolCallId, output: { city: 'Ulm' } })
   await chat.sendMessage()
   expect(textOf(chat.lastMessage)).toBe('Where are you?|Now I know.')
-  const reply = await fetch(`${house.url}/api/ai-sdk/guide/s/stream?run=${runId}`)
+  const reply = await fetch(`${backend.url}/api/ai-sdk/guide/s/stream?run=${runId}`)
   const said = (await reply.text()).split('\n').filter(line => line.startsWith('data: {'))
   const types = said.map(line => (JSON.parse(line.slice('data: '.length)) as { type: string }).type)
   expect(types).toContain('tool-output-available')
@@ -69,78 +69,78 @@ test('a client tool that has its result is not asked for again by a page that co
 })
 
 test('the messages of a session: none of one that is not there, and only the last where that is asked for', async () => {
-  const house = await openHouse()
-  expect(await messagesOf(house)).toEqual([])
-  const chat = chatWith(house, 'teller')
+  const backend = await openBackend()
+  expect(await messagesOf(backend)).toEqual([])
+  const chat = chatWith(backend, 'teller')
   await chat.sendMessage({ text: 'one' })
   await chat.sendMessage({ text: 'two' })
-  expect((await messagesOf(house)).map(textOf)).toEqual(chat.messages.map(textOf))
-  expect((await messagesOf(house, 'teller', '?messages=last:1')).map(textOf)).toEqual(['You said: two'])
+  expect((await messagesOf(backend)).map(textOf)).toEqual(chat.messages.map(textOf))
+  expect((await messagesOf(backend, 'teller', '?messages=last:1')).map(textOf)).toEqual(['You said: two'])
 })
 
 test('without a transport of ours, who stops only leaves: the run goes on', async () => {
-  const house = await openHouse()
-  const chat = chatWith(house, 'holder')
+  const backend = await openBackend()
+  const chat = chatWith(backend, 'holder')
   const sent = chat.sendMessage({ text: 'hold' })
-  await house.gate.reached
+  await backend.gate.reached
   await expect.poll(() => textOf(chat.lastMessage)).toBe('one two ')
   await chat.stop()
   await sent
-  house.gate.open()
-  await expect.poll(async () => (await house.view('s')).runs[0]?.status).toBe('completed')
+  backend.gate.open()
+  await expect.poll(async () => (await backend.view('s')).runs[0]?.status).toBe('completed')
   expect(textOf(chat.lastMessage)).toBe('one two ')
-  expect((await messagesOf(house, 'holder')).map(textOf)).toEqual(['hold', 'one two three four'])
+  expect((await messagesOf(backend, 'holder')).map(textOf)).toEqual(['hold', 'one two three four'])
 })
 
 test('with it, who stops stops the run, and goes on with another message', async () => {
-  const house = await openHouse()
-  const chat = lastingChat(house, 'holder')
+  const backend = await openBackend()
+  const chat = lastingChat(backend, 'holder')
   const sent = chat.sendMessage({ text: 'hold' })
-  await house.gate.reached
+  await backend.gate.reached
   await expect.poll(() => textOf(chat.lastMessage)).toBe('one two ')
   await chat.stop()
   await sent
   expect(chat.status).toBe('ready')
-  await expect.poll(async () => (await house.view('s')).runs[0]?.status).toBe('interrupted')
-  house.gate.open()
+  await expect.poll(async () => (await backend.view('s')).runs[0]?.status).toBe('interrupted')
+  backend.gate.open()
   await chat.sendMessage({ text: 'again' })
   expect(textOf(chat.lastMessage)).toBe('one two three four')
 })
 
 test('a chat that reconnects, and so leaves the connection before, stops nothing', async () => {
-  const house = await openHouse()
-  void lastingChat(house, 'holder').sendMessage({ text: 'hold' })
-  await house.gate.reached
-  const chat = lastingChat(house, 'holder')
+  const backend = await openBackend()
+  void lastingChat(backend, 'holder').sendMessage({ text: 'hold' })
+  await backend.gate.reached
+  const chat = lastingChat(backend, 'holder')
   const first = chat.resumeStream()
   await expect.poll(() => chat.status).toBe('streaming')
   const second = chat.resumeStream()
-  house.gate.open()
+  backend.gate.open()
   await Promise.all([first, second])
   expect(textOf(chat.lastMessage)).toBe('one two three four')
-  expect((await house.view('s')).runs[0]?.status).toBe('completed')
+  expect((await backend.view('s')).runs[0]?.status).toBe('completed')
 })
 
 /** A chat by way of a proxy, and the proxy. */
-async function proxied(house: House, agent: string, id = 's') {
-  const between = await proxy(house.url)
+async function proxied(backend: Backend, agent: string, id = 's') {
+  const between = await proxy(backend.url)
   onTestFinished(() => between.stop())
-  const api = between.url(`${house.url}/api/ai-sdk/${agent}`)
+  const api = between.url(`${backend.url}/api/ai-sdk/${agent}`)
   return { between, chat: new Chat<UIMessage>({ id, transport: millraceTransport({ api }) }) }
 }
 
 test('a connection that is cut in the middle goes on inside of the same reply: nothing is lost, nothing said twice', async () => {
-  const house = await openHouse()
-  const { between, chat } = await proxied(house, 'holder')
+  const backend = await openBackend()
+  const { between, chat } = await proxied(backend, 'holder')
   const sent = chat.sendMessage({ text: 'hold' })
-  await house.gate.reached
+  await backend.gate.reached
   await expect.poll(() => textOf(chat.lastMessage)).toBe('one two ')
   between.cut()
-  house.gate.open()
+  backend.gate.open()
   await sent
   expect(chat.error).toBeUndefined()
   expect(textOf(chat.lastMessage)).toBe('one two three four')
-  expect(house.calls['holder']).toBe(1)
+  expect(backend.calls['holder']).toBe(1)
 })
 
 test.each([
@@ -148,30 +148,30 @@ test.each([
   ['stammerer', 2, 1_700],
   ['seller', 1, 900],
 ])('cut at any byte, and at others after it: %s', async (agent, calls, step) => {
-  const house = await openHouse()
-  const whole = chatWith(house, agent)
+  const backend = await openBackend()
+  const whole = chatWith(backend, agent)
   await whole.sendMessage({ text: 'well?' })
   const types = (chat: Chat<UIMessage>) => chat.lastMessage?.parts.map(({ type }) => type)
   let runs = 1
   for (let at = 300; at < 3_500; at += step) {
     runs++
-    const { between, chat: cut } = await proxied(house, agent, `cut-${at}`)
+    const { between, chat: cut } = await proxied(backend, agent, `cut-${at}`)
     for (const more of [0, 350, 800]) between.next({ down: { cutAt: at + more } })
     await cut.sendMessage({ text: 'well?' })
     expect([at, cut.error, textOf(cut.lastMessage)]).toEqual([at, undefined, textOf(whole.lastMessage)])
     expect(types(cut)).toEqual(types(whole))
   }
-  expect(house.calls[agent]).toBe(runs * calls)
+  expect(backend.calls[agent]).toBe(runs * calls)
 })
 
 test('law 7: a server that goes down in the middle of an answer breaks the connection, which is no end', async () => {
-  const house = await openHouse()
-  const chat = chatWith(house, 'holder')
+  const backend = await openBackend()
+  const chat = chatWith(backend, 'holder')
   const sent = chat.sendMessage({ text: 'hold' })
-  await house.gate.reached
+  await backend.gate.reached
   await expect.poll(() => textOf(chat.lastMessage)).toBe('one two ')
-  const closing = house.app.close()
-  house.gate.open()
+  const closing = backend.app.close()
+  backend.gate.open()
   await sent
   await closing
   expect(chat.status).toBe('error')

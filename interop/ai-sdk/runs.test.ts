@@ -2,7 +2,8 @@ import { aiSdkDialect, uiMessagesOf } from '@millrace/dialects/ai-sdk'
 import { type UIMessage, validateUIMessages } from 'ai'
 import * as fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { connectionsOf, type Recorded, recorded, replayOf, scenarios, tries } from '../runs.fixture.ts'
+import { multiplied } from '../../scripts/faults/campaign.ts'
+import { connectionsOf, type Recorded, recorded, replayOf, scenarios } from '../runs.fixture.ts'
 import { chatOf, saidBy } from './chats.fixture.ts'
 
 const answerIn = ({ view, runId }: Recorded) => {
@@ -21,5 +22,5 @@ test('whatever a run says, the real client takes it, and shows what our view say
     expect(saidBy(late.lastMessage)).toEqual(answerIn(run))
     await validateUIMessages({ messages: uiMessagesOf(run.view) })
   })
-  await fc.assert(property, { numRuns: tries(60) })
+  await fc.assert(property, { numRuns: multiplied(60) })
 })

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { createChat } from '@millrace/client'
 import { helix } from '@millrace/dialects/helix'
 import { expect, onTestFinished, test, vi } from 'vitest'
-import { inEmptyFolder } from '../page.fixture.ts'
+import { listenInEmptyFolder } from '../guide-example.fixture.ts'
 import { ask } from './guide-client.ts'
 import { app } from './guide-server.ts'
 
@@ -15,11 +15,10 @@ test('the page has the code that is run here', () => {
 })
 
 test('a client of Helix talks to the server of the page, and so does our own', async () => {
-  vi.spyOn(console, 'warn').mockImplementation(() => {})
-  inEmptyFolder()
-  const { url, close } = await app.listen({ port: 0 })
-  onTestFinished(() => close())
-  const api = `${url.replace(/\/$/, '')}/api/helix/miller`
+  const warn = vi.spyOn(console, 'warn').mockImplementation(() => {})
+  onTestFinished(() => warn.mockRestore())
+  const url = await listenInEmptyFolder(app)
+  const api = `${url}/api/helix/miller`
   expect(await ask(api, 'mill', 'Sell some flour.')).toBe('Sold.')
   const chat = createChat({ connection: helix({ api }), session: 'other' })
   onTestFinished(chat.start())

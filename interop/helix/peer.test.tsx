@@ -4,31 +4,31 @@ import { helix } from '@millrace/dialects/helix'
 import { agent, scriptedModel } from '@millrace/runtime'
 import { expect, onTestFinished, test } from 'vitest'
 import { proxy } from '../../scripts/faults/proxy.ts'
-import { openHouse, sell } from '../house.fixture.ts'
-import { Page } from '../peers/page.fixture.tsx'
+import { openBackend, sell } from '../backend.fixture.ts'
+import { Page } from '../peers/peer-page.fixture.tsx'
 
 test('our page over a server in the words of Helix: text, a second turn, approvals, tools of the client, questions', async () => {
-  const house = await openHouse()
+  const backend = await openBackend()
   const open = (program: string, props: object = {}) =>
-    new Page({ connection: helix({ api: `${house.url}/api/helix/${program}` }), session: program, ...props })
+    new Page({ connection: helix({ api: `${backend.url}/api/helix/${program}` }), session: program, ...props })
   const teller = open('teller')
   await teller.chat.send('hi')
   await teller.shows('ready', 'user sent: hi', 'assistant sent: (What did they say?)You said: hi')
   await teller.chat.send('more')
   const first = ['user sent: hi', 'assistant sent: (What did they say?)You said: hi']
   await teller.shows('ready', ...first, 'user sent: more', 'assistant sent: (What did they say?)You said: more')
-  expect(house.calls['teller']).toBe(2)
+  expect(backend.calls['teller']).toBe(2)
   const seller = open('seller')
   await seller.chat.send('sell')
   await expect.poll(() => seller.status).toBe('paused')
   const [approval] = seller.pending.pendings
   await seller.chat.answer({ kind: 'approval', id: approval?.id ?? '', approved: true })
   await expect.poll(() => seller.status).toBe('ready')
-  expect(house.calls['seller']).toBe(2)
+  expect(backend.calls['seller']).toBe(2)
   const guide = open('guide', { tools: { locate: () => ({ city: 'Ulm' }) } })
   await guide.chat.send('where?')
   await expect.poll(() => guide.status).toBe('ready')
-  expect(house.calls['guide']).toBe(2)
+  expect(backend.calls['guide']).toBe(2)
   const asker = open('asker')
   await asker.chat.send('ask')
   await expect.poll(() => asker.status).toBe('paused')
@@ -38,18 +38,18 @@ test('our page over a server in the words of Helix: text, a second turn, approva
 })
 
 test('a reply that is cut off goes on from its place', async () => {
-  const house = await openHouse()
-  const faulty = await proxy(house.url)
+  const backend = await openBackend()
+  const faulty = await proxy(backend.url)
   onTestFinished(() => faulty.stop())
-  const api = `${faulty.url(house.url).replace(/\/$/, '')}/api/helix/holder`
+  const api = `${faulty.url(backend.url).replace(/\/$/, '')}/api/helix/holder`
   const page = new Page({ connection: helix({ api }) })
   const sent = page.chat.send('hi')
   await expect.poll(() => page.lines.at(-1)).toContain('one two')
   faulty.cut()
-  house.gate.open()
+  backend.gate.open()
   await sent
   await page.shows('ready', 'user sent: hi', 'assistant sent: one two three four')
-  expect(house.calls['holder']).toBe(1)
+  expect(backend.calls['holder']).toBe(1)
 })
 
 test('a run that waits again after its answer waits in the page, too', async () => {
@@ -58,8 +58,8 @@ test('a run that waits again after its answer waits in the page, too', async () 
       ? { calls: [{ name: 'sell', input: { what: `sack ${turnAnswers}` }, id: key }] }
       : { text: 'Sold.' },
   )
-  const house = await openHouse({ agents: [agent({ name: 'miller', model, tools: [sell] })], workflows: [] })
-  const page = new Page({ connection: helix({ api: `${house.url}/api/helix/miller` }) })
+  const backend = await openBackend({ agents: [agent({ name: 'miller', model, tools: [sell] })], workflows: [] })
+  const page = new Page({ connection: helix({ api: `${backend.url}/api/helix/miller` }) })
   await page.chat.send('sell')
   const seen = new Set<string>()
   for (let i = 0; i < 2; i++) {

@@ -3,11 +3,11 @@ import { agent, ProviderError, scriptedModel, tool } from '@millrace/runtime'
 import { expect, onTestFinished, test } from 'vitest'
 import { z } from 'zod'
 import { proxy } from '../../scripts/faults/proxy.ts'
-import { Gate, type House, openHouse } from '../house.fixture.ts'
-import { all, chunksIn, events, HelixClient, ofType, textOf } from './client.fixture.ts'
+import { type Backend, Gate, openBackend } from '../backend.fixture.ts'
+import { all, chunksIn, events, HelixClient, ofType, textOf } from './helix-client.fixture.ts'
 
-const post = (house: House, path: string, body: object) =>
-  fetch(`${house.url}/api/sessions/s/${path}`, {
+const post = (backend: Backend, path: string, body: object) =>
+  fetch(`${backend.url}/api/sessions/s/${path}`, {
     method: 'POST',
     headers: { 'content-type': 'application/json', accept: 'application/json' },
     body: JSON.stringify(body),
@@ -33,8 +33,8 @@ const rest = async (heard: AsyncGenerator<{ readonly event: StreamEvent }>) => {
 const says = (text: string) => (event: StreamEvent) =>
   event.type === 'chunk' && event.chunk.type === 'text_delta' && event.chunk.delta.includes(text)
 
-/** A house whose one agent fails its first attempt, when it is let. */
-async function stammering(gate: Gate): Promise<House> {
+/** A backend whose one agent fails its first attempt, when it is let. */
+async function stammering(gate: Gate): Promise<Backend> {
   const model = scriptedModel(({ options }) => {
     const isFirst = Number(options.providerOptions?.['millrace']?.['attempt']) === 1
     return isFirst ? { text: 'I mean, er,' } : { text: 'The wheel turns.' }
@@ -57,13 +57,13 @@ async function stammering(gate: Gate): Promise<House> {
       return { stream: failing, ...more }
     },
   }
-  return openHouse({ agents: [agent({ name: 'stammerer', model: held })], workflows: [] })
+  return openBackend({ agents: [agent({ name: 'stammerer', model: held })], workflows: [] })
 }
 
 test('law 3: a live discard is said, with where it goes back to; who comes late hears nothing of it', async () => {
   const gate = new Gate()
-  const house = await stammering(gate)
-  const client = new HelixClient(house.url, 'stammerer')
+  const backend = await stammering(gate)
+  const client = new HelixClient(backend.url, 'stammerer')
   const heard = events(await client.post('start', { message: 'hi' }, 'text/event-stream'))
   const before = await until(heard, says('er,'))
   gate.open()
@@ -71,7 +71,7 @@ test('law 3: a live discard is said, with where it goes back to; who comes late 
   const [discarded] = ofType(after, 'step_discarded')
   const [resync] = ofType(after, 'stream_resync')
   expect(discarded).toMatchObject({ reason: 'provider_overloaded', stepId: '1', step: 1 })
-  const entries = await house.entries('s')
+  const entries = await backend.entries('s')
   const started = entries.find(({ chunk }) => chunk.type === 'run-started')
   expect(resync).toMatchObject({
     reason: 'retry',
@@ -95,15 +95,15 @@ test.each([
   ['an edit', 'branch', 'edit', { messageId: 'm1', input: 'anew' }, 'You said: anew'],
   ['a turn that is done again', 'retry', 'retry', {}, 'You said: hi'],
 ])('law 3: %s is a rewind, and said so', async (_, reason, path, body, text) => {
-  const house = await openHouse()
-  const client = new HelixClient(house.url, 'teller')
+  const backend = await openBackend()
+  const client = new HelixClient(backend.url, 'teller')
   await client.say('hi', { messageId: 'm1' })
   const { streamSequence } = await client.snapshot()
-  const held = await fetch(`${house.url}/api/helix/teller/status?sessionId=s`)
+  const held = await fetch(`${backend.url}/api/helix/teller/status?sessionId=s`)
   expect(await held.json()).toMatchObject({ status: 'ended', streamSequence })
-  expect((await post(house, path, body)).status).toBe(202)
+  expect((await post(backend, path, body)).status).toBe(202)
   const after = await all(await client.follow(streamSequence))
-  const cuts = (await house.entries('s')).flatMap(({ chunk }) => (chunk.type === 'rewind' ? [chunk.toSequence] : []))
+  const cuts = (await backend.entries('s')).flatMap(({ chunk }) => (chunk.type === 'rewind' ? [chunk.toSequence] : []))
   expect(ofType(after, 'stream_resync')).toMatchObject([
     { reason, fromSequence: cuts[0], messageCount: 0, stepCount: 0 },
   ])
@@ -115,16 +115,16 @@ test.each([
 })
 
 test('its own retry does the turn again, once while it is under way', async () => {
-  const house = await openHouse()
-  const client = new HelixClient(house.url, 'teller')
+  const backend = await openBackend()
+  const client = new HelixClient(backend.url, 'teller')
   await client.say('hi')
   const again = await all(await client.post('retry', {}, 'text/event-stream'))
   expect(textOf(again)).toBe('You said: hi')
   expect(ofType(again, 'stream_resync')).toMatchObject([{ reason: 'retry' }])
-  expect(house.calls['teller']).toBe(2)
+  expect(backend.calls['teller']).toBe(2)
   // Under a name it is the same also when it is over.
   const named = () =>
-    fetch(`${house.url}/api/helix/teller/retry`, {
+    fetch(`${backend.url}/api/helix/teller/retry`, {
       method: 'POST',
       headers: { 'content-type': 'application/json', 'idempotency-key': 'again' },
       body: JSON.stringify({ sessionId: 's' }),
@@ -133,12 +133,12 @@ test('its own retry does the turn again, once while it is under way', async () =
   await all(await client.follow())
   expect(await (await named()).json()).toMatchObject({ runId: 'again' })
   await all(await client.follow())
-  expect(house.calls['teller']).toBe(3)
+  expect(backend.calls['teller']).toBe(3)
 })
 
 test('law 2: from any place what follows comes once, and whole', async () => {
-  const house = await openHouse()
-  const client = new HelixClient(house.url, 'weigher')
+  const backend = await openBackend()
+  const client = new HelixClient(backend.url, 'weigher')
   await client.say('weigh')
   await client.say('again')
   const whole: { id: string | undefined; text: string }[] = []
@@ -155,11 +155,11 @@ test('law 2: from any place what follows comes once, and whole', async () => {
 })
 
 test('a socket that is cut in the middle of an answer: nothing is lost, and nothing comes twice', async () => {
-  const house = await openHouse()
-  const faulty = await proxy(house.url)
+  const backend = await openBackend()
+  const faulty = await proxy(backend.url)
   onTestFinished(() => faulty.stop())
-  const client = new HelixClient(house.url, 'holder')
-  const cut = new HelixClient(faulty.url(house.url).replace(/\/$/, ''), 'holder')
+  const client = new HelixClient(backend.url, 'holder')
+  const cut = new HelixClient(faulty.url(backend.url).replace(/\/$/, ''), 'holder')
   const heard: StreamEvent[] = []
   let last: string | undefined
   let isWhole = false
@@ -176,31 +176,31 @@ test('a socket that is cut in the middle of an answer: nothing is lost, and noth
   // Without an end it is a drop (law 7).
   expect(isWhole).toBe(false)
   const following = client.follow(last)
-  house.gate.open()
+  backend.gate.open()
   const after = await all(await following)
   expect(textOf(heard) + textOf(after)).toBe('one two three four')
   expect(after.at(-1)).toEqual({ type: 'end' })
-  expect(house.calls['holder']).toBe(1)
+  expect(backend.calls['holder']).toBe(1)
 })
 
 test('a snapshot in the middle of an answer, and what follows it', async () => {
-  const house = await openHouse()
-  const client = new HelixClient(house.url, 'holder')
+  const backend = await openBackend()
+  const client = new HelixClient(backend.url, 'holder')
   const following = client.say('hi')
-  await house.gate.reached
+  await backend.gate.reached
   const { messages, status, streamSequence } = await client.snapshot()
   expect(status).toBe('active')
   expect(messages.map(({ role }) => role)).toEqual(['user', 'assistant'])
   const shown = messages[1]?.parts.find(({ type }) => type === 'text')
-  house.gate.open()
+  backend.gate.open()
   const after = await all(await client.follow(streamSequence))
   expect(`${shown?.text ?? ''}${textOf(after)}`).toBe('one two three four')
   await following
 })
 
 test('the place is what X-Resume-From-Sequence says, else Last-Event-ID; a plain reconnect takes nothing back', async () => {
-  const house = await openHouse()
-  const client = new HelixClient(house.url, 'teller')
+  const backend = await openBackend()
+  const client = new HelixClient(backend.url, 'teller')
   await client.say('hi')
   const { streamSequence: end, messages } = await client.snapshot()
   const one = await all(await client.get('sse', { 'X-Resume-From-Sequence': `${end}`, 'Last-Event-ID': '0' }))
@@ -216,15 +216,15 @@ test('the place is what X-Resume-From-Sequence says, else Last-Event-ID; a plain
 })
 
 test('law 2: a place that the log does not hold is told as truncated, never as silence', async () => {
-  const house = await openHouse()
-  const client = new HelixClient(house.url, 'teller')
+  const backend = await openBackend()
+  const client = new HelixClient(backend.url, 'teller')
   await client.say('hi')
   expect(await all(await client.follow(9999))).toEqual([{ type: 'truncated', truncatedAtStep: 0 }])
 })
 
 test('a run that is interrupted keeps what it said, and is resumed; one that is aborted is not', async () => {
-  const house = await openHouse()
-  const client = new HelixClient(house.url, 'holder')
+  const backend = await openBackend()
+  const client = new HelixClient(backend.url, 'holder')
   const heard = events(await client.post('start', { message: 'hi' }, 'text/event-stream'))
   const before = await until(heard, says('two'))
   expect((await client.post('interrupt', { reason: 'enough' })).status).toBe(200)
@@ -233,13 +233,13 @@ test('a run that is interrupted keeps what it said, and is resumed; one that is 
   expect(ofType(after, 'run_interrupted')).toMatchObject([{ reason: 'enough' }])
   expect(after.at(-1)).toEqual({ type: 'end' })
   expect((await client.snapshot()).messages[1]?.parts).toMatchObject([{ type: 'step-start' }, { text: 'one two ' }])
-  house.gate.open()
+  backend.gate.open()
   const resumed = await all(await client.post('resume', { mode: 'continue' }, 'text/event-stream'))
   expect(ofType(resumed, 'run_resumed')).toMatchObject([{ mode: 'continue', fromStepCount: 0 }])
   expect(resumed.at(-1)).toEqual({ type: 'end' })
 
-  house.gate = new Gate()
-  const waiting = new HelixClient(house.url, 'seller', 'w')
+  backend.gate = new Gate()
+  const waiting = new HelixClient(backend.url, 'seller', 'w')
   await waiting.say('sell')
   const { streamSequence } = await waiting.snapshot()
   await waiting.post('abort')
@@ -250,18 +250,18 @@ test('a run that is interrupted keeps what it said, and is resumed; one that is 
 })
 
 test('resuming a run that waits or goes on joins it: it goes on by itself', async () => {
-  const house = await openHouse()
-  const client = new HelixClient(house.url, 'seller')
+  const backend = await openBackend()
+  const client = new HelixClient(backend.url, 'seller')
   const [{ approvalId } = { approvalId: '' }] = ofType(await client.say('sell'), 'tool_approval_request')
   expect((await client.post('resume', { mode: 'continue' })).status).toBe(202)
   await client.submit({ kind: 'approval-response', approvalId, approved: true })
   expect(textOf(await all(await client.follow()))).toBe('May I?So much for the flour.')
-  expect(house.calls['seller']).toBe(2)
+  expect(backend.calls['seller']).toBe(2)
 })
 
 test('who follows hears when the session waits, and when it goes on', async () => {
-  const house = await openHouse()
-  const client = new HelixClient(house.url, 'guide')
+  const backend = await openBackend()
+  const client = new HelixClient(backend.url, 'guide')
   const [{ toolCallId } = { toolCallId: '' }] = ofType(await client.say('where'), 'tool_start')
   const heard = events(await client.follow())
   await until(heard, event => event.type === 'status' && event.status === 'paused')
@@ -272,18 +272,18 @@ test('who follows hears when the session waits, and when it goes on', async () =
 })
 
 test('a message that waits for its turn, and is taken back, is an end for who waits for it', async () => {
-  const house = await openHouse()
-  const client = new HelixClient(house.url, 'holder')
+  const backend = await openBackend()
+  const client = new HelixClient(backend.url, 'holder')
   const first = await client.post('start', { message: 'hi' }, 'text/event-stream')
-  await house.gate.reached
+  await backend.gate.reached
   const second = await client.post('start', { message: 'and then?' }, 'text/event-stream')
   const runId = decodeURIComponent(second.headers.get('x-run-id') ?? '')
   await client.post('abort', { runId, reason: 'never mind' })
   const heard = await all(second)
   expect(heard.at(-1)).toMatchObject({ type: 'fail' })
-  house.gate.open()
+  backend.gate.open()
   expect(textOf(await all(first))).toBe('one two three four')
-  expect(house.calls['holder']).toBe(1)
+  expect(backend.calls['holder']).toBe(1)
 })
 
 test('large values are whole, in the stream and in the snapshot', async () => {
@@ -292,8 +292,8 @@ test('large values are whole, in the stream and in the snapshot', async () => {
   const model = scriptedModel(({ turnAnswers }) =>
     turnAnswers === 0 ? { calls: [{ name: 'dump', input: {} }] } : { text: 'There.' },
   )
-  const house = await openHouse({ agents: [agent({ name: 'dumper', model, tools: [dump] })], workflows: [] })
-  const client = new HelixClient(house.url, 'dumper')
+  const backend = await openBackend({ agents: [agent({ name: 'dumper', model, tools: [dump] })], workflows: [] })
+  const client = new HelixClient(backend.url, 'dumper')
   const heard = await client.say('dump')
   expect(ofType(heard, 'tool_end')).toMatchObject([{ result: { grain } }])
   const { messages } = await client.snapshot()
@@ -303,13 +303,13 @@ test('large values are whole, in the stream and in the snapshot', async () => {
 
 test('law 2: what a discard took back is told to who comes back after it, wherever they stood', async () => {
   const gate = new Gate()
-  const house = await stammering(gate)
-  const client = new HelixClient(house.url, 'stammerer')
+  const backend = await stammering(gate)
+  const client = new HelixClient(backend.url, 'stammerer')
   const heard = events(await client.post('start', { message: 'hi' }, 'text/event-stream'))
   await until(heard, says('er,'))
   gate.open()
   await rest(heard)
-  const entries = await house.entries('s')
+  const entries = await backend.entries('s')
   const words = entries.filter(({ chunk }) => chunk.type === 'step-start').map(({ sequence }) => sequence)
   const discard = entries.find(({ chunk }) => chunk.type === 'step-discarded')?.sequence ?? 0
   for (let after = 0; after <= entries.length; after++) {

@@ -2,8 +2,9 @@ import { helixDialect, type StreamEvent } from '@millrace/dialects/helix'
 import type { ToolPart } from '@millrace/protocol'
 import * as fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { type Recorded, recorded, scenarios, tries } from '../runs.fixture.ts'
-import { checked, chunksIn } from './client.fixture.ts'
+import { multiplied } from '../../scripts/faults/campaign.ts'
+import { type Recorded, recorded, scenarios } from '../runs.fixture.ts'
+import { checked, chunksIn } from './helix-client.fixture.ts'
 
 /** What a run says, as it comes out of the wire. */
 function heard(entries: Recorded['live'], { status }: Recorded): StreamEvent[] {
@@ -107,5 +108,5 @@ test('every run is what the page describes, and a page that follows or comes lat
     expect(resyncsIn(live)).toHaveLength(rewinds.length + discards.length)
     if (discards.length === 0) expect(settled(shownOf(live), run)).toEqual(settled(viewOf(run), run))
   })
-  await fc.assert(property, { numRuns: tries(60) })
+  await fc.assert(property, { numRuns: multiplied(60) })
 })

@@ -1,13 +1,13 @@
 import type { StreamEvent } from '@millrace/dialects/helix'
 import { expect, test } from 'vitest'
-import { INVENTORY, openHouse } from '../house.fixture.ts'
-import { all, chunksIn, events, HelixClient, ofType, textOf } from './client.fixture.ts'
+import { INVENTORY, openBackend } from '../backend.fixture.ts'
+import { all, chunksIn, events, HelixClient, ofType, textOf } from './helix-client.fixture.ts'
 
 const typesOf = (heard: readonly StreamEvent[]) => chunksIn(heard).map(({ type }) => type)
 
 test('text and thinking, whole at its end, and a second turn in the same stream', async () => {
-  const house = await openHouse()
-  const client = new HelixClient(house.url, 'teller')
+  const backend = await openBackend()
+  const client = new HelixClient(backend.url, 'teller')
   const first = await client.say('hi')
   expect(textOf(first)).toBe('You said: hi')
   const thinking = ofType(first, 'thinking')
@@ -28,19 +28,19 @@ test('text and thinking, whole at its end, and a second turn in the same stream'
 })
 
 test('no history is posted: a start says one message, and a body that holds a history is refused', async () => {
-  const house = await openHouse()
-  const client = new HelixClient(house.url, 'teller')
+  const backend = await openBackend()
+  const client = new HelixClient(backend.url, 'teller')
   await client.say('hi')
-  const before = (await house.view('s')).messages
+  const before = (await backend.view('s')).messages
   const messages = [{ id: before[0]?.id, role: 'user', content: 'ho' }]
   const reply = await client.post('start', { message: 'again', messages })
   expect([reply.status, await reply.json()]).toMatchObject([400, { error: { code: 'body_invalid' } }])
-  expect((await house.view('s')).messages).toEqual(before)
+  expect((await backend.view('s')).messages).toEqual(before)
 })
 
 test('parallel tools with streamed input, their state, data and steps', async () => {
-  const house = await openHouse()
-  const heard = await new HelixClient(house.url, 'weigher').say('weigh')
+  const backend = await openBackend()
+  const heard = await new HelixClient(backend.url, 'weigher').say('weigh')
   const of = (id: string) => typesOf(heard.filter(event => JSON.stringify(event).includes(id)))
   for (const what of ['rye', 'oats']) {
     const { toolCallId } = ofType(heard, 'tool_arg_stream_start').find(one => one.toolCallId.endsWith(what)) ?? {}
@@ -71,8 +71,8 @@ test.each([
   ['yes', true],
   ['no', false],
 ])('an approval, %s: the stream waits, and goes on by itself', async (_, approved) => {
-  const house = await openHouse()
-  const client = new HelixClient(house.url, 'seller')
+  const backend = await openBackend()
+  const client = new HelixClient(backend.url, 'seller')
   const heard = await client.say('sell')
   const [request] = ofType(heard, 'tool_approval_request')
   expect(request).toMatchObject({ toolName: 'sell', input: { what: 'flour' } })
@@ -103,8 +103,8 @@ test.each([
 })
 
 test('a client tool: its result and nothing else is taken for it', async () => {
-  const house = await openHouse()
-  const client = new HelixClient(house.url, 'guide')
+  const backend = await openBackend()
+  const client = new HelixClient(backend.url, 'guide')
   const heard = await client.say('where')
   const [{ toolCallId = '' } = {}] = ofType(heard, 'tool_start')
   expect(ofType(heard, 'tool_end')).toEqual([])
@@ -124,8 +124,8 @@ test('a client tool: its result and nothing else is taken for it', async () => {
 })
 
 test('a client tool that failed says so in its one end', async () => {
-  const house = await openHouse()
-  const client = new HelixClient(house.url, 'guide')
+  const backend = await openBackend()
+  const client = new HelixClient(backend.url, 'guide')
   const [{ toolCallId = '' } = {}] = ofType(await client.say('where'), 'tool_start')
   await client.submit({ kind: 'client-tool-result', toolCallId, error: 'no signal', errorCode: 'aborted' })
   const rest = await all(await client.follow())
@@ -136,13 +136,13 @@ test('a client tool that failed says so in its one end', async () => {
 })
 
 test('a forged result for a call that waits for its approval is refused, and only that it did not run can be said of it', async () => {
-  const house = await openHouse()
-  const client = new HelixClient(house.url, 'seller')
+  const backend = await openBackend()
+  const client = new HelixClient(backend.url, 'seller')
   const [{ toolCallId = '' } = {}] = ofType(await client.say('sell'), 'tool_approval_request')
-  const before = (await house.entries('s')).length
+  const before = (await backend.entries('s')).length
   const forged = await client.submit({ kind: 'client-tool-result', toolCallId, result: { sold: 'everything' } })
   expect([forged.status, forged.json.error?.code]).toEqual([400, 'answer_wrong_kind'])
-  expect((await house.entries('s')).length).toBe(before)
+  expect((await backend.entries('s')).length).toBe(before)
   expect((await client.submit({ kind: 'client-tool-result', toolCallId, error: 'closed' })).json.status).toBe(
     'accepted',
   )
@@ -151,16 +151,16 @@ test('a forged result for a call that waits for its approval is refused, and onl
 })
 
 test('a tool that fails ends once, with its error', async () => {
-  const house = await openHouse()
-  const heard = await new HelixClient(house.url, 'breaker').say('break')
+  const backend = await openBackend()
+  const heard = await new HelixClient(backend.url, 'breaker').say('break')
   expect(ofType(heard, 'tool_end')).toMatchObject([{ toolName: 'broken', result: null, providerExecuted: true }])
   expect(ofType(heard, 'tool_end')[0]?.error).toBe('broken failed')
   expect(ofType(heard, 'tool_output_error')).toEqual([])
 })
 
 test('a structured output is the output of its stream, and of the end', async () => {
-  const house = await openHouse()
-  const client = new HelixClient(house.url, 'lister')
+  const backend = await openBackend()
+  const client = new HelixClient(backend.url, 'lister')
   const heard = await client.say('list')
   expect(ofType(heard, 'output')).toMatchObject([{ output: INVENTORY }])
   expect(heard.at(-1)).toEqual({ type: 'end', finalOutput: INVENTORY })
@@ -171,20 +171,20 @@ test('a structured output is the output of its stream, and of the end', async ()
 })
 
 test('sources, files, and a tool of the provider', async () => {
-  const house = await openHouse()
-  const heard = await new HelixClient(house.url, 'librarian').say('sources')
+  const backend = await openBackend()
+  const heard = await new HelixClient(backend.url, 'librarian').say('sources')
   expect(ofType(heard, 'source_url')).toMatchObject([{ url: 'https://example.test/mill', title: 'The mill' }])
   expect(ofType(heard, 'source_document')).toMatchObject([
     { mediaType: 'text/plain', title: 'Notes', filename: 'notes.txt' },
   ])
   expect(ofType(heard, 'file')).toMatchObject([{ mediaType: 'image/png' }])
-  const searched = await new HelixClient(house.url, 'searcher', 'p').say('search')
+  const searched = await new HelixClient(backend.url, 'searcher', 'p').say('search')
   expect(ofType(searched, 'tool_end')).toMatchObject([{ toolName: 'web', result: { hits: 2 }, providerExecuted: true }])
 })
 
 test('a sub-agent: its chunks are its own, and belong to the call by its id', async () => {
-  const house = await openHouse()
-  const heard = await new HelixClient(house.url, 'boss').say('count')
+  const backend = await openBackend()
+  const heard = await new HelixClient(backend.url, 'boss').say('count')
   const [start] = ofType(heard, 'subagent_start')
   const [end] = ofType(heard, 'subagent_end')
   expect(start).toMatchObject({
@@ -199,8 +199,8 @@ test('a sub-agent: its chunks are its own, and belong to the call by its id', as
 })
 
 test('an error in the middle of an answer: what was said stays, and the stream fails', async () => {
-  const house = await openHouse()
-  const client = new HelixClient(house.url, 'stumbler')
+  const backend = await openBackend()
+  const client = new HelixClient(backend.url, 'stumbler')
   const heard = await client.say('go')
   expect(textOf(heard)).toBe('It began well')
   expect(ofType(heard, 'error')).toMatchObject([{ code: 'provider_invalid_request', recoverable: false }])
@@ -209,8 +209,8 @@ test('an error in the middle of an answer: what was said stays, and the stream f
 })
 
 test('an interrupt of a workflow and structured data go where others may add something', async () => {
-  const house = await openHouse()
-  const heard = await new HelixClient(house.url, 'asker').say('ask')
+  const backend = await openBackend()
+  const heard = await new HelixClient(backend.url, 'asker').say('ask')
   const added = heard.flatMap(event =>
     event.type === 'chunk' && event.chunk.type === 'custom' && event.chunk.eventName === 'millrace'
       ? [(event.chunk.data as { chunk: { type: string } }).chunk.type]
@@ -218,32 +218,32 @@ test('an interrupt of a workflow and structured data go where others may add som
   )
   expect(added).toContain('interrupt')
   expect(heard.at(-1)).toEqual({ type: 'status', status: 'paused' })
-  const painted = await new HelixClient(house.url, 'painter', 'p').say('paint')
+  const painted = await new HelixClient(backend.url, 'painter', 'p').say('paint')
   expect(JSON.stringify(painted)).toContain('"structured-data"')
   expect(textOf(painted)).toBe('Painted.')
 })
 
 test('a request that is sent again runs nothing twice', async () => {
-  const house = await openHouse()
-  const client = new HelixClient(house.url, 'teller')
+  const backend = await openBackend()
+  const client = new HelixClient(backend.url, 'teller')
   const [one, other] = await Promise.all([client.say('hi', { messageId: 'm1' }), client.say('hi', { messageId: 'm1' })])
   await client.say('hi', { messageId: 'm1' })
   expect(textOf(one)).toBe(textOf(other))
-  expect(house.calls['teller']).toBe(1)
+  expect(backend.calls['teller']).toBe(1)
   // Without an id, what is still being answered is the same, and what is over is not.
-  const held = new HelixClient(house.url, 'holder', 'h')
+  const held = new HelixClient(backend.url, 'holder', 'h')
   const first = await held.post('start', { message: 'hi' }, 'text/event-stream')
-  await house.gate.reached
+  await backend.gate.reached
   const again = await held.post('start', { message: 'hi' }, 'text/event-stream')
-  house.gate.open()
+  backend.gate.open()
   expect(textOf(await all(again))).toBe('one two three four')
   expect(textOf(await all(first))).toBe('one two three four')
-  expect(house.calls['holder']).toBe(1)
+  expect(backend.calls['holder']).toBe(1)
 })
 
 test('where a run was asked for is told to who wants no stream', async () => {
-  const house = await openHouse()
-  const client = new HelixClient(house.url, 'teller')
+  const backend = await openBackend()
+  const client = new HelixClient(backend.url, 'teller')
   const response = await client.post('start', { message: 'hi' })
   expect(response.status).toBe(202)
   const { runId, streamSequence, streamId } = (await response.json()) as Record<string, unknown>
@@ -254,8 +254,8 @@ test('where a run was asked for is told to who wants no stream', async () => {
 })
 
 test('the id of an event is its sequence, also of the end', async () => {
-  const house = await openHouse()
-  const client = new HelixClient(house.url, 'teller')
+  const backend = await openBackend()
+  const client = new HelixClient(backend.url, 'teller')
   await client.say('hi')
   let last: string | undefined
   for await (const { id, event } of events(await client.follow())) {

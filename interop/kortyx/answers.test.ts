@@ -1,11 +1,11 @@
 import { agent, scriptedModel } from '@millrace/runtime'
 import { expect, test } from 'vitest'
-import { sell } from '../house.fixture.ts'
-import { Page, pageOf, textsOf } from './page.fixture.ts'
+import { sell } from '../backend.fixture.ts'
+import { Page, pageOf, textsOf } from './kortyx-page.fixture.ts'
 
 test('an approval is a choice that shows what would run, after the start of its call: yes and no', async () => {
   for (const choice of ['approve', 'deny']) {
-    const { house, page } = await pageOf('seller')
+    const { backend, page } = await pageOf('seller')
     await page.send('sell')
     expect(page.last.types.slice(-4)).toEqual(['tool-call-start', 'interrupt', 'checkpoint', 'done'])
     const [asked] = page.asked
@@ -13,11 +13,11 @@ test('an approval is a choice that shows what would run, after the start of its 
     expect(asked?.meta).toMatchObject({ tool: 'sell', input: { what: 'flour' } })
     if (asked) await page.respond(asked, [choice])
     expect(textsOf(page)).toEqual(['So much for the flour.'])
-    expect((await house.view('s')).messages.at(-1)?.parts.find(part => 'approval' in part)).toMatchObject({
+    expect((await backend.view('s')).messages.at(-1)?.parts.find(part => 'approval' in part)).toMatchObject({
       state: choice === 'approve' ? 'output-available' : 'output-denied',
     })
     expect(page.messages.length).toBe(4)
-    const forged = new Page(`${house.url}/api/kortyx/seller`)
+    const forged = new Page(`${backend.url}/api/kortyx/seller`)
     // The other answer, by a token that was used.
     if (asked) await forged.respond(asked, [choice === 'approve' ? 'deny' : 'approve'])
     expect([forged.status, forged.refusal?.code]).toEqual([409, 'answer_already_settled'])
@@ -25,21 +25,21 @@ test('an approval is a choice that shows what would run, after the start of its 
 })
 
 test('a tool of the client is asked for in words, and what it gives is JSON', async () => {
-  const { house, page } = await pageOf('guide')
+  const { backend, page } = await pageOf('guide')
   await page.send('where?')
   const [asked] = page.asked
   expect(asked).toMatchObject({ input: { kind: 'text' }, meta: { kind: 'client-tool', input: { precise: false } } })
   if (asked) await page.respond(asked, ['{"city":"Ulm"}'])
   expect(textsOf(page)).toEqual(['Now I know.'])
-  expect(JSON.stringify((await house.view('s')).messages)).toContain('"output":{"city":"Ulm"}')
+  expect(JSON.stringify((await backend.view('s')).messages)).toContain('"output":{"city":"Ulm"}')
 })
 
 test('an interrupt is resumed by its token, once, and only in its session', async () => {
-  const { house, page } = await pageOf('asker')
+  const { backend, page } = await pageOf('asker')
   await page.send('ask')
   const [asked] = page.asked
   if (!asked) throw new Error('nothing was asked')
-  const other = new Page(`${house.url}/api/kortyx/asker`, 'other')
+  const other = new Page(`${backend.url}/api/kortyx/asker`, 'other')
   await other.send('ask')
   const refused = async (where: Page, ...args: Parameters<Page['respond']>) => {
     await where.respond(...args)
@@ -48,26 +48,26 @@ test('an interrupt is resumed by its token, once, and only in its session', asyn
   const { requestId } = asked
   expect(await refused(other, asked, ['rye'])).toEqual([404, 'answer_unknown', 'string'])
   expect(await refused(page, { requestId, resumeToken: requestId }, ['rye'])).toEqual([404, 'answer_unknown', 'string'])
-  const nobody = new Page(`${house.url}/api/kortyx/asker`, 'nobody')
+  const nobody = new Page(`${backend.url}/api/kortyx/asker`, 'nobody')
   expect(await refused(nobody, asked, ['rye'])).toEqual([404, 'session_unknown', 'string'])
   expect(await refused(page, asked, ['wheat'])).toEqual([400, 'answer_invalid', 'string'])
-  expect((await house.view('s')).pendings.length).toBe(1)
+  expect((await backend.view('s')).pendings.length).toBe(1)
   await page.respond(asked, ['rye'])
   expect(textsOf(page)).toEqual(['You chose "rye".'])
   // The same answer again is the same request: what came of it is told, and nothing is done twice.
   await page.respond(asked, ['rye'])
   expect(textsOf(page)).toEqual(['You chose "rye".'])
   expect(await refused(page, asked, ['oats'])).toEqual([409, 'answer_already_settled', 'string'])
-  expect((await house.view('s')).runs.length).toBe(1)
+  expect((await backend.view('s')).runs.length).toBe(1)
   // What it said by its answers stands in its history, and is no turn of its own.
   await page.send('ask me again')
   expect(page.asked.length).toBe(1)
-  expect((await house.view('s')).runs.length).toBe(2)
+  expect((await backend.view('s')).runs.length).toBe(2)
   expect(await refused(page, asked, ['rye'])).toEqual([409, 'answer_already_settled', 'string'])
 })
 
 test('a token is of no use to somebody else, or to who may not answer', async () => {
-  const { house } = await pageOf('asker', {
+  const { backend } = await pageOf('asker', {
     authorize: ({ request, action }) => {
       const user = request.headers.get('x-user') ?? ''
       return user === 'eve' && action === 'answer'
@@ -75,7 +75,7 @@ test('a token is of no use to somebody else, or to who may not answer', async ()
         : { principal: user === 'bob' ? 'bob' : 'ann' }
     },
   })
-  const as = (user: string) => new Page(`${house.url}/api/kortyx/asker`, 's', { 'x-user': user })
+  const as = (user: string) => new Page(`${backend.url}/api/kortyx/asker`, 's', { 'x-user': user })
   const ann = as('ann')
   await ann.send('ask')
   const [asked] = ann.asked
@@ -93,11 +93,11 @@ test('a token is of no use to somebody else, or to who may not answer', async ()
 })
 
 test('of two answers at once by one token, one wins', async () => {
-  const { house, page } = await pageOf('asker')
+  const { backend, page } = await pageOf('asker')
   await page.send('ask')
   const [asked] = page.asked
   const answer = async (choice: string) => {
-    const other = new Page(`${house.url}/api/kortyx/asker`)
+    const other = new Page(`${backend.url}/api/kortyx/asker`)
     if (asked) await other.respond(asked, [choice])
     return other.status
   }
@@ -105,12 +105,12 @@ test('of two answers at once by one token, one wins', async () => {
 })
 
 test('who cancels a question says something else instead', async () => {
-  const { house, page } = await pageOf('asker')
+  const { backend, page } = await pageOf('asker')
   await page.send('ask')
   const [asked] = page.asked
   if (asked) await page.respond(asked, ['never mind'], { cancel: true })
   expect(page.asked.length).toBe(1)
-  const { runs, messages } = await house.view('s')
+  const { runs, messages } = await backend.view('s')
   expect(runs.map(({ status }) => status)).toEqual(['interrupted', 'paused'])
   expect(messages.filter(({ role }) => role === 'user').length).toBe(2)
   if (asked) await page.respond(asked, ['never mind'], { cancel: true })
@@ -127,7 +127,7 @@ test('several may wait at once, and those that still do are asked for again', as
         : { calls: ['rye', 'oats'].map(what => ({ name: 'sell', input: { what }, id: `${key}-${what}` })) },
     ),
   })
-  const { house, page } = await pageOf('twice', { agents: [seller], workflows: [] })
+  const { backend, page } = await pageOf('twice', { agents: [seller], workflows: [] })
   await page.send('sell both')
   const inputs = () => page.asked.map(({ meta }) => meta?.['input'])
   expect(inputs()).toEqual([{ what: 'rye' }, { what: 'oats' }])
@@ -135,7 +135,7 @@ test('several may wait at once, and those that still do are asked for again', as
   expect(inputs()).toEqual([{ what: 'oats' }])
   if (page.asked[0]) await page.respond(page.asked[0], ['deny'])
   expect(textsOf(page)).toEqual(['Well.'])
-  const states = (await house.view('s')).messages.flatMap(({ parts }) =>
+  const states = (await backend.view('s')).messages.flatMap(({ parts }) =>
     parts.flatMap(part => ('toolCallId' in part ? [part.state] : [])),
   )
   expect(states).toEqual(['output-available', 'output-denied'])

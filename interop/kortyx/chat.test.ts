@@ -1,10 +1,10 @@
 import { expect, onTestFinished, test } from 'vitest'
 import { proxy } from '../../scripts/faults/proxy.ts'
-import { INVENTORY } from '../house.fixture.ts'
-import { besideIn, chunksIn, Page, pageOf, posted, shownOf, textsOf } from './page.fixture.ts'
+import { INVENTORY } from '../backend.fixture.ts'
+import { besideIn, chunksIn, Page, pageOf, posted, shownOf, textsOf } from './kortyx-page.fixture.ts'
 
 test('text, and a second turn: its history has no ids, and is known by its words', async () => {
-  const { house, page } = await pageOf('teller')
+  const { backend, page } = await pageOf('teller')
   await page.send('hi')
   await page.send('again')
   await page.send('again')
@@ -16,13 +16,13 @@ test('text, and a second turn: its history has no ids, and is known by its words
     'again',
     'You said: again',
   ])
-  expect(house.calls['teller']).toBe(3)
+  expect(backend.calls['teller']).toBe(3)
   // Kortyx has no chunk for reasoning: what it has none for is passed over by its clients.
   expect(page.last.types).toEqual(['session', 'text-start', 'text-delta', 'text-end', 'checkpoint', 'done'])
 })
 
 test('parallel calls, a call that fails, one of a provider, a sub-agent', async () => {
-  const { house, page } = await pageOf('weigher')
+  const { backend, page } = await pageOf('weigher')
   await page.send('weigh')
   expect(textsOf(page)).toEqual(['I weigh both.', 'Oats are heavier.'])
   expect(page.last.types.filter(type => type.startsWith('tool'))).toEqual([
@@ -32,7 +32,7 @@ test('parallel calls, a call that fails, one of a provider, a sub-agent', async 
     'tool-call-result',
   ])
   const told = async (program: string) => {
-    const other = new Page(`${house.url}/api/kortyx/${program}`, program)
+    const other = new Page(`${backend.url}/api/kortyx/${program}`, program)
     await other.send('go')
     return [textsOf(other), other.last.types.filter(type => type.startsWith('tool'))]
   }
@@ -47,12 +47,12 @@ test('parallel calls, a call that fails, one of a provider, a sub-agent', async 
 })
 
 test('an input is told when it is whole, since Kortyx has no chunk for one that comes', async () => {
-  const { house } = await pageOf('scribe')
+  const { backend } = await pageOf('scribe')
   const body = { sessionId: 's', messages: [{ role: 'user', content: 'weigh' }] }
-  const reply = await posted(`${house.url}/api/kortyx/scribe`, body)
-  const types = async () => (await house.entries('s')).map(({ chunk }) => chunk.type)
+  const reply = await posted(`${backend.url}/api/kortyx/scribe`, body)
+  const types = async () => (await backend.entries('s')).map(({ chunk }) => chunk.type)
   await expect.poll(types).toContain('tool-input-delta')
-  house.gate.open()
+  backend.gate.open()
   const chunks = chunksIn(await reply.text())
   const told = chunks.filter(({ type }) => type.startsWith('tool-call'))
   expect(told.map(({ type }) => type)).toEqual(['tool-call-start', 'tool-call-result'])
@@ -63,11 +63,11 @@ test('an input is told when it is whole, since Kortyx has no chunk for one that 
 })
 
 test('data of a tool has no chunk in Kortyx: a page passes it over, and it is there beside', async () => {
-  const { house, page } = await pageOf('weigher')
+  const { backend, page } = await pageOf('weigher')
   await page.send('weigh')
   expect(new Set(page.last.pieces.map(({ type }) => type))).toEqual(new Set(['text']))
   const body = { sessionId: 'raw', messages: [{ role: 'user', content: 'weigh' }] }
-  const chunks = chunksIn(await (await posted(`${house.url}/api/kortyx/weigher`, body)).text())
+  const chunks = chunksIn(await (await posted(`${backend.url}/api/kortyx/weigher`, body)).text())
   const data = besideIn(chunks).filter(({ type }) => type.startsWith('data-'))
   expect(data.map(({ type }) => type).sort()).toEqual(['data-creak', 'data-creak', 'data-scale', 'data-scale'])
   expect(data).toContainEqual({
@@ -78,17 +78,17 @@ test('data of a tool has no chunk in Kortyx: a page passes it over, and it is th
 })
 
 test('structured objects of an agent and of a workflow, in all kinds', async () => {
-  const { house, page } = await pageOf('lister')
+  const { backend, page } = await pageOf('lister')
   await page.send('list')
   expect(page.last.pieces).toEqual([{ type: 'structured', data: INVENTORY }])
   // The workflow that a page chooses goes before the one in the path.
   const body = { sessionId: 'p', workflowId: 'painter', messages: [{ role: 'user', content: 'paint' }] }
-  const shown = await shownOf(await posted(`${house.url}/api/kortyx/teller`, body))
+  const shown = await shownOf(await posted(`${backend.url}/api/kortyx/teller`, body))
   expect(shown.pieces).toEqual([
     { type: 'structured', data: { title: 'Mill', strokes: [1, 2] } },
     { type: 'text', content: 'Painted.' },
   ])
-  expect((await house.view('p')).structured).toMatchObject([...shown.structured.values()])
+  expect((await backend.view('p')).structured).toMatchObject([...shown.structured.values()])
 })
 
 test('an error in the middle is told, and then that it is done; a failed run has no checkpoint', async () => {
@@ -102,21 +102,21 @@ test('an error in the middle is told, and then that it is done; a failed run has
 })
 
 test('an attempt that was taken back stays as a text of its own, since Kortyx cannot take words back; who comes late sees none of it', async () => {
-  const { house, page } = await pageOf('stammerer')
+  const { backend, page } = await pageOf('stammerer')
   await page.send('go')
   expect(textsOf(page)).toEqual(['I mean, er,', 'The wheel turns.'])
   const body = { sessionId: 's', messages: [{ role: 'user', content: 'go' }] }
-  expect((await shownOf(await posted(`${house.url}/api/kortyx/stammerer`, body))).text).toBe('The wheel turns.')
-  const whole = await posted(`${house.url}/api/kortyx/stammerer`, { ...body, stream: false })
+  expect((await shownOf(await posted(`${backend.url}/api/kortyx/stammerer`, body))).text).toBe('The wheel turns.')
+  const whole = await posted(`${backend.url}/api/kortyx/stammerer`, { ...body, stream: false })
   expect(await whole.json()).toMatchObject({ text: 'The wheel turns.' })
 })
 
 test('a run that is stopped is not told as whole', async () => {
-  const { house, page } = await pageOf('holder')
+  const { backend, page } = await pageOf('holder')
   const going = page.send('go')
-  await house.gate.reached
-  const runtime = await house.app.runtime()
-  const { runs } = await house.view('s')
+  await backend.gate.reached
+  const runtime = await backend.app.runtime()
+  const { runs } = await backend.view('s')
   await runtime.stop('s', runs[0]?.runId ?? '')
   await going
   expect(page.last.pieces).toEqual([
@@ -126,41 +126,41 @@ test('a run that is stopped is not told as whole', async () => {
 })
 
 test('a page that aborts leaves, and the run goes on: Kortyx has no way to stop one', async () => {
-  const { house, page } = await pageOf('holder')
+  const { backend, page } = await pageOf('holder')
   const gone = new AbortController()
   const going = page.send('go', gone.signal)
-  await house.gate.reached
+  await backend.gate.reached
   gone.abort()
   await expect(going).rejects.toThrow()
-  house.gate.open()
-  const { runs } = await house.view('s')
-  const run = (await house.app.runtime()).run('s', runs[0]?.runId ?? '')
+  backend.gate.open()
+  const { runs } = await backend.view('s')
+  const run = (await backend.app.runtime()).run('s', runs[0]?.runId ?? '')
   expect((await run.result()).status).toBe('completed')
 })
 
 test('a socket that is cut in the middle is an error, and the same request again goes on with the same run', async () => {
-  const { house } = await pageOf('holder')
-  const gate = await proxy(house.url)
+  const { backend } = await pageOf('holder')
+  const gate = await proxy(backend.url)
   onTestFinished(() => gate.stop())
   const page = new Page(`http://127.0.0.1:${gate.port}/api/kortyx/holder`)
   const going = page.send('go')
-  await house.gate.reached
+  await backend.gate.reached
   gate.cut()
   await expect(going).rejects.toThrow()
   const body = { sessionId: 's', messages: [{ role: 'user', content: 'go' }] }
-  const again = await posted(`${house.url}/api/kortyx/holder`, body)
-  house.gate.open()
+  const again = await posted(`${backend.url}/api/kortyx/holder`, body)
+  backend.gate.open()
   const shown = await shownOf(again)
   expect([shown.text, shown.isDone]).toEqual(['one two three four', true])
-  expect(house.calls['holder']).toBe(1)
+  expect(backend.calls['holder']).toBe(1)
 })
 
 test('a request that is sent twice runs once; a history that was edited is a turn in place of another', async () => {
-  const { house, page } = await pageOf('teller')
-  const url = `${house.url}/api/kortyx/teller`
+  const { backend, page } = await pageOf('teller')
+  const url = `${backend.url}/api/kortyx/teller`
   const body = { sessionId: 's', workflowId: '', messages: [{ role: 'user', content: 'hi' }], context: {} }
   const [first, second] = await Promise.all([posted(url, body), posted(url, body)])
-  expect([first.headers.get('x-run-id'), house.calls['teller']]).toEqual([second.headers.get('x-run-id'), 1])
+  expect([first.headers.get('x-run-id'), backend.calls['teller']]).toEqual([second.headers.get('x-run-id'), 1])
   await Promise.all([first.text(), second.text()])
   page.messages = [
     { role: 'user', content: 'hi' },
@@ -170,37 +170,37 @@ test('a request that is sent twice runs once; a history that was edited is a tur
   await page.send('three')
   page.messages.length = 2
   await page.send('2')
-  const { messages } = await house.view('s')
+  const { messages } = await backend.view('s')
   expect(
     messages.map(({ parts }) => parts.flatMap(part => (part.type === 'text' ? [part.text] : [])).join('')),
   ).toEqual(['hi', 'You said: hi', '2', 'You said: 2'])
 })
 
 test('the last message is answered anew where a page asks for that', async () => {
-  const { house, page } = await pageOf('teller')
+  const { backend, page } = await pageOf('teller')
   await page.send('hi')
   const body = { sessionId: 's', regenerate: true, messages: [{ role: 'user', content: 'hi' }] }
-  const shown = await shownOf(await posted(`${house.url}/api/kortyx/teller`, body))
-  expect([shown.text, house.calls['teller']]).toEqual(['You said: hi', 2])
-  expect((await house.view('s')).messages.length).toBe(2)
+  const shown = await shownOf(await posted(`${backend.url}/api/kortyx/teller`, body))
+  expect([shown.text, backend.calls['teller']]).toEqual(['You said: hi', 2])
+  expect((await backend.view('s')).messages.length).toBe(2)
 })
 
 test('law 7: a server that goes says so, and no page takes what it has for whole', async () => {
-  const { house, page } = await pageOf('holder')
+  const { backend, page } = await pageOf('holder')
   const going = page.send('go')
-  await house.gate.reached
-  const closing = house.app.close()
+  await backend.gate.reached
+  const closing = backend.app.close()
   await going
   expect(page.last.pieces.at(-1)?.type).toBe('error')
   expect(page.last.types.slice(-2)).toEqual(['error', 'done'])
-  house.gate.open()
+  backend.gate.open()
   await closing
 })
 
 test('what cannot be done is refused in words that its pages show', async () => {
-  const { house } = await pageOf('teller')
+  const { backend } = await pageOf('teller')
   const ask = async (program: string, body: object) => {
-    const reply = await posted(`${house.url}/api/kortyx/${program}`, body)
+    const reply = await posted(`${backend.url}/api/kortyx/${program}`, body)
     const { error, code } = (await reply.json()) as { error: unknown; code: unknown }
     return [reply.status, code, typeof error]
   }
@@ -218,18 +218,18 @@ test('what cannot be done is refused in words that its pages show', async () => 
 })
 
 test('a page that keeps no history may say the same again, once its answer is there', async () => {
-  const { house, page } = await pageOf('teller')
+  const { backend, page } = await pageOf('teller')
   for (const text of ['hi', 'yes', 'hi', 'hi']) {
     page.messages = []
     await page.send(text)
     expect(textsOf(page)).toEqual([`You said: ${text}`])
   }
-  expect(house.calls['teller']).toBe(4)
+  expect(backend.calls['teller']).toBe(4)
 })
 
 test('a session is made where none is named, and is told first; nothing of the server’s context leaves it', async () => {
-  const { house } = await pageOf('teller', { context: () => ({ secret: 'sesame' }) })
-  const url = `${house.url}/api/kortyx/teller`
+  const { backend } = await pageOf('teller', { context: () => ({ secret: 'sesame' }) })
+  const url = `${backend.url}/api/kortyx/teller`
   const reply = await posted(url, { messages: [{ role: 'user', content: 'hi' }], context: { locale: 'de' } })
   const { headers } = reply
   expect(['content-type', 'cache-control', 'x-accel-buffering'].map(name => headers.get(name))).toEqual([
@@ -244,15 +244,15 @@ test('a session is made where none is named, and is told first; nothing of the s
   expect(text).not.toContain('sesame')
   expect(text).not.toContain('\r')
   // What a page sends is input of its run.
-  const requested = (await house.entries(sessionId ?? '')).find(({ chunk }) => chunk.type === 'run-requested')
+  const requested = (await backend.entries(sessionId ?? '')).find(({ chunk }) => chunk.type === 'run-requested')
   expect(requested?.chunk).toMatchObject({ data: { context: { locale: 'de' } } })
 })
 
 test('without a stream all of it is one reply of JSON: chunks, text and structured data', async () => {
-  const { house } = await pageOf('weigher')
+  const { backend } = await pageOf('weigher')
   const ask = async (program: string, sessionId: string) => {
     const body = { sessionId, stream: false, messages: [{ role: 'user', content: 'go' }] }
-    const reply = await posted(`${house.url}/api/kortyx/${program}`, body)
+    const reply = await posted(`${backend.url}/api/kortyx/${program}`, body)
     return (await reply.json()) as { chunks: { type: string }[]; text: string; structured: { kind: string }[] }
   }
   const { chunks, text } = await ask('weigher', 'w')

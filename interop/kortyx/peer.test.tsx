@@ -3,9 +3,9 @@
 import { createChat } from '@millrace/client'
 import { kortyx } from '@millrace/dialects/kortyx'
 import { expect, onTestFinished, test } from 'vitest'
-import { openHouse } from '../house.fixture.ts'
-import { Page } from '../peers/page.fixture.tsx'
-import { openKortyx } from './server.fixture.ts'
+import { openBackend } from '../backend.fixture.ts'
+import { Page } from '../peers/peer-page.fixture.tsx'
+import { openKortyx } from './kortyx-server.fixture.ts'
 
 test('our page talks to a server of Kortyx: text, a second turn, calls, errors', async () => {
   const server = await openKortyx()
@@ -56,9 +56,9 @@ test('a question of a server of Kortyx is answered with its token', async () => 
 })
 
 test('our page over our own server in the words of Kortyx loses nothing: reasoning, approvals, questions, tools of the client', async () => {
-  const house = await openHouse()
+  const backend = await openBackend()
   const open = (program: string, props: object = {}) =>
-    new Page({ connection: kortyx({ api: `${house.url}/api/kortyx/${program}` }), session: program, ...props })
+    new Page({ connection: kortyx({ api: `${backend.url}/api/kortyx/${program}` }), session: program, ...props })
   const teller = open('teller')
   await teller.chat.send('hi')
   await teller.shows('ready', 'user sent: hi', 'assistant sent: (What did they say?)You said: hi')
@@ -83,7 +83,7 @@ test('our page over our own server in the words of Kortyx loses nothing: reasoni
     [guide, 'guide'],
     [asker, 'asker'],
   ] as const) {
-    const theirs = (await house.view(session)).messages.map(({ role, parts }) => [role, parts.length])
+    const theirs = (await backend.view(session)).messages.map(({ role, parts }) => [role, parts.length])
     expect(page.chat.messages.map(({ role, parts }) => [role, parts.length])).toEqual(theirs)
   }
 })

@@ -3,8 +3,9 @@ import { StreamChunkSchema } from '@millrace/dialects/kortyx/schemas'
 import type { StructuredState } from '@millrace/protocol'
 import * as fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { connectionsOf, type Recorded, recorded, scenarios, tries } from '../runs.fixture.ts'
-import { Shown } from './page.fixture.ts'
+import { multiplied } from '../../scripts/faults/campaign.ts'
+import { connectionsOf, type Recorded, recorded, scenarios } from '../runs.fixture.ts'
+import { Shown } from './kortyx-page.fixture.ts'
 
 const encoder = () => kortyxDialect.encoder({ sessionId: 'session', turnIndex: 1 })
 
@@ -85,7 +86,7 @@ test('every run is a Kortyx stream in order, asks for all that waits, and shows 
     expect(structured).toEqual(viewOf(run).structured)
     if (!isTakenBack) expect(text).toBe(viewOf(run).text)
   })
-  await fc.assert(property, { numRuns: tries(60) })
+  await fc.assert(property, { numRuns: multiplied(60) })
 })
 
 /** Each connection but the last ends with a question for all that its run waits for. */

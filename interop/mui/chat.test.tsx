@@ -1,15 +1,15 @@
 // @vitest-environment jsdom
 import { expect, test } from 'vitest'
-import { INVENTORY, openHouse } from '../house.fixture.ts'
-import { Page } from './page.fixture.tsx'
+import { INVENTORY, openBackend } from '../backend.fixture.ts'
+import { Page } from './mui-page.fixture.tsx'
 
 const open = async (agent: string) => {
-  const house = await openHouse()
-  return { house, page: new Page({ url: `${house.url}/api/mui/${agent}`, conversationId: 's' }) }
+  const backend = await openBackend()
+  return { backend, page: new Page({ url: `${backend.url}/api/mui/${agent}`, conversationId: 's' }) }
 }
 
 test('text and reasoning, and a second turn', async () => {
-  const { house, page } = await open('teller')
+  const { backend, page } = await open('teller')
   await page.say('hi')
   expect(page.errors).toEqual([])
   expect(page.last?.parts).toEqual([
@@ -21,17 +21,17 @@ test('text and reasoning, and a second turn', async () => {
   expect(page.finished).toMatchObject([{ isAbort: false, isDisconnect: false, isError: false, finishReason: 'stop' }])
   await page.say('again')
   expect(page.text).toBe('You said: again')
-  expect((await house.view('s')).messages.map(({ id }) => id)).toEqual(page.messages.map(({ id }) => id))
+  expect((await backend.view('s')).messages.map(({ id }) => id)).toEqual(page.messages.map(({ id }) => id))
 })
 
 test('no history is posted, so none can be edited there: each turn says its own message', async () => {
-  const house = await openHouse()
+  const backend = await openBackend()
   const bodies: Record<string, unknown>[] = []
   const watched: typeof fetch = (input, init) => {
     if (init?.method === 'POST') bodies.push(JSON.parse(String(init.body)))
     return fetch(input, init)
   }
-  const page = new Page({ url: `${house.url}/api/mui/teller`, conversationId: 's', fetch: watched })
+  const page = new Page({ url: `${backend.url}/api/mui/teller`, conversationId: 's', fetch: watched })
   await page.say('hi')
   await page.say('again')
   expect(page.errors).toEqual([])
@@ -82,7 +82,7 @@ test.each([
 })
 
 test('an approval by the id of its call, and one that is forged is refused', async () => {
-  const { house, page } = await open('seller')
+  const { backend, page } = await open('seller')
   const said = page.say('sell')
   const { toolCallId } = await page.callIn('sell', 'approval-requested')
   await expect(page.adapter.answer({ kind: 'approval', id: 'forged', approved: true })).rejects.toMatchObject({
@@ -90,7 +90,7 @@ test('an approval by the id of its call, and one that is forged is refused', asy
   })
   await page.chat.addToolApprovalResponse({ id: 'forged', approved: true })
   expect(page.errors).toMatchObject([{ code: 'SEND_ERROR' }])
-  expect((await house.view('s')).pendings.length).toBe(1)
+  expect((await backend.view('s')).pendings.length).toBe(1)
   await page.chat.addToolApprovalResponse({ id: toolCallId, approved: true })
   await said
   expect(page.call('sell')?.output).toEqual({ sold: 'flour' })
@@ -120,14 +120,14 @@ test('a question is a part of the message, and so is its answer', async () => {
 })
 
 test('structured objects that are done, sources, files and what a provider runs', async () => {
-  const { house, page } = await open('painter')
+  const { backend, page } = await open('painter')
   await page.say('paint')
   expect(page.last?.parts).toContainEqual({
     type: 'data-millrace',
     id: 'structured:picture',
     data: { chunk: expect.objectContaining({ kind: 'final', data: { title: 'Mill', strokes: [1, 2] } }) },
   })
-  const librarian = new Page({ url: `${house.url}/api/mui/librarian` })
+  const librarian = new Page({ url: `${backend.url}/api/mui/librarian` })
   await librarian.say('read')
   expect(librarian.last?.parts).toEqual(
     expect.arrayContaining([
@@ -136,20 +136,20 @@ test('structured objects that are done, sources, files and what a provider runs'
       expect.objectContaining({ type: 'file', mediaType: 'image/png' }),
     ]),
   )
-  const searcher = new Page({ url: `${house.url}/api/mui/searcher` })
+  const searcher = new Page({ url: `${backend.url}/api/mui/searcher` })
   await searcher.say('search')
   expect(searcher.call('web')).toMatchObject({ state: 'output-available', output: { hits: 2 }, providerExecuted: true })
-  const lister = new Page({ url: `${house.url}/api/mui/lister` })
+  const lister = new Page({ url: `${backend.url}/api/mui/lister` })
   await lister.say('list')
   expect(JSON.stringify(lister.last?.parts)).toContain(JSON.stringify(INVENTORY.rows))
 })
 
 test('a tool that fails, and the words of a sub-agent, which are not of this message', async () => {
-  const { house, page } = await open('breaker')
+  const { backend, page } = await open('breaker')
   await page.say('break')
   expect(page.call('broken')).toMatchObject({ state: 'output-error' })
   expect(page.text).toBe('It broke.')
-  const boss = new Page({ url: `${house.url}/api/mui/boss` })
+  const boss = new Page({ url: `${backend.url}/api/mui/boss` })
   await boss.say('count')
   expect(boss.text).toBe('I ask.|They counted.')
   expect(boss.messages.length).toBe(2)

@@ -1,26 +1,26 @@
 // @vitest-environment jsdom
 // What comes before a page has read its history, and what comes when it is too late.
 import { expect, test } from 'vitest'
-import { Gate, openHouse } from '../house.fixture.ts'
-import { Page } from './page.fixture.tsx'
+import { Gate, openBackend } from '../backend.fixture.ts'
+import { Page } from './mui-page.fixture.tsx'
 
 /** A server whose histories are held back. */
 const open = async (agent: string, conversation = 's') => {
-  const house = await openHouse()
+  const backend = await openBackend()
   const gate = new Gate()
   const held = async (input: RequestInfo | URL, init?: RequestInit): Promise<Response> => {
     const reply = await fetch(input, init)
     if (String(input).includes(`/${conversation}/messages`)) await gate.pass()
     return reply
   }
-  const url = `${house.url}/api/mui/${agent}`
-  return { house, gate, url, held }
+  const url = `${backend.url}/api/mui/${agent}`
+  return { backend, gate, url, held }
 }
 
 const rolesOf = (page: Page) => page.messages.map(({ role }) => role)
 
 test('what is said before the history is there stays, behind it, and is answered', async () => {
-  const { house, gate, url, held } = await open('teller')
+  const { backend, gate, url, held } = await open('teller')
   const before = new Page({ url, conversationId: 's' })
   await before.say('first')
   const page = new Page({ url, conversation: 's', fetch: held })
@@ -30,13 +30,13 @@ test('what is said before the history is there stays, behind it, and is answered
   gate.open()
   await said
   expect(page.errors).toEqual([])
-  expect(page.messages.map(({ id }) => id)).toEqual((await house.view('s')).messages.map(({ id }) => id))
+  expect(page.messages.map(({ id }) => id)).toEqual((await backend.view('s')).messages.map(({ id }) => id))
   expect(page.messages.map(({ status }) => status)).toEqual(['sent', 'sent', 'sent', 'sent'])
   expect(page.text).toBe('You said: second')
 })
 
 test('who stops it before it was sent has not said it; who goes elsewhere has', async () => {
-  const { house, gate, url, held } = await open('teller')
+  const { backend, gate, url, held } = await open('teller')
   const page = new Page({ url, conversation: 's', fetch: held })
   await gate.reached
   const stopped = page.say('not this')
@@ -45,17 +45,17 @@ test('who stops it before it was sent has not said it; who goes elsewhere has', 
   const gone = page.say('but this')
   await page.chat.setActiveConversation('t')
   await gone
-  await expect.poll(async () => (await house.view('s')).runs.at(-1)?.status).toBe('completed')
-  expect(JSON.stringify((await house.view('s')).messages)).not.toContain('not this')
+  await expect.poll(async () => (await backend.view('s')).runs.at(-1)?.status).toBe('completed')
+  expect(JSON.stringify((await backend.view('s')).messages)).not.toContain('not this')
   expect(page.messages).toEqual([])
   // It is where the page is that what it says goes.
   await page.say('here')
-  expect((await house.view('t')).messages.length).toBe(2)
+  expect((await backend.view('t')).messages.length).toBe(2)
   gate.open()
 })
 
 test('who stops while an approval waits sees that it waits no more, and what is answered then is refused and taken back', async () => {
-  const { house, url } = await open('seller')
+  const { backend, url } = await open('seller')
   const page = new Page({ url, conversationId: 's' })
   const said = page.say('sell')
   const { toolCallId, approvalId } = await page.callIn('sell', 'approval-requested')
@@ -69,7 +69,7 @@ test('who stops while an approval waits sees that it waits no more, and what is 
     expect(page.call('sell')?.state).toBe('output-error')
   }
   expect(page.errors.map(({ code }) => code)).toEqual(['SEND_ERROR', 'SEND_ERROR'])
-  expect((await house.view('s')).runs).toMatchObject([{ status: 'interrupted' }])
+  expect((await backend.view('s')).runs).toMatchObject([{ status: 'interrupted' }])
   // Another reply in its place is not followed by the one that was stopped.
   void page.chat.retry(page.messages[0]?.id ?? '')
   await page.callIn('sell', 'approval-requested')

@@ -1,29 +1,30 @@
 // @vitest-environment jsdom
-import { expect, test } from 'vitest'
+import { expect, onTestFinished, test } from 'vitest'
 import { proxy } from '../../scripts/faults/proxy.ts'
-import { type House, openHouse } from '../house.fixture.ts'
-import { Page } from './page.fixture.tsx'
+import { type Backend, openBackend } from '../backend.fixture.ts'
+import { Page } from './mui-page.fixture.tsx'
 
 const open = async (agent: string) => {
-  const house = await openHouse()
-  const url = `${house.url}/api/mui/${agent}`
-  return { house, url, page: new Page({ url, conversationId: 's' }) }
+  const backend = await openBackend()
+  const url = `${backend.url}/api/mui/${agent}`
+  return { backend, url, page: new Page({ url, conversationId: 's' }) }
 }
 
-const statusOf = async (house: House, session = 's') => (await house.view(session)).runs.at(-1)?.status
+const statusOf = async (backend: Backend, session = 's') => (await backend.view(session)).runs.at(-1)?.status
 
 test('a socket that is cut in the middle is not seen: one text, one end, one run', async () => {
-  const house = await openHouse()
-  const between = await proxy(house.url)
-  const url = `${between.url(house.url).replace(/\/$/, '')}/api/mui/holder`
+  const backend = await openBackend()
+  const between = await proxy(backend.url)
+  onTestFinished(() => between.stop())
+  const url = `${between.url(backend.url).replace(/\/$/, '')}/api/mui/holder`
   const page = new Page({ url, conversationId: 's' })
   const said = page.say('go')
-  await house.gate.reached
+  await backend.gate.reached
   await expect.poll(() => page.text).toBe('one two ')
   between.cut()
   await expect.poll(() => between.counts().connections).toBeGreaterThan(1)
   between.reset()
-  house.gate.open()
+  backend.gate.open()
   await said
   expect(page.last?.parts).toEqual([
     { type: 'step-start' },
@@ -31,14 +32,14 @@ test('a socket that is cut in the middle is not seen: one text, one end, one run
   ])
   expect(page.errors).toEqual([])
   expect(page.finished).toMatchObject([{ isDisconnect: false, isError: false }])
-  expect(house.calls['holder']).toBe(1)
-  await between.stop()
+  expect(backend.calls['holder']).toBe(1)
 })
 
 test('law 7: a server that stays away is a disconnect at last, and never success', async () => {
-  const house = await openHouse()
-  const between = await proxy(house.url)
-  const url = `${between.url(house.url).replace(/\/$/, '')}/api/mui/holder`
+  const backend = await openBackend()
+  const between = await proxy(backend.url)
+  onTestFinished(() => between.stop())
+  const url = `${between.url(backend.url).replace(/\/$/, '')}/api/mui/holder`
   const page = new Page({ url, conversationId: 's', backoff: { first: 1, longest: 2 } })
   const said = page.say('go')
   await expect.poll(() => page.text).toBe('one two ')
@@ -49,13 +50,12 @@ test('law 7: a server that stays away is a disconnect at last, and never success
   expect(page.errors.length).toBe(1)
   expect(page.finished).toMatchObject([{ isError: true, isDisconnect: true }])
   between.refuse(false)
-  house.gate.open()
-  await expect.poll(() => statusOf(house)).toBe('completed')
-  await between.stop()
+  backend.gate.open()
+  await expect.poll(() => statusOf(backend)).toBe('completed')
 })
 
 test('a request whose answer is lost is made again, and does not run twice', async () => {
-  const house = await openHouse()
+  const backend = await openBackend()
   const lost = async (input: RequestInfo | URL, init?: RequestInit): Promise<Response> => {
     const reply = await fetch(input, init)
     if (init?.method !== 'POST' || tries++ > 0) return reply
@@ -63,17 +63,17 @@ test('a request whose answer is lost is made again, and does not run twice', asy
     throw new TypeError('terminated')
   }
   let tries = 0
-  const page = new Page({ url: `${house.url}/api/mui/teller`, conversationId: 's', fetch: lost })
+  const page = new Page({ url: `${backend.url}/api/mui/teller`, conversationId: 's', fetch: lost })
   await page.say('hi')
   expect(page.text).toBe('You said: hi')
   expect(tries).toBe(2)
-  expect(house.calls['teller']).toBe(1)
-  expect((await house.view('s')).messages.length).toBe(2)
+  expect(backend.calls['teller']).toBe(1)
+  expect((await backend.view('s')).messages.length).toBe(2)
 })
 
 test('stop reaches the server; who only leaves the conversation or the page does not stop it', async () => {
-  const house = await openHouse()
-  const url = `${house.url}/api/mui/holder`
+  const backend = await openBackend()
+  const url = `${backend.url}/api/mui/holder`
   const signals: (AbortSignal | null | undefined)[] = []
   const watched = (input: RequestInfo | URL, init?: RequestInit) => {
     signals.push(init?.signal)
@@ -81,7 +81,7 @@ test('stop reaches the server; who only leaves the conversation or the page does
   }
   const page = new Page({ url, conversationId: 's', fetch: watched })
   const said = page.say('go')
-  await house.gate.reached
+  await backend.gate.reached
   await expect.poll(() => page.text).toBe('one two ')
   const [asked] = signals.slice(-1)
   page.chat.stopStreaming()
@@ -90,37 +90,37 @@ test('stop reaches the server; who only leaves the conversation or the page does
   expect(asked?.aborted).toBe(true)
   expect(page.last?.status).toBe('cancelled')
   expect(page.finished).toMatchObject([{ isAbort: true }])
-  await expect.poll(() => statusOf(house)).toBe('interrupted')
+  await expect.poll(() => statusOf(backend)).toBe('interrupted')
 
   const other = new Page({ url, conversation: 't' })
   void other.say('go')
   await expect.poll(() => other.text).toBe('one two ')
   await other.chat.setActiveConversation('s')
   expect(other.messages.map(({ status }) => status)).toEqual(['sent', 'cancelled'])
-  expect(await statusOf(house, 't')).toBe('running')
+  expect(await statusOf(backend, 't')).toBe('running')
   await other.chat.setActiveConversation('t')
   await expect.poll(() => other.text).toBe('one two ')
   other.leave()
-  house.gate.open()
-  await expect.poll(() => statusOf(house, 't')).toBe('completed')
+  backend.gate.open()
+  await expect.poll(() => statusOf(backend, 't')).toBe('completed')
 })
 
 test('after a reload the history is there, and the reply that is under way goes on, which the runtime cannot by itself', async () => {
-  const { house, url, page } = await open('holder')
+  const { backend, url, page } = await open('holder')
   void page.say('go')
   await expect.poll(() => page.text).toBe('one two ')
   page.leave()
   const again = new Page({ url, conversation: 's' })
   await expect.poll(() => again.text).toBe('one two ')
   expect(again.last?.status).toBe('streaming')
-  house.gate.open()
+  backend.gate.open()
   await expect.poll(() => again.last?.status).toBe('sent')
   expect(again.text).toBe('one two three four')
   expect(again.messages.length).toBe(2)
 })
 
 test('an approval that waits outlives the page, and is given on the next', async () => {
-  const { house, url, page } = await open('seller')
+  const { backend, url, page } = await open('seller')
   void page.say('sell')
   await page.callIn('sell', 'approval-requested')
   page.leave()
@@ -130,7 +130,7 @@ test('an approval that waits outlives the page, and is given on the next', async
   await expect.poll(() => again.text).toBe('May I?|So much for the flour.')
   await expect.poll(() => again.last?.status).toBe('sent')
   expect(again.call('sell')?.output).toEqual({ sold: 'flour' })
-  expect(await statusOf(house)).toBe('completed')
+  expect(await statusOf(backend)).toBe('completed')
 })
 
 test('one page answers, and the other goes on', async () => {
@@ -145,16 +145,16 @@ test('one page answers, and the other goes on', async () => {
 })
 
 test('regenerate, retry, and another message in the place of one: the log is cut, and the page shows it so', async () => {
-  const { house, page } = await open('teller')
+  const { backend, page } = await open('teller')
   await page.chat.sendMessage({ id: 'u1', parts: [{ type: 'text', text: 'one' }] })
   const first = page.last?.id as string
   await page.chat.regenerate(first)
   expect(page.messages.length).toBe(2)
   expect(page.last?.id).not.toBe(first)
-  expect(house.calls['teller']).toBe(2)
+  expect(backend.calls['teller']).toBe(2)
   await page.chat.retry('u1')
   expect(page.messages.length).toBe(2)
-  expect(house.calls['teller']).toBe(3)
+  expect(backend.calls['teller']).toBe(3)
   await page.chat.sendMessage({ id: 'u2', parts: [{ type: 'text', text: 'two' }] })
   expect(page.messages.length).toBe(4)
   // The runtime leaves later turns where they are, the adapter does not.
@@ -163,19 +163,19 @@ test('regenerate, retry, and another message in the place of one: the log is cut
   await page.chat.sendMessage({ id: 'u1', parts: [{ type: 'text', text: 'uno' }] })
   expect(page.errors).toEqual([])
   expect(page.text).toBe('You said: uno')
-  const { messages } = await house.view('s')
+  const { messages } = await backend.view('s')
   expect(page.messages.map(({ id }) => id)).toEqual(messages.map(({ id }) => id))
   expect(messages.length).toBe(2)
 })
 
 test('history comes page by page, and conversations in a list', async () => {
-  const { house, url, page } = await open('teller')
+  const { backend, url, page } = await open('teller')
   for (let i = 0; i < 26; i++) await page.say(`${i}`)
   const again = new Page({ url, conversation: 's' })
   await expect.poll(() => again.messages.length).toBe(50)
   expect(again.chat.hasMoreHistory).toBe(true)
   await again.chat.loadMoreHistory()
-  const { messages } = await house.view('s')
+  const { messages } = await backend.view('s')
   expect(again.messages.map(({ id }) => id)).toEqual(messages.map(({ id }) => id))
   expect(again.chat.hasMoreHistory).toBe(false)
   expect(again.chat.conversations).toMatchObject([{ id: 's', subtitle: 'You said: 25' }])
@@ -185,23 +185,23 @@ test('history comes page by page, and conversations in a list', async () => {
 })
 
 test('in strict mode, where everything comes twice, it is heard all the same', async () => {
-  const { house, url, page } = await open('stammerer')
+  const { backend, url, page } = await open('stammerer')
   page.leave()
   const strict = new Page({ url, conversation: 's', isStrict: true })
   await strict.say('go')
   expect(strict.errors).toEqual([])
   expect(strict.text).toBe('The wheel turns.')
-  expect(house.calls['stammerer']).toBe(2)
+  expect(backend.calls['stammerer']).toBe(2)
 })
 
 test('a file goes along with what is said', async () => {
-  const { house, page } = await open('teller')
+  const { backend, page } = await open('teller')
   const file = new File(['rye'], 'rye.txt', { type: 'text/plain' })
   await page.chat.sendMessage({
     parts: [{ type: 'text', text: 'see' }],
     attachments: [{ localId: '1', file, status: 'queued' }],
   })
   expect(page.errors).toEqual([])
-  const [said] = (await house.view('s')).messages
+  const [said] = (await backend.view('s')).messages
   expect(said?.parts).toMatchObject([{ type: 'text' }, { type: 'file', mediaType: 'text/plain', filename: 'rye.txt' }])
 })

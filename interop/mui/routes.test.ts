@@ -5,10 +5,10 @@ import { ChatStore } from '@mui/x-chat-headless/store'
 import { processStream } from '@mui/x-chat-headless/stream'
 import type { ChatStreamEnvelope } from '@mui/x-chat-headless/types'
 import { expect, test } from 'vitest'
-import { type House, openHouse } from '../house.fixture.ts'
+import { type Backend, openBackend } from '../backend.fixture.ts'
 
-const say = (house: House, agent: string, body: object) =>
-  fetch(`${house.url}/api/mui/${agent}`, {
+const say = (backend: Backend, agent: string, body: object) =>
+  fetch(`${backend.url}/api/mui/${agent}`, {
     method: 'POST',
     headers: { 'content-type': 'application/json' },
     body: JSON.stringify({ conversationId: 's', ...body }),
@@ -35,8 +35,8 @@ const streamOf = (envelopes: readonly ChatStreamEnvelope[]) =>
   })
 
 test('its envelopes can be given to the runtime as they are, cut anywhere, and gone on with from the last id', async () => {
-  const house = await openHouse()
-  const { envelopes, ids } = await read(await say(house, 'teller', { message }))
+  const backend = await openBackend()
+  const { envelopes, ids } = await read(await say(backend, 'teller', { message }))
   const eventIds = envelopes.map(({ eventId }) => eventId)
   expect(new Set(eventIds).size).toBe(eventIds.length)
   // Sequences would have holes, and the runtime waits for what is missing for ever.
@@ -50,7 +50,7 @@ test('its envelopes can be given to the runtime as they are, cut anywhere, and g
       flushInterval: 0,
     })
     const rest = await read(
-      await fetch(`${house.url}/api/mui/teller/s/stream?run=${(await house.view('s')).runs[0]?.runId}`, {
+      await fetch(`${backend.url}/api/mui/teller/s/stream?run=${(await backend.view('s')).runs[0]?.runId}`, {
         headers: { 'last-event-id': id },
       }),
     )
@@ -65,27 +65,27 @@ test('its envelopes can be given to the runtime as they are, cut anywhere, and g
 })
 
 test('an answer gives what follows it, and a start that names the message', async () => {
-  const house = await openHouse()
-  const asked = await read(await say(house, 'seller', { message }))
+  const backend = await openBackend()
+  const asked = await read(await say(backend, 'seller', { message }))
   expect(asked.envelopes.at(-1)?.chunk).toMatchObject({ type: 'finish', finishReason: 'tool-calls' })
-  const [pending] = (await house.view('s')).pendings
+  const [pending] = (await backend.view('s')).pendings
   const answers = [{ kind: 'approval', id: pending?.id, approved: true }]
-  const { envelopes } = await read(await say(house, 'seller', { answers }))
+  const { envelopes } = await read(await say(backend, 'seller', { answers }))
   const [first] = envelopes.map(({ chunk }) => chunk as MuiEvent).filter(({ type }) => type !== 'millrace')
-  expect(first).toMatchObject({ type: 'start', messageId: (await house.view('s')).messages[1]?.id })
+  expect(first).toMatchObject({ type: 'start', messageId: (await backend.view('s')).messages[1]?.id })
   expect(JSON.stringify(envelopes)).toContain('So much for the flour.')
 })
 
 test('what is not there, and what is no place', async () => {
-  const house = await openHouse()
-  const get = (path: string) => fetch(`${house.url}/api/mui/teller/${path}`)
+  const backend = await openBackend()
+  const get = (path: string) => fetch(`${backend.url}/api/mui/teller/${path}`)
   expect((await get('s/stream')).status).toBe(204)
   expect(await (await get('s/messages')).json()).toEqual({ messages: [], hasMore: false })
-  await read(await say(house, 'teller', { message }))
+  await read(await say(backend, 'teller', { message }))
   expect((await get('s/stream')).status).toBe(204)
   expect((await get('s/stream?run=other')).status).toBe(404)
-  const { runId } = (await house.view('s')).runs[0] as { runId: string }
+  const { runId } = (await backend.view('s')).runs[0] as { runId: string }
   const bad = await get(`s/stream?run=${runId}&after=x`)
   expect([bad.status, await bad.json()]).toMatchObject([400, { error: { code: 'cursor_invalid' } }])
-  expect((await say(house, 'teller', { conversationId: 'a\u0000', message })).status).toBe(400)
+  expect((await say(backend, 'teller', { conversationId: 'a\u0000', message })).status).toBe(400)
 })

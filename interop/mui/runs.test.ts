@@ -7,7 +7,8 @@ import { processStream } from '@mui/x-chat-headless/stream'
 import type { ChatMessage, ChatMessageChunk } from '@mui/x-chat-headless/types'
 import * as fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { type Recorded, recorded, replayOf, scenarios, tries } from '../runs.fixture.ts'
+import { multiplied } from '../../scripts/faults/campaign.ts'
+import { type Recorded, recorded, replayOf, scenarios } from '../runs.fixture.ts'
 import { readThrough, shown } from './wire.fixture.ts'
 
 const expected = ({ view, runId }: Recorded): Partial<ChatMessage> => {
@@ -32,7 +33,7 @@ test('law 2: whatever happens, and however often the connection breaks, the runt
       expect(wordsOf(updates.at(-1) ?? {})).toEqual(wordsOf(expected(run)))
     },
   )
-  await fc.assert(property, { numRuns: tries(60) })
+  await fc.assert(property, { numRuns: multiplied(60) })
 })
 
 const wordsOf = ({ parts = [] }: Partial<ChatMessage>): string[] =>
@@ -54,7 +55,7 @@ test('without the adapter too, what is replayed is read to its end, and says the
     expect(result.isDisconnect).toBe(run.status === 'failed')
     expect(sayings(shown(store, run))).toEqual(sayings(expected(run)))
   })
-  await fc.assert(property, { numRuns: tries(30) })
+  await fc.assert(property, { numRuns: multiplied(30) })
 })
 
 /** What people read, and what came of calls. The runtime has no place for the input of a call that could not be read. */

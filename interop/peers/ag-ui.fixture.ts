@@ -3,7 +3,7 @@
 import type { AGUIEvent, Message, RunAgentInput } from '@ag-ui/core'
 import { EventType } from '@ag-ui/core'
 import { RunAgentInputSchema } from '@ag-ui/core/schemas'
-import { Gate } from '../house.fixture.ts'
+import { Gate } from '../backend.fixture.ts'
 import { type Listening, listen } from './listen.fixture.ts'
 
 export class AgUiServer {

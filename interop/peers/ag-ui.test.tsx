@@ -2,8 +2,8 @@
 import { agUi } from '@millrace/dialects/ag-ui'
 import { expect, test } from 'vitest'
 import { openAgUi } from './ag-ui.fixture.ts'
-import { Page } from './page.fixture.tsx'
-import { mixed, suite } from './suite.fixture.tsx'
+import { Page } from './peer-page.fixture.tsx'
+import { mixed, suite } from './peer-suite.fixture.tsx'
 
 suite({ open: openAgUi, connect: agUi })
 mixed({ open: openAgUi, connect: agUi })

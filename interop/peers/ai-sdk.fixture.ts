@@ -5,7 +5,7 @@ import type { LanguageModelV4StreamPart } from '@ai-sdk/provider'
 import { convertToModelMessages, stepCountIs, streamText, tool, UI_MESSAGE_STREAM_HEADERS, type UIMessage } from 'ai'
 import { MockLanguageModelV4 } from 'ai/test'
 import { z } from 'zod'
-import { Gate } from '../house.fixture.ts'
+import { Gate } from '../backend.fixture.ts'
 import { type Listening, listen } from './listen.fixture.ts'
 
 const usage = {

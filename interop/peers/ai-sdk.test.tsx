@@ -2,8 +2,8 @@
 import { aiSdk } from '@millrace/dialects/ai-sdk'
 import { expect, test } from 'vitest'
 import { openAiSdk } from './ai-sdk.fixture.ts'
-import { Page } from './page.fixture.tsx'
-import { suite } from './suite.fixture.tsx'
+import { Page } from './peer-page.fixture.tsx'
+import { suite } from './peer-suite.fixture.tsx'
 
 suite({ open: openAiSdk, connect: aiSdk })
 

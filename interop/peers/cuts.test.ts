@@ -6,7 +6,7 @@ import { helix } from '@millrace/dialects/helix'
 import type { PeerConnection } from '@millrace/dialects/peer'
 import { tanstack } from '@millrace/dialects/tanstack'
 import { expect, onTestFinished, test } from 'vitest'
-import { openHouse } from '../house.fixture.ts'
+import { openBackend } from '../backend.fixture.ts'
 
 const textOf = ({ store }: Chat): string =>
   store.messages
@@ -64,8 +64,8 @@ const CUTS: [string, (options: { api: string; fetch: typeof fetch }) => PeerConn
 
 test.each(CUTS)('%s', async (name, connect) => {
   for (let at = 0; at < 900; at += 61) {
-    const house = await openHouse()
-    const api = `${house.url}/api/${name}/holder`
+    const backend = await openBackend()
+    const api = `${backend.url}/api/${name}/holder`
     const cutting = new Cutting(at)
     const chat = createChat({ connection: connect({ api, fetch: cutting.fetch }) })
     onTestFinished(chat.start())
@@ -73,16 +73,16 @@ test.each(CUTS)('%s', async (name, connect) => {
       chat.callbacks = { onFinish: ({ isError }) => resolve(isError) }
     })
     await chat.send('hold')
-    await house.gate.reached
+    await backend.gate.reached
     const isWhole = expect.poll(() => textOf(chat)).toBe('one two ')
     const isCut = await Promise.race([cutting.cut.promise, isWhole.then(() => false)])
     // The rest is said only when somebody listens again: what ends before is not there any more.
     if (isCut) await Promise.race([cutting.again.promise, finished])
-    house.gate.open()
+    backend.gate.open()
     const isError = await finished
     if (isError) expect([at, chat.state.error]).toMatchObject([at, { code: 'connection_lost' }])
     else expect([at, textOf(chat)]).toEqual([at, 'one two three four'])
-    expect(house.calls['holder']).toBe(1)
+    expect(backend.calls['holder']).toBe(1)
     // Servers of TanStack AI and Helix tell by the ids of events where to go on: without one there is no place, and to ask again might be to run again.
     const canGoOn = name === 'ai-sdk' || /^id: .*\n(?:.+\n)*\n/m.test(cutting.heard)
     if (isCut && canGoOn) expect([at, isError]).toEqual([at, false])

@@ -3,7 +3,7 @@
 import { type Chat, createChat } from '@millrace/client'
 import { aiSdk } from '@millrace/dialects/ai-sdk'
 import { expect, onTestFinished, test } from 'vitest'
-import { openHouse } from '../house.fixture.ts'
+import { openBackend } from '../backend.fixture.ts'
 
 const shown = ({ store }: Chat): unknown =>
   store.messages.map(({ role, parts }) => [
@@ -22,8 +22,8 @@ function open(api: string): Chat {
 }
 
 test.each(['teller', 'weigher', 'seller', 'guide', 'searcher', 'asker'])('%s', async agent => {
-  const house = await openHouse()
-  const api = `${house.url}/api/ai-sdk/${agent}`
+  const backend = await openBackend()
+  const api = `${backend.url}/api/ai-sdk/${agent}`
   const first = open(api)
   await first.send('well?')
   await expect.poll(() => first.state.status).toMatch(/ready|paused|waiting/)
@@ -32,16 +32,16 @@ test.each(['teller', 'weigher', 'seller', 'guide', 'searcher', 'asker'])('%s', a
   await expect.poll(() => shown(again)).toEqual(shown(first))
   const asked = ({ store }: Chat) => store.pendings.map(({ kind }) => kind)
   await expect.poll(() => asked(again)).toEqual(asked(first))
-  expect(house.calls[agent] ?? 0).toBeLessThan(3)
+  expect(backend.calls[agent] ?? 0).toBeLessThan(3)
 })
 
 test('an answer that ended while nobody listened is there all the same', async () => {
-  const house = await openHouse()
-  const api = `${house.url}/api/ai-sdk/holder`
+  const backend = await openBackend()
+  const api = `${backend.url}/api/ai-sdk/holder`
   const cut = Promise.withResolvers<void>()
   let isFirst = true
   const fetching: typeof fetch = async (url, init) => {
-    if (!isFirst) await expect.poll(async () => (await house.view('s')).runs[0]?.status).toBe('completed')
+    if (!isFirst) await expect.poll(async () => (await backend.view('s')).runs[0]?.status).toBe('completed')
     const response = await fetch(url as string, init)
     if (!isFirst || !response.body) return response
     isFirst = false
@@ -56,14 +56,14 @@ test('an answer that ended while nobody listened is there all the same', async (
   const chat = createChat({ connection: aiSdk({ api, resume: true, fetch: fetching }), session: 's' })
   onTestFinished(chat.start())
   await chat.send('hold')
-  await house.gate.reached
+  await backend.gate.reached
   await expect
     .poll(() => shown(chat))
     .toEqual([
       ['user', 'text hold'],
       ['assistant', 'text one two '],
     ])
-  house.gate.open()
+  backend.gate.open()
   cut.resolve()
   await expect
     .poll(() => shown(chat))
@@ -72,12 +72,12 @@ test('an answer that ended while nobody listened is there all the same', async (
       ['assistant', 'text one two three four'],
     ])
   await expect.poll(() => chat.state.status).toBe('ready')
-  expect(house.calls['holder']).toBe(1)
+  expect(backend.calls['holder']).toBe(1)
 })
 
 test('a session that nobody knows is empty', async () => {
-  const house = await openHouse()
-  const chat = open(`${house.url}/api/ai-sdk/teller`)
+  const backend = await openBackend()
+  const chat = open(`${backend.url}/api/ai-sdk/teller`)
   await chat.send('hello')
   await expect
     .poll(() => shown(chat))

@@ -2,7 +2,7 @@
 import { agUi } from '@millrace/dialects/ag-ui'
 import { expect, test, vi } from 'vitest'
 import { openAgUi } from './ag-ui.fixture.ts'
-import { Page } from './page.fixture.tsx'
+import { Page } from './peer-page.fixture.tsx'
 
 test('a session with a peer is the page’s: no tab remembers it', async () => {
   const { url } = await openAgUi()

@@ -11,7 +11,7 @@ import {
   toServerSentEventsResponse,
 } from '@tanstack/ai'
 import { z } from 'zod'
-import { Gate } from '../house.fixture.ts'
+import { Gate } from '../backend.fixture.ts'
 import { type Listening, listen } from './listen.fixture.ts'
 
 /** What an adapter yields, but for what all of it has. */

@@ -2,8 +2,8 @@
 
 import { tanstack } from '@millrace/dialects/tanstack'
 import { expect, test } from 'vitest'
-import { Page } from './page.fixture.tsx'
-import { mixed, suite } from './suite.fixture.tsx'
+import { Page } from './peer-page.fixture.tsx'
+import { mixed, suite } from './peer-suite.fixture.tsx'
 import { openTanstack } from './tanstack.fixture.ts'
 
 suite({ open: openTanstack, connect: tanstack })

@@ -4,7 +4,8 @@ import type { Message } from '@millrace/protocol'
 import { type StreamChunk, StreamProcessor, type UIMessage } from '@tanstack/ai'
 import * as fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { connectionsOf, type Recorded, recorded, replayOf, scenarios, tries } from '../runs.fixture.ts'
+import { multiplied } from '../../scripts/faults/campaign.ts'
+import { connectionsOf, type Recorded, recorded, replayOf, scenarios } from '../runs.fixture.ts'
 
 test('what its own processor shows in the end says the same as the view, live and later', async () => {
   const property = fc.asyncProperty(scenarios, async scenario => {
@@ -21,7 +22,7 @@ test('what its own processor shows in the end says the same as the view, live an
     const later = tanstackMessagesOf(run.view) as unknown as UIMessage[]
     mustSayTheSame(later.slice(before.length), run)
   })
-  await fc.assert(property, { numRuns: tries(40) })
+  await fc.assert(property, { numRuns: multiplied(40) })
 })
 
 test('each connection asks for all that its run waits for, and ends once', async () => {
@@ -37,7 +38,7 @@ test('each connection asks for all that its run waits for, and ends once', async
     })
     expect(asked).toEqual([...awaited, ...asked.slice(awaited.length).map(() => 0)])
   })
-  await fc.assert(property, { numRuns: tries(20) })
+  await fc.assert(property, { numRuns: multiplied(20) })
 })
 
 test('what it says beside AG-UI changes nothing of what is understood', async () => {
@@ -53,7 +54,7 @@ test('what it says beside AG-UI changes nothing of what is understood', async ()
       expect(decoder.status).toBe(run.status)
     }
   })
-  await fc.assert(property, { numRuns: tries(20) })
+  await fc.assert(property, { numRuns: multiplied(20) })
 })
 
 function processed(connections: readonly (readonly AgUiEvent[])[], before: UIMessage[] = []): UIMessage[] {

@@ -10,7 +10,7 @@ import {
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { z } from 'zod'
 import { proxy } from '../../scripts/faults/proxy.ts'
-import { type House, openHouse } from '../house.fixture.ts'
+import { type Backend, openBackend } from '../backend.fixture.ts'
 
 interface Sent {
   readonly method: string
@@ -21,13 +21,13 @@ interface Sent {
 
 /** A client, all that it asked, and all that it was told. */
 function open(
-  house: House,
+  backend: Backend,
   agent: string,
   options: Partial<ChatClientOptions> & { url?: string; isOld?: boolean } = {},
 ) {
   const chunks: StreamChunk[] = []
   const sent: Sent[] = []
-  const { url = `${house.url}/api/tanstack/${agent}`, isOld, ...rest } = options
+  const { url = `${backend.url}/api/tanstack/${agent}`, isOld, ...rest } = options
   const fetchClient: typeof fetch = (input, init = {}) => {
     const { method = 'GET', headers, body } = init
     sent.push({ method, url: String(input), headers: new Headers(headers), body: String(body ?? '') })
@@ -56,8 +56,8 @@ const textOf = (client: ChatClient) =>
 const ready = (client: ChatClient) => expect.poll(() => client.getStatus()).toBe('ready')
 
 test('text and thinking, and a second turn, under the names of their run', async () => {
-  const house = await openHouse()
-  const { client, chunks, sent } = open(house, 'teller')
+  const backend = await openBackend()
+  const { client, chunks, sent } = open(backend, 'teller')
   await client.sendMessage('hi')
   await client.sendMessage('again')
   expect(client.getError()).toBeUndefined()
@@ -69,7 +69,7 @@ test('text and thinking, and a second turn, under the names of their run', async
   ])
   const started = chunks.flatMap(chunk => (chunk.type === 'RUN_STARTED' ? [chunk.runId] : []))
   expect(started).toEqual(sent.map(({ headers }) => headers.get('x-run-id')))
-  const view = await house.view('s')
+  const view = await backend.view('s')
   expect(view.runs.map(({ runId }) => runId)).toEqual(started)
   expect(view.messages.map(({ role }) => role)).toEqual(['user', 'assistant', 'user', 'assistant'])
   const finished = chunks.find(({ type }) => type === 'RUN_FINISHED')
@@ -77,14 +77,14 @@ test('text and thinking, and a second turn, under the names of their run', async
 })
 
 test('parallel calls in several steps, a failed call, one of the provider, and a sub-agent', async () => {
-  const house = await openHouse()
+  const backend = await openBackend()
   for (const [agent, text, calls] of [
     ['weigher', 'I weigh both.|Oats are heavier.', [{ state: 'complete', output: { what: 'rye', kilos: 4 } }, {}]],
     ['breaker', 'It broke.', [{ state: 'error', output: 'broken failed' }]],
     ['searcher', 'Found two.', [{ state: 'complete', output: { hits: 2 } }]],
     ['boss', 'I ask.|They counted.', [{ state: 'complete', output: 'Counted: sacks' }]],
   ] as const) {
-    const { client } = open(house, agent, { threadId: agent })
+    const { client } = open(backend, agent, { threadId: agent })
     await client.sendMessage('go')
     expect(client.getError()).toBeUndefined()
     expect(textOf(client)).toBe(text)
@@ -93,8 +93,8 @@ test('parallel calls in several steps, a failed call, one of the provider, and a
 })
 
 test.each([true, false])('an approval is an interrupt, and resumes its run: %s', async approved => {
-  const house = await openHouse()
-  const { client, sent } = open(house, 'seller')
+  const backend = await openBackend()
+  const { client, sent } = open(backend, 'seller')
   await client.sendMessage('sell')
   const [interrupt] = client.getInterrupts()
   expect(interrupt).toMatchObject({ canResolve: true, metadata: { kind: 'approval', toolName: 'sell' } })
@@ -107,7 +107,7 @@ test.each([true, false])('an approval is an interrupt, and resumes its run: %s',
     state: approved ? 'complete' : 'error',
   })
   expect(client.getInterrupts()).toEqual([])
-  const view = await house.view('s')
+  const view = await backend.view('s')
   expect(view.runs.length).toBe(1)
   expect(view.messages.at(-1)?.parts).toContainEqual(
     expect.objectContaining({ type: 'tool', state: approved ? 'output-available' : 'output-denied' }),
@@ -115,20 +115,20 @@ test.each([true, false])('an approval is an interrupt, and resumes its run: %s',
 })
 
 test('an approval by `addToolApprovalResponse`, and one that is cancelled', async () => {
-  const house = await openHouse()
-  const yes = open(house, 'seller', { threadId: 'yes' }).client
+  const backend = await openBackend()
+  const yes = open(backend, 'seller', { threadId: 'yes' }).client
   await yes.sendMessage('sell')
   await yes.addToolApprovalResponse({ id: yes.getInterrupts()[0]?.id ?? '', approved: true })
   await expect.poll(() => textOf(yes)).toBe('May I?|So much for the flour.')
-  expect((await house.view('yes')).messages.at(-1)?.parts).toContainEqual(
+  expect((await backend.view('yes')).messages.at(-1)?.parts).toContainEqual(
     expect.objectContaining({ output: { sold: 'flour' } }),
   )
-  const no = open(house, 'seller', { threadId: 'no' }).client
+  const no = open(backend, 'seller', { threadId: 'no' }).client
   await no.sendMessage('sell')
   const [interrupt] = no.getInterrupts()
   if (interrupt && 'cancel' in interrupt) interrupt.cancel()
   await expect.poll(() => textOf(no)).toBe('May I?|So much for the flour.')
-  expect((await house.view('no')).messages.at(-1)?.parts).toContainEqual(
+  expect((await backend.view('no')).messages.at(-1)?.parts).toContainEqual(
     expect.objectContaining({ state: 'output-denied' }),
   )
 })
@@ -136,8 +136,8 @@ test('an approval by `addToolApprovalResponse`, and one that is cancelled', asyn
 test.each([true, false])(
   'clients before 0.23 are asked by events, and answer in their transcript: %s',
   async approved => {
-    const house = await openHouse()
-    const { client, sent } = open(house, 'seller', { isOld: true })
+    const backend = await openBackend()
+    const { client, sent } = open(backend, 'seller', { isOld: true })
     await client.sendMessage('sell')
     expect(client.getInterrupts()).toEqual([])
     const call = partsOf(client).find(part => part.type === 'tool-call')
@@ -145,14 +145,14 @@ test.each([true, false])(
     await client.addToolApprovalResponse({ id, approved })
     await expect.poll(() => textOf(client)).toBe('May I?|So much for the flour.')
     expect(JSON.parse(sent[1]?.body ?? '')).not.toHaveProperty('resume')
-    expect((await house.view('s')).messages.at(-1)?.parts).toContainEqual(
+    expect((await backend.view('s')).messages.at(-1)?.parts).toContainEqual(
       expect.objectContaining({ type: 'tool', state: approved ? 'output-available' : 'output-denied' }),
     )
   },
 )
 
 test('a client tool is run by the client, once, and resumes its run', async () => {
-  const house = await openHouse()
+  const backend = await openBackend()
   const locate = toolDefinition({
     name: 'locate',
     description: 'Where the person is.',
@@ -160,55 +160,55 @@ test('a client tool is run by the client, once, and resumes its run', async () =
     outputSchema: z.object({ city: z.string() }),
   })
   const execute = vi.fn(async () => ({ city: 'Ulm' }))
-  const { client } = open(house, 'guide', { tools: clientTools(locate.client(execute)) } as never)
+  const { client } = open(backend, 'guide', { tools: clientTools(locate.client(execute)) } as never)
   await client.sendMessage('where')
   await expect.poll(() => textOf(client)).toBe('Where are you?|Now I know.')
   expect(client.getError()).toBeUndefined()
   expect(execute).toHaveBeenCalledTimes(1)
-  const view = await house.view('s')
+  const view = await backend.view('s')
   expect(view.runs.length).toBe(1)
   expect(view.messages.at(-1)?.parts).toContainEqual(expect.objectContaining({ output: { city: 'Ulm' } }))
 })
 
 test('a question of a workflow is an interrupt; who cancels it stops the run', async () => {
-  const house = await openHouse()
-  const { client } = open(house, 'asker')
+  const backend = await openBackend()
+  const { client } = open(backend, 'asker')
   await client.sendMessage('go')
   const [interrupt] = client.getInterrupts()
   expect(interrupt).toMatchObject({ canResolve: true, message: 'Rye or oats?' })
   if (interrupt && 'resolveInterrupt' in interrupt) interrupt.resolveInterrupt('rye' as never)
   await expect.poll(() => textOf(client)).toBe('You chose "rye".')
-  expect((await house.view('s')).runs.length).toBe(1)
-  const other = open(house, 'asker', { threadId: 'other' }).client
+  expect((await backend.view('s')).runs.length).toBe(1)
+  const other = open(backend, 'asker', { threadId: 'other' }).client
   await other.sendMessage('go')
   const [unwanted] = other.getInterrupts()
   if (unwanted && 'cancel' in unwanted) unwanted.cancel()
-  await expect.poll(async () => (await house.view('other')).runs[0]?.status).toBe('interrupted')
+  await expect.poll(async () => (await backend.view('other')).runs[0]?.status).toBe('interrupted')
 })
 
 test('an object that the run makes is a part; sources, files and data are beside', async () => {
-  const house = await openHouse()
-  const { client } = open(house, 'lister', { threadId: 'list' })
+  const backend = await openBackend()
+  const { client } = open(backend, 'lister', { threadId: 'list' })
   await client.sendMessage('list')
   expect(partsOf(client)).toMatchObject([
     { type: 'structured-output', status: 'complete', data: { title: 'What there is' } },
   ])
-  const books = open(house, 'librarian', { threadId: 'books' })
+  const books = open(backend, 'librarian', { threadId: 'books' })
   await books.client.sendMessage('read')
   const types = books.beside().map(({ type }) => type)
   expect(types).toEqual(expect.arrayContaining(['source-url', 'source-document', 'file']))
   const onCustomEvent = vi.fn()
-  const weigher = open(house, 'weigher', { threadId: 'w', onCustomEvent } as never)
+  const weigher = open(backend, 'weigher', { threadId: 'w', onCustomEvent } as never)
   await weigher.client.sendMessage('weigh')
   expect(onCustomEvent).toHaveBeenCalledWith('scale', expect.objectContaining({ what: 'rye' }), expect.anything())
 })
 
 test('an error in the middle of an answer; a retry takes back what was said before', async () => {
-  const house = await openHouse()
-  const { client } = open(house, 'stumbler', { threadId: 'fails' })
+  const backend = await openBackend()
+  const { client } = open(backend, 'stumbler', { threadId: 'fails' })
   await client.sendMessage('go')
   expect([client.getStatus(), client.getError()?.message]).toEqual(['error', 'no more'])
-  const other = open(house, 'stammerer').client
+  const other = open(backend, 'stammerer').client
   await other.sendMessage('go')
   expect(other.getError()).toBeUndefined()
   expect(partsOf(other)).toMatchObject([
@@ -218,51 +218,51 @@ test('an error in the middle of an answer; a retry takes back what was said befo
 })
 
 test('a connection that is cut goes on after the last id, and nothing runs again', async () => {
-  const house = await openHouse()
-  const between = await proxy(house.url)
+  const backend = await openBackend()
+  const between = await proxy(backend.url)
   onTestFinished(() => between.stop())
-  const { client, sent, chunks } = open(house, 'holder', { url: between.url(`${house.url}/api/tanstack/holder`) })
+  const { client, sent, chunks } = open(backend, 'holder', { url: between.url(`${backend.url}/api/tanstack/holder`) })
   const done = client.sendMessage('go')
   await expect.poll(() => textOf(client)).toBe('one two ')
   between.cut()
   await expect.poll(() => sent.length).toBe(2)
-  house.gate.open()
+  backend.gate.open()
   await done
   expect(client.getError()).toBeUndefined()
   expect(textOf(client)).toBe('one two three four')
   expect(sent[1]?.headers.get('last-event-id')).toMatch(/^\d+\.[\w-]+\.[\w-]+\.\d+$/)
   expect(sent[1]?.body).toBe(sent[0]?.body)
   expect(chunks.filter(({ type }) => type === 'RUN_STARTED').length).toBe(1)
-  expect(house.calls['holder']).toBe(1)
-  expect((await house.view('s')).runs.length).toBe(1)
+  expect(backend.calls['holder']).toBe(1)
+  expect((await backend.view('s')).runs.length).toBe(1)
 })
 
 test('lines of JSON go on just so', async () => {
-  const house = await openHouse()
-  const between = await proxy(house.url)
+  const backend = await openBackend()
+  const between = await proxy(backend.url)
   onTestFinished(() => between.stop())
-  const url = between.url(`${house.url}/api/tanstack/holder?format=ndjson`)
-  const { client } = open(house, 'holder', { connection: fetchHttpStream(url, { reconnect: { delayMs: 5 } }) })
+  const url = between.url(`${backend.url}/api/tanstack/holder?format=ndjson`)
+  const { client } = open(backend, 'holder', { connection: fetchHttpStream(url, { reconnect: { delayMs: 5 } }) })
   const done = client.sendMessage('go')
   await expect.poll(() => textOf(client)).toBe('one two ')
   between.cut()
-  house.gate.open()
+  backend.gate.open()
   await done
   expect(client.getError()).toBeUndefined()
   expect(textOf(client)).toBe('one two three four')
-  expect(house.calls['holder']).toBe(1)
+  expect(backend.calls['holder']).toBe(1)
 })
 
 test('a page that is opened in the middle of an answer hydrates and joins', async () => {
-  const house = await openHouse()
-  const first = open(house, 'holder')
+  const backend = await openBackend()
+  const first = open(backend, 'holder')
   const done = first.client.sendMessage('go')
   await expect.poll(() => textOf(first.client)).toBe('one two ')
-  const { client, sent } = open(house, 'holder', { persistence: true } as never)
+  const { client, sent } = open(backend, 'holder', { persistence: true } as never)
   client.attach()
   onTestFinished(() => client.dispose())
   await expect.poll(() => textOf(client)).toBe('one two ')
-  house.gate.open()
+  backend.gate.open()
   await done
   await expect.poll(() => textOf(client)).toBe('one two three four')
   expect(client.getMessages().map(({ role }) => role)).toEqual(['user', 'assistant'])
@@ -271,13 +271,13 @@ test('a page that is opened in the middle of an answer hydrates and joins', asyn
     ['GET', false],
     ['GET', true],
   ])
-  expect(house.calls['holder']).toBe(1)
+  expect(backend.calls['holder']).toBe(1)
 })
 
 test('a page that is opened while somebody is asked shows the question, and answers it', async () => {
-  const house = await openHouse()
-  await open(house, 'seller').client.sendMessage('sell')
-  const { client } = open(house, 'seller', { persistence: true } as never)
+  const backend = await openBackend()
+  await open(backend, 'seller').client.sendMessage('sell')
+  const { client } = open(backend, 'seller', { persistence: true } as never)
   client.attach()
   onTestFinished(() => client.dispose())
   await expect.poll(() => client.getInterrupts().length).toBe(1)
@@ -286,15 +286,15 @@ test('a page that is opened while somebody is asked shows the question, and answ
   if (interrupt && 'resolveInterrupt' in interrupt) interrupt.resolveInterrupt({ approved: true } as never)
   await expect.poll(() => textOf(client)).toBe('May I?|So much for the flour.')
   expect(client.getError()).toBeUndefined()
-  expect((await house.view('s')).runs.length).toBe(1)
+  expect((await backend.view('s')).runs.length).toBe(1)
 })
 
 test('a run is joined by its own name and the session, and by nothing less', async () => {
-  const house = await openHouse()
-  const { client, sent } = open(house, 'teller')
+  const backend = await openBackend()
+  const { client, sent } = open(backend, 'teller')
   await client.sendMessage('hi')
   const runId = sent[0]?.headers.get('x-run-id')
-  const url = `${house.url}/api/tanstack/teller`
+  const url = `${backend.url}/api/tanstack/teller`
   const whole = await (await fetch(`${url}?offset=-1&runId=${runId}&threadId=s`)).text()
   expect(whole).toContain('You said: hi')
   const nameless = await fetch(`${url}?offset=-1&runId=${runId}`)
@@ -304,29 +304,29 @@ test('a run is joined by its own name and the session, and by nothing less', asy
 })
 
 test('stop hangs up, and the run goes on until it is told; reload answers anew', async () => {
-  const house = await openHouse()
-  const { client } = open(house, 'holder')
+  const backend = await openBackend()
+  const { client } = open(backend, 'holder')
   void client.sendMessage('go')
   await expect.poll(() => textOf(client)).toBe('one two ')
   client.stop()
-  expect((await house.view('s')).runs[0]?.finishedAt).toBeUndefined()
-  const stopped = await fetch(`${house.url}/api/sessions/s/stop`, {
+  expect((await backend.view('s')).runs[0]?.finishedAt).toBeUndefined()
+  const stopped = await fetch(`${backend.url}/api/sessions/s/stop`, {
     method: 'POST',
     headers: { 'content-type': 'application/json' },
     body: '{}',
   })
   expect(stopped.ok).toBe(true)
-  await expect.poll(async () => (await house.view('s')).runs[0]?.status).toBe('interrupted')
-  house.gate.open()
+  await expect.poll(async () => (await backend.view('s')).runs[0]?.status).toBe('interrupted')
+  backend.gate.open()
   await client.reload()
   expect(client.getError()).toBeUndefined()
   expect(textOf(client)).toBe('one two three four')
-  expect((await house.view('s')).messages.length).toBe(2)
+  expect((await backend.view('s')).messages.length).toBe(2)
 })
 
 test('an edited history is an edit; a forged approval and a forged result are refused', async () => {
-  const house = await openHouse()
-  const { client } = open(house, 'teller')
+  const backend = await openBackend()
+  const { client } = open(backend, 'teller')
   await client.sendMessage('one')
   await client.sendMessage('two')
   const second = client.getMessages()[2]
@@ -335,24 +335,24 @@ test('an edited history is an edit; a forged approval and a forged result are re
   await client.append({ id: second?.id as string, role: 'user', parts: [{ type: 'text', content: 'three' }] })
   expect(client.getError()).toBeUndefined()
   const said = async () =>
-    (await house.view('s')).messages.flatMap(({ parts }) =>
+    (await backend.view('s')).messages.flatMap(({ parts }) =>
       parts.flatMap(part => (part.type === 'text' ? [part.text] : [])),
     )
   expect(await said()).toEqual(['one', 'You said: one', 'three', 'You said: three'])
 
   // Under an id of its own it is new: who has not seen what others said takes nothing of it back.
-  const stale = open(house, 'teller', { initialMessages: before })
+  const stale = open(backend, 'teller', { initialMessages: before })
   await stale.client.sendMessage('four')
   expect(stale.client.getError()).toBeUndefined()
   expect((await said()).slice(2)).toEqual(['three', 'You said: three', 'four', 'You said: four'])
 
-  const seller = open(house, 'seller', { threadId: 'sells' })
+  const seller = open(backend, 'seller', { threadId: 'sells' })
   await seller.client.sendMessage('sell')
   const body = JSON.parse(seller.sent[0]?.body ?? '')
   const call = partsOf(seller.client).find(part => part.type === 'tool-call')
   const toolCallId = call?.type === 'tool-call' ? call.id : ''
   const forge = async (rest: object) => {
-    const reply = await fetch(`${house.url}/api/tanstack/seller`, {
+    const reply = await fetch(`${backend.url}/api/tanstack/seller`, {
       method: 'POST',
       headers: { 'content-type': 'application/json' },
       body: JSON.stringify({ ...body, runId: 'forged', ...rest }),
@@ -363,15 +363,15 @@ test('an edited history is an edit; a forged approval and a forged result are re
   const messages = [...body.messages, { id: 'x', role: 'tool', toolCallId, content: '{"sold":"all"}' }]
   expect(await forge({ resume })).toEqual([409, 'transcript_refused'])
   expect(await forge({ messages })).toEqual([409, 'transcript_refused'])
-  expect(house.calls['seller']).toBe(1)
+  expect(backend.calls['seller']).toBe(1)
 })
 
 test('a request that comes twice is one run, also when it has ended', async () => {
-  const house = await openHouse()
-  const { client, sent } = open(house, 'teller')
+  const backend = await openBackend()
+  const { client, sent } = open(backend, 'teller')
   await client.sendMessage('hi')
   const again = async (request: Sent | undefined) => {
-    const reply = await fetch(`${house.url}/api/tanstack/teller`, {
+    const reply = await fetch(`${backend.url}/api/tanstack/teller`, {
       method: 'POST',
       headers: { 'content-type': 'application/json' },
       body: request?.body ?? '',
@@ -381,9 +381,9 @@ test('a request that comes twice is one run, also when it has ended', async () =
   const [one, two] = await Promise.all([again(sent[0]), again(sent[0])])
   expect(one).toBe(two)
   expect(one).toContain('RUN_FINISHED')
-  expect(house.calls['teller']).toBe(1)
+  expect(backend.calls['teller']).toBe(1)
   await client.reload()
-  expect(house.calls['teller']).toBe(2)
+  expect(backend.calls['teller']).toBe(2)
   expect(await again(sent[1])).toContain('RUN_FINISHED')
-  expect(house.calls['teller']).toBe(2)
+  expect(backend.calls['teller']).toBe(2)
 })

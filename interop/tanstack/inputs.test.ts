@@ -1,13 +1,13 @@
 import { ChatClient, fetchServerSentEvents } from '@tanstack/ai-client'
 import { expect, test } from 'vitest'
-import { openHouse } from '../house.fixture.ts'
+import { openBackend } from '../backend.fixture.ts'
 
 test('the input of a call shows as it comes, and once it is whole is what the tool was given', async () => {
-  const house = await openHouse()
+  const backend = await openBackend()
   const seen: unknown[] = []
   const client = new ChatClient({
     threadId: 's',
-    connection: fetchServerSentEvents(`${house.url}/api/tanstack/scribe`),
+    connection: fetchServerSentEvents(`${backend.url}/api/tanstack/scribe`),
     onMessagesChange: messages => {
       for (const part of messages.at(-1)?.parts ?? []) {
         if (part.type === 'tool-call') seen.push([part.state, part.arguments])
@@ -16,7 +16,7 @@ test('the input of a call shows as it comes, and once it is whole is what the to
   })
   const said = client.sendMessage('weigh')
   await expect.poll(() => seen).toContainEqual(['input-streaming', '{"what":"rye",'])
-  house.gate.open()
+  backend.gate.open()
   await said
   expect(client.getError()).toBeUndefined()
   const parts = client.getMessages().flatMap(message => message.parts)

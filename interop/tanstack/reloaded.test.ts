@@ -4,16 +4,16 @@ import { toolDefinition } from '@tanstack/ai'
 import { ChatClient, type ChatClientOptions, clientTools, fetchServerSentEvents } from '@tanstack/ai-client'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { z } from 'zod'
-import { type House, openHouse } from '../house.fixture.ts'
+import { type Backend, openBackend } from '../backend.fixture.ts'
 
-function open(house: House, agent: string, options: Partial<ChatClientOptions> = {}): ChatClient {
-  const connection = fetchServerSentEvents(`${house.url}/api/tanstack/${agent}`)
+function open(backend: Backend, agent: string, options: Partial<ChatClientOptions> = {}): ChatClient {
+  const connection = fetchServerSentEvents(`${backend.url}/api/tanstack/${agent}`)
   return new ChatClient({ threadId: 's', connection, ...options } as ChatClientOptions)
 }
 
 /** A page that has only the session's name. */
-function reload(house: House, agent: string, options: Partial<ChatClientOptions> = {}): ChatClient {
-  const client = open(house, agent, { persistence: true, ...options } as never)
+function reload(backend: Backend, agent: string, options: Partial<ChatClientOptions> = {}): ChatClient {
+  const client = open(backend, agent, { persistence: true, ...options } as never)
   client.attach()
   onTestFinished(() => client.dispose())
   return client
@@ -39,22 +39,22 @@ const locate = toolDefinition({
 })
 
 test('a question of a workflow is answered there', async () => {
-  const house = await openHouse()
-  await open(house, 'asker').sendMessage('go')
-  const client = reload(house, 'asker')
+  const backend = await openBackend()
+  await open(backend, 'asker').sendMessage('go')
+  const client = reload(backend, 'asker')
   await expect.poll(() => client.getInterrupts()).toMatchObject([{ message: 'Rye or oats?', status: 'pending' }])
   resolve(client, 'rye')
   await expect.poll(() => textOf(client)).toBe('You chose "rye".')
   expect(client.getError()).toBeUndefined()
-  expect((await house.view('s')).runs).toMatchObject([{ status: 'completed' }])
+  expect((await backend.view('s')).runs).toMatchObject([{ status: 'completed' }])
 })
 
 test('a tool of the client that waits is run there, once', async () => {
-  const house = await openHouse()
+  const backend = await openBackend()
   // Its page is gone before it ran.
-  await open(house, 'guide').sendMessage('where')
+  await open(backend, 'guide').sendMessage('where')
   const execute = vi.fn(async () => ({ city: 'Ulm' }))
-  const client = reload(house, 'guide', { tools: clientTools(locate.client(execute)) })
+  const client = reload(backend, 'guide', { tools: clientTools(locate.client(execute)) })
   await expect.poll(() => textOf(client)).toBe('Where are you?|Now I know.')
   expect(client.getError()).toBeUndefined()
   expect(execute).toHaveBeenCalledOnce()
@@ -65,22 +65,22 @@ test('a tool of the client that waits is run there, once', async () => {
       .map(({ role }) => role)
       .slice(0, 2),
   ).toEqual(['user', 'assistant'])
-  expect((await house.view('s')).runs).toMatchObject([{ status: 'completed' }])
+  expect((await backend.view('s')).runs).toMatchObject([{ status: 'completed' }])
 })
 
 test('a page without the tool is told which it is, and answers by hand; what is no output fails the call, and the run goes on', async () => {
-  const house = await openHouse()
+  const backend = await openBackend()
   for (const [threadId, output, state] of [
     ['right', { city: 'Ulm' }, 'output-available'],
     ['wrong', { approved: true }, 'output-error'],
   ] as const) {
-    await open(house, 'guide', { threadId }).sendMessage('where')
-    const client = reload(house, 'guide', { threadId })
+    await open(backend, 'guide', { threadId }).sendMessage('where')
+    const client = reload(backend, 'guide', { threadId })
     const about = { kind: 'client_tool', toolName: 'locate', input: { precise: false } }
     await expect.poll(() => client.getInterrupts()).toMatchObject([{ kind: 'generic', metadata: about }])
     resolve(client, output)
     await expect.poll(() => textOf(client)).toBe('Where are you?|Now I know.')
     expect([client.getError(), client.getInterrupts()]).toEqual([undefined, []])
-    expect((await house.view(threadId)).messages.at(-1)?.parts).toContainEqual(expect.objectContaining({ state }))
+    expect((await backend.view(threadId)).messages.at(-1)?.parts).toContainEqual(expect.objectContaining({ state }))
   }
 })

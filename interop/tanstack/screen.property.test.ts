@@ -3,7 +3,7 @@ import type { Chunk } from '@millrace/protocol'
 import * as fc from 'fast-check'
 import { type StreamChunk, StreamProcessor } from 'seed-tanstack-ai'
 import { expect, test } from 'vitest'
-import { tries } from '../runs.fixture.ts'
+import { multiplied } from '../../scripts/faults/campaign.ts'
 import { mustBeInOrder } from './grammar.fixture.ts'
 
 // What models may do, but scripted ones do not: text, thoughts and calls of one turn in any order, in words that begin alike.
@@ -73,5 +73,5 @@ test.each(['cumulative', 'empty'] as const)('no word shows twice, and none is lo
     }
     expect(found).toEqual(shown)
   })
-  fc.assert(property, { numRuns: tries(400) })
+  fc.assert(property, { numRuns: multiplied(400) })
 })

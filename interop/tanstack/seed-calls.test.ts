@@ -5,7 +5,7 @@ import { toolDefinition } from 'seed-tanstack-ai'
 import { ChatClient, clientTools, fetchServerSentEvents } from 'seed-tanstack-ai-client'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { z } from 'zod'
-import { type House, openHouse } from '../house.fixture.ts'
+import { type Backend, openBackend } from '../backend.fixture.ts'
 
 const what = z.object({ what: z.string() })
 const sell = tool({ name: 'sell', input: what, approval: true, execute: ({ what }) => ({ sold: what }) })
@@ -42,7 +42,7 @@ const tools = clientTools(
   }).client(async () => ({ city: 'Ulm' })),
 )
 
-function open(house: House, name: string, url = `${house.url}/api/tanstack/${name}`) {
+function open(backend: Backend, name: string, url = `${backend.url}/api/tanstack/${name}`) {
   const approvals: Record<string, boolean> = {}
   const client = new ChatClient({
     id: 's',
@@ -63,8 +63,8 @@ const asked = (client: ChatClient) =>
     )
 
 test('several tools of the client in one message: its client asks once for each, and is told the answer once', async () => {
-  const house = await openHouse({ agents })
-  const { client } = open(house, 'guide')
+  const backend = await openBackend({ agents })
+  const { client } = open(backend, 'guide')
   const posts = vi.spyOn(globalThis, 'fetch')
   onTestFinished(() => posts.mockRestore())
   await client.sendMessage('go')
@@ -75,17 +75,17 @@ test('several tools of the client in one message: its client asks once for each,
   // What it found out itself stands where it put it, and nowhere else.
   const results = client.getMessages().map(({ parts }) => parts.filter(({ type }) => type === 'tool-result').length)
   expect(results).toEqual([0, 3, 0, 0, 0])
-  expect((await house.view('s')).runs).toMatchObject([{ status: 'completed' }])
+  expect((await backend.view('s')).runs).toMatchObject([{ status: 'completed' }])
   await client.sendMessage('again')
   await expect.poll(() => [posts.mock.calls.length, client.getIsLoading()]).toEqual([8, false])
   expect(textsOf(client).slice(5)).toEqual(['again', 'First.', 'Done with all of it.', '', ''])
 })
 
 test('law 7: who has only half of the answer is told all of it', async () => {
-  const house = await openHouse({ agents })
-  await open(house, 'guide').client.sendMessage('go')
-  await expect.poll(async () => (await house.view('s')).runs).toMatchObject([{ status: 'completed' }])
-  const [, message] = (await house.view('s')).messages
+  const backend = await openBackend({ agents })
+  await open(backend, 'guide').client.sendMessage('go')
+  await expect.poll(async () => (await backend.view('s')).runs).toMatchObject([{ status: 'completed' }])
+  const [, message] = (await backend.view('s')).messages
   const calls = (message?.parts ?? []).flatMap(part => ('toolCallId' in part ? [part.toolCallId] : []))
   const say = async (content: string) => {
     const messages = [
@@ -95,7 +95,7 @@ test('law 7: who has only half of the answer is told all of it', async () => {
     ]
     const body = JSON.stringify({ messages, data: { conversationId: 's' } })
     const headers = { 'content-type': 'application/json' }
-    return (await fetch(`${house.url}/api/tanstack/guide`, { method: 'POST', headers, body })).text()
+    return (await fetch(`${backend.url}/api/tanstack/guide`, { method: 'POST', headers, body })).text()
   }
   expect(await say('Done with')).toContain('"delta":"Done with all of it."')
   expect(await say('Done with all of it.')).not.toContain('"content"')
@@ -104,18 +104,18 @@ test('law 7: who has only half of the answer is told all of it', async () => {
 test.each(['mixed', 'boss'])(
   'an approval beside a call of the server is not sent by its client, which never takes that for complete; a page sends it so: %s',
   async name => {
-    const house = await openHouse({ agents })
-    const { client, approvals } = open(house, name)
+    const backend = await openBackend({ agents })
+    const { client, approvals } = open(backend, name)
     await client.sendMessage('go')
     await expect.poll(() => asked(client).length).toBe(1)
     const [id = ''] = asked(client)
     approvals[id] = true
     await client.addToolApprovalResponse({ id, approved: true })
-    expect((await house.view('s')).pendings.length).toBeGreaterThan(0)
+    expect((await backend.view('s')).pendings.length).toBeGreaterThan(0)
     expect(client.getIsLoading()).toBe(false)
     await client.append({ role: 'assistant', content: '' })
     expect(client.getError()).toBeUndefined()
     expect(textsOf(client).at(-1)).toBe('Done with all of it.')
-    expect((await house.view('s')).runs.map(({ status }) => status)).toContain('completed')
+    expect((await backend.view('s')).runs.map(({ status }) => status)).toContain('completed')
   },
 )

@@ -10,7 +10,7 @@ import {
 } from 'seed-tanstack-ai'
 import { expect, test } from 'vitest'
 import { z } from 'zod'
-import { Page } from '../peers/page.fixture.tsx'
+import { Page } from '../peers/peer-page.fixture.tsx'
 
 const weigh = toolDefinition({ name: 'weigh', description: 'Weighs.', inputSchema: z.object({ kilos: z.number() }) })
 const sell = toolDefinition({

@@ -2,8 +2,8 @@
 import { agent, scriptedModel, tool } from '@millrace/runtime'
 import { expect, test } from 'vitest'
 import { z } from 'zod'
-import { openHouse, sell } from '../house.fixture.ts'
-import { click, show } from './dom.fixture.tsx'
+import { openBackend, sell } from '../backend.fixture.ts'
+import { click, mount } from '../mount.fixture.tsx'
 import { Chat } from './seed-page.tsx'
 
 const shown = (page: HTMLElement, title: string) =>
@@ -11,8 +11,8 @@ const shown = (page: HTMLElement, title: string) =>
 const textOf = (page: HTMLElement) => [...page.querySelectorAll('section')].map(({ textContent }) => textContent)
 
 test('the hook of 0.2 shows an answer, and an approval continues by itself', async () => {
-  const house = await openHouse()
-  const page = show(<Chat url={`${house.url}/api/tanstack/seller`} id="s" />)
+  const backend = await openBackend()
+  const page = mount(<Chat url={`${backend.url}/api/tanstack/seller`} id="s" />).element
   await shown(page, 'send')
   click(page, 'send')
   await expect.poll(() => page.querySelector('[title=approve]')?.textContent).toBe('sell')
@@ -20,14 +20,14 @@ test('the hook of 0.2 shows an answer, and an approval continues by itself', asy
   click(page, 'approve')
   await expect.poll(() => page.textContent).toContain('So much for the flour.')
   expect(page.querySelector('em')).toBeNull()
-  expect((await house.view('s')).messages.at(-1)?.parts).toContainEqual(
+  expect((await backend.view('s')).messages.at(-1)?.parts).toContainEqual(
     expect.objectContaining({ output: { sold: 'flour' } }),
   )
 })
 
 test('a page that is loaded again shows what was said, joins what waits, and goes on', async () => {
-  const house = await openHouse()
-  const open = () => show(<Chat url={`${house.url}/api/tanstack/seller`} id="s" />)
+  const backend = await openBackend()
+  const open = () => mount(<Chat url={`${backend.url}/api/tanstack/seller`} id="s" />).element
   const first = open()
   await shown(first, 'send')
   click(first, 'send')
@@ -44,21 +44,21 @@ test('a page that is loaded again shows what was said, joins what waits, and goe
   click(third, 'approve')
   await expect.poll(() => textOf(third).at(-1)).toBe('So much for the flour.')
   expect([first, second, third].map(page => page.querySelector('em'))).toEqual([null, null, null])
-  expect((await house.view('s')).runs.map(({ status }) => status)).toEqual(['completed', 'completed'])
+  expect((await backend.view('s')).runs.map(({ status }) => status)).toEqual(['completed', 'completed'])
 })
 
 test('a page that is loaded in the middle of an answer joins it', async () => {
-  const house = await openHouse()
-  const open = () => show(<Chat url={`${house.url}/api/tanstack/holder`} id="s" />)
+  const backend = await openBackend()
+  const open = () => mount(<Chat url={`${backend.url}/api/tanstack/holder`} id="s" />).element
   const first = open()
   await shown(first, 'send')
   click(first, 'send')
-  await house.gate.reached
+  await backend.gate.reached
   const second = open()
   await expect.poll(() => textOf(second)).toEqual(['sell', 'one two '])
-  house.gate.open()
+  backend.gate.open()
   await expect.poll(() => textOf(second)).toEqual(['sell', 'one two three four'])
-  expect(house.calls['holder']).toBe(1)
+  expect(backend.calls['holder']).toBe(1)
 })
 
 test('approvals beside a call of the server go on when all are decided', async () => {
@@ -73,15 +73,15 @@ test('approvals beside a call of the server go on when all are decided', async (
         : { text: 'All of it.' },
     ),
   })
-  const house = await openHouse({ agents: [both] })
-  const page = show(<Chat url={`${house.url}/api/tanstack/both`} id="s" />)
+  const backend = await openBackend({ agents: [both] })
+  const page = mount(<Chat url={`${backend.url}/api/tanstack/both`} id="s" />).element
   await shown(page, 'send')
   click(page, 'send')
   const asked = () => page.querySelectorAll('[title=approve]').length
   await expect.poll(asked).toBe(2)
   click(page, 'approve')
   await expect.poll(asked).toBe(1)
-  expect((await house.view('s')).pendings.length).toBe(2)
+  expect((await backend.view('s')).pendings.length).toBe(2)
   click(page, 'approve')
   await expect.poll(() => textOf(page).at(-1)).toBe('All of it.')
   expect(page.querySelector('em')).toBeNull()

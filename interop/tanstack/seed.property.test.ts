@@ -3,7 +3,8 @@ import type { Message } from '@millrace/protocol'
 import * as fc from 'fast-check'
 import { type StreamChunk, StreamProcessor, type UIMessage } from 'seed-tanstack-ai'
 import { expect, test } from 'vitest'
-import { connectionsOf, type Recorded, recorded, replayOf, scenarios, tries } from '../runs.fixture.ts'
+import { multiplied } from '../../scripts/faults/campaign.ts'
+import { connectionsOf, type Recorded, recorded, replayOf, scenarios } from '../runs.fixture.ts'
 import { mustBeInOrder } from './grammar.fixture.ts'
 
 const MODES = ['cumulative', 'empty'] as const
@@ -16,7 +17,7 @@ test.each(MODES)('every run is in order, and its own processor takes it (content
     processed(connections)
     mustAsk(connections, run)
   })
-  await fc.assert(property, { numRuns: tries(40) })
+  await fc.assert(property, { numRuns: multiplied(40) })
 })
 
 test.each(MODES)('what its processor shows in the end says the same as the view (content: %s)', async content => {
@@ -29,7 +30,7 @@ test.each(MODES)('what its processor shows in the end says the same as the view 
     if (run.live.some(({ chunk }) => chunk.type === 'step-discarded')) return
     mustSayTheSame(processed(connectionsOf(tanstackDialect.encoder({ content }), run)), run)
   })
-  await fc.assert(property, { numRuns: tries(40) })
+  await fc.assert(property, { numRuns: multiplied(40) })
 })
 
 /** What a client shows that has read some connections, one message for each. */
@@ -121,5 +122,5 @@ test('what has no place in its messages is there for `onChunk`', async () => {
         expect(kinds.has(chunk.type)).toBe(true)
     }
   })
-  await fc.assert(property, { numRuns: tries(10) })
+  await fc.assert(property, { numRuns: multiplied(10) })
 })

@@ -13,13 +13,13 @@ import {
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { z } from 'zod'
 import { proxy } from '../../scripts/faults/proxy.ts'
-import { type House, openHouse } from '../house.fixture.ts'
+import { type Backend, openBackend } from '../backend.fixture.ts'
 import { mustBeInOrder } from './grammar.fixture.ts'
 
 /** A client, and all the chunks that it was given. */
-function open(house: House, agent: string, options: Partial<ChatClientOptions> & { url?: string } = {}) {
+function open(backend: Backend, agent: string, options: Partial<ChatClientOptions> & { url?: string } = {}) {
   const chunks: StreamChunk[] = []
-  const { url = `${house.url}/api/tanstack/${agent}`, ...rest } = options
+  const { url = `${backend.url}/api/tanstack/${agent}`, ...rest } = options
   const client = new ChatClient({
     id: 's',
     connection: fetchServerSentEvents(url),
@@ -40,9 +40,9 @@ const approvalIn = (client: ChatClient) => {
 }
 
 test('text and thinking, and a second turn', async () => {
-  const house = await openHouse()
+  const backend = await openBackend()
   const warned = vi.spyOn(console, 'warn')
-  const { client, chunks } = open(house, 'teller')
+  const { client, chunks } = open(backend, 'teller')
   await client.sendMessage('hi')
   await client.sendMessage('again')
   expect(client.getError()).toBeUndefined()
@@ -56,12 +56,12 @@ test('text and thinking, and a second turn', async () => {
   ])
   expect(chunks.find(({ type }) => type === 'content')).toMatchObject({ model: 'millrace:scripted', role: 'assistant' })
   expect(warned).not.toHaveBeenCalled()
-  expect((await house.view('s')).messages.map(({ role }) => role)).toEqual(['user', 'assistant', 'user', 'assistant'])
+  expect((await backend.view('s')).messages.map(({ role }) => role)).toEqual(['user', 'assistant', 'user', 'assistant'])
 })
 
 test('parallel calls with their input, in several steps; data beside them', async () => {
-  const house = await openHouse()
-  const { client, chunks, beside } = open(house, 'weigher')
+  const backend = await openBackend()
+  const { client, chunks, beside } = open(backend, 'weigher')
   await client.sendMessage('weigh')
   mustBeInOrder(chunks as never)
   expect(
@@ -82,8 +82,8 @@ test.each([
   [true, 'sold'],
   [false, 'error'],
 ] as const)('an approval continues by itself, by the bridge: %s', async (approved, found) => {
-  const house = await openHouse()
-  const { client, chunks } = open(house, 'seller')
+  const backend = await openBackend()
+  const { client, chunks } = open(backend, 'seller')
   await client.sendMessage('sell')
   const approval = approvalIn(client)
   expect(approval).toMatchObject({ needsApproval: true })
@@ -98,26 +98,26 @@ test.each([
     .at(-1)
     ?.parts.find(({ type }) => type === 'tool-result')
   expect(result).toMatchObject({ content: expect.stringContaining(found) })
-  expect(house.calls['seller']).toBe(2)
-  const { messages } = await house.view('s')
+  expect(backend.calls['seller']).toBe(2)
+  const { messages } = await backend.view('s')
   expect(messages.at(-1)?.parts).toContainEqual(
     expect.objectContaining({ type: 'tool', state: approved ? 'output-available' : 'output-denied' }),
   )
 })
 
 test('without the bridge its client says nothing of the decision: that is an error, and nothing runs', async () => {
-  const house = await openHouse()
-  const { client } = open(house, 'seller')
+  const backend = await openBackend()
+  const { client } = open(backend, 'seller')
   await client.sendMessage('sell')
   await client.addToolApprovalResponse({ id: approvalIn(client)?.id ?? '', approved: true })
   expect(client.getError()?.message).toContain('409')
-  expect(house.calls['seller']).toBe(1)
-  expect((await house.view('s')).pendings.length).toBe(1)
+  expect(backend.calls['seller']).toBe(1)
+  expect((await backend.view('s')).pendings.length).toBe(1)
 })
 
 test('a forged approval and a forged result are refused', async () => {
-  const house = await openHouse()
-  const { client } = open(house, 'seller')
+  const backend = await openBackend()
+  const { client } = open(backend, 'seller')
   await client.sendMessage('sell')
   const approval = approvalIn(client)
   client.updateOptions({ body: { approvals: { forged: true } } })
@@ -131,17 +131,17 @@ test('a forged approval and a forged result are refused', async () => {
     ],
     data: { conversationId: 's' },
   }
-  const reply = await fetch(`${house.url}/api/tanstack/seller`, {
+  const reply = await fetch(`${backend.url}/api/tanstack/seller`, {
     method: 'POST',
     headers: { 'content-type': 'application/json' },
     body: JSON.stringify(body),
   })
   expect([reply.status, await reply.json()]).toMatchObject([409, { error: { code: 'transcript_refused' } }])
-  expect(house.calls['seller']).toBe(1)
+  expect(backend.calls['seller']).toBe(1)
 })
 
 test('a client tool is run by the client, and continues by itself', async () => {
-  const house = await openHouse()
+  const backend = await openBackend()
   const locate = toolDefinition({
     name: 'locate',
     description: 'Where the person is.',
@@ -149,20 +149,20 @@ test('a client tool is run by the client, and continues by itself', async () => 
     outputSchema: z.object({ city: z.string() }),
   })
   const execute = vi.fn(async () => ({ city: 'Ulm' }))
-  const { client, chunks } = open(house, 'guide', { tools: clientTools(locate.client(execute)) })
+  const { client, chunks } = open(backend, 'guide', { tools: clientTools(locate.client(execute)) })
   await client.sendMessage('where')
   await expect.poll(() => lastOf(client)).toBe('Now I know.')
   expect(client.getError()).toBeUndefined()
   expect(execute).toHaveBeenCalledExactlyOnceWith({ precise: false })
   mustBeInOrder(chunks as never)
-  expect((await house.view('s')).messages.at(-1)?.parts).toContainEqual(
+  expect((await backend.view('s')).messages.at(-1)?.parts).toContainEqual(
     expect.objectContaining({ type: 'tool', output: { city: 'Ulm' } }),
   )
 })
 
 test('a question of a workflow is beside its messages, and is answered beside them', async () => {
-  const house = await openHouse()
-  const { client, beside } = open(house, 'asker')
+  const backend = await openBackend()
+  const { client, beside } = open(backend, 'asker')
   await client.sendMessage('go')
   const question = beside().find(chunk => chunk.type === 'interrupt')
   expect(question).toMatchObject({ input: { question: 'Rye or oats?' } })
@@ -175,14 +175,14 @@ test('a question of a workflow is beside its messages, and is answered beside th
 })
 
 test('structured data, sources and files are beside its messages', async () => {
-  const house = await openHouse()
-  const list = open(house, 'lister', { id: 'list' })
+  const backend = await openBackend()
+  const list = open(backend, 'lister', { id: 'list' })
   await list.client.sendMessage('list')
   expect(list.beside().findLast(({ type }) => type === 'structured-data')).toMatchObject({
     kind: 'final',
     data: { title: 'What there is' },
   })
-  const books = open(house, 'librarian', { id: 'books' })
+  const books = open(backend, 'librarian', { id: 'books' })
   await books.client.sendMessage('read')
   expect(lastOf(books.client)).toBe('See these.')
   const types = books.beside().map(({ type }) => type)
@@ -190,13 +190,13 @@ test('structured data, sources and files are beside its messages', async () => {
 })
 
 test('a failed call, a call of the provider, and a sub-agent', async () => {
-  const house = await openHouse()
+  const backend = await openBackend()
   for (const [agent, text, result] of [
     ['breaker', 'It broke.', '{"error":"broken failed"}'],
     ['searcher', 'Found two.', '{"hits":2}'],
     ['boss', 'I ask.|They counted.', 'Counted: sacks'],
   ] as const) {
-    const { client, chunks } = open(house, agent, { id: agent })
+    const { client, chunks } = open(backend, agent, { id: agent })
     await client.sendMessage('go')
     mustBeInOrder(chunks as never)
     expect(lastOf(client)).toBe(text)
@@ -205,29 +205,29 @@ test('a failed call, a call of the provider, and a sub-agent', async () => {
 })
 
 test('an error in the middle of an answer is the last thing that is said', async () => {
-  const house = await openHouse()
-  const { client, chunks } = open(house, 'stumbler')
+  const backend = await openBackend()
+  const { client, chunks } = open(backend, 'stumbler')
   await client.sendMessage('go')
   expect(client.getError()?.message).toBe('no more')
   expect(chunks.at(-1)).toMatchObject({ type: 'error', error: { code: 'provider_invalid_request' } })
-  expect(await raw(house, 'stumbler')).not.toContain('[DONE]')
+  expect(await raw(backend, 'stumbler')).not.toContain('[DONE]')
 })
 
 test('a live retry stays on the screen, since its client cannot take back what it shows; a later reader sees none of it', async () => {
-  const house = await openHouse()
-  const { client } = open(house, 'stammerer')
+  const backend = await openBackend()
+  const { client } = open(backend, 'stammerer')
   await client.sendMessage('go')
   expect(lastOf(client)).toBe('I mean, er,The wheel turns.')
-  const { runs } = await house.view('s')
-  const run = (await house.app.runtime()).run('s', runs[0]?.runId as string)
-  const later = open(house, 'stammerer', { connection: stream(() => streamChunks(run.stream())) }).client
+  const { runs } = await backend.view('s')
+  const run = (await backend.app.runtime()).run('s', runs[0]?.runId as string)
+  const later = open(backend, 'stammerer', { connection: stream(() => streamChunks(run.stream())) }).client
   await later.sendMessage('go')
   expect(lastOf(later)).toBe('The wheel turns.')
   expect(partsOf(later).flatMap(part => (part.type === 'thinking' ? [part.content] : []))).toEqual(['Now then.'])
 })
 
-async function raw(house: House, agent: string, query = '', headers: Record<string, string> = {}): Promise<string> {
-  const reply = await fetch(`${house.url}/api/tanstack/${agent}${query}`, {
+async function raw(backend: Backend, agent: string, query = '', headers: Record<string, string> = {}): Promise<string> {
+  const reply = await fetch(`${backend.url}/api/tanstack/${agent}${query}`, {
     method: 'POST',
     headers: { 'content-type': 'application/json', ...headers },
     body: JSON.stringify({ messages: [{ role: 'user', content: 'raw' }], data: { conversationId: `raw${query}` } }),
@@ -236,20 +236,20 @@ async function raw(house: House, agent: string, query = '', headers: Record<stri
 }
 
 test('Server-Sent Events hold data and [DONE], and nothing that its client would warn of', async () => {
-  const house = await openHouse()
-  const lines = (await raw(house, 'teller')).split('\n').filter(line => line !== '')
+  const backend = await openBackend()
+  const lines = (await raw(backend, 'teller')).split('\n').filter(line => line !== '')
   expect(lines.every(line => line.startsWith('data: '))).toBe(true)
   expect(lines.at(-1)).toBe('data: [DONE]')
 })
 
 test('lines of JSON, by the query or by `Accept`, and contents that are empty', async () => {
-  const house = await openHouse()
-  const url = `${house.url}/api/tanstack/weigher?format=ndjson&content=empty`
-  const { client, chunks } = open(house, 'weigher', { connection: fetchHttpStream(url) })
+  const backend = await openBackend()
+  const url = `${backend.url}/api/tanstack/weigher?format=ndjson&content=empty`
+  const { client, chunks } = open(backend, 'weigher', { connection: fetchHttpStream(url) })
   await client.sendMessage('hi')
   expect(lastOf(client)).toBe('I weigh both.|Oats are heavier.')
   expect(chunks.flatMap(chunk => (chunk.type === 'content' ? [chunk.content] : []))).toEqual(['', ''])
-  const accepted = await raw(house, 'teller', '', { accept: 'application/x-ndjson' })
+  const accepted = await raw(backend, 'teller', '', { accept: 'application/x-ndjson' })
   expect(
     accepted
       .split('\n')
@@ -259,9 +259,9 @@ test('lines of JSON, by the query or by `Accept`, and contents that are empty', 
 })
 
 test('direct: a run without a wire', async () => {
-  const house = await openHouse()
-  const runtime = await house.app.runtime()
-  const { client } = open(house, 'teller', {
+  const backend = await openBackend()
+  const runtime = await backend.app.runtime()
+  const { client } = open(backend, 'teller', {
     connection: stream(async function* (messages) {
       const last = messages.at(-1)?.content
       const run = await runtime.start({ session: 'direct', agent: 'teller', input: String(last) })
@@ -273,10 +273,10 @@ test('direct: a run without a wire', async () => {
 })
 
 test('direct: what waited goes on in the next message', async () => {
-  const house = await openHouse()
-  const runtime = await house.app.runtime()
+  const backend = await openBackend()
+  const runtime = await backend.app.runtime()
   let decided: { readonly sequence: number } | undefined
-  const { client, chunks } = open(house, 'seller', {
+  const { client, chunks } = open(backend, 'seller', {
     connection: stream(async function* () {
       const run =
         decided === undefined
@@ -295,30 +295,30 @@ test('direct: what waited goes on in the next message', async () => {
 })
 
 test('stop: its client only hangs up, and the run goes on, until it is told', async () => {
-  const house = await openHouse()
-  const { client } = open(house, 'holder')
+  const backend = await openBackend()
+  const { client } = open(backend, 'holder')
   const sent = client.sendMessage('go')
-  await house.gate.reached
+  await backend.gate.reached
   await expect.poll(() => lastOf(client)).toBe('one two ')
   client.stop()
   await sent
   expect(lastOf(client)).toBe('one two ')
-  const [run] = (await house.view('s')).runs
+  const [run] = (await backend.view('s')).runs
   expect(run?.finishedAt).toBeUndefined()
-  const stopped = await fetch(`${house.url}/api/sessions/s/stop`, {
+  const stopped = await fetch(`${backend.url}/api/sessions/s/stop`, {
     method: 'POST',
     headers: { 'content-type': 'application/json' },
     body: '{}',
   })
   expect(stopped.ok).toBe(true)
-  await expect.poll(async () => (await house.view('s')).runs[0]?.status).toBe('interrupted')
+  await expect.poll(async () => (await backend.view('s')).runs[0]?.status).toBe('interrupted')
 })
 
 test('a connection that breaks is an error; asking again joins the run, which is not run again', async () => {
-  const house = await openHouse()
-  const between = await proxy(house.url)
+  const backend = await openBackend()
+  const between = await proxy(backend.url)
   onTestFinished(() => between.stop())
-  const { client } = open(house, 'holder', { url: between.url(`${house.url}/api/tanstack/holder`) })
+  const { client } = open(backend, 'holder', { url: between.url(`${backend.url}/api/tanstack/holder`) })
   const sent = client.sendMessage('go')
   await expect.poll(() => lastOf(client)).toBe('one two ')
   between.cut()
@@ -326,38 +326,38 @@ test('a connection that breaks is an error; asking again joins the run, which is
   expect(client.getError()).toBeInstanceOf(Error)
   const again = client.reload()
   await expect.poll(() => lastOf(client)).toBe('one two ')
-  house.gate.open()
+  backend.gate.open()
   await again
   expect(client.getError()).toBeUndefined()
   expect(lastOf(client)).toBe('one two three four')
-  expect(house.calls['holder']).toBe(1)
+  expect(backend.calls['holder']).toBe(1)
 })
 
 test('a request that comes twice is one run; after its end it is a reload, which is answered anew', async () => {
-  const house = await openHouse()
-  const [one, two] = [open(house, 'holder').client, open(house, 'holder').client]
+  const backend = await openBackend()
+  const [one, two] = [open(backend, 'holder').client, open(backend, 'holder').client]
   const both = [one.sendMessage('go'), two.sendMessage('go')]
   await expect.poll(() => [lastOf(one), lastOf(two)]).toEqual(['one two ', 'one two '])
-  house.gate.open()
+  backend.gate.open()
   await Promise.all(both)
   expect([lastOf(one), lastOf(two)]).toEqual(['one two three four', 'one two three four'])
-  expect(house.calls['holder']).toBe(1)
+  expect(backend.calls['holder']).toBe(1)
   await one.reload()
   expect(one.getError()).toBeUndefined()
-  expect(house.calls['holder']).toBe(2)
-  expect((await house.view('s')).messages.length).toBe(2)
+  expect(backend.calls['holder']).toBe(2)
+  expect((await backend.view('s')).messages.length).toBe(2)
 })
 
 test('an edited history is an edit: what followed is gone', async () => {
-  const house = await openHouse()
-  const { client } = open(house, 'teller')
+  const backend = await openBackend()
+  const { client } = open(backend, 'teller')
   await client.sendMessage('one')
   await client.sendMessage('two')
   client.setMessagesManually(client.getMessages().slice(0, 2))
   await client.sendMessage('three')
   expect(client.getError()).toBeUndefined()
   expect(lastOf(client)).toBe('You said: three')
-  const { messages } = await house.view('s')
+  const { messages } = await backend.view('s')
   expect(messages.flatMap(({ parts }) => parts.flatMap(part => (part.type === 'text' ? [part.text] : [])))).toEqual([
     'one',
     'You said: one',
@@ -367,8 +367,8 @@ test('an edited history is an edit: what followed is gone', async () => {
 })
 
 test('a message in which the server ran a tool does not continue by itself: its client never takes such a call for complete', async () => {
-  const house = await openHouse()
-  const { client, chunks } = open(house, 'weigher')
+  const backend = await openBackend()
+  const { client, chunks } = open(backend, 'weigher')
   await client.sendMessage('weigh')
   const processor = new StreamProcessor()
   processor.startAssistantMessage()

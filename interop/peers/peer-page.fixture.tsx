@@ -1,10 +1,9 @@
-// A page with our hooks, over whatever connection: what it shows, and what somebody at it does.
+// A page with our hooks over any connection.
 
 import { type ChatHook, ChatProvider, type ChatProviderProps, useChat, usePending } from '@millrace/react'
 import { useEffect } from 'react'
-import { flushSync } from 'react-dom'
-import { createRoot } from 'react-dom/client'
 import { expect, onTestFinished } from 'vitest'
+import { mount } from '../mount.fixture.tsx'
 
 type Pendings = ReturnType<typeof usePending>
 
@@ -22,7 +21,7 @@ export class Page {
   chat!: ChatHook
   pending!: Pendings
   readonly render: (props: ChatProviderProps) => void
-  readonly #main = document.body.appendChild(document.createElement('main'))
+  readonly #element: HTMLElement
 
   constructor(props: ChatProviderProps) {
     const page = this
@@ -42,34 +41,28 @@ export class Page {
         </>
       )
     }
-    const root = createRoot(this.#main)
-    onTestFinished(() => {
-      root.unmount()
-      this.#main.remove()
-      sessionStorage.clear()
-    })
-    this.render = props =>
-      flushSync(() =>
-        root.render(
-          <ChatProvider {...props}>
-            <Shown />
-          </ChatProvider>,
-        ),
-      )
-    this.render(props)
+    const node = (props: ChatProviderProps) => (
+      <ChatProvider {...props}>
+        <Shown />
+      </ChatProvider>
+    )
+    onTestFinished(() => sessionStorage.clear())
+    const { element, render } = mount(node(props))
+    this.#element = element
+    this.render = props => render(node(props))
   }
 
-  /** The messages, as a person reads them. */
+  /** The messages as text. */
   get lines(): string[] {
-    return [...this.#main.querySelectorAll('p')].map(({ textContent }) => textContent ?? '')
+    return [...this.#element.querySelectorAll('p')].map(({ textContent }) => textContent ?? '')
   }
 
   get status(): string | null | undefined {
-    return this.#main.querySelector('b')?.textContent
+    return this.#element.querySelector('b')?.textContent
   }
 
-  /** Waits until the page shows it. */
+  /** Waits until the page shows exactly this. */
   async shows(status: string, ...lines: readonly string[]): Promise<void> {
-    await expect.poll(() => ({ status: this.status, lines: this.lines }), { timeout: 8000 }).toEqual({ status, lines })
+    await expect.poll(() => ({ status: this.status, lines: this.lines })).toEqual({ status, lines })
   }
 }

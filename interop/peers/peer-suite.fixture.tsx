@@ -2,9 +2,9 @@
 
 import type { PeerConnection } from '@millrace/dialects/peer'
 import { expect, test } from 'vitest'
-import type { Gate } from '../house.fixture.ts'
+import type { Gate } from '../backend.fixture.ts'
 import type { Listening } from './listen.fixture.ts'
-import { Page } from './page.fixture.tsx'
+import { Page } from './peer-page.fixture.tsx'
 
 /** A server that does what it is told: `weigh`, `sell` (once it may), `locate` (by the page), `break`, `hold` (at the gate); else it echoes. */
 interface Stage extends Listening {

@@ -2,13 +2,14 @@ import { execFileSync } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import type { App } from '@millrace/server'
 import { onTestFinished } from 'vitest'
 
-/** Runs the TypeScript of a page of the guide as an application would, with some more at its end; gives what is printed. */
+/** Runs the TypeScript blocks of a page of the guide as one program, followed by `more`. Returns its output. */
 export function run(page: string, more = ''): string {
   const text = readFileSync(join(import.meta.dirname, '../docs/guide', page), 'utf8')
   const program = [...text.matchAll(/```ts\n(.*?)```/gs)].map(([, block]) => block).join('\n')
-  // Inside the package, where what other systems publish is found.
+  // Inside the package, where the packages of other systems are installed.
   const cwd = mkdtempSync(join(import.meta.dirname, '.example-'))
   try {
     writeFileSync(join(cwd, 'example.ts'), `${program}\n${more}`)
@@ -16,15 +17,14 @@ export function run(page: string, more = ''): string {
       cwd,
       encoding: 'utf8',
       stdio: ['ignore', 'pipe', 'inherit'],
-      timeout: 60_000,
     })
   } finally {
     rmSync(cwd, { recursive: true })
   }
 }
 
-/** Lets a test work in an empty folder, where what it keeps is nobody else's. */
-export function inEmptyFolder(): void {
+/** Starts the app of a guide in an empty folder, where it keeps its data. Returns its URL. The app stops at the end of the test. */
+export async function listenInEmptyFolder(app: App): Promise<string> {
   const before = process.cwd()
   const folder = mkdtempSync(join(tmpdir(), 'millrace-guide-'))
   process.chdir(folder)
@@ -32,4 +32,12 @@ export function inEmptyFolder(): void {
     process.chdir(before)
     rmSync(folder, { recursive: true, force: true })
   })
+  const listening = await app.listen({ port: 0 })
+  onTestFinished(async () => {
+    await app.close()
+    // Connections that a client keeps alive would delay the close.
+    listening.server.closeAllConnections()
+    await listening.close()
+  })
+  return listening.url
 }

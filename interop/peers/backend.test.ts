@@ -9,7 +9,7 @@ import type { PeerConnection } from '@millrace/dialects/peer'
 import { tanstack } from '@millrace/dialects/tanstack'
 import type { Message, StructuredObject } from '@millrace/protocol'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { type House, openHouse } from '../house.fixture.ts'
+import { type Backend, openBackend } from '../backend.fixture.ts'
 
 const settled = (chat: Chat): Promise<Chat['state']['status']> =>
   new Promise(resolve => {
@@ -66,12 +66,12 @@ async function converse(chat: Chat): Promise<void> {
   }
 }
 
-const DIALECTS: [string, (house: House, agent: string) => PeerConnection][] = [
-  ['ai-sdk', (house, agent) => aiSdk({ api: `${house.url}/api/ai-sdk/${agent}`, stop: true })],
-  ['ag-ui', (house, agent) => agUi({ api: `${house.url}/api/ag-ui/${agent}`, stop: true })],
-  ['kortyx', (house, agent) => kortyx({ api: `${house.url}/api/kortyx/${agent}` })],
-  ['helix', (house, agent) => helix({ api: `${house.url}/api/helix/${agent}` })],
-  ['tanstack', (house, agent) => tanstack({ api: `${house.url}/api/tanstack/${agent}` })],
+const DIALECTS: [string, (backend: Backend, agent: string) => PeerConnection][] = [
+  ['ai-sdk', (backend, agent) => aiSdk({ api: `${backend.url}/api/ai-sdk/${agent}`, stop: true })],
+  ['ag-ui', (backend, agent) => agUi({ api: `${backend.url}/api/ag-ui/${agent}`, stop: true })],
+  ['kortyx', (backend, agent) => kortyx({ api: `${backend.url}/api/kortyx/${agent}` })],
+  ['helix', (backend, agent) => helix({ api: `${backend.url}/api/helix/${agent}` })],
+  ['tanstack', (backend, agent) => tanstack({ api: `${backend.url}/api/tanstack/${agent}` })],
 ]
 
 describe.each(DIALECTS)('%s', (name, connect) => {
@@ -79,15 +79,15 @@ describe.each(DIALECTS)('%s', (name, connect) => {
   const hasIds = name !== 'kortyx'
 
   test.each(AGENTS)('%s', async agent => {
-    const house = await openHouse()
-    const chat = createChat({ connection: connect(house, agent) })
+    const backend = await openBackend()
+    const chat = createChat({ connection: connect(backend, agent) })
     onTestFinished(chat.start())
     for (const said of ONCE.has(agent) ? ['one'] : ['one', 'two']) {
       await chat.send(said)
       await converse(chat)
     }
     expect(chat.state.error).toBeUndefined()
-    const view = await house.view(chat.state.sessionId as string)
+    const view = await backend.view(chat.state.sessionId as string)
     expect(plain(chat.store.messages)).toEqual(plain(view.messages))
     expect(chat.store.state).toEqual(view.state)
     expect(chat.store.output).toEqual(view.output)
@@ -95,8 +95,8 @@ describe.each(DIALECTS)('%s', (name, connect) => {
   })
 
   test('regenerate and edit: the log has it as the page does', async () => {
-    const house = await openHouse()
-    const chat = createChat({ connection: connect(house, 'teller') })
+    const backend = await openBackend()
+    const chat = createChat({ connection: connect(backend, 'teller') })
     onTestFinished(chat.start())
     const said = async (asked: Promise<unknown>) => {
       await asked
@@ -105,7 +105,7 @@ describe.each(DIALECTS)('%s', (name, connect) => {
     await said(chat.send('one'))
     await said(chat.send('two'))
     await said(chat.regenerate())
-    expect(house.calls['teller']).toBe(3)
+    expect(backend.calls['teller']).toBe(3)
     const { messages } = chat.store
     expect(messages.length).toBe(4)
     if (name === 'helix') {
@@ -113,13 +113,13 @@ describe.each(DIALECTS)('%s', (name, connect) => {
       const { error } = await chat.edit(messages[2]?.id ?? '', 'TWO')
       expect(error).toMatchObject({ code: 'not_supported' })
       expect((await chat.regenerate(messages[0]?.id)).error).toMatchObject({ code: 'not_supported' })
-      expect(house.calls['teller']).toBe(3)
+      expect(backend.calls['teller']).toBe(3)
       return
     }
     await said(chat.edit(messages[2]?.id ?? '', 'TWO'))
     await said(chat.edit(chat.store.messages[2]?.id ?? '', 'Two'))
-    expect(house.calls['teller']).toBe(5)
-    const view = async () => plain((await house.view(chat.state.sessionId as string)).messages)
+    expect(backend.calls['teller']).toBe(5)
+    const view = async () => plain((await backend.view(chat.state.sessionId as string)).messages)
     expect(plain(chat.store.messages)).toEqual(await view())
     expect(textsOf(chat)).toEqual(['one', 'You said: one', 'Two', 'You said: Two'])
     if (!hasIds) return
@@ -133,16 +133,16 @@ describe.each(DIALECTS)('%s', (name, connect) => {
 test.each(DIALECTS.filter(([name]) => name !== 'kortyx' && name !== 'tanstack'))(
   '%s: stop reaches a run that goes on without listeners',
   async (_, connect) => {
-    const house = await openHouse()
-    const chat = createChat({ connection: connect(house, 'holder') })
+    const backend = await openBackend()
+    const chat = createChat({ connection: connect(backend, 'holder') })
     onTestFinished(chat.start())
     await chat.send('hold')
-    await house.gate.reached
+    await backend.gate.reached
     await expect.poll(() => textsOf(chat)).toEqual(['hold', 'one two '])
     await chat.stop()
     expect(await settled(chat)).toBe('ready')
     expect(chat.store.messages[1]).toMatchObject({ status: 'cancelled' })
-    const isOver = async () => (await house.view(chat.state.sessionId as string)).runs[0]?.status
+    const isOver = async () => (await backend.view(chat.state.sessionId as string)).runs[0]?.status
     await expect.poll(isOver).toBe('interrupted')
   },
 )

@@ -4,7 +4,7 @@
 import type { StreamChunk } from '@millrace/dialects/kortyx'
 import { StreamChunkSchema } from '@millrace/dialects/kortyx/schemas'
 import { applyStructuredChunk, type Chunk, type StructuredState } from '@millrace/protocol'
-import { openHouse } from '../house.fixture.ts'
+import { openBackend } from '../backend.fixture.ts'
 
 export type InterruptChunk = Extract<StreamChunk, { type: 'interrupt' }>
 
@@ -157,11 +157,11 @@ export class Page {
   }
 }
 
-/** A page that talks to a program of a house of its own. */
-export async function pageOf(program: string, options: Parameters<typeof openHouse>[0] = {}) {
-  const house = await openHouse(options)
-  const page = new Page(`${house.url}/api/kortyx/${program}`)
-  return { house, page }
+/** A page that talks to a program of a backend of its own. */
+export async function pageOf(program: string, options: Parameters<typeof openBackend>[0] = {}) {
+  const backend = await openBackend(options)
+  const page = new Page(`${backend.url}/api/kortyx/${program}`)
+  return { backend, page }
 }
 
 /** What it shows last: texts, and of the rest what they are. */

@@ -1,4 +1,4 @@
-// One server for the clients of all dialects, on a socket of its own: an agent for each thing that can happen. What they say depends on the prompt and the attempt alone.
+// A Millrace server for the clients of all dialects, with an agent for each thing that can happen. Their answers depend on the prompt and the attempt alone.
 
 import type { LanguageModelV4, LanguageModelV4CallOptions, LanguageModelV4StreamPart } from '@ai-sdk/provider'
 import { memoryStore } from '@millrace/log'
@@ -154,7 +154,7 @@ export const INVENTORY = {
   ],
 }
 
-export class House {
+export class Backend {
   /** How often each agent's model was asked. */
   readonly calls: Record<string, number> = {}
   /** Where `holder` waits in the middle of its answer, and `scribe` in the middle of an input. */
@@ -169,6 +169,7 @@ export class House {
       agents: this.#agents(),
       workflows: this.#workflows(),
       engine: { pollMs: 20 },
+      backoff: { first: 20, longest: 100 },
       logger,
       ...options,
     })
@@ -285,7 +286,7 @@ export class House {
             { type: 'text-end', id: 't' },
           ],
         }),
-        { tools: [providerTool({ name: 'web', id: 'house.web', args: {} })] },
+        { tools: [providerTool({ name: 'web', id: 'backend.web', args: {} })] },
       ),
       of('stumbler', () => ({
         text: 'It began well',
@@ -347,11 +348,16 @@ export class House {
   }
 }
 
-/** A house that listens, closed with its test. */
-export async function openHouse(options: Partial<MillraceOptions> = {}): Promise<House> {
-  const house = new House(options)
-  onTestFinished(() => house.app.close())
-  const { url } = await house.app.listen({ port: 0 })
-  house.url = url.replace(/\/$/, '')
-  return house
+/** Starts a backend on a free port. It stops at the end of the test. */
+export async function openBackend(options: Partial<MillraceOptions> = {}): Promise<Backend> {
+  const backend = new Backend(options)
+  const listening = await backend.app.listen({ port: 0 })
+  onTestFinished(async () => {
+    await backend.app.close()
+    // Connections that a client keeps alive would delay the close.
+    listening.server.closeAllConnections()
+    await listening.close()
+  })
+  backend.url = listening.url
+  return backend
 }

@@ -1,4 +1,4 @@
-// A page of MUI X Chat: its provider, mounted as an application does it, with the adapter of Millrace.
+// A page of MUI X Chat: its provider with the adapter of Millrace.
 
 import { createMuiAdapter, type MuiAdapter, type MuiAdapterOptions } from '@millrace/dialects/mui'
 import {
@@ -10,10 +10,9 @@ import {
   useChat,
   useChatStore,
 } from '@mui/x-chat-headless'
-import { Fragment, type ReactNode, StrictMode } from 'react'
-import { flushSync } from 'react-dom'
-import { createRoot } from 'react-dom/client'
-import { expect, onTestFinished } from 'vitest'
+import type { ReactNode } from 'react'
+import { expect } from 'vitest'
+import { mount } from '../mount.fixture.tsx'
 
 type Chat = ReturnType<typeof useChat>
 
@@ -23,7 +22,6 @@ export interface PageOptions extends Partial<MuiAdapterOptions> {
   readonly isStrict?: boolean
 }
 
-/** What a page shows, does and was told. */
 export class Page {
   readonly adapter: MuiAdapter
   readonly data: unknown[] = []
@@ -32,34 +30,29 @@ export class Page {
   /** Every text that the last message showed, without repeats. */
   readonly texts: string[] = []
   readonly toolStates: string[] = []
-  readonly #root
+  readonly #unmount: () => void
   #chat: Chat | undefined
   #state: (() => readonly ChatMessage[]) | undefined
 
   constructor({ conversation, isStrict = false, ...options }: PageOptions) {
     this.adapter = createMuiAdapter({ backoff: { first: 5, longest: 50 }, ...options })
     const adapter: ChatAdapter = this.adapter
-    this.#root = createRoot(document.body.appendChild(document.createElement('main')))
     const given = conversation === undefined ? {} : { initialActiveConversationId: conversation }
     const onToolCall: ChatOnToolCall = ({ toolCall }) => void this.toolStates.push(toolCall.state)
-    const Mode = isStrict ? StrictMode : Fragment
-    flushSync(() =>
-      this.#root.render(
-        <Mode>
-          <ChatProvider
-            adapter={adapter}
-            {...given}
-            onData={part => void this.data.push(part)}
-            onFinish={payload => void this.finished.push(payload)}
-            onError={error => void this.errors.push(error)}
-            onToolCall={onToolCall}
-          >
-            <Shown on={this} />
-          </ChatProvider>
-        </Mode>,
-      ),
+    const { unmount } = mount(
+      <ChatProvider
+        adapter={adapter}
+        {...given}
+        onData={part => void this.data.push(part)}
+        onFinish={payload => void this.finished.push(payload)}
+        onError={error => void this.errors.push(error)}
+        onToolCall={onToolCall}
+      >
+        <Shown on={this} />
+      </ChatProvider>,
+      { isStrict },
     )
-    onTestFinished(() => this.leave())
+    this.#unmount = unmount
   }
 
   see(chat: Chat, state: () => readonly ChatMessage[]): void {
@@ -100,12 +93,12 @@ export class Page {
   }
 
   async callIn(name: string, state: string) {
-    await expect.poll(() => this.call(name)?.state, { timeout: 10_000 }).toBe(state)
+    await expect.poll(() => this.call(name)?.state).toBe(state)
     return this.call(name) as NonNullable<ReturnType<Page['call']>>
   }
 
   leave(): void {
-    flushSync(() => this.#root.unmount())
+    this.#unmount()
   }
 }
 

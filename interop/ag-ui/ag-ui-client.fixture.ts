@@ -1,7 +1,7 @@
 import { HttpAgent, type Message } from '@ag-ui/client'
 import { aguiMessagesOf } from '@millrace/dialects/ag-ui'
 import { expect, onTestFinished, vi } from 'vitest'
-import type { House } from '../house.fixture.ts'
+import type { Backend } from '../backend.fixture.ts'
 import { plain } from './plain.fixture.ts'
 
 export const THREAD = 'thread-1'
@@ -13,12 +13,12 @@ export interface Heard {
 
 /** A client of AG-UI, and what it is told. */
 export function client<Agent extends HttpAgent = HttpAgent>(
-  house: { readonly url: string },
+  backend: { readonly url: string },
   name: string,
   messages: readonly Message[] = [],
   Agent: new (config: ConstructorParameters<typeof HttpAgent>[0]) => Agent = HttpAgent as never,
 ): { agent: Agent; events: Heard[] } {
-  const url = `${house.url.replace(/\/$/, '')}/api/ag-ui/${name}`
+  const url = `${backend.url.replace(/\/$/, '')}/api/ag-ui/${name}`
   const agent = new Agent({ url, threadId: THREAD, initialMessages: [...messages] })
   const events: Heard[] = []
   agent.subscribe({ onEvent: ({ event }) => void events.push(event as unknown as Heard) })
@@ -47,6 +47,6 @@ export function noErrorsPrinted(): void {
 }
 
 /** What a client has is what the session shows. */
-export async function sameAsView(house: House, { messages }: HttpAgent): Promise<void> {
-  expect(plain(messages)).toEqual(plain(aguiMessagesOf(await house.view(THREAD))))
+export async function sameAsView(backend: Backend, { messages }: HttpAgent): Promise<void> {
+  expect(plain(messages)).toEqual(plain(aguiMessagesOf(await backend.view(THREAD))))
 }
