@@ -1,3 +1,3 @@
-import { tryContenders } from './contenders.fixture.ts'
+import { tryContenders } from './contender-trials.fixture.ts'
 
 tryContenders('alone')

@@ -2,7 +2,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { buildSync } from 'esbuild'
+import { buildSync, stop } from 'esbuild'
 import { chromium as browsers, type Page } from 'playwright-core'
 import { chromium } from '../../scripts/services/chromium.ts'
 import { atEnd, opened } from '../harness/closing.ts'
@@ -11,6 +11,8 @@ import { atEnd, opened } from '../harness/closing.ts'
 export const built = opened((scripts: string, name: string): string => {
   const folder = mkdtempSync(join(tmpdir(), 'millrace-bench-page-'))
   atEnd(() => rmSync(folder, { recursive: true, force: true }))
+  // Ends the thread that it builds in.
+  atEnd(stop)
   const isSource = import.meta.resolve('@millrace/client').endsWith('.ts')
   buildSync({
     entryPoints: [join(scripts, `${name}.jsx`)],

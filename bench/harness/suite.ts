@@ -71,7 +71,7 @@ export interface Benchmark {
 export interface Suite {
   name: string
   benchmarks(quick: boolean): Benchmark[]
-  /** How many items a test tries each contender with, where not a thousand. */
+  /** How many items a test tries each contender with, where not 200. */
   trial?: number
 }
 

@@ -8,7 +8,7 @@ import { latencyBenchmark } from './log/latency.ts'
 /** What the log costs over what it is kept in, how soon its readers know, and how those who come late catch up. */
 export const log: Suite = {
   name: 'log',
-  trial: 96,
+  trial: 48,
   benchmarks: quick => {
     const rounds = quick ? 1 : 3
     return [

@@ -9,7 +9,7 @@ import { backends, needs } from './runtime/places.ts'
 /** What a run costs over the model that it listens to. */
 export const runtime: Suite = {
   name: 'runtime',
-  trial: 60,
+  trial: 16,
   benchmarks: quick => [
     tokens(quick),
     steps(quick),

@@ -1,6 +1,6 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { buildSync } from 'esbuild'
+import { buildSync, stop } from 'esbuild'
 
 /**
  * Writes each of these files with all that it imports as one file into the folder, `<name>.js`, the packages of the workspace from their sources.
@@ -24,4 +24,6 @@ export function bundle(folder: string, files: Readonly<Record<string, string>>):
     banner: { js: "import { createRequire } from 'node:module';const require = createRequire(import.meta.url);" },
     logLevel: 'silent',
   })
+  // Ends the thread that it builds in.
+  void stop()
 }

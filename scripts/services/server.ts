@@ -7,6 +7,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { compileCache } from '../compile-cache.ts'
 
 /** A server that runs: where it is, and how to end it. It ends by itself when the process that started it does, however. */
 export type Service = {
@@ -143,6 +144,7 @@ function keep(folder: string, spec: ServerSpec): Keeper {
   const keeper = spawn(process.execPath, [join(import.meta.dirname, 'keeper.ts'), folder, JSON.stringify(spec)], {
     detached: true,
     stdio: ['pipe', 'pipe', 'pipe'],
+    env: { ...process.env, ...compileCache },
   })
   let log = ''
   keeper.stderr.setEncoding('utf8').on('data', text => {

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { answer, streamOf } from '../../fixtures/text.ts'
 import { closeAll } from '../../harness/closing.ts'
 import { Services } from '../../harness/services.ts'
@@ -9,10 +9,8 @@ import { hear, textOf } from './answers.ts'
 
 const services = new Services()
 beforeAll(() => services.need(['redis', 'folder']))
-afterAll(async () => {
-  await closeAll()
-  await services.stop()
-})
+afterEach(closeAll)
+afterAll(() => services.stop())
 
 test('a finished answer is still there in our log, and null in resumable-stream', async () => {
   const text = await textOf('ours', 100, 0)

@@ -24,6 +24,7 @@ export function latencyBenchmark(quick: boolean, rounds: number): Benchmark {
     item: 'write',
     unit: 'latency',
     rounds,
+    trial: 8,
     needs: ['folder', 'redis', 'postgres'],
     contenders,
     claims: [],

@@ -41,7 +41,8 @@ function approved({ name, how, unit, width, load, rounds }: Approved): Benchmark
     item: 'run',
     unit,
     rounds,
-    trial: 20,
+    // More than run at once.
+    trial: width + 2,
     contenders: backends.flatMap(backend => [
       contender(plain(backend), backend, 'nobody'),
       contender(asked(backend), backend, 'approval'),

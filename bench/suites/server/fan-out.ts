@@ -40,7 +40,7 @@ export function fanOutBenchmarks(quick: boolean): Benchmark[] {
       title: `deliveries to ${readers === 1 ? 'one SSE reader' : `${readers.toLocaleString('en')} SSE readers`} of a session, ${SIZE} entries an append, CPU time of the server's process`,
       item: 'delivery',
       reference: ours.name,
-      trial: SIZE * readers * 3,
+      trial: SIZE * readers * 2,
       contenders: [ours, http, batch, each, ...alone],
       claims: [
         rate(ours, http, LEAST_SHARE),

@@ -17,7 +17,7 @@ export function latencyBenchmarks(quick: boolean): Benchmark[] {
     unit: 'latency',
     reference: ours.name,
     needs: ['folder'],
-    trial: 20,
+    trial: 8,
     contenders: [ours, peer],
     claims: [
       { kind: 'ratio', of: ours.name, to: peer.name, atMost: 1 },

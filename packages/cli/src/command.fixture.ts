@@ -5,6 +5,7 @@ import { once } from 'node:events'
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { onTestFinished } from 'vitest'
+import { compileCache } from '../../../scripts/compile-cache.ts'
 
 export const MAIN = join(import.meta.dirname, 'main.ts')
 
@@ -43,7 +44,7 @@ export interface Command {
 export function millraceCommand(cwd: string, args: readonly string[], env: Record<string, string> = {}): Command {
   const child = spawn(process.execPath, ['--conditions=@millrace/source', MAIN, ...args], {
     cwd,
-    env: { ...process.env, NO_COLOR: '1', FORCE_COLOR: undefined, ...env },
+    env: { ...process.env, ...compileCache, NO_COLOR: '1', FORCE_COLOR: undefined, ...env },
     detached: true,
     stdio: 'pipe',
   })

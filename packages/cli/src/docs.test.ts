@@ -3,6 +3,7 @@ import { chmodSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { delimiter, join } from 'node:path'
 import { promisify } from 'node:util'
 import { expect, test } from 'vitest'
+import { compileCache } from '../../../scripts/compile-cache.ts'
 import { COMMON } from './command/call.ts'
 import { MAIN, millraceCommand, place } from './command.fixture.ts'
 import { PAGE } from './dev/host.fixture.ts'
@@ -10,7 +11,6 @@ import { exitCodes } from './error.ts'
 import { allCommands } from './run.ts'
 
 const guide = readFileSync(join(import.meta.dirname, '../../../docs/guide/command.md'), 'utf8')
-const SLOW = { timeout: 180_000 }
 
 const blocksOf = (info: string): string[] =>
   [...guide.matchAll(/```(.*)\n([\s\S]*?)```/g)].flatMap(([, found, block = '']) => (found === info ? [block] : []))
@@ -24,10 +24,13 @@ function folder(): { cwd: string; env: NodeJS.ProcessEnv } {
   const npx = `#!/bin/sh\nshift\nexec "${process.execPath}" --conditions=@millrace/source "${MAIN}" "$@"\n`
   writeFileSync(join(bin, 'npx'), npx)
   chmodSync(join(bin, 'npx'), 0o755)
-  return { cwd, env: { ...process.env, NO_COLOR: '1', PATH: `${bin}${delimiter}${process.env['PATH']}` } }
+  return {
+    cwd,
+    env: { ...process.env, ...compileCache, NO_COLOR: '1', PATH: `${bin}${delimiter}${process.env['PATH']}` },
+  }
 }
 
-test('the commands of the guide run as written, one after the other', SLOW, async () => {
+test('the commands of the guide run as written, one after the other', async () => {
   const { cwd, env } = folder()
   const [dev = '', ...others] = blocksOf('sh')
   expect([dev, others.length]).toEqual(['npx millrace dev agent.ts\n', 6])
@@ -52,7 +55,7 @@ test('the commands of the guide run as written, one after the other', SLOW, asyn
   expect(doctor).toContain('"ok":true')
 })
 
-test('the program of the guide runs as written', SLOW, async () => {
+test('the program of the guide runs as written', async () => {
   const { cwd, env } = folder()
   const [program = ''] = blocksOf('ts')
   // Inside the package, which cannot import itself by name while it is not built.

@@ -1,9 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { millraceCommand, place, ran } from '../command.fixture.ts'
 import { dialectNames } from '../convert/dialects.ts'
-import { stage } from './stage.fixture.ts'
-
-const SLOW = { timeout: 120_000 }
+import { serveSessions } from './sessions-server.fixture.ts'
 
 const chunksOf = (recording: string): unknown[] =>
   recording
@@ -14,13 +12,13 @@ const chunksOf = (recording: string): unknown[] =>
 
 /** A session with one run, as it is exported. */
 async function exported(): Promise<{ cwd: string; recording: string; url: string }> {
-  const { cwd, store, server, say } = await stage()
+  const { cwd, store, server, say } = await serveSessions()
   await say('s', 'guide', 'What do you see?')
   const { stdout } = await ran(cwd, ['sessions', 'export', 's', '--store', store])
   return { cwd, recording: stdout, url: server.url }
 }
 
-test('a run goes into every dialect and comes back the same', SLOW, async () => {
+test('a run goes into every dialect and comes back the same', async () => {
   const { cwd, recording } = await exported()
   // What asks for the run is not of it.
   const run = chunksOf(recording).slice(1)
@@ -41,7 +39,7 @@ test('a run goes into every dialect and comes back the same', SLOW, async () => 
   )
 })
 
-test('what a connection carries is read too, and goes on as it comes', SLOW, async () => {
+test('what a connection carries is read too, and goes on as it comes', async () => {
   const { cwd, url } = await exported()
   const stream = await fetch(`${url}/api/sessions/s/stream?live=false`)
   const { how, stdout } = await ran(
@@ -63,8 +61,8 @@ test('what a connection carries is read too, and goes on as it comes', SLOW, asy
   expect((await live.ended).how).toBe(0)
 })
 
-test('of a log with several runs one is taken', SLOW, async () => {
-  const { cwd, store, say } = await stage()
+test('of a log with several runs one is taken', async () => {
+  const { cwd, store, say } = await serveSessions()
   await say('s', 'echo', 'One')
   await say('s', 'echo', 'Two')
   const { stdout: recording } = await ran(cwd, ['sessions', 'export', 's', '--store', store])
@@ -92,13 +90,13 @@ describe('what is wrong is told with its line', () => {
     ['what breaks off', `${start}{"type":"text-start","id":"t"}\n`, 'line 2: stream: it broke off before its end'],
     ['nothing', '', 'line 0: stream: it broke off before its end'],
     ['no event of the dialect', `${start}{"type":"text-delta","id":5}\n`, 'line 2: '],
-  ])('%s', SLOW, async (_, input, why) => {
+  ])('%s', async (_, input, why) => {
     const { how, stderr } = await ran(place({}), ['convert', '--from', 'ai-sdk', '--to', 'millrace'], {}, input)
     expect([how, stderr]).toEqual([1, expect.stringContaining(why)])
     expect(stderr).not.toContain('    at ')
   })
 
-  test('a dialect that there is not', SLOW, async () => {
+  test('a dialect that there is not', async () => {
     const calls = [
       ['convert', '--from', 'aisdk', '--to', 'mui'],
       ['convert', '--to', 'mui'],

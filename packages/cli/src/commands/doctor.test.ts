@@ -6,9 +6,8 @@ import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { place, ran } from '../command.fixture.ts'
 import type { Finding } from '../doctor/finding.ts'
-import { stage } from './stage.fixture.ts'
+import { serveSessions } from './sessions-server.fixture.ts'
 
-const SLOW = { timeout: 120_000 }
 const NO_KEYS = { OPENAI_API_KEY: '', ANTHROPIC_API_KEY: '' }
 
 interface Report {
@@ -35,8 +34,8 @@ async function answering(status: number, body: unknown): Promise<{ url: string; 
   return { url: `http://127.0.0.1:${port}`, port, asked }
 }
 
-test('a store that works is used and left as it was; a server that is up is up', SLOW, async () => {
-  const { cwd, store, server, say } = await stage()
+test('a store that works is used and left as it was; a server that is up is up', async () => {
+  const { cwd, store, server, say } = await serveSessions()
   await say('s', 'echo', 'Hello')
   const found = await report(cwd, ['--store', store, '--server', server.url])
   expect([found.how, found.ok]).toEqual([0, true])
@@ -54,7 +53,7 @@ test('a store that works is used and left as it was; a server that is up is up',
   expect(listed.stdout.trim().split('\n')).toHaveLength(1)
 })
 
-test('in an empty folder nothing is wrong, and nothing is made', SLOW, async () => {
+test('in an empty folder nothing is wrong, and nothing is made', async () => {
   const cwd = place({})
   const { how, stdout } = await ran(cwd, ['doctor', '--port', '1024'], NO_KEYS)
   expect(how).toBe(0)
@@ -63,7 +62,7 @@ test('in an empty folder nothing is wrong, and nothing is made', SLOW, async () 
   expect(existsSync(join(cwd, '.millrace'))).toBe(false)
 })
 
-test('what does not work fails, and says what to do next', SLOW, async () => {
+test('what does not work fails, and says what to do next', async () => {
   const cwd = place({ 'not.db': 'this is no database, and longer than a header of one would have to be.'.repeat(20) })
   const broken = await report(cwd, ['--store', 'sqlite:not.db'])
   expect([broken.how, broken.ok]).toEqual([1, false])
@@ -82,8 +81,8 @@ test('what does not work fails, and says what to do next', SLOW, async () => {
   }
 })
 
-test('a file that everybody may change is told', SLOW, async () => {
-  const { cwd, store, say } = await stage()
+test('a file that everybody may change is told', async () => {
+  const { cwd, store, say } = await serveSessions()
   await say('s', 'echo', 'Hello')
   chmodSync(join(cwd, 'mill.db'), 0o666)
   const { how, of } = await report(cwd, ['--store', store])
@@ -91,7 +90,7 @@ test('a file that everybody may change is told', SLOW, async () => {
   expect(of('permissions')[0]).toMatchObject({ status: 'fail', next: expect.stringContaining('chmod 600') })
 })
 
-test('of a file, its app and its store', SLOW, async () => {
+test('of a file, its app and its store', async () => {
   const cwd = place({
     'app.ts': `import { agent, millrace, openStore, scriptedModel } from 'millrace'
 export default millrace({ agents: [agent({ name: 'a', model: scriptedModel([]) })], store: openStore('sqlite:own.db') })`,
@@ -116,7 +115,7 @@ export const app = millrace({ agents: [agent({ name: 'a', model: scriptedModel([
   expect(other.findings.slice(1, 5).map(({ check }) => check)).toEqual(['file', 'permissions', 'disk', 'store'])
 })
 
-test('keys are named, asked about only when that is wanted, and never shown', SLOW, async () => {
+test('keys are named, asked about only when that is wanted, and never shown', async () => {
   const cwd = place({})
   const key = 'sk-a-secret-of-ann'
   const [takes, refuses] = [await answering(200, { data: [] }), await answering(401, { error: {} })]

@@ -2,12 +2,10 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { place, ran } from '../command.fixture.ts'
-import { stage } from './stage.fixture.ts'
+import { serveSessions } from './sessions-server.fixture.ts'
 
-const SLOW = { timeout: 120_000 }
-
-test('tells a session as it was: what was said, done, asked for and taken back', SLOW, async () => {
-  const { cwd, store, server, say } = await stage()
+test('tells a session as it was: what was said, done, asked for and taken back', async () => {
+  const { cwd, store, server, say } = await serveSessions()
   await say('s', 'guide', 'What do you see?')
   await say('s', 'flaky', 'What was that?')
   await say('s', 'clerk', 'Tell ann')
@@ -40,8 +38,8 @@ test('tells a session as it was: what was said, done, asked for and taken back',
   expect(asked.stdout).toBe(stdout)
 })
 
-test('what was exported is told the same, from a file and from standard input', SLOW, async () => {
-  const { cwd, store, say } = await stage()
+test('what was exported is told the same, from a file and from standard input', async () => {
+  const { cwd, store, say } = await serveSessions()
   await say('s', 'guide', 'What do you see?')
   const exported = await ran(cwd, ['sessions', 'export', 's', '--store', store])
   const [header, first] = exported.stdout.split('\n')
@@ -56,7 +54,7 @@ test('what was exported is told the same, from a file and from standard input', 
   expect(json.stdout).toBe(exported.stdout.split('\n').slice(2, 5).join('\n').concat('\n'))
 })
 
-test('waits between entries as long as it took, scaled, and no longer than it may', SLOW, async () => {
+test('waits between entries as long as it took, scaled, and no longer than it may', async () => {
   const origin = { runId: 'r', lane: 'main', agentId: 'r', agentType: 'teller', step: 1 }
   const at = [0, 200, 60_000].map((timestamp, i) => ({
     sequence: i + 1,
@@ -77,7 +75,7 @@ test('waits between entries as long as it took, scaled, and no longer than it ma
   await took('--speed', '600x')
 })
 
-test('what is no recording is refused with its line', SLOW, async () => {
+test('what is no recording is refused with its line', async () => {
   const header = '{"millrace":"session","version":1,"sessionId":"s"}\n'
   const cwd = place({ 'a.jsonl': 'hello\n', 'b.jsonl': `${header}{"sequence":1}\n`, 'c.jsonl': '' })
   const ends = await Promise.all(['a', 'b', 'c', 'd'].map(name => ran(cwd, ['replay', `${name}.jsonl`])))

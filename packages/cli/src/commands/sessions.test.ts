@@ -2,12 +2,10 @@ import { RecordingDecoder, SessionLog } from '@millrace/client/log'
 import { openStore, StreamManager } from '@millrace/log'
 import { expect, test } from 'vitest'
 import { place, ran } from '../command.fixture.ts'
-import { stage } from './stage.fixture.ts'
+import { serveSessions } from './sessions-server.fixture.ts'
 
-const SLOW = { timeout: 120_000 }
-
-test('lists those touched last first, by a server or its file, as many as are wanted', SLOW, async () => {
-  const { cwd, server, store, say } = await stage()
+test('lists those touched last first, by a server or its file, as many as are wanted', async () => {
+  const { cwd, server, store, say } = await serveSessions()
   for (const name of ['one', 'two', 'three']) await say(name, 'echo', `I am ${name}`)
   const listed = await ran(cwd, ['sessions', '--server', server.url])
   expect(listed.stdout.split('\n').map(line => line.split(' ')[0])).toEqual(['three', 'two', 'one', ''])
@@ -19,8 +17,8 @@ test('lists those touched last first, by a server or its file, as many as are wa
   expect([nobodys.how, nobodys.stdout, nobodys.stderr]).toEqual([0, '', 'There are no sessions at sqlite:mill.db.\n'])
 })
 
-test('shows what was said, and what it waits for', SLOW, async () => {
-  const { cwd, store, say } = await stage()
+test('shows what was said, and what it waits for', async () => {
+  const { cwd, store, say } = await serveSessions()
   await say('s', 'clerk', 'Tell ann')
   const { stdout } = await ran(cwd, ['sessions', 'show', 's', '--store', store])
   expect(stdout).toContain('user  Tell ann')
@@ -30,8 +28,8 @@ test('shows what was said, and what it waits for', SLOW, async () => {
   expect(JSON.parse(json.stdout).view.pendings).toHaveLength(1)
 })
 
-test('what is trimmed off a log is in its recording as what it amounted to', SLOW, async () => {
-  const { cwd, store, server, say } = await stage()
+test('what is trimmed off a log is in its recording as what it amounted to', async () => {
+  const { cwd, store, server, say } = await serveSessions()
   await say('s', 'echo', 'One')
   await say('s', 'guide', 'What do you see?')
   const shown = async () => JSON.parse((await ran(cwd, ['sessions', 'show', 's', '--store', store, '--json'])).stdout)
@@ -61,8 +59,8 @@ test('what is trimmed off a log is in its recording as what it amounted to', SLO
   for (const recording of [fromFile, fromServer]) expect(recording.view.messages).toEqual(view.messages)
 })
 
-test('removes one, once somebody is sure', SLOW, async () => {
-  const { cwd, server, say } = await stage()
+test('removes one, once somebody is sure', async () => {
+  const { cwd, server, say } = await serveSessions()
   await say('s', 'echo', 'Hello')
   const at = ['--server', server.url]
   const unsure = await ran(cwd, ['sessions', 'rm', 's', ...at])
@@ -76,7 +74,7 @@ test('removes one, once somebody is sure', SLOW, async () => {
   }
 })
 
-test('says how it is called', SLOW, async () => {
+test('says how it is called', async () => {
   const cwd = place({})
   const calls = [
     ['sessions', 'shw', 's'],

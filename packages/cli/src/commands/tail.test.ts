@@ -1,9 +1,7 @@
 import type { Entry } from '@millrace/protocol'
 import { expect, test } from 'vitest'
 import { millraceCommand, ran } from '../command.fixture.ts'
-import { stage } from './stage.fixture.ts'
-
-const SLOW = { timeout: 120_000 }
+import { serveSessions } from './sessions-server.fixture.ts'
 
 const entriesOf = (text: string): Entry[] =>
   text
@@ -11,8 +9,8 @@ const entriesOf = (text: string): Entry[] =>
     .filter(Boolean)
     .map(line => JSON.parse(line))
 
-test('shows a line for each entry as it is written, through a restart of the server, until Ctrl-C', SLOW, async () => {
-  const { cwd, server, say, restart } = await stage()
+test('shows a line for each entry as it is written, through a restart of the server, until Ctrl-C', async () => {
+  const { cwd, server, say, restart } = await serveSessions()
   await say('s', 'echo', 'Hello')
   const tail = millraceCommand(cwd, ['tail', 's', '--server', server.url])
   const [line] = await tail.said(/^.*text-delta.*$/m)
@@ -29,8 +27,8 @@ test('shows a line for each entry as it is written, through a restart of the ser
   expect(sequences).toEqual(sequences.map((_, at) => at + 1))
 })
 
-test('from a place on, as JSON, from a server or its file, to the end of what is there', SLOW, async () => {
-  const { cwd, server, store, say } = await stage()
+test('from a place on, as JSON, from a server or its file, to the end of what is there', async () => {
+  const { cwd, server, store, say } = await serveSessions()
   await say('s', 'guide', 'What do you see?')
   const args = ['tail', 's', '--after', '3', '--no-follow', '--json']
   const fromServer = await ran(cwd, args, { MILLRACE_SERVER: server.url })
@@ -42,8 +40,8 @@ test('from a place on, as JSON, from a server or its file, to the end of what is
   expect(entriesOf(fromFile.stdout)).toEqual(entries)
 })
 
-test('follows a file that a server writes', SLOW, async () => {
-  const { cwd, store, say } = await stage()
+test('follows a file that a server writes', async () => {
+  const { cwd, store, say } = await serveSessions()
   await say('s', 'echo', 'Hello')
   const tail = millraceCommand(cwd, ['tail', 's', '--store', store, '--json'])
   await tail.said(/"run-finished"/)
@@ -54,8 +52,8 @@ test('follows a file that a server writes', SLOW, async () => {
   expect((await tail.ended).how).toBe(0)
 })
 
-test('what a model says cannot steer the terminal', SLOW, async () => {
-  const { cwd, store, say } = await stage()
+test('what a model says cannot steer the terminal', async () => {
+  const { cwd, store, say } = await serveSessions()
   await say('s', 'echo', '\u001b[2Jgone\u0007\u202e')
   for (const args of [
     ['tail', 's', '--no-follow'],
@@ -70,8 +68,8 @@ test('what a model says cannot steer the terminal', SLOW, async () => {
   }
 })
 
-test('who reads no further is no error', SLOW, async () => {
-  const { cwd, store, say } = await stage()
+test('who reads no further is no error', async () => {
+  const { cwd, store, say } = await serveSessions()
   await say('s', 'guide', 'What do you see?')
   const main = `node --conditions=@millrace/source ${import.meta.dirname}/../main.ts`
   const { execFile } = await import('node:child_process')
@@ -81,8 +79,8 @@ test('who reads no further is no error', SLOW, async () => {
   expect([stdout.trim().split('\n').length, stderr]).toEqual([1, ''])
 })
 
-test('says what is wrong, and ends with a code that tells', SLOW, async () => {
-  const { cwd, server, store, say } = await stage()
+test('says what is wrong, and ends with a code that tells', async () => {
+  const { cwd, server, store, say } = await serveSessions()
   await say('s', 'echo', 'Hello')
   const at = ['--server', server.url]
   const wrong: [code: number, why: string, args: string[]][] = [

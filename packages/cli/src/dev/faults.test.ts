@@ -4,7 +4,6 @@ import { connect } from 'node:net'
 import { expect, onTestFinished, test } from 'vitest'
 import { ask, devHost, fault, file, followed, HostFollower, isEnd, opened } from './host.fixture.ts'
 
-const SLOW = { timeout: 120_000 }
 const SSE = { accept: 'text/event-stream' }
 
 /** What is read of a reply, until it is enough or the reply is over. */
@@ -20,7 +19,7 @@ async function read(reply: IncomingMessage, isEnough: (text: string) => boolean)
 const caughtUp = (text: string): boolean => text.includes('"caught-up"')
 const ended = (text: string): boolean => text.includes('"run-finished"')
 
-test('a drop cuts the sockets of the replies of its tab that go on, and no others', SLOW, async () => {
+test('a drop cuts the sockets of the replies of its tab that go on, and no others', async () => {
   const { url } = await devHost(file())
   await ask(url, 's', 'echo', 'Hello')
   await followed(url, 's', isEnd)
@@ -41,7 +40,7 @@ test('a drop cuts the sockets of the replies of its tab that go on, and no other
   for (const reply of [other, nobodys]) expect(await read(reply, ended)).toContain('Again')
 })
 
-test('a delay holds every piece of its tab, also of replies that are open, in order', SLOW, async () => {
+test('a delay holds every piece of its tab, also of replies that are open, in order', async () => {
   const { url } = await devHost(file())
   const host = new HostFollower(url)
   await ask(url, 's', 'echo', 'Hello')
@@ -71,7 +70,7 @@ test('a delay holds every piece of its tab, also of replies that are open, in or
   await host.until(({ delays }) => Object.keys(delays).length === 0)
 })
 
-test('delays stay when the server is restarted', SLOW, async () => {
+test('delays stay when the server is restarted', async () => {
   const { url } = await devHost(file())
   const host = new HostFollower(url)
   await fault(url, { fault: 'delay', tab: 't', ms: 1 })
@@ -88,7 +87,7 @@ async function raw(url: string, text: string): Promise<string> {
   return String(bytes).split('\r\n', 1)[0] ?? ''
 }
 
-test('nobody but its own page may ask for a fault: by name, origin, method, type and body', SLOW, async () => {
+test('nobody but its own page may ask for a fault: by name, origin, method, type and body', async () => {
   const { url } = await devHost(file("store: 'memory:'"))
   const { host } = new URL(url)
   const drop = { fault: 'drop', tab: 't' }

@@ -8,11 +8,14 @@ import type { Host } from './messages.ts'
 
 export const PAGE = { 'page/index.html': '<!doctype html><title>Studio</title>' }
 
+/** How many words the agent `count` says. */
+export const WORDS = 100
+
 /** A file with an agent that says what it is told, and one that counts, a word every few milliseconds. */
 export const file = (more = '', name = 'echo'): string => `
 import { agent, millrace, scriptedModel } from 'millrace'
 const echo = agent({ name: '${name}', model: scriptedModel(({ lastText }) => ({ text: 'You said: ' + lastText })) })
-const words = Array.from({ length: 200 }, (_, at) => at + 1).join(' ')
+const words = Array.from({ length: ${WORDS} }, (_, at) => at + 1).join(' ')
 const count = agent({ name: 'count', model: scriptedModel(() => ({ text: words }), { paceMs: 10 }) })
 export const app = millrace({ agents: [echo, count], ${more} })
 `

@@ -1,8 +1,8 @@
-import { expect, test } from 'vitest'
+import { RequestError } from '@millrace/client'
+import { expect, onTestFinished, test } from 'vitest'
 import { place, ran } from '../command.fixture.ts'
-import { nameOf } from './source.ts'
-
-const SLOW = { timeout: 120_000 }
+import { failureOf } from './failure.ts'
+import { nameOf, openSource } from './source.ts'
 
 test.each([
   ['sqlite:.millrace/millrace.db', 'sqlite:.millrace/millrace.db'],
@@ -18,19 +18,30 @@ test.each([
   expect(nameOf(url)).toBe(name)
 })
 
-test('no command shows what is secret in a store', SLOW, async () => {
+test('no command shows what is secret in a store', async () => {
   const stores = [
     'postgres://u:hunter@127.0.0.1:1/db?password=hunter2',
-    'postgres://u:p@hunter/word@127.0.0.1:1/db',
+    'postgres://u:p@127.0.0.1:1/hunter/word@127.0.0.1:1/db',
     'postgres://u:pa@hunter@127.0.0.1:1/db',
   ]
   const cwd = place({})
-  const calls = stores.flatMap(store => [
-    ['sessions', '--store', store],
-    ['doctor', '--store', store],
-  ])
+  const calls = [...stores.map(store => ['doctor', '--store', store]), ['sessions', '--store', stores[1] ?? '']]
   const ends = await Promise.all(calls.map(args => ran(cwd, args)))
   for (const [i, { how, stdout, stderr }] of ends.entries()) {
     expect([calls[i], how === 0, stdout + stderr]).toEqual([calls[i], false, expect.not.stringMatching(/hunter|word/)])
   }
+})
+
+test.each([
+  { code: 'store_unavailable', status: 503 },
+  { code: 'forbidden', status: 403 },
+  { code: 'internal', status: 500 },
+  { code: 'unreachable' },
+])('a request to a store that fails with $code names the store without its secrets', async ({ code, status }) => {
+  const store = 'postgres://u:hunter@127.0.0.1:1/db?password=hunter2'
+  const source = await openSource({ positionals: [], values: { store } })
+  onTestFinished(() => source.close())
+  const failure = failureOf(new RequestError({ code, message: 'no', retryable: false }, status), source)
+  expect(String(failure)).toMatch(/postgres:\/\/127\.0\.0\.1:1\/db/)
+  expect(JSON.stringify(failure) + String(failure)).not.toContain('hunter')
 })

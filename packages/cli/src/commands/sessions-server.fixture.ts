@@ -1,4 +1,4 @@
-// A server as somebody would have it, on a file, with sessions in it.
+// A server on a SQLite file, with agents that fill its sessions.
 
 import { agent, ProviderError, scriptedModel, tool } from '@millrace/runtime'
 import { type Listening, millrace } from '@millrace/server'
@@ -37,7 +37,7 @@ const flaky = agent({
   ),
 })
 
-export interface Stage {
+export interface SessionsServer {
   readonly cwd: string
   readonly server: Listening
   /** The store, as `--store` names it. */
@@ -49,7 +49,7 @@ export interface Stage {
 }
 
 /** A server with a file of its own, until the test is over. */
-export async function stage(): Promise<Stage> {
+export async function serveSessions(): Promise<SessionsServer> {
   const cwd = place({})
   const store = `sqlite:${cwd}/mill.db`
   isFirst = true

@@ -1,0 +1,81 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { closeAll } from './harness/closing.ts'
+import { Services } from './harness/services.ts'
+import type { Contender } from './harness/suite.ts'
+import { suites } from './suites/index.ts'
+
+/** Suites whose contenders have servers, stores or browsers beside them. */
+const SERVED: ReadonlySet<string> = new Set(['log', 'runtime', 'server', 'scale', 'screen'])
+
+/**
+ * Contenders, as `suite/benchmark: name`, that do the same work as another one in a trial: they differ in the unit that is measured, or
+ * in a load that a trial does not have.
+ */
+const SAME_TRIAL: readonly RegExp[] = [
+  /^\w+\/[\w-]+-cpu:/,
+  /^screen\/tokens-(500|5000):/,
+  /^client\/document:/,
+  /^server\/fan-out-1000:/,
+  /^scale\/cold-start: .* 100 turns/,
+  /^scale\/runs: .* (100|1,000) at once/,
+  /^runtime\/sub-agents: (1|100) /,
+  /^dialects\/growth:/,
+]
+
+const DEFAULT_ITEMS = 200
+
+/** Tries each contender of some suites with a little work: those that are served, or those that compute alone. */
+export function tryContenders(which: 'served' | 'alone'): void {
+  const services = new Services()
+  afterAll(() => services.stop())
+
+  const all = suites
+    .filter(({ name }) => SERVED.has(name) === (which === 'served'))
+    .flatMap(({ name: suite, benchmarks, trial = DEFAULT_ITEMS }) =>
+      benchmarks(true).map(benchmark => ({ path: `${suite}/${benchmark.name}`, items: trial, benchmark })),
+    )
+
+  describe.each(all)(
+    '$path',
+    ({ path, items, benchmark: { contenders, claims, reference, needs = [], trial = items } }) => {
+      const distinct = contenders.filter(({ name }) => !SAME_TRIAL.some(pattern => pattern.test(`${path}: ${name}`)))
+      const outcomes = new Map<Contender, Promise<void>>()
+
+      // The contenders of a benchmark share the servers and browsers that they open, which no test of its own may leave open.
+      beforeAll(async () => {
+        await services.need(needs)
+        for (const contender of distinct) {
+          const outcome = tryContender(contender, trial)
+          outcomes.set(contender, outcome)
+          // The test of the contender tells why it failed.
+          await outcome.catch(() => {})
+        }
+      })
+      afterAll(closeAll)
+
+      for (const contender of distinct) {
+        test(`${contender.name} does its work, and its check refuses the output of another input`, async () => {
+          await outcomes.get(contender)
+        })
+      }
+
+      test('every claim and the reference name a contender', () => {
+        const names = contenders.map(({ name }) => name)
+        const named = claims.flatMap(({ kind: _, ...claim }) =>
+          Object.values(claim).filter(value => typeof value === 'string'),
+        )
+        expect(names).toEqual(expect.arrayContaining([...named, reference ?? names[0]]))
+        expect(new Set(names).size).toBe(names.length)
+      })
+    },
+  )
+}
+
+async function tryContender({ prepare }: Contender, items: number): Promise<void> {
+  const job = await prepare(items, 1)
+  await job.check(await job.run())
+  const other = await prepare(Math.ceil(items / 2), 1)
+  const output = await other.run()
+  await expect((async () => job.check(output))()).rejects.toThrow()
+  await other.check(output)
+}

@@ -1,0 +1,7 @@
+import { join } from 'node:path'
+
+/**
+ * Environment of a Node process that runs the sources. It keeps what Node compiles, types stripped, so that the next process starts in
+ * a quarter of the CPU time. Node compiles a changed file again.
+ */
+export const compileCache = { NODE_COMPILE_CACHE: join(import.meta.dirname, '../.cache/compile') }
