@@ -2,7 +2,7 @@
 
 import { type Entry, isGuest, isWord, type WriterOrigin } from '@millrace/protocol'
 import { keyOf } from '../agent/key.ts'
-import { SESSION } from './program.fixture.ts'
+import { SESSION } from './pond-program.fixture.ts'
 
 export interface Commits {
   /** Where the outcome of a call lies, by the call's key: tools' and models'. */

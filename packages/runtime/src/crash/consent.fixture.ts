@@ -4,8 +4,8 @@ import { type Entry, Fold, isGuest, type Json, type ToolPart, type View } from '
 import { keyOf } from '../agent/key.ts'
 import { type Given, ROGUE } from './crowd.fixture.ts'
 import type { Line } from './ledger.fixture.ts'
-import { APPROVALS, PEOPLE_RUN } from './people.fixture.ts'
-import { SESSION } from './program.fixture.ts'
+import { APPROVALS, PEOPLE_RUN } from './mill-program.fixture.ts'
+import { SESSION } from './pond-program.fixture.ts'
 
 /** What the log says of the approval of one call. */
 interface Asked {

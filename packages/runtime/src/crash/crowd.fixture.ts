@@ -8,8 +8,8 @@ import { MillraceError } from '../error/error.ts'
 import type { Answer } from '../run/answer.ts'
 import type { Runtime } from '../runtime.ts'
 import { approvalIdOf } from '../tool/approval.ts'
-import { APPROVALS, ELSEWHERE, PEOPLE_RUN, PRINCIPAL, RESULTS } from './people.fixture.ts'
-import { SESSION } from './program.fixture.ts'
+import { APPROVALS, ELSEWHERE, PEOPLE_RUN, PRINCIPAL, RESULTS } from './mill-program.fixture.ts'
+import { SESSION } from './pond-program.fixture.ts'
 
 /** Who speaks for the crowd, until it is gone: then what it was told to say is said again by another. */
 export interface Voice {

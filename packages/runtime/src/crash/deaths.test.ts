@@ -1,47 +1,54 @@
 import { describe, expect, test } from 'vitest'
-import { atEach, FAST, UNDISTURBED } from './plan.fixture.ts'
-import type { Report } from './schedule.fixture.ts'
-import { pass, undisturbed } from './suite.fixture.ts'
-import { verdict } from './verdict.fixture.ts'
+import { atEach, FAST, type Fault, type Plan, UNDISTURBED } from './fault-plan.fixture.ts'
+import { everyNth, pass, undisturbed } from './play-plans.fixture.ts'
+import { verdict } from './run-verdict.fixture.ts'
 
-const PLANS = [
-  ['fast', FAST],
-  ['slow', UNDISTURBED],
-] as const
+/** Of what is sampled, one point in so many is played; `npm run chaos` plays every one. */
+const SLOW_STEP = 8
+const FAULT_STEP = 5
 
-/** What hundreds of schedules may take at most, on a machine that has others to do. */
-const TIMEOUT = { timeout: 180_000 }
+const again = () => 'npm run chaos -- 50 packages/runtime/src/crash/deaths'
 
-const again = () => 'vitest run packages/runtime/src/crash/deaths.test.ts'
+/** Plays a plan with these faults at one point in `step`, from the point `offset` on. */
+async function playAtPoints(plan: Plan, faults: readonly Fault[], step = 1, offset = 0): Promise<void> {
+  const { happened, points } = await undisturbed(plan)
+  expect(points).toBeGreaterThan(80)
+  await pass(everyNth(atEach(points, plan, ...faults), step, offset), { undisturbed: happened }, again)
+}
 
-describe.each(PLANS)('with a %s model', (_, plan) => {
-  test.each([['death-before'], ['death-after']] as const)('%s each point of the run', TIMEOUT, async fault => {
-    const { happened, points } = await undisturbed(plan)
-    // There is something to die of.
-    expect(points).toBeGreaterThan(80)
-    await pass(atEach(points, plan, fault), { undisturbed: happened }, again)
-  })
+test.each([['death-before'], ['death-after']] as const)(
+  'a run with a fast model continues after %s at every point',
+  fault => playAtPoints(FAST, [fault]),
+)
+
+test.each([
+  ['death-before', 0],
+  ['death-after', SLOW_STEP >> 1],
+] as const)('a run with a slow model continues after %s at sampled points', (fault, offset) =>
+  playAtPoints(UNDISTURBED, [fault], SLOW_STEP, offset),
+)
+
+test('the result and the prompts do not depend on the speed of the model', async () => {
+  const [fast, slow] = await Promise.all([undisturbed(FAST), undisturbed(UNDISTURBED)])
+  expect(verdict(fast.happened, { undisturbed: slow.happened, isExact: true })).toEqual([])
 })
 
-test('how fast the model is does not show in the end, nor in what it is told', async () => {
-  const [fast, slow] = await Promise.all(PLANS.map(([, plan]) => undisturbed(plan)))
-  expect(verdict((fast as Report).happened, { undisturbed: (slow as Report).happened, isExact: true })).toEqual([])
-})
+const KINDS: readonly (readonly [title: string, faults: readonly Fault[]])[] = [
+  ['law 5: a stop ends the run and keeps what was shown', ['stop']],
+  ['law 5: a stop holds when the driver dies before its next call', ['stop', 'death-before']],
+  ['law 5: a stop holds when the driver dies after its next call', ['stop', 'death-after']],
+  ['law 4: a driver that freezes before a call for longer than its lease is fenced', ['freeze-before']],
+  ['law 4: a driver that freezes after a call for longer than its lease is fenced', ['freeze-after']],
+  ['law 4: an append of a dead driver that arrives after a takeover is fenced', ['death-late']],
+  ['a call whose reply was lost is repeated', ['reply-lost']],
+  ['a call whose request was lost is repeated', ['request-lost']],
+  ['a handover loses and repeats nothing', ['leave']],
+  ['a second driver does not disturb the run', ['rival']],
+]
 
-describe('at each point of the run', () => {
-  test.each([
-    ['law 5: a stop ends the run, and what was shown stays', ['stop']],
-    ['law 5: also where the owner dies just then, whatever it was about to say', ['stop', 'death-before']],
-    ['law 5: also where what it said last was taken', ['stop', 'death-after']],
-    ['law 4: who stands still for longer than its lease is fenced', ['freeze-before']],
-    ['law 4: also where the store has done what it asked for', ['freeze-after']],
-    ['law 4: what the dead had sent arrives when somebody else has the log', ['death-late']],
-    ['an answer that is lost is asked for again', ['reply-lost']],
-    ['a call that is lost is made again', ['request-lost']],
-    ['a hand-over loses and repeats nothing', ['leave']],
-    ['another driver is not in the way', ['rival']],
-  ] as const)('%s', TIMEOUT, async (_, faults) => {
-    const { happened, points } = await undisturbed(FAST)
-    await pass(atEach(points, FAST, ...faults), { undisturbed: happened }, again)
-  })
+describe('at sampled points of a run with a fast model', () => {
+  // Each kind begins at another point, so that together they reach all.
+  test.each(KINDS.map(([title, faults], index) => [title, faults, index] as const))('%s', (_, faults, offset) =>
+    playAtPoints(FAST, faults, FAULT_STEP, offset),
+  )
 })

@@ -5,10 +5,10 @@ import { type LogStore, systemTimers, type Timers } from '@millrace/log'
 import { createRuntime, type Runtime } from '../runtime.ts'
 import { Crowd, type CrowdOptions } from './crowd.fixture.ts'
 import { Ledger, type Note, noted, witnessed } from './ledger.fixture.ts'
-import { ELSEWHERE, MILL, peopleAgents } from './people.fixture.ts'
-import { type Program, SESSION } from './program.fixture.ts'
-import { Story } from './story.fixture.ts'
-import { type Happened, verdict } from './verdict.fixture.ts'
+import { ELSEWHERE, MILL, peopleAgents } from './mill-program.fixture.ts'
+import { type Program, SESSION } from './pond-program.fixture.ts'
+import { Story } from './reader-checks.fixture.ts'
+import { type Happened, verdict } from './run-verdict.fixture.ts'
 
 /** A death, at an append of a life as a writer: before the store hears of it, or when it is in the log and nobody was told. */
 export interface Death {

@@ -3,7 +3,7 @@
 
 import { LogError, type LogStore, type Timers } from '@millrace/log'
 import type { Random } from '../../../../scripts/faults/random.ts'
-import type { Fault } from './plan.fixture.ts'
+import type { Fault } from './fault-plan.fixture.ts'
 
 /** A process: what belongs to a dead one has no effect any more. */
 export class Process {

@@ -1,13 +1,13 @@
 import { StreamManager } from '@millrace/log'
 import { afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
 import type * as position from '../agent/position.ts'
-import { MUTANTS, type Mutant } from './mutants.fixture.ts'
-import { atEach, FAST, planOf } from './plan.fixture.ts'
-import { schedule } from './schedule.fixture.ts'
-import { undisturbed } from './suite.fixture.ts'
-import type { Happened } from './verdict.fixture.ts'
+import { atEach, FAST, planOf } from './fault-plan.fixture.ts'
+import { undisturbed } from './play-plans.fixture.ts'
+import { knownFirst, MUTANTS, type Mutant } from './run-mutants.fixture.ts'
+import type { Happened } from './run-verdict.fixture.ts'
+import { schedule } from './simulated-schedule.fixture.ts'
 
-/** So many by chance, and then a standstill and a death at each point. */
+/** How many random plans are tried, before a freeze and a death at each point. */
 const SEEDS = 60
 
 const now = vi.hoisted(() => ({ mutant: undefined as Mutant | undefined }))
@@ -23,7 +23,7 @@ vi.mock('../agent/position.ts', async load => {
   }
 })
 
-describe('what the schedules are to find is found', () => {
+describe('the schedules find', () => {
   let happened: Happened
   let points: number
   beforeAll(async () => {
@@ -35,7 +35,7 @@ describe('what the schedules are to find is found', () => {
     vi.restoreAllMocks()
   })
 
-  test.each(MUTANTS.map(mutant => [mutant.name, mutant] as const))('%s', { timeout: 120_000 }, async (_, mutant) => {
+  test.each(MUTANTS.map(mutant => [mutant.name, mutant] as const))('%s', async (_, mutant) => {
     now.mutant = mutant
     const create = StreamManager.prototype.createWriter
     vi.spyOn(StreamManager.prototype, 'createWriter').mockImplementation(async function (this: StreamManager, ...call) {
@@ -48,7 +48,7 @@ describe('what the schedules are to find is found', () => {
     const chances = Array.from({ length: SEEDS }, (_, index) => planOf(index + 1))
     const freezes = atEach(points, { ...FAST, isShuffled: true }, 'freeze-after')
     const plans = [...chances, ...freezes, ...atEach(points, FAST, 'death-after')]
-    for (const plan of plans) {
+    for (const plan of knownFirst(plans, mutant.plan)) {
       const { violations } = await schedule(plan, options)
       if (violations.some(violation => mutant.found.test(violation))) return
       for (const violation of violations) seen.add(violation.slice(0, 200))

@@ -2,44 +2,46 @@ import type { Entry } from '@millrace/protocol'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { keyOf } from '../agent/key.ts'
 import type { ErrorCode } from '../error/code.ts'
-import { PEOPLE_RUN } from './people.fixture.ts'
-import { atEach, type CrowdPlan, FAST, type Fault, type Plan, PROMPT, UNDISTURBED } from './plan.fixture.ts'
-import { SESSION } from './program.fixture.ts'
-import { type Report, schedule } from './schedule.fixture.ts'
-import { pass, undisturbed } from './suite.fixture.ts'
-import { verdict } from './verdict.fixture.ts'
+import { atEach, type CrowdPlan, FAST, type Fault, type Plan, PROMPT, UNDISTURBED } from './fault-plan.fixture.ts'
+import { PEOPLE_RUN } from './mill-program.fixture.ts'
+import { everyNth, pass, undisturbed } from './play-plans.fixture.ts'
+import { SESSION } from './pond-program.fixture.ts'
+import { verdict } from './run-verdict.fixture.ts'
+import { type Report, schedule } from './simulated-schedule.fixture.ts'
 
-const TIMEOUT = { timeout: 240_000 }
+/** One point in so many is played, each kind from another point on; `npm run chaos` plays every point. */
+const STEP = 9
+const PAUSED_STEP = 18
 
 const ASKED: Plan = { ...FAST, crowd: PROMPT }
 const PAUSED: Plan = { ...FAST, crowd: { ...PROMPT, when: 'paused' } }
 const TOLD: Plan = { ...FAST, crowd: { ...PROMPT, when: 'told' } }
 
-const again = () => 'vitest run packages/runtime/src/crash/people.deaths.test.ts'
-
-/** All points of a plan, or one in so many, with these faults from there on. */
-async function atAll(plan: Plan, faults: readonly Fault[], step: number = 1): Promise<void> {
-  const { happened, points } = await undisturbed(plan)
-  // There is something to die of.
-  expect(points).toBeGreaterThan(140)
-  const plans = atEach(points, plan, ...faults).filter((_, index) => index % step === 0)
-  await pass(plans, { undisturbed: happened }, again)
-}
+const again = () => 'npm run chaos -- 50 packages/runtime/src/crash/people.deaths'
 
 test.each([
-  ['dies before it, with people who answer at once', ASKED, ['death-before']],
-  ['dies after it, with people who answer at once', ASKED, ['death-after']],
-  ['goes on, and all is answered just then', TOLD, ['answer']],
-  ['dies when all was answered just before', TOLD, ['answer', 'death-after']],
-  ['is asked to stop', ASKED, ['stop']],
-] as const)('at each point of the run the owner %s', TIMEOUT, (_, plan, faults) => atAll(plan, faults))
-
-test('at some points of the run the owner dies, with people who answer at pauses, one at a time', TIMEOUT, () =>
-  atAll(PAUSED, ['death-after'], 3),
+  ['before a call, with answers as soon as they are asked for', ASKED, ['death-before'], STEP, 0],
+  ['after a call, with answers as soon as they are asked for', ASKED, ['death-after'], STEP, 4],
+  ['after a call, just after everything was answered', TOLD, ['answer', 'death-after'], STEP, 6],
+  ['after a call, with one answer at each pause', PAUSED, ['death-after'], PAUSED_STEP, 3],
+] as const)('the run continues when its driver dies %s', (_, plan, faults, step, offset) =>
+  playAtPoints(plan, faults, step, offset),
 )
 
-describe('an approval and the crash of a sibling cross', () => {
-  // With tools that take their time.
+test('the run continues when everything is answered at once, at any point', () =>
+  playAtPoints(TOLD, ['answer'], STEP, 2))
+
+test('law 5: a stop at any point ends the run', () => playAtPoints(ASKED, ['stop'], STEP, 8))
+
+/** Plays a plan with these faults at one point in `step`, from the point `offset` on. */
+async function playAtPoints(plan: Plan, faults: readonly Fault[], step: number, offset: number): Promise<void> {
+  const { happened, points } = await undisturbed(plan)
+  expect(points).toBeGreaterThan(140)
+  await pass(everyNth(atEach(points, plan, ...faults), step, offset), { undisturbed: happened }, again)
+}
+
+describe('an approval that is given while a sibling is taken over', () => {
+  // Tools that take virtual time.
   const slow: Plan = { ...UNDISTURBED, crowd: { ...PROMPT, when: 'told' } }
   let report: Report
   let points: readonly number[]
@@ -48,31 +50,34 @@ describe('an approval and the crash of a sibling cross', () => {
     points = whileAtWork(report.trace, 'wall')
   })
 
-  test.each([['death-before'], ['death-after']] as const)('%s, while the other sub-agent is at work', async fault => {
-    expect(points.length).toBeGreaterThan(5)
-    let crossed = 0
-    for (const point of points) {
-      // The answers come as the process dies, and nobody there reads them any more.
-      const plan: Plan = { ...slow, seed: point, faults: [[point, fault]] }
-      const { violations, happened } = await schedule(plan, { undisturbed: report.happened })
-      expect(violations, `${fault} at ${point}`).toEqual([])
-      const { entries, lines } = happened
-      const starts = (toolCallId: string) =>
-        lines.filter(
-          line => 'phase' in line && line.phase === 'start' && line.key === keyOf(SESSION, PEOPLE_RUN, toolCallId),
-        ).length
-      expect(starts('rope')).toBe(1)
-      expect(starts('stone')).toBe(0)
-      const approved = placeOf(
-        entries,
-        ({ chunk }) => chunk.type === 'tool-approval-response' && chunk.toolCallId === 'rope',
-      )
-      const taken = placeOf(entries, ({ chunk }) => chunk.type === 'executor-superseded')
-      // What was cut off runs again; what was approved meanwhile runs for the first time.
-      if (approved < taken && starts('wall') === 2) crossed++
-    }
-    expect(crossed).toBeGreaterThan(3)
-  })
+  test.each([['death-before'], ['death-after']] as const)(
+    'starts its call once after %s, and the sibling is repeated',
+    async fault => {
+      expect(points.length).toBeGreaterThan(5)
+      let crossed = 0
+      for (const point of points) {
+        // The answers arrive as the process dies, so that it does not read them.
+        const plan: Plan = { ...slow, seed: point, faults: [[point, fault]] }
+        const { violations, happened } = await schedule(plan, { undisturbed: report.happened })
+        expect(violations, `${fault} at ${point}`).toEqual([])
+        const { entries, lines } = happened
+        const starts = (toolCallId: string) =>
+          lines.filter(
+            line => 'phase' in line && line.phase === 'start' && line.key === keyOf(SESSION, PEOPLE_RUN, toolCallId),
+          ).length
+        expect(starts('rope')).toBe(1)
+        expect(starts('stone')).toBe(0)
+        const approved = placeOf(
+          entries,
+          ({ chunk }) => chunk.type === 'tool-approval-response' && chunk.toolCallId === 'rope',
+        )
+        const taken = placeOf(entries, ({ chunk }) => chunk.type === 'executor-superseded')
+        // What was cut off runs again; what was approved meanwhile runs for the first time.
+        if (approved < taken && starts('wall') === 2) crossed++
+      }
+      expect(crossed).toBeGreaterThan(3)
+    },
+  )
 })
 
 /** The points at which a call of a tool is under way. */
@@ -88,7 +93,7 @@ function whileAtWork(trace: readonly string[], toolCallId: string): readonly num
 const placeOf = (entries: readonly Entry[], isIt: (entry: Entry) => boolean): number =>
   entries.find(isIt)?.sequence ?? Number.POSITIVE_INFINITY
 
-test('whenever and by whomever it was answered, the end is the same, and so is what the models are told', async () => {
+test('the result and the prompts do not depend on when and by which process it was answered', async () => {
   const { happened } = await undisturbed(ASKED)
   const codes = new Set<string | undefined>()
   for (const paceMs of [FAST.paceMs, UNDISTURBED.paceMs]) {
@@ -99,7 +104,7 @@ test('whenever and by whomever it was answered, the end is the same, and so is w
       expect(verdict(other.happened, { undisturbed: happened, isExact: true }), JSON.stringify(crowd)).toEqual([])
     }
   }
-  // They have really made all these mistakes.
+  // All these mistakes were made.
   expect([...codes]).toEqual(expect.arrayContaining([...MISTAKES]))
 })
 

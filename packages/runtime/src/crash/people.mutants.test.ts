@@ -6,13 +6,14 @@ import { Session } from '../drive/session.ts'
 import type * as answer from '../run/answer.ts'
 import type * as execution from '../tool/execution.ts'
 import type * as need from '../tool/need.ts'
-import { PEOPLE_MUTANTS, type PeopleMutant } from './people.mutants.fixture.ts'
-import { atEach, FAST, PROMPT, peoplePlanOf } from './plan.fixture.ts'
-import { schedule } from './schedule.fixture.ts'
-import { undisturbed } from './suite.fixture.ts'
-import type { Happened } from './verdict.fixture.ts'
+import { atEach, FAST, PROMPT, peoplePlanOf } from './fault-plan.fixture.ts'
+import { PEOPLE_MUTANTS, type PeopleMutant } from './people-mutants.fixture.ts'
+import { undisturbed } from './play-plans.fixture.ts'
+import { knownFirst } from './run-mutants.fixture.ts'
+import type { Happened } from './run-verdict.fixture.ts'
+import { schedule } from './simulated-schedule.fixture.ts'
 
-/** So many by chance. */
+/** How many random plans are tried. */
 const SEEDS = 30
 
 const PLANS = {
@@ -55,7 +56,7 @@ vi.mock('../run/answer.ts', async load => {
   return { ...own, mustBeOfKind, mustFit }
 })
 
-describe('what the schedules with people are to find is found', () => {
+describe('the schedules with answers find', () => {
   let happened: Happened
   let points: number
   beforeAll(async () => {
@@ -68,31 +69,24 @@ describe('what the schedules with people are to find is found', () => {
     vi.restoreAllMocks()
   })
 
-  test.each(PEOPLE_MUTANTS.map(mutant => [mutant.name, mutant] as const))(
-    '%s',
-    { timeout: 120_000 },
-    async (_, mutant) => {
-      now.mutant = mutant
-      const create = StreamManager.prototype.createWriter
-      vi.spyOn(StreamManager.prototype, 'createWriter').mockImplementation(async function (
-        this: StreamManager,
-        ...call
-      ) {
-        const writer = await create.apply(this, call)
-        mutant.writer?.(writer)
-        return writer
-      })
-      if (mutant.forgets) vi.spyOn(Session.prototype, 'hasAgent').mockReturnValue(false)
-      const seen = new Set<string>()
-      const options = { undisturbed: happened, ...(mutant.world && { mutant: mutant.world }) }
-      const chances = Array.from({ length: SEEDS }, (_, index) => peoplePlanOf(index + 1))
-      const plans = mutant.by ? atEach(points, PLANS[mutant.by], mutant.by) : chances
-      for (const plan of plans) {
-        const { violations } = await schedule(plan, options)
-        if (violations.some(violation => mutant.found.test(violation))) return
-        for (const violation of violations) seen.add(violation.slice(0, 200))
-      }
-      expect.unreachable(`${plans.length} schedules found nothing but ${[...seen].join('\n')}`)
-    },
-  )
+  test.each(PEOPLE_MUTANTS.map(mutant => [mutant.name, mutant] as const))('%s', async (_, mutant) => {
+    now.mutant = mutant
+    const create = StreamManager.prototype.createWriter
+    vi.spyOn(StreamManager.prototype, 'createWriter').mockImplementation(async function (this: StreamManager, ...call) {
+      const writer = await create.apply(this, call)
+      mutant.writer?.(writer)
+      return writer
+    })
+    if (mutant.forgets) vi.spyOn(Session.prototype, 'hasAgent').mockReturnValue(false)
+    const seen = new Set<string>()
+    const options = { undisturbed: happened, ...(mutant.world && { mutant: mutant.world }) }
+    const chances = Array.from({ length: SEEDS }, (_, index) => peoplePlanOf(index + 1))
+    const plans = mutant.by ? atEach(points, PLANS[mutant.by], mutant.by) : chances
+    for (const plan of knownFirst(plans, mutant.plan)) {
+      const { violations } = await schedule(plan, options)
+      if (violations.some(violation => mutant.found.test(violation))) return
+      for (const violation of violations) seen.add(violation.slice(0, 200))
+    }
+    expect.unreachable(`${plans.length} schedules found nothing but ${[...seen].join('\n')}`)
+  })
 })

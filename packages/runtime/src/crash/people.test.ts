@@ -3,9 +3,9 @@ import { expect, test } from 'vitest'
 import { createRuntime } from '../runtime.ts'
 import { Crowd } from './crowd.fixture.ts'
 import { Ledger, noted } from './ledger.fixture.ts'
-import { askPeople, peopleAgents } from './people.fixture.ts'
-import { SESSION } from './program.fixture.ts'
-import { Story } from './story.fixture.ts'
+import { askPeople, peopleAgents } from './mill-program.fixture.ts'
+import { SESSION } from './pond-program.fixture.ts'
+import { Story } from './reader-checks.fixture.ts'
 
 test.each([['asked'], ['paused'], ['told']] as const)(
   'the program without any death, its people answering when %s, on the machine’s own time',

@@ -2,9 +2,9 @@ import { memoryStore } from '@millrace/log'
 import { expect, test } from 'vitest'
 import { createRuntime } from '../runtime.ts'
 import { Ledger, noted } from './ledger.fixture.ts'
-import { agentsOf, askForBoth, SESSION } from './program.fixture.ts'
-import { Story } from './story.fixture.ts'
-import { verdict } from './verdict.fixture.ts'
+import { agentsOf, askForBoth, SESSION } from './pond-program.fixture.ts'
+import { Story } from './reader-checks.fixture.ts'
+import { verdict } from './run-verdict.fixture.ts'
 
 test('the program without any death: every check passes, on the machine’s own time', async () => {
   const ledger = new Ledger()

@@ -6,7 +6,7 @@ import { MillraceError } from '../error/error.ts'
 import type { Answer } from '../run/answer.ts'
 import { approvalIdOf } from '../tool/approval.ts'
 import type { CrowdOptions, Given } from './crowd.fixture.ts'
-import { SESSION } from './program.fixture.ts'
+import { SESSION } from './pond-program.fixture.ts'
 import { digest } from './workflow.ops.fixture.ts'
 
 const RETRY_MS = 20

@@ -1,35 +1,37 @@
 import { describe, expect, test } from 'vitest'
-import { atEach, FAST, type Fault, type Plan, PROMPT } from './plan.fixture.ts'
-import { pass, undisturbed } from './suite.fixture.ts'
+import { atEach, FAST, type Fault, type Plan, PROMPT } from './fault-plan.fixture.ts'
+import { everyNth, pass, undisturbed } from './play-plans.fixture.ts'
 import { SCENARIOS, type ScenarioName } from './workflow.scenarios.fixture.ts'
 
-const TIMEOUT = { timeout: 240_000 }
+/** One point in so many is played, each scenario and kind from another point on; `npm run chaos` plays every point. */
+const STEP = 7
+const OTHER_STEP = 30
 
 const ASKED: Plan = { ...FAST, crowd: PROMPT }
 const PAUSED: Plan = { ...FAST, crowd: { ...PROMPT, when: 'paused' } }
 const TOLD: Plan = { ...FAST, crowd: { ...PROMPT, when: 'told' } }
 
-const again = () => 'vitest run packages/runtime/src/crash/workflow.deaths.test.ts'
+const KINDS: readonly (readonly [title: string, plan: Plan, faults: readonly Fault[], step: number])[] = [
+  ['continues after a death behind a call, with answers as soon as they are asked for', ASKED, ['death-after'], STEP],
+  ['continues after a death before a call', ASKED, ['death-before'], OTHER_STEP],
+  ['continues after a death behind a call, with one answer at each pause', PAUSED, ['death-after'], OTHER_STEP],
+  ['continues after a death just after everything was answered', TOLD, ['answer', 'death-after'], OTHER_STEP],
+  ['law 5: ends by a stop just before a death', PAUSED, ['stop', 'death-after'], OTHER_STEP],
+  ['law 4: fences a driver that freezes after a call', PAUSED, ['freeze-after'], OTHER_STEP],
+  ['continues after a handover', PAUSED, ['leave'], OTHER_STEP],
+]
 
-/** All points of a plan, or one in so many, with these faults from there on. */
-async function atAll(name: ScenarioName, plan: Plan, faults: readonly Fault[], step: number): Promise<void> {
-  const program = SCENARIOS[name]
-  const { happened, points } = await undisturbed(plan, { program })
-  // There is something to die of.
-  expect(points).toBeGreaterThan(50)
-  const plans = atEach(points, plan, ...faults).filter((_, index) => index % step === 0)
-  await pass(plans, { undisturbed: happened, program }, again)
-}
+const again = () => 'npm run chaos -- 50 packages/runtime/src/crash/workflow.deaths'
 
-describe.each(Object.keys(SCENARIOS) as ScenarioName[])('%s', name => {
-  test('killed after each point, with people who answer at once', TIMEOUT, () => atAll(name, ASKED, ['death-after'], 1))
+const NAMES = Object.keys(SCENARIOS) as ScenarioName[]
 
-  test.each([
-    ['killed before it', ASKED, ['death-before']],
-    ['killed after it, with people who answer at pauses, one at a time', PAUSED, ['death-after']],
-    ['all is answered just before the death', TOLD, ['answer', 'death-after']],
-    ['law 5: asked to stop, just before the death', PAUSED, ['stop', 'death-after']],
-    ['law 4: fenced, when the store has done what it asked for', PAUSED, ['freeze-after']],
-    ['handed over', PAUSED, ['leave']],
-  ] as const)('at some points of the run: %s', TIMEOUT, (_, plan, faults) => atAll(name, plan, faults, 9))
+describe.each(NAMES)('the workflow %s', name => {
+  test.each(KINDS.map((kind, index) => [...kind, index] as const))('%s', async (_, plan, faults, step, index) => {
+    const program = SCENARIOS[name]
+    const { happened, points } = await undisturbed(plan, { program })
+    expect(points).toBeGreaterThan(50)
+    const offset = NAMES.indexOf(name) + 4 * index
+    const plans = everyNth(atEach(points, plan, ...faults), step, offset)
+    await pass(plans, { undisturbed: happened, program }, again)
+  })
 })

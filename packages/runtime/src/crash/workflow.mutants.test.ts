@@ -1,24 +1,25 @@
 import { StreamManager } from '@millrace/log'
 import { afterEach, describe, expect, test, vi } from 'vitest'
-import { atEach, FAST, flowPlanOf, PROMPT } from './plan.fixture.ts'
-import type { Program } from './program.fixture.ts'
-import { schedule } from './schedule.fixture.ts'
+import { atEach, FAST, flowPlanOf, PROMPT } from './fault-plan.fixture.ts'
+import type { Program } from './pond-program.fixture.ts'
+import { knownFirst } from './run-mutants.fixture.ts'
+import { schedule } from './simulated-schedule.fixture.ts'
 import { flowOf } from './workflow.fixture.ts'
-import { FLOW_MUTANTS, type FlowMutant } from './workflow.mutants.fixture.ts'
 import { SCENARIOS } from './workflow.scenarios.fixture.ts'
+import { FLOW_MUTANTS, type FlowMutant } from './workflow-mutants.fixture.ts'
 
-/** So many workflows by chance, and so many schedules of each. */
+/** How many random workflows are tried, and how many schedules of each. */
 const SEEDS = 40
 const EACH = 5
 
-/** More than any of them needs; some mutants go on for ever. */
+/** More than any schedule needs. Some mutants never end. */
 const MAX_STEPS = 2000
 
-/** People who let a run wait. */
+/** Answers come at pauses. */
 const PAUSED = { ...PROMPT, when: 'paused' } as const
 
-/** The workflows in which a mutant is looked for, and how each is driven. */
-function* plans({
+/** The workflows in which a mutant is looked for, and the plans of each. */
+function* plansFor({
   of,
 }: FlowMutant): Generator<readonly [Program, (points: number) => readonly Parameters<typeof schedule>[0][]]> {
   if (of !== undefined) {
@@ -30,47 +31,44 @@ function* plans({
   }
 }
 
-describe('what the schedules with workflows are to find is found', () => {
+describe('the schedules with workflows find', () => {
   afterEach(() => {
     vi.restoreAllMocks()
   })
 
-  /** Each of the programs as it is without mutants. */
+  /** A program without a planted bug. */
   const calm = async (program: Program) => schedule({ ...FAST, crowd: PROMPT }, { program })
 
-  test.each(FLOW_MUTANTS.map(mutant => [mutant.name, mutant] as const))(
-    '%s',
-    { timeout: 120_000 },
-    async (_, mutant) => {
-      const seen = new Set<string>()
-      let count = 0
-      for (const [program, plansOf] of plans(mutant)) {
-        vi.restoreAllMocks()
-        const { happened, points } = await calm(program)
-        mutant.break?.()
-        const create = StreamManager.prototype.createWriter
-        vi.spyOn(StreamManager.prototype, 'createWriter').mockImplementation(async function (
-          this: StreamManager,
-          ...call
-        ) {
-          const writer = await create.apply(this, call)
-          mutant.writer?.(writer)
-          return writer
-        })
-        const options = {
-          undisturbed: happened,
-          program,
-          maxSteps: MAX_STEPS,
-          ...(mutant.world && { mutant: mutant.world }),
-        }
-        for (const plan of plansOf(points)) {
-          count++
-          const { violations } = await schedule(plan, options)
-          if (violations.some(violation => mutant.found.test(violation))) return
-          for (const violation of violations) seen.add(violation.slice(0, 200))
-        }
+  test.each(FLOW_MUTANTS.map(mutant => [mutant.name, mutant] as const))('%s', async (_, mutant) => {
+    const seen = new Set<string>()
+    let count = 0
+    for (const [program, plansOf] of plansFor(mutant)) {
+      vi.restoreAllMocks()
+      const { happened, points } = await calm(program)
+      mutant.break?.()
+      const create = StreamManager.prototype.createWriter
+      vi.spyOn(StreamManager.prototype, 'createWriter').mockImplementation(async function (
+        this: StreamManager,
+        ...call
+      ) {
+        const writer = await create.apply(this, call)
+        mutant.writer?.(writer)
+        return writer
+      })
+      const options = {
+        undisturbed: happened,
+        program,
+        maxSteps: MAX_STEPS,
+        ...(mutant.world && { mutant: mutant.world }),
       }
-      expect.unreachable(`${count} schedules found nothing but ${[...seen].join('\n')}`)
-    },
-  )
+      const plans = plansOf(points)
+      for (const plan of knownFirst(plans, mutant.plan)) {
+        count++
+        const { violations } = await schedule(plan, options)
+        if (violations.some(violation => mutant.found.test(violation))) return
+        for (const violation of violations) seen.add(violation.slice(0, 200))
+      }
+    }
+    expect.unreachable(`${count} schedules found nothing but ${[...seen].join('\n')}`)
+  })
 })

@@ -14,7 +14,7 @@ import { useStructuredData } from '../hooks/use-structured-data.ts'
 import type { ScriptedAnswer, ScriptedPrompt } from '../model/scripted.ts'
 import { type AnyTool, tool } from '../tool/tool.ts'
 import type { Note } from './ledger.fixture.ts'
-import { attemptOf, callOf } from './program.fixture.ts'
+import { attemptOf, callOf } from './pond-program.fixture.ts'
 import type { Op } from './workflow.recipe.fixture.ts'
 
 /** What the nodes of one process work with. */

@@ -7,7 +7,7 @@ import { useNodeState, useWorkflowState } from '../hooks/use-state.ts'
 import { useStructuredData } from '../hooks/use-structured-data.ts'
 import type { NodeContext } from '../workflow/node.ts'
 import { workflow } from '../workflow/workflow.ts'
-import type { Program } from './program.fixture.ts'
+import type { Program } from './pond-program.fixture.ts'
 import { flowProgram } from './workflow.fixture.ts'
 import { act, type Bench, EMAIL } from './workflow.ops.fixture.ts'
 

@@ -6,7 +6,7 @@ import type { Given } from '../workflow/record.ts'
 import { answerProblems } from './consent.fixture.ts'
 import type { CallLine, Line } from './ledger.fixture.ts'
 import { normalOf, partOf } from './normal.fixture.ts'
-import { SESSION } from './program.fixture.ts'
+import { SESSION } from './pond-program.fixture.ts'
 import {
   differences,
   endProblems,
@@ -17,7 +17,7 @@ import {
   stopProblems,
   stoppedOf,
   type VerdictOptions,
-} from './verdict.fixture.ts'
+} from './run-verdict.fixture.ts'
 import { opsOf, type Recipe } from './workflow.recipe.fixture.ts'
 
 /** What there is to know of workflows before their run is judged. */

@@ -3,11 +3,11 @@
 import type { LogStore } from '@millrace/log'
 import { Crowd } from '../crash/crowd.fixture.ts'
 import { type Note, witnessed } from '../crash/ledger.fixture.ts'
-import { SESSION } from '../crash/program.fixture.ts'
+import { SESSION } from '../crash/pond-program.fixture.ts'
 import { createRuntime, type Runtime } from '../index.ts'
+import { PROGRAMS } from './played-programs.fixture.ts'
 import { pointed } from './points.fixture.ts'
-import { PROGRAMS } from './programs.fixture.ts'
-import { loggerOf, type Opening, type Told } from './told.fixture.ts'
+import { loggerOf, type Opening, type Told } from './process-messages.fixture.ts'
 
 export class Front {
   readonly #store: LogStore

@@ -1,10 +1,10 @@
 // What happens to the processes, by kinds: those with people are the same on every store, the others on every store that is a server.
 
-import { cutOff, deploys, fights, handsOver, instants, points } from './deaths.fixture.ts'
-import { answersAtDeath, bothDie, peopled } from './people.fixture.ts'
-import { deadlyRounds } from './rounds.fixture.ts'
-import type { Kind } from './schedule.fixture.ts'
-import { stops, stopsAtDeath, stopsBlocked } from './stops.fixture.ts'
+import { cutOff, deploys, fights, handsOver, instants, points } from './death-schedules.fixture.ts'
+import { answersAtDeath, bothDie, peopled } from './people-schedules.fixture.ts'
+import type { Kind } from './process-schedules.fixture.ts'
+import { stops, stopsAtDeath, stopsBlocked } from './stop-schedules.fixture.ts'
+import { deadlyRounds } from './workflow-schedules.fixture.ts'
 
 /** Workflows whose processes die, each between a pause and its answer, and others while they start nodes again. */
 export const FLOW_KINDS: readonly Kind[] = [

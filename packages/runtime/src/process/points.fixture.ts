@@ -2,7 +2,7 @@
 
 import { existsSync, rmSync } from 'node:fs'
 import { LogError, type LogStore } from '@millrace/log'
-import { alarmOf, type Moment, type Opening, POINTS, type Point, type Told } from './told.fixture.ts'
+import { alarmOf, type Moment, type Opening, POINTS, type Point, type Told } from './process-messages.fixture.ts'
 
 /** How often one that sleeps looks whether it is woken. */
 const LOOK_MS = 5

@@ -5,14 +5,21 @@ import { join } from 'node:path'
 import type { Child } from '../../../../scripts/faults/process.ts'
 import { Spares } from '../../../../scripts/faults/spares.ts'
 import type { Given } from '../crash/crowd.fixture.ts'
-import { alarmOf, type Moment, type Opening, type Point, type StoreSpec, type Told } from './told.fixture.ts'
+import {
+  alarmOf,
+  type Moment,
+  type Opening,
+  type Point,
+  type StoreSpec,
+  type Told,
+} from './process-messages.fixture.ts'
 
 /** How many of its complaints are kept, the last of them. */
 const MOST_COMPLAINTS = 30
 
 /** What a process runs; the SQLite store looks for its thread beside itself. */
 const FILES = {
-  process: join(import.meta.dirname, 'worker.fixture.ts'),
+  process: join(import.meta.dirname, 'driver-process.fixture.ts'),
   worker: join(import.meta.dirname, '../../../log/src/sqlite/worker.ts'),
 }
 

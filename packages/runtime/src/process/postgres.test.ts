@@ -1,7 +1,7 @@
 import { postgres } from '../../../../scripts/services/postgres.ts'
-import { diesAt } from './deaths.fixture.ts'
+import { diesAt } from './death-schedules.fixture.ts'
 import { SERVER_KINDS } from './kinds.fixture.ts'
-import { schedules } from './schedule.fixture.ts'
+import { schedules } from './process-schedules.fixture.ts'
 
 // Here no power is cut: what a crash of the server can lose is for other tests.
 const server = postgres({

@@ -1,7 +1,7 @@
 import { redis } from '../../../../scripts/services/redis.ts'
-import { diesAt } from './deaths.fixture.ts'
+import { diesAt } from './death-schedules.fixture.ts'
 import { SERVER_KINDS } from './kinds.fixture.ts'
-import { schedules } from './schedule.fixture.ts'
+import { schedules } from './process-schedules.fixture.ts'
 
 const server = redis()
 

@@ -1,9 +1,9 @@
 import { join } from 'node:path'
-import { deploys, diesAt, fights, handsOver, instants, points } from './deaths.fixture.ts'
+import { deploys, diesAt, fights, handsOver, instants, points } from './death-schedules.fixture.ts'
 import { FLOW_KINDS, PEOPLE_KINDS } from './kinds.fixture.ts'
-import { peopled } from './people.fixture.ts'
-import { schedules } from './schedule.fixture.ts'
-import { stops, stopsAtDeath, stopsBlocked } from './stops.fixture.ts'
+import { peopled } from './people-schedules.fixture.ts'
+import { schedules } from './process-schedules.fixture.ts'
+import { stops, stopsAtDeath, stopsBlocked } from './stop-schedules.fixture.ts'
 
 schedules({
   name: 'sqlite',

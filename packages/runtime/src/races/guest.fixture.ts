@@ -3,8 +3,8 @@
 import type { Chunk } from '@millrace/protocol'
 import { MillraceError } from '../error/error.ts'
 import type { Runtime } from '../runtime.ts'
-import type { Doing } from './plan.fixture.ts'
-import { NEXT, RUN, SESSION } from './program.fixture.ts'
+import type { Doing } from './race-plan.fixture.ts'
+import { NEXT, RUN, SESSION } from './waiting-program.fixture.ts'
 
 const CLAIM_MS = 30
 

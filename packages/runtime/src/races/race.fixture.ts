@@ -4,14 +4,14 @@
 import { type LogStore, Memory, memoryStore, mustStop, StreamManager, type Ticket } from '@millrace/log'
 import type { Entry } from '@millrace/protocol'
 import { Random } from '../../../../scripts/faults/random.ts'
+import type { Fault } from '../crash/fault-plan.fixture.ts'
 import { type Events, Machine, Process } from '../crash/machine.fixture.ts'
-import type { Fault } from '../crash/plan.fixture.ts'
-import { Story } from '../crash/story.fixture.ts'
+import { Story } from '../crash/reader-checks.fixture.ts'
 import { createRuntime, type Runtime } from '../runtime.ts'
 import { act, cuedIn } from './guest.fixture.ts'
-import type { Doing, Plan } from './plan.fixture.ts'
-import { agentsOf, RUN, SESSION, waitingOf } from './program.fixture.ts'
-import { type Happened, type Noted, type Told, verdict } from './verdict.fixture.ts'
+import type { Doing, Plan } from './race-plan.fixture.ts'
+import { type Happened, type Noted, type Told, verdict } from './race-verdict.fixture.ts'
+import { agentsOf, RUN, SESSION, waitingOf } from './waiting-program.fixture.ts'
 
 const LEASE_MS = 1000
 const POLL_MS = 300

@@ -3,14 +3,14 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { type LogStore, mustStop, type StreamInfo, systemTimers } from '@millrace/log'
 import type { Entry } from '@millrace/protocol'
-import { Story } from '../crash/story.fixture.ts'
+import { Story } from '../crash/reader-checks.fixture.ts'
 import { MillraceError } from '../error/error.ts'
 import type { Answer } from '../run/answer.ts'
 import { createRuntime, type Runtime } from '../runtime.ts'
 import { act, cuedIn } from './guest.fixture.ts'
-import type { Doing, Plan } from './plan.fixture.ts'
-import { agentsOf, RUN, SESSION, waitingOf } from './program.fixture.ts'
-import { type Noted, type Told, verdict } from './verdict.fixture.ts'
+import type { Doing, Plan } from './race-plan.fixture.ts'
+import { type Noted, type Told, verdict } from './race-verdict.fixture.ts'
+import { agentsOf, RUN, SESSION, waitingOf } from './waiting-program.fixture.ts'
 
 const SILENT = { warn() {}, error() {} }
 

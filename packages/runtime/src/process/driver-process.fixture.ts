@@ -9,10 +9,10 @@ import { type Note, noted } from '../crash/ledger.fixture.ts'
 import { createWorker, type Worker } from '../index.ts'
 import { scriptedModel } from '../model/scripted.ts'
 import { Front } from './front.fixture.ts'
+import { load, openSpec } from './open-store.fixture.ts'
+import { PROGRAMS } from './played-programs.fixture.ts'
 import { pointed } from './points.fixture.ts'
-import { PROGRAMS } from './programs.fixture.ts'
-import { load, openSpec } from './spec.fixture.ts'
-import { loggerOf, type Opening, type Order, type StoreSpec, type Told } from './told.fixture.ts'
+import { loggerOf, type Opening, type Order, type StoreSpec, type Told } from './process-messages.fixture.ts'
 
 /** How often a process looks for what is due. */
 const POLL_MS = 20

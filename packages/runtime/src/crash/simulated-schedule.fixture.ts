@@ -6,13 +6,13 @@ import type { Entry } from '@millrace/protocol'
 import { Random } from '../../../../scripts/faults/random.ts'
 import { createRuntime, type Runtime } from '../runtime.ts'
 import { type Answering, Crowd, type Voice } from './crowd.fixture.ts'
+import type { Fault, Plan } from './fault-plan.fixture.ts'
 import { Ledger, type Note, noted, witnessed } from './ledger.fixture.ts'
 import { type Events, Machine, Process } from './machine.fixture.ts'
-import { MILL } from './people.fixture.ts'
-import type { Fault, Plan } from './plan.fixture.ts'
-import { POND, type Program, SESSION } from './program.fixture.ts'
-import { Story, textOf } from './story.fixture.ts'
-import { type Happened, verdict } from './verdict.fixture.ts'
+import { MILL } from './mill-program.fixture.ts'
+import { POND, type Program, SESSION } from './pond-program.fixture.ts'
+import { Story, textOf } from './reader-checks.fixture.ts'
+import { type Happened, verdict } from './run-verdict.fixture.ts'
 
 const LEASE_MS = 1000
 const POLL_MS = 300

@@ -8,6 +8,8 @@ export interface Mutant {
   readonly name: string
   /** What it must be found by. */
   readonly found: RegExp
+  /** Index of the plan that finds it, which is played first. The others follow if it does not any more. */
+  readonly plan?: number
   /** Breaks a writer that was just made. */
   readonly writer?: (writer: Writer) => void
   readonly store?: (store: LogStore) => LogStore
@@ -58,6 +60,7 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'a deadline that is settled whatever the ticket says by then',
+    plan: 100,
     found: /is settled again|the fold dropped it/,
     writer: insisting(
       chunk =>
@@ -67,11 +70,13 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'an end that is not decided again where somebody has asked to stop meanwhile',
+    plan: 10,
     found: /it ends as completed, expected (interrupted|aborted)/,
     writer: insisting(({ type }) => type === 'run-finished'),
   },
   {
     name: 'an outcome that is not said again where somebody has answered meanwhile',
+    plan: 9,
     found: /ran \d times/,
     writer: writer => {
       const make = writer.lane.bind(writer)
@@ -88,6 +93,7 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'answers that are not decided on the ticket',
+    plan: 3,
     found: /is settled again|it is at .*, and settled was|the ticket is/,
     store: hasty,
   },

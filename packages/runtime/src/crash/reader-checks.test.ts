@@ -1,6 +1,6 @@
 import type { Chunk, Entry } from '@millrace/protocol'
 import { describe, expect, test } from 'vitest'
-import { Story } from './story.fixture.ts'
+import { Story } from './reader-checks.fixture.ts'
 
 const origin = { runId: 'r', lane: 'main', agentId: 'r', agentType: 'teller', step: 1 }
 

@@ -1,7 +1,7 @@
 // What races in a schedule: who answers, claims, stops or asks for another run, when, and what becomes of the process that drives.
 
 import { Random } from '../../../../scripts/faults/random.ts'
-import type { Fault } from '../crash/plan.fixture.ts'
+import type { Fault } from '../crash/fault-plan.fixture.ts'
 
 /** The programs: what waits, and what goes on beside it. */
 const KINDS = ['approval', 'client', 'approved-client', 'pair', 'child', 'children'] as const

@@ -1,10 +1,10 @@
 // Schedules in which somebody asks for a stop: what was shown stays, whoever dies of it.
 
 import { setTimeout as pause } from 'node:timers/promises'
-import { SESSION } from '../crash/program.fixture.ts'
-import { isBlocked } from './deaths.fixture.ts'
-import type { Stage } from './stage.fixture.ts'
-import { type Moment, POINTS } from './told.fixture.ts'
+import { SESSION } from '../crash/pond-program.fixture.ts'
+import { isBlocked } from './death-schedules.fixture.ts'
+import { type Moment, POINTS } from './process-messages.fixture.ts'
+import type { Stage } from './process-stage.fixture.ts'
 
 const PACE_MS = 2
 const SOON_MS = 10

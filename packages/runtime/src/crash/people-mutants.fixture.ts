@@ -3,7 +3,7 @@
 import type { Said } from '@millrace/log'
 import type { ToolPart } from '@millrace/protocol'
 import type { Need } from '../tool/need.ts'
-import { chunkOf, type Mutant, rewriting } from './mutants.fixture.ts'
+import { chunkOf, type Mutant, rewriting } from './run-mutants.fixture.ts'
 
 export interface PeopleMutant extends Mutant {
   /** What has to happen at the right point for it to show; it shows by chance soon enough, if nothing is said. */
@@ -40,6 +40,7 @@ export const PEOPLE_MUTANTS: readonly PeopleMutant[] = [
   },
   {
     name: 'a call that is asked for by one batch, and its approval by the next, and a heir who asks nobody',
+    plan: 19,
     found: /nobody had approved it|the log has no approval|was to be denied/,
     by: 'death-after',
     call: call => (call.approval ? call : { ...call, approval: { id: '', approved: true } }),
@@ -97,6 +98,7 @@ export const PEOPLE_MUTANTS: readonly PeopleMutant[] = [
   },
   {
     name: 'a run that pauses though it was answered',
+    plan: 59,
     found: /it pauses, and .* can go on/,
     by: 'answer',
     pauses: true,

@@ -21,7 +21,7 @@ import {
   type ProgramOptions,
   SESSION,
   soundTool,
-} from './program.fixture.ts'
+} from './pond-program.fixture.ts'
 
 export const PEOPLE_RUN = 'works'
 /** A session in which nothing waits. */

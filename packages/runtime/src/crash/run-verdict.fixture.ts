@@ -6,7 +6,7 @@ import { answerProblems, consentProblems, pauseProblems } from './consent.fixtur
 import type { Given } from './crowd.fixture.ts'
 import type { CallLine, Line } from './ledger.fixture.ts'
 import { type Normal, normalOf } from './normal.fixture.ts'
-import { textOf } from './story.fixture.ts'
+import { textOf } from './reader-checks.fixture.ts'
 
 /** What happened. */
 export interface Happened {

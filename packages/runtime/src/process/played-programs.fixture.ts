@@ -1,5 +1,5 @@
-import { MILL, peopleAgents } from '../crash/people.fixture.ts'
-import { POND, type Program } from '../crash/program.fixture.ts'
+import { MILL, peopleAgents } from '../crash/mill-program.fixture.ts'
+import { POND, type Program } from '../crash/pond-program.fixture.ts'
 import { SCENARIOS, type ScenarioName } from '../crash/workflow.scenarios.fixture.ts'
 
 export type ProgramName = 'pond' | 'mill' | ScenarioName

@@ -2,8 +2,8 @@
 
 import { advance, EMPTY_TICKET, mustStop, type NewEntry, pendingKey, stopStatus, type Ticket } from '@millrace/log'
 import { type Chunk, type Entry, isGuest, type ToolPart, type View } from '@millrace/protocol'
-import type { Doing, Plan } from './plan.fixture.ts'
-import { isApproved, isClients, NEXT, RUN, waitingOf } from './program.fixture.ts'
+import type { Doing, Plan } from './race-plan.fixture.ts'
+import { isApproved, isClients, NEXT, RUN, waitingOf } from './waiting-program.fixture.ts'
 
 /** What became of what a guest did. */
 export interface Told {

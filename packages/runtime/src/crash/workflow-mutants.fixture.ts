@@ -6,11 +6,11 @@ import { Execution } from '../workflow/execution.ts'
 import { Journal } from '../workflow/journal.ts'
 import type { Given } from '../workflow/record.ts'
 import { Replay } from '../workflow/replay.ts'
-import { chunkOf, lanes, MUTANTS, type Mutant, rewriting } from './mutants.fixture.ts'
+import { chunkOf, lanes, MUTANTS, type Mutant, rewriting } from './run-mutants.fixture.ts'
 import type { ScenarioName } from './workflow.scenarios.fixture.ts'
 
 export interface FlowMutant extends Mutant {
-  /** The workflow in which it shows; any by chance, if nothing is said. */
+  /** The scenario that finds it. Without one, random workflows are tried. */
   readonly of?: ScenarioName
   /** Breaks the code itself. */
   readonly break?: () => void
@@ -55,12 +55,14 @@ export const FLOW_MUTANTS: readonly FlowMutant[] = [
   },
   {
     name: 'where a workflow stands in another batch than how it came there',
+    plan: 13,
     of: 'draft',
     found: DONE_AGAIN,
     writer: apart(hookId => hookId.endsWith('position')),
   },
   {
     name: 'state in another batch than the node that set it',
+    plan: 27,
     of: 'branches',
     found: /view\.output/,
     writer: apart((_, hook) => hook === 'state'),
@@ -112,6 +114,6 @@ export const FLOW_MUTANTS: readonly FlowMutant[] = [
   },
   // Steps and models are called with keys and inputs as tools are.
   ...MUTANTS.filter(({ name }) => /another key|another input/.test(name)).map(
-    (mutant): FlowMutant => ({ ...mutant, of: 'retry' }),
+    (mutant): FlowMutant => ({ ...mutant, of: 'retry', plan: 0 }),
   ),
 ]

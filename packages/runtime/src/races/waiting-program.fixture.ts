@@ -5,7 +5,7 @@ import { z } from 'zod'
 import { type Agent, agent } from '../agent/agent.ts'
 import { scriptedModel } from '../model/scripted.ts'
 import { type ClientTool, type Tool, tool } from '../tool/tool.ts'
-import type { Kind } from './plan.fixture.ts'
+import type { Kind } from './race-plan.fixture.ts'
 
 export const SESSION = 'session'
 export const RUN = 'r'

@@ -2,10 +2,10 @@
 
 import { setTimeout as pause } from 'node:timers/promises'
 import type { FaultProxy } from '../../../../scripts/faults/proxy.ts'
-import { SESSION } from '../crash/program.fixture.ts'
+import { SESSION } from '../crash/pond-program.fixture.ts'
 import type { Actor } from './pool.fixture.ts'
-import { BLOCKED_AFTER_MS, type Place, type Stage } from './stage.fixture.ts'
-import { type Moment, POINTS, type Point, type StoreSpec } from './told.fixture.ts'
+import { type Moment, POINTS, type Point, type StoreSpec } from './process-messages.fixture.ts'
+import { BLOCKED_AFTER_MS, type Place, type Stage } from './process-stage.fixture.ts'
 
 /** From token to token, so that there are more instants at which nothing is on its way to the store. */
 const PACE_MS = 2

@@ -1,18 +1,26 @@
-// Drivers and stores that are wrong in one place each: the suite must find every one of them.
+// Drivers and stores with one planted bug each: the schedules must find every one of them.
 
 import type { BatchLike, Lane, LogStore, Said, Writer } from '@millrace/log'
 import type { Chunk } from '@millrace/protocol'
 import type { Position } from '../agent/position.ts'
-import type { ScheduleOptions } from './schedule.fixture.ts'
+import type { ScheduleOptions } from './simulated-schedule.fixture.ts'
 
 export interface Mutant {
   readonly name: string
   /** What it must be found by. */
   readonly found: RegExp
+  /** Index of the plan that finds it, which is played first. The others follow if it does not any more. */
+  readonly plan?: number
   readonly world?: ScheduleOptions['mutant']
   /** Breaks a writer that was just made. */
   readonly writer?: (writer: Writer) => void
   readonly position?: (position: Position) => Position
+}
+
+/** All plans, the one that is known to find a mutant first. */
+export function* knownFirst<Plan>(plans: readonly Plan[], known: number | undefined): Generator<Plan> {
+  if (known !== undefined && known < plans.length) yield plans[known] as Plan
+  yield* plans
 }
 
 /** What is said, whoever says it. */
@@ -51,6 +59,7 @@ export const rewriting =
 export const MUTANTS: readonly Mutant[] = [
   {
     name: 'a driver that starts calls though its lease may have run out',
+    plan: 22,
     found: /has the log|was known to be in the log/,
     writer: writer => {
       writer.sure = async () => {}
@@ -66,6 +75,7 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'a takeover that does not take back what the dead had said',
+    plan: 3,
     found: /view|dropped|part/,
     world: {
       store: rewriting(entries =>
@@ -79,6 +89,7 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'a takeover that takes back what was shown when its run was stopped',
+    plan: 4,
     found: /asked to stop|was stopped/,
     world: {
       store: rewriting(entries => {
@@ -101,6 +112,7 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'a call that carries another key when another process makes it again',
+    plan: 1,
     found: /which nobody calls without a death/,
     world: {
       note: (note, process) => line =>
@@ -109,6 +121,7 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'a call that is made again with another input',
+    plan: 1,
     found: /is called with another input/,
     world: {
       note: (note, process) => line =>
@@ -117,6 +130,7 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'an outcome and its state in two commits',
+    plan: 18,
     found: /view\.state/,
     writer: writer =>
       lanes(writer, lane => {
@@ -132,6 +146,7 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'a last answer and the end of its run in two batches',
+    plan: 22,
     found: /starts model|which nobody calls without a death|view/,
     writer: writer => {
       const decide = writer.decide.bind(writer)

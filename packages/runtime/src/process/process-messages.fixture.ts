@@ -2,7 +2,7 @@
 
 import type { Given } from '../crash/crowd.fixture.ts'
 import type { Logger } from '../logger.ts'
-import type { ProgramName } from './programs.fixture.ts'
+import type { ProgramName } from './played-programs.fixture.ts'
 
 /** Which store a process opens, as it can be told to it. */
 export type StoreSpec =

@@ -1,8 +1,8 @@
 // Schedules of workflows that ask: from pause to pause, each waited for and answered in another process than the one before.
 
 import type { Actor } from './pool.fixture.ts'
-import type { Stage } from './stage.fixture.ts'
-import { type Moment, POINTS } from './told.fixture.ts'
+import { type Moment, POINTS } from './process-messages.fixture.ts'
+import type { Stage } from './process-stage.fixture.ts'
 
 const PACE_MS = 2
 

@@ -1,5 +1,5 @@
 import type { LogStore } from '@millrace/log'
-import type { StoreSpec } from './told.fixture.ts'
+import type { StoreSpec } from './process-messages.fixture.ts'
 
 const stores = {
   sqlite: () => import('@millrace/log/sqlite'),

@@ -14,7 +14,7 @@ import { type Tool, tool } from '../tool/tool.ts'
 import type { Workflow } from '../workflow/workflow.ts'
 import type { Answering, CrowdOptions } from './crowd.fixture.ts'
 import type { Note } from './ledger.fixture.ts'
-import type { verdict } from './verdict.fixture.ts'
+import type { verdict } from './run-verdict.fixture.ts'
 
 export interface ProgramOptions {
   /** Told of every call, at its start and at its end. */

@@ -1,8 +1,8 @@
 // Schedules with people and clients: they answer by a process that drives nothing, while those that drive die; and while it dies itself.
 
 import { setTimeout as pause } from 'node:timers/promises'
-import type { Stage } from './stage.fixture.ts'
-import { type Moment, type Opening, POINTS } from './told.fixture.ts'
+import { type Moment, type Opening, POINTS } from './process-messages.fixture.ts'
+import type { Stage } from './process-stage.fixture.ts'
 
 const PACE_MS = 2
 const SOON_MS = 10
