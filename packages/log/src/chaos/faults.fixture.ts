@@ -13,6 +13,20 @@ export type Fate =
   | 'death-before'
   | 'death-after'
 
+/** Everything that is counted as a fault. */
+export const FAULTS: readonly (Fate | 'clock-jump')[] = [
+  'request-lost',
+  'reply-lost',
+  'delivered-late',
+  'delivered-twice',
+  'connection-cut',
+  'stalled',
+  'frozen',
+  'death-before',
+  'death-after',
+  'clock-jump',
+]
+
 /** How often what goes wrong. */
 export class Faults {
   readonly #weights: readonly (readonly [number, Fate])[]

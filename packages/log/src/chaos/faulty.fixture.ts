@@ -1,6 +1,6 @@
 import type { LogStore } from '../store.ts'
+import type { World } from './schedule-world.fixture.ts'
 import type { Process } from './scheduler.fixture.ts'
-import type { World } from './world.fixture.ts'
 
 /**
  * A store as one process reaches it: each call waits for its turn, and may be lost, answered twice, held up or never answered. Wake-ups come when the

@@ -5,11 +5,11 @@ import { LogError } from '../error.ts'
 import { StreamManager } from '../manager/manager.ts'
 import type { LogStore } from '../store.ts'
 import { dueOf } from '../ticket/ticket.ts'
-import { UNKNOWN_PROGRAM } from './driver.fixture.ts'
-import { canonical, contentOf, contentOfView } from './model.fixture.ts'
-import { compare, type ReaderMemory } from './reader.fixture.ts'
-import type { LogRecord } from './record.fixture.ts'
-import { same, shown, type World } from './world.fixture.ts'
+import { UNKNOWN_PROGRAM } from './driver-actor.fixture.ts'
+import { canonical, contentOf, contentOfView } from './log-model.fixture.ts'
+import type { LogRecord } from './log-record.fixture.ts'
+import { compare, type ReaderMemory } from './reader-actor.fixture.ts'
+import { same, shown, type World } from './schedule-world.fixture.ts'
 
 export async function finale(world: World, store: LogStore, readers: readonly ReaderMemory[]): Promise<void> {
   const manager = new StreamManager({ store, blobBytes: 128 })

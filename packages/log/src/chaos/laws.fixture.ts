@@ -2,9 +2,9 @@
 
 import { type Chunk, type Entry, isGuest, isWord, type WriterOrigin } from '@millrace/protocol'
 import { advance, EMPTY_TICKET, mustStop, type Ticket } from '../ticket/ticket.ts'
-import { openDrafts, takenBack } from './model.fixture.ts'
-import type { LogRecord } from './record.fixture.ts'
-import { same, shown } from './world.fixture.ts'
+import { openDrafts, takenBack } from './log-model.fixture.ts'
+import type { LogRecord } from './log-record.fixture.ts'
+import { same, shown } from './schedule-world.fixture.ts'
 
 interface Request {
   readonly at: number

@@ -1,10 +1,10 @@
 import { Memory, memoryStore } from '../memory/store.ts'
-import { schedules } from './suite.fixture.ts'
+import { schedules } from './log-schedule-suite.fixture.ts'
 
 schedules({
   name: 'memory',
   lanes: 1,
-  count: 300,
+  count: 60,
   first: 1,
   async open() {
     const clock = { time: 0 }

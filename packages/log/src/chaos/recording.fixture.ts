@@ -18,8 +18,8 @@ import type {
   WriterAppend,
 } from '../store.ts'
 import { dueOf, ticketOf } from '../ticket/ticket.ts'
-import { LogRecord } from './record.fixture.ts'
-import type { World } from './world.fixture.ts'
+import { LogRecord } from './log-record.fixture.ts'
+import type { World } from './schedule-world.fixture.ts'
 
 /** On a store with a clock of its own a lease lasts until the schedule lets it run out. */
 const HOUR = 3_600_000

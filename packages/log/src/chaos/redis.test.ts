@@ -1,18 +1,23 @@
 import { redis } from '../../../../scripts/services/redis.ts'
 import { redisStore } from '../redis/index.ts'
-import { schedules } from './suite.fixture.ts'
+import { schedules } from './log-schedule-suite.fixture.ts'
 
 const server = redis()
 
 schedules({
   name: 'redis',
-  lanes: 4,
-  count: 100,
-  first: 501,
+  lanes: 2,
+  count: 10,
+  first: 85,
   async open(lane) {
     const { url } = await server
-    const handle = () => redisStore({ url, prefix: `chaos${lane}:` })
-    return { handles: [handle(), handle()] }
+    const handle = async () => {
+      const store = redisStore({ url, prefix: `chaos${lane}:` })
+      // The first call connects.
+      await store.list(null, 1)
+      return store
+    }
+    return { handles: [await handle(), await handle()] }
   },
   close: async () => (await server).stop(),
 })

@@ -1,7 +1,7 @@
 // What a program says, as chunks: the words of a step, and what opens its calls.
 
 import type { Chunk, WriterOrigin } from '@millrace/protocol'
-import type { ScriptCall, ScriptStep } from './script.fixture.ts'
+import type { ScriptCall, ScriptStep } from './run-script.fixture.ts'
 
 const executorOf = ({ kind }: ScriptCall): 'client' | 'server' => (kind.endsWith('client') ? 'client' : 'server')
 

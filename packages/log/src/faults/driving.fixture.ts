@@ -9,8 +9,8 @@ import type { Lane } from '../manager/lane.ts'
 import type { StreamManager } from '../manager/manager.ts'
 import type { Writer } from '../manager/writer.ts'
 import { mustStop } from '../ticket/ticket.ts'
+import type { Plan, Run, Say } from './store-process-messages.fixture.ts'
 import { tokenOf, tokensIn } from './token.fixture.ts'
-import type { Plan, Run, Say } from './told.fixture.ts'
 
 /** How long a step takes to think of, in milliseconds. */
 const PACE_MS = 5

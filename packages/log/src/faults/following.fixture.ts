@@ -3,8 +3,8 @@
 import type { Chunk } from '@millrace/protocol'
 import { LogError, TruncatedError } from '../error.ts'
 import type { StreamManager } from '../manager/manager.ts'
+import type { Say } from './store-process-messages.fixture.ts'
 import { tokenOf } from './token.fixture.ts'
-import type { Say } from './told.fixture.ts'
 
 const ALL = { whole: true, follow: true, internal: true }
 

@@ -3,16 +3,16 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { afterAll, beforeAll } from 'vitest'
-import { Processes } from './actor.fixture.ts'
-import { restoredFile } from './copies.fixture.ts'
-import { due, guests, killed, readers, zombie } from './deaths.fixture.ts'
-import { full, locked, shared } from './files.fixture.ts'
-import { schedules } from './schedule.fixture.ts'
+import { full, locked, shared } from './file-faults.fixture.ts'
+import { due, guests, killed, readers, zombie } from './process-deaths.fixture.ts'
+import { schedules } from './store-fault-suite.fixture.ts'
+import { StoreProcessPool } from './store-process-pool.fixture.ts'
+import { restoredFile } from './store-restores.fixture.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'millrace-faults-'))
-let processes: Processes
+let processes: StoreProcessPool
 beforeAll(() => {
-  processes = new Processes('sqlite')
+  processes = new StoreProcessPool('sqlite')
 })
 afterAll(async () => {
   await processes.stop()
@@ -21,8 +21,9 @@ afterAll(async () => {
 
 schedules({
   name: 'sqlite',
+  first: 1,
   processes: () => processes,
-  async ground(random, name) {
+  async testStore(random, name) {
     const durability = random.pick(['normal', 'normal', 'full'] as const)
     return { spec: { kind: 'sqlite', path: join(folder, `${name}.db`), durability }, losesMs: 0 }
   },
@@ -36,15 +37,15 @@ schedules({
     return found[0] === 'ok' ? [] : [`the file is damaged: ${found}`]
   },
   kinds: {
-    killed: { play: killed, count: 5 },
-    zombie: { play: zombie, count: 2 },
-    due: { play: due, count: 2 },
-    guests: { play: guests, count: 3 },
-    readers: { play: readers, count: 2 },
-    restored: { play: restoredFile(true), count: 3 },
-    putBack: { play: restoredFile(false), count: 4 },
-    shared: { play: shared, count: 4 },
-    locked: { play: locked, count: 3 },
-    full: { play: full, count: 4 },
+    killed: { play: killed, count: 2 },
+    zombie: { play: zombie, count: 1 },
+    due: { play: due, count: 1 },
+    guests: { play: guests, count: 1 },
+    readers: { play: readers, count: 1 },
+    restored: { play: restoredFile(true), count: 1 },
+    putBack: { play: restoredFile(false), count: 2 },
+    shared: { play: shared, count: 1 },
+    locked: { play: locked, count: 1 },
+    full: { play: full, count: 3 },
   },
 })

@@ -4,9 +4,9 @@ import type { Chunk } from '@millrace/protocol'
 import { expect } from 'vitest'
 import { mustStop, type Ticket } from '../ticket/ticket.ts'
 import { StreamManager } from './manager.ts'
-import { type Behaviour, define, Watcher } from './stage.fixture.ts'
+import { delta, entriesOf, lineOf, request, stop } from './manager-world.fixture.ts'
+import { type Behaviour, define, Watcher } from './managers-on-store.fixture.ts'
 import { Tap } from './tap.fixture.ts'
-import { delta, entriesOf, lineOf, request, stop } from './world.fixture.ts'
 import { isTrue } from './writing.fixture.ts'
 
 const R1 = { runId: 'r1', agentType: 'assistant' }

@@ -1,7 +1,7 @@
 import { asking } from './asking.fixture.ts'
 import { keeping } from './keeping.fixture.ts'
+import type { Behaviour } from './managers-on-store.fixture.ts'
 import { naming } from './naming.fixture.ts'
-import type { Behaviour } from './stage.fixture.ts'
 import { writing } from './writing.fixture.ts'
 
 /** All that a manager does on every store alike. */

@@ -1,7 +1,7 @@
 import type { Chunk, Entry } from '@millrace/protocol'
 import { describe, expect, test } from 'vitest'
 import { isPublicBlob } from './blobs.ts'
-import { clientCall, failure, ID, World } from './world.fixture.ts'
+import { clientCall, failure, ID, World } from './manager-world.fixture.ts'
 
 const LARGE = 'x'.repeat(2000)
 const OPTIONS = { blobBytes: 1000 }

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest'
 import { settled } from '../../../../scripts/clock.ts'
 import { StreamTruncatedError } from '../error.ts'
+import { ask, delta, failure, ID, lineOf, request, stop, World } from './manager-world.fixture.ts'
 import { collect, open, read } from './reading.fixture.ts'
-import { ask, delta, failure, ID, lineOf, request, stop, World } from './world.fixture.ts'
 import type { Writer } from './writer.ts'
 
 /** A step: words and their commit. */

@@ -2,7 +2,7 @@ import type { Chunk } from '@millrace/protocol'
 import { describe, expect, test } from 'vitest'
 import { settled } from '../../../../scripts/clock.ts'
 import type { LogError } from '../error.ts'
-import { approve, ask, delta, failure, ID, request, stop, World } from './world.fixture.ts'
+import { approve, ask, delta, failure, ID, request, stop, World } from './manager-world.fixture.ts'
 
 const status = (message: string): Chunk => ({ type: 'status', message })
 

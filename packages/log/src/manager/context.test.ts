@@ -2,8 +2,8 @@
 
 import type { Entry, Json, Run } from '@millrace/protocol'
 import { describe, expect, test } from 'vitest'
+import { delta, failure, ID, lineOf, output, request, stop, World } from './manager-world.fixture.ts'
 import { read } from './reading.fixture.ts'
-import { delta, failure, ID, lineOf, output, request, stop, World } from './world.fixture.ts'
 
 const SECRET = 'only-the-server-knows'
 const CONTEXT = { tenant: SECRET }

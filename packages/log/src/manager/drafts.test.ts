@@ -1,7 +1,7 @@
 import type { Chunk } from '@millrace/protocol'
 import { describe, expect, test } from 'vitest'
 import { settled } from '../../../../scripts/clock.ts'
-import { ask, delta, failure, ID, output, request, stop, thrown, World } from './world.fixture.ts'
+import { ask, delta, failure, ID, output, request, stop, thrown, World } from './manager-world.fixture.ts'
 
 const input = (toolCallId: string, text = '{'): Chunk => ({ type: 'tool-input-delta', toolCallId, delta: text })
 const retry = { reason: 'retry' }

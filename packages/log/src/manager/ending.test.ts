@@ -1,6 +1,6 @@
 import type { Chunk, Json } from '@millrace/protocol'
 import { describe, expect, test } from 'vitest'
-import { approve, ask, delta, failure, ID, output, request, stop, World } from './world.fixture.ts'
+import { approve, ask, delta, failure, ID, output, request, stop, World } from './manager-world.fixture.ts'
 
 const WRITTEN = ['run-started', 'checkpoint-created']
 

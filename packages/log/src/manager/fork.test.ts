@@ -1,7 +1,7 @@
 import type { WriterOrigin } from '@millrace/protocol'
 import { describe, expect, test } from 'vitest'
 import { advance, EMPTY_TICKET } from '../ticket/ticket.ts'
-import { approve, ask, delta, failure, ID, output, request, World } from './world.fixture.ts'
+import { approve, ask, delta, failure, ID, output, request, World } from './manager-world.fixture.ts'
 
 const COPY = 'copy'
 

@@ -2,7 +2,7 @@ import type { Chunk, JsonObject } from '@millrace/protocol'
 import { describe, expect, test } from 'vitest'
 import { settled } from '../../../../scripts/clock.ts'
 import type { GuestOutcome } from './guest.ts'
-import { approve, ask, clientCall, delta, failure, ID, output, request, stop, World } from './world.fixture.ts'
+import { approve, ask, clientCall, delta, failure, ID, output, request, stop, World } from './manager-world.fixture.ts'
 
 const interrupt: Chunk = { type: 'interrupt', interruptId: 'i', input: { kind: 'text' } }
 const answer = (response: string | number = 1): Chunk => ({ type: 'interrupt-response', interruptId: 'i', response })

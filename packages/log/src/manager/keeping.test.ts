@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { ask, delta, failure, ID, request, World } from './world.fixture.ts'
+import { ask, delta, failure, ID, request, World } from './manager-world.fixture.ts'
 
 /** A run that has ended. */
 async function run(world: World, runId: string, entries = 3) {

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { settled } from '../../../../scripts/clock.ts'
 import type { Log } from '../memory/log.ts'
-import { ask, delta, failure, ID, thrown, World } from './world.fixture.ts'
+import { ask, delta, failure, ID, thrown, World } from './manager-world.fixture.ts'
 
 const R1 = { runId: 'r1', agentType: 'assistant' }
 const LEASE = 30_000

@@ -3,7 +3,7 @@ import { settled } from '../../../../scripts/clock.ts'
 import { memoryStore } from '../memory/store.ts'
 import { mustStop, type Ticket } from '../ticket/ticket.ts'
 import { StreamManager } from './manager.ts'
-import { approve, ask, delta, failure, ID, request, stop, thrown, World } from './world.fixture.ts'
+import { approve, ask, delta, failure, ID, request, stop, thrown, World } from './manager-world.fixture.ts'
 
 const R1 = { runId: 'r1', agentType: 'assistant' }
 

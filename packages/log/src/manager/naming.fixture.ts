@@ -2,8 +2,8 @@
 
 import type { Chunk, JsonObject } from '@millrace/protocol'
 import { expect } from 'vitest'
-import { type Behaviour, define } from './stage.fixture.ts'
-import { failure, request } from './world.fixture.ts'
+import { failure, request } from './manager-world.fixture.ts'
+import { type Behaviour, define } from './managers-on-store.fixture.ts'
 import { isTrue } from './writing.fixture.ts'
 
 const R1 = { runId: 'r1', agentType: 'assistant' }

@@ -1,7 +1,7 @@
 import type { Chunk } from '@millrace/protocol'
 import { describe, expect, test } from 'vitest'
 import { advance, EMPTY_TICKET } from '../ticket/ticket.ts'
-import { clientCall, delta, ID, output, request, World } from './world.fixture.ts'
+import { clientCall, delta, ID, output, request, World } from './manager-world.fixture.ts'
 
 const AFTER_MS = 30_000
 const RUNS = ['agent:assistant@1']

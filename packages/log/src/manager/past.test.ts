@@ -2,12 +2,12 @@ import { type Chunk, type Entry, FOLD_VERSION, Fold, foldLog, type View } from '
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { memoryStore } from '../memory/store.ts'
-import { runs } from '../ticket/entries.fixture.ts'
 import { advance, EMPTY_TICKET } from '../ticket/ticket.ts'
+import { runs } from '../ticket/ticket-entries.fixture.ts'
 import { StreamManager } from './manager.ts'
+import { delta, failure, ID, lineOf, request, World } from './manager-world.fixture.ts'
 import { open } from './reading.fixture.ts'
-import { Story, stories } from './story.fixture.ts'
-import { delta, failure, ID, lineOf, request, World } from './world.fixture.ts'
+import { Story, stories } from './session-story.fixture.ts'
 
 const plain = <T>(value: T): T => JSON.parse(JSON.stringify(value)) as T
 

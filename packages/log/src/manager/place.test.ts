@@ -1,8 +1,8 @@
 import { encodeCursor } from '@millrace/protocol'
 import { describe, expect, test } from 'vitest'
 import { settled } from '../../../../scripts/clock.ts'
+import { failure, ID, thrown, World } from './manager-world.fixture.ts'
 import { collect, ended, open, read } from './reading.fixture.ts'
-import { failure, ID, thrown, World } from './world.fixture.ts'
 
 describe('a reader from a place', () => {
   test('reads what lies after it, by whatever name and in whatever form', async () => {

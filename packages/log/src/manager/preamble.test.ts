@@ -1,6 +1,6 @@
 import type { Chunk } from '@millrace/protocol'
 import { describe, expect, test } from 'vitest'
-import { ask, delta, failure, ID, request, stop, thrown, World } from './world.fixture.ts'
+import { ask, delta, failure, ID, request, stop, thrown, World } from './manager-world.fixture.ts'
 
 const R1 = { runId: 'r1', agentType: 'assistant' }
 const R2 = { runId: 'r2', agentType: 'assistant' }

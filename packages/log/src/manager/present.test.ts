@@ -1,11 +1,11 @@
 import { type Cursor, foldLog } from '@millrace/protocol'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { runs } from '../ticket/entries.fixture.ts'
 import { advance, EMPTY_TICKET } from '../ticket/ticket.ts'
-import { Story, stories } from './story.fixture.ts'
+import { runs } from '../ticket/ticket-entries.fixture.ts'
+import { delta, failure, ID, request, World } from './manager-world.fixture.ts'
+import { Story, stories } from './session-story.fixture.ts'
 import { Unsealed } from './unsealed.ts'
-import { delta, failure, ID, request, World } from './world.fixture.ts'
 
 const plain = <T>(value: T): T => JSON.parse(JSON.stringify(value)) as T
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { settled } from '../../../../scripts/clock.ts'
-import { approve, ask, clientCall, delta, failure, ID, output, request, World } from './world.fixture.ts'
+import { approve, ask, clientCall, delta, failure, ID, output, request, World } from './manager-world.fixture.ts'
 
 const R1 = { runId: 'r1', agentType: 'assistant' }
 const textOf = async (world: World): Promise<string> =>

@@ -2,11 +2,11 @@ import { type Chunk, encodeCursor } from '@millrace/protocol'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { settled } from '../../../../scripts/clock.ts'
-import { runs } from '../ticket/entries.fixture.ts'
+import { runs } from '../ticket/ticket-entries.fixture.ts'
 import type { ReadEntry } from './manager.ts'
+import { approve, ask, delta, ID, lineOf, request, World } from './manager-world.fixture.ts'
 import { collect, ended, open, read } from './reading.fixture.ts'
 import type { Reading } from './reading.ts'
-import { approve, ask, delta, ID, lineOf, request, World } from './world.fixture.ts'
 
 describe('a reader', () => {
   test('of chunks reads from the start to the end of the latest run', async () => {

@@ -2,9 +2,9 @@ import { getEventListeners } from 'node:events'
 import type { Chunk } from '@millrace/protocol'
 import { describe, expect, test } from 'vitest'
 import { settled } from '../../../../scripts/clock.ts'
+import { approve, ask, delta, failure, ID, World } from './manager-world.fixture.ts'
 import { collect, ended, open, read } from './reading.fixture.ts'
 import type { Reading } from './reading.ts'
-import { approve, ask, delta, failure, ID, World } from './world.fixture.ts'
 
 describe('law 2: a cursor', () => {
   test('of every entry, and of the reading, proves the place from which all that follows comes once', async () => {

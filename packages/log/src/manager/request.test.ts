@@ -1,6 +1,6 @@
 import type { Chunk } from '@millrace/protocol'
 import { describe, expect, test } from 'vitest'
-import { ID, request, stop, World } from './world.fixture.ts'
+import { ID, request, stop, World } from './manager-world.fixture.ts'
 
 const say = (world: World, chunk: Chunk, guest = 'ada') => world.manager.append(ID, guest, chunk)
 const refusal = async (world: World, chunk: Chunk, guest = 'ada'): Promise<string> => {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { StreamManager } from './manager.ts'
-import { failure, ID, request, thrown, World } from './world.fixture.ts'
+import { failure, ID, request, thrown, World } from './manager-world.fixture.ts'
 
 const WRONG = [Number.NaN, -1, 1.5, Number.POSITIVE_INFINITY, '3', null] as number[]
 

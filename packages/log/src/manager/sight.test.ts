@@ -1,8 +1,8 @@
 import type { Chunk } from '@millrace/protocol'
 import { describe, expect, test } from 'vitest'
 import { settled } from '../../../../scripts/clock.ts'
+import { approve, ask, delta, ID, lineOf, request, World } from './manager-world.fixture.ts'
 import { collect, ended, foldOf, open, read } from './reading.fixture.ts'
-import { approve, ask, delta, ID, lineOf, request, World } from './world.fixture.ts'
 
 describe('a reader sees', () => {
   test('law 10: nothing internal, unless it asks', async () => {

@@ -1,6 +1,6 @@
 import type { Chunk } from '@millrace/protocol'
 import { describe, expect, test } from 'vitest'
-import { delta, failure, thrown, World } from './world.fixture.ts'
+import { delta, failure, thrown, World } from './manager-world.fixture.ts'
 
 describe('a writer refuses what is too large before it takes a sequence (law 6)', () => {
   const tooLarge: Chunk = { type: 'status', message: 'x'.repeat(5000) }

@@ -1,11 +1,11 @@
 import { type Entry, Fold, isGuest, isWord, type View } from '@millrace/protocol'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { takenBack } from '../chaos/model.fixture.ts'
-import { runs } from '../ticket/entries.fixture.ts'
+import { takenBack } from '../chaos/log-model.fixture.ts'
+import { runs } from '../ticket/ticket-entries.fixture.ts'
+import { delta, ID, lineOf, request, World } from './manager-world.fixture.ts'
 import type { ReaderOptions } from './reader.ts'
-import { Story, stories } from './story.fixture.ts'
-import { delta, ID, lineOf, request, World } from './world.fixture.ts'
+import { Story, stories } from './session-story.fixture.ts'
 
 /** All that a reader is given which comes back with a place. */
 async function given(world: World, after: number, options: Omit<ReaderOptions, 'after'> = {}): Promise<Entry[]> {

@@ -2,8 +2,8 @@ import { describe, expect, test } from 'vitest'
 import { settled } from '../../../../scripts/clock.ts'
 import { memoryStore } from '../memory/store.ts'
 import { StreamManager } from './manager.ts'
+import { delta, ID, lineOf, request, World } from './manager-world.fixture.ts'
 import { collect, open } from './reading.fixture.ts'
-import { delta, ID, lineOf, request, World } from './world.fixture.ts'
 
 /** A process whose calls are not held back. */
 const elsewhere = (world: World) =>

@@ -1,6 +1,6 @@
 import type { Chunk } from '@millrace/protocol'
 import { describe, expect, test } from 'vitest'
-import { delta, failure, ID, thrown, World } from './world.fixture.ts'
+import { delta, failure, ID, thrown, World } from './manager-world.fixture.ts'
 
 describe('what a writer is handed is not trusted', () => {
   test('a chunk is stored as it was checked, whatever its object becomes or says of itself', async () => {

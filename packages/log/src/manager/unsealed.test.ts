@@ -1,12 +1,12 @@
 import type { Entry, Usage } from '@millrace/protocol'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { openDrafts } from '../chaos/model.fixture.ts'
+import { openDrafts } from '../chaos/log-model.fixture.ts'
 import type { StoredSnapshot } from '../store.ts'
-import { runs } from '../ticket/entries.fixture.ts'
+import { runs } from '../ticket/ticket-entries.fixture.ts'
+import { delta, ID, World } from './manager-world.fixture.ts'
 import { PastReader } from './past.ts'
-import { Story, stories } from './story.fixture.ts'
-import { delta, ID, World } from './world.fixture.ts'
+import { Story, stories } from './session-story.fixture.ts'
 
 const R1 = { runId: 'r1', agentType: 'assistant' }
 const PAST = 4000

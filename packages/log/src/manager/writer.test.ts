@@ -1,7 +1,7 @@
 import type { Chunk } from '@millrace/protocol'
 import { describe, expect, test } from 'vitest'
 import { settled } from '../../../../scripts/clock.ts'
-import { ask, delta, failure, ID, thrown, World } from './world.fixture.ts'
+import { ask, delta, failure, ID, thrown, World } from './manager-world.fixture.ts'
 
 const WRITTEN = ['run-started', 'checkpoint-created']
 

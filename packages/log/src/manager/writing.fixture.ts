@@ -4,8 +4,19 @@ import { encodeCursor } from '@millrace/protocol'
 import { expect } from 'vitest'
 import { advance, EMPTY_TICKET } from '../ticket/ticket.ts'
 import type { StreamManager } from './manager.ts'
-import { type Behaviour, define, Watcher } from './stage.fixture.ts'
-import { approve, ask, clientCall, delta, entriesOf, failure, lineOf, output, request, stop } from './world.fixture.ts'
+import {
+  approve,
+  ask,
+  clientCall,
+  delta,
+  entriesOf,
+  failure,
+  lineOf,
+  output,
+  request,
+  stop,
+} from './manager-world.fixture.ts'
+import { type Behaviour, define, Watcher } from './managers-on-store.fixture.ts'
 
 const R1 = { runId: 'r1', agentType: 'assistant' }
 const PROGRAMS = ['agent:assistant@1']

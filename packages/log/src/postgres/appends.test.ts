@@ -3,7 +3,7 @@ import { proxy } from '../../../../scripts/faults/proxy.ts'
 import { Writer } from '../contract/writer.ts'
 import type { LogStore } from '../store.ts'
 import { postgresStore } from './index.ts'
-import { type Server, server, until } from './server.fixture.ts'
+import { type Server, server, until } from './postgres-server.fixture.ts'
 
 const batch = { body: '["a","b"]', count: 2 }
 

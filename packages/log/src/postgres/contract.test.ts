@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, test } from 'vitest'
 import { contract, nameOf, type Subject } from '../contract/index.ts'
 import { postgresStore } from './index.ts'
-import { type Server, server } from './server.fixture.ts'
+import { type Server, server } from './postgres-server.fixture.ts'
 
 describe('the Postgres store keeps the contract', () => {
   let running: Server

@@ -4,7 +4,7 @@ import { type FaultProxy, proxy } from '../../../../scripts/faults/proxy.ts'
 import { guest, Writer } from '../contract/writer.ts'
 import type { LogStore } from '../store.ts'
 import { type PostgresOptions, postgresStore } from './index.ts'
-import { insist, type Server, server, until } from './server.fixture.ts'
+import { insist, type Server, server, until } from './postgres-server.fixture.ts'
 
 const batch = { body: '["a","b"]', count: 2 }
 const HEAD_ONLY = { batches: 0, bytes: 0 }

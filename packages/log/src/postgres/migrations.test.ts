@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { postgresStore } from './index.ts'
-import { type Server, server } from './server.fixture.ts'
+import { type Server, server } from './postgres-server.fixture.ts'
 
 const run = promisify(execFile)
 
@@ -15,7 +15,7 @@ describe('the migrations', () => {
   afterAll(() => running.stop())
 
   const start = async (schema: string, id: number) => {
-    const file = join(import.meta.dirname, 'starter.fixture.ts')
+    const file = join(import.meta.dirname, 'postgres-starter.fixture.ts')
     const { stdout } = await run(process.execPath, [file, running.url, schema, String(id)])
     return JSON.parse(stdout) as { own: boolean; shared: boolean }
   }

@@ -4,7 +4,7 @@ import { proxy } from '../../../../scripts/faults/proxy.ts'
 import { guest, Writer } from '../contract/writer.ts'
 import type { LogStore } from '../store.ts'
 import { type PostgresOptions, postgresStore } from './index.ts'
-import { insist, type Server, server, until } from './server.fixture.ts'
+import { insist, type Server, server, until } from './postgres-server.fixture.ts'
 
 const batch = { body: '["a"]', count: 1 }
 const ALL = { batches: 1000, bytes: 1e9 }

@@ -4,7 +4,7 @@ import type { LogStore } from '../store.ts'
 import { type PostgresOptions, postgresStore } from './index.ts'
 import { tokenOf } from './name.ts'
 import { channelOf, readPayload } from './notifier.ts'
-import { type Server, server, until } from './server.fixture.ts'
+import { type Server, server, until } from './postgres-server.fixture.ts'
 
 const batch = { body: '[0]', count: 1 }
 const listeners = `select pid from pg_stat_activity where query ilike 'listen%' and application_name = 'millrace'`

@@ -6,7 +6,7 @@ import { Connection, serverAt } from './connection.ts'
 import { redisStore } from './index.ts'
 import { Indexes } from './indexes.ts'
 import { Keys } from './keys.ts'
-import { headOf, type Server, server } from './server.fixture.ts'
+import { headOf, type Server, server } from './redis-server.fixture.ts'
 
 let running: Server
 beforeAll(async () => {

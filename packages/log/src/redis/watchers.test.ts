@@ -4,7 +4,7 @@ import { proxy } from '../../../../scripts/faults/proxy.ts'
 import { batch, guest } from '../contract/writer.ts'
 import type { LogStore } from '../store.ts'
 import { redisStore } from './index.ts'
-import { type Server, server } from './server.fixture.ts'
+import { type Server, server } from './redis-server.fixture.ts'
 
 let running: Server
 beforeAll(async () => {

@@ -6,10 +6,10 @@ import { describe, expect, test } from 'vitest'
 import { child } from '../../../../scripts/faults/process.ts'
 import { LogError } from '../error.ts'
 import type { LogStore } from '../store.ts'
-import { ALL, batch, guest, integrityOf, testFolder } from './folder.fixture.ts'
 import { sqliteStore } from './index.ts'
+import { ALL, batch, guest, integrityOf, testFolder } from './sqlite-folder.fixture.ts'
 
-const FIXTURE = fileURLToPath(new URL('process.fixture.ts', import.meta.url))
+const FIXTURE = fileURLToPath(new URL('sqlite-process.fixture.ts', import.meta.url))
 const { folder, newPath, open } = testFolder()
 
 async function failureOf(call: Promise<unknown>): Promise<LogError> {

@@ -2,9 +2,9 @@ import { fileURLToPath } from 'node:url'
 import { describe, expect, test } from 'vitest'
 import { type Child, child } from '../../../../scripts/faults/process.ts'
 import type { LogStore } from '../store.ts'
-import { ALL, batch, guest, integrityOf, testFolder } from './folder.fixture.ts'
+import { ALL, batch, guest, integrityOf, testFolder } from './sqlite-folder.fixture.ts'
 
-const FIXTURE = fileURLToPath(new URL('process.fixture.ts', import.meta.url))
+const FIXTURE = fileURLToPath(new URL('sqlite-process.fixture.ts', import.meta.url))
 const { newPath, open } = testFolder()
 const start = (...args: string[]): Child => child(FIXTURE, args)
 

@@ -4,8 +4,8 @@ import { fileURLToPath } from 'node:url'
 import type { Worker } from 'node:worker_threads'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { child } from '../../../../scripts/faults/process.ts'
-import { ALL, batch, guest, testFolder } from './folder.fixture.ts'
 import { sqliteStore } from './index.ts'
+import { ALL, batch, guest, testFolder } from './sqlite-folder.fixture.ts'
 
 const workers = vi.hoisted((): Worker[] => [])
 vi.mock(import('node:worker_threads'), async original => {
@@ -19,7 +19,7 @@ vi.mock(import('node:worker_threads'), async original => {
   return { ...actual, Worker: Noted }
 })
 
-const FIXTURE = fileURLToPath(new URL('process.fixture.ts', import.meta.url))
+const FIXTURE = fileURLToPath(new URL('sqlite-process.fixture.ts', import.meta.url))
 const { newPath, open } = testFolder()
 const LARGE = 'x'.repeat(200_000)
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import type { TicketMove } from '../store.ts'
-import { ALL, batch, guest, testFolder } from './folder.fixture.ts'
+import { ALL, batch, guest, testFolder } from './sqlite-folder.fixture.ts'
 
 const { newPath, open } = testFolder()
 

@@ -4,9 +4,9 @@ import { describe, expect, test } from 'vitest'
 import type { NewEntry } from '../entry.ts'
 import { aboutProblem, lineOf, MAX_LINE } from './about.ts'
 import { checkGuestChunk, refusalOf } from './admission.ts'
-import { admitted, by, runs, wishes, writerOf } from './entries.fixture.ts'
 import { problemOf } from './legality.ts'
 import { advance, EMPTY_TICKET, recordOf, type Ticket, ticketOf } from './ticket.ts'
+import { admitted, by, runs, wishes, writerOf } from './ticket-entries.fixture.ts'
 
 const R1 = writerOf('r1')
 const ADA = { guest: 'ada' }

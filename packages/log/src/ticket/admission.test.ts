@@ -4,8 +4,8 @@ import { describe, expect, test } from 'vitest'
 import type { NewEntry } from '../entry.ts'
 import { LogError } from '../error.ts'
 import { checkGuestChunk, placeOf, type Refusal, refusalOf } from './admission.ts'
-import { admitted, by, runs, wishes, writerOf } from './entries.fixture.ts'
 import { advance, EMPTY_TICKET, recordOf, type Ticket } from './ticket.ts'
+import { admitted, by, runs, wishes, writerOf } from './ticket-entries.fixture.ts'
 
 const R1 = writerOf('r1')
 const ADA = { guest: 'ada' }

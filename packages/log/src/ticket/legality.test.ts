@@ -1,9 +1,9 @@
 import type { Chunk } from '@millrace/protocol'
 import { describe, expect, test } from 'vitest'
 import type { NewEntry } from '../entry.ts'
-import { by, writerOf } from './entries.fixture.ts'
 import { problemOf } from './legality.ts'
 import { advance, EMPTY_TICKET, type Ticket } from './ticket.ts'
+import { by, writerOf } from './ticket-entries.fixture.ts'
 
 const R1 = writerOf('r1')
 const R2 = writerOf('r2')

@@ -3,10 +3,10 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import type { NewEntry } from '../entry.ts'
 import { checkGuestChunk, placeOf, type Refusal, refusalOf } from './admission.ts'
-import { admitted, by, runs, wishes, writerOf } from './entries.fixture.ts'
 import { problemOf } from './legality.ts'
 import { lateProgram, noticeProgram } from './notice.ts'
 import { advance, dueOf, EMPTY_TICKET, runDueOf, type Ticket } from './ticket.ts'
+import { admitted, by, runs, wishes, writerOf } from './ticket-entries.fixture.ts'
 
 const R1 = writerOf('r1')
 const TELLER = { guest: 'teller' }

@@ -2,7 +2,6 @@ import type { Chunk } from '@millrace/protocol'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import type { NewEntry } from '../entry.ts'
-import { admitted, anyEntries, by, runs, wishes, writerOf } from './entries.fixture.ts'
 import {
   advance,
   dueOf,
@@ -15,6 +14,7 @@ import {
   type Ticket,
   ticketOf,
 } from './ticket.ts'
+import { admitted, anyEntries, by, runs, wishes, writerOf } from './ticket-entries.fixture.ts'
 
 const R1 = writerOf('r1')
 const ADA = { guest: 'ada' }

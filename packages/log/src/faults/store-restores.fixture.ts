@@ -5,17 +5,17 @@ import { DatabaseSync } from 'node:sqlite'
 import { decodeCursor } from '@millrace/protocol'
 import type { FaultProxy } from '../../../../scripts/faults/proxy.ts'
 import type { Random } from '../chaos/random.fixture.ts'
-import type { Actor } from './actor.fixture.ts'
-import type { ReaderRecord } from './record.fixture.ts'
-import type { Stage } from './stage.fixture.ts'
-import type { Run } from './told.fixture.ts'
+import type { ReaderRecord } from './fault-record.fixture.ts'
+import type { FaultScene } from './store-fault-scene.fixture.ts'
+import type { Run } from './store-process-messages.fixture.ts'
+import type { Actor } from './store-process-pool.fixture.ts'
 
 /** Where the log ends that was put back; all that was acknowledged beyond it never happened. */
-async function putBack(stage: Stage, run: Run, isAnnounced: boolean): Promise<number> {
-  const { store } = await stage.here()
+async function putBack(scene: FaultScene, run: Run, isAnnounced: boolean): Promise<number> {
+  const { store } = await scene.here()
   const page = await store.read(run.streamId, { sequence: 0 }, { batches: 0, bytes: 0 })
   const head = page?.head ?? 0
-  stage.record(run).putBack(head)
+  scene.record(run).putBack(head)
   if (isAnnounced) {
     await store.restored()
     const after = await store.read(run.streamId, { sequence: 0 }, { batches: 0, bytes: 0 })
@@ -25,67 +25,67 @@ async function putBack(stage: Stage, run: Run, isAnnounced: boolean): Promise<nu
 }
 
 /** Waits until readers have been told that the log does not hold their place. */
-async function told(stage: Stage, readers: readonly ReaderRecord[]): Promise<void> {
+async function told(scene: FaultScene, readers: readonly ReaderRecord[]): Promise<void> {
   for (const reader of readers) {
-    await stage.until(`${reader.name} is told truncated`, () => reader.stretches.some(({ truncated }) => truncated))
+    await scene.until(`${reader.name} is told truncated`, () => reader.stretches.some(({ truncated }) => truncated))
   }
 }
 
 /** Waits until readers have seen all that was acknowledged so far. */
-async function seen(stage: Stage, run: Run, readers: readonly ReaderRecord[]): Promise<void> {
-  const last = Math.max(...stage.record(run).acks.map(ack => ack.last))
-  for (const { name, now } of readers) await stage.until(`${name} has read ${last}`, () => now.sequence >= last)
+async function seen(scene: FaultScene, run: Run, readers: readonly ReaderRecord[]): Promise<void> {
+  const last = Math.max(...scene.record(run).acks.map(ack => ack.last))
+  for (const { name, now } of readers) await scene.until(`${name} has read ${last}`, () => now.sequence >= last)
 }
 
 /** A server's data are put back; `restored()` is called, or nobody knows. */
-export const restored = (isAnnounced: boolean) => async (stage: Stage, random: Random) => {
-  const { service } = stage.ground
+export const restored = (isAnnounced: boolean) => async (scene: FaultScene, random: Random) => {
+  const { service } = scene.testStore
   if (service === undefined) throw new Error('a server is needed to put its data back')
-  const run = stage.run()
-  const gate = await stage.gate()
-  const sleeper = await stage.actor()
-  const readers = [await stage.read(run), await stage.read(run, await stage.actor()), await stage.read(run, sleeper)]
+  const run = scene.run()
+  const gate = await scene.gate()
+  const sleeper = await scene.actor()
+  const readers = [await scene.read(run), await scene.read(run, await scene.actor()), await scene.read(run, sleeper)]
   const hire = async (takeover: boolean) => {
-    const writer = await stage.actor({ spec: stage.via(gate) })
+    const writer = await scene.actor({ spec: scene.via(gate) })
     await writer.order({ do: 'write', run, takeover })
-    const { claims } = stage.record(run)
-    await stage.until(`${writer.tag} has the log`, () => claims.some(({ by }) => by === writer.tag))
+    const { claims } = scene.record(run)
+    await scene.until(`${writer.tag} has the log`, () => claims.some(({ by }) => by === writer.tag))
     return writer
   }
   let writer = await hire(false)
-  await stage.acked(run, random.between(1, 15))
+  await scene.acked(run, random.between(1, 15))
   const copy = await service.copy()
   await writer.sync()
-  await stage.acked(run, random.between(2, 15))
+  await scene.acked(run, random.between(2, 15))
   // Under an epoch that the copy knows, or under one that it never heard of.
   if (random.chance(0.4)) {
     // It may not hear of it before the data are put back, which know its epoch and not its entries.
-    stage.allow(writer, 'fenced', 'regressed')
+    scene.allow(writer, 'fenced', 'regressed')
     writer = await hire(true)
-    await stage.acked(run, random.between(2, 10))
+    await scene.acked(run, random.between(2, 10))
   }
   await cutOff(gate, writer)
-  await seen(stage, run, readers)
+  await seen(scene, run, readers)
   const isAsleep = random.chance(0.5)
   if (isAsleep) await sleeper.freeze()
   await service.restore(copy)
-  const past = stage.record(run).acks.at(-1)?.last ?? 0
-  const head = await putBack(stage, run, isAnnounced)
-  stage.note(`put back from ${past} to ${head}; one reader asleep: ${isAsleep}`)
+  const past = scene.record(run).acks.at(-1)?.last ?? 0
+  const head = await putBack(scene, run, isAnnounced)
+  scene.note(`put back from ${past} to ${head}; one reader asleep: ${isAsleep}`)
   // Nobody writes yet: who is past the head is not left in silence until somebody does.
-  await told(stage, isAsleep ? readers.slice(0, 2) : readers)
-  stage.allow(writer, 'fenced', 'regressed')
+  await told(scene, isAsleep ? readers.slice(0, 2) : readers)
+  scene.allow(writer, 'fenced', 'regressed')
   gate.refuse(false)
-  const { losses, acks } = stage.record(run)
-  await stage.until('the writer knows', () => losses.some(({ by }) => by === writer.tag))
+  const { losses, acks } = scene.record(run)
+  await scene.until('the writer knows', () => losses.some(({ by }) => by === writer.tag))
   if (losses.some(({ by, code }) => by === writer.tag && code === 'fenced')) await hire(true)
   // A stranger's entries stand where its own stood, when it wakes up.
   if (isAsleep) {
-    await stage.until('the log is as long again', () => (acks.at(-1)?.last ?? 0) > past)
+    await scene.until('the log is as long again', () => (acks.at(-1)?.last ?? 0) > past)
     sleeper.thaw()
   }
-  await told(stage, readers)
-  await stage.acked(run, 5)
+  await told(scene, readers)
+  await scene.acked(run, 5)
 }
 
 /** Nothing more can be acknowledged, and all that was is known. */
@@ -96,58 +96,58 @@ async function cutOff(gate: FaultProxy, writer: Actor): Promise<void> {
 }
 
 /** A file is put back, while nobody has it open. */
-export const restoredFile = (isAnnounced: boolean) => async (stage: Stage, random: Random) => {
-  const { path } = stage.ground.spec as { path: string }
-  const run = stage.run()
-  const others = [await stage.actor(), await stage.actor()]
-  const readers = [await stage.read(run), await stage.read(run, others[0]), await stage.read(run, others[1])]
-  let writer = await stage.actor()
+export const restoredFile = (isAnnounced: boolean) => async (scene: FaultScene, random: Random) => {
+  const { path } = scene.testStore.spec as { path: string }
+  const run = scene.run()
+  const others = [await scene.actor(), await scene.actor()]
+  const readers = [await scene.read(run), await scene.read(run, others[0]), await scene.read(run, others[1])]
+  let writer = await scene.actor()
   await writer.order({ do: 'write', run, takeover: false })
-  await stage.acked(run, random.between(1, 15))
+  await scene.acked(run, random.between(1, 15))
   const isVacuumed = random.chance(0.5)
   if (isVacuumed) vacuum(path)
   else await copyFrozen(path, [writer, ...others])
   await writer.sync()
-  await stage.acked(run, random.between(2, 15))
+  await scene.acked(run, random.between(2, 15))
   if (random.chance(0.4)) {
     await writer.kill()
-    writer = await stage.actor()
+    writer = await scene.actor()
     await writer.order({ do: 'write', run, takeover: true })
-    await stage.acked(run, random.between(2, 10))
+    await scene.acked(run, random.between(2, 10))
   }
   await writer.kill()
-  await seen(stage, run, readers)
+  await seen(scene, run, readers)
   const past = readers[0]?.now.sequence ?? 0
   const lastAcked = decodeCursor(readers[0]?.now.cursor ?? 0)
-  const { epoch = '' } = stage.record(run).claims.at(-1) ?? {}
+  const { epoch = '' } = scene.record(run).claims.at(-1) ?? {}
   for (const actor of others) await actor.close()
-  await stage.closeHere()
+  await scene.closeHere()
   place(path)
-  const head = await putBack(stage, run, isAnnounced)
-  stage.note(`put back from ${past} to ${head}, ${isVacuumed ? 'vacuumed' : 'copied'}`)
-  await refused(stage, run, epoch, lastAcked)
+  const head = await putBack(scene, run, isAnnounced)
+  scene.note(`put back from ${past} to ${head}, ${isVacuumed ? 'vacuumed' : 'copied'}`)
+  await refused(scene, run, epoch, lastAcked)
   // Some come back while nobody writes, and are not left in silence; others find a stranger's entries where theirs stood.
   const early = random.below(readers.length + 1)
   const back = async (some: readonly ReaderRecord[]) => {
     for (const reader of some) {
       const actor = others[readers.indexOf(reader) - 1]
-      if (actor) await stage.open(actor)
-      await stage.resume(reader, actor)
+      if (actor) await scene.open(actor)
+      await scene.resume(reader, actor)
     }
-    await told(stage, some)
+    await told(scene, some)
   }
   await back(readers.slice(0, early))
-  const next = await stage.actor()
+  const next = await scene.actor()
   await next.order({ do: 'write', run, takeover: true })
-  const { acks } = stage.record(run)
-  await stage.until('the log is as long again', () => (acks.at(-1)?.last ?? 0) > past)
+  const { acks } = scene.record(run)
+  await scene.until('the log is as long again', () => (acks.at(-1)?.last ?? 0) > past)
   await back(readers.slice(early))
-  await stage.acked(run, 5)
+  await scene.acked(run, 5)
 }
 
 /** Who had more acknowledged than there is now may not go on as if nothing had happened (law 4). */
-async function refused(stage: Stage, { streamId }: Run, epoch: string, last: ReturnType<typeof decodeCursor>) {
-  const { store } = await stage.here()
+async function refused(scene: FaultScene, { streamId }: Run, epoch: string, last: ReturnType<typeof decodeCursor>) {
+  const { store } = await scene.here()
   const { sequence, incarnation = '', epoch: mark = '' } = last
   const by = { epoch, counter: 1000, lastAcked: { sequence, incarnation, epoch: mark } }
   const { outcome } = await store.append(streamId, { body: '["stray"]', count: 1 }, by)

@@ -3,6 +3,8 @@ import { beforeAll, describe, expect, test } from 'vitest'
 import { StreamManager } from '../manager/manager.ts'
 import { memoryStore } from '../memory/store.ts'
 import type { LogStore } from '../store.ts'
+import { drive, Mill } from './driving.fixture.ts'
+import { LogRecord, ReaderRecord } from './fault-record.fixture.ts'
 import {
   problemsOfAcks,
   problemsOfBlobs,
@@ -11,12 +13,10 @@ import {
   readWhole,
   type Whole,
   type WholeBatch,
-} from './check.fixture.ts'
-import { drive, Mill } from './driving.fixture.ts'
+} from './fault-verdict.fixture.ts'
 import { answer, follow } from './following.fixture.ts'
-import { LogRecord, ReaderRecord } from './record.fixture.ts'
+import type { Run, Told } from './store-process-messages.fixture.ts'
 import { tokensIn } from './token.fixture.ts'
-import type { Run, Told } from './told.fixture.ts'
 
 const run: Run = { streamId: 'log', runId: 'run', program: 'agent:mill@1' }
 

@@ -11,7 +11,7 @@ import type { LogStore } from '../store.ts'
 import { drive, Mill } from './driving.fixture.ts'
 import { answer, failed, follow } from './following.fixture.ts'
 import { load, openSpec, type StoreSpec } from './spec.fixture.ts'
-import type { Order, Run, Say } from './told.fixture.ts'
+import type { Order, Run, Say } from './store-process-messages.fixture.ts'
 
 /** How long a process waits before it looks again for what it cannot be told of. */
 const AGAIN_MS = 20
@@ -48,7 +48,7 @@ class Work {
 
   constructor(store: LogStore, { tag, plan, leaseMs }: Extract<Order, { do: 'open' }>) {
     this.#store = told(store)
-    const bounds = { leaseMs, patienceMs: 20_000, blobBytes: 2048 }
+    const bounds = { leaseMs, patienceMs: 90_000, blobBytes: 2048 }
     this.#manager = new StreamManager({ store: this.#store, owner: tag, ...bounds })
     this.#mill = new Mill(this.#manager, tag, plan, say)
   }

@@ -1,9 +1,9 @@
 import { lateProgram } from '../ticket/notice.ts'
 import { mustStop } from '../ticket/ticket.ts'
-import type { Actor } from './actor.fixture.ts'
-import { Drive } from './drive.fixture.ts'
 import type { Manners } from './manners.fixture.ts'
-import { scriptOf } from './script.fixture.ts'
+import { Drive } from './run-driver.fixture.ts'
+import { scriptOf } from './run-script.fixture.ts'
+import type { Actor } from './schedule-actor.fixture.ts'
 
 export const PROGRAMS = ['agent:one@1', 'agent:two@1'] as const
 /** Asked for now and then, and driven by nobody. */

@@ -4,7 +4,7 @@ import type { Chunk } from '@millrace/protocol'
 import fc from 'fast-check'
 import { LogError } from '../error.ts'
 import type { StreamManager } from './manager.ts'
-import { approve, ask, delta, request } from './world.fixture.ts'
+import { approve, ask, delta, request } from './manager-world.fixture.ts'
 import type { Writer } from './writer.ts'
 
 const KINDS = [

@@ -1,11 +1,11 @@
 // One checker for all schedules: the log, read whole through a fresh handle, against what everybody was told.
 
 import { decodeCursor, type Entry, isGuest, type WriterOrigin } from '@millrace/protocol'
-import { openDrafts } from '../chaos/model.fixture.ts'
+import { openDrafts } from '../chaos/log-model.fixture.ts'
 import { decodeBatch } from '../entry.ts'
 import type { LogHead, LogStore } from '../store.ts'
 import { advance, EMPTY_TICKET, mustStop, type Ticket, ticketOf } from '../ticket/ticket.ts'
-import type { LogRecord, ReaderRecord, Stretch } from './record.fixture.ts'
+import type { LogRecord, ReaderRecord, Stretch } from './fault-record.fixture.ts'
 import { tokensIn } from './token.fixture.ts'
 
 const PAGE = { batches: 500, bytes: 4 * 1024 * 1024 }

@@ -1,19 +1,19 @@
 // One schedule: actors at work on a few logs while things go wrong, then a time without faults until all is quiet, and then the questions.
 
 import type { LogStore } from '../store.ts'
-import { Actor } from './actor.fixture.ts'
-import { driver, PROGRAMS } from './driver.fixture.ts'
-import { Faults } from './faults.fixture.ts'
+import { keeper } from './cleanup-actor.fixture.ts'
+import { driver, PROGRAMS } from './driver-actor.fixture.ts'
+import { FAULTS, Faults } from './faults.fixture.ts'
 import { faultyStore } from './faulty.fixture.ts'
 import { finale } from './finale.fixture.ts'
-import { guest } from './guest.fixture.ts'
-import { keeper } from './keeper.fixture.ts'
+import { guest } from './guest-actor.fixture.ts'
 import type { Manners } from './manners.fixture.ts'
 import { Random } from './random.fixture.ts'
-import { type ReaderKind, ReaderMemory, reader } from './reader.fixture.ts'
+import { type ReaderKind, ReaderMemory, reader } from './reader-actor.fixture.ts'
 import { RecordingStore } from './recording.fixture.ts'
+import { Actor } from './schedule-actor.fixture.ts'
+import { type Place, World } from './schedule-world.fixture.ts'
 import { Process, Scheduler } from './scheduler.fixture.ts'
-import { type Place, World } from './world.fixture.ts'
 
 /** What is deliberately wrong in a schedule, to see that it is found. */
 export interface Mutation {
@@ -30,6 +30,10 @@ export interface Report {
   readonly operations: number
   readonly steps: number
   readonly counts: Readonly<Record<string, number>>
+  /** How many faults were injected, deaths of processes included. */
+  readonly faults: number
+  /** How many processes died. */
+  readonly deaths: number
 }
 
 /** By all actors together, while there are faults. */
@@ -93,7 +97,8 @@ class Schedule {
     for (const streamId of world.logs.keys()) await store.remove(streamId)
     const { violations, operations } = world
     const { trace, steps, counts } = scheduler
-    return { seed: this.#seed, violations, trace, operations, steps, counts }
+    const faults = FAULTS.reduce((sum, fault) => sum + (counts[fault] ?? 0), 0)
+    return { seed: this.#seed, violations, trace, operations, steps, counts, faults, deaths: this.#deaths }
   }
 
   #isGoing(): boolean {
@@ -147,7 +152,7 @@ class Schedule {
     if (random.chance(faults.jump)) {
       this.#skew = random.between(-MAX_JUMP_MS, MAX_JUMP_MS)
       scheduler.note(`the clock jumps to ${this.#skew}`)
-      scheduler.count('clock-jumps')
+      scheduler.count('clock-jump')
     }
     if (faults === Faults.none) this.#skew = Math.max(this.#skew, MAX_JUMP_MS)
     place.clock.time = scheduler.now + this.#skew

@@ -1,8 +1,8 @@
 // What was told in a schedule, log by log and reader by reader: what the log must be found to agree with in the end.
 
 import type { Entry } from '@millrace/protocol'
-import type { Actor, Event } from './actor.fixture.ts'
-import type { Run, Told } from './told.fixture.ts'
+import type { Run, Told } from './store-process-messages.fixture.ts'
+import type { Actor, Event } from './store-process-pool.fixture.ts'
 
 type Of<Kind extends Told['kind']> = Extract<Event, { kind: Kind }> & { readonly by: string }
 

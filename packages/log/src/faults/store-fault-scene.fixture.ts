@@ -5,16 +5,17 @@ import { type FaultProxy, proxy } from '../../../../scripts/faults/proxy.ts'
 import type { Service } from '../../../../scripts/services/server.ts'
 import { StreamManager } from '../manager/manager.ts'
 import type { LogStore } from '../store.ts'
-import { Actor, type Event, type Processes } from './actor.fixture.ts'
+import { LogRecord, ReaderRecord } from './fault-record.fixture.ts'
 import { follow } from './following.fixture.ts'
-import { LogRecord, ReaderRecord } from './record.fixture.ts'
 import { openSpec, type StoreSpec } from './spec.fixture.ts'
-import type { Plan, Run } from './told.fixture.ts'
+import type { Plan, Run } from './store-process-messages.fixture.ts'
+import { Actor, type Event, type StoreProcessPool } from './store-process-pool.fixture.ts'
 
-const GIVE_UP_MS = 25_000
+/** Longer than any lease, and than a loaded machine takes. */
+const GIVE_UP_MS = 120_000
 
 /** What a schedule plays on. */
-export interface Ground {
+export interface TestStore {
   /** The store, reached directly. */
   readonly spec: StoreSpec
   /** Of a store that has a server. */
@@ -29,15 +30,16 @@ interface Waiting {
   reject(error: unknown): void
 }
 
-export class Stage {
-  readonly ground: Ground
+export class FaultScene {
+  readonly testStore: TestStore
   readonly name: string
+  /** What was done, a line for each fault. */
   readonly notes: string[] = []
   readonly records = new Map<string, LogRecord>()
   readonly readers = new Map<string, ReaderRecord>()
   /** What else was told, by whom. */
   readonly events: (Event & { readonly by: string })[] = []
-  readonly #processes: Processes
+  readonly #processes: StoreProcessPool
   readonly #seed: number
   readonly #actors: Actor[] = []
   readonly #gates: FaultProxy[] = []
@@ -48,9 +50,9 @@ export class Stage {
   #here: { store: LogStore; manager: StreamManager; reading: AbortController } | undefined
   #failure: { error: unknown } | undefined
 
-  constructor(name: string, seed: number, ground: Ground, processes: Processes) {
+  constructor(name: string, seed: number, testStore: TestStore, processes: StoreProcessPool) {
     this.name = name
-    this.ground = ground
+    this.testStore = testStore
     this.#seed = seed
     this.#processes = processes
   }
@@ -82,7 +84,7 @@ export class Stage {
   }
 
   async open(actor: Actor, options: { spec?: StoreSpec; plan?: Partial<Plan>; leaseMs?: number } = {}): Promise<void> {
-    const { spec = this.ground.spec, leaseMs = 30_000 } = options
+    const { spec = this.testStore.spec, leaseMs = 30_000 } = options
     const plan = { seed: this.#seed, asks: 0, leaves: false, bulk: 20, ...options.plan }
     // A process may be opened again, and must not say again what it said before.
     const tag = `${actor.tag}${'i'.repeat(actor.opened++)}`
@@ -91,14 +93,14 @@ export class Stage {
 
   /** A proxy before the store's server. */
   async gate(): Promise<FaultProxy> {
-    const gate = await proxy((this.ground.spec as { url: string }).url)
+    const gate = await proxy((this.testStore.spec as { url: string }).url)
     this.#gates.push(gate)
     return gate
   }
 
   /** The store by way of a proxy. */
   via(gate: FaultProxy, more: Partial<StoreSpec> = {}): StoreSpec {
-    const { spec } = this.ground
+    const { spec } = this.testStore
     return { ...spec, url: gate.url((spec as { url: string }).url), ...more } as StoreSpec
   }
 
@@ -124,7 +126,7 @@ export class Stage {
 
   /** The store as this process has it open. */
   async here(): Promise<{ store: LogStore; manager: StreamManager; reading: AbortController }> {
-    const { spec } = this.ground
+    const { spec } = this.testStore
     // The test itself is patient.
     const own = 'timeout' in spec ? { ...spec, timeout: 10_000 } : spec
     const store = this.#here?.store ?? (await openSpec(own))
@@ -178,6 +180,11 @@ export class Stage {
     this.#mayLose.set(actor.tag, [...(this.#mayLose.get(actor.tag) ?? []), ...codes])
   }
 
+  /** How many processes were killed. */
+  get deaths(): number {
+    return this.#actors.filter(({ isKilled }) => isKilled).length
+  }
+
   mayLose(tag: string, code: string): boolean {
     return this.#mayLose.get(tag)?.includes(code) ?? false
   }
@@ -200,7 +207,7 @@ export class Stage {
   async leave(): Promise<void> {
     this.#leaving.abort()
     for (const child of await Promise.all(this.#actors.map(actor => actor.dismiss()))) {
-      if (child) this.#processes.giveBack(child)
+      if (child) await this.#processes.giveBack(child)
     }
     await this.#letGo()
   }

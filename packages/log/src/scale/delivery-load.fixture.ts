@@ -1,5 +1,5 @@
-// Run by scale.test.ts in a process of its own, whose heap it measures: `load.fixture.ts <url> one|many`. Two million deliveries to two thousand
-// readers, of one log or of two thousand, every tenth of them slow. Prints one line of JSON.
+// Run by scale.test.ts in a process of its own, whose heap it measures: `delivery-load.fixture.ts <url> one|many <readers> <entries>`. All
+// readers follow one log, or each a log of its own; every tenth is slow. Prints one line of JSON.
 
 import { setImmediate } from 'node:timers/promises'
 import { setFlagsFromString } from 'node:v8'
@@ -7,13 +7,11 @@ import { runInNewContext } from 'node:vm'
 import type { Chunk } from '@millrace/protocol'
 import { openStore, StreamManager, type Writer } from '../index.ts'
 
-const READERS = 2000
-const EACH = 1000
-const TOTAL = READERS * EACH
-
 setFlagsFromString('--expose-gc')
 const gc = runInNewContext('gc') as () => void
-const [, , url = '', shape = ''] = process.argv
+const [, , url = '', shape = '', ...counts] = process.argv
+const [READERS = 0, EACH = 0] = counts.map(Number)
+const TOTAL = READERS * EACH
 
 const store = await openStore(url)
 const manager = new StreamManager({ store, leaseMs: 600_000 })

@@ -3,7 +3,7 @@
 import type { Direction, FaultProxy } from '../../../../scripts/faults/proxy.ts'
 import type { Random } from '../chaos/random.fixture.ts'
 import type { StoreSpec } from './spec.fixture.ts'
-import type { Stage } from './stage.fixture.ts'
+import type { FaultScene } from './store-fault-scene.fixture.ts'
 
 /** How long a process waits for an answer that a stall holds back, in milliseconds. */
 const TIMEOUT_MS = 500
@@ -77,7 +77,7 @@ const faults: { readonly [name: string]: Fault } = {
   },
 }
 
-async function trouble(stage: Stage, gate: FaultProxy, random: Random): Promise<void> {
+async function trouble(scene: FaultScene, gate: FaultProxy, random: Random): Promise<void> {
   const name = random.weighted([
     [6, 'cut'],
     [2, 'halfClose'],
@@ -86,37 +86,37 @@ async function trouble(stage: Stage, gate: FaultProxy, random: Random): Promise<
     [1, 'refuse'],
     [1, 'delay'],
   ])
-  stage.note(`${name}: ${await (faults[name] as Fault)(gate, random)}`)
+  scene.note(`${name}: ${await (faults[name] as Fault)(gate, random)}`)
 }
 
 /** The writer's way is bad: it repeats what it does not know the outcome of, and nothing is lost or doubled. */
-export async function writerWire(stage: Stage, random: Random): Promise<void> {
-  const run = stage.run()
-  await stage.read(run)
-  await stage.read(run, await stage.actor())
-  const gate = await stage.gate()
-  const writer = await stage.actor({ spec: stage.via(gate, { timeout: TIMEOUT_MS }) })
+export async function writerWire(scene: FaultScene, random: Random): Promise<void> {
+  const run = scene.run()
+  await scene.read(run)
+  await scene.read(run, await scene.actor())
+  const gate = await scene.gate()
+  const writer = await scene.actor({ spec: scene.via(gate, { timeout: TIMEOUT_MS }) })
   await writer.order({ do: 'write', run, takeover: false })
   for (let n = random.between(4, 7); n > 0; n--) {
-    await stage.acked(run, random.between(1, 8))
-    await trouble(stage, gate, random)
+    await scene.acked(run, random.between(1, 8))
+    await trouble(scene, gate, random)
   }
   gate.set({ up: { delayMs: 0 }, down: { delayMs: 0 } })
-  await stage.acked(run, 5)
+  await scene.acked(run, 5)
 }
 
 /** The answers to appends are lost: each is sent again, and told where the first one lies. */
-export async function lostAnswers(stage: Stage, random: Random): Promise<void> {
-  const run = stage.run()
-  await stage.read(run)
-  await stage.read(run, await stage.actor())
-  const { acks } = stage.record(run)
-  const { store } = await stage.here()
-  const gate = await stage.gate()
-  const writer = await stage.actor({ spec: stage.via(gate) })
+export async function lostAnswers(scene: FaultScene, random: Random): Promise<void> {
+  const run = scene.run()
+  await scene.read(run)
+  await scene.read(run, await scene.actor())
+  const { acks } = scene.record(run)
+  const { store } = await scene.here()
+  const gate = await scene.gate()
+  const writer = await scene.actor({ spec: scene.via(gate) })
   await writer.order({ do: 'write', run, takeover: false })
   for (let n = random.between(2, 4); n > 0; ) {
-    await stage.acked(run, random.between(1, 10))
+    await scene.acked(run, random.between(1, 10))
     const stall = gate.event('stall')
     gate.stall('down')
     await stall
@@ -125,64 +125,64 @@ export async function lostAnswers(stage: Stage, random: Random): Promise<void> {
     const { length } = acks
     if (head > Math.max(...acks.map(ack => ack.last))) gate.cut()
     gate.resume()
-    await stage.until('more is told', () => acks.length > length)
+    await scene.until('more is told', () => acks.length > length)
     const { outcome, first, last } = acks[length] as (typeof acks)[number]
     // What was held back may have been the answer to something else.
     if (first > head) continue
-    stage.note(`lost the answer of ${first} to ${last}`)
+    scene.note(`lost the answer of ${first} to ${last}`)
     if (outcome !== 'duplicate') throw new Error(`law 5: the append to ${first} was there, and is ${outcome} again`)
     n--
   }
-  await stage.acked(run, 3)
+  await scene.acked(run, 3)
 }
 
 /** The readers' way is bad, also that of what wakes them: each sees the log, once. */
-export async function readerWire(stage: Stage, random: Random): Promise<void> {
-  const run = stage.run()
-  await stage.read(run)
-  const gate = await stage.gate()
-  const reading = await stage.actor({ spec: stage.via(gate, { timeout: TIMEOUT_MS }) })
-  const readers = [await stage.read(run, reading), await stage.read(run, reading)]
-  const writer = await stage.actor()
+export async function readerWire(scene: FaultScene, random: Random): Promise<void> {
+  const run = scene.run()
+  await scene.read(run)
+  const gate = await scene.gate()
+  const reading = await scene.actor({ spec: scene.via(gate, { timeout: TIMEOUT_MS }) })
+  const readers = [await scene.read(run, reading), await scene.read(run, reading)]
+  const writer = await scene.actor()
   await writer.order({ do: 'write', run, takeover: false })
   for (let n = random.between(4, 7); n > 0; n--) {
-    await stage.acked(run, random.between(1, 8))
-    await trouble(stage, gate, random)
-    const last = stage.record(run).acks.at(-1)?.last ?? 0
+    await scene.acked(run, random.between(1, 8))
+    await trouble(scene, gate, random)
+    const last = scene.record(run).acks.at(-1)?.last ?? 0
     for (const reader of readers)
-      await stage.until(`${reader.name} has read ${last}`, () => reader.now.sequence >= last)
+      await scene.until(`${reader.name} has read ${last}`, () => reader.now.sequence >= last)
   }
 }
 
 /** A guest's way is bad: what it repeats is one answer. */
-export async function guestWire(stage: Stage, random: Random): Promise<void> {
-  const run = stage.run()
-  await stage.read(run)
-  const gate = await stage.gate()
-  const guest = await stage.actor({ spec: stage.via(gate, { timeout: TIMEOUT_MS }) })
+export async function guestWire(scene: FaultScene, random: Random): Promise<void> {
+  const run = scene.run()
+  await scene.read(run)
+  const gate = await scene.gate()
+  const guest = await scene.actor({ spec: scene.via(gate, { timeout: TIMEOUT_MS }) })
   await guest.order({ do: 'answer', guest: 'ann', streamId: run.streamId })
-  const writer = await stage.actor({ plan: { asks: 0.9 } })
+  const writer = await scene.actor({ plan: { asks: 0.9 } })
   await writer.order({ do: 'write', run, takeover: false })
-  const { answers } = stage.record(run)
+  const { answers } = scene.record(run)
   for (let n = random.between(4, 6); n > 0; n--) {
     const to = answers.length + random.between(1, 4)
-    await stage.until(`answer ${to}`, () => answers.length >= to)
-    await trouble(stage, gate, random)
+    await scene.until(`answer ${to}`, () => answers.length >= to)
+    await trouble(scene, gate, random)
   }
-  await stage.acked(run, 5)
+  await scene.acked(run, 5)
 }
 
 /** A writer is killed while an append of it is on its way: some bytes have gone up, or the answer is coming down. */
-export async function midway(stage: Stage, random: Random): Promise<void> {
-  const run = stage.run()
-  await stage.read(run)
-  await stage.read(run, await stage.actor())
+export async function midway(scene: FaultScene, random: Random): Promise<void> {
+  const run = scene.run()
+  await scene.read(run)
+  await scene.read(run, await scene.actor())
   let takeover = false
   for (let deaths = random.between(2, 3); deaths > 0; deaths--) {
-    const gate = await stage.gate()
-    const writer = await stage.actor({ spec: stage.via(gate), plan: { bulk: random.pick([20, 1500]) } })
+    const gate = await scene.gate()
+    const writer = await scene.actor({ spec: scene.via(gate), plan: { bulk: random.pick([20, 1500]) } })
     await writer.order({ do: 'write', run, takeover })
-    await stage.acked(run, random.between(1, 12))
+    await scene.acked(run, random.between(1, 12))
     const direction = random.pick(['up', 'down'] as const)
     const at = byteOf(random)
     const stall = gate.event('stall')
@@ -192,87 +192,87 @@ export async function midway(stage: Stage, random: Random): Promise<void> {
     // What the process had sent arrives, or is cut off in its middle.
     if (random.chance(0.5)) gate.resume()
     gate.cut()
-    stage.note(`${writer.tag} killed with ${direction} at byte ${at}`)
+    scene.note(`${writer.tag} killed with ${direction} at byte ${at}`)
     takeover = true
   }
-  const last = await stage.actor()
+  const last = await scene.actor()
   await last.order({ do: 'write', run, takeover })
-  await stage.acked(run, 5)
+  await scene.acked(run, 5)
 }
 
 /** An append is still on its way when another takes the log over: it arrives, and nothing of it is taken. */
-export async function lateAppend(stage: Stage, random: Random): Promise<void> {
-  const run = stage.run()
-  await stage.read(run)
-  await stage.read(run, await stage.actor())
-  const { claims, losses } = stage.record(run)
-  const gate = await stage.gate()
+export async function lateAppend(scene: FaultScene, random: Random): Promise<void> {
+  const run = scene.run()
+  await scene.read(run)
+  await scene.read(run, await scene.actor())
+  const { claims, losses } = scene.record(run)
+  const gate = await scene.gate()
   // So patient that it waits for the answer to what it has sent.
-  const late = await stage.actor({ spec: stage.via(gate, { timeout: 20_000 }) })
+  const late = await scene.actor({ spec: scene.via(gate, { timeout: 90_000 }) })
   await late.order({ do: 'write', run, takeover: false })
-  await stage.acked(run, random.between(1, 15))
+  await scene.acked(run, random.between(1, 15))
   const stall = gate.event('stall')
   gate.set({ up: { stallAt: byteOf(random) } })
   await stall
-  stage.allow(late, 'fenced')
-  const next = await stage.actor()
+  scene.allow(late, 'fenced')
+  const next = await scene.actor()
   await next.order({ do: 'write', run, takeover: true })
-  await stage.until('the takeover', () => claims.some(({ by }) => by === next.tag))
-  await stage.acked(run, random.between(1, 15))
+  await scene.until('the takeover', () => claims.some(({ by }) => by === next.tag))
+  await scene.acked(run, random.between(1, 15))
   gate.resume()
-  await stage.until('the late one is fenced', () => losses.some(({ by }) => by === late.tag))
-  await stage.acked(run, 3)
+  await scene.until('the late one is fenced', () => losses.some(({ by }) => by === late.tag))
+  await scene.acked(run, 3)
 }
 
 /** What wakes readers is cut off, or dead without a word, and nothing else: they are late, and miss nothing. */
-export async function listenerWire(stage: Stage, random: Random): Promise<void> {
-  const run = stage.run()
-  await stage.read(run)
-  const gate = await stage.gate()
+export async function listenerWire(scene: FaultScene, random: Random): Promise<void> {
+  const run = scene.run()
+  await scene.read(run)
+  const gate = await scene.gate()
   const connected = gate.event('connect')
-  const spec = stage.via(gate, { timeout: 2000 })
+  const spec = scene.via(gate, { timeout: 2000 })
   // Postgres listens where it is told to; of what Redis opens for a reader, the first listens.
-  const listens = spec.kind === 'postgres' ? { ...stage.ground.spec, listen: spec.url } : spec
-  const reading = await stage.actor({ spec: listens as StoreSpec })
-  const reader = await stage.read(run, reading)
+  const listens = spec.kind === 'postgres' ? { ...scene.testStore.spec, listen: spec.url } : spec
+  const reading = await scene.actor({ spec: listens as StoreSpec })
+  const reader = await scene.read(run, reading)
   let link = await connected
-  const writer = await stage.actor()
+  const writer = await scene.actor()
   await writer.order({ do: 'write', run, takeover: false })
   for (let n = random.between(3, 5); n > 0; n--) {
-    await stage.acked(run, random.between(1, 8))
+    await scene.acked(run, random.between(1, 8))
     const again = gate.event('connect')
     const direction = random.pick(['up', 'down'] as const)
     const how = random.pick(['cut', 'reset', 'stall', 'halfClose'] as const)
-    stage.note(`${how} ${direction} of what listens, at ${reader.now.sequence}`)
+    scene.note(`${how} ${direction} of what listens, at ${reader.now.sequence}`)
     if (how === 'stall' || how === 'halfClose') link[how](direction)
     else link[how]()
-    await stage.acked(run, random.between(1, 8))
-    const last = stage.record(run).acks.at(-1)?.last ?? 0
-    await stage.until(`${reader.name} has read ${last}`, () => reader.now.sequence >= last)
+    await scene.acked(run, random.between(1, 8))
+    const last = scene.record(run).acks.at(-1)?.last ?? 0
+    await scene.until(`${reader.name} has read ${last}`, () => reader.now.sequence >= last)
     if (how === 'stall') link.resume()
     else link = await again
   }
 }
 
 /** The way is cut while a log is claimed that nobody has: whoever asked has it in the end, and need not wait for its own lease. */
-export async function claimWire(stage: Stage, random: Random): Promise<void> {
-  const run = stage.run()
-  await stage.read(run)
-  const { claims } = stage.record(run)
+export async function claimWire(scene: FaultScene, random: Random): Promise<void> {
+  const run = scene.run()
+  await scene.read(run)
+  const { claims } = scene.record(run)
   for (let n = random.between(5, 8); n > 0; n--) {
-    const gate = await stage.gate()
+    const gate = await scene.gate()
     const direction = random.pick(['up', 'down', 'down'] as const)
     const at = random.below(direction === 'up' ? 2500 : 700)
     gate.next({ [direction]: { cutAt: at } })
-    const writer = await stage.actor({ spec: stage.via(gate, { timeout: TIMEOUT_MS }) })
+    const writer = await scene.actor({ spec: scene.via(gate, { timeout: TIMEOUT_MS }) })
     await writer.order({ do: 'write', run, takeover: false })
-    stage.note(`${writer.tag} claims, cut at ${at} ${direction}`)
-    await stage.until(`${writer.tag} has the log`, () => claims.some(({ by }) => by === writer.tag))
-    await stage.acked(run, random.between(1, 3))
+    scene.note(`${writer.tag} claims, cut at ${at} ${direction}`)
+    await scene.until(`${writer.tag} has the log`, () => claims.some(({ by }) => by === writer.tag))
+    await scene.acked(run, random.between(1, 3))
     if (n === 1) return
     // A lease that cannot be let go runs out, which takes too long here.
     gate.set({ [direction]: { cutAt: Number.POSITIVE_INFINITY } })
-    stage.allow(writer, 'closed')
+    scene.allow(writer, 'closed')
     await writer.close()
   }
 }

@@ -1,10 +1,10 @@
 import type { Chunk } from '@millrace/protocol'
 import type { TicketNotice } from '../ticket/notice.ts'
 import type { Ticket, TicketPending } from '../ticket/ticket.ts'
-import type { Actor } from './actor.fixture.ts'
-import { PROGRAMS, UNKNOWN_PROGRAM } from './driver.fixture.ts'
+import { PROGRAMS, UNKNOWN_PROGRAM } from './driver-actor.fixture.ts'
 import type { Manners } from './manners.fixture.ts'
-import { same, shown } from './world.fixture.ts'
+import type { Actor } from './schedule-actor.fixture.ts'
+import { same, shown } from './schedule-world.fixture.ts'
 
 const HOUR = 3_600_000
 

@@ -1,10 +1,10 @@
 import { decodeCursor, type Entry, foldLog, type View } from '@millrace/protocol'
 import { LogError, StreamTruncatedError, TruncatedError } from '../error.ts'
 import type { ReadBatch } from '../manager/reader.ts'
-import type { Actor } from './actor.fixture.ts'
-import { canonical, contentOf, contentOfView, takenBack } from './model.fixture.ts'
-import type { LogRecord } from './record.fixture.ts'
-import { same, shown, type World } from './world.fixture.ts'
+import { canonical, contentOf, contentOfView, takenBack } from './log-model.fixture.ts'
+import type { LogRecord } from './log-record.fixture.ts'
+import type { Actor } from './schedule-actor.fixture.ts'
+import { same, shown, type World } from './schedule-world.fixture.ts'
 
 /** How it reads: everything; one run; what survives; everything, merged; told of cuts by an error; or entry by entry, to the end of a run. */
 export type ReaderKind = 'whole' | 'run' | 'surviving' | 'merged' | 'thrown' | 'entries'

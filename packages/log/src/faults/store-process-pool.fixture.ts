@@ -1,31 +1,73 @@
 // The processes of the schedules, as the test holds them.
 
 import { execFile } from 'node:child_process'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import type { Child } from '../../../../scripts/faults/process.ts'
-import { Spares } from '../../../../scripts/faults/spares.ts'
+import { bundle } from '../../../../scripts/faults/bundle.ts'
+import { type Child, child } from '../../../../scripts/faults/process.ts'
 import type { StoreSpec } from './spec.fixture.ts'
-import type { Order, Told } from './told.fixture.ts'
+import type { Order, Told } from './store-process-messages.fixture.ts'
 
 const run = promisify(execFile)
 
 /** With the machine's time at which it was told. */
 export type Event = Told & { readonly at: number }
 
-/** How many processes wait to be used: to start one takes longer than most faults. */
-const SPARE = 3
+/** As many as most schedules use. */
+const SIZE = 5
 
-/** What a process runs; the SQLite store looks for its thread beside itself. */
+/** The program of a process. The SQLite store looks for its thread in the same folder. */
 const FILES = {
-  process: join(import.meta.dirname, 'worker.fixture.ts'),
+  process: join(import.meta.dirname, 'store-process.fixture.ts'),
   worker: join(import.meta.dirname, '../sqlite/worker.ts'),
 }
 
-/** Processes that are ready to be used. */
-export class Processes extends Spares {
+/**
+ * Processes that are ready to be used, and used again unless they were killed: to start one takes longer than most schedules. The pool is
+ * filled between tests. A test that needs more gets a process of its own, which ends with it.
+ */
+export class StoreProcessPool {
+  readonly #folder = mkdtempSync(join(tmpdir(), 'millrace-compiled-'))
+  readonly #kind: StoreSpec['kind']
+  readonly #compileCache = process.env['NODE_COMPILE_CACHE']
+  readonly #members = new Set<Child>()
+  readonly #free: Child[] = []
+
   constructor(kind: StoreSpec['kind']) {
-    super(FILES, { size: SPARE, args: [kind], make: child => child })
+    this.#kind = kind
+    bundle(this.#folder, FILES)
+    process.env['NODE_COMPILE_CACHE'] ??= join(this.#folder, 'cache')
+    this.fill()
+  }
+
+  /** Replaces the processes that were killed. Call it outside of tests: a process that a test starts has to end with it. */
+  fill(): void {
+    while (this.#free.length < SIZE) {
+      const started = this.#start()
+      this.#members.add(started)
+      this.#free.push(started)
+    }
+  }
+
+  take(): Child {
+    return this.#free.shift() ?? this.#start()
+  }
+
+  async giveBack(used: Child): Promise<void> {
+    if (this.#members.has(used)) this.#free.push(used)
+    else await used.kill9()
+  }
+
+  async stop(): Promise<void> {
+    await Promise.all([...this.#members].map(member => member.kill9()))
+    if (this.#compileCache === undefined) delete process.env['NODE_COMPILE_CACHE']
+    rmSync(this.#folder, { recursive: true, force: true })
+  }
+
+  #start(): Child {
+    return child(join(this.#folder, 'process.js'), [this.#kind])
   }
 }
 
@@ -34,6 +76,7 @@ export class Actor {
   readonly tag: string
   /** How often it was told to open a store. */
   opened = 0
+  isKilled = false
   readonly #child: Child
   readonly #tell: (actor: Actor, event: Event) => void
   readonly #pump: Promise<void>
@@ -72,7 +115,7 @@ export class Actor {
 
   /** Kills it, and takes in what it had told. */
   async kill(): Promise<void> {
-    this.#isEnding = true
+    this.#isEnding = this.isKilled = true
     await this.#child.kill9()
     await this.#pump
   }

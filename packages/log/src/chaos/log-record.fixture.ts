@@ -6,7 +6,7 @@ import { versionOf } from '../names.ts'
 import type { AppendResult, Batch, GuestAppend, LogStore, StoredBatch, TicketMove, WriterAppend } from '../store.ts'
 import { advance, dueOf, EMPTY_TICKET, recordOf, type Ticket } from '../ticket/ticket.ts'
 import { Laws } from './laws.fixture.ts'
-import { same, shown, type World } from './world.fixture.ts'
+import { same, shown, type World } from './schedule-world.fixture.ts'
 
 export interface RecordedBatch extends StoredBatch {
   readonly entries: readonly Entry[]

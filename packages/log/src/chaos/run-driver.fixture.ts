@@ -2,8 +2,8 @@ import type { Chunk } from '@millrace/protocol'
 import type { BatchLike, Lane } from '../manager/lane.ts'
 import type { Writer } from '../manager/writer.ts'
 import { mustStop, type Ticket, type TicketPending } from '../ticket/ticket.ts'
-import type { Actor } from './actor.fixture.ts'
-import type { ScriptCall, ScriptStep } from './script.fixture.ts'
+import type { ScriptCall, ScriptStep } from './run-script.fixture.ts'
+import type { Actor } from './schedule-actor.fixture.ts'
 import { openingOf, wordsOf } from './speech.fixture.ts'
 
 /** How a line of work stands: all done, waiting for somebody, or given up because the run is to stop or another has it. */

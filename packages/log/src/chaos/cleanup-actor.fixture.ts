@@ -1,6 +1,6 @@
 import type { LogStore } from '../store.ts'
-import type { Actor } from './actor.fixture.ts'
 import type { Manners } from './manners.fixture.ts'
+import type { Actor } from './schedule-actor.fixture.ts'
 
 /** Who keeps the logs: forks, snapshots, trims, removes, puts back, and now and then lays a hand on a run. */
 export async function keeper(actor: Actor, store: LogStore, manners: Manners): Promise<void> {

@@ -2,7 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { randomName } from '../names.ts'
 import type { LogStore } from '../store.ts'
 import { StreamManager, type StreamManagerOptions } from './manager.ts'
-import { entriesOf, lineOf } from './world.fixture.ts'
+import { entriesOf, lineOf } from './manager-world.fixture.ts'
 
 const POLL_MS = 3
 

@@ -4,8 +4,8 @@ import { StreamManager } from '../manager/manager.ts'
 import { wait } from '../manager/timers.ts'
 import type { Accepted, LogStore } from '../store.ts'
 import type { Random } from './random.fixture.ts'
+import { same, shown, type World } from './schedule-world.fixture.ts'
 import type { Process } from './scheduler.fixture.ts'
-import { same, shown, type World } from './world.fixture.ts'
 
 /** What a call may fail with when others work on the same logs and the store comes and goes. */
 const PASSING: ReadonlySet<LogErrorCode> = new Set([

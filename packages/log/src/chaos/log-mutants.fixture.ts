@@ -3,13 +3,15 @@
 import { decodeBatch, encodeBatch, type NewEntry } from '../entry.ts'
 import type { Batch, LogStore, TicketMove } from '../store.ts'
 import { advance, recordOf, type Ticket, ticketOf } from '../ticket/ticket.ts'
-import type { Mutation } from './schedule.fixture.ts'
+import type { Mutation } from './log-schedule.fixture.ts'
 import type { Process } from './scheduler.fixture.ts'
 
 export interface Mutant extends Mutation {
   readonly name: string
-  /** What must be said of it. */
+  /** The violation that the schedules must report. */
   readonly found: RegExp
+  /** The first seed whose schedule finds it. */
+  readonly seed: number
 }
 
 const HEAD = { batches: 0, bytes: 0 }
@@ -80,6 +82,7 @@ const ofReaders = (change: (store: LogStore) => LogStore) => (store: LogStore, p
 export const MUTANTS: readonly Mutant[] = [
   {
     name: 'a guest whose append is not conditional',
+    seed: 1,
     found: /law 5/,
     manager: store =>
       changed(store, {
@@ -89,18 +92,20 @@ export const MUTANTS: readonly Mutant[] = [
         },
       }),
   },
-  { name: 'a pause that is not conditional', found: /quiet/, manager: unconditionalBy('run-paused') },
-  { name: 'an end that is not conditional', found: /law 5/, manager: unconditionalBy('run-finished') },
-  { name: 'a discard that is not conditional', found: /law 5/, manager: unconditionalBy('step-discarded') },
-  { name: 'a takeover without discards', found: /law 4/, manager: withoutDiscards },
-  { name: 'a repeated append that looks like a new one', found: /law [15]/, manager: recounted },
+  { name: 'a pause that is not conditional', seed: 64, found: /quiet/, manager: unconditionalBy('run-paused') },
+  { name: 'an end that is not conditional', seed: 34, found: /law 5/, manager: unconditionalBy('run-finished') },
+  { name: 'a discard that is not conditional', seed: 9, found: /law 5/, manager: unconditionalBy('step-discarded') },
+  { name: 'a takeover without discards', seed: 6, found: /law 4/, manager: withoutDiscards },
+  { name: 'a repeated append that looks like a new one', seed: 1, found: /law [15]/, manager: recounted },
   {
     name: 'a guest who does not look for its key',
+    seed: 1,
     found: /law 5: .* was told/,
     manager: store => changed(store, { find: async () => undefined }),
   },
   {
     name: 'a reader that proves nothing',
+    seed: 1,
     found: /law 2/,
     manager: ofReaders(store =>
       changed(store, { read: (streamId, { sequence }, limit) => store.read(streamId, { sequence }, limit) }),
@@ -108,6 +113,7 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'a late reader that is shown what was taken back',
+    seed: 1,
     found: /law 3/,
     manager: ofReaders(store =>
       changed(store, {
@@ -120,16 +126,19 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'a reader that is woken by nothing',
+    seed: 1,
     found: /quiet/,
     manager: ofReaders(store => changed(store, { watch: () => () => {} })),
   },
   {
     name: 'a trim that takes more than it may',
+    seed: 1,
     found: /law 12/,
     manager: store => changed(store, { trim: (streamId, floor) => store.trim(streamId, floor + 4) }),
   },
   {
     name: 'a fork that leaves open what was open',
+    seed: 1,
     found: /fork/,
     manager: store =>
       changed(store, {
@@ -138,6 +147,7 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'a snapshot that is a little behind',
+    seed: 1,
     found: /law 12|law 3|law 5/,
     manager: store => {
       let body: string | undefined
@@ -152,6 +162,7 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'a store without a fence',
+    seed: 2,
     found: /law 4/,
     store: store => {
       const epochs = new Map<string, string>()
@@ -169,9 +180,10 @@ export const MUTANTS: readonly Mutant[] = [
       })
     },
   },
-  { name: 'a store that does not know a repeat', found: /law 5/, store: recounted },
+  { name: 'a store that does not know a repeat', seed: 2, found: /law 5/, store: recounted },
   {
     name: 'a store that looks at no version',
+    seed: 1,
     found: /law 5/,
     store: store =>
       changed(store, {
@@ -182,6 +194,7 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'a store that forgets what is due',
+    seed: 1,
     found: /due|quiet/,
     store: store => {
       let calls = 0
@@ -192,6 +205,7 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'a store that appends half of a batch',
+    seed: 1,
     found: /law 1/,
     store: store => {
       let calls = 0

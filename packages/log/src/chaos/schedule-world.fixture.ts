@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { LogStore } from '../store.ts'
-import type { LogRecord } from './record.fixture.ts'
+import type { LogRecord } from './log-record.fixture.ts'
 import type { Process, Scheduler } from './scheduler.fixture.ts'
 
 /** Where the logs of a schedule are: handles as of several processes, and the store's clock where it can be brought along. */
