@@ -2,13 +2,12 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'nod
 import { join } from 'node:path'
 import { agent, scriptedModel, tool } from '@millrace/runtime'
 import { type Listening, millrace } from '@millrace/server'
-import { buildSync } from 'esbuild'
-import { type Browser, chromium as browsers } from 'playwright-core'
+import { buildSync, stop } from 'esbuild'
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
 import { z } from 'zod'
-import { chromium } from '../../../scripts/services/chromium.ts'
+import { testBrowser } from './browser.fixture.ts'
 
-/** What is around the components of the guide: all of them on one page. */
+/** Shows all components of the guide on one page. */
 const MAIN = `
 import { ChatProvider } from '@millrace/react'
 import { version } from 'react'
@@ -38,9 +37,9 @@ createRoot(document.getElementById('root')).render(
 
 const home = join(import.meta.dirname, '..')
 let folder: string
-let browser: Browser
+const browser = testBrowser()
 
-beforeAll(async () => {
+beforeAll(() => {
   folder = mkdtempSync(join(home, '.example-'))
   const guide = readFileSync(join(home, '../../docs/guide/react.md'), 'utf8')
   for (const [, name = '', block = ''] of guide.matchAll(/```tsx (\S+)\n(.*?)```/gs)) {
@@ -56,8 +55,7 @@ beforeAll(async () => {
     join(folder, 'public', 'index.html'),
     '<!doctype html><title>Guide</title><div id="root"></div><script type="module" src="/main.js"></script>',
   )
-  browser = await browsers.launch(await chromium())
-}, 60_000)
+})
 
 /** The page, in a version of React. */
 function build(react: string): void {
@@ -73,6 +71,8 @@ function build(react: string): void {
     define: { 'process.env.NODE_ENV': '"production"' },
     alias: react === '18' ? older : {},
   })
+  // Ends the thread in which esbuild works.
+  void stop()
 }
 
 async function serve(): Promise<Listening> {
@@ -95,10 +95,7 @@ async function serve(): Promise<Listening> {
   return server
 }
 
-afterAll(async () => {
-  await browser?.close()
-  rmSync(folder, { recursive: true })
-})
+afterAll(() => rmSync(folder, { recursive: true }))
 
 test.each(['18', '19'])('the components of the guide and of the README work as written, in React %s', async react => {
   build(react)

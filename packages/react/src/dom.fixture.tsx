@@ -1,4 +1,4 @@
-// A page of a test: components are mounted as an application does it, React works when it likes, and tests wait for what is seen.
+// Mounts components as an application does, without `act`: tests wait until the page shows something.
 
 import type { ReactNode } from 'react'
 import { flushSync } from 'react-dom'
@@ -7,8 +7,14 @@ import { afterEach, beforeEach, expect, vi } from 'vitest'
 
 const roots: Root[] = []
 
-beforeEach(() => {
-  // React says there what is wrong, a callback that threw too.
+const nextTask = () => new Promise(resolve => setTimeout(resolve))
+
+beforeEach(({ onTestFinished }) => {
+  // Runs last, when the test has closed its servers: an update that is under way must not meet a window that is gone.
+  onTestFinished(async () => {
+    for (let tasks = 0; tasks < 3; tasks++) await nextTask()
+  })
+  // React reports errors there, also those of callbacks.
   vi.spyOn(console, 'error').mockImplementation(() => {})
   vi.spyOn(console, 'warn').mockImplementation(() => {})
 })
@@ -20,14 +26,14 @@ afterEach(() => {
   renders.clear()
   const said = [...vi.mocked(console.error).mock.calls, ...vi.mocked(console.warn).mock.calls]
   vi.restoreAllMocks()
-  // A real server has no document, and there React 18 has no reason to say this.
+  // React 18 warns of this on a server that has a document, as in these tests.
   const isOfServer = ([what]: unknown[]) => String(what).includes('useLayoutEffect does nothing on the server')
   expect(said.filter(one => !isOfServer(one))).toEqual([])
 })
 
 export interface Mounted {
   readonly element: HTMLElement
-  /** What a person reads. */
+  /** Text content. */
   readonly text: string
   render(node: ReactNode): void
   unmount(): void
@@ -48,7 +54,7 @@ function mounted(element: HTMLElement, root: Root): Mounted {
   }
 }
 
-/** Puts a component on the page, with all its effects. */
+/** Mounts a component and runs its effects. It is unmounted at the end of the test. */
 export function mount(node: ReactNode): Mounted {
   const element = document.body.appendChild(document.createElement('main'))
   const page = mounted(element, createRoot(element))
@@ -56,7 +62,7 @@ export function mount(node: ReactNode): Mounted {
   return page
 }
 
-/** Takes over what a server has rendered. */
+/** Hydrates HTML that a server has rendered. */
 export function hydrate(html: string, node: ReactNode): Mounted {
   const element = document.body.appendChild(document.createElement('main'))
   element.innerHTML = html
@@ -64,7 +70,7 @@ export function hydrate(html: string, node: ReactNode): Mounted {
   return mounted(element, hydrateRoot(element, node, { onRecoverableError }))
 }
 
-/** Waits until the page shows it: looks whenever something on it has changed. */
+/** Waits until `isSeen` holds. Checks after every change of the document. */
 export function seen(isSeen: () => boolean): Promise<void> {
   if (isSeen()) return Promise.resolve()
   return new Promise(resolve => {
@@ -77,7 +83,7 @@ export function seen(isSeen: () => boolean): Promise<void> {
   })
 }
 
-/** How often components were rendered in this test, by what they call themselves. */
+/** How often components were rendered in this test, by name. */
 class Renders {
   readonly #counts = new Map<string, number>()
 

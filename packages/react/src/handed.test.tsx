@@ -6,8 +6,8 @@ import { renderToString } from 'react-dom/server'
 import { describe, expect, test, vi } from 'vitest'
 import { mount, renders } from './dom.fixture.tsx'
 import { ChatProvider, type ChatProviderProps, useChat } from './index.ts'
-import { Lines, Sender } from './lines.fixture.tsx'
-import { written } from './log.fixture.ts'
+import { Lines, Sender } from './message-lines.fixture.tsx'
+import { written } from './written-chat.fixture.ts'
 
 const page = (props: ChatProviderProps) => (
   <ChatProvider {...props}>

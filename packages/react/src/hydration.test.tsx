@@ -4,6 +4,7 @@ import { lazy, StrictMode, Suspense } from 'react'
 import { renderToString } from 'react-dom/server'
 import { expect, test } from 'vitest'
 import { hydrate, mount, seen } from './dom.fixture.tsx'
+import { echo, type Served, serve } from './in-process-server.fixture.ts'
 import {
   ChatProvider,
   useAgentState,
@@ -16,7 +17,6 @@ import {
   useSelector,
   useStructuredStreams,
 } from './index.ts'
-import { echo, type Served, serve } from './server.fixture.ts'
 
 const Line = ({ id }: { id: string }) => {
   const message = useMessage(id)

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import type { ReactNode } from 'react'
 import { expect, test, vi } from 'vitest'
 import { mount, seen } from './dom.fixture.tsx'
-import { echo, serve } from './server.fixture.ts'
+import { echo, serve } from './in-process-server.fixture.ts'
 
 const home = join(import.meta.dirname, '..')
 

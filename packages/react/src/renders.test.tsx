@@ -18,7 +18,7 @@ import {
   useStructured,
   useStructuredStreams,
 } from './index.ts'
-import { written } from './log.fixture.ts'
+import { written } from './written-chat.fixture.ts'
 
 const words = (text: string) => ({ type: 'text-delta', id: 't', delta: text }) as const
 const textOf = (part: Part | undefined): string => (part && 'text' in part ? part.text : '')

@@ -1,3 +1,5 @@
+// @vitest-environment node
+// With a worker of its own: other files import another React.
 import './react-18.fixture.ts'
 import { version } from 'react'
 import { expect, test } from 'vitest'

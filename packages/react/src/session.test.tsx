@@ -4,8 +4,8 @@ import { StrictMode, useEffect } from 'react'
 import { expect, test } from 'vitest'
 import { z } from 'zod'
 import { mount, renders, seen } from './dom.fixture.tsx'
+import { echo, serve } from './in-process-server.fixture.ts'
 import { type ChatActions, ChatProvider, useAgentState, useChat, useConnection, usePending } from './index.ts'
-import { echo, serve } from './server.fixture.ts'
 
 let chat: ChatActions & { readonly status: string }
 const Chat = () => {

@@ -4,7 +4,7 @@ import { flushSync } from 'react-dom'
 import { expect, test } from 'vitest'
 import { mount, renders, seen } from './dom.fixture.tsx'
 import { ChatProvider, type StructuredHook, useChat, useStructured, useStructuredStreams } from './index.ts'
-import { written } from './log.fixture.ts'
+import { written } from './written-chat.fixture.ts'
 
 const set = (streamId: string, value: number) =>
   ({ type: 'structured-data', streamId, dataType: 'number', kind: 'set', path: 'n', value }) as const

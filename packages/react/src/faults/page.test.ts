@@ -1,43 +1,45 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { buildSync } from 'esbuild'
-import { type Browser, chromium as browsers, type Page } from 'playwright-core'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { buildSync, stop } from 'esbuild'
+import type { Page } from 'playwright-core'
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
 import { bundle } from '../../../../scripts/faults/bundle.ts'
-import { type Child, child } from '../../../../scripts/faults/process.ts'
+import { firstSeed, reportFailed, reportPlayed, scheduleCount } from '../../../../scripts/faults/campaign.ts'
+import { child } from '../../../../scripts/faults/process.ts'
 import { type FaultProxy, proxy } from '../../../../scripts/faults/proxy.ts'
 import { Random } from '../../../../scripts/faults/random.ts'
-import { chromium } from '../../../../scripts/services/chromium.ts'
-import { ANSWER } from './text.fixture.ts'
+import { PAGE_MS, testBrowser } from '../browser.fixture.ts'
+import { ANSWER } from './answer.fixture.ts'
 
-const SCHEDULES = Number(process.env['MILLRACE_SCHEDULES'] ?? Math.ceil(5 * Number(process.env['MILLRACE_RUNS'] ?? 1)))
-const FIRST = Number(process.env['MILLRACE_SEED'] ?? 1)
+/** From here on three schedules inject every fault, and the second tab opens before each of their three faults once. */
+const FIRST_SEED = 359
 
-/** What a person could see of a message. */
-interface Seen {
+/** After this time a load that a stalled connection holds up is given up and tried again. */
+const LOAD_MS = 30_000
+
+/** The path of this file, to play a schedule again. */
+const FILE = 'packages/react/src/faults/page.test.ts'
+
+/** What a page shows of a message. */
+interface ShownMessage {
   readonly role: string
   readonly status: string
   readonly texts: readonly string[]
 }
 
+const browser = testBrowser()
 let folder: string
-let browser: Browser
-let server: Child
-let port = 0
-let line: FaultProxy
 
-const serve = async (): Promise<void> => {
-  server = child(join(folder, 'server.js'))
-  await server.send({ store: `sqlite:${join(folder, 'logs.db')}`, folder: join(folder, 'page'), port })
-  port = (await server.event<{ port: number }>('ready')).port
-}
+// The page says when its script was cut off by a fault, so that it is loaded again.
+const HTML = `<!doctype html><title>Chat</title><div id="root"></div>
+<script type="module" src="/page.js" onerror="document.body.dataset.failed = ''"></script>`
 
-beforeAll(async () => {
+beforeAll(() => {
   folder = mkdtempSync(join(tmpdir(), 'millrace-page-'))
-  bundle(folder, { server: join(import.meta.dirname, 'server.fixture.ts') })
+  bundle(folder, { server: join(import.meta.dirname, 'page-server.fixture.ts') })
   buildSync({
-    entryPoints: [join(import.meta.dirname, 'page.fixture.tsx')],
+    entryPoints: [join(import.meta.dirname, 'chat-page.fixture.tsx')],
     outfile: join(folder, 'page', 'page.js'),
     bundle: true,
     format: 'esm',
@@ -45,81 +47,109 @@ beforeAll(async () => {
     conditions: ['@millrace/source'],
     define: { 'process.env.NODE_ENV': '"production"' },
   })
-  const html = '<!doctype html><title>Chat</title><div id="root"></div><script type="module" src="/page.js"></script>'
-  writeFileSync(join(folder, 'page', 'index.html'), html)
-  await serve()
-  line = await proxy({ host: '127.0.0.1', port })
-  browser = await browsers.launch(await chromium())
-}, 60_000)
-
-afterAll(async () => {
-  await browser.close()
-  await line.stop()
-  await server.kill9()
-  rmSync(folder, { recursive: true })
+  // Ends the thread in which esbuild works.
+  void stop()
+  writeFileSync(join(folder, 'page', 'index.html'), HTML)
 })
 
-/** A tab, and whatever was wrong with what could be seen on it. */
+afterAll(() => rmSync(folder, { recursive: true }))
+
+/** A server that can be killed, behind a proxy that injects faults. Both stop at the end of the test. */
+class FaultyServer {
+  readonly #store: string
+  #child = child(join(folder, 'server.js'))
+  #port = 0
+  #proxy: FaultProxy | undefined
+
+  constructor(name: string) {
+    this.#store = `sqlite:${join(folder, `${name}.db`)}`
+    onTestFinished(async () => {
+      await this.#proxy?.stop()
+      await this.#child.kill9()
+    })
+  }
+
+  get proxy(): FaultProxy {
+    if (!this.#proxy) throw new Error('start the server first')
+    return this.#proxy
+  }
+
+  async start(): Promise<void> {
+    await this.#child.send({ store: this.#store, folder: join(folder, 'page'), port: this.#port })
+    this.#port = (await this.#child.event<{ port: number }>('ready')).port
+    this.#proxy ??= await proxy({ host: '127.0.0.1', port: this.#port })
+  }
+
+  async killAndRestart(): Promise<void> {
+    await this.#child.kill9()
+    this.#child = child(join(folder, 'server.js'))
+    await this.start()
+  }
+}
+
+/** A tab, and every violation that it showed. */
 class Tab {
   readonly problems: string[] = []
   readonly page: Page
-  #last = ''
-  #wake = () => {}
-  /** How much of the answer it shows. */
-  length = 0
+  #status = ''
+  #length = 0
+  #onChange = () => {}
 
   private constructor(page: Page) {
     this.page = page
   }
 
-  static async open(session: string): Promise<Tab> {
+  static async open({ proxy }: FaultyServer, session: string): Promise<Tab> {
     const tab = new Tab(await browser.newPage())
     tab.page.on('pageerror', error => tab.problems.push(String(error)))
-    await tab.page.exposeFunction('told', (seen: string) => tab.#look(JSON.parse(seen)))
-    await tab.reach(() => tab.page.goto(`http://127.0.0.1:${line.port}/#${session}`))
+    await tab.page.exposeFunction('reportShown', (shown: string) => tab.#check(JSON.parse(shown)))
+    await tab.load(() => tab.page.goto(`http://127.0.0.1:${proxy.port}/#${session}`))
     return tab
   }
 
-  /** A page is not ours to resume: it is loaded until it is there. */
-  async reach(load: () => Promise<unknown>): Promise<void> {
-    for (let tries = 0; ; tries++) {
+  /** Loads the page until it is whole: a fault may hit its own files, which nothing resumes. */
+  async load(load: () => Promise<unknown>): Promise<void> {
+    this.page.setDefaultTimeout(LOAD_MS)
+    for (;;) {
       try {
         await load()
-        return await this.page.locator('main').waitFor({ timeout: 5000 })
+        await this.page.locator('main, body[data-failed]').waitFor({ state: 'attached' })
+        if ((await this.page.locator('main').count()) > 0) break
       } catch (error) {
-        if (tries === 5) throw error
+        if (this.page.isClosed()) throw error
       }
     }
+    this.page.setDefaultTimeout(PAGE_MS)
   }
 
-  #look(seen: readonly Seen[]): void {
-    const answers = seen.filter(({ role }) => role === 'assistant')
-    const people = seen.length - answers.length
-    const say = (problem: string) => this.problems.push(`${problem}: ${JSON.stringify(seen).slice(-200)}`)
-    if (answers.length > 1) say('the answer is there twice')
-    if (people > 1) say('the question is there twice')
+  #check(shown: readonly ShownMessage[]): void {
+    const answers = shown.filter(({ role }) => role === 'assistant')
+    const questions = shown.length - answers.length
+    const report = (problem: string) => this.problems.push(`${problem}: ${JSON.stringify(shown).slice(-200)}`)
+    if (answers.length > 1) report('the answer is shown twice')
+    if (questions > 1) report('the question is shown twice')
     const { texts = [], status = '' } = answers[0] ?? {}
     const [text = ''] = texts
-    if (texts.length > 1) say('the text is split')
-    if (!ANSWER.startsWith(text)) say('what is shown is no beginning of the answer')
-    if (status === 'sent' && text !== ANSWER) say('it is done early')
-    if (status === 'error' || status === 'cancelled') say('it failed')
-    this.length = text.length
-    this.#last = status
-    this.#wake()
+    if (texts.length > 1) report('the text is split')
+    if (!ANSWER.startsWith(text)) report('the text is no prefix of the answer')
+    if (status === 'sent' && text !== ANSWER) report('it is done too early')
+    if (status === 'error' || status === 'cancelled') report('it failed')
+    this.#length = text.length
+    this.#status = status
+    this.#onChange()
   }
 
-  /** Waits until so much of the answer is shown, or all of it. */
+  /** Waits until this much of the answer is shown, or all of it. */
   async shows(length: number): Promise<void> {
-    while (this.length < length && this.#last !== 'sent') {
+    while (this.#length < length && this.#status !== 'sent') {
       await new Promise<void>(resolve => {
-        this.#wake = resolve
+        this.#onChange = resolve
       })
     }
   }
 
   async ended(): Promise<void> {
-    await this.page.locator('article[data-role=assistant][data-status=sent]').waitFor({ timeout: 60_000 })
+    await this.page.locator('article[data-role=assistant][data-status=sent]').waitFor()
     expect(await this.page.locator('article[data-role=assistant] p').allTextContents()).toEqual([ANSWER])
   }
 }
@@ -138,62 +168,73 @@ const FAULTS = [
   'offline',
 ] as const
 
-async function happen(fault: (typeof FAULTS)[number], tab: Tab, random: Random): Promise<void> {
+type Fault = (typeof FAULTS)[number]
+
+async function inject(fault: Fault, server: FaultyServer, tab: Tab, random: Random): Promise<void> {
+  const { proxy } = server
+  const { page } = tab
   switch (fault) {
     case 'cut':
-      return line.cut()
+      return proxy.cut()
     case 'reset':
-      return line.reset()
+      return proxy.reset()
     case 'bytes':
-      // In the middle of a frame, of whichever connection comes next.
-      line.next({ down: { cutAt: random.below(3000) } })
-      return line.cut()
+      // In the middle of a frame, on the next connection.
+      proxy.next({ down: { cutAt: random.below(3000) } })
+      return proxy.cut()
     case 'stall':
-      // Nothing comes, and nobody says so: the silence itself has to be heard, and how long that is the server has said.
-      await tab.page.locator('main[data-connection=live]').waitFor()
-      for (const link of line.links) link.stall('down')
+      // The connection stays open and carries nothing. The client has to notice by the missing heartbeats.
+      await page.locator('main[data-connection=live]').waitFor()
+      for (const link of proxy.links) link.stall('down')
       return undefined
     case 'refuse': {
-      line.refuse(true)
-      line.cut()
-      await line.event('refuse')
-      return line.refuse(false)
+      proxy.refuse(true)
+      proxy.cut()
+      await proxy.event('refuse')
+      return proxy.refuse(false)
     }
     case 'kill':
-      await server.kill9()
-      return serve()
+      return server.killAndRestart()
     case 'reload':
-      return tab.reach(() => tab.page.reload())
+      return tab.load(() => page.reload())
     case 'offline': {
-      await tab.page.context().setOffline(true)
-      line.cut()
-      await tab.page.locator('main[data-connection=offline], main[data-connection=connecting]').waitFor()
-      return tab.page.context().setOffline(false)
+      await page.context().setOffline(true)
+      proxy.cut()
+      await page.locator('main[data-connection=offline], main[data-connection=connecting]').waitFor()
+      return page.context().setOffline(false)
     }
   }
 }
 
-test.each(Array.from({ length: SCHEDULES }, (_, n) => FIRST + n))(
-  'schedule %i: two tabs end with exactly the text, and showed nothing but beginnings of it',
-  { timeout: 120_000 },
+async function play(seed: number): Promise<void> {
+  const random = new Random(seed)
+  const server = new FaultyServer(`schedule-${seed}`)
+  await server.start()
+  const first = await Tab.open(server, 'session')
+  await first.page.click('#send')
+  const tabs = [first]
+  const openBefore = random.between(0, 2)
+  const faults = Array.from({ length: 3 }, () => random.pick(FAULTS))
+  for (const [n, fault] of faults.entries()) {
+    await first.shows(random.between(n * 500, n * 500 + 400))
+    if (n === openBefore) tabs.push(await Tab.open(server, 'session'))
+    await inject(fault, server, random.pick(tabs), random)
+  }
+  for (const tab of tabs) await tab.ended()
+  for (const { problems } of tabs) expect(problems, `${faults}`).toEqual([])
+  reportPlayed({ faults: faults.length, deaths: faults.filter(fault => fault === 'kill').length })
+}
+
+const from = firstSeed(FIRST_SEED)
+
+test.each(Array.from({ length: scheduleCount(3) }, (_, n) => from + n))(
+  'two tabs show only prefixes of the answer and end with all of it: schedule %i',
   async seed => {
-    const random = new Random(seed)
-    const session = `s${seed}-${Date.now()}`
-    const first = await Tab.open(session)
-    await first.page.click('#send')
-    const tabs = [first]
-    const opens = random.between(0, 2)
-    const faults = Array.from({ length: 3 }, () => random.pick(FAULTS))
-    for (const [n, fault] of faults.entries()) {
-      await first.shows(random.between(n * 500, n * 500 + 400))
-      if (n === opens) tabs.push(await Tab.open(session))
-      await happen(fault, random.pick(tabs), random)
-    }
-    if (tabs.length === 1) tabs.push(await Tab.open(session))
-    for (const tab of tabs) await tab.ended()
-    for (const tab of tabs) {
-      expect(tab.problems, `${faults}`).toEqual([])
-      await tab.page.close()
+    try {
+      await play(seed)
+    } catch (error) {
+      reportFailed({ seed, again: `MILLRACE_SEED=${seed} MILLRACE_SCHEDULES=1 npm test -- ${FILE}` })
+      throw error
     }
   },
 )

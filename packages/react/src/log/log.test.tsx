@@ -3,8 +3,8 @@ import { createConnection } from '@millrace/client'
 import { StrictMode } from 'react'
 import { expect, test } from 'vitest'
 import { mount, renders } from '../dom.fixture.tsx'
+import { echo, serve } from '../in-process-server.fixture.ts'
 import { ChatProvider, useChat } from '../index.ts'
-import { echo, serve } from '../server.fixture.ts'
 import { type Recording, type SessionLog, useLog, useLogState } from './index.ts'
 
 let log: SessionLog

@@ -1,17 +1,17 @@
-// A server in a process of its own, which can be killed: an agent that says a long text, and the page that shows it.
+// A server in a process of its own that can be killed: an agent with a long answer, and the page that shows it.
 
 import { agent, scriptedModel } from '@millrace/runtime'
 import { millrace } from '@millrace/server'
 import { messages, tell } from '../../../../scripts/faults/process.ts'
-import { ANSWER } from './text.fixture.ts'
+import { ANSWER } from './answer.fixture.ts'
 
-interface Order {
+interface ServeOrder {
   readonly store: string
   readonly folder: string
   readonly port: number
 }
 
-for await (const { store, folder, port } of messages<Order>()) {
+for await (const { store, folder, port } of messages<ServeOrder>()) {
   const model = scriptedModel([{ text: ANSWER }], { paceMs: 5 })
   const app = millrace({
     store,
@@ -19,9 +19,12 @@ for await (const { store, folder, port } of messages<Order>()) {
     agents: [agent({ name: 'long', model })],
     engine: { pollMs: 50 },
     log: { leaseMs: 500 },
-    stream: { heartbeatMs: 2000 },
+    stream: { heartbeatMs: 1000 },
     maxTakeovers: 100,
     logger: { warn() {}, error() {} },
   })
-  await tell('ready', { port: (await app.listen({ port })).port })
+  const listening = await app.listen({ port })
+  // A browser may send its next request on an idle connection that a schedule has stalled, and would wait for 15 s.
+  listening.server.keepAliveTimeout = 100
+  await tell('ready', { port: listening.port })
 }

@@ -1,4 +1,4 @@
-// A server in the same process, and who asked it for what.
+// A server in the same process, reached without a socket, that records its requests.
 
 import { type Agent, agent, scriptedModel } from '@millrace/runtime'
 import { millrace } from '@millrace/server'
@@ -7,9 +7,9 @@ import { onTestFinished } from 'vitest'
 export interface Served {
   readonly api: string
   readonly fetch: typeof fetch
-  /** Method and path of all that was asked. */
+  /** Method and path of each request. */
   readonly asked: string[]
-  /** How often something was asked. */
+  /** Number of requests by method, and by path if given. */
   count(method: string, path?: RegExp): number
 }
 
@@ -18,10 +18,14 @@ export const echo: Agent = agent({
   model: scriptedModel(({ lastText }) => ({ text: `You said: ${lastText}` })),
 })
 
-/** Serves agents until the test is over. */
+/** Serves agents until the end of the test, which waits for the replies to all requests. */
 export function serve(...agents: Agent[]): Served {
   const app = millrace({ store: 'memory:', agents, logger: { warn() {}, error() {} } })
-  onTestFinished(() => app.close())
+  const replies: Promise<unknown>[] = []
+  onTestFinished(async () => {
+    await app.close()
+    await Promise.allSettled(replies)
+  })
   const asked: string[] = []
   return {
     api: 'http://localhost/api',
@@ -29,7 +33,9 @@ export function serve(...agents: Agent[]): Served {
     fetch: (input, init) => {
       const request = new Request(input, init)
       asked.push(`${request.method} ${new URL(request.url).pathname.replace('/api', '')}`)
-      return app.fetch(request)
+      const reply = app.fetch(request)
+      replies.push(reply)
+      return reply
     },
     count: (method, path = /./) => asked.filter(one => one.startsWith(`${method} `) && path.test(one)).length,
   }

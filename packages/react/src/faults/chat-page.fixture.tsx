@@ -1,4 +1,4 @@
-// A page with one chat, which tells all that a person could have seen on it.
+// A page with one chat. It reports every state that it shows.
 
 import type { TextPart } from '@millrace/client'
 import { StrictMode } from 'react'
@@ -7,8 +7,8 @@ import { ChatProvider, useChat, useConnection, useMessage, useMessageIds } from 
 
 declare global {
   interface Window {
-    /** Given by the test: each time what is on the page has changed. */
-    told(seen: string): Promise<void>
+    /** Provided by the test. Called after every change of the page. */
+    reportShown(shown: string): Promise<void>
   }
 }
 
@@ -43,7 +43,7 @@ function Conversation() {
 }
 
 const root = document.getElementById('root') as HTMLElement
-const seen = () =>
+const shown = () =>
   JSON.stringify(
     [...root.querySelectorAll('article')].map(article => ({
       role: article.dataset['role'],
@@ -53,10 +53,10 @@ const seen = () =>
   )
 let last = ''
 new MutationObserver(() => {
-  const now = seen()
+  const now = shown()
   if (now === last) return
   last = now
-  window.told(now)
+  window.reportShown(now)
 }).observe(root, { subtree: true, childList: true, characterData: true, attributes: true })
 
 createRoot(root).render(

@@ -1,0 +1,40 @@
+// A Chromium for the tests of one file.
+
+import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core'
+import { afterAll, beforeAll, beforeEach, onTestFinished } from 'vitest'
+import { chromium as installed } from '../../../scripts/services/chromium.ts'
+
+/** How long anything in a page may take. Reached only by a test that fails: a loaded machine takes its time. */
+export const PAGE_MS = 120_000
+
+export interface TestBrowser {
+  /** Opens an empty page in a context of its own. It is closed at the end of the test. */
+  newPage(options?: BrowserContextOptions): Promise<Page>
+}
+
+/** Starts a browser before the tests of the calling file and closes it after them. A test that leaves a page open fails. */
+export function testBrowser(): TestBrowser {
+  let browser: Browser
+  beforeAll(async () => {
+    browser = await chromium.launch({ ...(await installed()), timeout: PAGE_MS })
+  })
+  afterAll(() => browser?.close())
+  beforeEach(({ onTestFinished }) => {
+    // Registered before the hooks of the test, so it runs after them.
+    onTestFinished(async () => {
+      const left = browser.contexts()
+      if (left.length === 0) return
+      const pages = left.flatMap(context => context.pages()).map(page => `  ${page.url()}`)
+      await Promise.all(left.map(context => context.close()))
+      throw new Error(`the test left ${pages.length} pages open:\n${pages.join('\n')}`)
+    })
+  })
+  return {
+    async newPage(options) {
+      const context = await browser.newContext(options)
+      onTestFinished(() => context.close())
+      context.setDefaultTimeout(PAGE_MS)
+      return context.newPage()
+    },
+  }
+}
