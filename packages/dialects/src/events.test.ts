@@ -1,8 +1,9 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
+import { multiplied } from '../../../scripts/faults/campaign.ts'
 import { EventReader, formatOf, readEvents, type WireEvent } from './events.ts'
 
-const runs = Math.ceil(100 * Number(process.env['MILLRACE_RUNS'] ?? 1))
+const runs = multiplied(100)
 
 /** The events of some bytes, cut at these places. */
 function read(bytes: Uint8Array, cuts: readonly number[], format: 'sse' | 'ndjson' = 'sse'): WireEvent[] {

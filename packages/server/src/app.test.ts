@@ -157,7 +157,7 @@ test.each(['is not there yet', 'does not answer'])(
     }
     const { app } = mill({ store, engine: false, timers: { ...systemTimers, after } })
     const asked = app.fetch(request('/api/health'))
-    await vi.waitFor(() => expect(waits).toHaveLength(how === 'does not answer' ? 2 : 1))
+    await expect.poll(() => waits).toHaveLength(how === 'does not answer' ? 2 : 1)
     for (const over of waits) over()
     const response = await asked
     expect([response.status, (await response.json()).error.code]).toEqual([503, 'store_unavailable'])

@@ -2,6 +2,7 @@ import { memoryStore } from '@millrace/log'
 import { agent, scriptedModel } from '@millrace/runtime'
 import { onTestFinished } from 'vitest'
 import { type App, millrace } from './app.ts'
+import type { Listening } from './http/listen.ts'
 import type { MillraceOptions } from './options.ts'
 
 /** Says what it was told. */
@@ -23,6 +24,13 @@ export function mill(options: MillraceOptions = {}): { readonly app: App; readon
   const app = millrace({ store: memoryStore(), agents: [echo], engine: { pollMs: 20 }, logger, ...options })
   onTestFinished(() => app.close())
   return { app, logged }
+}
+
+/** Listens on a free port until the test ends. */
+export async function listen(app: App): Promise<Listening> {
+  const listening = await app.listen({ port: 0 })
+  onTestFinished(() => listening.close())
+  return listening
 }
 
 export const ORIGIN = 'http://localhost:4400'

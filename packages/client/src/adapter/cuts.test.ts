@@ -2,10 +2,11 @@
 
 import fc from 'fast-check'
 import { describe, expect, test, vi } from 'vitest'
+import { multiplied } from '../../../../scripts/faults/campaign.ts'
 import { chatOver, controlled, hello, streamOf } from './chat.fixture.ts'
 import type { ChatAdapter, ChatMessageChunk } from './types.ts'
 
-const runs = (n: number) => ({ numRuns: Math.ceil(n * Number(process.env['MILLRACE_RUNS'] ?? 1)) })
+const runs = (n: number) => ({ numRuns: multiplied(n) })
 
 const TEXT = 'Whatever happens to the network, a person sees the right words, once.'
 const words = TEXT.match(/\S+\s*/g) as string[]

@@ -1,10 +1,11 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
+import { multiplied } from '../../../../scripts/faults/campaign.ts'
 import { chatOf, type Value } from './chat.fixture.ts'
 import { Order } from './order.ts'
 import type { ChatMessageChunk, ChatStreamEnvelope } from './types.ts'
 
-const runs = (n: number) => ({ numRuns: Math.ceil(n * Number(process.env['MILLRACE_RUNS'] ?? 1)) })
+const runs = (n: number) => ({ numRuns: multiplied(n) })
 const delta = (text: string): ChatMessageChunk => ({ type: 'text-delta', id: 't', delta: text })
 const start: ChatMessageChunk = { type: 'start', messageId: 'a1' }
 const finish: ChatMessageChunk = { type: 'finish', messageId: 'a1' }

@@ -1,10 +1,11 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
+import { multiplied } from '../../../../scripts/faults/campaign.ts'
 import { RequestError } from '../error.ts'
 import { chatOver, hello } from './chat.fixture.ts'
 import { createStream, fetchNdjson, fetchServerSentEvents, fromAsyncIterable } from './streams.ts'
 
-const runs = (n: number) => ({ numRuns: Math.ceil(n * Number(process.env['MILLRACE_RUNS'] ?? 1)) })
+const runs = (n: number) => ({ numRuns: multiplied(n) })
 
 /** A `fetch` that answers with a text, in pieces of any sizes, and whether its body was given back. */
 function serving(text: string, sizes: readonly number[] = [], status = 200) {

@@ -1,9 +1,10 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
+import { multiplied } from '../../../../scripts/faults/campaign.ts'
 import { chatOf } from './chat.fixture.ts'
 import type { ChatMessageChunk } from './types.ts'
 
-const runs = (n: number) => ({ numRuns: Math.ceil(n * Number(process.env['MILLRACE_RUNS'] ?? 1)) })
+const runs = (n: number) => ({ numRuns: multiplied(n) })
 
 /** Pieces of a reply, in any order, legal or not. */
 const piece: fc.Arbitrary<ChatMessageChunk> = fc.oneof(

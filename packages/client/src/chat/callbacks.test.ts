@@ -11,6 +11,6 @@ test('what a callback throws, or what anything that it returns is rejected with,
   // biome-ignore lint/suspicious/noThenProperty: a promise of somebody else's making is just that.
   tell(() => ({ then: (_: unknown, reject: (why: string) => void) => reject('a promise of their own') }), 1)
   tell(undefined, 1)
-  await vi.waitFor(() => expect(printed).toEqual(['thrown', 'rejected', 'a promise of their own']))
+  await expect.poll(() => printed).toEqual(['thrown', 'rejected', 'a promise of their own'])
   print.mockRestore()
 })

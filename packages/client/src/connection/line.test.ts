@@ -12,6 +12,8 @@ afterEach(() => {
   vi.restoreAllMocks()
 })
 
+const open = () => server.streams.filter(({ signal }) => !signal.aborted)
+
 describe('when it comes back', () => {
   test('the server says when', async () => {
     vi.useFakeTimers()
@@ -142,10 +144,7 @@ describe('many sessions', () => {
     expect((await server.stream(2)).places).toHaveLength(20)
     expect(server.streams[0]?.signal.aborted).toBe(true)
     for (let n = 20; n < 41; n++) followed(connection, `s${n}`)
-    await vi.waitFor(() => {
-      const open = server.streams.filter(({ signal }) => !signal.aborted)
-      expect(open.map(({ places }) => places.length).sort()).toEqual([1, 40])
-    })
+    await expect.poll(() => open().map(({ places }) => places.length)).toEqual([40, 1])
     expect(connection.size).toBe(41)
   })
 
@@ -153,15 +152,14 @@ describe('many sessions', () => {
     const connection = connect(server)
     const names = Array.from({ length: 12 }, (_, n) => `${n}${'ü'.repeat(250)}`)
     for (const name of names) followed(connection, name)
-    await vi.waitFor(() => {
-      const open = server.streams.filter(({ signal }) => !signal.aborted)
-      expect(open.flatMap(({ places }) => places).sort()).toEqual(names.map(name => `${name} 0`).sort())
-    })
+    const asked = () => open().flatMap(({ places }) => places)
+    await expect.poll(() => asked().sort()).toEqual(names.map(name => `${name} 0`).sort())
     expect(Math.max(...server.asked.map(({ path }) => path.length))).toBeLessThan(6_100)
     expect(Math.max(...server.streams.map(({ places }) => places.length))).toBe(3)
   })
 
   test('one request at a time, while sessions join one after the other', async () => {
+    vi.useFakeTimers()
     let most = 0
     const fetch: typeof globalThis.fetch = (input, init) => {
       const reply = server.fetch(input, init)
@@ -172,9 +170,10 @@ describe('many sessions', () => {
     for (let n = 0; n < 8; n++) {
       followed(connection, `s${n}`)
       // Before, while and after it looks who has joined.
-      await new Promise(resolve => setTimeout(resolve, n * 6))
+      await vi.advanceTimersByTimeAsync(n * 6)
     }
-    await vi.waitFor(() => expect(server.streams.at(-1)?.places).toHaveLength(8))
+    await vi.advanceTimersByTimeAsync(1_000)
+    expect(server.streams.at(-1)?.places).toHaveLength(8)
     expect(server.streams.length).toBeGreaterThan(3)
     expect(most).toBe(1)
   })
@@ -235,7 +234,7 @@ describe('many sessions', () => {
     expect(connection.state.status).toBe('connecting')
     stream.open('b')
     stream.caughtUp('b', 0)
-    await vi.waitFor(() => expect(connection.state.status).toBe('live'))
+    await expect.poll(() => connection.state.status).toBe('live')
     expect(heard).toContain('live')
   })
 })
@@ -279,7 +278,7 @@ describe('leaving is at once', () => {
     following.close()
     const { told } = followed(connection)
     following.close()
-    await vi.waitFor(() => expect(server.streams.at(-1)?.places).toEqual(['other 0', 's 0']))
+    await expect.poll(() => server.streams.at(-1)?.places).toEqual(['other 0', 's 0'])
     server.streams.at(-1)?.open('s')
     server.streams.at(-1)?.entries('s', 0, 1)
     await told.until(() => told.all.length === 1)
@@ -290,8 +289,8 @@ describe('leaving is at once', () => {
     followed(connection).following.close()
     followed(connection).following.close()
     const { told } = followed(connection)
-    await vi.waitFor(() => expect(server.streams.filter(({ signal }) => !signal.aborted)).toHaveLength(1))
-    const stream = server.streams.find(({ signal }) => !signal.aborted)
+    await expect.poll(open).toHaveLength(1)
+    const [stream] = open()
     stream?.open('s')
     stream?.entries('s', 0, 1)
     await told.until(() => told.all.length === 1)

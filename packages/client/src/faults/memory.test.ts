@@ -1,3 +1,3 @@
-import { schedules } from './suite.fixture.ts'
+import { tabSuite } from './tab-suite.fixture.ts'
 
-schedules({ name: 'memory', count: 220, lanes: 24 })
+tabSuite({ name: 'memory', count: 100, lanes: 24 })

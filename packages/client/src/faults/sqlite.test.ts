@@ -2,9 +2,9 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll } from 'vitest'
-import { schedules } from './suite.fixture.ts'
+import { tabSuite } from './tab-suite.fixture.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'millrace-client-'))
 afterAll(() => rmSync(folder, { recursive: true }))
 
-schedules({ name: 'sqlite', count: 80, lanes: 16, url: `sqlite:${join(folder, 'house.db')}` })
+tabSuite({ name: 'sqlite', count: 30, lanes: 16, url: `sqlite:${join(folder, 'sessions.db')}` })

@@ -20,7 +20,10 @@ export interface TabOptions {
   readonly tamperEvery: number
   /** How often what changed is shown, in milliseconds. */
   readonly flushInterval: number
+  /** Called when something that is shown has changed. */
   readonly onLook: () => void
+  /** Called for each frame that is tampered with. */
+  readonly onTamper: () => void
   /** Runs the tools of the tab. */
   readonly onTool: (toolCallId: string, tab: Tab) => Promise<unknown>
 }
@@ -43,11 +46,14 @@ export class Tab {
   tampered = 0
 
   private constructor(gate: FaultProxy, options: TabOptions) {
-    const { name, sessionIds, seed, tamperEvery, flushInterval, onLook, onTool } = options
+    const { name, sessionIds, seed, tamperEvery, flushInterval, onLook, onTamper, onTool } = options
     this.name = name
     this.gate = gate
     const random = new Random(seed)
-    const tampered = tampering(random, tamperEvery, () => this.tampered++)
+    const tampered = tampering(random, tamperEvery, () => {
+      this.tampered++
+      onTamper()
+    })
     this.connection = createConnection({
       api: `http://127.0.0.1:${gate.port}/api`,
       backoff: BACKOFF,
@@ -108,11 +114,10 @@ export class Tab {
     this.connection.wake()
   }
 
-  close(): void {
+  async close(): Promise<void> {
     for (const seat of this.seats.values()) seat.leave()
     this.gate.refuse(true)
-    // Not waited for: a socket that was half closed before it was reset may never say that it is closed.
-    void this.gate.stop()
+    await this.gate.stop()
   }
 }
 

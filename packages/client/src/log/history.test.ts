@@ -1,6 +1,7 @@
 import { type Entry, foldLog, type WriterOrigin } from '@millrace/protocol'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
+import { multiplied } from '../../../../scripts/faults/campaign.ts'
 import { History } from './history.ts'
 
 /** What a turn does beside saying some words: nothing, take back an earlier place, or have its words thrown away. */
@@ -59,7 +60,7 @@ describe('what a session was at a sequence is the fold up to there', () => {
           expect(history.indexAt(sequence)).toBe(upTo.length - 1)
         }
       }),
-      { numRuns: 1000 },
+      { numRuns: multiplied(300) },
     )
   })
 

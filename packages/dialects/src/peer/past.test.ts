@@ -1,9 +1,10 @@
 import type { Message, StructuredObject } from '@millrace/protocol'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
+import { multiplied } from '../../../../scripts/faults/campaign.ts'
 import { Past, type Shown } from './past.ts'
 
-const runs = Math.ceil(200 * Number(process.env['MILLRACE_RUNS'] ?? 1))
+const runs = multiplied(200)
 
 /** What a turn does: says some messages, writes to an object, or sets the state; or goes back to an earlier one first. */
 const turn = fc.record({

@@ -1,9 +1,10 @@
 import type { Chunk } from '@millrace/protocol'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
+import { multiplied } from '../../../../scripts/faults/campaign.ts'
 import { Replay, Said } from './replay.ts'
 
-const runs = Math.ceil(200 * Number(process.env['MILLRACE_RUNS'] ?? 1))
+const runs = multiplied(200)
 
 /** A reply: some texts, and other things between them. */
 const reply = fc.array(

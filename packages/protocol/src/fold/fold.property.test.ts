@@ -15,7 +15,7 @@ describe('the fold', () => {
   test('the generators make valid entries', () => {
     check(
       fc.property(fc.oneof(anyLog, writtenLog), log => log.every(entry => checkEntry(entry) === undefined)),
-      1500,
+      500,
     )
   })
 
@@ -77,7 +77,7 @@ describe('the fold', () => {
           texts = new Map([...now].map(([key, part]) => [key, JSON.stringify(part)]))
         }
       }),
-      1500,
+      500,
     )
   })
 
@@ -93,7 +93,7 @@ describe('the fold', () => {
         expect(fold.view()).toEqual(folded(log))
         expect(reports).toHaveLength(repeated.length - log.length)
       }),
-      1500,
+      500,
     )
   })
 
@@ -118,7 +118,7 @@ describe('the fold', () => {
         }
         expect(fold.view()).toEqual(folded(log))
       }),
-      5000,
+      1500,
     )
   })
 
@@ -127,7 +127,7 @@ describe('the fold', () => {
       fc.property(writtenLog, log => {
         expect(content(folded(log))).toEqual(content(folded(withoutDiscarded(log))))
       }),
-      5000,
+      1500,
     )
   })
 
@@ -196,7 +196,7 @@ describe('the fold', () => {
         const rest = more.map((entry, i) => ({ ...entry, sequence: sequence + 1 + i }))
         expect(ofRun(folded([...log, end, ...rest]))).toEqual(ofRun(view))
       }),
-      1500,
+      500,
     )
   })
 
@@ -222,7 +222,7 @@ describe('the fold', () => {
           }
         }
       }),
-      1500,
+      500,
     )
   })
 
@@ -241,7 +241,7 @@ describe('the fold', () => {
         expect({ ...view, head: 0 }).toEqual({ ...folded(open), head: 0 })
         expect(JSON.stringify(view)).not.toContain('internal')
       }),
-      1500,
+      500,
     )
   })
 })

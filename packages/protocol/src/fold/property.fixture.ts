@@ -3,8 +3,8 @@ import { runs } from '../runs.fixture.ts'
 import { clone } from './log.fixture.ts'
 import type { View } from './view.ts'
 
-/** Checks a property, so many times as the runs are multiplied. */
-export const check = <Ts extends [unknown, ...unknown[]]>(property: fc.IPropertyWithHooks<Ts>, n = 3000) =>
+/** Checks a property. `npm run chaos` multiplies the number of runs. */
+export const check = <Ts extends [unknown, ...unknown[]]>(property: fc.IPropertyWithHooks<Ts>, n = 1000) =>
   fc.assert(property, { numRuns: runs(n) })
 
 /** What people see: without the inverses. */

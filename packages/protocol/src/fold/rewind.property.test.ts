@@ -82,7 +82,7 @@ describe('rewinds', () => {
       fc.property(turns, log => {
         expect(step(log).view()).toEqual(foldLog(log).view())
       }),
-      1500,
+      400,
     )
   })
 
@@ -100,7 +100,7 @@ describe('rewinds', () => {
         }
         expect(pick(foldLog(log).view())).toEqual(pick(folded(uncut(log))))
       }),
-      1500,
+      400,
     )
   })
 
@@ -116,7 +116,7 @@ describe('rewinds', () => {
         })
         expect(all.map(run => [run.runId, run.status])).toEqual(flat.runs.map(run => [run.runId, run.status]))
       }),
-      1500,
+      400,
     )
   })
 })

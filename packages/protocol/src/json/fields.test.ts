@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
+import { startCpuTime } from '../cpu-time.fixture.ts'
 import type { ProtocolError } from '../error.ts'
 import { runs } from '../runs.fixture.ts'
 import { StructuredAccumulator } from '../structured/accumulator.ts'
@@ -188,12 +189,12 @@ describe('what is declared', () => {
         `f${i}`,
       ].join('.'),
     )
-    const started = performance.now()
+    const cpuTime = startCpuTime()
     const fields = Object.fromEntries(crossed.map(path => [path, 'set' as const]))
     const document = `${'{"a":'.repeat(40)}{"f0":1,"f39":2,"g":3}${'}'.repeat(40)}`
     expect(watch(fields, [document]).updates).toMatchObject([{ value: 1 }, { value: 2 }])
     expect(watch(fields, [document.replaceAll('"a"', '"b"')]).updates).toEqual([])
-    expect(performance.now() - started).toBeLessThan(2_000)
+    expect(cpuTime()).toBeLessThan(2_000)
   })
 
   test('a text that may instead be an object with fields is fine', () => {
@@ -348,13 +349,13 @@ describe('where Kortyx goes wrong', () => {
     }
     const watcher = new FieldWatcher(fields)
     const receiver = new StructuredAccumulator()
-    const started = performance.now()
+    const cpuTime = startCpuTime()
     for (let i = 0; i < text.length; i += 4) {
       for (const update of watcher.push(text.slice(i, i + 4))) {
         receiver.write({ type: 'structured-data', streamId: 's', dataType: 'test', ...update })
       }
     }
-    expect(performance.now() - started).toBeLessThan(10_000)
+    expect(cpuTime()).toBeLessThan(10_000)
     expect(isDeepStrictEqual(receiver.read()?.data, JSON.parse(text))).toBe(true)
   })
 })
@@ -376,9 +377,9 @@ describe('any declaration, any document, any split', () => {
         sent += got.size
         expect(isDeepStrictEqual(got, expected)).toBe(true)
       }),
-      { numRuns: runs(3000) },
+      { numRuns: runs(1000) },
     )
-    expect(sent).toBeGreaterThan(runs(300))
+    expect(sent).toBeGreaterThan(runs(100))
   })
 
   test('a split changes only how growth is cut', () => {
@@ -390,7 +391,7 @@ describe('any declaration, any document, any split', () => {
         expect(split.warnings).toEqual(whole.warnings)
         for (const updates of split.pushes) expect(joined(updates)).toEqual(updates)
       }),
-      { numRuns: runs(1000) },
+      { numRuns: runs(400) },
     )
   })
 })

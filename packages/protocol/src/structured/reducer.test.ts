@@ -321,7 +321,7 @@ describe('applyStructuredChunk is pure', () => {
           state = freeze(got)
         }
       }),
-      { numRuns: runs(1500) },
+      { numRuns: runs(500) },
     )
   }, 120_000)
 })

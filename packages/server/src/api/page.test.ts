@@ -1,7 +1,8 @@
 import { type Chunk, type Entry, Fold, foldLog, type Origin, type View } from '@millrace/protocol'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { ID, runs, Stage, shownOf } from '../stream/stage.fixture.ts'
+import { multiplied } from '../../../../scripts/faults/campaign.ts'
+import { ID, Stage, shownOf } from '../stream/stage.fixture.ts'
 import { acts, Story } from '../stream/story.fixture.ts'
 import { pageOf } from './page.ts'
 
@@ -191,7 +192,7 @@ describe('a page at the cursor', () => {
           expectSame(fold.view(), whole, done, over)
         }
       }),
-      { numRuns: runs(60) },
+      { numRuns: multiplied(25) },
     )
     expect(ended).toBeGreaterThan(100)
     expect(left).toBeGreaterThan(500)
@@ -231,7 +232,7 @@ describe('a page at the cursor', () => {
           expectSame(fold.view(), whole, done, over)
         }
       }),
-      { numRuns: runs(15) },
+      { numRuns: multiplied(8) },
     )
     expect(rewinds).toBeGreaterThan(20)
   })

@@ -1,5 +1,6 @@
 import { connect } from 'node:net'
 import { describe, expect, it } from 'vitest'
+import { listen } from '../mill.fixture.ts'
 import { framesIn, type Got, type Sent, type Stage, stage as staged } from '../route/stage.fixture.ts'
 
 /** The entries of a reply of frames, without the origins that repeat: which those are depends on the frames. */
@@ -220,7 +221,7 @@ describe('a client that leaves', () => {
 
   it('over a socket stops it as well', async () => {
     const stage = staged()
-    const { port } = await stage.app.listen({ port: 0 })
+    const { port } = await listen(stage.app)
     const body = JSON.stringify({ agent: 'slow', input: 'Wait', runId: 'slow-run', onDisconnect: 'stop' })
     const socket = connect(port, '127.0.0.1')
     const headers = `Host: localhost\r\nX-User: ann\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n`

@@ -238,7 +238,7 @@ export async function stage(options: Partial<MillraceOptions> = {}): Promise<Sta
 
 /** Waits until something holds, however busy the machine is. */
 export const eventually = (holds: () => void | Promise<void>): Promise<void> =>
-  vi.waitFor(holds, { timeout: 20_000, interval: 5 })
+  vi.waitFor(holds, { timeout: 60_000, interval: 5 })
 
 /** What refuses something. */
 export const codeOf = (doing: Promise<unknown>): Promise<string> =>

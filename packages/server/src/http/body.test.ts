@@ -1,9 +1,10 @@
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import { multiplied } from '../../../../scripts/faults/campaign.ts'
 import { Refusal } from '../error.ts'
 import { bytesOf, DEEPEST_BODY, jsonOf } from './body.ts'
 
-const RUNS = Math.ceil(200 * Number(process.env['MILLRACE_RUNS'] ?? 1))
+const RUNS = multiplied(100)
 
 const posted = (body: BodyInit, headers: Record<string, string> = {}) =>
   new Request('http://localhost/', {

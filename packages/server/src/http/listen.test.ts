@@ -68,15 +68,14 @@ test('closing tells all who read to come back, ends their streams, and frees the
   const stream = await to('/api/sessions/s/stream')
   const idle = await to('/api/health')
   await idle.text()
-  const started = performance.now()
+  // If closing waited for idle connections, the test would time out.
+  server.server.keepAliveTimeout = 3_600_000
   const closed = server.close()
   const frames = await stream.text()
   await closed
   expect(frames).toContain('"type":"fail"')
   expect(frames).toContain('"code":"draining"')
   expect(frames).toContain('"recoverable":true')
-  // Nothing like the time for which an idle connection is kept.
-  expect(performance.now() - started).toBeLessThan(server.server.keepAliveTimeout / 5)
   const { to: again } = await listening({}, { port: server.port })
   expect((await again('/api/health')).status).toBe(200)
 })

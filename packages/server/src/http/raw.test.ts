@@ -1,6 +1,6 @@
-import { beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { listen } from '../mill.fixture.ts'
 import { shared, stage as staged } from '../route/stage.fixture.ts'
-import type { Listening } from './listen.ts'
 import { raw, replyIn } from './raw.fixture.ts'
 
 const all = shared(async stage => {
@@ -11,6 +11,7 @@ let port: number
 beforeAll(() => {
   port = all().ready.port
 })
+afterAll(() => all().ready.close())
 
 const HEAD = 'Host: localhost\r\nX-User: ann\r\nConnection: close\r\n'
 const get = (target: string, headers = HEAD) => `GET ${target} HTTP/1.1\r\n${headers}\r\n`
@@ -114,7 +115,7 @@ describe('a body that is too large gets its refusal, however it comes', () => {
 
 it('without authorize, a name that points here is not this machine’s', async () => {
   const stage = staged({ authorize: undefined as never })
-  const listening: Listening = await stage.app.listen({ port: 0 })
+  const listening = await listen(stage.app)
   const from = async (headers: string) =>
     replyIn(await raw(listening.port, get('/api/health', `${headers}Connection: close\r\n`)))
   for (const host of ['localhost', 'LOCALHOST', '127.0.0.1', '127.1.2.3', '[::1]', 'localhost:4400', '[::1]:1']) {

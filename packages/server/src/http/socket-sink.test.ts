@@ -167,7 +167,7 @@ test.each([
   expect(writes()).toBe(0)
   await turn()
   expect(writes()).toBe(1)
-  await vi.waitFor(() => expect(sink.buffered).toBe(0))
+  await expect.poll(() => sink.buffered).toBe(0)
   // A turn in which one thing is said, one in which nothing is.
   say(15, 16)
   await turn()

@@ -2,9 +2,9 @@
 
 import { continuityOf, type Entry, type Frame } from '@millrace/protocol'
 import type { Random } from '../../../../scripts/faults/random.ts'
-import { type Asked, ask } from './http.fixture.ts'
-import type { Format, Reader } from './line.fixture.ts'
+import type { Format, Reader } from './faulty-line.fixture.ts'
 import type { Applied, Sight, Snapshot } from './sight.fixture.ts'
+import { type Asked, ask } from './single-request.fixture.ts'
 
 /** How a follower asks: drawn from the seed. */
 export interface Manner {

@@ -1,14 +1,13 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { schedules } from './suite.fixture.ts'
+import { followSuite } from './follow-suite.fixture.ts'
 
-const folder = mkdtempSync(join(tmpdir(), 'millrace-follow-'))
-
-schedules({
+followSuite({
   name: 'sqlite',
-  count: 140,
-  lanes: 16,
-  url: async () => `sqlite:${join(folder, 'house.db')}`,
-  close: async () => rmSync(folder, { recursive: true }),
+  count: 40,
+  async start() {
+    const folder = mkdtempSync(join(tmpdir(), 'millrace-follow-'))
+    return { url: `sqlite:${join(folder, 'sessions.db')}`, stop: async () => rmSync(folder, { recursive: true }) }
+  },
 })

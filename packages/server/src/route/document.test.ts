@@ -1,6 +1,7 @@
 import { createRequire } from 'node:module'
 import * as fc from 'fast-check'
 import { expect, it } from 'vitest'
+import { multiplied } from '../../../../scripts/faults/campaign.ts'
 import { dialects } from '../dialect/routes.ts'
 import { nearly, type Schema } from './document.fixture.ts'
 import { good, ready } from './good.fixture.ts'
@@ -38,7 +39,7 @@ const bodies = routes
     return [key, schema] as const
   })
 
-const RUNS = Math.ceil(300 * Number(process.env['MILLRACE_RUNS'] ?? 1))
+const RUNS = multiplied(100)
 const all = shared(async stage => good(await ready(stage)), {
   limits: { requestsPerMinute: 10_000_000, sessions: 1_000_000 },
 })

@@ -1,13 +1,15 @@
 import { Agent, request as ask } from 'node:http'
 import * as fc from 'fast-check'
 import { afterAll, beforeAll, expect, it } from 'vitest'
+import { multiplied } from '../../../../scripts/faults/campaign.ts'
+import { listen } from '../mill.fixture.ts'
 import { fuzzed } from './fuzz.fixture.ts'
 import { good, ready } from './good.fixture.ts'
 import { AnyErrorSchema, framesIn, SECRETS, type Sent, type Stage, stage as staged } from './stage.fixture.ts'
 
 /** A round has sessions of its own: what is deleted in one is there in the next. */
-const ROUNDS = 5
-const RUNS = Math.ceil(2_000 * Number(process.env['MILLRACE_RUNS'] ?? 1))
+const ROUNDS = 4
+const RUNS = multiplied(600)
 /** So many come at the same time, and one of them over a real socket. */
 const AT_ONCE = 10
 const STREAMS = 16
@@ -107,7 +109,7 @@ it.each(Array.from({ length: ROUNDS }, (_, i) => i + 1))(
   async () => {
     const stage = staged({ limits, stream: { pollMs: 10 } })
     const requests = Object.values(good(await ready(stage)))
-    const listening = await stage.app.listen({ port: 0 })
+    const listening = await listen(stage.app)
     let refused = 0
     await fc.assert(
       fc.asyncProperty(fc.array(fuzzed(requests), { minLength: AT_ONCE, maxLength: AT_ONCE }), async all => {

@@ -4,8 +4,9 @@ import { decodeCursor } from '@millrace/protocol'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { settled } from '../../../../scripts/clock.ts'
+import { multiplied } from '../../../../scripts/faults/campaign.ts'
 import { Client } from './client.fixture.ts'
-import { ID, NOTHING, runs, Stage, shownOf, viewOf } from './stage.fixture.ts'
+import { ID, NOTHING, Stage, shownOf, viewOf } from './stage.fixture.ts'
 import { type Act, acts, Story } from './story.fixture.ts'
 
 type Step =
@@ -166,7 +167,7 @@ describe('law 2', () => {
         await settled()
         expect(stage.held).toEqual(NOTHING)
       }),
-      { numRuns: runs(120) },
+      { numRuns: multiplied(50) },
     )
     // The play is worth something only where these happened.
     expect(stalls).toBeGreaterThan(20)

@@ -17,10 +17,8 @@ import type { StreamSettings } from './settings.ts'
 
 export const ID = 's'
 
-export const runs = (n: number): number => Math.ceil(n * Number(process.env['MILLRACE_RUNS'] ?? 1))
-
 /** Waits until something holds, however busy the machine is. */
-export const eventually = (holds: () => void): Promise<void> => vi.waitFor(holds, { timeout: 20_000, interval: 5 })
+export const eventually = (holds: () => void): Promise<void> => vi.waitFor(holds, { timeout: 60_000, interval: 5 })
 
 /** A store whose watches a test counts, and that it puts out of reach or slows down. */
 export class Tap {

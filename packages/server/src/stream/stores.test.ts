@@ -1,57 +1,39 @@
-// A session that is followed here and written elsewhere, on each store: what one process says, the other's readers see.
+// A session that is followed in one process and written in another, on each store.
 
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { type LogStore, openStore, StreamManager, systemTimers } from '@millrace/log'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { openStore, StreamManager, systemTimers } from '@millrace/log'
+import { expect, onTestFinished, test } from 'vitest'
 import { postgres } from '../../../../scripts/services/postgres.ts'
 import { redis } from '../../../../scripts/services/redis.ts'
 import { delta, eventually, ID, Stage, shownOf, viewOf } from './stage.fixture.ts'
 
-const folder = mkdtempSync(join(tmpdir(), 'millrace-streams-'))
-const stopped: (() => Promise<void>)[] = []
-
-afterAll(async () => {
-  for (const stop of stopped) await stop()
-  rmSync(folder, { recursive: true })
-})
-
-const urls: Record<string, () => Promise<string>> = {
-  sqlite: async () => `sqlite:${join(folder, 'streams.db')}`,
-  redis: async () => {
-    const { url, stop } = await redis()
-    stopped.push(stop)
-    return url
-  },
-  postgres: async () => {
-    const { url, stop } = await postgres({ settings: { fsync: 'off' } })
-    stopped.push(stop)
-    return url
-  },
+async function sqlite() {
+  const folder = mkdtempSync(join(tmpdir(), 'millrace-streams-'))
+  return { url: `sqlite:${join(folder, 'streams.db')}`, stop: async () => rmSync(folder, { recursive: true }) }
 }
 
-describe.each(Object.keys(urls))('%s', name => {
-  let here: LogStore
-  let there: LogStore
+const STORES = [
+  ['sqlite', sqlite],
+  ['redis', redis],
+  ['postgres', () => postgres({ settings: { fsync: 'off' } })],
+] as const
 
-  beforeAll(async () => {
-    const url = await (urls[name] as () => Promise<string>)()
-    here = await openStore(url)
-    there = await openStore(url)
-    return async () => {
-      await here.close()
-      await there.close()
-    }
-  })
+async function opened(url: string) {
+  const store = await openStore(url)
+  onTestFinished(() => store.close())
+  return store
+}
 
-  const worlds = () => ({
-    stage: new Stage({ store: here, settings: { timers: systemTimers }, manager: { timers: systemTimers } }),
-    other: new StreamManager({ store: there }),
-  })
-
-  test('law 2: from before the first entry to the last, and what closes a stream is told', async () => {
-    const { stage, other } = worlds()
+test.each(STORES)(
+  'law 2: on %s a follower gets all entries of another process, and why its stream ends',
+  async (_, start) => {
+    const service = await start()
+    onTestFinished(async () => void (await service.stop()))
+    const [here, there] = [await opened(service.url), await opened(service.url)]
+    const stage = new Stage({ store: here, settings: { timers: systemTimers }, manager: { timers: systemTimers } })
+    const other = new StreamManager({ store: there })
     await other.createStream(ID)
     const early = stage.follow()
     await eventually(() => expect(early.types).toEqual(['open', 'caught-up', 'status']))
@@ -76,5 +58,5 @@ describe.each(Object.keys(urls))('%s', name => {
     await eventually(() => expect(last.isClosed).toBe(true))
     expect(last.frames.at(-1)).toMatchObject({ type: 'fail', error: { code: 'session_unknown' } })
     await eventually(() => expect(stage.held).toMatchObject({ open: 0, fed: 0, watches: 0 }))
-  })
-})
+  },
+)

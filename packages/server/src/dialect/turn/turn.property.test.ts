@@ -3,10 +3,11 @@
 import type { Posted } from '@millrace/dialects'
 import * as fc from 'fast-check'
 import { expect, test } from 'vitest'
+import { multiplied } from '../../../../../scripts/faults/campaign.ts'
 import { type Stage, stage, user } from '../stage.fixture.ts'
 import { Model, type Outcome, Tab } from './client.fixture.ts'
 
-const RUNS = Math.ceil(60 * Number(process.env['MILLRACE_RUNS'] ?? 1))
+const RUNS = multiplied(30)
 
 type Op =
   | { readonly type: 'say' | 'lose' | 'sync' | 'regenerate'; readonly tab: number }

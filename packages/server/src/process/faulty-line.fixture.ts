@@ -1,39 +1,39 @@
-// A client's connection, made again whenever it is lost: what it is for asks and listens, this dials. Silence counts as a loss, and so does an end that was not announced.
+// A connection of a client, made again whenever it is lost. Silence counts as a loss, and so does an end without a frame that says so.
 
 import { setTimeout as pause } from 'node:timers/promises'
 import { type Frame, NdjsonDecoder, SseDecoder } from '@millrace/protocol'
 import type { FaultProxy } from '../../../../scripts/faults/proxy.ts'
 import type { Random } from '../../../../scripts/faults/random.ts'
-import { SECRET } from './agents.fixture.ts'
-import { type Asked, send } from './http.fixture.ts'
+import { SECRET } from './followed-agents.fixture.ts'
+import { type Asked, send } from './single-request.fixture.ts'
 
 export type Format = 'sse' | 'ndjson'
 
-/** What a connection is for. */
+/** What a connection is used for. */
 export interface Reader {
-  /** Whether it has all that it wanted. */
+  /** Whether it has received everything that it asked for. */
   readonly isOver: boolean
   readonly format: Format
   readonly problems: string[]
-  /** What it needs before it can go on; by the same way as all else. */
+  /** Gets what it needs before it connects, through the same proxy. */
   prepare(port: number, signal: AbortSignal): Promise<void>
   request(): Asked
-  /** The head of an answer that is no stream; whether to ask again. */
+  /** Takes the head of an answer that is no stream. Returns whether to connect again. */
   refused(status: number, code: string): boolean
   accepted(): void
-  /** Whether the connection is of any use after this frame. */
+  /** Takes a frame. Returns whether the connection is of use after it. */
   take(frame: Frame): boolean
 }
 
 const ACCEPT = { sse: 'text/event-stream', ndjson: 'application/x-ndjson' }
-/** So many connections of a line have faults of their own at most. */
+/** At most this many connections of a line have faults. */
 const MOST_FAULTY = 4
 const AGAIN_MS = 4
 
-/** How long nothing has come. */
+/** Tells when nothing was received for too long. */
 class Silence {
-  /** How long that may be; at first, of one who has not told yet. */
-  allowedMs = 1_500
+  /** The limit, in ms, until the server has told its heartbeat. */
+  allowedMs = 3_000
   readonly #onTooLong: () => void
   #timer: NodeJS.Timeout | undefined
 
@@ -42,7 +42,7 @@ class Silence {
     this.broken()
   }
 
-  /** Something has come. */
+  /** Something was received. */
   broken(): void {
     this.stop()
     this.#timer = setTimeout(this.#onTooLong, this.allowedMs)
@@ -53,19 +53,28 @@ class Silence {
   }
 }
 
+interface LineOptions {
+  readonly random: Random
+  /** Called for every connection that gets a fault. */
+  readonly onFault: () => void
+  /** Called for every connection that has ended. */
+  readonly onClose: () => void
+}
+
 export class Line {
   readonly gate: FaultProxy
-  /** How often it was lost. */
+  /** How often the connection was lost. */
   drops = 0
   readonly #reader: Reader
   readonly #random: Random
   readonly #leaving = new AbortController()
+  readonly #onFault: () => void
   readonly #onClose: () => void
   readonly #over: Promise<void>
   #faulty = 0
 
-  /** `onClose` is told of every connection that is over. */
-  constructor(gate: FaultProxy, reader: Reader, random: Random, onClose: () => void) {
+  constructor(gate: FaultProxy, reader: Reader, { random, onFault, onClose }: LineOptions) {
+    this.#onFault = onFault
     this.#onClose = onClose
     this.gate = gate
     this.#reader = reader
@@ -73,14 +82,14 @@ export class Line {
     this.#over = this.#run()
   }
 
-  /** From now on nothing happens to it any more. */
+  /** Ends all faults. */
   calm(): void {
     this.#faulty = MOST_FAULTY
     this.gate.refuse(false)
     this.gate.set({ up: CALM, down: CALM })
   }
 
-  /** Resolves when the reader has all that it wanted. */
+  /** Resolves when the reader has received everything that it asked for. */
   get over(): Promise<void> {
     return this.#over
   }
@@ -102,7 +111,7 @@ export class Line {
         await this.#reader.prepare(this.gate.port, gone.signal)
         await this.#connect(gone, silence)
       } catch {
-        // Whoever was to answer is gone, and comes back.
+        // The server is gone, and comes back.
       }
       silence.stop()
       leave()
@@ -134,7 +143,7 @@ export class Line {
     let isClosed = false
     let isUseful = true
     const onFrame = (frame: Frame) => {
-      // What follows one that could not be applied is for nobody.
+      // Frames after one that could not be applied are ignored.
       if (!isUseful) return
       if (frame.type === 'open') silence.allowedMs = frame.heartbeatMs * 2
       if (frame.type === 'end' || frame.type === 'truncated' || frame.type === 'fail') isClosed = true
@@ -146,7 +155,7 @@ export class Line {
       for await (const piece of answer as AsyncIterable<Buffer>) {
         silence.broken()
         end = end.slice(-SECRET.length) + piece.toString('latin1')
-        if (end.includes(SECRET)) reader.problems.push('what is internal came over the wire')
+        if (end.includes(SECRET)) reader.problems.push('an internal entry was sent to a client')
         decoder.push(piece)
         if (!isUseful) gone.abort()
       }
@@ -157,13 +166,14 @@ export class Line {
     if (!isClosed) this.drops++
   }
 
-  /** Draws what is to happen to the next connection. */
+  /** Draws the fault of the next connection. */
   #trouble(): void {
     const random = this.#random
     if (this.#faulty >= MOST_FAULTY) return
     this.#faulty++
     const at = random.below(random.pick([400, 3_000, 12_000]))
     const kind = random.pick(['none', 'none', 'cutAt', 'cutAt', 'resetAt', 'endAt', 'stallAt'] as const)
+    if (kind !== 'none') this.#onFault()
     this.gate.next({
       up: random.below(8) === 0 ? { splitAt: random.between(1, 40) } : {},
       down: {

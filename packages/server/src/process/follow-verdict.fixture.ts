@@ -1,47 +1,48 @@
-// Whether those who followed saw what the log holds: every entry that is for them once, and nothing else.
+// Compares what followers received with the log: every public entry once, and nothing else.
 
 import { isDeepStrictEqual } from 'node:util'
 import { type Entry, foldLog, isData, isGuest, isWord, type View } from '@millrace/protocol'
+import { asJson, differenceOf } from '../../../../scripts/faults/sessions/difference.fixture.ts'
+import type { Follower, FollowScene } from './follow-scene.fixture.ts'
 import type { RunReader } from './follower.fixture.ts'
-import type { Follower, Scene } from './scene.fixture.ts'
 import type { Applied, Sight } from './sight.fixture.ts'
 
-/** A log, read from the store itself when all was over. */
+/** A log, read from the store at the end of a schedule. */
 export interface Held {
   readonly sessionId: string
   readonly head: number
   readonly incarnation: string
-  /** With what is internal. */
+  /** Internal entries too. */
   readonly entries: readonly Entry[]
 }
 
 /** Reads a log from the store. */
-export async function heldOf({ house }: Scene, sessionId: string): Promise<Held> {
-  const info = await house.manager.getInfo(sessionId)
+export async function heldOf({ server }: FollowScene, sessionId: string): Promise<Held> {
+  const info = await server.manager.getInfo(sessionId)
   if (info === null) return { sessionId, head: 0, incarnation: '', entries: [] }
   const { head, incarnation } = info
-  return { sessionId, head, incarnation, entries: await house.manager.entries(sessionId, 0, head) }
+  return { sessionId, head, incarnation, entries: await server.manager.entries(sessionId, 0, head) }
 }
 
-/** All that was wrong; nothing, if all was right. */
-export function verdict({ followers, runReaders }: Scene, logs: readonly Held[]): string[] {
+/** All problems. Empty if the schedule passed. */
+export function verdict({ followers, runReaders }: FollowScene, logs: readonly Held[]): string[] {
   const problems: string[] = []
   for (const log of logs) {
     const open = log.entries.filter(({ internal }) => !internal)
-    const expected = plain({ ...foldLog(open).view(), head: log.head })
+    const expected = asJson({ ...foldLog(open).view(), head: log.head })
     const taken = takenOf(log.entries)
     problems.push(...endProblems(log))
     for (const follower of followers) {
       const sight = follower.sights.find(({ sessionId }) => sessionId === log.sessionId) as Sight
       const found = [...coverProblems(sight, log), ...sight.applied.flatMap(frameProblems(open, taken, follower))]
-      const view = plain(sight.view)
+      const view = asJson(sight.view)
       for (const name of Object.keys({ ...view, ...expected }) as (keyof View)[]) {
-        if (isDeepStrictEqual(view[name], expected[name])) continue
-        found.push(`its view is another: ${differenceOf(view[name], expected[name], name)}`)
+        const difference = differenceOf(view[name], expected[name], name)
+        if (difference) found.push(`its view is another: ${difference}`)
       }
       problems.push(...found.map(problem => `${follower.name}, ${log.sessionId}: ${problem}`), ...sight.problems)
     }
-    // What was followed of a log that is gone cannot be compared any more.
+    // A log that was deleted cannot be compared any more.
     const own = runReaders.filter(reader => reader.incarnation === log.incarnation)
     problems.push(...own.flatMap(reader => runProblems(reader, open, taken)))
   }
@@ -50,7 +51,7 @@ export function verdict({ followers, runReaders }: Scene, logs: readonly Held[])
   return problems
 }
 
-/** Law 2: that what was applied reaches from the beginning to the head, and each piece begins where the one before it ended. */
+/** Law 2: the applied pieces reach from the beginning to the head, each from where the one before it ended. */
 function coverProblems({ applied, position, incarnation }: Sight, { head, incarnation: held }: Held): string[] {
   const problems: string[] = []
   let at = 0
@@ -64,7 +65,7 @@ function coverProblems({ applied, position, incarnation }: Sight, { head, incarn
   return problems
 }
 
-/** What was taken back by a discard, and need not be shown to who comes late; by a rewind, likewise. */
+/** Sequences that a discard or a rewind took back. Late followers need not receive them. */
 function takenOf(entries: readonly Entry[]): ReadonlySet<number> {
   const taken = new Set<number>()
   const drafts = new Map<string, number[]>()
@@ -84,7 +85,7 @@ function takenOf(entries: readonly Entry[]): ReadonlySet<number> {
   return taken
 }
 
-/** Law 2: that a frame holds all that is to be seen of its stretch of the log, deltas merged perhaps, and nothing that is not there. */
+/** Law 2: a frame holds all public entries of its range, deltas perhaps merged, and nothing else. */
 function frameProblems(open: readonly Entry[], taken: ReadonlySet<number>, follower?: Follower) {
   return (applied: Applied): string[] => {
     if (applied.kind === 'snapshot') return []
@@ -107,30 +108,30 @@ function frameProblems(open: readonly Entry[], taken: ReadonlySet<number>, follo
   }
 }
 
-/** Takes out of what is left of the log what an entry of a frame stands for; how many there were. */
+/** Removes from `left` the log entries that an entry of a frame stands for. Returns how many. */
 function accountFor(entry: Entry, left: Entry[]): number {
   const first = left.findIndex(({ sequence }) => sequence === entry.sequence)
   const own = left[first]
   if (own === undefined) return 0
-  if (isDeepStrictEqual(plain(own), plain(entry))) {
+  if (isDeepStrictEqual(asJson(own), asJson(entry))) {
     left.splice(first, 1)
     return 1
   }
   let merged = ''
   const found: Entry[] = []
   for (const other of left.slice(first)) {
-    if (!isDeepStrictEqual(plain(other.origin), plain(own.origin)) || !('delta' in other.chunk)) continue
-    if (!isDeepStrictEqual(plain({ ...other.chunk, delta: '' }), plain({ ...own.chunk, delta: '' }))) continue
+    if (!isDeepStrictEqual(asJson(other.origin), asJson(own.origin)) || !('delta' in other.chunk)) continue
+    if (!isDeepStrictEqual(asJson({ ...other.chunk, delta: '' }), asJson({ ...own.chunk, delta: '' }))) continue
     merged += other.chunk.delta
     found.push(other)
-    if (!isDeepStrictEqual(plain({ ...own, chunk: { ...own.chunk, delta: merged } }), plain(entry))) continue
+    if (!isDeepStrictEqual(asJson({ ...own, chunk: { ...own.chunk, delta: merged } }), asJson(entry))) continue
     for (const gone of found) left.splice(left.indexOf(gone), 1)
     return found.length
   }
   return 0
 }
 
-/** Law 7: that each run has one end, and nothing of it follows. */
+/** Law 7: each run has one end, and nothing of it follows. */
 function endProblems({ sessionId, entries }: Held): string[] {
   const ends = new Map<string, number>()
   const problems: string[] = []
@@ -146,11 +147,11 @@ function endProblems({ sessionId, entries }: Held): string[] {
   return problems
 }
 
-/** That who followed a run alone saw all of it, and was told how it ended when it had. */
+/** A follower of one run receives all of it, and its end when it has ended. */
 function runProblems(reader: RunReader, open: readonly Entry[], taken: ReadonlySet<number>): string[] {
   const { runId, applied, end, isLost } = reader
   const own = open.filter(({ origin }) => origin.runId === runId)
-  // Its log was removed, or it never began.
+  // Its log was deleted, or it never began.
   if (isLost) return own.some(({ chunk }) => chunk.type === 'run-started') ? [`${runId} alone: was given up`] : []
   const problems = applied.flatMap(frameProblems(own, taken))
   const finished = own.findLast(({ chunk }) => chunk.type === 'run-finished')
@@ -163,20 +164,3 @@ function runProblems(reader: RunReader, open: readonly Entry[], taken: ReadonlyS
   if (applied.at(-1)?.sequence !== finished.sequence) problems.push(`reaches to ${applied.at(-1)?.sequence}`)
   return problems.map(problem => `${runId} alone: ${problem}`)
 }
-
-/** As it would come over a wire. */
-const plain = <T>(value: T): T => JSON.parse(JSON.stringify(value))
-
-/** The first place at which two views differ, for who looks at a failure. */
-function differenceOf(found: unknown, expected: unknown, path: string): string {
-  if (typeof found !== 'object' || typeof expected !== 'object' || found === null || expected === null) {
-    return `${path}: ${short(found)}, not ${short(expected)}`
-  }
-  const [one, other] = [found as Record<string, unknown>, expected as Record<string, unknown>]
-  const key = [...new Set([...Object.keys(one), ...Object.keys(other)])].find(
-    name => !isDeepStrictEqual(one[name], other[name]),
-  )
-  return key === undefined ? path : differenceOf(one[key], other[key], `${path}.${key}`)
-}
-
-const short = (value: unknown): string => JSON.stringify(value)?.slice(0, 200) ?? 'nothing'

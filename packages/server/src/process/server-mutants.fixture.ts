@@ -1,23 +1,14 @@
-// Servers that are broken in ways that the schedules are to find.
-
 import { type BatchReader, type ReadBatch, StreamManager } from '@millrace/log'
 import { decodeCursor, isWord } from '@millrace/protocol'
 import { Run } from '@millrace/runtime'
 import { vi } from 'vitest'
+import { type Mutant, onceIn } from '../../../../scripts/faults/sessions/mutant-search.fixture.ts'
 import { Follower } from '../stream/follower.ts'
 import { EntriesFrame } from '../stream/format.ts'
 
-export interface Mutant {
-  readonly name: string
-  /** What is said of it when it is found. */
-  readonly found: RegExp
-  /** Breaks the server, until all mocks are restored. */
-  breaks(): void
-}
-
 type Options = NonNullable<Parameters<StreamManager['readBatches']>[1]>
 
-/** Lets all readers of batches read otherwise. */
+/** Changes the batches that readers get, or the options by which they ask. */
 function reading(
   change: (piece: ReadBatch) => ReadBatch,
   ask: (options: Options, streamId: string) => Options = options => options,
@@ -40,17 +31,13 @@ function reading(
   })
 }
 
-/** True now and then: every so many times. */
-function every(count: number): () => boolean {
-  let n = 0
-  return () => ++n % count === 0
-}
-
+/** Planted mistakes of the server. */
 export const MUTANTS: readonly Mutant[] = [
   {
-    name: 'who joins a feed is not given its first piece',
+    name: 'a follower that joins a feed misses its first piece',
+    seed: 3,
     found: /gap: /,
-    breaks() {
+    plant() {
       const { deliver } = Follower.prototype
       const known = new WeakSet<Follower>()
       vi.spyOn(Follower.prototype, 'deliver').mockImplementation(function (this: Follower, frame) {
@@ -61,10 +48,11 @@ export const MUTANTS: readonly Mutant[] = [
     },
   },
   {
-    name: 'a piece goes out without its last word, and says that it is whole',
+    name: 'a piece lacks its last delta and claims to be complete',
+    seed: 2,
     found: /misses \d+/,
-    breaks() {
-      const isTurn = every(3)
+    plant() {
+      const isTurn = onceIn(3)
       reading(piece => {
         const last = piece.entries.findLast(({ chunk }) => isWord(chunk))
         return last && isTurn() ? { ...piece, entries: piece.entries.filter(entry => entry !== last) } : piece
@@ -73,10 +61,11 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'a frame is written twice',
+    seed: 2,
     found: /duplicate: |no frame: /,
-    breaks() {
+    plant() {
       const { bytes } = EntriesFrame.prototype
-      const isTurn = every(7)
+      const isTurn = onceIn(7)
       vi.spyOn(EntriesFrame.prototype, 'bytes').mockImplementation(function (this: EntriesFrame, ...way) {
         const once = bytes.apply(this, way)
         return isTurn() ? Buffer.concat([once, once]) : once
@@ -84,17 +73,19 @@ export const MUTANTS: readonly Mutant[] = [
     },
   },
   {
-    name: 'a frame says that it begins later than it does',
+    name: 'a frame claims to begin later than it does',
+    seed: 3,
     found: /gap: |no frame: /,
-    breaks() {
-      const isTurn = every(7)
+    plant() {
+      const isTurn = onceIn(7)
       reading(piece => (isTurn() ? { ...piece, after: piece.after + 1 } : piece))
     },
   },
   {
-    name: 'the first frame leaves out where it begins',
+    name: 'the first frame lacks its beginning',
+    seed: 4,
     found: /no frame: .*after/,
-    breaks() {
+    plant() {
       const { bytes } = EntriesFrame.prototype
       vi.spyOn(EntriesFrame.prototype, 'bytes').mockImplementation(function (this: EntriesFrame, format, isNamed) {
         return bytes.call(this, format, isNamed, this.piece.after)
@@ -102,17 +93,19 @@ export const MUTANTS: readonly Mutant[] = [
     },
   },
   {
-    name: 'a discard is not passed on',
+    name: 'a discard is not sent',
+    seed: 2,
     found: /its view is another: |the fold dropped /,
-    breaks() {
+    plant() {
       const isDiscard = ({ chunk }: ReadBatch['entries'][number]) => chunk.type === 'step-discarded'
       reading(piece => ({ ...piece, entries: piece.entries.filter(entry => !isDiscard(entry)) }))
     },
   },
   {
-    name: 'what is internal is let through',
-    found: /what is internal came over the wire/,
-    breaks() {
+    name: 'internal entries are sent',
+    seed: 4,
+    found: /an internal entry was sent to a client/,
+    plant() {
       reading(
         piece => ({ ...piece, entries: piece.entries.map(({ internal, ...entry }) => entry) }),
         options => ({ ...options, internal: true }),
@@ -120,9 +113,10 @@ export const MUTANTS: readonly Mutant[] = [
     },
   },
   {
-    name: 'the end of a run is told before its last entries',
+    name: 'the end of a run is sent before its last entries',
+    seed: 2,
     found: /ended after .*, not after its end/,
-    breaks() {
+    plant() {
       const { pieces } = Run.prototype
       vi.spyOn(Run.prototype, 'pieces').mockImplementation(async function* (this: Run, options) {
         for await (const piece of pieces.call(this, options)) {
@@ -132,9 +126,10 @@ export const MUTANTS: readonly Mutant[] = [
     },
   },
   {
-    name: 'a cursor of a log that is gone is taken for one of the log that has its name',
+    name: 'a cursor of a deleted log is accepted by the next log of that name',
+    seed: 45,
     found: /another log in answer to a cursor/,
-    breaks() {
+    plant() {
       const { getInfo } = StreamManager.prototype
       const known = new Map<string, string>()
       vi.spyOn(StreamManager.prototype, 'getInfo').mockImplementation(async function (this: StreamManager, streamId) {
@@ -153,8 +148,9 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'a snapshot lacks the last entry before its cursor',
+    seed: 2,
     found: /its view is another: |the fold dropped /,
-    breaks() {
+    plant() {
       const { view } = StreamManager.prototype
       vi.spyOn(StreamManager.prototype, 'view').mockImplementation(async function (this: StreamManager, streamId, at) {
         const now = await view.call(this, streamId, at)
@@ -165,9 +161,10 @@ export const MUTANTS: readonly Mutant[] = [
     },
   },
   {
-    name: 'who comes late is not shown what a rewind took back',
+    name: 'a late follower is not sent the entries that a rewind took back',
+    seed: 43,
     found: /its view is another: (runs|requests)/,
-    breaks() {
+    plant() {
       reading(
         piece => piece,
         ({ rewound, ...options }) => options,

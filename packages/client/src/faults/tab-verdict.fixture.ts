@@ -1,31 +1,31 @@
-// Whether those who looked were shown and told what the log says: at the end all of it, on the way nothing else, and each thing once.
+// Compares what tabs showed and told with the log: at the end all of it, on the way nothing else, and each thing once.
 
-import { isDeepStrictEqual } from 'node:util'
 import { type Entry, isData, type View } from '@millrace/protocol'
-import type { Scene } from './scene.fixture.ts'
-import type { Script } from './script.fixture.ts'
+import { asJson, differenceOf } from '../../../../scripts/faults/sessions/difference.fixture.ts'
 import type { Tab } from './tab.fixture.ts'
+import type { TabScene } from './tab-scene.fixture.ts'
+import type { TabScript } from './tab-script.fixture.ts'
 
-/** What a log says when all is over. */
+/** A log at the end of a schedule. */
 interface Held {
   readonly sessionId: string
   readonly isRemoved: boolean
-  readonly sentBy: Script['sentBy']
+  readonly sentBy: TabScript['sentBy']
   readonly entries: readonly Entry[]
   readonly view: View
 }
 
-/** All that was wrong; nothing, if all was right. */
-export async function verdict(scene: Scene, scripts: readonly Script[]): Promise<string[]> {
+/** All problems. Empty if the schedule passed. */
+export async function verdict(scene: TabScene, scripts: readonly TabScript[]): Promise<string[]> {
   const problems = toolProblems(scene)
   for (const { sessionId, isRemoved, sentBy } of scripts) {
-    const { manager } = scene.house
+    const { manager } = scene.server
     const info = await manager.getInfo(sessionId)
     if (info === null) continue
     const { view } = await manager.view(sessionId)
     const { internal, ...open } = view
     const entries = await manager.entries(sessionId, 0, info.head)
-    const held = { sessionId, isRemoved, sentBy, view: plain(open), entries: entries.filter(entry => !entry.internal) }
+    const held = { sessionId, isRemoved, sentBy, view: asJson(open), entries: entries.filter(entry => !entry.internal) }
     for (const tab of scene.tabs) {
       const found = [
         ...endProblems(tab, held),
@@ -36,10 +36,10 @@ export async function verdict(scene: Scene, scripts: readonly Script[]): Promise
     }
     for (const reader of scene.readers) {
       problems.push(...reader.problems.map(problem => `reader: ${problem}`))
-      const read = plain(reader.view(sessionId))
-      // What a loop read of a log that was removed is not there to be compared.
+      const read = asJson(reader.view(sessionId))
+      // A log that was deleted cannot be compared any more.
       if (read === undefined || isRemoved) continue
-      // Where a frame reaches beyond its last entry, a loop over entries cannot know.
+      // A loop over entries cannot know that a frame reaches beyond its last entry.
       const difference = differenceOf(read, { ...held.view, head: read.head }, 'view')
       if (difference) problems.push(`reader, ${sessionId}: it read another log: ${difference}`)
     }
@@ -47,7 +47,7 @@ export async function verdict(scene: Scene, scripts: readonly Script[]): Promise
   return problems
 }
 
-/** That what is shown at the end is what the log amounts to, by every way to look at it. */
+/** At the end every accessor shows what the log says. */
 function endProblems(tab: Tab, { sessionId, view }: Held): string[] {
   const { store, state } = tab.chat(sessionId)
   const shown = {
@@ -81,11 +81,11 @@ function endProblems(tab: Tab, { sessionId, view }: Held): string[] {
     usage,
     open: runs.findLast(({ finishedAt }) => finishedAt === undefined)?.runId,
   }
-  const difference = differenceOf(plain(shown), plain(expected), 'shown')
+  const difference = differenceOf(asJson(shown), asJson(expected), 'shown')
   return difference ? [`it shows another session: ${difference}`] : []
 }
 
-/** That a text only grew, but where the log takes something back, and that nothing was shown as done before its run was. */
+/** A text only grew, except where the log takes something back. No message was shown as done before its run was. */
 function wayProblems(tab: Tab, { sessionId, entries, view, isRemoved }: Held): string[] {
   const problems: string[] = []
   const { regresses, done } = tab.seat(sessionId).watch
@@ -115,7 +115,7 @@ function wayProblems(tab: Tab, { sessionId, entries, view, isRemoved }: Held): s
   return problems
 }
 
-/** That it was told of each thing once. */
+/** Each thing was told once. */
 function toldProblems(tab: Tab, held: Held, isFirst: boolean): string[] {
   const { sessionId, entries, view, isRemoved, sentBy } = held
   const problems: string[] = []
@@ -162,8 +162,8 @@ function toldProblems(tab: Tab, held: Held, isFirst: boolean): string[] {
 
 const nameOf = ({ type, data }: { type: string; data: unknown }): string => `${type} ${JSON.stringify(data)}`
 
-/** That a client's tool ran in one tab, and there once, unless that was away meanwhile. */
-function toolProblems({ ran }: Scene): string[] {
+/** A client tool ran in one tab, and there once, unless the tab was away meanwhile. */
+function toolProblems({ ran }: TabScene): string[] {
   const problems: string[] = []
   for (const [toolCallId, tabs] of ran) {
     const different = new Set(tabs)
@@ -174,21 +174,4 @@ function toolProblems({ ran }: Scene): string[] {
   return problems
 }
 
-const plain = <T>(value: T): T => (value === undefined ? value : JSON.parse(JSON.stringify(value)))
-
 const end = (text: string): string => (text.length > 60 ? `…${text.slice(-60)}` : text)
-
-/** The first place at which two values differ, for who looks at a failure. */
-function differenceOf(found: unknown, expected: unknown, path: string): string | undefined {
-  if (isDeepStrictEqual(found, expected)) return undefined
-  if (typeof found !== 'object' || typeof expected !== 'object' || found === null || expected === null) {
-    return `${path}: ${short(found)}, not ${short(expected)}`
-  }
-  const [one, other] = [found as Record<string, unknown>, expected as Record<string, unknown>]
-  const key = [...new Set([...Object.keys(one), ...Object.keys(other)])].find(
-    name => !isDeepStrictEqual(one[name], other[name]),
-  )
-  return key === undefined ? path : differenceOf(one[key], other[key], `${path}.${key}`)
-}
-
-const short = (value: unknown): string => JSON.stringify(value)?.slice(0, 200) ?? 'nothing'

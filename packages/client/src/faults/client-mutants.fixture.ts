@@ -1,26 +1,12 @@
-// Clients that are broken on purpose: what the schedules are to find.
-
 import { decodeCursor, type Frame, type Message } from '@millrace/protocol'
 import { vi } from 'vitest'
+import { type Mutant, onceIn } from '../../../../scripts/faults/sessions/mutant-search.fixture.ts'
 import { Api } from '../connection/api.ts'
 import { Followed } from '../connection/followed.ts'
 import { Flush } from '../store/flush.ts'
 import { Store } from '../store/store.ts'
 
-export interface Mutant {
-  readonly name: string
-  /** What is said of it. */
-  readonly found: RegExp
-  breaks(): void
-}
-
-/** True now and then: every so many times. */
-function every(count: number): () => boolean {
-  let n = 0
-  return () => ++n % count === 0
-}
-
-/** Changes the frames before a session takes them; nothing, and it never sees the frame. */
+/** Changes the frames before a session takes them. A frame changed to undefined is dropped. */
 function taking(change: (frame: Frame, position: number) => Frame | undefined): void {
   const { take } = Followed.prototype
   vi.spyOn(Followed.prototype, 'take').mockImplementation(function (this: Followed, frame) {
@@ -30,19 +16,22 @@ function taking(change: (frame: Frame, position: number) => Frame | undefined): 
   })
 }
 
+/** Planted mistakes of the client. */
 export const MUTANTS: readonly Mutant[] = [
   {
     name: 'a connection that ignores gaps',
+    seed: 6,
     found: /shows another session|went from|was not told|gave up/,
-    breaks: () =>
+    plant: () =>
       taking((frame, position) =>
         frame.type === 'entries' && frame.after > position ? { ...frame, after: position } : frame,
       ),
   },
   {
-    name: 'a connection that applies what came twice',
+    name: 'a connection that applies a frame twice',
+    seed: 51,
     found: /was told \d+ times|after \d+$/,
-    breaks: () =>
+    plant: () =>
       taking((frame, position) =>
         frame.type === 'entries' && frame.sequence <= position
           ? { ...frame, after: position, sequence: position }
@@ -50,10 +39,11 @@ export const MUTANTS: readonly Mutant[] = [
       ),
   },
   {
-    name: 'a connection that loses the end of a frame',
+    name: 'a connection that loses the last entry of a frame',
+    seed: 3,
     found: /shows another session|went from|was not told|gave up/,
-    breaks() {
-      const isTurn = every(5)
+    plant() {
+      const isTurn = onceIn(5)
       taking(frame =>
         frame.type === 'entries' && isTurn() ? { ...frame, entries: frame.entries.slice(0, -1) } : frame,
       )
@@ -61,29 +51,36 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'a connection that forgets its cursor',
+    seed: 4,
+    stalls: true,
     found: /gave up/,
-    breaks: () => void vi.spyOn(Followed.prototype, 'cursor', 'get').mockReturnValue('0'),
+    plant: () => void vi.spyOn(Followed.prototype, 'cursor', 'get').mockReturnValue('0'),
   },
   {
-    name: 'a connection that takes no snapshot where its place is gone',
+    name: 'a connection that takes no snapshot after a truncation',
+    seed: 56,
+    stalls: true,
     found: /gave up/,
-    breaks: () => taking(frame => (frame.type === 'truncated' ? undefined : frame)),
+    plant: () => taking(frame => (frame.type === 'truncated' ? undefined : frame)),
   },
   {
     name: 'a store that loses a flush',
+    seed: 20,
+    stalls: true,
     found: /gave up|shows another session/,
-    breaks() {
+    plant() {
       const { note } = Flush.prototype
-      const isTurn = every(3)
+      const isTurn = onceIn(3)
       vi.spyOn(Flush.prototype, 'note').mockImplementation(function (this: Flush) {
         if (!isTurn()) note.call(this)
       })
     },
   },
   {
-    name: 'a store that goes on over a rewind',
+    name: 'a store that takes no snapshot after a rewind',
+    seed: 6,
     found: /gave up|shows another session/,
-    breaks() {
+    plant() {
       const { fold } = Store.prototype
       vi.spyOn(Store.prototype, 'fold').mockImplementation(function (this: Store, ...given) {
         fold.apply(this, given)
@@ -92,9 +89,10 @@ export const MUTANTS: readonly Mutant[] = [
     },
   },
   {
-    name: 'a chat that takes a close for the end',
+    name: 'a chat that takes a lost connection for the end of a run',
+    seed: 11,
     found: /was done at|shows another session/,
-    breaks() {
+    plant() {
       let isLost = false
       const { say } = Followed.prototype
       vi.spyOn(Followed.prototype, 'say').mockImplementation(function (this: Followed, status, reason) {
@@ -109,9 +107,10 @@ export const MUTANTS: readonly Mutant[] = [
     },
   },
   {
-    name: 'a chat that asks nobody before it runs a tool',
+    name: 'a chat that runs a tool without a claim',
+    seed: 16,
     found: /ran in \d tabs/,
-    breaks() {
+    plant() {
       const { ask } = Api.prototype
       vi.spyOn(Api.prototype, 'ask').mockImplementation(function <T>(this: Api, ...given: Parameters<Api['ask']>) {
         const [, , body] = given

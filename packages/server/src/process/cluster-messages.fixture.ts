@@ -1,10 +1,11 @@
-// What a test and its processes say to each other.
+// Messages between a test and the processes of its cluster.
 
-/** What a process is told to be, on which store. */
-export type Order =
+/** Tells a process what to be, and on which store. */
+export type ClusterOrder =
   | { readonly do: 'serve'; readonly store: string; readonly port: number }
   | { readonly do: 'work'; readonly store: string; readonly leaseMs: number }
 
-export type Told =
+/** What a process tells the test. */
+export type ClusterEvent =
   | { readonly kind: 'ready'; readonly port?: number }
   | { readonly kind: 'logged'; readonly message: string }

@@ -1,0 +1,38 @@
+import { type Agent, agent, tool } from '@millrace/runtime'
+import { z } from 'zod'
+import { longText, scriptedAgents } from '../../../../scripts/faults/sessions/scripted-agents.fixture.ts'
+
+const { model, teller, weigher, stammerer, seller } = scriptedAgents({ paceMs: 1, mostFailures: 1 })
+
+const locate = tool({
+  name: 'locate',
+  input: z.object({ precise: z.boolean() }),
+  output: z.object({ city: z.string() }),
+  client: true,
+})
+
+/** Calls a tool that a client runs. */
+const guide = agent({
+  name: 'guide',
+  model: model(({ turnAnswers, key }) =>
+    turnAnswers === 0
+      ? { text: 'Where are you?', calls: [{ name: 'locate', input: { precise: false }, id: `${key}-place` }] }
+      : { text: longText('Now I know where you are.') },
+  ),
+  tools: [locate],
+})
+
+const INVENTORY = {
+  title: 'What there is in the mill',
+  rows: Array.from({ length: 6 }, (_, n) => ({ name: `sack ${n}`, kilos: n })),
+}
+
+/** Writes an object, a few letters at a time. */
+const lister = agent({
+  name: 'lister',
+  model: model(() => ({ text: JSON.stringify(INVENTORY), pieceLength: 6 })),
+  output: z.object({ title: z.string(), rows: z.array(z.object({ name: z.string(), kilos: z.number() })) }),
+})
+
+export const AGENTS: readonly Agent[] = [teller, weigher, stammerer, seller, guide, lister]
+export const NAMES = ['teller', 'teller', 'weigher', 'stammerer', 'seller', 'guide', 'lister'] as const

@@ -1,0 +1,15 @@
+import { millrace } from '@millrace/server'
+import { InProcessServer, SERVER_OPTIONS } from '../../../../scripts/faults/sessions/in-process-server.fixture.ts'
+import { AGENTS } from './chat-agents.fixture.ts'
+
+/**
+ * The server of the schedules.
+ * @param url Where the logs are. @default in memory
+ */
+export function openChatServer(url?: string): Promise<InProcessServer> {
+  return InProcessServer.open({
+    agents: AGENTS,
+    ...(url !== undefined && { url }),
+    createApp: (store, logger) => millrace({ ...SERVER_OPTIONS, store, agents: AGENTS, logger }),
+  })
+}

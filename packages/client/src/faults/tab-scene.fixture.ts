@@ -1,0 +1,75 @@
+import type { InProcessServer } from '../../../../scripts/faults/sessions/in-process-server.fixture.ts'
+import { ScheduleScene } from '../../../../scripts/faults/sessions/schedule-scene.fixture.ts'
+import { Reader, Tab } from './tab.fixture.ts'
+
+/** A client tool takes at most this long. */
+const TOOL_MS = 20
+
+/** Sessions of a server, and the tabs that show them through proxies. */
+export class TabScene extends ScheduleScene<InProcessServer> {
+  readonly tabs: Tab[] = []
+  readonly readers: Reader[] = []
+  /** The tabs that ran each call of a client tool. */
+  readonly ran = new Map<string, Tab[]>()
+  /** How often something that is shown has changed. */
+  observed = 0
+  #isDue = false
+
+  /** The tab that is there from the start. */
+  get first(): Tab {
+    return this.tabs[0] as Tab
+  }
+
+  /** Opens a tab that shows all sessions. */
+  async join(): Promise<Tab> {
+    const { random } = this
+    const tab = await Tab.open({
+      name: `tab ${this.tabs.length + 1}`,
+      port: this.server.port,
+      sessionIds: this.sessionIds,
+      seed: random.below(2 ** 30),
+      tamperEvery: random.pick([8, 20, 100_000]),
+      flushInterval: random.pick([0, 5, 16]),
+      onLook: () => this.recheck(),
+      onTamper: () => this.faults++,
+      onTool: (toolCallId, by) => this.#run(toolCallId, by),
+    })
+    this.tabs.push(tab)
+    this.notes.push(`${tab.name} joins after ${this.observed} observations`)
+    return tab
+  }
+
+  /** Starts a reader by the plain loop, through the proxy of some tab. */
+  read(): void {
+    const { port } = this.random.pick(this.tabs).gate
+    this.readers.push(new Reader(port, this.sessionIds, globalThis.fetch, () => this.recheck()))
+  }
+
+  async #run(toolCallId: string, tab: Tab): Promise<unknown> {
+    this.ran.set(toolCallId, [...(this.ran.get(toolCallId) ?? []), tab])
+    await this.pause(TOOL_MS)
+    return { city: 'Ulm' }
+  }
+
+  /** Checks all conditions again, once the change that called it is complete. */
+  override recheck(): void {
+    this.observed++
+    if (this.#isDue) return
+    this.#isDue = true
+    setImmediate(() => {
+      this.#isDue = false
+      super.recheck()
+    })
+  }
+
+  /** Ends all faults. */
+  calm(): void {
+    for (const tab of this.tabs) tab.calm()
+  }
+
+  async leave(): Promise<void> {
+    this.end()
+    for (const reader of this.readers) reader.close()
+    await Promise.all(this.tabs.map(tab => tab.close()))
+  }
+}

@@ -1,0 +1,131 @@
+import type { View } from '@millrace/protocol'
+import type { Random } from '../../../../scripts/faults/random.ts'
+import { SessionScript } from '../../../../scripts/faults/sessions/session-script.fixture.ts'
+import type { SendResult } from '../chat/chat.ts'
+import type { HttpChat } from '../chat/http-chat.ts'
+import { RequestError } from '../error.ts'
+import { NAMES } from './chat-agents.fixture.ts'
+import type { TabScene } from './tab-scene.fixture.ts'
+
+/** What users do in a turn besides sending a message. */
+const DEEDS = ['nothing', 'nothing', 'nothing', 'stop', 'queue', 'interrupt', 'regenerate', 'edit', 'remove'] as const
+
+interface Turn {
+  readonly agent: (typeof NAMES)[number]
+  readonly deed: (typeof DEEDS)[number]
+  /** After how many observations the deed is done. */
+  readonly after: number
+}
+
+const turnsOf = (random: Random): readonly Turn[] =>
+  Array.from({ length: random.pick([1, 1, 1, 2, 2, 3]) }, () => ({
+    agent: random.pick(NAMES),
+    deed: random.pick(DEEDS),
+    after: random.below(20),
+  }))
+
+/** The users of one session. They act in any tab, and see what the first tab shows. */
+export class TabScript extends SessionScript<Turn, TabScene> {
+  /** Whether the session was deleted, and another has its name. */
+  isRemoved = false
+  /** The chat in which each run was started. */
+  readonly sentBy = new Map<string, HttpChat>()
+  protected runIds = new Set<string>()
+
+  constructor(scene: TabScene, sessionId: string) {
+    super(scene, sessionId, turnsOf(scene.random))
+  }
+
+  protected get view(): Pick<View, 'runs' | 'requests' | 'pendings'> {
+    const { ledger, pendings } = this.#first.store
+    return { runs: ledger.runs, requests: ledger.requests, pendings }
+  }
+
+  /** The session in some tab. */
+  #anyChat(): HttpChat {
+    const { tabs, random } = this.scene
+    return random.pick(tabs).chat(this.sessionId)
+  }
+
+  get #first(): HttpChat {
+    return this.scene.first.chat(this.sessionId)
+  }
+
+  protected async answer(answer: Parameters<HttpChat['answer']>[0]): Promise<boolean> {
+    try {
+      await this.#first.answer(answer)
+      return false
+    } catch (error) {
+      // A stop may have been first.
+      this.scene.notes.push(`${this.sessionId}: the answer was refused: ${String(error)}`)
+      return error instanceof RequestError && error.retryable
+    }
+  }
+
+  protected async playTurn({ agent, deed, after }: Turn): Promise<void> {
+    if (deed === 'remove') await this.#remove()
+    const from = this.scene.observed
+    const runId = await this.#got(chat => chat.send(`Go on, ${agent}.`, { agent }))
+    if (runId === undefined) return
+    const isTime = () => this.scene.observed >= from + after || this.isEnded(runId)
+    switch (deed) {
+      case 'stop':
+        await this.scene.until('there is something to stop', isTime)
+        await this.#anyChat().stop({ runId })
+        break
+      case 'queue':
+        return
+      case 'interrupt':
+        await this.scene.until('there is something to interrupt', isTime)
+        await this.#got(chat => chat.send('Rather this.', { agent: 'teller', whenBusy: 'interrupt-previous' }))
+        break
+      case 'regenerate':
+        await this.ended()
+        await this.#got(chat => chat.regenerate())
+        break
+      case 'edit': {
+        await this.ended()
+        const message = this.#first.store.messages.findLast(({ role }) => role === 'user')
+        if (message) await this.#got(chat => chat.edit(message.id, 'No, otherwise.'))
+        break
+      }
+      default:
+    }
+    await this.ended()
+  }
+
+  /** Sends something from some tab, again until the server has taken it. Returns the id of its run. */
+  async #got(deed: (chat: HttpChat) => Promise<SendResult>): Promise<string | undefined> {
+    const chat = this.#anyChat()
+    let result = await deed(chat)
+    while (result.error) {
+      this.scene.notes.push(`${this.sessionId}: ${result.error.code}`)
+      if (!result.error.retryable || this.scene.signal.aborted) {
+        this.problems.push(`${this.sessionId}: ${result.error.code}: ${result.error.message}`)
+        return undefined
+      }
+      const { messageId } = result
+      const isShown = chat.store.message(messageId)?.status === 'error'
+      result = await (isShown ? chat.retry(messageId) : deed(chat))
+    }
+    const runId = result.runId as string
+    this.runIds.add(runId)
+    this.sentBy.set(runId, chat)
+    return runId
+  }
+
+  /** Deletes the session, and creates another of the same name. */
+  async #remove(): Promise<void> {
+    await this.ended()
+    const { server, notes } = this.scene
+    if ((await server.manager.getInfo(this.sessionId)) === null) return
+    if (!(await server.manager.deleteStream(this.sessionId))) return
+    notes.push(`${this.sessionId}: removed`)
+    this.isRemoved = true
+    this.runIds = new Set()
+    const runId = await this.#got(chat => chat.send('Is anybody there?', { agent: 'teller' }))
+    // Tabs that were told that the session is gone connect again.
+    for (const { connection } of this.scene.tabs) connection.wake()
+    this.scene.notes.push(`${this.sessionId}: made anew by ${runId}`)
+  }
+}

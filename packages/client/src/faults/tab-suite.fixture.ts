@@ -1,0 +1,35 @@
+import type { InProcessServer } from '../../../../scripts/faults/sessions/in-process-server.fixture.ts'
+import { scheduleSuite } from '../../../../scripts/faults/sessions/schedule-suite.fixture.ts'
+import { openChatServer } from './chat-server.fixture.ts'
+import { playTabSchedule, type TabReport } from './tab-schedule.fixture.ts'
+
+interface TabSuite {
+  readonly name: 'memory' | 'sqlite'
+  /** How many schedules `npm test` plays. */
+  readonly count: number
+  /** How many schedules play at a time on one server. */
+  readonly lanes: number
+  /** Where the logs are. @default in memory */
+  readonly url?: string
+}
+
+/** Declares the test of a store. */
+export function tabSuite({ name, count, lanes, url }: TabSuite): void {
+  scheduleSuite<InProcessServer, TabReport>({
+    law: `laws 2 and 7: each tab shows the log on ${name} and tells each thing once while connections fail`,
+    file: `packages/client/src/faults/${name}`,
+    count,
+    lanes,
+    open: () => openChatServer(url),
+    close: server => server.close(),
+    play: playTabSchedule,
+    killed: ({ serversKilled }) => serversKilled,
+    summary(reports, { serversKilled }) {
+      const sum = (of: (report: TabReport) => number) => reports.reduce((total, report) => total + of(report), 0)
+      const tabs = sum(report => report.tabs)
+      const connections = sum(report => report.connections)
+      const tampered = sum(report => report.tampered)
+      return `${reports.length} schedules, ${tabs} tabs, ${connections} connections, ${tampered} frames tampered with, ${serversKilled} servers killed`
+    },
+  })
+}

@@ -1,0 +1,97 @@
+import { expect, test } from 'vitest'
+import { firstSeed, isCampaign, reportFailed, reportPlayed, scheduleCount } from '../campaign.ts'
+
+/** How one schedule went. */
+export interface ScheduleReport {
+  /** Empty when the schedule passed. */
+  readonly problems: readonly string[]
+  readonly notes: readonly string[]
+  readonly faults: number
+}
+
+export interface ScheduleSuite<Server, Report extends ScheduleReport> {
+  /** Title of the test. */
+  readonly law: string
+  /** The test file without its ending, relative to the root. */
+  readonly file: string
+  /** How many schedules `npm test` plays. */
+  readonly count: number
+  /** How many schedules play at a time on one server. */
+  readonly lanes: number
+  /** Seeds that once found a mistake, and which one. `npm test` always plays them. */
+  readonly kept?: ReadonlyMap<number, string>
+  open(): Promise<Server>
+  close(server: Server): Promise<void>
+  /** Plays a schedule. Its sessions are named after the seed and `name`, which is unique. */
+  play(seed: number, server: Server, name: string): Promise<Report>
+  /** How many servers and workers were killed. */
+  killed(server: Server): number
+  /** What the processes of the server complained of. */
+  complaints?(server: Server): readonly string[]
+  /** What was played, for the output. */
+  summary(reports: readonly Report[], server: Server): string
+}
+
+/** A schedule may take this long on average. */
+const SCHEDULE_MS = 5_000
+const LEAST_MS = 180_000
+/** After this many failures no more schedules are played. */
+const MOST_FAILURES = 5
+
+/** Declares a test that plays schedules by seed, several at a time on one server. */
+export function scheduleSuite<Server, Report extends ScheduleReport>(suite: ScheduleSuite<Server, Report>): void {
+  const { law, file, lanes, kept = new Map<number, string>() } = suite
+  const total = scheduleCount(suite.count)
+  const first = firstSeed()
+
+  const seeds = Array.from({ length: total }, (_, n) => first + n)
+  const timeout = Math.max(LEAST_MS, total * SCHEDULE_MS)
+
+  test(`${law} (${total} seeds from ${first})`, { timeout }, async () => {
+    const server = await suite.open()
+    const startedAt = performance.now()
+    const reports: Report[] = []
+    const failures: string[] = []
+    let names = 0
+    let deaths = 0
+
+    async function play(seed: number): Promise<void> {
+      const report = await suite.play(seed, server, `${names++}`)
+      reports.push(report)
+      const { problems, notes, faults } = report
+      const killed = suite.killed(server)
+      reportPlayed({ faults, deaths: killed - deaths })
+      deaths = killed
+      if (problems.length === 0) return
+      const again = `npm run chaos -- --runs 1 --seed ${seed} ${file}`
+      reportFailed({ seed, again })
+      const found = kept.get(seed)
+      const known = found === undefined ? '' : ` (it once found: ${found})`
+      const failure = [`seed ${seed} failed${known}; to play it again: ${again}`, ...problems, ...notes].join('\n  ')
+      failures.push(failure)
+      // At once: thousands of schedules may follow.
+      console.log(failure)
+    }
+
+    try {
+      // A campaign plays the seeds that it asks for, and no others.
+      const queue = isCampaign() ? seeds : [...new Set([...kept.keys(), ...seeds])]
+      await inLanes(lanes, async () => {
+        for (let seed = queue.shift(); seed !== undefined; seed = queue.shift()) {
+          if (failures.length < MOST_FAILURES) await play(seed)
+        }
+      })
+      const seconds = ((performance.now() - startedAt) / 1000).toFixed(1)
+      console.log(`${file}: ${suite.summary(reports, server)}, in ${seconds} s, seeds from ${first}`)
+      expect(failures, failures.join('\n')).toEqual([])
+      expect(suite.complaints?.(server) ?? []).toEqual([])
+    } finally {
+      await suite.close(server)
+    }
+  })
+}
+
+/** Runs `work` several times at once. */
+export async function inLanes(lanes: number, work: () => Promise<void>): Promise<void> {
+  await Promise.all(Array.from({ length: lanes }, work))
+}

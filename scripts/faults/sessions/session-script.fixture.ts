@@ -1,0 +1,69 @@
+import type { View } from '../../../packages/protocol/src/index.ts'
+import type { ScheduleScene } from './schedule-scene.fixture.ts'
+
+/** What users do in one session: they take turns, and answer whatever asks for an approval. */
+export abstract class SessionScript<Turn, Scene extends ScheduleScene> {
+  readonly sessionId: string
+  readonly problems: string[] = []
+  protected readonly scene: Scene
+  readonly #turns: readonly Turn[]
+  readonly #approves: boolean
+  readonly #answered = new Set<string>()
+  #isOver = false
+
+  constructor(scene: Scene, sessionId: string, turns: readonly Turn[]) {
+    this.scene = scene
+    this.sessionId = sessionId
+    this.#turns = turns
+    this.#approves = scene.random.below(3) > 0
+    scene.notes.push(`${sessionId}: ${JSON.stringify(turns)}`)
+  }
+
+  /** The session as the first client sees it. */
+  protected abstract readonly view: Pick<View, 'runs' | 'requests' | 'pendings'>
+  /** The runs of the log that now has the session's name. */
+  protected abstract readonly runIds: Iterable<string>
+
+  protected abstract playTurn(turn: Turn): Promise<void>
+
+  /** Resolves with whether to answer again, for an answer that failed on its way. */
+  protected abstract answer(answer: { kind: 'approval'; id: string; approved: boolean }): Promise<boolean>
+
+  async play(): Promise<void> {
+    await Promise.all([this.#answerAll(), this.#playTurns()])
+  }
+
+  async #playTurns(): Promise<void> {
+    for (const turn of this.#turns) await this.playTurn(turn)
+    await this.ended()
+    this.#isOver = true
+    this.scene.recheck()
+  }
+
+  async #answerAll(): Promise<void> {
+    for (;;) {
+      const asking = () => this.view.pendings.filter(({ kind, id }) => kind === 'approval' && !this.#answered.has(id))
+      await this.scene.until('something asks for an approval', () => this.#isOver || asking().length > 0)
+      if (this.#isOver) return
+      for (const { id } of asking()) {
+        this.#answered.add(id)
+        if (await this.answer({ kind: 'approval', id, approved: this.#approves })) this.#answered.delete(id)
+      }
+    }
+  }
+
+  /** Resolves when all runs have ended. */
+  protected async ended(): Promise<void> {
+    await this.scene.until(`all runs of ${this.sessionId} have ended`, () =>
+      [...this.runIds].every(runId => this.isEnded(runId)),
+    )
+  }
+
+  protected isEnded(runId: string): boolean {
+    const { runs, requests } = this.view
+    const run = runs.find(each => each.runId === runId)
+    if (run) return run.finishedAt !== undefined
+    // A run that is stopped before it begins never ends.
+    return requests.some(request => request.runId === runId && request.status === 'removed')
+  }
+}
