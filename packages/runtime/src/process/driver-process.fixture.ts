@@ -39,6 +39,8 @@ class Work {
       engine: { pollMs: POLL_MS },
       log: { leaseMs, owner: tag },
       backoff: { first: 1, longest: 5 },
+      // Leases are short, so that a loaded machine may lose many.
+      maxTakeovers: 1000,
       logger: loggerOf(say),
     })
   }

@@ -98,6 +98,8 @@ export class Actor {
   readonly #awake = Promise.withResolvers<void>()
   readonly #troubled = Promise.withResolvers<void>()
   readonly #closed = Promise.withResolvers<void>()
+  readonly hasMoment: boolean
+  wasKilled = false
   #isGone = false
   /** How it is, as far as it has told. */
   #state = 'has not come to a moment'
@@ -106,6 +108,7 @@ export class Actor {
     const { tag, moment } = opening
     this.#process = process
     this.tag = tag
+    this.hasMoment = moment !== undefined
     this.#does = moment?.does ?? 'go on'
     this.#alarm = alarmOf(opening)
     this.#pool = pool
@@ -139,6 +142,7 @@ export class Actor {
     if (this.#isGone) return
     this.#isGone = true
     this.#state += ', was killed'
+    this.wasKilled = true
     this.#pool.killed++
     await this.#process.kill9()
   }

@@ -18,7 +18,8 @@ import { PROGRAMS, type ProgramName } from './played-programs.fixture.ts'
 import type { Actor, Pool } from './pool.fixture.ts'
 import type { Opening, Point, StoreSpec } from './process-messages.fixture.ts'
 
-const GIVE_UP_MS = 25_000
+/** When to give up waiting. Long, since a loaded machine takes its time. */
+const GIVE_UP_MS = 150_000
 /** Long enough for a process that is busy; short enough that its death is soon over. */
 const LEASE_MS = [300, 450] as const
 /** When somebody who looks at a session is told that nobody drives it. */
@@ -157,6 +158,16 @@ export class Stage {
 
   get problems(): readonly string[] {
     return [...this.#actors.flatMap(({ problems }) => problems), ...(this.#answers?.problems ?? [])]
+  }
+
+  /** How many processes were given a moment at which something happens to them. */
+  get faults(): number {
+    return this.#actors.filter(({ hasMoment }) => hasMoment).length
+  }
+
+  /** How many processes were killed. */
+  get deaths(): number {
+    return this.#actors.filter(({ wasKilled }) => wasKilled).length
   }
 
   /** About how many points, and appends among them, there are. */
