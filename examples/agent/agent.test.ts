@@ -4,6 +4,7 @@ import { cpSync, mkdtempSync, rmSync, symlinkSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { compileCache } from '../../scripts/compile-cache.ts'
 
 const here = import.meta.dirname
 let folder: string
@@ -20,7 +21,10 @@ afterAll(() => rmSync(folder, { recursive: true, force: true }))
 /** Runs the example as its `start` does, without any key, until it has ended or said something. */
 async function run(args: string[], killAt?: string): Promise<string> {
   const { OPENAI_API_KEY, ...env } = process.env
-  const child = spawn(process.execPath, ['--conditions=@millrace/source', 'agent.ts', ...args], { cwd: folder, env })
+  const child = spawn(process.execPath, ['--conditions=@millrace/source', 'agent.ts', ...args], {
+    cwd: folder,
+    env: { ...env, ...compileCache },
+  })
   let said = ''
   child.stdout.on('data', data => {
     said += data

@@ -3,6 +3,7 @@ import { cpSync, mkdtempSync, rmSync, symlinkSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { compileCache } from '../../scripts/compile-cache.ts'
 
 const here = import.meta.dirname
 let folder: string
@@ -20,6 +21,7 @@ const run = (...args: string[]): string =>
   execFileSync(process.execPath, ['--conditions=@millrace/source', 'approval.ts', ...args], {
     cwd: folder,
     encoding: 'utf8',
+    env: { ...process.env, ...compileCache },
   })
 
 const asks = (session: string) => `${session} asks: { order: 'A7', euros: 40 }\npaused \n`

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
-import { chunksOf, shown, stage } from './stage.fixture.ts'
+import { chunksOf, demoRuntime, shown } from './demo-runtime.fixture.ts'
 
-const { ask, view } = stage()
+const { ask, view } = demoRuntime()
 
 test('thinks, asks its tool, and answers with what it was told, a picture and its source', async () => {
   const { status, message } = await (await ask('assistant', 'How is the weather in Paris?')).result()

@@ -5,6 +5,7 @@ import { once } from 'node:events'
 import { join } from 'node:path'
 import { onTestFinished } from 'vitest'
 import { root } from '../../scripts/command.ts'
+import { compileCache } from '../../scripts/compile-cache.ts'
 
 export const BOOTSTRAP = join(root, 'scripts', 'bootstrap.mjs')
 
@@ -30,7 +31,12 @@ export function started(
   atEnd: (end: () => Promise<void>) => void = onTestFinished,
 ): Started {
   const [program = '', ...args] = command
-  const child = spawn(program, args, { cwd, env: { ...process.env, ...env }, detached: true, stdio: 'pipe' })
+  const child = spawn(program, args, {
+    cwd,
+    env: { ...process.env, ...compileCache, ...env },
+    detached: true,
+    stdio: 'pipe',
+  })
   const { pid = 0 } = child
   let said = ''
   const url = Promise.withResolvers<string>()

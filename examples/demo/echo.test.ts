@@ -1,7 +1,7 @@
 import { expect, test, vi } from 'vitest'
-import { shown, stage } from './stage.fixture.ts'
+import { demoRuntime, shown } from './demo-runtime.fixture.ts'
 
-const { ask, view } = stage()
+const { ask, view } = demoRuntime()
 
 test('says what it is told, in each turn', async () => {
   await (await ask('echo', 'Once more,  with\nfeeling.')).result()

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
-import { stage } from './stage.fixture.ts'
+import { demoRuntime } from './demo-runtime.fixture.ts'
 
-const on = stage()
+const on = demoRuntime()
 
 async function draft(tone: string, input = 'Invite Ann to our party at the mill.') {
   const run = await on.runtime.start({ session: on.session, workflow: 'email-draft', input })

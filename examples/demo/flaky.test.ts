@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
-import { chunksOf, shown, stage } from './stage.fixture.ts'
+import { chunksOf, demoRuntime, shown } from './demo-runtime.fixture.ts'
 
-const { ask, view } = stage()
+const { ask, view } = demoRuntime()
 
 test.each([1, 2])('takes back what it said before it failed, and says it again: with %i turns', async turns => {
   for (let turn = 1; turn < turns; turn++) await (await ask('flaky', 'First.')).result()

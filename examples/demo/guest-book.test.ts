@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
-import { stage } from './stage.fixture.ts'
+import { demoRuntime } from './demo-runtime.fixture.ts'
 
-const on = stage()
+const on = demoRuntime()
 
 test('asks for text, one thing, some things and a form, one after the other', async () => {
   const run = await on.runtime.start({ session: on.session, workflow: 'guest-book', input: 'A visit' })

@@ -1,9 +1,9 @@
 import './offline.fixture.ts'
 import { expect, test, vi } from 'vitest'
 import { WORDS_PER_SECOND } from './agents/long.ts'
-import { stage } from './stage.fixture.ts'
+import { demoRuntime } from './demo-runtime.fixture.ts'
 
-const { ask } = stage()
+const { ask } = demoRuntime()
 
 const counted = (count: number) => Array.from({ length: count }, (_, at) => at + 1).join(' ')
 

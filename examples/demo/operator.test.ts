@@ -1,8 +1,8 @@
 import type { Run } from 'millrace'
 import { expect, test } from 'vitest'
-import { stage } from './stage.fixture.ts'
+import { demoRuntime } from './demo-runtime.fixture.ts'
 
-const on = stage()
+const on = demoRuntime()
 
 /** What a paused run waits for: the one thing. */
 async function pendingOf(run: Run) {

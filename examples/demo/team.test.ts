@@ -1,7 +1,7 @@
 import { expect, test, vi } from 'vitest'
-import { chunksOf, stage } from './stage.fixture.ts'
+import { chunksOf, demoRuntime } from './demo-runtime.fixture.ts'
 
-const on = stage()
+const on = demoRuntime()
 const { ask, view } = on
 
 test('two work side by side, and the team sums up what they gave', async () => {

@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { PassThrough } from 'node:stream'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { compileCache } from '../../scripts/compile-cache.ts'
 import { formOf } from './form.ts'
 import { ask, offered } from './person.ts'
 import { Email, emailDraft } from './workflow.ts'
@@ -24,7 +25,10 @@ afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
 /** Runs the example as its `start` does, at the end of a pipe that stays open; until it has ended, or is killed once it has said something. */
 async function run(args: string[], { killAt }: { killAt?: string } = {}): Promise<string> {
-  const child = spawn(process.execPath, ['--conditions=@millrace/source', 'email-draft.ts', ...args], { cwd: folder })
+  const child = spawn(process.execPath, ['--conditions=@millrace/source', 'email-draft.ts', ...args], {
+    cwd: folder,
+    env: { ...process.env, ...compileCache },
+  })
   let said = ''
   child.stdout.on('data', data => {
     said += data

@@ -2,11 +2,12 @@ import { once } from 'node:events'
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import { assert, asyncProperty, constantFrom, double, integer, oneof, record } from 'fast-check'
 import { describe, expect, test, vi } from 'vitest'
+import { multiplied } from './campaign.ts'
 import { observe, payload, send, setup } from './ends.fixture.ts'
 import { MAX_HELD } from './flow.ts'
 import type { Direction, FaultProxy } from './proxy.ts'
 
-const runs = (count: number) => ({ numRuns: Math.ceil(count * Number(process.env['MILLRACE_RUNS'] ?? 1)) })
+const runs = (count: number) => ({ numRuns: multiplied(count) })
 
 /** A payload, how it is cut into writes, which way it goes, and a byte of it; the first and the last often. */
 const scenario = record({

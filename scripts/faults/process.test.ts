@@ -82,7 +82,7 @@ test.each([
   const { pid } = await event<{ pid: number }>('held')
   expect(await runs(pid)).toBe(true)
   await kill9()
-  await vi.waitFor(async () => expect(await runs(pid)).toBe(false), { timeout: 10_000, interval: 20 })
+  await vi.waitFor(async () => expect(await runs(pid)).toBe(false), { timeout: 60_000, interval: 20 })
 })
 
 test('packages of the workspace are their sources', async () => {

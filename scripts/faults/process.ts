@@ -3,6 +3,7 @@
 import { spawn } from 'node:child_process'
 import { basename } from 'node:path'
 import { createInterface } from 'node:readline'
+import { compileCache } from '../compile-cache.ts'
 
 /** Which event it is, and what the child told with it. */
 type Told<Fields> = { event: string } & Fields
@@ -39,10 +40,13 @@ const MAX_SAID = 10_000
 // line but an end, the test's process has died, and then the child is killed, since it may be frozen, or too busy to notice.
 const GUARDED = '(read -r line <&3 || kill -9 $$) </dev/null >/dev/null 2>&1 & exec 3<&- && exec "$0" "$@"'
 
-/** Starts `node` on this file, with the packages of the workspace as their sources. */
-export function child(file: string, args: readonly string[] = []): Child {
+/** Starts `node` on this file, with the packages of the workspace as their sources. `env` is added to the environment. */
+export function child(file: string, args: readonly string[] = [], env: Record<string, string> = compileCache): Child {
   const command = [process.execPath, '--conditions=@millrace/source', file, ...args]
-  const running = spawn('sh', ['-c', GUARDED, ...command], { stdio: ['pipe', 'pipe', 'pipe', 'pipe'] })
+  const running = spawn('sh', ['-c', GUARDED, ...command], {
+    stdio: ['pipe', 'pipe', 'pipe', 'pipe'],
+    env: { ...process.env, ...env },
+  })
   const guard = running.stdio[3] as typeof running.stdin
   const untaken: Told<Fields>[] = []
   const waiting: { name: string; resolve(told: Told<Fields>): void; reject(error: Error): void }[] = []

@@ -24,7 +24,6 @@ export class Spares<Used extends Pick<Child, 'kill9'> = Child> {
     this.#make = make
     this.#args = args
     bundle(this.#folder, files)
-    process.env['NODE_COMPILE_CACHE'] = join(this.#folder, 'cache')
     this.#fill()
   }
 
@@ -41,12 +40,13 @@ export class Spares<Used extends Pick<Child, 'kill9'> = Child> {
 
   async stop(): Promise<void> {
     await Promise.all(this.#spare.splice(0).map(spare => spare.kill9()))
-    delete process.env['NODE_COMPILE_CACHE']
     rmSync(this.#folder, { recursive: true, force: true })
   }
 
   #fill(): void {
+    // The bundle lies in a new folder each time, so its compiled code is of no use to others.
+    const env = { NODE_COMPILE_CACHE: join(this.#folder, 'cache') }
     while (this.#spare.length < this.#size)
-      this.#spare.push(this.#make(child(join(this.#folder, 'process.js'), this.#args)))
+      this.#spare.push(this.#make(child(join(this.#folder, 'process.js'), this.#args, env)))
   }
 }

@@ -6,7 +6,7 @@ import { afterEach, beforeEach, vi } from 'vitest'
 import { agents, workflows } from './agents.ts'
 
 /** A session of the demo, with a runtime of its own in each test. */
-export function stage() {
+export function demoRuntime() {
   let runtime: ReturnType<typeof createRuntime>
   beforeEach(() => {
     vi.stubEnv('DEMO_PACE', '0')
