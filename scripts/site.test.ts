@@ -1,14 +1,14 @@
 import { execFileSync } from 'node:child_process'
-import { existsSync, globSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { existsSync, globSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 // Chromium is driven as the tests of the packages do.
 import { type Browser, chromium as browsers } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
-import { build } from '../docs/site/build.ts'
 import { anchorsOf, blocksOf, linksOf, withTargets } from '../docs/site/markdown.ts'
 import { type Page, pages, root } from '../docs/site/pages.ts'
 import { serve } from '../docs/site/serve.ts'
 import { type Staged, staged } from '../docs/site/stage.ts'
+import { builtSite } from './built-site.fixture.ts'
 import { compileCache } from './compile-cache.ts'
 import { chromium } from './services/chromium.ts'
 
@@ -75,16 +75,11 @@ describe('the built site', () => {
   let browser: Browser
 
   beforeAll(async () => {
-    mkdirSync(join(root, '.cache/site'), { recursive: true })
-    folder = mkdtempSync(join(root, '.cache/site/test-'))
     site = staged()
-    const [launch] = await Promise.all([chromium(), build(folder)])
-    browser = await browsers.launch(launch)
+    folder = await builtSite()
+    browser = await browsers.launch(await chromium())
   })
-  afterAll(async () => {
-    await browser?.close()
-    rmSync(folder, { recursive: true, force: true })
-  })
+  afterAll(() => browser?.close())
 
   const served = async (): Promise<string> => {
     const { server, url } = await serve(folder, 0)
