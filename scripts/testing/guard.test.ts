@@ -3,19 +3,29 @@ import { runFile } from './run-file.fixture.ts'
 
 const LEFT: [what: string, text: string, named: RegExp][] = [
   [
+    'an interval',
+    'setInterval(() => {}, 1000)',
+    /left behind:\n(?:.*\n)*.*setInterval of 1000 ms, started at .*a\.test\.ts/,
+  ],
+  [
+    'a long timeout',
+    'setTimeout(() => {}, 60_000)',
+    /left behind:\n(?:.*\n)*.*setTimeout of 60000 ms, started at .*a\.test\.ts/,
+  ],
+  [
     'a child process',
     "const { spawn } = await import('node:child_process'); spawn('sleep', ['60'])",
-    /left behind:\n.*a child process \(pid \d+: sleep 60\)/,
+    /left behind:\n(?:.*\n)*.*a child process \(pid \d+: sleep 60\)/,
   ],
   [
     'a server that listens',
     "const { createServer } = await import('node:http'); await new Promise(done => createServer().listen(0, '127.0.0.1', done))",
-    /left behind:\n.*a server that listens on .*127\.0\.0\.1/,
+    /left behind:\n(?:.*\n)*.*a server that listens on .*127\.0\.0\.1/,
   ],
   [
     'a worker thread',
     "const { Worker } = await import('node:worker_threads'); new Worker('setInterval(() => {}, 1000)', { eval: true })",
-    /left behind:\n.*a worker thread/,
+    /left behind:\n(?:.*\n)*.*a worker thread/,
   ],
   [
     'an open connection',
@@ -25,18 +35,17 @@ const LEFT: [what: string, text: string, named: RegExp][] = [
      const socket = net.connect(server.address().port, '127.0.0.1')
      await new Promise(done => socket.on('connect', done))
      server.close()`,
-    /left behind:\n.*a connection to 127\.0\.0\.1/,
+    /left behind:\n(?:.*\n)*.*a connection to 127\.0\.0\.1/,
   ],
 ]
 
-test(`fails a test that leaves behind ${LEFT.map(([what]) => what).join(', ')}, and names it`, async () => {
-  const tests = LEFT.map(([what, text]) => `test('leaves ${what}', async () => { ${text} })`)
-  const { code, output } = await runFile(tests.join('\n'))
+test(`fails a test that leaves behind ${LEFT.map(([what]) => what).join(', ')}, and names each`, async () => {
+  const { code, output } = await runFile(
+    `test('leaves it', async () => {\n${LEFT.map(([, text]) => `{ ${text} }`).join('\n')}\n})`,
+  )
   expect(code).toBe(1)
-  for (const [what, , named] of LEFT) {
-    expect(output).toContain(`FAILED a.test.ts: leaves ${what}`)
-    expect(output).toMatch(named)
-  }
+  expect(output).toContain('FAILED a.test.ts: leaves it')
+  for (const [, , named] of LEFT) expect(output).toMatch(named)
 })
 
 test('fails a file that leaves something behind from a hook', async () => {
@@ -57,11 +66,17 @@ test('passes tests that close what they open, in themselves or in hooks', async 
     let child
     afterEach(() => child?.kill('SIGKILL'))
     test('by afterEach', () => { child = spawn('sleep', ['60']) })
+    test('timers', async () => {
+      clearTimeout(setTimeout(() => {}, 60_000))
+      clearInterval(setInterval(() => {}, 1000))
+      setInterval(() => {}, 1000).unref()
+      await new Promise(done => setTimeout(done, 1))
+    })
     test('by onTestFinished', async ({ onTestFinished }) => {
       const server = createServer((_, reply) => reply.end('hello'))
       await new Promise(done => server.listen(0, '127.0.0.1', done))
       onTestFinished(() => server.close())
       expect(await (await fetch('http://127.0.0.1:' + server.address().port)).text()).toBe('hello')
     })`)
-  expect({ code, output }).toEqual({ code: 0, output: expect.stringMatching(/3 passed/) })
+  expect({ code, output }).toEqual({ code: 0, output: expect.stringMatching(/4 passed/) })
 })

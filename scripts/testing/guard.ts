@@ -15,11 +15,12 @@ type Resource = {
 const GONE_MS = 5_000
 
 /** The real clock, also while a test uses fake timers. */
-const { setTimeout, performance } = globalThis
+const { setTimeout, setInterval, performance } = globalThis
+const TIMERS = { setTimeout, setInterval }
 
 /**
- * Watches what tests open in this process: child processes, worker threads, servers that listen, and sockets that keep the process
- * alive. Node tells of each through its diagnostics channels.
+ * Watches what tests open in this process and what keeps it alive: child processes, worker threads, servers that listen, sockets and
+ * long timers. Node tells of most through its diagnostics channels; for timers the global functions are wrapped.
  */
 export class Guard {
   readonly #opened = new Set<Resource>()
@@ -44,6 +45,7 @@ export class Guard {
       isOpen: () => !socket.destroyed && hasRef(socket),
       name: () => `a connection to ${socket.remoteAddress}:${socket.remotePort}`,
     }))
+    for (const name of ['setTimeout', 'setInterval'] as const) this.#watchTimers(name)
   }
 
   /** A test begins. Returns a function that tells what of its resources is still open at its end. */
@@ -59,7 +61,25 @@ export class Guard {
   /** The file ends. Returns everything that is still open. */
   async end(): Promise<Resource[]> {
     for (const [channel, listener] of this.#subscriptions) unsubscribe(channel, listener)
+    Object.assign(globalThis, TIMERS)
     return this.#left(() => true)
+  }
+
+  #watchTimers(name: keyof typeof TIMERS): void {
+    const start = TIMERS[name] as (call: () => void, ms?: number, ...args: unknown[]) => NodeJS.Timeout
+    const watched = (call: () => void, ms?: number, ...args: unknown[]) => {
+      const timer = start(call, ms, ...args)
+      // A short timeout is over before it is missed.
+      if (name === 'setTimeout' && !(Number(ms) > GONE_MS)) return timer
+      const { stack = '' } = new Error()
+      this.#opened.add({
+        test: this.#test,
+        isOpen: () => timer.hasRef() && !(timer as NodeJS.Timeout & { _destroyed?: boolean })._destroyed,
+        name: () => `${name} of ${ms} ms, started ${stack.split('\n')[2]?.trim()}`,
+      })
+      return timer
+    }
+    Object.assign(globalThis, { [name]: Object.assign(watched, start) })
   }
 
   #on<Message>(channel: string, resourceOf: (message: Message) => Omit<Resource, 'test'>): void {
