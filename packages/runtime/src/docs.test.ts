@@ -1,7 +1,8 @@
 import { execFileSync, spawnSync } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
 import { expect, test } from 'vitest'
+import { cachedEnv } from './child-env.fixture.ts'
 
 const root = join(import.meta.dirname, '..')
 
@@ -26,26 +27,34 @@ function withProgram<T>(page: string, more: string, use: (folder: string) => T):
 /** Runs the TypeScript of a page as an application would, and again on the same file of SQLite; gives what each prints. */
 function runTwice(page: string, more = ''): readonly [string, string] {
   return withProgram(page, more, cwd => {
-    const { MILLRACE_STORE, ...env } = process.env
+    const { MILLRACE_STORE, ...env } = cachedEnv()
     const args = ['--conditions=@millrace/source', 'example.ts']
     const run = () => execFileSync(process.execPath, args, { cwd, encoding: 'utf8', env })
     return [run(), run()]
   })
 }
 
-/** What the compiler has to say of the TypeScript of a page. */
-function compile(page: string, more = ''): string[] {
-  return withProgram(page, more, cwd => {
+/** What the compiler reports for the TypeScript of each page, all compiled at once. */
+function compile(pages: Readonly<Record<string, string>>): Record<string, string[]> {
+  const within = (left: [page: string, more: string][], folders: string[]): Record<string, string[]> => {
+    const [next, ...rest] = left
+    if (next) return withProgram(...next, folder => within(rest, [...folders, folder]))
+    const [cwd = ''] = folders
     const compilerOptions = { noPropertyAccessFromIndexSignature: false, noUnusedLocals: false }
-    const settings = { extends: '../../../tsconfig.json', compilerOptions, include: ['example.ts'] }
+    const include = folders.map(folder => join(folder, 'example.ts'))
+    const settings = { extends: '../../../tsconfig.json', compilerOptions, include }
     writeFileSync(join(cwd, 'tsconfig.json'), JSON.stringify(settings))
-    const { stdout, error } = spawnSync(join(root, '../../node_modules/.bin/tsc'), ['-p', '.'], {
-      cwd,
-      encoding: 'utf8',
-    })
+    const tsc = join(root, '../../node_modules/.bin/tsc')
+    const { stdout, error } = spawnSync(tsc, ['-p', '.'], { cwd, encoding: 'utf8' })
     if (error) throw error
-    return stdout.split('\n').filter(line => line.startsWith('example.ts'))
-  })
+    const lines = stdout.split('\n').filter(line => /^\S*example\.ts/.test(line))
+    const isOf = (folder: string, line: string) =>
+      folder === cwd ? line.startsWith('example.ts') : line.startsWith(`../${basename(folder)}/`)
+    return Object.fromEntries(
+      Object.keys(pages).map((page, index) => [page, lines.filter(line => isOf(folders[index] as string, line))]),
+    )
+  }
+  return within(Object.entries(pages), [])
 }
 
 /** The diagrams of workflows that a page shows. */
@@ -191,9 +200,10 @@ test('the compiler takes the guides to workflows and hooks, and not what would n
       nodes: { one: () => ({ data: 1 }), two: ({ input }: NodeContext<string>) => ({ data: input }) },
       edges: [['start', 'one'], ['one', 'two'], ['two', 'end']],
     })`
-  expect(compile('../../docs/guide/hooks.md')).toEqual([])
-  // That is all there is to say of that page.
-  const [problem, ...others] = compile('../../docs/guide/workflows.md', wrong)
+  const [hooks, workflows] = ['../../docs/guide/hooks.md', '../../docs/guide/workflows.md'] as const
+  const reported = compile({ [hooks]: '', [workflows]: wrong })
+  expect(reported[hooks]).toEqual([])
+  const [problem, ...others] = reported[workflows] as string[]
   expect(problem).toContain('two does not take what one returns')
   expect(others).toEqual([])
 })

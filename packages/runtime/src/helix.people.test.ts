@@ -5,10 +5,10 @@ import { z } from 'zod'
 import { agent } from './agent/agent.ts'
 import { caller, chunksOf, resultsIn } from './agent/play.fixture.ts'
 import { settled } from './drive/clock.fixture.ts'
-import { expectOneEnd, LEASE_MS, Stage } from './drive/stage.fixture.ts'
+import { expectOneEnd, LEASE_MS, Stage } from './drive/virtual-processes.fixture.ts'
 import { scriptedModel } from './model/scripted.ts'
 import { approve, ask, begin, call, callsIn, counted, give, saidIn, scripted, soundLog } from './run/people.fixture.ts'
-import { codeOf, countedStore, gate, logOf, until } from './run/stage.fixture.ts'
+import { codeOf, countedStore, gate, logOf, until } from './run/test-runtime.fixture.ts'
 import { tool } from './tool/tool.ts'
 
 const locate = tool({ name: 'locate', input: z.object({}), client: true, timeout: 60_000 })

@@ -22,7 +22,7 @@ import {
   textsOf,
   typesOf,
   until,
-} from './run/stage.fixture.ts'
+} from './run/test-runtime.fixture.ts'
 import type { Runtime } from './runtime.ts'
 import { tool } from './tool/tool.ts'
 

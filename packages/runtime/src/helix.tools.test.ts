@@ -6,7 +6,7 @@ import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { agent } from './agent/agent.ts'
 import { scriptedModel } from './model/scripted.ts'
-import { gate, logOf, quiet, stage, typesOf } from './run/stage.fixture.ts'
+import { gate, logOf, quiet, stage, typesOf } from './run/test-runtime.fixture.ts'
 import { type ToolContext, tool } from './tool/tool.ts'
 
 /** An agent that calls a tool once and answers; it tells how often the model was called, and with what at last. */

@@ -9,7 +9,7 @@ import { ToolError } from './error/error.ts'
 import type { Logger } from './logger.ts'
 import { scriptedModel } from './model/scripted.ts'
 import { approve, ask, begin, call, callsIn, counted, give, scripted, soundLog } from './run/people.fixture.ts'
-import { codeOf, echo, logOf, sqliteStores, stage, textsOf } from './run/stage.fixture.ts'
+import { codeOf, echo, logOf, sqliteStores, stage, textsOf } from './run/test-runtime.fixture.ts'
 import type { Runtime } from './runtime.ts'
 import { tool } from './tool/tool.ts'
 

@@ -3,7 +3,18 @@ import type { Json } from '@millrace/protocol'
 import { describe, expect, expectTypeOf, test } from 'vitest'
 import { z } from 'zod'
 import { type Agent, agent, createRuntime, type RuntimeOptions, scriptedModel, tool } from './index.ts'
-import { codeOf, countedStore, echo, gate, logOf, patient, quiet, stage, typesOf, until } from './run/stage.fixture.ts'
+import {
+  codeOf,
+  countedStore,
+  echo,
+  gate,
+  logOf,
+  patient,
+  quiet,
+  stage,
+  typesOf,
+  until,
+} from './run/test-runtime.fixture.ts'
 
 const weather = tool({
   name: 'weather',

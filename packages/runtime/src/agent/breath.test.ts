@@ -1,7 +1,7 @@
 import type { LanguageModelV4StreamPart } from '@ai-sdk/provider'
 import { expect, test } from 'vitest'
 import { z } from 'zod'
-import { stage } from '../run/stage.fixture.ts'
+import { stage } from '../run/test-runtime.fixture.ts'
 import { tool } from '../tool/tool.ts'
 import { agent } from './agent.ts'
 import { breath } from './breath.ts'

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { z } from 'zod'
-import { Stage, textOf } from '../drive/stage.fixture.ts'
+import { Stage, textOf } from '../drive/virtual-processes.fixture.ts'
 import { scriptedModel } from '../model/scripted.ts'
 import { tool } from '../tool/tool.ts'
 import { agent } from './agent.ts'

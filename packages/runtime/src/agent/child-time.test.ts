@@ -2,9 +2,9 @@
 
 import { expect, test } from 'vitest'
 import { z } from 'zod'
-import { expectOneEnd, Stage } from '../drive/stage.fixture.ts'
+import { expectOneEnd, Stage } from '../drive/virtual-processes.fixture.ts'
 import { ask, begin, call, callsIn, counted, scripted, soundLog } from '../run/people.fixture.ts'
-import { gate } from '../run/stage.fixture.ts'
+import { gate } from '../run/test-runtime.fixture.ts'
 import { tool } from '../tool/tool.ts'
 import { agent } from './agent.ts'
 import { chunksOf, reportsOf } from './play.fixture.ts'

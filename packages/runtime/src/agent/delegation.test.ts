@@ -2,7 +2,7 @@
 
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
-import { expectOneEnd, Stage } from '../drive/stage.fixture.ts'
+import { expectOneEnd, Stage } from '../drive/virtual-processes.fixture.ts'
 import { ProviderError } from '../error/error.ts'
 import { scriptedModel } from '../model/scripted.ts'
 import {
@@ -17,7 +17,7 @@ import {
   scripted,
   soundLog,
 } from '../run/people.fixture.ts'
-import { codeOf, gate, until } from '../run/stage.fixture.ts'
+import { codeOf, gate, until } from '../run/test-runtime.fixture.ts'
 import { tool } from '../tool/tool.ts'
 import { type Agent, agent } from './agent.ts'
 import { chunksOf, reportsOf } from './play.fixture.ts'

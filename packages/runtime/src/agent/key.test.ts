@@ -1,8 +1,9 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
+import { multiplied } from '../../../../scripts/faults/campaign.ts'
 import { keyOf, pieceOf, shortKeyOf } from './key.ts'
 
-const RUNS = Math.ceil(500 * Number(process.env['MILLRACE_RUNS'] ?? 1))
+const RUNS = multiplied(500)
 
 test('plain pieces stay readable, and what would join them is escaped', () => {
   expect(keyOf('s', 'r-1', 'call_1', 2)).toBe('s/r-1/call_1/2')

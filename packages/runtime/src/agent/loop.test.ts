@@ -1,7 +1,7 @@
 import type { LanguageModelV4CallOptions } from '@ai-sdk/provider'
 import { expect, test } from 'vitest'
 import { z } from 'zod'
-import { Stage } from '../drive/stage.fixture.ts'
+import { Stage } from '../drive/virtual-processes.fixture.ts'
 import { ProviderError } from '../error/error.ts'
 import { scriptedModel } from '../model/scripted.ts'
 import { type AnyTool, type ToolContext, tool } from '../tool/tool.ts'

@@ -5,6 +5,7 @@ import type { LanguageModelV4CallOptions } from '@ai-sdk/provider'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { z } from 'zod'
+import { multiplied } from '../../../../scripts/faults/campaign.ts'
 import { scriptedModel } from '../model/scripted.ts'
 import { begin, closedIn, soundLog } from '../run/people.fixture.ts'
 import { tool } from '../tool/tool.ts'
@@ -151,6 +152,6 @@ test('law 5: everybody is asked once, and goes on when answered; nothing runs th
       expect(chunksOf(log, 'run-resumed')).toHaveLength(chunksOf(log, 'run-paused').length)
       await runtime.close()
     }),
-    { numRuns: Math.ceil(40 * Number(process.env['MILLRACE_RUNS'] ?? 1)) },
+    { numRuns: multiplied(40) },
   )
 }, 120_000)

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
+import { everyNth } from '../every-nth.fixture.ts'
 import { atEach, FAST, type Fault, type Plan, UNDISTURBED } from './fault-plan.fixture.ts'
-import { everyNth, pass, undisturbed } from './play-plans.fixture.ts'
+import { pass, undisturbed } from './play-plans.fixture.ts'
 import { verdict } from './run-verdict.fixture.ts'
 
 /** Of what is sampled, one point in so many is played; `npm run chaos` plays every one. */

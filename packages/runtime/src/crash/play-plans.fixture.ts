@@ -1,7 +1,7 @@
 // Plays plans of faults in virtual time and fails on the first that ends differently than without faults.
 
 import { expect } from 'vitest'
-import { multiplied, reportFailed, reportPlayed } from '../../../../scripts/faults/campaign.ts'
+import { reportFailed, reportPlayed } from '../../../../scripts/faults/campaign.ts'
 import { type Plan, UNDISTURBED } from './fault-plan.fixture.ts'
 import type { Program } from './pond-program.fixture.ts'
 import { type Report, type ScheduleOptions, schedule } from './simulated-schedule.fixture.ts'
@@ -50,10 +50,4 @@ export async function pass(
     const told = `seed ${seed}, ${faults.map(fault => fault.join(' ')).join(', ')}; to run it again: ${again(plan)}`
     expect(violations, `${told}\n${end}\n`).toEqual([])
   }
-}
-
-/** Every nth item from an offset on. `npm run chaos -- <factor>` divides n by the factor, down to every item. */
-export function everyNth<Item>(items: readonly Item[], n: number, offset = 0): Item[] {
-  const step = Math.max(1, Math.round(n / multiplied(1)))
-  return items.filter((_, index) => index % step === offset % step)
 }

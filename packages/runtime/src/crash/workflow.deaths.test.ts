@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
+import { everyNth } from '../every-nth.fixture.ts'
 import { atEach, FAST, type Fault, type Plan, PROMPT } from './fault-plan.fixture.ts'
-import { everyNth, pass, undisturbed } from './play-plans.fixture.ts'
+import { pass, undisturbed } from './play-plans.fixture.ts'
 import { SCENARIOS, type ScenarioName } from './workflow.scenarios.fixture.ts'
 
 /** One point in so many is played, each scenario and kind from another point on; `npm run chaos` plays every point. */

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { type Agent, agent, scriptedModel } from '../index.ts'
 import type { Ticking } from './clock.fixture.ts'
-import { expectOneEnd, LEASE_MS, Stage, textOf } from './stage.fixture.ts'
+import { expectOneEnd, LEASE_MS, Stage, textOf } from './virtual-processes.fixture.ts'
 
 const SESSION = 's'
 const RUN = 'r1'

@@ -2,11 +2,12 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
+import { cachedEnv } from '../child-env.fixture.ts'
 
 /** How a process ended, and what it said. */
 async function ran(what: string): Promise<{ code: number | null; said: string[]; complaints: string }> {
   const program = fileURLToPath(new URL('closing.fixture.ts', import.meta.url))
-  const child = spawn(process.execPath, ['--conditions=@millrace/source', program, what])
+  const child = spawn(process.execPath, ['--conditions=@millrace/source', program, what], { env: cachedEnv() })
   const said: string[] = []
   const complaints: string[] = []
   child.stdout.on('data', data => said.push(...String(data).trim().split('\n')))

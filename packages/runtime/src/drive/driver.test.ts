@@ -5,7 +5,7 @@ import { type Agent, agent, MillraceError, scriptedModel, tool } from '../index.
 import type { Ticking } from './clock.fixture.ts'
 import { FIRST_REST_MS } from './engine.ts'
 import { Calls, program, WHOLE } from './program.fixture.ts'
-import { callsOf, expectOneEnd, isStep, LEASE_MS, Stage, textOf } from './stage.fixture.ts'
+import { callsOf, expectOneEnd, isStep, LEASE_MS, Stage, textOf } from './virtual-processes.fixture.ts'
 
 const SESSION = 's'
 const RUN = 'r1'

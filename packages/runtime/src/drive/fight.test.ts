@@ -3,7 +3,7 @@
 import { LogError } from '@millrace/log'
 import { expect, test } from 'vitest'
 import { Calls, program, WHOLE } from './program.fixture.ts'
-import { expectOneEnd, isStep, LEASE_MS, type Process, Stage, textOf } from './stage.fixture.ts'
+import { expectOneEnd, isStep, LEASE_MS, type Process, Stage, textOf } from './virtual-processes.fixture.ts'
 
 const SESSION = 's'
 const RUN = 'r1'

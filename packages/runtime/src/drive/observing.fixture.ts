@@ -4,7 +4,7 @@ import type { Entry } from '@millrace/protocol'
 import { z } from 'zod'
 import { type Agent, agent, type FinishedRun, type Observer, type PausedRun, scriptedModel, tool } from '../index.ts'
 import type { Ticking } from './clock.fixture.ts'
-import { type Process, Stage } from './stage.fixture.ts'
+import { type Process, Stage } from './virtual-processes.fixture.ts'
 
 export const SESSION = 's'
 export const RUN = 'r1'

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { z } from 'zod'
 import { caller, chunksOf } from '../agent/play.fixture.ts'
 import { approve, begin, call, counted, give, soundLog } from '../run/people.fixture.ts'
-import { stage } from '../run/stage.fixture.ts'
+import { stage } from '../run/test-runtime.fixture.ts'
 import type { Runtime } from '../runtime.ts'
 import { tool } from '../tool/tool.ts'
 

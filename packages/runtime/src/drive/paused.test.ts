@@ -5,7 +5,7 @@ import { z } from 'zod'
 import { agent, scriptedModel, tool } from '../index.ts'
 import { settled } from './clock.fixture.ts'
 import { Session } from './session.ts'
-import { type Process, Stage } from './stage.fixture.ts'
+import { type Process, Stage } from './virtual-processes.fixture.ts'
 
 const RUNS = 20
 const DAY = 24 * 3_600_000

@@ -5,7 +5,7 @@ import { agent } from '../agent/agent.ts'
 import { scriptedModel } from '../model/scripted.ts'
 import { Session } from './session.ts'
 import { Sessions } from './sessions.ts'
-import { Stage } from './stage.fixture.ts'
+import { Stage } from './virtual-processes.fixture.ts'
 
 const plain = <T>(value: T): T => JSON.parse(JSON.stringify(value)) as T
 

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { z } from 'zod'
 import { agent, scriptedModel, tool } from '../index.ts'
 import { SNAPSHOT_AFTER, SNAPSHOT_BYTES, SNAPSHOT_EVERY } from './snapshots.ts'
-import { type Process, Stage } from './stage.fixture.ts'
+import { type Process, Stage } from './virtual-processes.fixture.ts'
 
 const SESSION = 's'
 

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
+import { everyNth } from '../every-nth.fixture.ts'
 import { Calls, program, WHOLE } from './program.fixture.ts'
-import { expectOneEnd, isEndOf, type Process, Stage, textOf } from './stage.fixture.ts'
+import { expectOneEnd, isEndOf, type Process, Stage, textOf } from './virtual-processes.fixture.ts'
 
 const RUN = 'r1'
 const NEXT = 'r2'
@@ -60,11 +61,14 @@ async function countCalls(): Promise<number> {
   return driver.wire.calls
 }
 
-/** The instants of a run: before each call that its driver makes; fewer where fewer runs are wanted. */
-async function* instants(): AsyncGenerator<number> {
+/** One instant in so many is played, in each test from another on; `npm run chaos` plays every one. */
+const STEP = 3
+
+/** The instants of a run: before each call that its driver makes. */
+async function instants(offset: number): Promise<readonly number[]> {
   const total = await countCalls()
-  const stride = Math.max(1, Math.round(1 / Number(process.env['MILLRACE_RUNS'] ?? 1)))
-  for (let n = 1; n <= total; n += stride) yield n
+  const all = Array.from({ length: total }, (_, index) => index + 1)
+  return everyNth(all, STEP, offset)
 }
 
 /** What a stop at a place must have left: the end that it asked for, after all that was shown there. */
@@ -82,7 +86,7 @@ test.each(['before', 'after'] as const)(
   'laws 5 and 7: a stop that arrives at any instant, %s a call is done, ends the run as interrupted, keeps what was shown and settles every call',
   async when => {
     let stops = 0
-    for await (const n of instants()) {
+    for (const n of await instants(when === 'before' ? 0 : 1)) {
       const scene = await Scene.open()
       let at: number | undefined
       const driver = await scene.disturbed(
@@ -108,7 +112,7 @@ test.each(['before', 'after'] as const)(
 
 test('laws 5 and 7: a stop that arrives just as the owner dies is found by whoever takes over, and the words shown stay', async () => {
   let stops = 0
-  for await (const n of instants()) {
+  for (const n of await instants(2)) {
     const scene = await Scene.open()
     let at: number | undefined
     await scene.disturbed(n, async owner => {
@@ -129,7 +133,7 @@ test('laws 5 and 7: a stop that arrives just as the owner dies is found by whoev
 })
 
 test('a request that interrupts the run before it is a stop at any instant, and its run follows', async () => {
-  for await (const n of instants()) {
+  for (const n of await instants(0)) {
     const scene = await Scene.open()
     let at = 0
     await scene.disturbed(n, async () => {
@@ -155,7 +159,7 @@ test('a request that interrupts the run before it is a stop at any instant, and 
 
 test('law 3: a cut is a stop at any instant, and the run that makes it begins after the end', async () => {
   let cuts = 0
-  for await (const n of instants()) {
+  for (const n of await instants(1)) {
     const scene = await Scene.open()
     let isAsked = false
     let at = 0
@@ -211,7 +215,7 @@ const interrupting = (scene: Scene) =>
 
 test('a stop that is taken back at any instant ends the run or leaves it to go on, whole', async () => {
   const statuses = new Set<string>()
-  for await (const n of instants()) {
+  for (const n of await instants(2)) {
     for (const later of [0, 1, 2]) {
       const scene = await Scene.open()
       let isOpen = false
@@ -234,7 +238,7 @@ test('a stop that is taken back at any instant ends the run or leaves it to go o
 test('law 4: a stop that comes and is taken back while the run of a dead owner is taken over leaves none of its drafts', async () => {
   const statuses = new Set<string>()
   for (const draft of ['text-delta', 'tool-output-available']) {
-    for (const [come, gone] of moments(14, 5)) {
+    for (const [come, gone] of everyNth(moments(14, 5), STEP)) {
       const scene = await Scene.open()
       const owner = scene.driver()
       await scene.stage.seen(SESSION, ({ chunk }) => chunk.type === draft)
@@ -253,8 +257,7 @@ test('law 4: a stop that comes and is taken back while the run of a dead owner i
 })
 
 /** Pairs of calls: something comes before the first, and goes before the second. */
-function* moments(last: number, apart: number): Generator<readonly [number, number]> {
-  for (let come = 1; come <= last; come++) {
-    for (let gone = come + 1; gone <= come + apart; gone++) yield [come, gone]
-  }
+function moments(last: number, apart: number): readonly (readonly [number, number])[] {
+  const from = Array.from({ length: last }, (_, index) => index + 1)
+  return from.flatMap(come => Array.from({ length: apart }, (_, index) => [come, come + index + 1] as const))
 }

@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest'
 import { z } from 'zod'
 import { agent, scriptedModel, tool } from '../index.ts'
-import { gate } from '../run/stage.fixture.ts'
-import { callsOf, expectOneEnd, Stage } from './stage.fixture.ts'
+import { gate } from '../run/test-runtime.fixture.ts'
 import { StoreClock } from './store-clock.ts'
+import { callsOf, expectOneEnd, Stage } from './virtual-processes.fixture.ts'
 
 const TIMEOUT = 1500
 

@@ -4,7 +4,7 @@ import { agent, scriptedModel } from '../index.ts'
 import { settled } from './clock.fixture.ts'
 import { MOST_WAITING, NOTIFY_AFTER_MS } from './notices.ts'
 import { clerk, Ear, isPause, never, owedIn, RUN, SESSION, setUp, toldIn } from './observing.fixture.ts'
-import { isEndOf, Stage } from './stage.fixture.ts'
+import { isEndOf, Stage } from './virtual-processes.fixture.ts'
 
 const DAY = 24 * 3_600_000
 

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { settled } from './clock.fixture.ts'
 import { NOTIFY_AFTER_MS } from './notices.ts'
 import { clerk, Ear, isPause, never, owedIn, RUN, SESSION, setUp, toldIn } from './observing.fixture.ts'
-import { isEndOf, type Process, Stage } from './stage.fixture.ts'
+import { isEndOf, type Process, Stage } from './virtual-processes.fixture.ts'
 
 describe('what was not told', () => {
   test('because the process died before it heard that its end is in the log is told by another', async () => {

@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { sqliteStore } from '@millrace/log/sqlite'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { cachedEnv } from '../child-env.fixture.ts'
 import { createRuntime } from '../index.ts'
 
 let folder = ''
@@ -25,6 +26,7 @@ async function begun(what: 'runtime' | 'waiter' | 'worker', path: string): Promi
   const program = fileURLToPath(new URL('child.fixture.ts', import.meta.url))
   const child = spawn(process.execPath, ['--conditions=@millrace/source', program, what, path], {
     stdio: ['ignore', 'pipe', 'inherit'],
+    env: cachedEnv(),
   })
   children.push(child)
   const ended = once(child, 'exit').then(([code]) => {
@@ -34,9 +36,13 @@ async function begun(what: 'runtime' | 'waiter' | 'worker', path: string): Promi
   return child
 }
 
+async function exited(child: ChildProcess): Promise<void> {
+  if (child.exitCode === null && child.signalCode === null) await once(child, 'exit')
+}
+
 test('a runtime that has nothing to do does not keep its process alive', async () => {
   const child = await begun('runtime', join(folder, 'idle.db'))
-  if (child.exitCode === null) await once(child, 'exit')
+  await exited(child)
   expect(child.exitCode).toBe(0)
 })
 
@@ -52,7 +58,7 @@ test('a worker stays alive, drives what a server that drives nothing asks for on
   expect(outputs).toEqual([worker.pid])
   expect(worker.exitCode).toBeNull()
   worker.kill('SIGTERM')
-  if (worker.exitCode === null) await once(worker, 'exit')
+  await exited(worker)
   expect([worker.exitCode, worker.signalCode]).toEqual([0, null])
 
   // With nobody there to drive, what is asked for waits; another worker takes it up.
@@ -61,6 +67,7 @@ test('a worker stays alive, drives what a server that drives nothing asks for on
   const other = await begun('worker', path)
   expect((await next.result()).status).toBe('completed')
   other.kill('SIGTERM')
+  await exited(other)
   await server.close()
   await store.close()
 })
@@ -75,4 +82,5 @@ test('who waits for a run stays alive until it has ended, whoever drives it', as
   await closed
   expect([waiter.exitCode, said]).toEqual([0, ['completed']])
   worker.kill('SIGTERM')
+  await exited(worker)
 })

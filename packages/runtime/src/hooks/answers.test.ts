@@ -2,9 +2,9 @@
 
 import { describe, expect, test } from 'vitest'
 import { chunksOf, reportsOf } from '../agent/play.fixture.ts'
-import { isEndOf, LEASE_MS, Stage } from '../drive/stage.fixture.ts'
+import { isEndOf, LEASE_MS, Stage } from '../drive/virtual-processes.fixture.ts'
 import { MillraceError } from '../error/error.ts'
-import { codeOf, gate, until } from '../run/stage.fixture.ts'
+import { codeOf, gate, until } from '../run/test-runtime.fixture.ts'
 import type { Runtime } from '../runtime.ts'
 import { inRow, PLACES, Play, say, single, wired } from '../workflow/play.fixture.ts'
 import type { Workflow } from '../workflow/workflow.ts'

@@ -1,7 +1,7 @@
 // Hooks side by side: which of them is faster may be another when a node starts again, and nothing comes of that.
 
 import { expect, test } from 'vitest'
-import { gate } from '../run/stage.fixture.ts'
+import { gate } from '../run/test-runtime.fixture.ts'
 import { Play, say, single } from '../workflow/play.fixture.ts'
 import { useInterrupt } from './use-interrupt.ts'
 import { useNodeState, useWorkflowState } from './use-state.ts'

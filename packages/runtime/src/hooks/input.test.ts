@@ -2,6 +2,7 @@ import type { LanguageModelV4Prompt } from '@ai-sdk/provider'
 import type { Message } from '@millrace/protocol'
 import fc from 'fast-check'
 import { describe, expect, expectTypeOf, test } from 'vitest'
+import { multiplied } from '../../../../scripts/faults/campaign.ts'
 import { ValidationError } from '../error/error.ts'
 import { problemsOf } from '../model/prompt.fixture.ts'
 import { promptOf } from '../model/prompt.ts'
@@ -192,7 +193,7 @@ test('whatever is given becomes a prompt that every provider reads, or is refuse
   const parts = fc.array(part, { maxLength: 3 })
   const message = fc.record({ role: word, content: fc.oneof(leaf, parts), parts }, { requiredKeys: ['role'] })
   const given = fc.oneof(leaf, parts, fc.array(message, { maxLength: 4 }), fc.array(fc.oneof(message, part)))
-  const numRuns = Math.ceil(300 * Number(process.env['MILLRACE_RUNS'] ?? 1))
+  const numRuns = multiplied(300)
   let taken = 0
   fc.assert(
     fc.property(given, input => {

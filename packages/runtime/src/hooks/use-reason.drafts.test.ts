@@ -3,7 +3,7 @@
 import { expect, test } from 'vitest'
 import { z } from 'zod'
 import { scriptedModel } from '../model/scripted.ts'
-import { type Gate, gate } from '../run/stage.fixture.ts'
+import { type Gate, gate } from '../run/test-runtime.fixture.ts'
 import type { NodeDefinition } from '../workflow/node.ts'
 import { Play, single, wired } from '../workflow/play.fixture.ts'
 import { structuredIn } from './reason.fixture.ts'

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { LEASE_MS, Stage } from '../drive/stage.fixture.ts'
-import { gate } from '../run/stage.fixture.ts'
+import { LEASE_MS, Stage } from '../drive/virtual-processes.fixture.ts'
+import { gate } from '../run/test-runtime.fixture.ts'
 import { PLACES, Play, say, single, wired } from '../workflow/play.fixture.ts'
 import { useInterrupt } from './use-interrupt.ts'
 import { useStep } from './use-step.ts'

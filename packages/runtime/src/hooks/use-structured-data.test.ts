@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { chunksOf } from '../agent/play.fixture.ts'
-import { gate } from '../run/stage.fixture.ts'
+import { gate } from '../run/test-runtime.fixture.ts'
 import type { NodeContext } from '../workflow/node.ts'
 import { inRow, PLACES, Play, say, single, wired } from '../workflow/play.fixture.ts'
 import { useInterrupt } from './use-interrupt.ts'

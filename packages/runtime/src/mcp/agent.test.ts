@@ -3,11 +3,11 @@
 import { expect, test } from 'vitest'
 import { agent } from '../agent/agent.ts'
 import { caller, callsOf, chunksOf, heardModel, play, resultsIn } from '../agent/play.fixture.ts'
-import { logOf, stage, until } from '../run/stage.fixture.ts'
-import { bad, call, connect, good, overHttp } from './stage.fixture.ts'
+import { logOf, stage, until } from '../run/test-runtime.fixture.ts'
+import { brokenServer, call, connect, overHttp, sdkServer } from './mcp-connections.fixture.ts'
 
 test('an agent calls tools of two servers, is told outputs and errors, and others see the progress', async () => {
-  const near = await connect({ ...good, prefix: 'near_' })
+  const near = await connect({ ...sdkServer, prefix: 'near_' })
   const far = await connect({ url: (await overHttp()).url, prefix: 'far_' })
   const { agent: asking, heard } = caller(
     [...near.tools, ...far.tools],
@@ -43,7 +43,7 @@ test('an agent calls tools of two servers, is told outputs and errors, and other
 })
 
 test('progress stands in the log as preliminary outputs, before the output', async () => {
-  const mcp = await connect(good)
+  const mcp = await connect(sdkServer)
   const { agent: holder } = caller(mcp.tools, [{ id: '1', name: 'hold', input: { id: 'x' } }])
   const runtime = stage({ agents: [holder] })
   const run = await runtime.start({ session: 's', agent: holder, input: 'Go.' })
@@ -57,7 +57,7 @@ test('progress stands in the log as preliminary outputs, before the output', asy
 })
 
 test('stopping the run cancels the call at the server', async () => {
-  const mcp = await connect(good)
+  const mcp = await connect(sdkServer)
   const { agent: holder } = caller(mcp.tools, [{ id: '1', name: 'hold', input: { id: 'x' } }])
   const runtime = stage({ agents: [holder] })
   const run = await runtime.start({ session: 's', agent: holder, input: 'Go.' })
@@ -70,7 +70,7 @@ test('stopping the run cancels the call at the server', async () => {
 })
 
 test('a call that takes longer than it may is cancelled at the server, and the run goes on', async () => {
-  const mcp = await connect({ ...good, timeoutMs: 300 })
+  const mcp = await connect({ ...sdkServer, timeoutMs: 300 })
   const { agent: holder } = caller(mcp.tools, [{ id: '1', name: 'hold', input: { id: 'x' } }])
   const { result } = await play(holder)
   expect(result.status).toBe('completed')
@@ -81,7 +81,7 @@ test('a call that takes longer than it may is cancelled at the server, and the r
 })
 
 test('a server that is killed with -9 in the middle of a call: the model is told, and its next call works', async () => {
-  const mcp = await connect(good)
+  const mcp = await connect(sdkServer)
   const pid = Number(await call(mcp, 'pid').output)
   const { model, heard } = heardModel([
     { calls: [{ id: '1', name: 'hold', input: { id: 'x' } }] },
@@ -106,7 +106,7 @@ test('a server that is killed with -9 in the middle of a call: the model is told
 
 test('calls wait for approval as a rule says that knows the tool; none runs before, and a denied one never', async () => {
   const mcp = await connect({
-    ...good,
+    ...sdkServer,
     approval: {
       rule: (_input, { tool, toolName }) => tool.annotations.readOnlyHint !== true && toolName === tool.name,
       timeout: 60_000,
@@ -129,7 +129,7 @@ test('calls wait for approval as a rule says that knows the tool; none runs befo
 })
 
 test('tools that are named like what every object has are called like others; what is too large is an error', async () => {
-  const mcp = await connect(bad())
+  const mcp = await connect(brokenServer())
   const names = ['__proto__', 'constructor', 'twice', 'huge', 'refuse']
   const { result } = await play(
     caller(
@@ -149,7 +149,7 @@ test('tools that are named like what every object has are called like others; wh
 })
 
 test('tools may be computed: a run takes those of the last look', async () => {
-  const mcp = await connect(good)
+  const mcp = await connect(sdkServer)
   const { model } = heardModel([
     { calls: [{ id: '1', name: 'grow', input: {} }] },
     { calls: [{ id: '2', name: 'late', input: {} }] },

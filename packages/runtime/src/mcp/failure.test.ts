@@ -1,9 +1,17 @@
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { expect, onTestFinished, test } from 'vitest'
-import { codeOf } from '../run/stage.fixture.ts'
+import { codeOf } from '../run/test-runtime.fixture.ts'
 import { connectMcp } from './mcp.ts'
-import { bad, call, connect, failure, good, overHttp } from './stage.fixture.ts'
+import {
+  brokenServer,
+  call,
+  connect,
+  failure,
+  overHttp,
+  sdkServer,
+  startedProcesses,
+} from './mcp-connections.fixture.ts'
 
 const isAlive = (pid: number): boolean => {
   try {
@@ -14,7 +22,7 @@ const isAlive = (pid: number): boolean => {
 }
 
 test('a server that is killed in the middle of a call fails it by name, and the next call starts another', async () => {
-  const mcp = await connect(good)
+  const mcp = await connect(sdkServer)
   const pid = Number(await call(mcp, 'pid').output)
   const held = call(mcp, 'hold', { id: 'a' })
   await held.begun
@@ -57,25 +65,27 @@ test('the newer protocol over HTTP: a cut answer is told at once, and the next c
 })
 
 test('closing ends the process, also one that does not want to', async () => {
-  const willing = await connect(good)
+  const willing = await connect(sdkServer)
   const pid = Number(await call(willing, 'pid').output)
   await willing.close()
   expect(isAlive(pid)).toBe(false)
-  const stubborn = await connect(bad('stubborn'))
+  const stubborn = await connect(brokenServer('stubborn'))
   const other = Number(await call(stubborn, 'pid').output)
   await stubborn.close()
-  while (isAlive(other)) await new Promise(resolve => setImmediate(resolve))
+  await expect.poll(() => isAlive(other)).toBe(false)
 })
 
 test.each(['mute', 'unlisted'])('a server that is %s is not waited for, nor is its end', async how => {
-  const started = performance.now()
-  expect(await failure(connectMcp({ ...bad(how), connectTimeoutMs: 700 }))).toMatchObject({
+  const processes = startedProcesses()
+  expect(await failure(connectMcp({ ...brokenServer(how), connectTimeoutMs: 700 }))).toMatchObject({
     code: 'mcp_unreachable',
     retryable: true,
     message: 'the MCP server node did not answer within 700 ms',
   })
-  // It does not go for another four seconds.
-  expect(performance.now() - started).toBeLessThan(3000)
+  // It ignores that it is asked to end, and is killed seconds later.
+  const [server] = processes
+  expect([processes.length, server?.exitCode, server?.signalCode]).toEqual([1, null, null])
+  server?.kill('SIGKILL')
 })
 
 test('an address that takes connections and says nothing is not waited for', async () => {
@@ -110,13 +120,13 @@ test.each([
   ['endless', 'mcp_protocol_error', /more than 64 pages/],
   ['listless', 'mcp_protocol_error', /did not answer as the protocol says/],
 ])('a list of tools that is %s is an error of connecting', async (how, code, message) => {
-  expect(await failure(connectMcp(bad(how)))).toMatchObject({ code, message: expect.stringMatching(message) })
+  expect(await failure(connectMcp(brokenServer(how)))).toMatchObject({ code, message: expect.stringMatching(message) })
 })
 
 test('tools that cannot be used are left out and named; the others work, whatever they are called', async () => {
   const told: unknown[] = []
   const logger = { warn: (_: string, fields: object) => void told.push(fields), error() {} }
-  const mcp = await connect({ ...bad(), logger })
+  const mcp = await connect({ ...brokenServer(), logger })
   const names = mcp.tools.map(({ name }) => name)
   expect(names).toEqual([
     'bare',
@@ -162,7 +172,7 @@ test('tools that cannot be used are left out and named; the others work, whateve
 })
 
 test('schemas of one id are two schemas', async () => {
-  const { tools } = await connect(bad())
+  const { tools } = await connect(brokenServer())
   const problem = (name: string) => {
     const { input } = tools.find(tool => tool.name === name) as (typeof tools)[number]
     return input['~standard'].validate({})
@@ -172,7 +182,7 @@ test('schemas of one id are two schemas', async () => {
 })
 
 test('answers that are wrong fail the call, typed; the connection goes on', async () => {
-  const mcp = await connect(bad())
+  const mcp = await connect(brokenServer())
   const refused = await failure(call(mcp, 'refuse').output)
   expect(refused.code).toBe('mcp_protocol_error')
   expect(refused.message).toMatch(/^the MCP server node refused: .*no !{900,1000}.*…$/)
@@ -190,13 +200,13 @@ test('answers that are wrong fail the call, typed; the connection goes on', asyn
 })
 
 test('progress that comes in one breath with the answer is shown before it', async () => {
-  const hasty = call(await connect(bad()), 'hasty')
+  const hasty = call(await connect(brokenServer()), 'hasty')
   expect(await hasty.output).toBe('done')
   expect(hasty.progress).toEqual([{ progress: 1 }])
 })
 
 test('closing ends a connection that is just being opened again', async () => {
-  const mcp = await connect(good)
+  const mcp = await connect(sdkServer)
   const held = call(mcp, 'hold', { id: 'a' })
   await held.begun
   process.kill(Number(await call(mcp, 'pid').output), 'SIGKILL')
@@ -207,7 +217,7 @@ test('closing ends a connection that is just being opened again', async () => {
 })
 
 test('a message without end, and a server that dies of a call, cost that call and a new process', async () => {
-  const mcp = await connect(bad())
+  const mcp = await connect(brokenServer())
   expect(await codeOf(call(mcp, 'huge').output)).toBe('tool_output_too_large')
   expect(await call(mcp, 'bare').output).toBe('bare {}')
   expect(await codeOf(call(mcp, 'die').output)).toBe('mcp_connection_lost')
@@ -215,7 +225,7 @@ test('a message without end, and a server that dies of a call, cost that call an
 })
 
 test('a message without end beside other calls: all are told at once that the connection is lost, and why', async () => {
-  const mcp = await connect(bad('stubborn'))
+  const mcp = await connect(brokenServer('stubborn'))
   const pid = await call(mcp, 'pid').output
   const silent = call(mcp, 'silent')
   const huge = call(mcp, 'huge')
@@ -233,7 +243,7 @@ test('a message without end beside other calls: all are told at once that the co
 })
 
 test('regular expressions of a server are told to the model, and never run', async () => {
-  const mcp = await connect(bad())
+  const mcp = await connect(brokenServer())
   const evil = mcp.tools.find(({ name }) => name === 'evil')
   expect(evil).toMatchObject({ jsonSchema: { properties: { x: { type: 'string', pattern: '^(a+)+$' } } } })
   const x = `${'a'.repeat(60)}!`

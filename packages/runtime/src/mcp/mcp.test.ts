@@ -1,44 +1,47 @@
 import { readFileSync } from 'node:fs'
 import { InMemoryTransport, McpServer } from '@modelcontextprotocol/server'
-import { afterAll, describe, expect, onTestFinished, test } from 'vitest'
-import { codeOf } from '../run/stage.fixture.ts'
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { codeOf, quiet } from '../run/test-runtime.fixture.ts'
 import { IDEMPOTENCY_KEY } from './call.ts'
 import { INFO } from './connection.ts'
 import { LONGEST_TEXT, MAX_MESSAGE_BYTES } from './failure.ts'
 import { CANCEL_MS } from './http.ts'
 import { LONGEST_DESCRIPTION, MOST_PAGES, MOST_TOOLS } from './listing.ts'
-import { CALL_TIMEOUT_MS, CONNECT_TIMEOUT_MS, connectMcp, LONGEST_PREFIX, type McpOptions } from './mcp.ts'
+import { CALL_TIMEOUT_MS, CONNECT_TIMEOUT_MS, connectMcp, LONGEST_PREFIX, type Mcp, type McpOptions } from './mcp.ts'
+import {
+  call,
+  connect,
+  failure,
+  type HttpServer,
+  overHttp,
+  sdkServer,
+  startHttpServer,
+} from './mcp-connections.fixture.ts'
 import { PROGRESS_INTERVAL_MS } from './progress.ts'
 import { CHECK_MS, DEEPEST_SCHEMA, LONGEST_SCHEMA } from './schema.ts'
-import { call, connect, failure, good, type HttpServer, overHttp } from './stage.fixture.ts'
 
-/** A server for all tests of a way. */
-function shared(): () => Promise<HttpServer> {
-  let server: Promise<HttpServer> | undefined
-  const kills: (() => Promise<void>)[] = []
-  afterAll(async () => {
-    for (const kill of kills) await kill()
-  })
-  return () => {
-    server ??= overHttp(kill => void kills.push(kill))
-    return server
-  }
-}
-const [older, newer] = [shared(), shared()]
+let server: HttpServer
+beforeAll(async () => {
+  server = await startHttpServer()
+})
+afterAll(() => server.kill())
 
 /** The ways to the same server. */
-const ways: readonly [string, () => Promise<McpOptions>][] = [
-  ['stdio', async () => good],
-  ['streamable HTTP with sessions', async () => ({ url: (await older()).url })],
-  [
-    'streamable HTTP of the newer protocol',
-    async () => ({ url: (await newer()).modern, versionNegotiation: { mode: 'auto' } }),
-  ],
+const ways: readonly [string, () => McpOptions][] = [
+  ['stdio', () => sdkServer],
+  ['streamable HTTP with sessions', () => ({ url: server.url })],
+  ['streamable HTTP of the newer protocol', () => ({ url: server.modern, versionNegotiation: { mode: 'auto' } })],
 ]
 
 describe.each(ways)('over %s', (_, optionsOf) => {
+  /** For the tests that leave the connection as it is. */
+  let mcp: Mcp
+  beforeAll(async () => {
+    mcp = await connectMcp({ logger: quiet, ...optionsOf() })
+  })
+  afterAll(() => mcp.close())
+
   test('tools are what the server says, and give what it gives', async () => {
-    const mcp = await connect(await optionsOf())
     expect(mcp.skipped).toEqual([])
     expect(mcp.tools.find(({ name }) => name === 'add')).toMatchObject({
       executor: 'server',
@@ -61,7 +64,6 @@ describe.each(ways)('over %s', (_, optionsOf) => {
   })
 
   test('what the tool itself says of its failure is told, and no more than fits', async () => {
-    const mcp = await connect(await optionsOf())
     expect(await failure(call(mcp, 'fail', { text: 'no such city' }).output)).toMatchObject({
       name: 'ToolError',
       code: 'tool_execution_failed',
@@ -72,7 +74,6 @@ describe.each(ways)('over %s', (_, optionsOf) => {
   })
 
   test('progress is yielded while the call goes on', async () => {
-    const mcp = await connect(await optionsOf())
     const held = call(mcp, 'hold', { id: 'a' })
     await held.begun
     expect(held.progress).toEqual([{ progress: 1, total: 2, message: 'half of it' }])
@@ -81,7 +82,6 @@ describe.each(ways)('over %s', (_, optionsOf) => {
   })
 
   test('a flood of progress is a trickle here', async () => {
-    const mcp = await connect(await optionsOf())
     const started = performance.now()
     const flooded = call(mcp, 'flood', { times: 2000 })
     expect(await flooded.output).toBe('flooded')
@@ -90,7 +90,6 @@ describe.each(ways)('over %s', (_, optionsOf) => {
   })
 
   test('a call that is given up is cancelled at the server, and others go on', async () => {
-    const mcp = await connect(await optionsOf())
     const stop = new AbortController()
     const held = call(mcp, 'hold', { id: 'b' }, { abortSignal: stop.signal })
     await held.begun
@@ -103,7 +102,7 @@ describe.each(ways)('over %s', (_, optionsOf) => {
   })
 
   test('closing ends what is under way and what comes later, typed, however often it is asked for', async () => {
-    const mcp = await connect(await optionsOf())
+    const mcp = await connect(optionsOf())
     const held = call(mcp, 'hold', { id: 'c' })
     await held.begun
     const closing = mcp.close()
@@ -115,7 +114,7 @@ describe.each(ways)('over %s', (_, optionsOf) => {
   })
 
   test('an output larger than the bound is refused by name, and the next call works', async () => {
-    const mcp = await connect(await optionsOf())
+    const mcp = await connect(optionsOf())
     expect(await codeOf(call(mcp, 'big', { bytes: 11 * 1024 * 1024 }).output)).toBe('tool_output_too_large')
     expect(await call(mcp, 'big', { bytes: 10 }).output).toBe('x'.repeat(10))
   })
@@ -130,7 +129,7 @@ test('a session over HTTP is ended at the server too', async () => {
 })
 
 test('headers go with each request, and may be other ones each time', async () => {
-  const { url } = await overHttp()
+  const { url } = server
   let token = 'right'
   const mcp = await connect({ url, headers: async () => ({ authorization: `Bearer ${token}` }) })
   expect(await call(mcp, 'lines').output).toBe('one\ntwo')
@@ -139,16 +138,16 @@ test('headers go with each request, and may be other ones each time', async () =
 })
 
 test('only those that are wanted are there, under names of their own', async () => {
-  const mcp = await connect({ ...good, include: ['add', 'fail', 'gone'], prefix: 'calc_' })
+  const mcp = await connect({ ...sdkServer, include: ['add', 'fail', 'gone'], prefix: 'calc_' })
   expect(mcp.tools.map(({ name }) => name)).toEqual(['calc_add', 'calc_fail'])
   expect(mcp.skipped).toEqual([{ name: 'gone', reason: 'the server has no such tool' }])
   expect(await call(mcp, 'calc_add', { a: 2, b: 2 }).output).toEqual({ sum: 4 })
-  const harmless = await connect({ ...good, include: ({ annotations }) => annotations.readOnlyHint === true })
+  const harmless = await connect({ ...sdkServer, include: ({ annotations }) => annotations.readOnlyHint === true })
   expect(harmless.tools.map(({ name }) => name)).toEqual(['add'])
 })
 
 test('tools are those of the last look, until somebody looks again', async () => {
-  const mcp = await connect(good)
+  const mcp = await connect(sdkServer)
   const before = mcp.tools
   expect(before.map(({ name }) => name)).not.toContain('late')
   await call(mcp, 'grow').output
@@ -161,8 +160,8 @@ test('tools are those of the last look, until somebody looks again', async () =>
 test('a process gets the environment that it is given, and not this one', async () => {
   process.env['GREETING'] = 'of the parent'
   onTestFinished(() => void delete process.env['GREETING'])
-  expect(await call(await connect(good), 'greeting').output).toBe('none')
-  expect(await call(await connect({ ...good, env: { GREETING: 'hello' } }), 'greeting').output).toBe('hello')
+  expect(await call(await connect(sdkServer), 'greeting').output).toBe('none')
+  expect(await call(await connect({ ...sdkServer, env: { GREETING: 'hello' } }), 'greeting').output).toBe('hello')
 })
 
 test('a transport of one’s own is used as it is; what makes them is asked again', async () => {

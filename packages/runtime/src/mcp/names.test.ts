@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
+import { multiplied } from '../../../../scripts/faults/campaign.ts'
 import { legalNames } from './names.ts'
 
 test('names that are legal stay, others become so', () => {
@@ -43,6 +44,6 @@ test('whatever they are called and in whatever order they come, no two become on
       for (const legal of names.values()) expect(legal).toMatch(/^[A-Za-z0-9_-]{1,64}$/)
       expect(new Map(legalNames(given.toReversed(), 'p_'))).toEqual(new Map(names))
     }),
-    { numRuns: Math.ceil(300 * Number(process.env['MILLRACE_RUNS'] ?? 1)) },
+    { numRuns: multiplied(300) },
   )
 })

@@ -1,10 +1,11 @@
 import { type Chunk, type Entry, Fold } from '@millrace/protocol'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
+import { multiplied } from '../../../../scripts/faults/campaign.ts'
 import { problemsOf } from './prompt.fixture.ts'
 import { promptOf } from './prompt.ts'
 
-const RUNS = Math.ceil(400 * Number(process.env['MILLRACE_RUNS'] ?? 1))
+const RUNS = multiplied(400)
 
 const id = fc.constantFrom('a', 'b', 'c')
 const text = fc.constantFrom('', ' ', '\n\n', 'word', 'more words')

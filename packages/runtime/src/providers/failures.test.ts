@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest'
+import { multiplied } from '../../../../scripts/faults/campaign.ts'
 import { chunksOf, Stage } from '../model/run.fixture.ts'
 import { PROVIDERS } from './providers.fixture.ts'
 import { type Reply, rawServer } from './server.fixture.ts'
@@ -111,7 +112,7 @@ describe.each(PROVIDERS)('$name', ({ model, wire }) => {
 
   test('law 7: a connection cut at any byte: what was shown is taken back, and the text is never doubled', async () => {
     const bytes = Buffer.byteLength(whole.body)
-    const step = Math.ceil(bytes / Math.ceil(24 * Number(process.env['MILLRACE_RUNS'] ?? 1)))
+    const step = Math.ceil(bytes / multiplied(24))
     const reasons = new Set<string>()
     for (let cutAt = 0; cutAt < bytes; cutAt += step) {
       const { result, starts, discards, entries } = await against([{ ...whole, cutAt }, whole])

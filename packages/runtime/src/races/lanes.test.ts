@@ -7,7 +7,7 @@ import { z } from 'zod'
 import { type Agent, agent } from '../agent/agent.ts'
 import { scriptedModel } from '../model/scripted.ts'
 import type { Run } from '../run/run.ts'
-import { type Gate, gate, logOf, stage, typesOf } from '../run/stage.fixture.ts'
+import { type Gate, gate, logOf, stage, typesOf } from '../run/test-runtime.fixture.ts'
 import type { Runtime } from '../runtime.ts'
 import { tool } from '../tool/tool.ts'
 

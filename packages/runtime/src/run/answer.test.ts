@@ -9,7 +9,7 @@ import type { Runtime } from '../runtime.ts'
 import { tool } from '../tool/tool.ts'
 import type { Answer } from './answer.ts'
 import { approve, begin, call, callsIn, counted, give, soundLog } from './people.fixture.ts'
-import { codeOf, echo, logOf, stage } from './stage.fixture.ts'
+import { codeOf, echo, logOf, stage } from './test-runtime.fixture.ts'
 
 const locate = tool({ name: 'locate', input: z.object({}), client: true })
 

@@ -8,7 +8,7 @@ import { caller, chunksOf } from '../agent/play.fixture.ts'
 import { tool } from '../tool/tool.ts'
 import type { Answer, AnswerOptions } from './answer.ts'
 import { approve, begin, call, callsIn, counted, give, soundLog } from './people.fixture.ts'
-import { codeOf, echo, gate, stage } from './stage.fixture.ts'
+import { codeOf, echo, gate, stage } from './test-runtime.fixture.ts'
 
 const locate = tool({ name: 'locate', input: z.object({}), client: true })
 const approval = (id: string, approved = true) => ({ kind: 'approval', id, approved }) as const

@@ -1,5 +1,16 @@
 import { describe, expect, test } from 'vitest'
-import { codeOf, echo, gate, logOf, patient, sqliteStores, stage, textsOf, typesOf, until } from './stage.fixture.ts'
+import {
+  codeOf,
+  echo,
+  gate,
+  logOf,
+  patient,
+  sqliteStores,
+  stage,
+  textsOf,
+  typesOf,
+  until,
+} from './test-runtime.fixture.ts'
 
 describe('while a run is open, another', () => {
   test('is refused, typed, if nothing is said: and leaves no trace', async () => {

@@ -4,7 +4,7 @@ import { expect, test } from 'vitest'
 import { agent } from '../agent/agent.ts'
 import { scriptedModel } from '../model/scripted.ts'
 import type { Runtime } from '../runtime.ts'
-import { codeOf, gate, patient, stage, until } from './stage.fixture.ts'
+import { codeOf, gate, patient, stage, until } from './test-runtime.fixture.ts'
 
 const SECRET = 'tenant-47'
 

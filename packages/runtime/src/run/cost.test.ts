@@ -5,7 +5,7 @@ import { agent } from '../agent/agent.ts'
 import { SNAPSHOT_AFTER } from '../drive/snapshots.ts'
 import { scriptedModel } from '../model/scripted.ts'
 import { tool } from '../tool/tool.ts'
-import { codeOf, stage } from './stage.fixture.ts'
+import { codeOf, stage } from './test-runtime.fixture.ts'
 
 /** What was read through a store. */
 interface Reads {

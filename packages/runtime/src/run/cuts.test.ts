@@ -9,7 +9,7 @@ import type { Model } from '../model/model.ts'
 import { type ScriptedAnswer, scriptedModel } from '../model/scripted.ts'
 import { tool } from '../tool/tool.ts'
 import { cutsOf, resyncsOf } from './cuts.fixture.ts'
-import { echo, gate, logOf, patient, stage, typesOf, until } from './stage.fixture.ts'
+import { echo, gate, logOf, patient, stage, typesOf, until } from './test-runtime.fixture.ts'
 
 const look = tool({ name: 'look', input: z.object({}), execute: () => 'seen' })
 const overloaded = () => new ProviderError('provider_overloaded', 'too much', { retryable: true })

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { codeOf, echo, gate, logOf, patient, stage, textsOf, typesOf, until } from './stage.fixture.ts'
+import { codeOf, echo, gate, logOf, patient, stage, textsOf, typesOf, until } from './test-runtime.fixture.ts'
 
 test('a fork is a session of its own from the beginning of another, and each goes its way', async () => {
   const runtime = stage({ agents: [echo] })

@@ -13,7 +13,7 @@ import type { Runtime } from '../runtime.ts'
 import { tool } from '../tool/tool.ts'
 import type { NodeContext } from '../workflow/node.ts'
 import { workflow } from '../workflow/workflow.ts'
-import { codeOf, echo, gate, logOf, patient, stage, until } from './stage.fixture.ts'
+import { codeOf, echo, gate, logOf, patient, stage, until } from './test-runtime.fixture.ts'
 
 const shown = async (runtime: Runtime) => {
   const { streams } = await runtime.manager.listStreams(undefined)

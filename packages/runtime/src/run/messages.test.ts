@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import type { MillraceError } from '../error/error.ts'
-import { codeOf, echo, gate, patient, stage, textsOf, until } from './stage.fixture.ts'
+import { codeOf, echo, gate, patient, stage, textsOf, until } from './test-runtime.fixture.ts'
 
 describe('no message is lost for an id that another has', () => {
   const asked = { agent: echo, session: 's', messageId: 'm1' }

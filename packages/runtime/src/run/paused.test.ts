@@ -5,7 +5,7 @@ import { z } from 'zod'
 import { chunksOf } from '../agent/play.fixture.ts'
 import { tool } from '../tool/tool.ts'
 import { approve, ask, begin, call, callsIn, closedIn, counted, give, scripted, soundLog } from './people.fixture.ts'
-import { codeOf, echo, stage, textsOf } from './stage.fixture.ts'
+import { codeOf, echo, stage, textsOf } from './test-runtime.fixture.ts'
 
 /** A run in which all kinds of things are open: an approval, a client's tool, an approval of a sub-agent's; and one call is done. */
 async function open() {

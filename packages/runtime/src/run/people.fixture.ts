@@ -15,7 +15,7 @@ import type { Approval } from '../tool/approval.ts'
 import { type AnyTool, tool } from '../tool/tool.ts'
 import type { Answered } from './answering.ts'
 import type { Run } from './run.ts'
-import { logOf, stage } from './stage.fixture.ts'
+import { logOf, stage } from './test-runtime.fixture.ts'
 
 const SESSION = 's'
 const RUN = 'r'

@@ -8,7 +8,7 @@ import { subAgent } from '../agent/sub-agent.ts'
 import { settled } from '../drive/clock.fixture.ts'
 import { scriptedModel } from '../model/scripted.ts'
 import { tool } from '../tool/tool.ts'
-import { codeOf, stage } from './stage.fixture.ts'
+import { codeOf, stage } from './test-runtime.fixture.ts'
 
 const ran: string[] = []
 const pay = tool({

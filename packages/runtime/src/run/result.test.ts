@@ -6,7 +6,7 @@ import { scriptedModel } from '../model/scripted.ts'
 import { tool } from '../tool/tool.ts'
 import { type RunResult, resultOf } from './result.ts'
 import type { Run } from './run.ts'
-import { echo, gate, logOf, patient, stage, until } from './stage.fixture.ts'
+import { echo, gate, logOf, patient, stage, until } from './test-runtime.fixture.ts'
 
 const sum = agent({
   name: 'sum',

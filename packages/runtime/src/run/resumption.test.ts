@@ -5,7 +5,7 @@ import { agent } from '../agent/agent.ts'
 import { scriptedModel } from '../model/scripted.ts'
 import type { Runtime } from '../runtime.ts'
 import { tool } from '../tool/tool.ts'
-import { codeOf, echo, gate, logOf, patient, quiet, stage, textsOf, typesOf, until } from './stage.fixture.ts'
+import { codeOf, echo, gate, logOf, patient, quiet, stage, textsOf, typesOf, until } from './test-runtime.fixture.ts'
 
 const count = tool({
   name: 'count',

@@ -5,7 +5,7 @@ import { agent } from '../agent/agent.ts'
 import { scriptedModel } from '../model/scripted.ts'
 import type { NodeContext } from '../workflow/node.ts'
 import { workflow } from '../workflow/workflow.ts'
-import { codeOf, echo, gate, logOf, patient, stage, textsOf, typesOf, until } from './stage.fixture.ts'
+import { codeOf, echo, gate, logOf, patient, stage, textsOf, typesOf, until } from './test-runtime.fixture.ts'
 
 /** A session of some turns, each answered. */
 async function talk(...inputs: string[]) {

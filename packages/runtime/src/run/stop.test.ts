@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { agent } from '../agent/agent.ts'
 import { scriptedModel } from '../model/scripted.ts'
 import { tool } from '../tool/tool.ts'
-import { gate, logOf, patient, stage, textsOf, typesOf, until } from './stage.fixture.ts'
+import { gate, logOf, patient, stage, textsOf, typesOf, until } from './test-runtime.fixture.ts'
 
 /** An agent whose one tool says that it runs, and never comes to an end by itself. */
 function stuck() {

@@ -1,7 +1,7 @@
 import { memoryStore } from '@millrace/log'
 import { describe, expect, test, vi } from 'vitest'
-import { codeOf, countedStore, echo, gate, logOf, patient, stage, typesOf, until } from './stage.fixture.ts'
 import type { RunStream } from './stream.ts'
+import { codeOf, countedStore, echo, gate, logOf, patient, stage, typesOf, until } from './test-runtime.fixture.ts'
 
 const all = async (stream: RunStream) => {
   const entries = []

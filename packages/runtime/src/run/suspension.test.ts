@@ -4,7 +4,7 @@ import { agent } from '../agent/agent.ts'
 import { type ScriptedCall, scriptedModel } from '../model/scripted.ts'
 import { tool } from '../tool/tool.ts'
 import { approve, ask, begin, call, counted, give, scripted, soundLog } from './people.fixture.ts'
-import { echo, stage } from './stage.fixture.ts'
+import { echo, stage } from './test-runtime.fixture.ts'
 
 const locate = tool({ name: 'locate', input: z.object({}), client: true })
 const pay = () => call('pay', 'p1', { n: 1 })

@@ -1,6 +1,6 @@
 import { LogError } from '@millrace/log'
 import { describe, expect, test } from 'vitest'
-import { gate } from './stage.fixture.ts'
+import { gate } from './test-runtime.fixture.ts'
 import { Turns } from './turns.ts'
 
 describe('turns', () => {

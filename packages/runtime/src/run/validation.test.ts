@@ -2,8 +2,8 @@ import { LogError, memoryStore } from '@millrace/log'
 import { describe, expect, test } from 'vitest'
 import { MillraceError } from '../error/error.ts'
 import type { Runtime } from '../runtime.ts'
-import { codeOf, echo, stage } from './stage.fixture.ts'
 import type { RunStream, StreamOptions } from './stream.ts'
+import { codeOf, echo, stage } from './test-runtime.fixture.ts'
 
 const all = async (stream: RunStream) => {
   for await (const _ of stream);

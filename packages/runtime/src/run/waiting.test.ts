@@ -7,8 +7,8 @@ import { caller } from '../agent/play.fixture.ts'
 import { tool } from '../tool/tool.ts'
 import { approve, begin, call, counted, give, scripted } from './people.fixture.ts'
 import type { Run } from './run.ts'
-import { codeOf, stage, typesOf } from './stage.fixture.ts'
 import type { StreamOptions } from './stream.ts'
+import { codeOf, stage, typesOf } from './test-runtime.fixture.ts'
 
 const locate = tool({ name: 'locate', input: z.object({}), client: true })
 

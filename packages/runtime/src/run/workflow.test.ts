@@ -16,8 +16,8 @@ import type { NodeContext } from '../workflow/node.ts'
 import { inRow, Play, publicOf, say, single } from '../workflow/play.fixture.ts'
 import { workflow } from '../workflow/workflow.ts'
 import { approve, ask, call, counted, give, scripted, soundLog } from './people.fixture.ts'
-import { codeOf, echo, stage, typesOf } from './stage.fixture.ts'
 import type { Suspended } from './suspension.ts'
+import { codeOf, echo, stage, typesOf } from './test-runtime.fixture.ts'
 
 const locate = tool({ name: 'locate', input: z.object({}), client: true })
 const question = (id: string) => useInterrupt(say(`${id}?`, { id }))

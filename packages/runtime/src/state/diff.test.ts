@@ -2,9 +2,10 @@ import { isDeepStrictEqual } from 'node:util'
 import { applyPatch, type Json } from '@millrace/protocol'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
+import { multiplied } from '../../../../scripts/faults/campaign.ts'
 import { diff } from './diff.ts'
 
-const RUNS = Math.ceil(500 * Number(process.env['MILLRACE_RUNS'] ?? 1))
+const RUNS = multiplied(500)
 
 /** Keys that paths have to escape, that objects inherit, and that look like places in a list. */
 const key = fc.oneof(

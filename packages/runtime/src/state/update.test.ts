@@ -5,7 +5,7 @@ import { agent } from '../agent/agent.ts'
 import { caller, callsOf, chunksOf, play, resultsIn } from '../agent/play.fixture.ts'
 import { RunError, ToolError } from '../error/error.ts'
 import { scriptedModel } from '../model/scripted.ts'
-import { gate } from '../run/stage.fixture.ts'
+import { gate } from '../run/test-runtime.fixture.ts'
 import { type ToolContext, tool } from '../tool/tool.ts'
 
 const none = z.object({})

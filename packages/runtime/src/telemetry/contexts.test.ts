@@ -5,7 +5,7 @@ import { expect, test } from 'vitest'
 import { z } from 'zod'
 import { agent } from '../agent/agent.ts'
 import { type ScriptedAnswer, scriptedModel } from '../model/scripted.ts'
-import { stage } from '../run/stage.fixture.ts'
+import { stage } from '../run/test-runtime.fixture.ts'
 import { tool } from '../tool/tool.ts'
 import { collector, followContexts, register, treeOf } from './collector.fixture.ts'
 

@@ -6,7 +6,7 @@ import { expect, test } from 'vitest'
 import { z } from 'zod'
 import { agent } from '../agent/agent.ts'
 import { scriptedModel } from '../model/scripted.ts'
-import { logOf, stage } from '../run/stage.fixture.ts'
+import { logOf, stage } from '../run/test-runtime.fixture.ts'
 import { tool } from '../tool/tool.ts'
 import type { TelemetryOptions } from './options.ts'
 

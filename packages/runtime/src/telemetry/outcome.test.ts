@@ -11,7 +11,7 @@ import { MillraceError, ToolError } from '../error/error.ts'
 import { scriptedModel } from '../model/scripted.ts'
 import type { RuntimeOptions } from '../options.ts'
 import { approve, ask, begin, call, callsIn, counted, scripted } from '../run/people.fixture.ts'
-import { echo, gate, quiet, stage, until } from '../run/stage.fixture.ts'
+import { echo, gate, quiet, stage, until } from '../run/test-runtime.fixture.ts'
 import { type AnyTool, tool } from '../tool/tool.ts'
 import {
   type Collector,

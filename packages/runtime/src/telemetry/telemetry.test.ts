@@ -7,7 +7,7 @@ import { z } from 'zod'
 import { agent } from '../agent/agent.ts'
 import { ProviderError } from '../error/error.ts'
 import { scriptedModel } from '../model/scripted.ts'
-import { quiet } from '../run/stage.fixture.ts'
+import { quiet } from '../run/test-runtime.fixture.ts'
 import { tool } from '../tool/tool.ts'
 import type { AgentWork } from './agent.ts'
 import {

@@ -5,7 +5,7 @@ import { agent } from '../agent/agent.ts'
 import { caller, chunksOf, commitOf, resultsIn } from '../agent/play.fixture.ts'
 import { subAgent } from '../agent/sub-agent.ts'
 import { approve, begin, call, callsIn, closedIn, counted, scripted, soundLog } from '../run/people.fixture.ts'
-import { gate, stage } from '../run/stage.fixture.ts'
+import { gate, stage } from '../run/test-runtime.fixture.ts'
 import type { Approval, ApprovalContext } from './approval.ts'
 import { type AnyTool, tool } from './tool.ts'
 

@@ -9,7 +9,7 @@ import { CLIENT_TOOL_ERROR_CODES } from '../error/code.ts'
 import { ProviderError } from '../error/error.ts'
 import { scriptedModel } from '../model/scripted.ts'
 import { approve, begin, call, callsIn, closedIn, counted, give, scripted, soundLog } from '../run/people.fixture.ts'
-import { codeOf } from '../run/stage.fixture.ts'
+import { codeOf } from '../run/test-runtime.fixture.ts'
 import { tool } from './tool.ts'
 
 const locate = tool({ name: 'locate', title: 'Where am I?', input: z.object({ n: z.number() }), client: true })

@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { agent } from '../agent/agent.ts'
 import { caller, callsOf, chunksOf, play, resultsIn } from '../agent/play.fixture.ts'
 import { scriptedModel } from '../model/scripted.ts'
-import { gate } from '../run/stage.fixture.ts'
+import { gate } from '../run/test-runtime.fixture.ts'
 import { type ToolContext, tool } from './tool.ts'
 
 const none = z.object({})

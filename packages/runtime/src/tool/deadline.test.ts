@@ -6,10 +6,10 @@ import { z } from 'zod'
 import { type Agent, agent } from '../agent/agent.ts'
 import { caller, reportsOf, resultsIn } from '../agent/play.fixture.ts'
 import { settled } from '../drive/clock.fixture.ts'
-import { callsOf, expectOneEnd, type Process, Stage } from '../drive/stage.fixture.ts'
+import { callsOf, expectOneEnd, type Process, Stage } from '../drive/virtual-processes.fixture.ts'
 import { scriptedModel } from '../model/scripted.ts'
 import { call, closedIn, counted, scripted } from '../run/people.fixture.ts'
-import { codeOf } from '../run/stage.fixture.ts'
+import { codeOf } from '../run/test-runtime.fixture.ts'
 import { tool } from './tool.ts'
 
 /** A run that is paused, in a time that stands still. */

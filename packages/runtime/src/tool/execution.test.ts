@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { z } from 'zod'
 import { caller, callsOf, commitOf, play, resultsIn } from '../agent/play.fixture.ts'
 import { ToolError } from '../error/error.ts'
-import { gate } from '../run/stage.fixture.ts'
+import { gate } from '../run/test-runtime.fixture.ts'
 import { tool } from './tool.ts'
 
 const none = z.object({})

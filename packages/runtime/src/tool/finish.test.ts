@@ -4,7 +4,7 @@ import { z } from 'zod'
 import { agent } from '../agent/agent.ts'
 import { caller, callsOf, chunksOf, heardModel, play } from '../agent/play.fixture.ts'
 import { ToolError } from '../error/error.ts'
-import { gate, stage, until } from '../run/stage.fixture.ts'
+import { gate, stage, until } from '../run/test-runtime.fixture.ts'
 import { tool } from './tool.ts'
 
 const input = z.object({ n: z.number() })

@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
+import { multiplied } from '../../../../scripts/faults/campaign.ts'
 import { fitting, type Weighed } from './fitting.ts'
 
 const weighed = (...weights: number[]): Weighed[] => weights.map((weight, n) => ({ toolCallId: `c${n}`, weight }))
@@ -35,6 +36,6 @@ test('what is taken has room, nothing is tried twice, and all tries together cos
       const empty = room - sumOf(taken)
       for (const { weight } of left) expect(weight).toBeGreaterThan(empty - room / 16)
     }),
-    { numRuns: Math.ceil(200 * Number(process.env['MILLRACE_RUNS'] ?? 1)) },
+    { numRuns: multiplied(200) },
   )
 })

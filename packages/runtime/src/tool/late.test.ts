@@ -5,7 +5,7 @@ import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { keeping } from '../agent/play.fixture.ts'
 import { approve, begin, call, callsIn, closedIn, scripted, soundLog } from '../run/people.fixture.ts'
-import { gate, stage } from '../run/stage.fixture.ts'
+import { gate, stage } from '../run/test-runtime.fixture.ts'
 import type { Approval, ApprovalContext } from './approval.ts'
 import { tool } from './tool.ts'
 

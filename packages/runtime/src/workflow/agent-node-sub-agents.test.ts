@@ -7,7 +7,7 @@ import { useReason } from '../hooks/use-reason.ts'
 import { useStep } from '../hooks/use-step.ts'
 import { scriptedModel } from '../model/scripted.ts'
 import { ask, call, counted, saidIn, scripted } from '../run/people.fixture.ts'
-import { gate, patient } from '../run/stage.fixture.ts'
+import { gate, patient } from '../run/test-runtime.fixture.ts'
 import type { NodeContext } from './node.ts'
 import { inRow, Play, say, single } from './play.fixture.ts'
 

@@ -6,7 +6,7 @@ import { useInterrupt } from '../hooks/use-interrupt.ts'
 import { useNodeState, useWorkflowState } from '../hooks/use-state.ts'
 import { useStep } from '../hooks/use-step.ts'
 import { useStructuredData } from '../hooks/use-structured-data.ts'
-import { gate } from '../run/stage.fixture.ts'
+import { gate } from '../run/test-runtime.fixture.ts'
 import type { NodeContext, NodeDefinition, NodeFunction } from './node.ts'
 import { PLACES, Play, say, wired } from './play.fixture.ts'
 

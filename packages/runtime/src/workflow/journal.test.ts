@@ -1,10 +1,11 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
+import { multiplied } from '../../../../scripts/faults/campaign.ts'
 import { keyOf } from '../agent/key.ts'
 import { Journal, positionIdOf } from './journal.ts'
 import type { HookRecord } from './record.ts'
 
-const RUNS = Math.ceil(200 * Number(process.env['MILLRACE_RUNS'] ?? 1))
+const RUNS = multiplied(200)
 
 const record = (hookId: string, value: string | number | undefined): HookRecord => ({
   hookId,

@@ -7,7 +7,7 @@ import { useNodeState, useWorkflowState } from '../hooks/use-state.ts'
 import { useStep } from '../hooks/use-step.ts'
 import { useStructuredData } from '../hooks/use-structured-data.ts'
 import { scriptedModel } from '../model/scripted.ts'
-import { logOf, until } from '../run/stage.fixture.ts'
+import { logOf, until } from '../run/test-runtime.fixture.ts'
 import type { NodeContext } from './node.ts'
 import { inRow, PLACES, Play, say, single, wired } from './play.fixture.ts'
 

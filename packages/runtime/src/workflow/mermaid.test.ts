@@ -1,11 +1,12 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
+import { multiplied } from '../../../../scripts/faults/campaign.ts'
 import { agent } from '../agent/agent.ts'
 import { scriptedModel } from '../model/scripted.ts'
 import type { NodeContext } from './node.ts'
 import { workflow } from './workflow.ts'
 
-const runs = (count: number) => Math.ceil(count * Number(process.env['MILLRACE_RUNS'] ?? 1))
+const runs = multiplied
 
 const define = () =>
   workflow({

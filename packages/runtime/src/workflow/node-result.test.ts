@@ -4,7 +4,7 @@ import { useInterrupt } from '../hooks/use-interrupt.ts'
 import { useReason } from '../hooks/use-reason.ts'
 import { useWorkflowState } from '../hooks/use-state.ts'
 import { scriptedModel } from '../model/scripted.ts'
-import { gate } from '../run/stage.fixture.ts'
+import { gate } from '../run/test-runtime.fixture.ts'
 import type { NodeContext, NodeDefinition } from './node.ts'
 import { inRow, Play, publicOf, say, single, wired } from './play.fixture.ts'
 

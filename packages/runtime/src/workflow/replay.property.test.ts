@@ -1,9 +1,10 @@
 import type { Entry, Json, View } from '@millrace/protocol'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
+import { multiplied } from '../../../../scripts/faults/campaign.ts'
 import { reportsOf } from '../agent/play.fixture.ts'
 import type { Ticking } from '../drive/clock.fixture.ts'
-import { Stage } from '../drive/stage.fixture.ts'
+import { Stage } from '../drive/virtual-processes.fixture.ts'
 import { useInterrupt } from '../hooks/use-interrupt.ts'
 import { useNodeState, useWorkflowState } from '../hooks/use-state.ts'
 import { useStep } from '../hooks/use-step.ts'
@@ -14,7 +15,7 @@ import type { Workflow } from './workflow.ts'
 
 const SESSION = 's'
 const RUN = 'r'
-const RUNS = Math.ceil(15 * Number(process.env['MILLRACE_RUNS'] ?? 1))
+const RUNS = multiplied(6)
 
 /** What a node does: hooks one after the other, or side by side. */
 type Doing =
@@ -207,5 +208,4 @@ test.each<How>(['killed', 'stopped'])(
     )
     expect(cuts).toBeGreaterThan(RUNS)
   },
-  3000 * RUNS,
 )

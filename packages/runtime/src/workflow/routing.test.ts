@@ -5,7 +5,7 @@ import { z } from 'zod'
 import { chunksOf } from '../agent/play.fixture.ts'
 import { useInterrupt } from '../hooks/use-interrupt.ts'
 import { useNodeState, useWorkflowState } from '../hooks/use-state.ts'
-import { codeOf } from '../run/stage.fixture.ts'
+import { codeOf } from '../run/test-runtime.fixture.ts'
 import type { NodeContext, NodeFunction } from './node.ts'
 import { inRow, PLACES, Play, say, single, wired } from './play.fixture.ts'
 

@@ -1,10 +1,12 @@
 // Servers in processes of their own, and calls of their tools without an agent.
 
 import { type ChildProcess, spawn } from 'node:child_process'
+import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { once } from 'node:events'
 import { createInterface } from 'node:readline'
 import { onTestFinished } from 'vitest'
-import { quiet } from '../run/stage.fixture.ts'
+import { cachedEnv, NODE_COMPILE_CACHE } from '../child-env.fixture.ts'
+import { quiet } from '../run/test-runtime.fixture.ts'
 import type { ToolContext } from '../tool/tool.ts'
 import { connectMcp, type Mcp, type McpOptions } from './mcp.ts'
 import type { McpStdio } from './server.ts'
@@ -19,14 +21,27 @@ export const failure = (promise: Promise<unknown>) =>
   )
 
 /** The server made with the SDK, over stdio. */
-export const good: McpStdio = { command: process.execPath, args: [fileOf('server'), 'stdio'] }
+export const sdkServer: McpStdio = {
+  command: process.execPath,
+  args: [fileOf('mcp-server'), 'stdio'],
+  env: { NODE_COMPILE_CACHE },
+}
 
 /** The server that does everything wrong. */
-export const bad = (how = 'plain'): McpStdio => ({
+export const brokenServer = (how = 'plain'): McpStdio => ({
   command: process.execPath,
-  args: [fileOf('bad'), how],
+  args: [fileOf('broken-mcp-server'), how],
   stderr: 'ignore',
 })
+
+/** The child processes that this test starts from now on. */
+export function startedProcesses(): readonly ChildProcess[] {
+  const started: ChildProcess[] = []
+  const listener = (message: unknown) => void started.push((message as { process: ChildProcess }).process)
+  subscribe('child_process', listener)
+  onTestFinished(() => void unsubscribe('child_process', listener))
+  return started
+}
 
 /** A connection that is closed when the test is over. */
 export async function connect(options: McpOptions): Promise<Mcp> {
@@ -45,8 +60,15 @@ export interface HttpServer {
   restart(): Promise<void>
 }
 
-/** The server made with the SDK, over streamable HTTP on loopback; until the test is over, or whatever else ends it. */
-export async function overHttp(atEnd: (kill: () => Promise<void>) => void = onTestFinished): Promise<HttpServer> {
+/** The server made with the SDK, over streamable HTTP on loopback, until the test is over. */
+export async function overHttp(): Promise<HttpServer> {
+  const server = await startHttpServer()
+  onTestFinished(() => server.kill())
+  return server
+}
+
+/** The same, for a hook: the caller kills it. */
+export async function startHttpServer(): Promise<HttpServer> {
   let child: ChildProcess | undefined
   let port = 0
   const kill = async () => {
@@ -57,13 +79,12 @@ export async function overHttp(atEnd: (kill: () => Promise<void>) => void = onTe
     if (dying.exitCode === null && dying.signalCode === null) await once(dying, 'exit')
   }
   const restart = async () => {
-    const args = [fileOf('server'), 'http', `${port}`]
-    const started = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] })
+    const args = [fileOf('mcp-server'), 'http', `${port}`]
+    const started = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'], env: cachedEnv() })
     child = started
     const [line] = await once(createInterface({ input: started.stdout }), 'line')
     port = Number(line)
   }
-  atEnd(kill)
   await restart()
   return { url: `http://127.0.0.1:${port}/mcp`, modern: `http://127.0.0.1:${port}/modern`, kill, restart }
 }

@@ -1,4 +1,4 @@
-// A server of MCP that does everything wrong, in a process of its own: `node bad.fixture.ts <how>`. It is no SDK's, which would not let it.
+// A server of MCP that does everything wrong, in a process of its own: `node broken-mcp-server.fixture.ts <how>`. It is no SDK's, which would not let it.
 
 import { createInterface } from 'node:readline'
 

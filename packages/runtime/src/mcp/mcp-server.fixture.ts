@@ -1,7 +1,8 @@
-// A server of MCP in a process of its own, made with the SDK: `node server.fixture.ts stdio`, or `http <port>`, which says its port when it listens.
+// A server of MCP in a process of its own, made with the SDK: `node mcp-server.fixture.ts stdio`, or `http <port>`, which says its port when it listens.
 
 import { randomUUID } from 'node:crypto'
 import { createServer } from 'node:http'
+import { flushCompileCache } from 'node:module'
 import { NodeStreamableHTTPServerTransport, toNodeHandler } from '@modelcontextprotocol/node'
 import { createMcpHandler, McpServer } from '@modelcontextprotocol/server'
 import { serveStdio } from '@modelcontextprotocol/server/stdio'
@@ -150,6 +151,8 @@ async function serveHttp(port: number): Promise<void> {
   })
 }
 
+// Some tests kill the process, which then writes nothing at its end.
+flushCompileCache()
 const [, , kind, port] = process.argv
 if (kind === 'http') await serveHttp(Number(port ?? 0))
 else serveStdio(toolServer)
