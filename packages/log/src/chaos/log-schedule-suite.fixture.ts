@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import {
   firstSeed,
   isCampaign,
+  multiplied,
   reportFailed,
   reportPlayed,
   scheduleCount,
@@ -25,12 +26,17 @@ export interface Backend {
    */
   readonly count: number
   readonly first: number
+  /**
+   * Which of the failed seeds `npm test` plays: every one by default. All of them found faults of the manager, which the memory store shows as
+   * well, so slow stores play a part each. `npm run chaos` plays all of them.
+   */
+  readonly failed?: { readonly every: number; readonly offset: number }
   open(lane: number): Promise<Place>
   close?(): Promise<void>
 }
 
 /** Plays the seeds that failed once, and then a range of others. */
-export function schedules({ name, lanes, open, close, ...seeds }: Backend): void {
+export function schedules({ name, lanes, open, close, failed, ...seeds }: Backend): void {
   const count = scheduleCount(seeds.count)
   const first = firstSeed(seeds.first)
   describe(`schedules with faults on ${name}`, () => {
@@ -44,7 +50,9 @@ export function schedules({ name, lanes, open, close, ...seeds }: Backend): void
     })
 
     if (!isCampaign()) {
-      for (const [seed, found] of FAILED_SEEDS) {
+      const { every, offset } = multiplied(1) > 1 || failed === undefined ? { every: 1, offset: 0 } : failed
+      for (const [i, [seed, found]] of FAILED_SEEDS.entries()) {
+        if (i % every !== offset) continue
         test(`seed ${seed}: ${found}`, async () => passed(await schedule(seed, places[0] as Place), name))
       }
     }

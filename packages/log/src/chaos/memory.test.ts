@@ -4,7 +4,7 @@ import { schedules } from './log-schedule-suite.fixture.ts'
 schedules({
   name: 'memory',
   lanes: 1,
-  count: 60,
+  count: 40,
   first: 1,
   async open() {
     const clock = { time: 0 }

@@ -10,8 +10,9 @@ const server = postgres({
 schedules({
   name: 'postgres',
   lanes: 2,
-  count: 4,
-  first: 97,
+  failed: { every: 2, offset: 1 },
+  count: 5,
+  first: 65,
   async open(lane) {
     const { url } = await server
     const handle = () => postgresStore({ url, schema: `chaos${lane}`, poolSize: 2 })

@@ -7,8 +7,9 @@ const server = redis()
 schedules({
   name: 'redis',
   lanes: 2,
-  count: 10,
-  first: 85,
+  failed: { every: 2, offset: 0 },
+  count: 8,
+  first: 57,
   async open(lane) {
     const { url } = await server
     const handle = async () => {

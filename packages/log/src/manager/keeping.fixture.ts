@@ -237,7 +237,7 @@ export const keeping: Behaviour[] = [
         expect(JSON.stringify(view)).toBe(JSON.stringify(foldLog(log).view()))
         await story.rest()
       }),
-      { numRuns: runs(6) },
+      { numRuns: runs(3) },
     )
   }),
 ]

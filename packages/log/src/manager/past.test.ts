@@ -42,7 +42,7 @@ describe('the past of a log, whatever was done to it', () => {
         const { world, log } = await told(acts)
         expect((await world.manager.getInfo(ID))?.ticket).toEqual(advance(EMPTY_TICKET, log))
       }),
-      { numRuns: runs(60) },
+      { numRuns: runs(30) },
     )
   })
 
@@ -62,7 +62,7 @@ describe('the past of a log, whatever was done to it', () => {
           expect(await after.return()).toEqual({ done: true, value: undefined })
         }
       }),
-      { numRuns: runs(40) },
+      { numRuns: runs(20) },
     )
     expect(rewinds).toBeGreaterThan(5)
   })
@@ -77,7 +77,7 @@ describe('the past of a log, whatever was done to it', () => {
         expect(seen.some(({ chunk }) => chunk.type === 'rewind' || chunk.type === 'step-discarded')).toBe(false)
         expect(contentOf(foldLog(seen).view())).toEqual(contentOf((await world.manager.view(ID)).view))
       }),
-      { numRuns: runs(60) },
+      { numRuns: runs(30) },
     )
     expect(cuts).toBeGreaterThan(20)
   })
@@ -95,7 +95,7 @@ describe('the past of a log, whatever was done to it', () => {
         const { drafts: _, ...folded } = foldLog(seen).view()
         expect(plain({ ...folded, head: view.head })).toEqual(plain(view))
       }),
-      { numRuns: runs(60) },
+      { numRuns: runs(30) },
     )
     expect(rewinds).toBeGreaterThan(5)
   })
@@ -122,7 +122,7 @@ describe('the past of a log, whatever was done to it', () => {
         expect((await world.manager.getInfo(ID))?.ticket).toEqual(advance(EMPTY_TICKET, log))
         await story.rest()
       }),
-      { numRuns: runs(60) },
+      { numRuns: runs(30) },
     )
     expect(trimmed).toBeGreaterThan(10)
   })

@@ -37,7 +37,7 @@ describe('a log as it is now, to who asks again and again', () => {
         rewinds += (await world.log()).filter(({ chunk }) => chunk.type === 'rewind').length
         await story.rest()
       }),
-      { numRuns: runs(30) },
+      { numRuns: runs(15) },
     )
     expect(rewinds).toBeGreaterThan(3)
   })
@@ -64,7 +64,7 @@ describe('a log as it is now, to who asks again and again', () => {
         drafts += unsealed.drafts.length
         await story.rest()
       }),
-      { numRuns: runs(40) },
+      { numRuns: runs(20) },
     )
     expect(drafts).toBeGreaterThan(5)
   })

@@ -69,7 +69,7 @@ describe('who comes back with a place', () => {
           expect(folded).toEqual(view)
         }
       }),
-      { numRuns: runs(30) },
+      { numRuns: runs(15) },
     )
     expect(told).toBeGreaterThan(100)
   })

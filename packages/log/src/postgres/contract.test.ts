@@ -11,7 +11,8 @@ describe('the Postgres store keeps the contract', () => {
   afterAll(() => running.stop())
 
   const subject: Subject = {
-    open: async () => postgresStore({ url: running.url, poolSize: 4 }),
+    patience: 60_000,
+    open: async () => postgresStore({ url: running.url, poolSize: 3 }),
     restart: async () => {
       await running.kill()
       await running.restart()

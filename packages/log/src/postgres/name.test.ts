@@ -1,8 +1,7 @@
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import { multiplied } from '../../../../scripts/faults/campaign.ts'
 import { beyondKey, decodeName, encodeName, keyOf, tokenOf } from './name.ts'
-
-const runs = (n: number) => Math.ceil(n * Number(process.env['MILLRACE_RUNS'] ?? 1))
 
 /** Names of any code units at all, with those that need care more often than chance would bring them. */
 const name = fc
@@ -34,7 +33,7 @@ describe('a name in Postgres', () => {
         expect(Buffer.from(written).toString()).toBe(written)
         expect(written).not.toContain('\0')
       }),
-      { numRuns: runs(500) },
+      { numRuns: multiplied(200) },
     )
   })
 
@@ -46,7 +45,7 @@ describe('a name in Postgres', () => {
         expect(Buffer.byteLength(keyOf(a))).toBeLessThan(1100)
         expect(decodeName(beyondKey(a) ?? keyOf(a))).toBe(a)
       }),
-      { numRuns: runs(500) },
+      { numRuns: multiplied(200) },
     )
   })
 

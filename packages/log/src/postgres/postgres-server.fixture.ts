@@ -21,20 +21,30 @@ export async function server(): Promise<Server> {
     await client.connect()
     return client
   }
+  const operator = await session()
+  let isConnected = true
+  operator.once('end', () => {
+    isConnected = false
+  })
   const sql = async (text: string, values: unknown[] = []) => {
-    const client = await session()
+    // After a crash of the server each statement has a connection of its own.
+    const client = isConnected ? operator : await session()
     try {
       return (await client.query<unknown[]>({ text, values, rowMode: 'array' })).rows
     } finally {
-      await client.end()
+      if (client !== operator) await client.end()
     }
   }
-  return { ...service, sql, session }
+  const stop = async () => {
+    if (isConnected) await operator.end()
+    await service.stop()
+  }
+  return { ...service, stop, sql, session }
 }
 
 /** Asks until the answer is yes; the test's own timeout says when it never comes. */
 export async function until(holds: () => Promise<boolean>): Promise<void> {
-  while (!(await holds())) await pause(5)
+  while (!(await holds())) await pause(15)
 }
 
 /** Calls again where no answer came in time: a busy machine may not keep a short one. */

@@ -11,7 +11,8 @@ describe('the Redis store keeps the contract', () => {
   afterAll(() => running.stop())
 
   const subject: Subject = {
-    open: async () => redisStore({ url: running.url }),
+    patience: 60_000,
+    open: async () => redisStore({ url: running.url, timeout: 30_000 }),
     restart: () => running.crash(),
   }
   for (const each of contract) {

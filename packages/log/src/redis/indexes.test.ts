@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { multiplied } from '../../../../scripts/faults/campaign.ts'
 import { batch, guest, move } from '../contract/writer.ts'
 import type { LogStore } from '../store.ts'
 import { Connection, serverAt } from './connection.ts'
@@ -167,7 +168,7 @@ test.each([
   expect(own).toEqual(token === '1.%' ? [] : 'invalid')
 })
 
-test('when all is quiet, the indexes say what the logs say', { timeout: 120_000 }, async () => {
+test('when all is quiet, the indexes say what the logs say', async () => {
   const streams = ['a', 'b', 'c'] as const
   const stream = fc.constantFrom(...streams)
   const handle = fc.constantFrom(0, 1, 2)
@@ -239,6 +240,6 @@ test('when all is quiet, the indexes say what the logs say', { timeout: 120_000 
         expect(listed).toEqual(sorted.map(({ streamId }) => streamId))
       }
     }),
-    { numRuns: Math.ceil(40 * Number(process.env['MILLRACE_RUNS'] ?? 1)) },
+    { numRuns: multiplied(20) },
   )
 })

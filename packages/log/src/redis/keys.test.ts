@@ -1,8 +1,9 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
+import { multiplied } from '../../../../scripts/faults/campaign.ts'
 import { decodeName, decodeOptional, encodeName, encodeOptional, Keys } from './keys.ts'
 
-const RUNS = { numRuns: Math.ceil(300 * Number(process.env['MILLRACE_RUNS'] ?? 1)) }
+const RUNS = { numRuns: multiplied(300) }
 
 /** Any text at all: halves of surrogate pairs, braces and what looks escaped already included. */
 const text = fc.oneof(

@@ -19,7 +19,7 @@ const SHORT = 1_500
 
 let prefixes = 0
 
-function open(url = running.url, timeout = 5_000): LogStore {
+function open(url = running.url, timeout = 30_000): LogStore {
   const store = redisStore({ url, prefix: `test-${++prefixes}:`, timeout })
   onTestFinished(() => store.close())
   return store
@@ -103,7 +103,7 @@ describe('a server that does not answer', () => {
   })
 
   test('one that only stalls is not given up', async () => {
-    const { store, between } = await openThrough(2_000)
+    const { store, between } = await openThrough(60_000)
     await store.create('log', null)
     const stalled = between.event('stall')
     between.stall('down')

@@ -14,9 +14,9 @@ afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
 type Service = { url: string; stop(): Promise<void> }
 
-/** The stores, and how many readers each gets in `npm test`: of one log, and of a log each. `npm run chaos` gives each `MAX_READERS`. */
+/** The stores, and how many readers `npm test` has: of one log, and of a log each. `npm run chaos` has up to `MAX_READERS`. */
 const backends: Record<string, { start(): Promise<Service>; one: number; many: number }> = {
-  memory: { start: async () => ({ url: 'memory:', stop: async () => {} }), one: 2000, many: 300 },
+  memory: { start: async () => ({ url: 'memory:', stop: async () => {} }), one: 2000, many: 200 },
   sqlite: {
     start: async () => ({ url: `sqlite:${join(folder, 'log.db')}`, stop: async () => {} }),
     one: 500,

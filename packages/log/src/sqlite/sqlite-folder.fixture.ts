@@ -3,24 +3,20 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
-import { afterAll } from 'vitest'
+import { afterAll, onTestFinished } from 'vitest'
 import type { LogStore } from '../store.ts'
 import { type SqliteOptions, sqliteStore } from './index.ts'
 
-/** A folder that goes with its test file, and stores in it that are closed before. */
+/** A folder for one test file, removed at its end, and stores in it, each closed at the end of its test. */
 export function testFolder() {
   const folder = mkdtempSync(join(tmpdir(), 'millrace-sqlite-'))
-  const stores: LogStore[] = []
-  afterAll(async () => {
-    await Promise.all(stores.map(store => store.close()))
-    rmSync(folder, { recursive: true })
-  })
+  afterAll(() => rmSync(folder, { recursive: true }))
   return {
     folder,
     newPath: () => join(folder, `${randomUUID()}.db`),
     open(options: SqliteOptions): LogStore {
       const store = sqliteStore(options)
-      stores.push(store)
+      onTestFinished(() => store.close())
       return store
     },
   }

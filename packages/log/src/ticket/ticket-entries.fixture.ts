@@ -7,8 +7,8 @@ import { checkGuestChunk, placeOf, refusalOf } from './admission.ts'
 import { problemOf } from './legality.ts'
 import { advance, EMPTY_TICKET, type Ticket } from './ticket.ts'
 
-/** How many runs a property gets: few by default, more when `MILLRACE_RUNS` multiplies them. */
-export const runs = (n: number): number => Math.ceil(n * Number(process.env['MILLRACE_RUNS'] ?? 1))
+/** How many runs a property gets. `npm run chaos` multiplies them. */
+export { multiplied as runs } from '../../../../scripts/faults/campaign.ts'
 
 export const writerOf = (runId: string, lane = 'main', agentId = runId): WriterOrigin => {
   return { runId, lane, agentId, agentType: 'assistant', step: 1 }

@@ -28,7 +28,7 @@ export function subjectOf(mutant?: Mutant): Subject {
   const memory = new Memory({ clock: () => Date.now() + ahead })
   const faults = mutant?.handle?.(memory)
   return {
-    patience: 250,
+    patience: 100,
     open: async () => {
       const store = Object.assign(memoryStore(undefined, memory), { maxBatchBytes: MAX_BATCH_BYTES })
       return faults === undefined ? store : withFaults(store, faults(store))
