@@ -135,7 +135,7 @@ describe('a slow receiver slows its sender, and costs the proxy a bounded memory
     hinder(gate, target.socket)
     const bytes = payload(LENGTH)
     send(client.socket, bytes, 1024 * 1024)
-    await vi.waitFor(() => expect(link.held).toBeGreaterThanOrEqual(MAX_HELD), { timeout: 20_000, interval: 5 })
+    await vi.waitFor(() => expect(link.held).toBeGreaterThanOrEqual(MAX_HELD), { timeout: 60_000, interval: 5 })
     // Nothing moves any more, however often others come round.
     const other = createServer(socket => socket.pipe(socket))
     await once(other.listen(0, '127.0.0.1'), 'listening')

@@ -141,7 +141,7 @@ describe.each(['Redis, always', 'Postgres'] as const)('%s', kind => {
 })
 
 describe('restore() brings back exactly what there was at copy()', () => {
-  const all = ['Redis, always', 'Redis, everysec', 'Postgres', 'Postgres, synchronous_commit off'] as const
+  const all = ['Redis, always', 'Redis, everysec', 'Postgres, synchronous_commit off'] as const
   test.each(all)('%s', async kind => {
     const { service, add, all } = await open(kind)
     const { socket } = await client(service.url)
