@@ -13,7 +13,7 @@ schedules({
   async open(lane) {
     const { url } = await server
     const handle = async () => {
-      const store = redisStore({ url, prefix: `chaos${lane}:` })
+      const store = redisStore({ url, prefix: `chaos${lane}:`, timeout: 60_000 })
       // The first call connects.
       await store.list(null, 1)
       return store

@@ -124,12 +124,15 @@ export class FaultScene {
     )
   }
 
+  /** The store as the test itself opens it: no deadline of a call depends on the load of the machine. */
+  get patientSpec(): StoreSpec {
+    const { spec } = this.testStore
+    return 'timeout' in spec ? { ...spec, timeout: 60_000 } : spec
+  }
+
   /** The store as this process has it open. */
   async here(): Promise<{ store: LogStore; manager: StreamManager; reading: AbortController }> {
-    const { spec } = this.testStore
-    // The test itself is patient.
-    const own = 'timeout' in spec ? { ...spec, timeout: 10_000 } : spec
-    const store = this.#here?.store ?? (await openSpec(own))
+    const store = this.#here?.store ?? (await openSpec(this.patientSpec))
     this.#here ??= { store, manager: new StreamManager({ store }), reading: new AbortController() }
     return this.#here
   }

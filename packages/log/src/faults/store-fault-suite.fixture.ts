@@ -87,7 +87,7 @@ async function run(backend: Backend, { play }: Kind, id: string, seed: number): 
 /** What is wrong with the logs of a schedule, read through a fresh handle. */
 async function problemsOf(scene: FaultScene): Promise<string[]> {
   const problems: string[] = []
-  const store = await openSpec(scene.testStore.spec)
+  const store = await openSpec(scene.patientSpec)
   try {
     for (const [streamId, record] of scene.records) {
       const whole = await readWhole(store, streamId)

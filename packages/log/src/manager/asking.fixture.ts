@@ -13,10 +13,10 @@ const R1 = { runId: 'r1', agentType: 'assistant' }
 const WORDS = 300
 
 export const asking: Behaviour[] = [
-  define('law 5: a writer that watches hears of a stop from another process, whether it speaks or not', async stage => {
-    const [here, there] = [await stage.process(), await stage.process()]
+  define('law 5: a writer that watches hears of a stop from another process, whether it speaks or not', async scene => {
+    const [here, there] = [await scene.process(), await scene.process()]
     for (const speaks of [true, false]) {
-      const id = stage.id(`speaks-${speaks}`)
+      const id = scene.id(`speaks-${speaks}`)
       const writer = await here.createWriter(id, R1)
       await writer.begin()
       const heard = Promise.withResolvers<Ticket>()
@@ -35,9 +35,9 @@ export const asking: Behaviour[] = [
     }
   }),
 
-  define('law 5: two requests that come one after the other are both heard of', async stage => {
-    const id = stage.id()
-    const [here, there] = [await stage.process(), await stage.process()]
+  define('law 5: two requests that come one after the other are both heard of', async scene => {
+    const id = scene.id()
+    const [here, there] = [await scene.process(), await scene.process()]
     const writer = await here.createWriter(id, R1)
     await writer.begin()
     const runs: string[] = []
@@ -51,9 +51,9 @@ export const asking: Behaviour[] = [
     expect(runs).toEqual(['a', 'b'])
   }),
 
-  define('a stream of words costs a writer that watches hardly a read', async stage => {
-    const id = stage.id()
-    const { store } = await stage.process()
+  define('a stream of words costs a writer that watches hardly a read', async scene => {
+    const id = scene.id()
+    const { store } = await scene.process()
     const tap = new Tap(store)
     const manager = new StreamManager({ store: tap.store })
     const writer = await manager.createWriter(id, R1)
@@ -70,9 +70,9 @@ export const asking: Behaviour[] = [
     expect(tap.watches).toBe(0)
   }),
 
-  define('law 5: who asks for more than was asked for is heard, from whichever process, and once', async stage => {
-    const id = stage.id()
-    const [here, ada, bob] = [await stage.process(), await stage.process(), await stage.process()]
+  define('law 5: who asks for more than was asked for is heard, from whichever process, and once', async scene => {
+    const id = scene.id()
+    const [here, ada, bob] = [await scene.process(), await scene.process(), await scene.process()]
     const writer = await here.createWriter(id, R1)
     await writer.begin()
     const abort: Chunk = { type: 'stop-requested', runId: 'r1', mode: 'abort' }
@@ -88,12 +88,12 @@ export const asking: Behaviour[] = [
     await isTrue(here, id)
   }),
 
-  define('law 10: what the server brings for a run reaches whoever starts it, and no reader', async stage => {
-    const [id, copy] = [stage.id(), stage.id('copy')]
+  define('law 10: what the server brings for a run reaches whoever starts it, and no reader', async scene => {
+    const [id, copy] = [scene.id(), scene.id('copy')]
     const [here, there, reader] = [
-      await stage.process({ blobBytes: 500 }),
-      await stage.process(),
-      await stage.process(),
+      await scene.process({ blobBytes: 500 }),
+      await scene.process(),
+      await scene.process(),
     ]
     const small = { tenant: 'only-the-server-knows', nul: '\u0000', lone: '\ud800' }
     const large = { ...small, text: '語'.repeat(5000) }

@@ -33,9 +33,9 @@ const readAll = async (manager: StreamManager, id: string, options: object = {})
 export const keeping: Behaviour[] = [
   define(
     'G4: a discard reaches who had read past it, by option as an error; who comes late sees what is left',
-    async stage => {
-      const id = stage.id()
-      const [here, there] = [await stage.process(), await stage.process()]
+    async scene => {
+      const id = scene.id()
+      const [here, there] = [await scene.process(), await scene.process()]
       const writer = await here.createWriter(id, { runId: 'r1', agentType: 'assistant' })
       writer.write(delta('step 1', '1'), { step: 1 })
       await writer.commit([], { step: 1, closesStep: true })
@@ -61,9 +61,9 @@ export const keeping: Behaviour[] = [
     },
   ),
 
-  define('G4: a rewind the same; earlier turns survive, later runs go', async stage => {
-    const id = stage.id()
-    const [here, there] = [await stage.process(), await stage.process()]
+  define('G4: a rewind the same; earlier turns survive, later runs go', async scene => {
+    const id = scene.id()
+    const [here, there] = [await scene.process(), await scene.process()]
     await run(here, id, 'r0', 2)
     await run(here, id, 'r1', 3)
     await run(here, id, 'r2', 1)
@@ -86,24 +86,24 @@ export const keeping: Behaviour[] = [
     await isTrue(there, id)
   }),
 
-  define('a drop of drafts with a floor leaves earlier turns, whatever their steps were', async stage => {
-    const id = stage.id()
-    const manager = await stage.process()
+  define('a drop of drafts with a floor leaves earlier turns, whatever their steps were', async scene => {
+    const id = scene.id()
+    const manager = await scene.process()
     await run(manager, id, 'r1', 3)
     const minSequence = await headOf(manager, id)
     const writer = await manager.createWriter(id, { runId: 'r2', agentType: 'assistant' })
     await writer.write(delta('half', '1'), { step: 1 }).appended
     await writer.close()
-    const other = await stage.process()
+    const other = await scene.process()
     expect(await other.cleanupToStep(id, 0, { minSequence })).toBe(1)
     await other.endStream(id)
     expect(textsOf(await readAll(other, id))).toEqual(['r1 step 1', 'r1 step 2', 'r1 step 3'])
     await isTrue(other, id)
   }),
 
-  define('a fork goes on by itself, and outlives its source', async stage => {
-    const [id, copy] = [stage.id(), stage.id('copy')]
-    const [here, there] = [await stage.process({ blobBytes: 100 }), await stage.process()]
+  define('a fork goes on by itself, and outlives its source', async scene => {
+    const [id, copy] = [scene.id(), scene.id('copy')]
+    const [here, there] = [await scene.process({ blobBytes: 100 }), await scene.process()]
     const writer = await here.createWriter(id, { runId: 'r1', agentType: 'assistant' })
     writer.write(delta('shared'))
     await writer.commit([{ type: 'run-context', context: 'x'.repeat(500) }])
@@ -111,7 +111,7 @@ export const keeping: Behaviour[] = [
     await there.append(id, 'ada', request('q', { whenBusy: 'queue' }))
     const head = await headOf(here, id)
     await there.forkStream(id, head, copy, 'ada')
-    expect((await stage.lines(there, copy)).slice(head)).toEqual(['fork: stop-requested', 'abort', 'run-finished'])
+    expect((await scene.lines(there, copy)).slice(head)).toEqual(['fork: stop-requested', 'abort', 'run-finished'])
     await isTrue(there, copy)
     await here.endStream(id)
     await there.deleteStream(id)
@@ -125,8 +125,8 @@ export const keeping: Behaviour[] = [
     expect(await failure(here.forkStream(copy, 1, copy))).toBe('exists')
   }),
 
-  define('law 7: no run is open in a fork, wherever it was made', async stage => {
-    const [id, manager] = [stage.id(), await stage.process()]
+  define('law 7: no run is open in a fork, wherever it was made', async scene => {
+    const [id, manager] = [scene.id(), await scene.process()]
     await manager.createStream(id)
     for (const runId of ['r1', 'r2']) await manager.append(id, 'ada', request(runId, { whenBusy: 'queue' }))
     for (const runId of ['r1', 'r2']) await run(manager, id, runId, 1)
@@ -134,7 +134,7 @@ export const keeping: Behaviour[] = [
     await run(manager, id, 'r3', 1)
     const head = await headOf(manager, id)
     for (let at = 0; at <= head; at++) {
-      const copy = stage.id(`copy${at}`)
+      const copy = scene.id(`copy${at}`)
       await manager.forkStream(id, at, copy)
       const { view, ticket } = await manager.view(copy)
       expect(view.runs.filter(({ status }) => status === 'running' || status === 'paused')).toEqual([])
@@ -147,10 +147,10 @@ export const keeping: Behaviour[] = [
 
   define(
     'law 2: who holds a cursor into a log that was put back, removed or made again is told, and reads no stranger’s entries',
-    async stage => {
+    async scene => {
       for (const end of ['restored', 'removed', 'again'] as const) {
-        const id = stage.id(end)
-        const [here, there] = [await stage.process(), await stage.process()]
+        const id = scene.id(end)
+        const [here, there] = [await scene.process(), await scene.process()]
         await run(here, id, 'r1', 2)
         const { cursor } = await here.view(id, 3)
         const waiting = new Watcher(await there.createResumableReader(id, { follow: true }))
@@ -170,9 +170,9 @@ export const keeping: Behaviour[] = [
     },
   ),
 
-  define('law 12: a trim keeps what is needed, and tells who reads from below it', async stage => {
-    const id = stage.id()
-    const [here, there] = [await stage.process(), await stage.process()]
+  define('law 12: a trim keeps what is needed, and tells who reads from below it', async scene => {
+    const id = scene.id()
+    const [here, there] = [await scene.process(), await scene.process()]
     await there.createStream(id)
     await there.append(id, 'ada', request('r1'))
     await run(here, id, 'r1', 2)
@@ -197,13 +197,13 @@ export const keeping: Behaviour[] = [
 
   define(
     'a list is by principal, those touched last first, a page at a time; a deletion takes all of a log',
-    async stage => {
-      const [here, there] = [await stage.process(), await stage.process()]
-      const principal = stage.id('principal')
-      const ids = Array.from({ length: 5 }, (_, i) => stage.id(`s${i}`))
+    async scene => {
+      const [here, there] = [await scene.process(), await scene.process()]
+      const principal = scene.id('principal')
+      const ids = Array.from({ length: 5 }, (_, i) => scene.id(`s${i}`))
       for (const id of ids) await here.createStream(id, principal)
       const last = await here.getInfo(ids[4] as string)
-      await stage.until(async () => ((await here.getInfo(ids[4] as string))?.clock ?? 0) > (last?.clock ?? 0))
+      await scene.until(async () => ((await here.getInfo(ids[4] as string))?.clock ?? 0) > (last?.clock ?? 0))
       await run(here, ids[1] as string, 'r1', 1)
       const seen: string[] = []
       let after: string | undefined
@@ -223,12 +223,12 @@ export const keeping: Behaviour[] = [
     },
   ),
 
-  define('laws 5 and 12: the ticket and the view are what the entries say, whatever was done', async stage => {
+  define('laws 5 and 12: the ticket and the view are what the entries say, whatever was done', async scene => {
     let count = 0
     await fc.assert(
       fc.asyncProperty(stories, async acts => {
-        const id = stage.id(`story${count++}`)
-        const manager = await stage.process({ coalesceMs: 0 })
+        const id = scene.id(`story${count++}`)
+        const manager = await scene.process({ coalesceMs: 0 })
         const story = new Story(manager, id)
         await story.live(acts.slice(0, 30))
         await isTrue(manager, id)

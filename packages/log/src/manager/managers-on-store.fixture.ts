@@ -8,12 +8,12 @@ const POLL_MS = 3
 
 /** A store under test, as several processes have it. */
 export interface Subject {
-  /** Another handle on the same data; the stage closes it. */
+  /** Another handle on the same data. `end()` closes it. */
   open(): Promise<LogStore>
 }
 
-/** Processes around one store, and logs that nobody else has. */
-export class Stage {
+/** Managers on one store, each with a handle of its own as separate processes have, and logs that no other test uses. */
+export class ManagersOnStore {
   readonly #subject: Subject
   readonly #stores: LogStore[] = []
   readonly #managers: StreamManager[] = []
@@ -33,7 +33,7 @@ export class Stage {
     return manager
   }
 
-  /** The id of a log of this stage, which goes with it. */
+  /** The id of a log, which `end()` removes. */
   id(label = 'log'): string {
     const id = `${this.#prefix}-${label}`
     this.#ids.push(id)
@@ -64,16 +64,16 @@ export interface Behaviour {
   run(subject: Subject): Promise<void>
 }
 
-/** A behaviour on a stage of its own. */
-export function define(title: string, play: (stage: Stage) => Promise<void>): Behaviour {
+/** Declares a behaviour, which runs on managers and logs of its own. */
+export function define(title: string, play: (scene: ManagersOnStore) => Promise<void>): Behaviour {
   return {
     title,
     async run(subject) {
-      const stage = new Stage(subject)
+      const scene = new ManagersOnStore(subject)
       try {
-        await play(stage)
+        await play(scene)
       } finally {
-        await stage.end()
+        await scene.end()
       }
     },
   }

@@ -11,10 +11,10 @@ const info = (said: { title?: string; metadata?: JsonObject }): Chunk => ({ type
 const says = (text: string) => ({ message: { messageId: 'm', role: 'user', parts: [{ type: 'text', text }] } })
 
 export const naming: Behaviour[] = [
-  define('law 5: a list tells what each log is called, the last line there and what it does', async stage => {
-    const [here, there] = [await stage.process(), await stage.process()]
-    const principal = stage.id('principal')
-    const id = stage.id()
+  define('law 5: a list tells what each log is called, the last line there and what it does', async scene => {
+    const [here, there] = [await scene.process(), await scene.process()]
+    const principal = scene.id('principal')
+    const id = scene.id()
     await here.createStream(id, principal)
     const shown = async () => {
       const { streams } = await there.listStreams(principal)
@@ -44,9 +44,9 @@ export const naming: Behaviour[] = [
     await isTrue(here, id)
   }),
 
-  define('law 5: who says again what a log was called before is heard again', async stage => {
-    const id = stage.id()
-    const manager = await stage.process()
+  define('law 5: who says again what a log was called before is heard again', async scene => {
+    const id = scene.id()
+    const manager = await scene.process()
     await manager.createStream(id)
     for (const title of ['A', 'B', 'A', 'A']) {
       expect(await manager.append(id, 'ada', info({ title }))).toMatchObject({ outcome: 'appended' })
@@ -55,9 +55,9 @@ export const naming: Behaviour[] = [
     await isTrue(manager, id)
   }),
 
-  define('law 6: what is too much for a list is refused before it takes a sequence', async stage => {
-    const id = stage.id()
-    const manager = await stage.process()
+  define('law 6: what is too much for a list is refused before it takes a sequence', async scene => {
+    const id = scene.id()
+    const manager = await scene.process()
     await manager.createStream(id)
     await manager.append(id, 'ada', info({ title: 'x'.repeat(200), metadata: { a: 'x'.repeat(4088) } }))
     const before = await manager.getInfo(id)
@@ -72,9 +72,9 @@ export const naming: Behaviour[] = [
     await isTrue(manager, id)
   }),
 
-  define('a rewind leaves what a log is called as it is, and a fork is called the same', async stage => {
-    const [id, copy] = [stage.id(), stage.id('copy')]
-    const manager = await stage.process()
+  define('a rewind leaves what a log is called as it is, and a fork is called the same', async scene => {
+    const [id, copy] = [scene.id(), scene.id('copy')]
+    const manager = await scene.process()
     const first = await manager.createWriter(id, R1)
     await first.commit([])
     await manager.append(id, 'ada', info({ title: 'A walk', metadata: { pinned: true } }))

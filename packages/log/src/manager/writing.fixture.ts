@@ -28,9 +28,9 @@ export async function isTrue(manager: StreamManager, streamId: string): Promise<
 }
 
 export const writing: Behaviour[] = [
-  define('law 2: what one process writes others read as it comes, every entry once, in order', async stage => {
-    const id = stage.id()
-    const [here, there] = [await stage.process(), await stage.process()]
+  define('law 2: what one process writes others read as it comes, every entry once, in order', async scene => {
+    const id = scene.id()
+    const [here, there] = [await scene.process(), await scene.process()]
     const writer = await here.createWriter(id, R1)
     await writer.commit([])
     const readers = await Promise.all(
@@ -57,9 +57,9 @@ export const writing: Behaviour[] = [
     await isTrue(here, id)
   }),
 
-  define('law 4: a writer that is taken over from is fenced, and its drafts are taken back', async stage => {
-    const id = stage.id()
-    const [here, there] = [await stage.process({ owner: 'first' }), await stage.process()]
+  define('law 4: a writer that is taken over from is fenced, and its drafts are taken back', async scene => {
+    const id = scene.id()
+    const [here, there] = [await scene.process({ owner: 'first' }), await scene.process()]
     const zombie = await here.createWriter(id, R1)
     zombie.write(delta('kept'))
     await zombie.commit([])
@@ -81,9 +81,13 @@ export const writing: Behaviour[] = [
     await isTrue(there, id)
   }),
 
-  define('law 4: a log is free when its writer closes, and when its lease has run out', async stage => {
-    const [held, expired] = [stage.id('held'), stage.id('expired')]
-    const [here, brief, there] = [await stage.process(), await stage.process({ leaseMs: 200 }), await stage.process()]
+  define('law 4: a log is free when its writer closes, and when its lease has run out', async scene => {
+    const [held, expired] = [scene.id('held'), scene.id('expired')]
+    const [here, brief, there] = [
+      await scene.process({ leaseMs: 3_600_000 }),
+      await scene.process({ leaseMs: 200 }),
+      await scene.process(),
+    ]
     for (const [manager, id] of [
       [here, held],
       [brief, expired],
@@ -99,18 +103,18 @@ export const writing: Behaviour[] = [
     const claimed = (id: string) => failure(there.createWriter(id, R1).then(heir => heir.commit([])))
     expect(await claimed(held)).toBe('busy')
     let code = ''
-    await stage.until(async () => {
+    await scene.until(async () => {
       code = await claimed(expired)
       return code !== 'busy'
     })
     expect(code).toBe('nothing was thrown')
-    expect((await stage.lines(there, expired)).at(-2)).toBe('executor-superseded')
+    expect((await scene.lines(there, expired)).at(-2)).toBe('executor-superseded')
     expect(await claimed(held)).toBe('busy')
   }),
 
-  define('law 5: of many answers to one pending, from many processes at once, one wins', async stage => {
-    const id = stage.id()
-    const [here, ...others] = await Promise.all(Array.from({ length: 4 }, () => stage.process()))
+  define('law 5: of many answers to one pending, from many processes at once, one wins', async scene => {
+    const id = scene.id()
+    const [here, ...others] = await Promise.all(Array.from({ length: 4 }, () => scene.process()))
     const manager = here as StreamManager
     const writer = await manager.createWriter(id, R1)
     await writer.commit([clientCall('c1'), clientCall('c2')])
@@ -127,9 +131,9 @@ export const writing: Behaviour[] = [
     await isTrue(manager, id)
   }),
 
-  define('law 5: of many starts at once one passes, and its run is due to its program and to no other', async stage => {
-    const id = stage.id()
-    const managers = await Promise.all(Array.from({ length: 4 }, () => stage.process()))
+  define('law 5: of many starts at once one passes, and its run is due to its program and to no other', async scene => {
+    const id = scene.id()
+    const managers = await Promise.all(Array.from({ length: 4 }, () => scene.process()))
     const [manager] = managers as [StreamManager]
     await manager.createStream(id)
     const done = await Promise.all(managers.map((one, i) => one.append(id, 'ada', request(`r${i}`))))
@@ -145,10 +149,10 @@ export const writing: Behaviour[] = [
     await isTrue(manager, id)
   }),
 
-  define('law 5: an answer, a deadline and a stop at once are settled once', async stage => {
+  define('law 5: an answer, a deadline and a stop at once are settled once', async scene => {
     for (let round = 0; round < 5; round++) {
-      const id = stage.id(`race${round}`)
-      const [here, ada, bob] = await Promise.all([stage.process(), stage.process(), stage.process()])
+      const id = scene.id(`race${round}`)
+      const [here, ada, bob] = await Promise.all([scene.process(), scene.process(), scene.process()])
       const writer = await here.createWriter(id, R1)
       await writer.commit([{ type: 'tool-input-available', toolCallId: 'call-a', toolName: 't', input: 1 }, ask('a')])
       await Promise.all([
@@ -159,7 +163,7 @@ export const writing: Behaviour[] = [
           return [{ type: 'tool-output-error', toolCallId: 'call-a', errorText: 'late', code: 'deadline' }]
         }),
       ])
-      const lines = await stage.lines(here, id)
+      const lines = await scene.lines(here, id)
       expect(lines.filter(line => /approval-response|output-error/.test(line))).toHaveLength(1)
       expect(lines.filter(line => line.includes('stop-requested'))).toHaveLength(1)
       expect(await here.endStream(id)).toBe('interrupted')
@@ -167,9 +171,9 @@ export const writing: Behaviour[] = [
     }
   }),
 
-  define('law 5: a takeover that finds a stop keeps what was shown', async stage => {
-    const id = stage.id()
-    const [here, there] = [await stage.process(), await stage.process()]
+  define('law 5: a takeover that finds a stop keeps what was shown', async scene => {
+    const id = scene.id()
+    const [here, there] = [await scene.process(), await scene.process()]
     const dead = await here.createWriter(id, R1)
     await dead.commit([])
     await dead.write(delta('shown')).appended
@@ -181,9 +185,9 @@ export const writing: Behaviour[] = [
     await isTrue(there, id)
   }),
 
-  define('a run that waits is due when its answer is there, from whichever process it came', async stage => {
-    const id = stage.id()
-    const [here, there] = [await stage.process(), await stage.process()]
+  define('a run that waits is due when its answer is there, from whichever process it came', async scene => {
+    const id = scene.id()
+    const [here, there] = [await scene.process(), await scene.process()]
     const writer = await here.createWriter(id, R1)
     await writer.commit([clientCall('c1')])
     await here.pauseStream(id)
@@ -194,7 +198,7 @@ export const writing: Behaviour[] = [
     expect(await here.due(PROGRAMS, 1000)).toContain(id)
     expect(await there.resumeStream(id)).toBe(true)
     await there.endStream(id)
-    expect((await stage.lines(here, id)).slice(-4)).toEqual([
+    expect((await scene.lines(here, id)).slice(-4)).toEqual([
       'ada: tool-output-available c1',
       'run-resumed',
       'finish',
@@ -205,9 +209,9 @@ export const writing: Behaviour[] = [
 
   define(
     'law 5: what observers are owed is due to those who tell, and of many one takes it upon itself',
-    async stage => {
-      const id = stage.id()
-      const [here, ...others] = await Promise.all(Array.from({ length: 4 }, () => stage.process()))
+    async scene => {
+      const id = scene.id()
+      const [here, ...others] = await Promise.all(Array.from({ length: 4 }, () => scene.process()))
       const manager = here as StreamManager
       const writer = await manager.createWriter(id, R1)
       await writer.commit([clientCall('c1')])
@@ -228,9 +232,9 @@ export const writing: Behaviour[] = [
     },
   ),
 
-  define('law 6: large values go to the blobs and come back, in every process', async stage => {
-    const id = stage.id()
-    const [here, there] = [await stage.process({ blobBytes: 1000 }), await stage.process()]
+  define('law 6: large values go to the blobs and come back, in every process', async scene => {
+    const id = scene.id()
+    const [here, there] = [await scene.process({ blobBytes: 1000 }), await scene.process()]
     const writer = await here.createWriter(id, R1)
     const context = { text: '語'.repeat(5000), nul: '\u0000', lone: '\ud800' }
     await writer.commit([
@@ -245,9 +249,9 @@ export const writing: Behaviour[] = [
     expect(await writer.commit([])).toMatchObject({ first: log.length + 1 })
   }),
 
-  define('text of every kind comes back as it was', async stage => {
-    const id = stage.id('id with ☃, "quotes" and \\')
-    const manager = await stage.process()
+  define('text of every kind comes back as it was', async scene => {
+    const id = scene.id('id with ☃, "quotes" and \\')
+    const manager = await scene.process()
     const writer = await manager.createWriter(id, R1)
     const texts = ['\u0000', '\u2028', '😀', '\ud83d', '\\', '"', '語', '\r\n', '{}', 'á', 'a\u0301']
     for (const [i, text] of texts.entries()) writer.write(delta(text, `${i}`))

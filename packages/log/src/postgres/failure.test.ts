@@ -122,7 +122,12 @@ describe('trouble with the connection to Postgres', () => {
   })
 
   it('a pool whose connections are all busy is told apart', async () => {
-    const config = { connectionString: running.url, application_name: 'millrace', max: 1, connectionTimeoutMillis: 200 }
+    const config = {
+      connectionString: running.url,
+      application_name: 'millrace',
+      max: 1,
+      connectionTimeoutMillis: 1_000,
+    }
     const pool = new pg.Pool(config)
     ends.push(() => pool.end())
     const store = open({ pool } as Partial<PostgresOptions>)
