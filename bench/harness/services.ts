@@ -15,8 +15,12 @@ interface Running {
 // What is acknowledged is in Redis's file within a second and on Postgres's disk at once, for everybody. Redis does not rewrite its file, which
 // would fall on whoever is measured then.
 const starts: Record<ServiceName, () => Promise<Running>> = {
-  redis: () => redis({ settings: { appendonly: 'yes', appendfsync: 'everysec', 'auto-aof-rewrite-percentage': '0' } }),
-  postgres: () => postgres({ settings: { synchronous_commit: 'on' } }),
+  redis: () =>
+    redis({
+      settings: { appendonly: 'yes', appendfsync: 'everysec', 'auto-aof-rewrite-percentage': '0' },
+      isOnDisk: true,
+    }),
+  postgres: () => postgres({ settings: { synchronous_commit: 'on' }, isOnDisk: true }),
   folder: async () => {
     const url = mkdtempSync(join(tmpdir(), 'millrace-bench-'))
     const remove = () => rmSync(url, { recursive: true, force: true })

@@ -4,7 +4,7 @@ import { readFileSync, realpathSync, statSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { promisify } from 'node:util'
 import { find, type Program } from './program.ts'
-import { type ServerSpec, type Service, start } from './server.ts'
+import { type ServerSpec, type Service, type ServiceOptions, start } from './server.ts'
 
 export const program: Program = {
   name: 'Postgres',
@@ -24,18 +24,20 @@ const INITDB = ['-U', 'postgres', '--auth=trust', '--encoding=UTF8', '--no-local
 
 const run = promisify(execFile)
 
-export type PostgresOptions = {
-  /** Settings that differ from the defaults, e.g. `{ synchronous_commit: 'off' }`. */
-  settings?: Record<string, string>
+type PostgresOptions = ServiceOptions & {
   /** A folder that keeps what initdb made, for the next servers. @default .cache/services of the repository */
   cache?: string
 }
 
 /**
- * Starts a Postgres with a fresh cluster and a superuser without a password. With `{ fsync: 'off' }` only a power cut loses data,
+ * Starts a Postgres with a fresh cluster, settings such as `{ synchronous_commit: 'off' }`, and a superuser without a password. With `{ fsync: 'off' }` only a power cut loses data,
  * `kill()` does not, and a restart after a crash is about fifty times faster.
  */
-export async function postgres({ settings = {}, cache = CACHE }: PostgresOptions = {}): Promise<Service> {
+export async function postgres({
+  settings = {},
+  isOnDisk = false,
+  cache = CACHE,
+}: PostgresOptions = {}): Promise<Service> {
   // On the PATH it may be a link; initdb and psql stand beside the program itself.
   const path = realpathSync(await find(program))
   const bin = dirname(path)
@@ -47,6 +49,7 @@ export async function postgres({ settings = {}, cache = CACHE }: PostgresOptions
   }
   return start({
     name: 'postgres',
+    isOnDisk,
     url,
     spec(folder, port) {
       const data = join(folder, 'data')

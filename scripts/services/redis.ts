@@ -1,7 +1,7 @@
 import { connect } from 'node:net'
 import { join } from 'node:path'
 import { find, type Program } from './program.ts'
-import { type Service, start } from './server.ts'
+import { type Service, type ServiceOptions, start } from './server.ts'
 
 export const program: Program = { name: 'Redis', commands: ['redis-server'], apt: 'redis-server', brew: 'redis' }
 
@@ -11,10 +11,11 @@ const ANSWER_MS = 30_000
  * A Redis of one's own, empty. It keeps nothing on disk unless the settings say so, e.g. `{ appendonly: 'yes', appendfsync: 'always' }`,
  * so without them it is empty again after a restart.
  */
-export async function redis({ settings = {} }: { settings?: Record<string, string> } = {}): Promise<Service> {
+export async function redis({ settings = {}, isOnDisk = false }: ServiceOptions = {}): Promise<Service> {
   const path = await find(program)
   return start({
     name: 'redis',
+    isOnDisk,
     url: port => `redis://127.0.0.1:${port}`,
     spec(folder, port) {
       const own = { port: `${port}`, bind: '127.0.0.1', dir: join(folder, 'data') }

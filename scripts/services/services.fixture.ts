@@ -1,11 +1,11 @@
 import { execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { chmodSync, globSync } from 'node:fs'
+import { chmodSync, globSync, mkdtempSync, rmSync } from 'node:fs'
 import { connect } from 'node:net'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { onTestFinished } from 'vitest'
-import { folder } from '../folder.fixture.ts'
+import { placeForData } from './server.ts'
 
 const run = promisify(execFile)
 
@@ -30,7 +30,8 @@ export async function runs(pid: number): Promise<boolean> {
 
 /** A place for temporary folders that this test has to itself, and what services have left in it. */
 export function place(): { path: string; left(): string[] } {
-  const path = folder({})
+  const path = mkdtempSync(join(placeForData(), 'millrace-test-'))
+  onTestFinished(() => rmSync(path, { recursive: true, force: true }))
   // Postgres comes here as another user.
   chmodSync(path, 0o755)
   return { path, left: () => globSync(join(path, 'millrace-*')) }
