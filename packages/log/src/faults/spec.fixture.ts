@@ -37,7 +37,7 @@ export async function openSpec({ kind, ...options }: StoreSpec): Promise<LogStor
     case 'redis':
       return (await stores.redis()).redisStore(options as Of<'redis'>)
     case 'postgres':
-      return (await stores.postgres()).postgresStore({ ...(options as Of<'postgres'>), poolSize: 4 })
+      return (await stores.postgres()).postgresStore({ ...(options as Of<'postgres'>), poolSize: 2 })
   }
 }
 

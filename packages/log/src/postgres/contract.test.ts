@@ -12,7 +12,7 @@ describe('the Postgres store keeps the contract', () => {
 
   const subject: Subject = {
     patience: 60_000,
-    open: async () => postgresStore({ url: running.url, poolSize: 3 }),
+    open: async () => postgresStore({ url: running.url, poolSize: 2, timeout: 30_000 }),
     restart: async () => {
       await running.kill()
       await running.restart()
