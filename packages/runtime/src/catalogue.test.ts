@@ -12,7 +12,7 @@ import { ProviderError } from './error/error.ts'
 import { useInterrupt } from './hooks/use-interrupt.ts'
 import { useReason } from './hooks/use-reason.ts'
 import { scriptedModel } from './model/scripted.ts'
-import { echo, gate, logOf, patient, stage, typesOf, until } from './run/test-runtime.fixture.ts'
+import { echo, gate, logOf, patient, testRuntime, typesOf, until } from './run/test-runtime.fixture.ts'
 import type { Runtime } from './runtime.ts'
 import { tool } from './tool/tool.ts'
 import type { NodeContext } from './workflow/node.ts'
@@ -56,7 +56,7 @@ async function rich(): Promise<string[]> {
       return { reasoning: 'Let me think.', text: 'Let me see.', calls, parts }
     }),
   })
-  const runtime = stage({ agents: [own] })
+  const runtime = testRuntime({ agents: [own] })
   const run = await runtime.start({ agent: own, input: 'go', session: 's', context: { tenant: 1 } })
   expect(await run.result()).toMatchObject({ status: 'completed', output: { answer: 'yes' } })
   return written(runtime, 's')
@@ -65,7 +65,7 @@ async function rich(): Promise<string[]> {
 /** A run that talks, is stopped, resumed, and done again. */
 async function stopped(): Promise<string[]> {
   const own = patient(gate())
-  const runtime = stage({ agents: [own] })
+  const runtime = testRuntime({ agents: [own] })
   const first = await runtime.start({ agent: own, input: 'go', session: 's', runId: 'r1' })
   await until(first, 'text-delta')
   await first.stop()
@@ -84,7 +84,7 @@ async function peopled(): Promise<string[]> {
   const child = agent({ name: 'child', model: scriptedModel([{ text: 'done' }]) })
   const model = scriptedModel([{ calls: calls('pay', 'locate', 'child') }, { text: 'done' }])
   const own = agent({ name: 'peopled', tools: [pay, locate], subAgents: [child], model })
-  const runtime = stage({ agents: [own] })
+  const runtime = testRuntime({ agents: [own] })
   const run = await runtime.start({ agent: own, input: 'go', session: 's', runId: 'r' })
   await run.result()
   await runtime.describe('s', { title: 'A payment' })
@@ -98,7 +98,7 @@ async function peopled(): Promise<string[]> {
 /** A run whose model fails for good, and somebody who is told of it. */
 async function failed(): Promise<string[]> {
   const broken = agent({ name: 'broken', model: scriptedModel([{ error: new Error('no') }]), maxRetries: 0 })
-  const runtime = stage({ agents: [broken], observers: [{ onFinished() {} }] })
+  const runtime = testRuntime({ agents: [broken], observers: [{ onFinished() {} }] })
   await (await runtime.start({ agent: broken, input: 'go', session: 's' })).result()
   // Who closes waits for those who are told.
   await runtime.close()
@@ -108,13 +108,13 @@ async function failed(): Promise<string[]> {
 /** A run whose first process died: it renews its lease no more. */
 async function orphaned(): Promise<string[]> {
   const store = memoryStore()
-  const runtime = stage({ store, engine: false })
+  const runtime = testRuntime({ store, engine: false })
   const run = await runtime.start({ agent: echo, input: 'go', session: 's', runId: 'r' })
   const timers = { ...systemTimers, after: () => () => {} }
   const dead = new StreamManager({ store, timers, leaseMs: 100 })
   const writer = await dead.createWriter('s', { runId: 'r', program: echo.program, agentType: 'echo' })
   await writer.begin()
-  stage({ store, agents: [echo] })
+  testRuntime({ store, agents: [echo] })
   await run.result()
   return written(runtime, 's')
 }
@@ -155,7 +155,7 @@ async function flowing(): Promise<string[]> {
       ['draft', 'end'],
     ],
   })
-  const runtime = stage({ workflows: [letter, post] })
+  const runtime = testRuntime({ workflows: [letter, post] })
   const run = await runtime.start({ workflow: letter, input: 'go', session: 's' })
   const [question] = (await run.result()).pendings
   await runtime.answer('s', { kind: 'interrupt', id: question?.id ?? '', response: 'Ann' })

@@ -5,7 +5,7 @@ import { z } from 'zod'
 import { agent } from './agent/agent.ts'
 import { caller, chunksOf, resultsIn } from './agent/play.fixture.ts'
 import { settled } from './drive/clock.fixture.ts'
-import { expectOneEnd, LEASE_MS, Stage } from './drive/virtual-processes.fixture.ts'
+import { expectOneEnd, LEASE_MS, VirtualCluster } from './drive/virtual-processes.fixture.ts'
 import { scriptedModel } from './model/scripted.ts'
 import { approve, ask, begin, call, callsIn, counted, give, saidIn, scripted, soundLog } from './run/people.fixture.ts'
 import { codeOf, countedStore, gate, logOf, until } from './run/test-runtime.fixture.ts'
@@ -42,7 +42,7 @@ describe('what waits for a person', () => {
   })
 
   test('a run that waits holds nothing in memory: no lease, no watch, no timer of its own (Helix 22)', async () => {
-    const stage = new Stage()
+    const stage = new VirtualCluster()
     const { tool: pay } = counted('pay', true)
     const child = scripted('child', [{ calls: [call('pay', 'k1', { n: 1 })] }, { text: 'ok' }], { tools: [pay] })
     const own = scripted('own', [{ calls: [ask('child', 'c1'), call('locate', 'c2')] }, { text: 'Done.' }], {
@@ -80,7 +80,7 @@ describe('what waits for a person', () => {
 
 describe('what waits for a client', () => {
   test('an answer after the deadline counts, for as long as the model was told nothing else (Helix 17)', async () => {
-    const stage = new Stage()
+    const stage = new VirtualCluster()
     const { agent: own, heard } = caller([locate], [call('locate', 'c1')])
     const owner = stage.process(() => [own])
     await owner.runtime.start({ session: 's', runId: 'r', agent: own, input: 'Go.' })
@@ -95,7 +95,7 @@ describe('what waits for a client', () => {
   })
 
   test('an answer that comes too late is told so, and never dropped in silence (Helix 17)', async () => {
-    const stage = new Stage()
+    const stage = new VirtualCluster()
     const { agent: own } = caller([locate], [call('locate', 'c1')])
     const { runtime } = stage.process(() => [own])
     await runtime.start({ session: 's', runId: 'r', agent: own, input: 'Go.' })
@@ -229,7 +229,7 @@ describe('a sub-agent', () => {
   })
 
   test('is stopped with its parent also where nobody drives when the stop comes (Helix 14)', async () => {
-    const stage = new Stage()
+    const stage = new VirtualCluster()
     let isAborted = false
     const begun = gate()
     const hangs = tool({
@@ -261,9 +261,9 @@ describe('a sub-agent', () => {
   })
 
   test('whose process was lost is gone on with, and its parent does not wait for ever (Helix 14)', async () => {
-    const stage = new Stage()
+    const stage = new VirtualCluster()
     const words: string[] = []
-    const own = (timers: ReturnType<Stage['clock']['timers']>) => {
+    const own = (timers: ReturnType<VirtualCluster['clock']['timers']>) => {
       const child = agent({
         name: 'child',
         model: scriptedModel(

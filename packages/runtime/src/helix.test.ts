@@ -18,7 +18,7 @@ import {
   logOf,
   patient,
   sqliteStores,
-  stage,
+  testRuntime,
   textsOf,
   typesOf,
   until,
@@ -42,7 +42,7 @@ function afterNextLook(runtime: Runtime, happen: () => Promise<unknown>): void {
 async function interrupted() {
   const held = gate()
   const own = patient(held)
-  const runtime = stage({ agents: [own, echo] })
+  const runtime = testRuntime({ agents: [own, echo] })
   const run = await runtime.start({ agent: own, input: 'hi', session: 's', runId: 'r1' })
   await until(run, 'text-delta')
   await run.stop()
@@ -92,7 +92,7 @@ describe('a run is decided on the session as it is', () => {
   })
 
   test('a stale retry or resume takes back no turn that its asker did not see (Helix 2)', async () => {
-    const runtime = stage({ agents: [echo] })
+    const runtime = testRuntime({ agents: [echo] })
     await (await runtime.start({ agent: echo, input: 'a', session: 's', runId: 'r1', messageId: 'm1' })).result()
     const asks = [
       () => runtime.retry('s', 'r1'),
@@ -118,8 +118,8 @@ describe('a run is decided on the session as it is', () => {
   test('a stop is bound to its run, and works from any process (Helix 16)', async () => {
     const held = gate()
     const own = patient(held)
-    const driver = stage({ agents: [own] })
-    const server = stage({ store: driver.manager.store, engine: false })
+    const driver = testRuntime({ agents: [own] })
+    const server = testRuntime({ store: driver.manager.store, engine: false })
     const first = await server.start({ agent: own, input: 'a', session: 's', runId: 'r1' })
     await until(first, 'text-delta')
     expect(await server.stop('s', 'r1')).toBe(true)
@@ -137,7 +137,7 @@ describe('an end is an end, and says how', () => {
   test('an end has a status, and nobody guesses that it was completed (Helix 3)', async () => {
     const runtime = await interrupted()
     const broken = agent({ name: 'broken', model: scriptedModel([]), maxRetries: 0 })
-    const other = stage({ store: runtime.manager.store, agents: [broken] })
+    const other = testRuntime({ store: runtime.manager.store, agents: [broken] })
     await (await other.start({ agent: broken, input: 'x', session: 's' })).result()
     const ends = (await logOf(runtime, 's')).flatMap(({ chunk }) =>
       chunk.type === 'run-finished' ? [chunk.status] : [],
@@ -148,7 +148,7 @@ describe('an end is an end, and says how', () => {
 
   test('a stream that is cut off is no clean end (Helix 4)', async () => {
     const own = patient(gate())
-    const runtime = stage({ agents: [own] })
+    const runtime = testRuntime({ agents: [own] })
     const run = await runtime.start({ agent: own, input: 'hi', session: 's' })
     await until(run, 'text-delta')
     const result = run.result()
@@ -174,7 +174,7 @@ describe('an end is an end, and says how', () => {
     })
     const model = scriptedModel([{ text: 'I write it down.', calls: [{ name: 'write', input: {} }] }])
     const own = agent({ name: 'writer', model, tools: [write], initialState: { wrote: false } })
-    const runtime = stage({ agents: [own] })
+    const runtime = testRuntime({ agents: [own] })
     const run = await runtime.start({ agent: own, input: 'hi', session: 's' })
     await running.opened
     await run.stop()
@@ -192,11 +192,11 @@ describe('what was committed stays, and what was not is not doubled', () => {
       now: systemTimers.now,
       after: (ms, call, isIdle) => (ms < 50 ? systemTimers.after(ms, call, isIdle) : () => {}),
     }
-    const dead = stage({ agents: [zombie], timers, log: { leaseMs: 200 } })
+    const dead = testRuntime({ agents: [zombie], timers, log: { leaseMs: 200 } })
     const asked = await dead.start({ agent: zombie, input: 'hi', session: 's', runId: 'r' })
     await until(asked, 'text-delta')
     const heir = patient(yours)
-    const runtime = stage({ store: dead.manager.store, agents: [heir] })
+    const runtime = testRuntime({ store: dead.manager.store, agents: [heir] })
     const run = runtime.run('s', 'r')
     await until(run, 'executor-superseded')
     yours.open()
@@ -212,7 +212,7 @@ describe('what was committed stays, and what was not is not doubled', () => {
     const { counter } = counting()
     const held = gate()
     const own = patient(held)
-    const runtime = stage({ agents: [counter, own] })
+    const runtime = testRuntime({ agents: [counter, own] })
     for (let i = 0; i < 2; i++) await (await runtime.start({ agent: counter, input: 'go', session: 's' })).result()
     const before = await textsOf(runtime, 's')
     // Its first step, where those before took three.
@@ -220,7 +220,7 @@ describe('what was committed stays, and what was not is not doubled', () => {
     await until(run, 'text-delta')
     await runtime.close()
     held.open()
-    const heir = stage({ store: runtime.manager.store, agents: [own] })
+    const heir = testRuntime({ store: runtime.manager.store, agents: [own] })
     await heir.run('s', 'r').result()
     expect(typesOf(await logOf(heir, 's'))).toContain('step-discarded')
     expect(await textsOf(heir, 's')).toEqual([...before, 'hi', 'one two'])
@@ -230,7 +230,7 @@ describe('what was committed stays, and what was not is not doubled', () => {
 describe('a checkpoint is a place in the log', () => {
   test('a checkpoint says where it is by being there (Helix 8)', async () => {
     const { counter } = counting()
-    const runtime = stage({ agents: [counter] })
+    const runtime = testRuntime({ agents: [counter] })
     await (await runtime.start({ agent: counter, input: 'go', session: 's', runId: 'r' })).result()
     const closing = (await logOf(runtime, 's')).flatMap(({ chunk, sequence }) =>
       chunk.type === 'checkpoint-created' && chunk.closesStep ? [{ ...chunk, sequence }] : [],
@@ -247,7 +247,7 @@ describe('a checkpoint is a place in the log', () => {
 
   test('from a checkpoint the session is really taken back, for readers and for the model (Helix 9)', async () => {
     const { counter, prompts } = counting()
-    const runtime = stage({ agents: [counter] })
+    const runtime = testRuntime({ agents: [counter] })
     await (await runtime.start({ agent: counter, input: 'go', session: 's', runId: 'r1' })).result()
     const run = await runtime.resume('s', 'r1', { mode: 'from-checkpoint', checkpointId: 'r1/main/1', runId: 'r2' })
     const begun = await until(run, 'run-resumed')
@@ -261,7 +261,7 @@ describe('a checkpoint is a place in the log', () => {
 
   test('a checkpoint of another run or session is not accepted (Helix 9)', async () => {
     const { counter } = counting()
-    const runtime = stage({ agents: [counter] })
+    const runtime = testRuntime({ agents: [counter] })
     for (const [session, runId] of [
       ['s', 'r1'],
       ['s', 'r2'],
@@ -280,7 +280,7 @@ describe('a checkpoint is a place in the log', () => {
 
   test('a branch begins where it was told to (Helix 9)', async () => {
     const { counter } = counting()
-    const runtime = stage({ agents: [counter] })
+    const runtime = testRuntime({ agents: [counter] })
     await (await runtime.start({ agent: counter, input: 'go', session: 's', runId: 'r' })).result()
     const log = await logOf(runtime, 's')
     for (const { sequence } of log.filter(({ chunk }) => chunk.type === 'checkpoint-created')) {
@@ -303,7 +303,7 @@ describe('the conversation is what is shown', () => {
         return { text: `answer ${answers}` }
       }),
     })
-    const runtime = stage({ agents: [own] })
+    const runtime = testRuntime({ agents: [own] })
     for (let i = 0; i < 30; i++) await (await runtime.start({ agent: own, input: `turn ${i}.`, session: 's' })).result()
     for (let i = 0; i < 30; i++) expect(last).toContain(`turn ${i}.`)
     for (let i = 0; i < 29; i++) expect(last).toContain(`answer ${i}"`)
@@ -311,7 +311,7 @@ describe('the conversation is what is shown', () => {
 
   test('counts are those of what is shown after a cut, on a store with snapshots too (Helix 11)', async () => {
     const [store] = await sqliteStores(1)
-    for (const runtime of [stage({ agents: [echo] }), stage({ ...(store && { store }), agents: [echo] })]) {
+    for (const runtime of [testRuntime({ agents: [echo] }), testRuntime({ ...(store && { store }), agents: [echo] })]) {
       for (const runId of ['r1', 'r2', 'r3']) {
         await (await runtime.start({ agent: echo, input: runId, session: 's', runId })).result()
       }

@@ -6,7 +6,7 @@ import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { agent } from './agent/agent.ts'
 import { scriptedModel } from './model/scripted.ts'
-import { gate, logOf, quiet, stage, typesOf } from './run/test-runtime.fixture.ts'
+import { gate, logOf, quiet, testRuntime, typesOf } from './run/test-runtime.fixture.ts'
 import { type ToolContext, tool } from './tool/tool.ts'
 
 /** An agent that calls a tool once and answers; it tells how often the model was called, and with what at last. */
@@ -25,7 +25,7 @@ function calling(execute: (input: object, context: ToolContext) => unknown, more
 describe('what is too large', () => {
   test('is a typed outcome of its call, takes no sequence, and no model call is paid again (Helix 6)', async () => {
     const { seen, own } = calling(() => 'x'.repeat(5000))
-    const runtime = stage({ agents: [own], log: { blobBytes: 100, maxBlobBytes: 1000 } })
+    const runtime = testRuntime({ agents: [own], log: { blobBytes: 100, maxBlobBytes: 1000 } })
     const { status, message } = await (await runtime.start({ agent: own, input: 'go', session: 's' })).result()
     expect(status).toBe('completed')
     expect(message?.parts.find(part => 'toolCallId' in part)).toMatchObject({
@@ -45,7 +45,7 @@ describe('what is too large', () => {
       },
       { initialState: { large: '' } },
     )
-    const runtime = stage({ agents: [own] })
+    const runtime = testRuntime({ agents: [own] })
     const { status, message } = await (await runtime.start({ agent: own, input: 'go', session: 's' })).result()
     expect(status).toBe('completed')
     expect(message?.parts.find(part => 'toolCallId' in part)).toMatchObject({
@@ -64,7 +64,7 @@ describe('a call and its outcome', () => {
       resolve(typesOf(await logOf(runtime, sessionId)))
       return null
     })
-    const runtime = stage({ agents: [own] })
+    const runtime = testRuntime({ agents: [own] })
     await (await runtime.start({ agent: own, input: 'go', session: 's' })).result()
     const types = await committed
     expect(types.at(-1)).toBe('checkpoint-created')
@@ -102,7 +102,7 @@ describe('a call and its outcome', () => {
         return () => {}
       },
     }
-    const runtime = stage({ agents: [own], timers })
+    const runtime = testRuntime({ agents: [own], timers })
     const run = await runtime.start({ agent: own, input: 'go', session: 's' })
     await running.opened
     for (const ring of alarms) ring()
@@ -137,7 +137,7 @@ describe('what goes wrong', () => {
       },
     }
     const own = agent({ name: 'cut', model })
-    const runtime = stage({ agents: [own] })
+    const runtime = testRuntime({ agents: [own] })
     const run = await runtime.start({ agent: own, input: 'go', session: 's' })
     expect(await run.result()).toMatchObject({ status: 'completed', text: 'The answer is 42.' })
     const discard = (await logOf(runtime, 's')).find(({ chunk }) => chunk.type === 'step-discarded')
@@ -163,7 +163,7 @@ describe('what goes wrong', () => {
         throw new Error(`no instructions for ${secret}`)
       },
     })
-    const runtime = stage({ agents: [failing, broken, confused], logger })
+    const runtime = testRuntime({ agents: [failing, broken, confused], logger })
     const statuses = []
     for (const own of [failing, broken, confused]) {
       statuses.push((await (await runtime.start({ agent: own, input: 'go', session: 's' })).result()).status)

@@ -9,7 +9,7 @@ import { ToolError } from './error/error.ts'
 import type { Logger } from './logger.ts'
 import { scriptedModel } from './model/scripted.ts'
 import { approve, ask, begin, call, callsIn, counted, give, scripted, soundLog } from './run/people.fixture.ts'
-import { codeOf, echo, logOf, sqliteStores, stage, textsOf } from './run/test-runtime.fixture.ts'
+import { codeOf, echo, logOf, sqliteStores, testRuntime, textsOf } from './run/test-runtime.fixture.ts'
 import type { Runtime } from './runtime.ts'
 import { tool } from './tool/tool.ts'
 
@@ -50,7 +50,7 @@ describe('approvals', () => {
     await run.result()
     await runtime.close()
     const second = fickle()
-    const heir = stage({ agents: [second.own], ...(yours && { store: yours }) })
+    const heir = testRuntime({ agents: [second.own], ...(yours && { store: yours }) })
     await approve(heir, 'pay-200')
     expect(await heir.run('s', 'r').result()).toMatchObject({ status: 'completed', text: 'Done at call 1.' })
     expect([first.look.ran, first.pay.ran, second.look.ran, second.pay.ran]).toEqual([[100], [], [], [200]])
@@ -127,7 +127,7 @@ describe('approvals', () => {
 describe('going on', () => {
   /** A session in which a run waits for a choice. */
   async function asked(options: object = {}, meta: object = {}): Promise<Runtime> {
-    const runtime = stage({ engine: false, ...options })
+    const runtime = testRuntime({ engine: false, ...options })
     await runtime.start({ agent: echo, input: 'go', session: 's', runId: 'r', principal: 'ada' })
     const writer = await runtime.manager.createWriter('s', { runId: 'r', program: echo.program, agentType: 'echo' })
     const choices = ['yes', 'no'].map(id => ({ id, label: id }))
@@ -175,7 +175,7 @@ describe('going on', () => {
     })
     const { agent: own } = caller([pay], [call('pay', 'c1', { n: 1 })])
     const [first, second, third] = stores.map(store =>
-      stage({ agents: [own], store, engine: { pollMs: 5, graceMs: 0 } }),
+      testRuntime({ agents: [own], store, engine: { pollMs: 5, graceMs: 0 } }),
     )
     const run = await (first as Runtime).start({ agent: own, input: 'Go.', session: 's', runId: 'r' })
     await run.result()

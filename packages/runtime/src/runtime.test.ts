@@ -11,7 +11,7 @@ import {
   logOf,
   patient,
   quiet,
-  stage,
+  testRuntime,
   typesOf,
   until,
 } from './run/test-runtime.fixture.ts'
@@ -46,7 +46,7 @@ test('an agent calls its tools and answers, and all of it is in the log', async 
     tools: [weather],
     initialState: {},
   })
-  const runtime = stage({ agents: [helper] })
+  const runtime = testRuntime({ agents: [helper] })
   const run = await runtime.start({ agent: helper, input: 'How warm is it?', session: 's' })
   const types: string[] = []
   for await (const { chunk } of run.stream()) types.push(chunk.type)
@@ -64,7 +64,7 @@ test('the output of a run has the type of its agent’s', async () => {
     model: scriptedModel([{ text: '{"total":3}' }]),
     output: z.object({ total: z.number() }),
   })
-  const runtime = stage({ agents: [total, echo] })
+  const runtime = testRuntime({ agents: [total, echo] })
   const { output } = await (await runtime.start({ agent: total, input: 'add' })).result()
   expectTypeOf(output).toEqualTypeOf<{ total: number } | undefined>()
   expect(output?.total).toBe(3)
@@ -94,7 +94,7 @@ describe('options that could not work are refused, in words that say which', () 
 
 describe('an agent', () => {
   test('is known by its name here, by its program anywhere, or is refused: and no session is made for it', async () => {
-    const runtime = stage({ agents: [echo] })
+    const runtime = testRuntime({ agents: [echo] })
     expect((await (await runtime.start({ agent: 'echo', input: 'a' })).result()).text).toBe('0: a')
     const error = await runtime.start({ agent: 'nobody', input: 'a', session: 's' }).catch(error => error)
     expect(error).toMatchObject({ name: 'RunError', code: 'program_unknown', message: expect.stringContaining('echo') })
@@ -105,7 +105,7 @@ describe('an agent', () => {
   })
 
   test('that is asked for in a way that is not valid is not: and no session is made for it', async () => {
-    const runtime = stage({ agents: [echo] })
+    const runtime = testRuntime({ agents: [echo] })
     const asked = { agent: echo, input: 'a', session: 's' }
     const wrong: readonly object[] = [
       { whenBusy: 'sometimes' },
@@ -123,7 +123,7 @@ describe('an agent', () => {
 
 describe('a session', () => {
   test('shows its view and ticket, and never what is internal (law 10)', async () => {
-    const runtime = stage({ agents: [echo] })
+    const runtime = testRuntime({ agents: [echo] })
     const context: Json = { tenant: 'x' }
     await (await runtime.start({ agent: echo, input: 'a', session: 's', context })).result()
     const { view, ticket } = await runtime.view('s')
@@ -137,11 +137,11 @@ describe('a session', () => {
     const held = gate()
     const own = patient(held)
     const store = memoryStore()
-    const server = stage({ store, engine: false })
+    const server = testRuntime({ store, engine: false })
     expect(await codeOf(server.status('s'))).toBe('session_unknown')
     const run = await server.start({ agent: own, input: 'a', session: 's' })
     expect(await server.status('s')).toEqual({ status: 'waiting' })
-    const driver = stage({ store, agents: [own] })
+    const driver = testRuntime({ store, agents: [own] })
     await until(run, 'text-delta')
     expect(await server.status('s')).toEqual({ status: 'running' })
     held.open()
@@ -173,7 +173,7 @@ describe('a runtime is closed', () => {
   test('while a run is under way: that is handed over, and who follows it sees it to its end', async () => {
     const held = gate()
     const own = patient(held)
-    const runtime = stage({ agents: agents(own), engine: { graceMs: 0 } })
+    const runtime = testRuntime({ agents: agents(own), engine: { graceMs: 0 } })
     const run = await runtime.start({ agent: own, input: 'a', session: 's' })
     await until(run, 'text-delta')
     const result = run.result()
@@ -181,14 +181,14 @@ describe('a runtime is closed', () => {
     expect((await runtime.manager.getInfo('s'))?.lease).toBeNull()
     expect((await runtime.view('s')).ticket.run).toMatchObject({ runId: run.runId })
     held.open()
-    stage({ store: runtime.manager.store, agents: agents(own) })
+    testRuntime({ store: runtime.manager.store, agents: agents(own) })
     expect(await result).toMatchObject({ status: 'completed', text: 'one two' })
     expect(typesOf(await logOf(runtime, 's')).filter(type => type === 'run-finished')).toHaveLength(1)
   })
 
   test('and asks for nothing more: nobody here would drive it; what was asked for can be read and stopped', async () => {
     for (const engine of [{ pollMs: 10 }, false] as const) {
-      const runtime = stage({ store: memoryStore(), agents: [echo], engine })
+      const runtime = testRuntime({ store: memoryStore(), agents: [echo], engine })
       const waits = await runtime.start({ agent: 'agent:elsewhere@1', input: 'a', session: 's', messageId: 'm' })
       await runtime.close()
       const asked = { agent: echo, input: 'a', whenBusy: 'queue' } as const

@@ -1,7 +1,7 @@
 import type { LanguageModelV4StreamPart } from '@ai-sdk/provider'
 import { expect, test } from 'vitest'
 import { z } from 'zod'
-import { stage } from '../run/test-runtime.fixture.ts'
+import { testRuntime } from '../run/test-runtime.fixture.ts'
 import { tool } from '../tool/tool.ts'
 import { agent } from './agent.ts'
 import { breath } from './breath.ts'
@@ -82,7 +82,7 @@ test('an answer that is always ready can be stopped', async () => {
     },
     maxRetries: 0,
   })
-  const runtime = stage({ agents: [talker] })
+  const runtime = testRuntime({ agents: [talker] })
   const run = await runtime.start({ session: 's', agent: talker, input: 'Go.' })
   await begun.promise
   await run.stop()

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { z } from 'zod'
-import { Stage, textOf } from '../drive/virtual-processes.fixture.ts'
+import { textOf, VirtualCluster } from '../drive/virtual-processes.fixture.ts'
 import { scriptedModel } from '../model/scripted.ts'
 import { tool } from '../tool/tool.ts'
 import { agent } from './agent.ts'
@@ -58,7 +58,7 @@ const tokens = (input: number, output: number) => ({
 })
 
 test('a run whose time is over while its model speaks fails, the call is aborted, and the words that were shown stay', async () => {
-  const stage = new Stage()
+  const stage = new VirtualCluster()
   const signals: (AbortSignal | undefined)[] = []
   const { runtime } = stage.process(timers => [
     agent({
@@ -87,7 +87,7 @@ test('a run whose time is over while its model speaks fails, the call is aborted
 test.each(['a model', 'a tool', 'instructions', 'tools', 'trimHistory', 'stopWhen'])(
   'a run whose time is over while %s will not end is not kept by that',
   async what => {
-    const stage = new Stage()
+    const stage = new VirtualCluster()
     const never = new Promise<never>(() => {})
     const stuck = tool({ name: 'again', input: z.object({}), execute: () => (what === 'a tool' ? never : 1) })
     const model = scriptedModel(() => (what === 'a model' ? never : { calls: [{ name: 'again', input: {} }] }))

@@ -2,7 +2,7 @@
 
 import { expect, test } from 'vitest'
 import { z } from 'zod'
-import { expectOneEnd, Stage } from '../drive/virtual-processes.fixture.ts'
+import { expectOneEnd, VirtualCluster } from '../drive/virtual-processes.fixture.ts'
 import { ask, begin, call, callsIn, counted, scripted, soundLog } from '../run/people.fixture.ts'
 import { gate } from '../run/test-runtime.fixture.ts'
 import { tool } from '../tool/tool.ts'
@@ -30,12 +30,13 @@ function held(name: string) {
   return { tool: own, began, open }
 }
 
-const reasons = async (world: Stage) => chunksOf(await world.entries('s'), 'subagent-end').map(({ reason }) => reason)
+const reasons = async (world: VirtualCluster) =>
+  chunksOf(await world.entries('s'), 'subagent-end').map(({ reason }) => reason)
 
 test.each([1, 2])(
   'what a child waits for somebody while a sibling works does not count, %i levels below',
   async levels => {
-    const world = new Stage()
+    const world = new VirtualCluster()
     const { ran, tool: pay } = counted('pay', true)
     const slow = held('slow')
     let child = scripted('payer', [{ calls: [call('pay', 'k1', { n: 1 })] }, { text: 'paid' }], {
@@ -63,7 +64,7 @@ test.each([1, 2])(
 )
 
 test('what a child works while another of its calls waits counts, whoever drives it', async () => {
-  const world = new Stage()
+  const world = new VirtualCluster()
   const { tool: pay } = counted('pay', true)
   const slow = held('slow')
   const child = scripted('child', [{ calls: [call('pay', 'k1', { n: 1 }), call('slow', 'k2')] }], {
@@ -85,7 +86,7 @@ test('what a child works while another of its calls waits counts, whoever drives
 })
 
 test('of a child whose time is over nothing begins', async () => {
-  const world = new Stage()
+  const world = new VirtualCluster()
   const slow = held('slow')
   const child = scripted('child', [{ calls: [call('slow', 'k1')] }], { tools: [slow.tool], budget: { time: 400 } })
   const own = scripted('parent', [{ calls: [ask('child', 'c0')] }, { text: 'Done.' }], { subAgents: [child.agent] })
@@ -101,7 +102,7 @@ test('of a child whose time is over nothing begins', async () => {
 })
 
 test('a prompt that never comes is cut off with its child’s time, and the run goes on', async () => {
-  const world = new Stage()
+  const world = new VirtualCluster()
   const child = scripted('child', [{ text: 'ok' }], { budget })
   const asked = subAgent(child.agent, { prompt: () => new Promise(() => {}) as never })
   const own = scripted('parent', [{ calls: [ask('child', 'c0')] }, { text: 'Done.' }], { subAgents: [asked] })

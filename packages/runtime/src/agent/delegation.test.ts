@@ -2,7 +2,7 @@
 
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
-import { expectOneEnd, Stage } from '../drive/virtual-processes.fixture.ts'
+import { expectOneEnd, VirtualCluster } from '../drive/virtual-processes.fixture.ts'
 import { ProviderError } from '../error/error.ts'
 import { scriptedModel } from '../model/scripted.ts'
 import {
@@ -229,7 +229,7 @@ describe('bounds', () => {
   })
 
   test('of time: a child beyond its own fails, with all that works for it, and the run goes on', async () => {
-    const world = new Stage()
+    const world = new VirtualCluster()
     const { tool: pay } = counted('pay', true)
     const hangs = tool({ name: 'hangs', input: z.object({}), execute: () => new Promise<never>(() => {}) })
     const grandchild = scripted('grandchild', [{ calls: [call('pay', 'g1', { n: 1 })] }, { text: 'ok' }], {
@@ -260,7 +260,7 @@ describe('bounds', () => {
   })
 
   test('of time: what a child waits for somebody does not count', async () => {
-    const world = new Stage()
+    const world = new VirtualCluster()
     const { tool: pay } = counted('pay', true)
     const child = scripted('child', [{ calls: [call('pay', 'k1', { n: 1 })] }, { text: 'paid' }], {
       tools: [pay],

@@ -4,7 +4,7 @@ import { Memory, memoryStore } from '@millrace/log'
 import { expect, test } from 'vitest'
 import { z } from 'zod'
 import { approve, ask, begin, call, callsIn, counted, give, scripted, soundLog } from '../run/people.fixture.ts'
-import { codeOf, stage } from '../run/test-runtime.fixture.ts'
+import { codeOf, testRuntime } from '../run/test-runtime.fixture.ts'
 import { tool } from '../tool/tool.ts'
 import type { Agent } from './agent.ts'
 import { chunksOf } from './play.fixture.ts'
@@ -33,7 +33,7 @@ test.each([
   const { runtime, run } = await begin(own([child.agent]), { store: memoryStore(undefined, memory) })
   await run.result()
   await runtime.close()
-  const heir = stage({ agents: [own(others)], store: memoryStore(undefined, memory) })
+  const heir = testRuntime({ agents: [own(others)], store: memoryStore(undefined, memory) })
   await give(heir, 'c2')
   expect(await heir.run('s', 'r').result()).toMatchObject({ status: 'completed', pendings: [] })
   expect(await endsOf(heir)).toMatchObject({ child: 'interrupted' })
@@ -55,7 +55,7 @@ test.each([true, false])('a child whose call came to need approval waits for it:
   const { runtime, run } = await begin(own(false), { store: memoryStore(undefined, memory) })
   await run.result()
   await runtime.close()
-  const heir = stage({ agents: [own(true)], store: memoryStore(undefined, memory) })
+  const heir = testRuntime({ agents: [own(true)], store: memoryStore(undefined, memory) })
   await approve(heir, 'k1')
   expect((await heir.run('s', 'r').result()).pendings.map(({ id }) => id)).toEqual(['r::c1'])
   expect(ran).toEqual([])

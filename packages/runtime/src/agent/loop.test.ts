@@ -1,7 +1,7 @@
 import type { LanguageModelV4CallOptions } from '@ai-sdk/provider'
 import { expect, test } from 'vitest'
 import { z } from 'zod'
-import { Stage } from '../drive/virtual-processes.fixture.ts'
+import { VirtualCluster } from '../drive/virtual-processes.fixture.ts'
 import { ProviderError } from '../error/error.ts'
 import { scriptedModel } from '../model/scripted.ts'
 import { type AnyTool, type ToolContext, tool } from '../tool/tool.ts'
@@ -108,7 +108,7 @@ test('calls run with the tools of their own step, though the next has others', a
 
 /** Makes a call in a process that dies meanwhile, and lets another go on with these tools. */
 async function takenOver(tools: readonly AnyTool[]) {
-  const stage = new Stage()
+  const stage = new VirtualCluster()
   const keys: string[] = []
   const { model } = heardModel([{ calls: [{ name: 'pay', input: {}, id: 'a' }] }, { text: 'Done.' }])
   const pay = tool({

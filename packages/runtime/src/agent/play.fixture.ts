@@ -7,7 +7,7 @@ import type { Logger } from '../logger.ts'
 import { type ScriptedAnswer, type ScriptedOptions, type ScriptedPrompt, scriptedModel } from '../model/scripted.ts'
 import type { RuntimeOptions } from '../options.ts'
 import type { RunResult } from '../run/result.ts'
-import { logOf, stage } from '../run/test-runtime.fixture.ts'
+import { logOf, testRuntime } from '../run/test-runtime.fixture.ts'
 import type { Runtime, StartOptions } from '../runtime.ts'
 import type { AnyTool } from '../tool/tool.ts'
 import { type Agent, agent, type OutputOfAgent } from './agent.ts'
@@ -43,7 +43,7 @@ export async function play<A extends Agent>(
   start: Partial<StartOptions> = {},
 ): Promise<Played<OutputOfAgent<A>>> {
   const { logger, told } = keeping()
-  const runtime = stage({ agents: [agent], logger, ...options })
+  const runtime = testRuntime({ agents: [agent], logger, ...options })
   const run = await runtime.start({ session: 's', input: 'Go.', ...start, agent })
   const result = await run.result()
   const log = await logOf(runtime, run.sessionId)

@@ -7,7 +7,7 @@ import { Crowd, type CrowdOptions } from './crowd.fixture.ts'
 import { Ledger, type Note, noted, witnessed } from './ledger.fixture.ts'
 import { ELSEWHERE, MILL, peopleAgents } from './mill-program.fixture.ts'
 import { type Program, SESSION } from './pond-program.fixture.ts'
-import { Story } from './reader-checks.fixture.ts'
+import { ReaderChecks } from './reader-checks.fixture.ts'
 import { type Happened, verdict } from './run-verdict.fixture.ts'
 
 /** A death, at an append of a life as a writer: before the store hears of it, or when it is in the log and nobody was told. */
@@ -49,7 +49,7 @@ export async function live(
   const { manager } = desk
   for (const session of [SESSION, ELSEWHERE]) await manager.deleteStream(session)
   const crowd = make({ ...manner, voice: () => ({ runtime: desk }), claimMs: CLAIM_MS })
-  const story = new Story()
+  const story = new ReaderChecks()
   const lives: Life[] = []
   const next = () => {
     const life = new Life(`p${lives.length + 1}`, base, ledger, program, deaths[lives.length])

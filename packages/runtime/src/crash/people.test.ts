@@ -5,7 +5,7 @@ import { Crowd } from './crowd.fixture.ts'
 import { Ledger, noted } from './ledger.fixture.ts'
 import { askPeople, peopleAgents } from './mill-program.fixture.ts'
 import { SESSION } from './pond-program.fixture.ts'
-import { Story } from './reader-checks.fixture.ts'
+import { ReaderChecks } from './reader-checks.fixture.ts'
 
 test.each([['asked'], ['paused'], ['told']] as const)(
   'the program without any death, its people answering when %s, on the machine’s own time',
@@ -20,7 +20,7 @@ test.each([['asked'], ['paused'], ['told']] as const)(
       logger: { warn() {}, error() {} },
     })
     const crowd = new Crowd({ voice: () => ({ runtime }), when })
-    const story = new Story()
+    const story = new ReaderChecks()
     await askPeople(runtime)
     for await (const entry of await runtime.manager.createResumableReader(SESSION, {
       after: 0,

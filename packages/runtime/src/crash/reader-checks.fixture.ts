@@ -25,14 +25,14 @@ const RANK: Record<ToolState, number> = {
   'output-denied': 4,
 }
 
-export interface StoryOptions {
+export interface ReaderChecksOptions {
   /** The whole text of a part, where it is known: what is shown of it must always be the beginning of that. */
   readonly whole?: (messageId: string, key: string) => string | undefined
 }
 
 /** Follows a session entry by entry, as a reader of the whole log gets them; throws where the story does not hold together. */
-export class Story {
-  readonly #whole: NonNullable<StoryOptions['whole']>
+export class ReaderChecks {
+  readonly #whole: NonNullable<ReaderChecksOptions['whole']>
   readonly #fold: Fold
   readonly #seen = new Map<string, ReadonlyMap<string, Part>>()
   readonly #objects = new Map<string, StructuredObject>()
@@ -42,7 +42,7 @@ export class Story {
   #head = 0
   #count = 0
 
-  constructor({ whole = () => undefined }: StoryOptions = {}) {
+  constructor({ whole = () => undefined }: ReaderChecksOptions = {}) {
     this.#whole = whole
     this.#fold = new Fold({
       onReport: ({ code, entry }) => fail(entry, `the fold dropped it as ${code}`),

@@ -1,11 +1,11 @@
 import type { Chunk, Entry } from '@millrace/protocol'
 import { describe, expect, test } from 'vitest'
-import { Story } from './reader-checks.fixture.ts'
+import { ReaderChecks } from './reader-checks.fixture.ts'
 
 const origin = { runId: 'r', lane: 'main', agentId: 'r', agentType: 'teller', step: 1 }
 
 function told(...chunks: Chunk[]): void {
-  const story = new Story({ whole: () => 'one two' })
+  const story = new ReaderChecks({ whole: () => 'one two' })
   const entries: Entry[] = [{ type: 'run-started', program: 'agent:teller@1' } as Chunk, ...chunks].map(
     (chunk, index) => ({ sequence: index + 1, timestamp: index, origin, chunk }),
   )

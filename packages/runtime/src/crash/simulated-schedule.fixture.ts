@@ -11,7 +11,7 @@ import { Ledger, type Note, noted, witnessed } from './ledger.fixture.ts'
 import { type Events, Machine, Process } from './machine.fixture.ts'
 import { MILL } from './mill-program.fixture.ts'
 import { POND, type Program, SESSION } from './pond-program.fixture.ts'
-import { Story, textOf } from './reader-checks.fixture.ts'
+import { ReaderChecks, textOf } from './reader-checks.fixture.ts'
 import { type Happened, verdict } from './run-verdict.fixture.ts'
 
 const LEASE_MS = 1000
@@ -62,7 +62,7 @@ class Schedule implements Events {
   readonly #machine: Machine
   readonly #memory: Memory
   readonly #ledger = new Ledger()
-  readonly #story: Story
+  readonly #story: ReaderChecks
   readonly #violations: string[] = []
   readonly #faults: (readonly [point: number, fault: Fault])[]
   readonly #runtimes = new Map<Process, Runtime>()
@@ -81,7 +81,7 @@ class Schedule implements Events {
     this.#faults = [...plan.faults]
     this.#machine = new Machine(this, LEASE_MS, plan.isShuffled ? this.#random : undefined, options.isTraced)
     this.#memory = new Memory({ clock: () => this.#machine.now })
-    this.#story = new Story(options.undisturbed && { whole: wholeOf(options.undisturbed) })
+    this.#story = new ReaderChecks(options.undisturbed && { whole: wholeOf(options.undisturbed) })
     // Who asks and who looks on is in a process of its own, to which nothing happens.
     this.#program = options.program ?? (plan.crowd ? MILL : POND)
     this.#desk = this.#speaker(new Process('desk'), this.#store())

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { createRuntime } from '../runtime.ts'
 import { Ledger, noted } from './ledger.fixture.ts'
 import { agentsOf, askForBoth, SESSION } from './pond-program.fixture.ts'
-import { Story } from './reader-checks.fixture.ts'
+import { ReaderChecks } from './reader-checks.fixture.ts'
 import { verdict } from './run-verdict.fixture.ts'
 
 test('the program without any death: every check passes, on the machine’s own time', async () => {
@@ -22,7 +22,7 @@ test('the program without any death: every check passes, on the machine’s own 
   const entries = await runtime.manager.entries(SESSION, 0, head)
   const { view } = await runtime.manager.view(SESSION)
   await runtime.close()
-  const story = new Story()
+  const story = new ReaderChecks()
   for (const entry of entries) story.take(entry)
   expect([...story.ended.values()]).toEqual(['completed', 'completed'])
   const happened = { entries, view, lines: ledger.lines }

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { type Agent, agent, scriptedModel } from '../index.ts'
 import type { Ticking } from './clock.fixture.ts'
-import { expectOneEnd, LEASE_MS, Stage, textOf } from './virtual-processes.fixture.ts'
+import { expectOneEnd, LEASE_MS, textOf, VirtualCluster } from './virtual-processes.fixture.ts'
 
 const SESSION = 's'
 const RUN = 'r1'
@@ -21,7 +21,7 @@ const BLOCKED = {
 }
 
 function setUp() {
-  const stage = new Stage()
+  const stage = new VirtualCluster()
   const server = stage.process(() => [], { engine: false, blockedAfterMs: 2000 })
   const start = (options: { runId?: string; of?: string; whenBusy?: 'queue' } = {}) =>
     server.runtime.start({

@@ -5,7 +5,7 @@ import { type Agent, agent, MillraceError, scriptedModel, tool } from '../index.
 import type { Ticking } from './clock.fixture.ts'
 import { FIRST_REST_MS } from './engine.ts'
 import { Calls, program, WHOLE } from './program.fixture.ts'
-import { callsOf, expectOneEnd, isStep, LEASE_MS, Stage, textOf } from './virtual-processes.fixture.ts'
+import { callsOf, expectOneEnd, isStep, LEASE_MS, textOf, VirtualCluster } from './virtual-processes.fixture.ts'
 
 const SESSION = 's'
 const RUN = 'r1'
@@ -14,15 +14,16 @@ const RUN = 'r1'
 const silent = (timers: Ticking): Agent =>
   agent({ name: 'silent', model: scriptedModel([{ text: 'one two three four' }], { paceMs: 200, timers }) })
 
-async function asked(stage: Stage, of: string, options: { context?: Json } = {}): Promise<void> {
+async function asked(stage: VirtualCluster, of: string, options: { context?: Json } = {}): Promise<void> {
   const server = stage.process(() => [], { engine: false })
   await server.runtime.start({ session: SESSION, runId: RUN, agent: `agent:${of}@1`, input: 'Hello', ...options })
 }
 
-const typesOf = async (stage: Stage): Promise<string[]> => (await stage.entries(SESSION)).map(({ chunk }) => chunk.type)
+const typesOf = async (stage: VirtualCluster): Promise<string[]> =>
+  (await stage.entries(SESSION)).map(({ chunk }) => chunk.type)
 
 test('law 4: a dead owner’s run is taken over when its lease has run out, its draft discarded, its commits kept', async () => {
-  const stage = new Stage()
+  const stage = new VirtualCluster()
   const calls = new Calls()
   await asked(stage, 'helper')
   const owner = stage.process(timers => [program(timers, calls)])
@@ -47,7 +48,7 @@ test('law 4: a dead owner’s run is taken over when its lease has run out, its 
 })
 
 test('a run that keeps killing its process ends as failed, and what was shown stays', async () => {
-  const stage = new Stage()
+  const stage = new VirtualCluster()
   await asked(stage, 'silent')
   let deaths = 0
   const die = async () => {
@@ -72,7 +73,7 @@ test('a run that keeps killing its process ends as failed, and what was shown st
 })
 
 test('a run that comes to a commit between its takeovers is never given up', async () => {
-  const stage = new Stage()
+  const stage = new VirtualCluster()
   await asked(stage, 'walker')
   const calls: string[] = []
   const walker = (timers: Ticking): Agent =>
@@ -101,7 +102,7 @@ test('a run that comes to a commit between its takeovers is never given up', asy
 })
 
 test('on shutdown the model call and the tools under way are committed, no other begins, and another process goes on at once', async () => {
-  const stage = new Stage()
+  const stage = new VirtualCluster()
   const calls = new Calls()
   await asked(stage, 'helper')
   const owner = stage.process(timers => [program(timers, calls)])
@@ -143,7 +144,7 @@ test.each([
   ['a tool', deafTool],
   ['a model', deafModel],
 ])('a shutdown that lasts too long lets go of %s that heeds no signal', async (_, deaf) => {
-  const stage = new Stage()
+  const stage = new VirtualCluster()
   await asked(stage, 'deaf')
   const owner = stage.process(() => [deaf], { engine: { graceMs: 5000 } })
   await stage.seen(SESSION, ({ chunk }) => chunk.type === 'start')
@@ -158,7 +159,7 @@ test.each([
 })
 
 test('a stop does not wait for a model that heeds no signal', async () => {
-  const stage = new Stage()
+  const stage = new VirtualCluster()
   await asked(stage, 'deaf')
   stage.process(() => [deafModel])
   await stage.seen(SESSION, ({ chunk }) => chunk.type === 'start')
@@ -167,7 +168,7 @@ test('a stop does not wait for a model that heeds no signal', async () => {
 })
 
 test('a stop that comes just as a run is taken over is not missed, though the model says nothing', async () => {
-  const stage = new Stage()
+  const stage = new VirtualCluster()
   await asked(stage, 'deaf')
   const deaf = { ...deafModel, initialState: {} }
   const owner = stage.process(() => [deaf])
@@ -183,7 +184,7 @@ test('a stop that comes just as a run is taken over is not missed, though the mo
 })
 
 test('context is resolved afresh at each drive, and a run whose context cannot be resolved fails', async () => {
-  const stage = new Stage()
+  const stage = new VirtualCluster()
   const calls = new Calls()
   await asked(stage, 'helper', { context: { tenant: 'mill' } })
   const resolved: unknown[] = []
@@ -214,7 +215,7 @@ test('context is resolved afresh at each drive, and a run whose context cannot b
 })
 
 test('an error of one’s own from resolveContext is shown as it is', async () => {
-  const stage = new Stage()
+  const stage = new VirtualCluster()
   await asked(stage, 'silent')
   stage.process(timers => [silent(timers)], {
     async resolveContext() {
@@ -229,7 +230,7 @@ test('an error of one’s own from resolveContext is shown as it is', async () =
 })
 
 test('the time of a run is counted by the store’s clock, over all who drove it', async () => {
-  const stage = new Stage()
+  const stage = new VirtualCluster()
   await asked(stage, 'silent')
   const limited = (timers: Ticking): Agent => ({ ...silent(timers), budget: { steps: 5, tokens: 1000, time: 2000 } })
   const owner = stage.process(timers => [limited(timers)])
@@ -247,7 +248,7 @@ test('the time of a run is counted by the store’s clock, over all who drove it
 })
 
 test('a run whose time is over when it is found ends at once, and what was shown stays', async () => {
-  const stage = new Stage()
+  const stage = new VirtualCluster()
   await asked(stage, 'silent')
   const limited = (timers: Ticking): Agent => ({ ...silent(timers), budget: { steps: 5, tokens: 1000, time: 2000 } })
   const owner = stage.process(timers => [limited(timers)])
@@ -263,7 +264,7 @@ test('a run whose time is over when it is found ends at once, and what was shown
 })
 
 test('a shutdown between two attempts of a model call hands over at once: another process makes the next', async () => {
-  const stage = new Stage()
+  const stage = new VirtualCluster()
   await asked(stage, 'flaky')
   let attempts = 0
   const flaky = (timers: Ticking): Agent => {
@@ -284,7 +285,7 @@ test('a shutdown between two attempts of a model call hands over at once: anothe
 test.each(['before it is found', 'while its context is resolved'])(
   'the end of a run that is stopped as it is taken over, %s, names its latest checkpoint',
   async when => {
-    const stage = new Stage()
+    const stage = new VirtualCluster()
     await asked(stage, 'helper')
     const owner = stage.process(timers => [program(timers, new Calls())])
     await stage.seen(SESSION, ({ chunk, origin }) => chunk.type === 'text-delta' && isStep(origin, 2))
@@ -306,7 +307,7 @@ test.each(['before it is found', 'while its context is resolved'])(
 )
 
 test('what goes wrong beside a run is said to the logger, and the run is taken up again after a while', async () => {
-  const stage = new Stage()
+  const stage = new VirtualCluster()
   await asked(stage, 'helper')
   const calls = new Calls()
   const owner = stage.process(timers => [program(timers, calls)])
@@ -323,7 +324,7 @@ test('what goes wrong beside a run is said to the logger, and the run is taken u
 })
 
 test('that nobody can tell what is due is said once, until somebody can again', async () => {
-  const stage = new Stage()
+  const stage = new VirtualCluster()
   const owner = stage.process(() => [], { log: { patienceMs: 0 } })
   for (const isCut of [true, false, true]) {
     owner.wire.isCut = isCut
@@ -333,7 +334,7 @@ test('that nobody can tell what is due is said once, until somebody can again', 
 })
 
 test('law 6: an answer that is larger than the log takes ends the run as failed', async () => {
-  const stage = new Stage()
+  const stage = new VirtualCluster()
   await asked(stage, 'wordy')
   const wordy = agent({
     name: 'wordy',

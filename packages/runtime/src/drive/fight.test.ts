@@ -3,13 +3,13 @@
 import { LogError } from '@millrace/log'
 import { expect, test } from 'vitest'
 import { Calls, program, WHOLE } from './program.fixture.ts'
-import { expectOneEnd, isStep, LEASE_MS, type Process, Stage, textOf } from './virtual-processes.fixture.ts'
+import { expectOneEnd, isStep, LEASE_MS, type Process, textOf, VirtualCluster } from './virtual-processes.fixture.ts'
 
 const SESSION = 's'
 const RUN = 'r1'
 
 class Ring {
-  readonly stage = new Stage()
+  readonly stage = new VirtualCluster()
   /** What each process called. */
   readonly calls = new Map<Process, Calls>()
 

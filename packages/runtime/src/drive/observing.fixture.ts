@@ -4,7 +4,7 @@ import type { Entry } from '@millrace/protocol'
 import { z } from 'zod'
 import { type Agent, agent, type FinishedRun, type Observer, type PausedRun, scriptedModel, tool } from '../index.ts'
 import type { Ticking } from './clock.fixture.ts'
-import { type Process, Stage } from './virtual-processes.fixture.ts'
+import { type Process, VirtualCluster } from './virtual-processes.fixture.ts'
 
 export const SESSION = 's'
 export const RUN = 'r1'
@@ -59,14 +59,14 @@ export class Ear implements Observer {
 }
 
 export interface SetUp {
-  readonly stage: Stage
+  readonly stage: VirtualCluster
   readonly ear: Ear
   readonly process: Process
   start(input?: string, runId?: string): Promise<void>
 }
 
-export function setUp(options: Parameters<Stage['process']>[1] = {}): SetUp {
-  const stage = new Stage()
+export function setUp(options: Parameters<VirtualCluster['process']>[1] = {}): SetUp {
+  const stage = new VirtualCluster()
   const ear = new Ear()
   const process = stage.process(clerk(), { observers: [ear], ...options })
   const start = async (input = 'Hi', runId = RUN) => {
@@ -77,7 +77,7 @@ export function setUp(options: Parameters<Stage['process']>[1] = {}): SetUp {
 }
 
 export const isPause = ({ chunk }: Entry): boolean => chunk.type === 'run-paused'
-export const toldIn = async (stage: Stage): Promise<Entry[]> =>
+export const toldIn = async (stage: VirtualCluster): Promise<Entry[]> =>
   (await stage.entries(SESSION)).filter(({ chunk }) => chunk.type === 'run-notified')
-export const owedIn = async (stage: Stage) => (await stage.manager.getInfo(SESSION))?.ticket.notices ?? []
+export const owedIn = async (stage: VirtualCluster) => (await stage.manager.getInfo(SESSION))?.ticket.notices ?? []
 export const never = () => new Promise<never>(() => {})

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { z } from 'zod'
 import { caller, chunksOf } from '../agent/play.fixture.ts'
 import { approve, begin, call, counted, give, soundLog } from '../run/people.fixture.ts'
-import { stage } from '../run/test-runtime.fixture.ts'
+import { testRuntime } from '../run/test-runtime.fixture.ts'
 import type { Runtime } from '../runtime.ts'
 import { tool } from '../tool/tool.ts'
 
@@ -22,7 +22,7 @@ function beforePause({ manager }: Runtime, happen: () => Promise<unknown>): void
 test('law 5: an answer that comes just before the pause is not slept through', async () => {
   const pay = counted('pay', true)
   const { agent: own } = caller([pay.tool], [call('pay', 'c1', { n: 1 })])
-  const runtime = stage({ agents: [own] })
+  const runtime = testRuntime({ agents: [own] })
   const answered: Promise<unknown>[] = []
   beforePause(runtime, async () => {
     answered.push(approve(runtime, 'c1'))
@@ -39,7 +39,7 @@ test('law 5: an answer that comes just before the pause is not slept through', a
 test('law 5: a stop that comes just before the pause ends the run', async () => {
   const pay = counted('pay', true)
   const { agent: own } = caller([pay.tool], [call('pay', 'c1', { n: 1 })])
-  const runtime = stage({ agents: [own] })
+  const runtime = testRuntime({ agents: [own] })
   beforePause(runtime, () => runtime.stop('s', 'r'))
   const run = await runtime.start({ agent: own, input: 'Go.', session: 's', runId: 'r' })
   expect(await run.result()).toMatchObject({ status: 'interrupted' })
@@ -50,7 +50,7 @@ test('law 5: of two answers one before the pause and one after, both count', asy
   const locate = tool({ name: 'locate', input: z.object({}), client: true })
   const pay = counted('pay', true)
   const { agent: own } = caller([pay.tool, locate], [call('pay', 'c1', { n: 1 }), call('locate', 'c2')])
-  const runtime = stage({ agents: [own] })
+  const runtime = testRuntime({ agents: [own] })
   beforePause(runtime, () => approve(runtime, 'c1'))
   const run = await runtime.start({ agent: own, input: 'Go.', session: 's', runId: 'r' })
   expect(await run.result()).toMatchObject({ status: 'paused', pendings: [{ id: 'c2' }] })

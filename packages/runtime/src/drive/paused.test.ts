@@ -5,7 +5,7 @@ import { z } from 'zod'
 import { agent, scriptedModel, tool } from '../index.ts'
 import { settled } from './clock.fixture.ts'
 import { Session } from './session.ts'
-import { type Process, Stage } from './virtual-processes.fixture.ts'
+import { type Process, VirtualCluster } from './virtual-processes.fixture.ts'
 
 const RUNS = 20
 const DAY = 24 * 3_600_000
@@ -74,7 +74,7 @@ function opened({ runtime }: Process): { writers: WeakRef<object>[]; sessions: W
 
 test('paused runs are in the log alone: no watch, timer, lease, writer or session is left of them', async () => {
   const { open } = Session
-  const stage = new Stage()
+  const stage = new VirtualCluster()
   const process = stage.process(() => [asking])
   const { runtime, wire, timers } = process
   try {

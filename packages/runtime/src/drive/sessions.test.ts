@@ -5,7 +5,7 @@ import { agent } from '../agent/agent.ts'
 import { scriptedModel } from '../model/scripted.ts'
 import { Session } from './session.ts'
 import { Sessions } from './sessions.ts'
-import { Stage } from './virtual-processes.fixture.ts'
+import { VirtualCluster } from './virtual-processes.fixture.ts'
 
 const plain = <T>(value: T): T => JSON.parse(JSON.stringify(value)) as T
 
@@ -102,7 +102,7 @@ test('a session is one drive’s at a time, and what a run reserved in it is fre
 })
 
 test('a turn after one that was driven here opens no session, and sends the whole conversation', async () => {
-  const stage = new Stage()
+  const stage = new VirtualCluster()
   const seen: number[] = []
   const teller = agent({
     name: 'teller',

@@ -2,16 +2,16 @@ import { expect, test } from 'vitest'
 import { z } from 'zod'
 import { agent, scriptedModel, tool } from '../index.ts'
 import { SNAPSHOT_AFTER, SNAPSHOT_BYTES, SNAPSHOT_EVERY } from './snapshots.ts'
-import { type Process, Stage } from './virtual-processes.fixture.ts'
+import { type Process, VirtualCluster } from './virtual-processes.fixture.ts'
 
 const SESSION = 's'
 
-async function started(stage: Stage, of: string): Promise<void> {
+async function started(stage: VirtualCluster, of: string): Promise<void> {
   const server = stage.process(() => [], { engine: false })
   await server.runtime.start({ session: SESSION, runId: 'r1', agent: `agent:${of}@1`, input: 'Hello' })
 }
 
-const snapshots = (stage: Stage): number[] =>
+const snapshots = (stage: VirtualCluster): number[] =>
   (stage.memory.logs.get(SESSION)?.snapshots ?? []).map(({ sequence }) => sequence).sort((a, b) => a - b)
 
 /** Tells as many lines as it is asked for, in one step. */
@@ -32,10 +32,10 @@ const teller = agent({
   ],
 })
 
-const headOf = async (stage: Stage): Promise<number> => (await stage.manager.getInfo(SESSION))?.head ?? 0
+const headOf = async (stage: VirtualCluster): Promise<number> => (await stage.manager.getInfo(SESSION))?.head ?? 0
 
 test('a session gets a snapshot at the end of a run once enough has come since the last, and so its first', async () => {
-  const stage = new Stage()
+  const stage = new VirtualCluster()
   const driver = stage.process(() => [teller])
   const ends: number[] = []
   for (let turn = 1; turn <= 16; turn++) {
@@ -81,7 +81,7 @@ const asking = agent({
 })
 
 test('a run that goes on in a long session does not give it another snapshot for that', async () => {
-  const stage = new Stage()
+  const stage = new VirtualCluster()
   const first = stage.process(() => [teller])
   const long = await first.runtime.start({ session: SESSION, agent: teller, input: `${SNAPSHOT_EVERY}` })
   await stage.ended(SESSION, long.runId)
@@ -98,7 +98,7 @@ test('a run that goes on in a long session does not give it another snapshot for
 })
 
 test('a session that has grown large gets snapshots as seldom as they are large', async () => {
-  const stage = new Stage()
+  const stage = new VirtualCluster()
   const driver = stage.process(() => [teller])
   const ends: number[] = []
   for (let turn = 1; turn <= 30; turn++) {
@@ -139,7 +139,7 @@ const chatty = agent({
 })
 
 test('a long run gets snapshots on the way, which bound what whoever takes over has to read', async () => {
-  const stage = new Stage()
+  const stage = new VirtualCluster()
   await started(stage, 'chatty')
   const driver = stage.process(() => [chatty])
   await stage.ended(SESSION, 'r1')
@@ -152,7 +152,7 @@ test('a long run gets snapshots on the way, which bound what whoever takes over 
 })
 
 test('a snapshot that fails is said to the logger, and neither stops a run nor keeps the next one waiting', async () => {
-  const stage = new Stage()
+  const stage = new VirtualCluster()
   const driver: Process = stage.process(() => [teller])
   const cause = new Error('the disk is full')
   driver.wire.before = ({ method }) => {
@@ -173,7 +173,7 @@ test('a snapshot that fails is said to the logger, and neither stops a run nor k
 })
 
 test('a snapshot that takes long is waited for by nobody but a shutdown', async () => {
-  const stage = new Stage()
+  const stage = new VirtualCluster()
   const driver = stage.process(() => [teller])
   const slow = Promise.withResolvers<void>()
   driver.wire.before = ({ method }) => (method === 'putSnapshot' ? slow.promise : undefined)

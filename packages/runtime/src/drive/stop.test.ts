@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { everyNth } from '../every-nth.fixture.ts'
 import { Calls, program, WHOLE } from './program.fixture.ts'
-import { expectOneEnd, isEndOf, type Process, Stage, textOf } from './virtual-processes.fixture.ts'
+import { expectOneEnd, isEndOf, type Process, textOf, VirtualCluster } from './virtual-processes.fixture.ts'
 
 const RUN = 'r1'
 const NEXT = 'r2'
@@ -9,7 +9,7 @@ const SESSION = 's'
 
 /** A session in which a run is asked for, and whoever drives it when the test says so. */
 class Scene {
-  readonly stage = new Stage()
+  readonly stage = new VirtualCluster()
   readonly calls = new Calls()
   readonly server = this.stage.process(() => [], { engine: false })
 

@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { agent, scriptedModel, tool } from '../index.ts'
 import { gate } from '../run/test-runtime.fixture.ts'
 import { StoreClock } from './store-clock.ts'
-import { callsOf, expectOneEnd, Stage } from './virtual-processes.fixture.ts'
+import { callsOf, expectOneEnd, VirtualCluster } from './virtual-processes.fixture.ts'
 
 const TIMEOUT = 1500
 
@@ -17,7 +17,7 @@ function setUp() {
   const tools = [pay, work, stay]
   const calls = tools.map(({ name }) => ({ name, input: {}, id: name }))
   const own = agent({ name: 'own', tools, model: scriptedModel([{ calls }, { text: 'Done.' }]) })
-  const stage = new Stage()
+  const stage = new VirtualCluster()
   const { runtime, wire, timers } = stage.process(() => [own])
   const start = async () => {
     await runtime.start({ session: 's', runId: 'r', agent: own, input: 'Go.' })

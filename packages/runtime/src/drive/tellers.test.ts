@@ -4,7 +4,7 @@ import { agent, scriptedModel } from '../index.ts'
 import { settled } from './clock.fixture.ts'
 import { MOST_WAITING, NOTIFY_AFTER_MS } from './notices.ts'
 import { clerk, Ear, isPause, never, owedIn, RUN, SESSION, setUp, toldIn } from './observing.fixture.ts'
-import { isEndOf, Stage } from './virtual-processes.fixture.ts'
+import { isEndOf, VirtualCluster } from './virtual-processes.fixture.ts'
 
 const DAY = 24 * 3_600_000
 
@@ -15,8 +15,8 @@ const talker =
     names.map(name => agent({ name, model: scriptedModel([{ text: 'Hi.' }]) }))
 
 /** A session in which a process of each agent, one after the other, died before it told of its end. */
-async function untold(...names: string[]): Promise<Stage> {
-  const stage = new Stage()
+async function untold(...names: string[]): Promise<VirtualCluster> {
+  const stage = new VirtualCluster()
   for (const name of names) {
     const process = stage.process(talker(name), { observers: [{ onFinished: () => process.kill() }] })
     await process.runtime.start({ session: SESSION, runId: name, agent: name, input: 'Hello' })
@@ -63,7 +63,7 @@ describe('observers are told of', () => {
 
   test('a pause by another version, whether it has a deadline or none', async () => {
     for (const timeout of [undefined, DAY]) {
-      const stage = new Stage()
+      const stage = new VirtualCluster()
       const process = stage.process(clerk('1', timeout), { observers: [{ onPaused: () => process.kill() }] })
       await process.runtime.start({ session: SESSION, runId: RUN, agent: 'clerk', input: 'pay' })
       await stage.seen(SESSION, isPause)
@@ -127,7 +127,7 @@ describe('more that is owed than anybody asks for at once', () => {
   const MANY = 1100
 
   /** Runs that wait for an answer for a day, and nobody was told. */
-  async function paused(stage: Stage, count: number): Promise<void> {
+  async function paused(stage: VirtualCluster, count: number): Promise<void> {
     const { manager } = stage
     const deadline = stage.clock.now() + DAY
     const ask: Chunk = { type: 'tool-approval-request', toolCallId: 'c', approvalId: 'a', input: {}, deadline }
@@ -142,7 +142,7 @@ describe('more that is owed than anybody asks for at once', () => {
   }
 
   test('keeps a runtime without observers from no run and no deadline, and is looked at seldom', async () => {
-    const stage = new Stage()
+    const stage = new VirtualCluster()
     const process = stage.process(clerk('1', 90_000), { observers: [{ onPaused: () => process.kill() }] })
     await process.runtime.start({ session: SESSION, runId: RUN, agent: 'clerk', input: 'pay' })
     await stage.seen(SESSION, isPause)
@@ -169,7 +169,7 @@ describe('more that is owed than anybody asks for at once', () => {
   })
 
   test('keeps a runtime whose observers hang from no run', async () => {
-    const stage = new Stage()
+    const stage = new VirtualCluster()
     await paused(stage, MANY)
     const ear = new Ear()
     ear.does = never

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { settled } from './clock.fixture.ts'
 import { NOTIFY_AFTER_MS } from './notices.ts'
 import { clerk, Ear, isPause, never, owedIn, RUN, SESSION, setUp, toldIn } from './observing.fixture.ts'
-import { isEndOf, type Process, Stage } from './virtual-processes.fixture.ts'
+import { isEndOf, type Process, VirtualCluster } from './virtual-processes.fixture.ts'
 
 describe('what was not told', () => {
   test('because the process died before it heard that its end is in the log is told by another', async () => {
@@ -83,7 +83,7 @@ describe('at least once', () => {
     when: 'before' | 'after',
     n: number,
   ): Promise<{ isDead: boolean; isTwice: boolean; isLate: boolean }> {
-    const stage = new Stage()
+    const stage = new VirtualCluster()
     const ears = [new Ear(), new Ear()] as const
     let isDead = false
     const server = stage.process(() => [], { engine: false }).runtime
@@ -126,8 +126,8 @@ describe('a runtime without observers', () => {
   const DAY = 24 * 3_600_000
 
   /** A session whose process died before it told of its pause, which has a deadline or none. */
-  async function untold(timeout?: number): Promise<Stage> {
-    const stage = new Stage()
+  async function untold(timeout?: number): Promise<VirtualCluster> {
+    const stage = new VirtualCluster()
     const process: Process = stage.process(clerk('1', timeout), { observers: [{ onPaused: () => process.kill() }] })
     await process.runtime.start({ session: SESSION, runId: RUN, agent: 'clerk', input: 'pay' })
     await stage.seen(SESSION, isPause)

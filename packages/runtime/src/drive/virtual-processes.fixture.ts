@@ -22,7 +22,7 @@ export interface Process {
   thaw(): void
 }
 
-export class Stage {
+export class VirtualCluster {
   readonly clock = new Clock()
   readonly memory = new Memory({ clock: this.clock.now })
   /** Of guests and of the test itself: always in reach. */
@@ -125,7 +125,7 @@ export function callsOf(view: View, runId: string): ToolPart[] {
 const SETTLED = new Set(['output-available', 'output-error', 'output-denied', 'input-error'])
 
 /** Law 7: a run has one end, nothing of it follows that, and no call of it is open. */
-export async function expectOneEnd(stage: Stage, session: string, runId: string): Promise<void> {
+export async function expectOneEnd(stage: VirtualCluster, session: string, runId: string): Promise<void> {
   const entries = await stage.entries(session)
   const ends = entries.filter(isEndOf(runId))
   expect(ends).toHaveLength(1)

@@ -2,7 +2,7 @@
 
 import { describe, expect, test } from 'vitest'
 import { chunksOf, reportsOf } from '../agent/play.fixture.ts'
-import { isEndOf, LEASE_MS, Stage } from '../drive/virtual-processes.fixture.ts'
+import { isEndOf, LEASE_MS, VirtualCluster } from '../drive/virtual-processes.fixture.ts'
 import { MillraceError } from '../error/error.ts'
 import { codeOf, gate, until } from '../run/test-runtime.fixture.ts'
 import type { Runtime } from '../runtime.ts'
@@ -125,7 +125,7 @@ describe.each(PLACES)('answers, %s', (_, opening) => {
 describe('time', () => {
   /** A stage on which a workflow was started, in a time that the test moves. */
   async function play(own: Workflow) {
-    const stage = new Stage()
+    const stage = new VirtualCluster()
     const begin = () => stage.process(() => [], { workflows: [own], engine: { pollMs: 50 } })
     const process = begin()
     await process.runtime.start({ workflow: own, input: 'Go.', session: 's', runId: 'r' })

@@ -4,7 +4,7 @@ import { MAX_PENDINGS, memoryStore } from '@millrace/log'
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { chunksOf } from '../agent/play.fixture.ts'
-import { stage, until } from '../run/test-runtime.fixture.ts'
+import { testRuntime, until } from '../run/test-runtime.fixture.ts'
 import { Play, say, single } from '../workflow/play.fixture.ts'
 import type { Workflow } from '../workflow/workflow.ts'
 import { useInterrupt } from './use-interrupt.ts'
@@ -30,7 +30,7 @@ async function changed(before: object, after: object, isAnswered: boolean, respo
   if (isAnswered) await play.answer(Q, response as never)
   await play.result()
   await play.runtime.close()
-  const next = stage({ store, workflows: [asks(after, isAnswered)] })
+  const next = testRuntime({ store, workflows: [asks(after, isAnswered)] })
   const id = `r::${isAnswered ? '1.node.1/useInterrupt:then.1' : Q}`
   await next.answer('s', { kind: 'interrupt', id, response: (isAnswered ? 'so' : response) as never })
   const { status, error, output } = await next.run('s', 'r').result()
@@ -72,7 +72,7 @@ test('code that catches it does not go on with the answer to another question', 
   const caught = single(async () => ({
     data: await useInterrupt({ id: 'q', ...erase } as never).catch(() => 'caught'),
   }))
-  const next = stage({ store, workflows: [caught] })
+  const next = testRuntime({ store, workflows: [caught] })
   await next.answer('s', { kind: 'interrupt', id: `r::${Q}`, response: 'yes' })
   expect(await next.run('s', 'r').result()).toMatchObject({ status: 'failed', error: { code: 'workflow_changed' } })
 })

@@ -6,7 +6,7 @@ import { expect } from 'vitest'
 import { keeping, reportsOf, type Told } from '../agent/play.fixture.ts'
 import type { RuntimeOptions } from '../options.ts'
 import type { RunResult } from '../run/result.ts'
-import { logOf, stage } from '../run/test-runtime.fixture.ts'
+import { logOf, testRuntime } from '../run/test-runtime.fixture.ts'
 import type { Runtime } from '../runtime.ts'
 import type { NodeContext } from '../workflow/node.ts'
 import { type Workflow, workflow } from '../workflow/workflow.ts'
@@ -56,7 +56,7 @@ export async function asking<T>(
   const { own, came } = nodeOf(code)
   const { logger, told } = keeping()
   const store = options.store ?? memoryStore()
-  const runtime = stage({ workflows: [own], logger, ...options, store })
+  const runtime = testRuntime({ workflows: [own], logger, ...options, store })
   const run = await runtime.start({ session: SESSION, runId: RUN, input: 'Go.', workflow: own })
   return settled({ runtime, store, told, came }, await run.result())
 }

@@ -5,7 +5,7 @@ import { expect, test } from 'vitest'
 import { z } from 'zod'
 import { heardModel, reportsOf, resultsIn } from '../agent/play.fixture.ts'
 import { type ScriptedAnswer, scriptedModel } from '../model/scripted.ts'
-import { gate, stage } from '../run/test-runtime.fixture.ts'
+import { gate, testRuntime } from '../run/test-runtime.fixture.ts'
 import { providerTool, tool } from '../tool/tool.ts'
 import { answered, asking, callsIn, decided, nodeOf, publicOf, RUN, SESSION, textIn } from './reason.fixture.ts'
 import { useInterrupt } from './use-interrupt.ts'
@@ -165,11 +165,11 @@ test('a client runs its tools, also when another process goes on', async () => {
   const there = tool({ name: 'there', client: true, input: z.object({ n: z.number() }), output: z.string() })
   const { model, heard } = heardModel([{ calls: [call('there', 1)] }, { text: 'Thanks.' }])
   const { own, came } = nodeOf(() => useReason({ model, input: 'x', tools: [there] }))
-  const runtime = stage({ workflows: [own] })
+  const runtime = testRuntime({ workflows: [own] })
   const run = await runtime.start({ session: SESSION, runId: RUN, input: 'Go.', workflow: own })
   expect((await run.result()).status).toBe('paused')
   await runtime.close()
-  const other = stage({ workflows: [own], store: runtime.manager.store })
+  const other = testRuntime({ workflows: [own], store: runtime.manager.store })
   await other.answer(SESSION, { kind: 'tool-result', id: 'c1', output: 'from there' })
   expect((await other.run(SESSION, RUN).result()).status).toBe('completed')
   expect(came).toMatchObject([{ text: 'Thanks.', toolResults: [{ output: 'from there' }] }])

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { LEASE_MS, Stage } from '../drive/virtual-processes.fixture.ts'
+import { LEASE_MS, VirtualCluster } from '../drive/virtual-processes.fixture.ts'
 import { gate } from '../run/test-runtime.fixture.ts'
 import { PLACES, Play, say, single, wired } from '../workflow/play.fixture.ts'
 import { useInterrupt } from './use-interrupt.ts'
@@ -123,7 +123,7 @@ test('a step that was cut off before its commit is done again, under the same ke
       await new Promise(() => {})
     })
   })
-  const stage = new Stage()
+  const stage = new VirtualCluster()
   const begin = () => stage.process(() => [], { workflows: [own], engine: { pollMs: 50 } })
   const process = begin()
   await process.runtime.start({ workflow: own, input: 'Go.', session: 's', runId: 'r' })

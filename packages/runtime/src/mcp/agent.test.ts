@@ -3,7 +3,7 @@
 import { expect, test } from 'vitest'
 import { agent } from '../agent/agent.ts'
 import { caller, callsOf, chunksOf, heardModel, play, resultsIn } from '../agent/play.fixture.ts'
-import { logOf, stage, until } from '../run/test-runtime.fixture.ts'
+import { logOf, testRuntime, until } from '../run/test-runtime.fixture.ts'
 import { brokenServer, call, connect, overHttp, sdkServer } from './mcp-connections.fixture.ts'
 
 test('an agent calls tools of two servers, is told outputs and errors, and others see the progress', async () => {
@@ -45,7 +45,7 @@ test('an agent calls tools of two servers, is told outputs and errors, and other
 test('progress stands in the log as preliminary outputs, before the output', async () => {
   const mcp = await connect(sdkServer)
   const { agent: holder } = caller(mcp.tools, [{ id: '1', name: 'hold', input: { id: 'x' } }])
-  const runtime = stage({ agents: [holder] })
+  const runtime = testRuntime({ agents: [holder] })
   const run = await runtime.start({ session: 's', agent: holder, input: 'Go.' })
   const { chunk } = await until(run, 'tool-output-available')
   expect(chunk).toMatchObject({ preliminary: true, output: { progress: 1, total: 2, message: 'half of it' } })
@@ -59,7 +59,7 @@ test('progress stands in the log as preliminary outputs, before the output', asy
 test('stopping the run cancels the call at the server', async () => {
   const mcp = await connect(sdkServer)
   const { agent: holder } = caller(mcp.tools, [{ id: '1', name: 'hold', input: { id: 'x' } }])
-  const runtime = stage({ agents: [holder] })
+  const runtime = testRuntime({ agents: [holder] })
   const run = await runtime.start({ session: 's', agent: holder, input: 'Go.' })
   await until(run, 'tool-output-available')
   await run.stop()
@@ -89,7 +89,7 @@ test('a server that is killed with -9 in the middle of a call: the model is told
     { text: 'Done.' },
   ])
   const caring = agent({ name: 'caring', model, tools: mcp.tools })
-  const runtime = stage({ agents: [caring] })
+  const runtime = testRuntime({ agents: [caring] })
   const run = await runtime.start({ session: 's', agent: caring, input: 'Go.' })
   await until(run, 'tool-output-available')
   process.kill(pid, 'SIGKILL')
@@ -117,7 +117,7 @@ test('calls wait for approval as a rule says that knows the tool; none runs befo
     { id: '2', name: 'grow' },
     { id: '3', name: 'fail', input: { text: 'x' } },
   ])
-  const runtime = stage({ agents: [asking] })
+  const runtime = testRuntime({ agents: [asking] })
   const run = await runtime.start({ session: 's', agent: asking, input: 'Go.', runId: 'r' })
   expect((await run.result()).status).toBe('paused')
   expect((await mcp.refresh()).map(({ name }) => name)).not.toContain('late')

@@ -5,7 +5,7 @@ import type { FaultProxy } from '../../../../scripts/faults/proxy.ts'
 import { SESSION } from '../crash/pond-program.fixture.ts'
 import type { Actor } from './pool.fixture.ts'
 import { type Moment, POINTS, type Point, type StoreSpec } from './process-messages.fixture.ts'
-import { BLOCKED_AFTER_MS, type Place, type Stage } from './process-stage.fixture.ts'
+import { BLOCKED_AFTER_MS, type Place, type ProcessStage } from './process-stage.fixture.ts'
 
 /** From token to token, so that there are more instants at which nothing is on its way to the store. */
 const PACE_MS = 2
@@ -14,10 +14,10 @@ const SOON_MS = 20
 /** How long a store may take to answer one that is cut off from it. */
 const CUT_OFF_MS = 300
 
-const when = ({ random }: Stage): Moment['when'] => random.pick(['before', 'after'])
+const when = ({ random }: ProcessStage): Moment['when'] => random.pick(['before', 'after'])
 
 /** A process dies at this moment, and another goes on. */
-export async function diesAt(stage: Stage, moment: Omit<Moment, 'does' | 'of'>): Promise<Point | undefined> {
+export async function diesAt(stage: ProcessStage, moment: Omit<Moment, 'does' | 'of'>): Promise<Point | undefined> {
   const dying = await stage.worker({ moment: { ...moment, of: POINTS, does: 'halt' } })
   const reached = await stage.reached(dying)
   stage.notes.push(
@@ -30,7 +30,7 @@ export async function diesAt(stage: Stage, moment: Omit<Moment, 'does' | 'of'>):
 }
 
 /** Processes die, one after another, just before and after what they do to the store. */
-export async function points(stage: Stage): Promise<void> {
+export async function points(stage: ProcessStage): Promise<void> {
   const { random, usual } = stage
   for (let deaths = random.between(1, 3), most = usual.points; deaths > 0; deaths--, most = usual.points >> 1) {
     const moment: Moment = { of: POINTS, n: random.between(1, most), when: when(stage), does: 'halt' }
@@ -44,7 +44,7 @@ export async function points(stage: Stage): Promise<void> {
 }
 
 /** Processes die, one after another, at instants that nothing tells apart. */
-export async function instants(stage: Stage): Promise<void> {
+export async function instants(stage: ProcessStage): Promise<void> {
   const { random, usual } = stage
   for (let deaths = random.between(1, 3), most = usual.points; deaths > 0; deaths--, most = usual.points >> 1) {
     const n = random.between(1, most)
@@ -61,7 +61,7 @@ export async function instants(stage: Stage): Promise<void> {
 }
 
 /** Two processes want to drive; the one that does sleeps through its lease, and wakes up when the other has gone on. */
-export async function fights(stage: Stage): Promise<void> {
+export async function fights(stage: ProcessStage): Promise<void> {
   const { random, usual } = stage
   const moment = { of: ['append'], n: random.between(1, usual.appends), when: when(stage), does: 'sleep' } as const
   const both = [await stage.worker({ moment }), await stage.worker({ moment })]
@@ -84,7 +84,7 @@ export async function fights(stage: Stage): Promise<void> {
 }
 
 /** Waits until another has gone on from one that sleeps, and said a little; or nobody is left who could. */
-async function sleepThrough(stage: Stage, isNobodyLeft: () => boolean): Promise<void> {
+async function sleepThrough(stage: ProcessStage, isNobodyLeft: () => boolean): Promise<void> {
   const { length } = stage.seen
   const more = stage.random.between(0, 25)
   const isTaken = () => stage.seen.slice(length).some(({ chunk }) => TAKEN.has(chunk.type))
@@ -97,7 +97,7 @@ async function sleepThrough(stage: Stage, isNobodyLeft: () => boolean): Promise<
 const TAKEN = new Set(['executor-superseded', 'run-started'])
 
 /** A process hands over what it drives, in good order, and another goes on. */
-export async function handsOver(stage: Stage): Promise<void> {
+export async function handsOver(stage: ProcessStage): Promise<void> {
   const { random, usual } = stage
   for (let times = random.between(1, 3), most = usual.appends; times > 0; times--, most = usual.appends >> 1) {
     const n = random.between(1, most)
@@ -112,7 +112,7 @@ export async function handsOver(stage: Stage): Promise<void> {
 }
 
 /** The store is out of reach for the process that drives: for a while, or until another has gone on. */
-export async function cutOff(stage: Stage): Promise<void> {
+export async function cutOff(stage: ProcessStage): Promise<void> {
   const { random, place, usual } = stage
   const gate = await place.gate()
   const n = random.between(1, usual.appends)
@@ -144,7 +144,7 @@ function via({ spec }: Place, gate: FaultProxy): StoreSpec {
 }
 
 /** The process that drives dies, and those that come after it do not have the program: it waits, and says so, until one has it again. */
-export async function deploys(stage: Stage): Promise<void> {
+export async function deploys(stage: ProcessStage): Promise<void> {
   const { random, place, usual } = stage
   const moment: Moment = { of: POINTS, n: random.between(1, usual.points), when: when(stage), does: 'halt' }
   const old = await stage.worker({ moment })

@@ -2,7 +2,7 @@
 
 import { setTimeout as pause } from 'node:timers/promises'
 import { type Moment, type Opening, POINTS } from './process-messages.fixture.ts'
-import type { Stage } from './process-stage.fixture.ts'
+import type { ProcessStage } from './process-stage.fixture.ts'
 
 const PACE_MS = 2
 const SOON_MS = 10
@@ -18,8 +18,8 @@ export const crowdAt = (n: number): Crowd => ({ when: WHENS[n % WHENS.length] as
 
 /** The same schedule, with people in it. */
 export const peopled =
-  (play: (stage: Stage) => Promise<unknown>) =>
-  async (stage: Stage): Promise<void> => {
+  (play: (stage: ProcessStage) => Promise<unknown>) =>
+  async (stage: ProcessStage): Promise<void> => {
     const crowd = crowdAt(stage.random.below(WHENS.length))
     stage.notes.push(`people answer when ${crowd.when}`)
     await stage.front(crowd)
@@ -27,7 +27,7 @@ export const peopled =
   }
 
 /** People answer just as the process dies that drives: before it is dead, at once, or after. */
-export async function answersAtDeath(stage: Stage): Promise<void> {
+export async function answersAtDeath(stage: ProcessStage): Promise<void> {
   const { random, usual } = stage
   const front = await stage.front({ when: 'told', errs: random.pick([true, false]) })
   for (let deaths = random.between(1, 3), most = usual.points; deaths > 0; deaths--, most >>= 1) {
@@ -52,7 +52,7 @@ export async function answersAtDeath(stage: Stage): Promise<void> {
 }
 
 /** Both die: who drives, and who answers. What was said is said again by another, and is one answer. */
-export async function bothDie(stage: Stage): Promise<void> {
+export async function bothDie(stage: ProcessStage): Promise<void> {
   const { random, usual } = stage
   const crowd: Crowd = { when: random.pick(['asked', 'paused']), errs: false }
   const momentOf = (most: number): Moment => ({

@@ -23,7 +23,7 @@ import { PROGRAMS, type ProgramName } from './played-programs.fixture.ts'
 import { Pool } from './pool.fixture.ts'
 import { KEPT } from './process-failed-seeds.fixture.ts'
 import type { Moment, Point, StoreSpec } from './process-messages.fixture.ts'
-import { Place, Stage } from './process-stage.fixture.ts'
+import { Place, ProcessStage } from './process-stage.fixture.ts'
 import { undisturbedRounds } from './workflow-schedules.fixture.ts'
 
 /** One kind of schedule. */
@@ -33,7 +33,7 @@ export interface Kind {
   readonly share: number
   /** @default 'pond', which needs no answers */
   readonly program?: ProgramName
-  play(stage: Stage): Promise<unknown>
+  play(stage: ProcessStage): Promise<unknown>
 }
 
 export interface Backend {
@@ -96,7 +96,7 @@ export function schedules(backend: Backend): void {
     }
 
     async function playUndisturbed(program: ProgramName, place: Place): Promise<Happened> {
-      const calm = new Stage(place, pool, new Random(0), { name: `calm-${program}`, program })
+      const calm = new ProcessStage(place, pool, new Random(0), { name: `calm-${program}`, program })
       const { judge = verdict } = PROGRAMS[program]
       const happened = await perform(calm, isFlow(program) ? undisturbedRounds : withAll)
       expect(judge(happened)).toEqual([])
@@ -108,7 +108,7 @@ export function schedules(backend: Backend): void {
     const run = (id: string, seed: number, { program = 'pond', play }: Pick<Kind, 'program' | 'play'>) =>
       lanes.use(async place => {
         const reference = await undisturbed(program, place)
-        const stage = new Stage(place, pool, new Random(seed), { name: id, program }, reference.view)
+        const stage = new ProcessStage(place, pool, new Random(seed), { name: id, program }, reference.view)
         try {
           const happened = await perform(stage, play)
           const { judge = verdict } = PROGRAMS[program]
@@ -133,7 +133,7 @@ export function schedules(backend: Backend): void {
     const runSeed = async (seed: number) => {
       const kind = kindOf(seed)
       const again = `npm run chaos -- --runs 1 --seed ${seed} packages/runtime/src/process/${name}`
-      const play = (stage: Stage) => {
+      const play = (stage: ProcessStage) => {
         stage.notes.push(kind.title, `to play it again: ${again}`)
         return kind.play(stage)
       }
@@ -230,14 +230,14 @@ class Lanes {
 const isFlow = (program: ProgramName): boolean => PROGRAMS[program].workflows !== undefined
 
 /** Plays without a death. */
-async function withAll(stage: Stage): Promise<void> {
+async function withAll(stage: ProcessStage): Promise<void> {
   if (stage.program === 'mill') await stage.front()
   await stage.worker()
   await stage.over()
 }
 
 /** Plays a schedule to its end; returns what happened in it. */
-async function perform(stage: Stage, play: (stage: Stage) => Promise<unknown>): Promise<Happened> {
+async function perform(stage: ProcessStage, play: (stage: ProcessStage) => Promise<unknown>): Promise<Happened> {
   await stage.begin()
   await play(stage)
   await stage.leave()
@@ -252,7 +252,7 @@ async function perform(stage: Stage, play: (stage: Stage) => Promise<unknown>): 
 }
 
 /** Law 2: a reader that was attached all the time got every entry once, and so does one that resumes from a cursor. */
-async function readerProblems({ place, seen, random }: Stage, { entries }: Happened): Promise<string[]> {
+async function readerProblems({ place, seen, random }: ProcessStage, { entries }: Happened): Promise<string[]> {
   const { manager } = place.runtime
   const last = random.pick(seen)
   const rest: number[] = []
@@ -271,7 +271,7 @@ async function readerProblems({ place, seen, random }: Stage, { entries }: Happe
 const BEGINS = new Set(['run-started', 'executor-superseded', 'run-resumed'])
 
 /** Law 4: a driver appends nothing after it was taken over from. */
-function epochProblems({ seen }: Stage): string[] {
+function epochProblems({ seen }: ProcessStage): string[] {
   const problems: string[] = []
   const over = new Set<string>()
   let current: string | undefined

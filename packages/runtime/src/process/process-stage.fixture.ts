@@ -10,7 +10,7 @@ import type { Random } from '../../../../scripts/faults/random.ts'
 import type { Given } from '../crash/crowd.fixture.ts'
 import { type Note, witnessed } from '../crash/ledger.fixture.ts'
 import { SESSION } from '../crash/pond-program.fixture.ts'
-import { Story } from '../crash/reader-checks.fixture.ts'
+import { ReaderChecks } from '../crash/reader-checks.fixture.ts'
 import { Answers } from '../crash/workflow.answers.fixture.ts'
 import { createRuntime, type Runtime } from '../index.ts'
 import { openSpec } from './open-store.fixture.ts'
@@ -71,7 +71,7 @@ interface Waiting {
   reject(error: unknown): void
 }
 
-export class Stage {
+export class ProcessStage {
   readonly place: Place
   readonly random: Random
   readonly program: ProgramName
@@ -80,7 +80,7 @@ export class Stage {
   readonly notes: string[] = []
   /** All that the one who is attached was given. */
   readonly seen: ReadEntry[] = []
-  readonly story: Story
+  readonly story: ReaderChecks
   /** How many questions were passed on to those who answer. */
   answered = 0
   readonly #pool: Pool
@@ -105,7 +105,7 @@ export class Stage {
     this.#pool = pool
     this.random = random
     this.ledger = join(place.folder, `${name}.jsonl`)
-    this.story = new Story(undisturbed && { whole: wholeOf(undisturbed) })
+    this.story = new ReaderChecks(undisturbed && { whole: wholeOf(undisturbed) })
   }
 
   /** Asks for the runs, and attaches a reader. */

@@ -4,13 +4,13 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { SESSION } from '../crash/pond-program.fixture.ts'
 import { isBlocked } from './death-schedules.fixture.ts'
 import { type Moment, POINTS } from './process-messages.fixture.ts'
-import type { Stage } from './process-stage.fixture.ts'
+import type { ProcessStage } from './process-stage.fixture.ts'
 
 const PACE_MS = 2
 const SOON_MS = 10
 
 /** Asks the open run to stop, or takes back the one that is next. */
-async function stop(stage: Stage): Promise<void> {
+async function stop(stage: ProcessStage): Promise<void> {
   const runId = stage.open ?? stage.runs.find(name => !stage.story.ended.has(name))
   if (runId === undefined) return
   const isTaken = await stage.place.runtime.stop(SESSION, runId)
@@ -18,7 +18,7 @@ async function stop(stage: Stage): Promise<void> {
 }
 
 /** A stop, at an instant of a run that goes on. */
-export async function stops(stage: Stage): Promise<void> {
+export async function stops(stage: ProcessStage): Promise<void> {
   const { random } = stage
   const moment: Moment = { ...drawn(stage), does: 'go on' }
   const driving = await stage.worker({ paceMs: random.pick([0, PACE_MS]), moment })
@@ -29,7 +29,7 @@ export async function stops(stage: Stage): Promise<void> {
 }
 
 /** A stop just as the process dies that drives: a little before, a little after, or both at once. */
-export async function stopsAtDeath(stage: Stage): Promise<void> {
+export async function stopsAtDeath(stage: ProcessStage): Promise<void> {
   const { random } = stage
   const moment: Moment = { ...drawn(stage), does: random.pick(['halt', 'go on']) }
   const dying = await stage.worker({ paceMs: random.pick([0, PACE_MS]), moment })
@@ -46,7 +46,7 @@ export async function stopsAtDeath(stage: Stage): Promise<void> {
 }
 
 /** A stop of a run whose program nobody has any more: those that are there end it, and the one in line waits for its own. */
-export async function stopsBlocked(stage: Stage): Promise<void> {
+export async function stopsBlocked(stage: ProcessStage): Promise<void> {
   const moment: Moment = { ...drawn(stage), does: 'halt' }
   const old = await stage.worker({ moment })
   await stage.reached(old)
@@ -61,6 +61,6 @@ export async function stopsBlocked(stage: Stage): Promise<void> {
   await stage.over()
 }
 
-function drawn({ random, usual }: Stage): Omit<Moment, 'does'> {
+function drawn({ random, usual }: ProcessStage): Omit<Moment, 'does'> {
   return { of: POINTS, n: random.between(1, usual.points), when: random.pick(['before', 'after']) }
 }

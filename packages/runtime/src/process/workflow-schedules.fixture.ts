@@ -2,18 +2,18 @@
 
 import type { Actor } from './pool.fixture.ts'
 import { type Moment, POINTS } from './process-messages.fixture.ts'
-import type { Stage } from './process-stage.fixture.ts'
+import type { ProcessStage } from './process-stage.fixture.ts'
 
 const PACE_MS = 2
 
 /** Nobody dies: who drives is there from the first pause to the end. */
-export async function undisturbedRounds(stage: Stage): Promise<void> {
+export async function undisturbedRounds(stage: ProcessStage): Promise<void> {
   await stage.worker()
   for (let pauses = 1; await isPaused(stage, pauses); pauses++) await answer(stage)
 }
 
 /** Who drives is killed -9 when it has paused, and before that is answered; and who takes it up in the midst of what it starts again. */
-export async function deadlyRounds(stage: Stage): Promise<void> {
+export async function deadlyRounds(stage: ProcessStage): Promise<void> {
   const { random } = stage
   let driving = random.pick([true, false]) ? await stage.worker() : await diesOnTheWay(stage, 1)
   for (let pauses = 1; await isPaused(stage, pauses); pauses++) {
@@ -29,7 +29,7 @@ export async function deadlyRounds(stage: Stage): Promise<void> {
 }
 
 /** A process dies on the way to the next pause, if it does not come there first; another goes on. */
-async function diesOnTheWay(stage: Stage, pauses: number): Promise<Actor> {
+async function diesOnTheWay(stage: ProcessStage, pauses: number): Promise<Actor> {
   const { random, usual } = stage
   const moment: Moment = {
     of: POINTS,
@@ -45,14 +45,14 @@ async function diesOnTheWay(stage: Stage, pauses: number): Promise<Actor> {
 }
 
 /** Waits until the run has paused so often; false where it has ended. */
-async function isPaused(stage: Stage, times: number): Promise<boolean> {
+async function isPaused(stage: ProcessStage, times: number): Promise<boolean> {
   const count = () => stage.seen.filter(({ chunk }) => chunk.type === 'run-paused').length
   await stage.until(`the run has paused ${times} times`, () => stage.isOver || count() >= times)
   return !stage.isOver
 }
 
 /** Answers all that waits, and waits until that is in the log. */
-async function answer(stage: Stage): Promise<void> {
+async function answer(stage: ProcessStage): Promise<void> {
   const { answers } = stage
   // When they answer is decided here, and not by the pause.
   const asked = stage.seen.filter(({ chunk }) => ASKING.has(chunk.type))

@@ -7,7 +7,7 @@ import { z } from 'zod'
 import { type Agent, agent } from '../agent/agent.ts'
 import { scriptedModel } from '../model/scripted.ts'
 import type { Run } from '../run/run.ts'
-import { type Gate, gate, logOf, stage, typesOf } from '../run/test-runtime.fixture.ts'
+import { type Gate, gate, logOf, testRuntime, typesOf } from '../run/test-runtime.fixture.ts'
 import type { Runtime } from '../runtime.ts'
 import { tool } from '../tool/tool.ts'
 
@@ -70,7 +70,7 @@ describe('a lane that was answered goes on while another works', () => {
     const door = gate()
     const { child, parent, begun } = team(ran, door)
     const root = parent(child('a', 'pay'), child('b', 'work'))
-    const runtime = stage({ agents: [root] })
+    const runtime = testRuntime({ agents: [root] })
     const run = await runtime.start({ agent: root, input: 'go', session: 's', runId: 'r' })
     await Promise.all([seen(run, isRequest), begun.opened])
     await approve(runtime, 'a-pay')
@@ -95,7 +95,7 @@ describe('a lane that was answered goes on while another works', () => {
       ]),
     })
     const root = parent(middle, child('b', 'work'))
-    const runtime = stage({ agents: [root] })
+    const runtime = testRuntime({ agents: [root] })
     const run = await runtime.start({ agent: root, input: 'go', session: 's', runId: 'r' })
     await Promise.all([seen(run, isRequest), begun.opened])
     await approve(runtime, 'a-pay', false)
@@ -112,7 +112,7 @@ describe('a lane that was answered goes on while another works', () => {
     const { pay, work, begun } = team(ran, door)
     const calls = ['work', 'pay'].map(name => ({ name, input: {}, id: name }))
     const root = agent({ name: 'root', tools: [pay, work], model: scriptedModel([{ calls }, { text: 'Done.' }]) })
-    const runtime = stage({ agents: [root] })
+    const runtime = testRuntime({ agents: [root] })
     const run = await runtime.start({ agent: root, input: 'go', session: 's', runId: 'r' })
     await Promise.all([seen(run, isRequest), begun.opened])
     await approve(runtime, 'pay')
@@ -132,7 +132,7 @@ describe('two sub-agents that wait', () => {
     const ran: string[] = []
     const { child, parent } = team(ran, gate())
     const root = parent(child('a', 'pay'), child('b', 'pay'))
-    const runtime = stage({ agents: [root] })
+    const runtime = testRuntime({ agents: [root] })
     const run = await runtime.start({ agent: root, input: 'go', session: 's', runId: 'r' })
     expect((await run.result()).pendings).toHaveLength(2)
     await Promise.all([approve(runtime, 'a-pay', first), approve(runtime, 'b-pay', second)])
@@ -166,8 +166,8 @@ describe('law 5: what comes between the last look and the pause is not missed', 
     const { child, parent } = team(ran, gate())
     const root = parent(child('a', 'pay'), child('b', 'pay'))
     const memory = new Memory()
-    const guest = stage({ store: memoryStore(undefined, memory), engine: false })
-    const runtime = stage({ agents: [root], store: pausing(memory, () => before(guest)) })
+    const guest = testRuntime({ store: memoryStore(undefined, memory), engine: false })
+    const runtime = testRuntime({ agents: [root], store: pausing(memory, () => before(guest)) })
     const run = await runtime.start({ agent: root, input: 'go', session: 's', runId: 'r' })
     return { ran, runtime, run }
   }

@@ -6,7 +6,7 @@ import type { Entry } from '@millrace/protocol'
 import { Random } from '../../../../scripts/faults/random.ts'
 import type { Fault } from '../crash/fault-plan.fixture.ts'
 import { type Events, Machine, Process } from '../crash/machine.fixture.ts'
-import { Story } from '../crash/reader-checks.fixture.ts'
+import { ReaderChecks } from '../crash/reader-checks.fixture.ts'
 import { createRuntime, type Runtime } from '../runtime.ts'
 import { act, cuedIn } from './guest.fixture.ts'
 import type { Doing, Plan } from './race-plan.fixture.ts'
@@ -39,7 +39,7 @@ class Race implements Events {
   readonly #random: Random
   readonly #machine: Machine
   readonly #memory: Memory
-  readonly #story = new Story()
+  readonly #story = new ReaderChecks()
   readonly #violations: string[] = []
   readonly #faults: (readonly [point: number, fault: Fault])[]
   readonly #drivers = new Map<Process, Runtime>()

@@ -3,7 +3,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { type LogStore, mustStop, type StreamInfo, systemTimers } from '@millrace/log'
 import type { Entry } from '@millrace/protocol'
-import { Story } from '../crash/reader-checks.fixture.ts'
+import { ReaderChecks } from '../crash/reader-checks.fixture.ts'
 import { MillraceError } from '../error/error.ts'
 import type { Answer } from '../run/answer.ts'
 import { createRuntime, type Runtime } from '../runtime.ts'
@@ -85,7 +85,7 @@ class RealRace {
 
   /** Looks on; what does not hold together is thrown. */
   async #read(): Promise<void> {
-    const story = new Story()
+    const story = new ReaderChecks()
     const { signal } = this.#leaving
     const reading = { after: 0, follow: true, whole: true, internal: true, signal }
     try {

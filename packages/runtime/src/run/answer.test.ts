@@ -9,7 +9,7 @@ import type { Runtime } from '../runtime.ts'
 import { tool } from '../tool/tool.ts'
 import type { Answer } from './answer.ts'
 import { approve, begin, call, callsIn, counted, give, soundLog } from './people.fixture.ts'
-import { codeOf, echo, logOf, stage } from './test-runtime.fixture.ts'
+import { codeOf, echo, logOf, testRuntime } from './test-runtime.fixture.ts'
 
 const locate = tool({ name: 'locate', input: z.object({}), client: true })
 
@@ -237,7 +237,7 @@ describe('a question', () => {
 
   /** A session in which a run waits for an answer to a question. */
   async function asked(input: Extract<Chunk, { type: 'interrupt' }>['input']): Promise<Runtime> {
-    const runtime = stage({ engine: false })
+    const runtime = testRuntime({ engine: false })
     await runtime.start({ agent: echo, input: 'go', session: 's', runId: 'r' })
     const writer = await runtime.manager.createWriter('s', { runId: 'r', program: echo.program, agentType: 'echo' })
     await writer.commit([{ type: 'interrupt', interruptId: 'i1', input }])

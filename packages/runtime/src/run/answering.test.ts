@@ -8,7 +8,7 @@ import { caller, chunksOf } from '../agent/play.fixture.ts'
 import { tool } from '../tool/tool.ts'
 import type { Answer, AnswerOptions } from './answer.ts'
 import { approve, begin, call, callsIn, counted, give, soundLog } from './people.fixture.ts'
-import { codeOf, echo, gate, stage } from './test-runtime.fixture.ts'
+import { codeOf, echo, gate, testRuntime } from './test-runtime.fixture.ts'
 
 const locate = tool({ name: 'locate', input: z.object({}), client: true })
 const approval = (id: string, approved = true) => ({ kind: 'approval', id, approved }) as const
@@ -58,12 +58,12 @@ describe('a confirmation of all', () => {
     await run.result()
     await runtime.close()
     now += 1000
-    const desk = stage({ store: store(), engine: false })
+    const desk = testRuntime({ store: store(), engine: false })
     const confirm = () => codeOf(desk.resume('s', 'r', { mode: 'with-confirmation', approved: true }))
     expect(await confirm()).toBe('none')
     expect((await desk.view('s')).view.pendings.map(({ id }) => id)).toEqual(['r::c1'])
     expect(await confirm()).toBe('answer_late')
-    stage({ store: store(), agents: [own] })
+    testRuntime({ store: store(), agents: [own] })
     expect((await desk.run('s', 'r').result()).status).toBe('completed')
     expect(await callsIn(desk)).toMatchObject({ c1: { state: 'output-denied' }, c2: { output: 'pay 2' } })
   })
@@ -80,10 +80,10 @@ test('as many answers and claims at once cost as many appends', async () => {
     appends++
     return append(...asked)
   }
-  const desk = stage({ store, engine: false })
+  const desk = testRuntime({ store, engine: false })
   await Promise.all(Array.from({ length: 40 }, (_, n) => approve(desk, `c${n}`)))
   expect(appends).toBe(40)
-  stage({ store, agents: [own] })
+  testRuntime({ store, agents: [own] })
   expect((await desk.run('s', 'r').result()).status).toBe('completed')
 })
 
@@ -161,7 +161,7 @@ describe('an answer', () => {
 
   test('to nothing reads nothing of a session in which nothing ever waited', async () => {
     const memory = new Memory()
-    const driver = stage({ store: memoryStore(undefined, memory), agents: [echo] })
+    const driver = testRuntime({ store: memoryStore(undefined, memory), agents: [echo] })
     for (let n = 0; n < 3; n++) await (await driver.start({ session: 's', agent: echo, input: 'hi' })).result()
     const store = memoryStore(undefined, memory)
     let batches = 0
@@ -171,7 +171,7 @@ describe('an answer', () => {
       batches += page?.batches.length ?? 0
       return page
     }
-    const desk = stage({ store, agents: [echo], engine: false })
+    const desk = testRuntime({ store, agents: [echo], engine: false })
     const answers: Answer[] = [
       approval('x::y'),
       approval('x::y::z'),

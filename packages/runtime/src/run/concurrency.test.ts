@@ -6,7 +6,7 @@ import {
   logOf,
   patient,
   sqliteStores,
-  stage,
+  testRuntime,
   textsOf,
   typesOf,
   until,
@@ -16,7 +16,7 @@ describe('while a run is open, another', () => {
   test('is refused, typed, if nothing is said: and leaves no trace', async () => {
     const held = gate()
     const agent = patient(held)
-    const runtime = stage({ agents: [agent] })
+    const runtime = testRuntime({ agents: [agent] })
     const first = await runtime.start({ agent, input: 'a', session: 's' })
     await until(first, 'text-delta')
     for (const whenBusy of [undefined, 'reject'] as const) {
@@ -33,7 +33,7 @@ describe('while a run is open, another', () => {
   test('waits in the queue, each in its turn; its message is shown when it starts', async () => {
     const held = gate()
     const agent = patient(held)
-    const runtime = stage({ agents: [agent, echo] })
+    const runtime = testRuntime({ agents: [agent, echo] })
     const first = await runtime.start({ agent, input: 'a', session: 's' })
     await until(first, 'text-delta')
     const rest = []
@@ -48,7 +48,7 @@ describe('while a run is open, another', () => {
 
   test('interrupts the one before it, and goes ahead of those that wait', async () => {
     const agent = patient(gate())
-    const runtime = stage({ agents: [agent, echo] })
+    const runtime = testRuntime({ agents: [agent, echo] })
     const first = await runtime.start({ agent, input: 'a', session: 's' })
     await until(first, 'text-delta')
     const waits = await runtime.start({ agent: echo, input: 'b', session: 's', whenBusy: 'queue' })
@@ -61,7 +61,7 @@ describe('while a run is open, another', () => {
   test('law 8: is refused where too many wait', async () => {
     const held = gate()
     const agent = patient(held)
-    const runtime = stage({ agents: [agent, echo] })
+    const runtime = testRuntime({ agents: [agent, echo] })
     const first = await runtime.start({ agent, input: 'a', session: 's' })
     await until(first, 'text-delta')
     const start = () => runtime.start({ agent: echo, input: 'b', session: 's', whenBusy: 'queue' })
@@ -74,7 +74,7 @@ describe('while a run is open, another', () => {
 })
 
 test('a run is asked for in the session of whom it is said to be, and in no other’s', async () => {
-  const runtime = stage({ agents: [echo] })
+  const runtime = testRuntime({ agents: [echo] })
   const ask = (principal: string | null, runId: string) =>
     runtime.start({ agent: echo, input: 'a', session: 's', runId, principal })
   await (await ask('ada', 'r1')).result()
@@ -84,13 +84,13 @@ test('a run is asked for in the session of whom it is said to be, and in no othe
 })
 
 describe('law 5: the same run id is one run', () => {
-  const told = async (runtime: ReturnType<typeof stage>) =>
+  const told = async (runtime: ReturnType<typeof testRuntime>) =>
     typesOf(await logOf(runtime, 's')).filter(type => type === 'run-requested' || type === 'run-started')
 
   test('asked for twice, while it runs, and after it ended', async () => {
     const held = gate()
     const agent = patient(held)
-    const runtime = stage({ agents: [agent] })
+    const runtime = testRuntime({ agents: [agent] })
     const ask = () => runtime.start({ agent, input: 'a', session: 's', runId: 'r' })
     const first = await ask()
     await until(first, 'text-delta')
@@ -103,7 +103,7 @@ describe('law 5: the same run id is one run', () => {
   })
 
   test('without a session: then that has the name of the run', async () => {
-    const runtime = stage({ agents: [echo] })
+    const runtime = testRuntime({ agents: [echo] })
     const runs = await Promise.all(['x', 'x'].map(runId => runtime.start({ agent: echo, input: 'a', runId })))
     expect(runs.map(({ sessionId }) => sessionId)).toEqual(['x', 'x'])
     const [a, b] = await Promise.all(runs.map(run => run.result()))
@@ -112,7 +112,7 @@ describe('law 5: the same run id is one run', () => {
 
   test('from two processes at once, on one store', async () => {
     const stores = await sqliteStores(2)
-    const runtimes = stores.map(store => stage({ store, agents: [echo] }))
+    const runtimes = stores.map(store => testRuntime({ store, agents: [echo] }))
     const runs = await Promise.all(
       runtimes.flatMap(runtime =>
         Array.from({ length: 3 }, () => runtime.start({ agent: echo, input: 'a', session: 's', runId: 'r' })),
@@ -120,18 +120,18 @@ describe('law 5: the same run id is one run', () => {
     )
     const results = await Promise.all(runs.map(run => run.result()))
     expect(new Set(results.map(({ text }) => text))).toEqual(new Set(['0: a']))
-    expect(await told(runtimes[0] as ReturnType<typeof stage>)).toEqual(['run-requested', 'run-started'])
+    expect(await told(runtimes[0] as ReturnType<typeof testRuntime>)).toEqual(['run-requested', 'run-started'])
   })
 
   test('that was taken back stays so', async () => {
-    const runtime = stage({ engine: false })
+    const runtime = testRuntime({ engine: false })
     const ask = () => runtime.start({ agent: echo, input: 'a', session: 's', runId: 'r' })
     await (await ask()).stop()
     expect(await codeOf((await ask()).result())).toBe('run_taken_back')
   })
 
   test('is not taken for another: a retry under the id of a run that was there is refused', async () => {
-    const runtime = stage({ agents: [echo] })
+    const runtime = testRuntime({ agents: [echo] })
     await (await runtime.start({ agent: echo, input: 'a', session: 's', runId: 'r', messageId: 'm' })).result()
     expect(await codeOf(runtime.retry('s', 'r', { runId: 'r' }))).toBe('run_ended')
     expect(await codeOf(runtime.edit('s', 'm', 'b', { runId: 'r' }))).toBe('run_ended')

@@ -4,7 +4,7 @@ import { expect, test } from 'vitest'
 import { agent } from '../agent/agent.ts'
 import { scriptedModel } from '../model/scripted.ts'
 import type { Runtime } from '../runtime.ts'
-import { codeOf, gate, patient, stage, until } from './test-runtime.fixture.ts'
+import { codeOf, gate, patient, testRuntime, until } from './test-runtime.fixture.ts'
 
 const SECRET = 'tenant-47'
 
@@ -39,7 +39,7 @@ async function shownOf(runtime: Runtime, sessionId: string, runIds: readonly str
 test('law 10: the server’s context goes along with retry, edit and resume, and no reader sees it', async () => {
   for (const context of [{ tenant: SECRET }, { tenant: SECRET, large: 'x'.repeat(100_000) }]) {
     const { own, seen } = watched()
-    const runtime = stage({ agents: [own] })
+    const runtime = testRuntime({ agents: [own] })
     const asked = { agent: own, input: 'a', session: 's', runId: 'r1', messageId: 'm1', context, data: { tab: 1 } }
     await (await runtime.start(asked)).result()
     await (await runtime.retry('s', 'r1', { runId: 'r2' })).result()
@@ -69,7 +69,7 @@ test('law 10: the server’s context goes along with retry, edit and resume, and
 
 test('law 10: nothing that a reader, a view or a result shows holds the context', async () => {
   const { own } = watched()
-  const runtime = stage({ agents: [own] })
+  const runtime = testRuntime({ agents: [own] })
   const context = { tenant: SECRET }
   await (await runtime.start({ agent: own, input: 'a', session: 's', runId: 'r1', messageId: 'm1', context })).result()
   await (await runtime.retry('s', 'r1', { runId: 'r2' })).result()
@@ -94,7 +94,7 @@ test('the context of an interrupted run goes along with what resumes it', async 
       return undefined
     },
   })
-  const runtime = stage({ agents: [own] })
+  const runtime = testRuntime({ agents: [own] })
   const run = await runtime.start({ agent: own, input: 'a', session: 's', context: { tenant: SECRET } })
   await until(run, 'text-delta')
   await run.stop()
@@ -107,7 +107,7 @@ test('the context of an interrupted run goes along with what resumes it', async 
 test('a context that is gone is told: nothing is done again without it', async () => {
   const { own, seen } = watched()
   const memory = new Memory()
-  const runtime = stage({ agents: [own], store: memoryStore(undefined, memory) })
+  const runtime = testRuntime({ agents: [own], store: memoryStore(undefined, memory) })
   const context = { tenant: SECRET, large: 'x'.repeat(100_000) }
   const asked = { agent: own, input: 'a', session: 's', runId: 'r1', messageId: 'm1', context }
   await (await runtime.start(asked)).result()

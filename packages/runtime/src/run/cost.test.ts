@@ -5,7 +5,7 @@ import { agent } from '../agent/agent.ts'
 import { SNAPSHOT_AFTER } from '../drive/snapshots.ts'
 import { scriptedModel } from '../model/scripted.ts'
 import { tool } from '../tool/tool.ts'
-import { codeOf, stage } from './test-runtime.fixture.ts'
+import { codeOf, testRuntime } from './test-runtime.fixture.ts'
 
 /** What was read through a store. */
 interface Reads {
@@ -52,8 +52,8 @@ test('what a turn reads does not grow with the turns before it', async () => {
   const memory = new Memory()
   const asking = readStore(memoryStore(undefined, memory))
   const driving = readStore(memoryStore(undefined, memory))
-  const server = stage({ store: asking.store, engine: false })
-  stage({ store: driving.store, agents: [brief], engine: { pollMs: 1, graceMs: 0 } })
+  const server = testRuntime({ store: asking.store, engine: false })
+  testRuntime({ store: driving.store, agents: [brief], engine: { pollMs: 1, graceMs: 0 } })
   const turns: { readonly asked: Reads; readonly drove: Reads; readonly own: number }[] = []
   for (let turn = 1; turn <= 500; turn++) {
     const run = await server.start({ session: 's', agent: brief, input: 'hello' })
@@ -79,7 +79,7 @@ test('what a turn reads does not grow with the turns before it', async () => {
 
 test('what a turn reads whose message has an id, and what it is to show, does not grow with the turns before it', async () => {
   const { store, taken } = readStore(memoryStore(undefined, new Memory()))
-  const server = stage({ store, agents: [brief], engine: { pollMs: 1, graceMs: 0 } })
+  const server = testRuntime({ store, agents: [brief], engine: { pollMs: 1, graceMs: 0 } })
   const reads: number[] = []
   for (let turn = 1; turn <= 100; turn++) {
     const run = await server.start({ session: 's', agent: brief, input: 'hello', messageId: `m${turn}` })
@@ -119,11 +119,11 @@ describe('what an answer reads', () => {
   /** A session that waits, and a server that drives nothing. */
   async function paused() {
     const memory = new Memory()
-    const driver = stage({ store: memoryStore(undefined, memory), agents: [payer] })
+    const driver = testRuntime({ store: memoryStore(undefined, memory), agents: [payer] })
     await (await driver.start({ session: 's', agent: payer, runId: 'a::r', input: 'go' })).result()
     await driver.close()
     const { store, taken } = readStore(memoryStore(undefined, memory))
-    return { server: stage({ store, agents: [payer], engine: false }), taken }
+    return { server: testRuntime({ store, agents: [payer], engine: false }), taken }
   }
 
   test('is nothing of the session, as long as it is, where there is nothing to compare', async () => {
@@ -135,7 +135,7 @@ describe('what an answer reads', () => {
     const again = await server.answer('s', { kind: 'approval', id: 'a::r::c::1', approved: true })
     expect(again).toEqual({ sequence })
     expect(taken().entries).toBeGreaterThan(0)
-    stage({ store: server.manager.store, agents: [payer] })
+    testRuntime({ store: server.manager.store, agents: [payer] })
     expect(await server.run('s', 'a::r').result()).toMatchObject({ status: 'completed', text: 'Done.' })
   })
 

@@ -9,7 +9,7 @@ import type { Model } from '../model/model.ts'
 import { type ScriptedAnswer, scriptedModel } from '../model/scripted.ts'
 import { tool } from '../tool/tool.ts'
 import { cutsOf, resyncsOf } from './cuts.fixture.ts'
-import { echo, gate, logOf, patient, stage, typesOf, until } from './test-runtime.fixture.ts'
+import { echo, gate, logOf, patient, testRuntime, typesOf, until } from './test-runtime.fixture.ts'
 
 const look = tool({ name: 'look', input: z.object({}), execute: () => 'seen' })
 const overloaded = () => new ProviderError('provider_overloaded', 'too much', { retryable: true })
@@ -39,7 +39,7 @@ function told(log: readonly Entry[]) {
 describe('nothing is taken back', () => {
   test('by turns that follow each other, by tools, state, queues, stops and what resumes them', async () => {
     const own = patient(gate())
-    const runtime = stage({ agents: [looker(), echo, own] })
+    const runtime = testRuntime({ agents: [looker(), echo, own] })
     const turn = { session: 's', input: 'x' }
     for (let i = 0; i < 3; i++) await (await runtime.start({ ...turn, agent: 'looker' })).result()
     const first = await runtime.start({ ...turn, agent: 'patient', runId: 'p1' })
@@ -64,11 +64,11 @@ describe('nothing is taken back', () => {
   test('by who takes a run over that had said nothing since its last commit', async () => {
     const asked = gate()
     const agents = [looker(() => new Promise(() => asked.open()))]
-    const runtime = stage({ agents })
+    const runtime = testRuntime({ agents })
     await runtime.start({ agent: 'looker', input: 'x', session: 's', runId: 'r' })
     await asked.opened
     await runtime.close()
-    const heir = stage({ store: runtime.manager.store, agents: [looker()] })
+    const heir = testRuntime({ store: runtime.manager.store, agents: [looker()] })
     expect((await heir.run('s', 'r').result()).text).toBe('Let me look. I saw it.')
     const types = typesOf(await logOf(heir, 's'))
     expect(types).toContain('executor-superseded')
@@ -81,7 +81,7 @@ describe('nothing is taken back', () => {
       if (calls++ === 0) throw overloaded()
       return { text: 'I saw it.' }
     })
-    const runtime = stage({ agents: [own] })
+    const runtime = testRuntime({ agents: [own] })
     const run = await runtime.start({ agent: own, input: 'x', session: 's' })
     expect((await run.result()).status).toBe('completed')
     expect(calls).toBe(2)
@@ -95,12 +95,12 @@ describe('what was taken back is told by the log alone', () => {
     const own = patient(held)
     const model = ({ step }: AgentContext) => (step === 1 ? looker().model : own.model) as Model
     const agents = [agent({ name: 'looker', tools: [look], model })]
-    const runtime = stage({ agents })
+    const runtime = testRuntime({ agents })
     const run = await runtime.start({ agent: 'looker', input: 'x', session: 's', runId: 'r' })
     for await (const { chunk } of run.stream()) if (chunk.type === 'text-delta' && chunk.delta === 'one ') break
     await runtime.close()
     held.open()
-    const heir = stage({ store: runtime.manager.store, agents })
+    const heir = testRuntime({ store: runtime.manager.store, agents })
     expect((await heir.run('s', 'r').result()).text).toBe('Let me look. one two')
     const log = await logOf(heir, 's')
     expect(told(log)).toEqual([
@@ -115,7 +115,7 @@ describe('what was taken back is told by the log alone', () => {
   })
 
   test('by a rollback to a checkpoint', async () => {
-    const runtime = stage({ agents: [looker(), echo] })
+    const runtime = testRuntime({ agents: [looker(), echo] })
     const turn = { session: 's', input: 'x' }
     await (await runtime.start({ ...turn, agent: 'echo' })).result()
     await (await runtime.start({ ...turn, agent: 'looker', runId: 'r' })).result()
@@ -131,7 +131,7 @@ describe('what was taken back is told by the log alone', () => {
   })
 
   test('by a retry: all since the end of the turn before', async () => {
-    const runtime = stage({ agents: [looker(), echo] })
+    const runtime = testRuntime({ agents: [looker(), echo] })
     await (await runtime.start({ agent: 'looker', input: 'x', session: 's', runId: 'r1' })).result()
     await (await runtime.start({ agent: 'echo', input: 'y', session: 's', runId: 'r2' })).result()
     await (await runtime.retry('s', 'r2')).result()
@@ -148,7 +148,7 @@ describe('what was taken back is told by the log alone', () => {
   })
 
   test('by a retry of the first turn: there is no checkpoint before it, and no message', async () => {
-    const runtime = stage({ agents: [echo] })
+    const runtime = testRuntime({ agents: [echo] })
     await (await runtime.start({ agent: 'echo', input: 'y', session: 's', runId: 'r1' })).result()
     await (await runtime.retry('s')).result()
     const log = await logOf(runtime, 's')
@@ -159,7 +159,7 @@ describe('what was taken back is told by the log alone', () => {
   })
 
   test('by an edit, which lets the conversation branch off', async () => {
-    const runtime = stage({ agents: [echo] })
+    const runtime = testRuntime({ agents: [echo] })
     for (const id of ['1', '2']) {
       await (await runtime.start({ agent: 'echo', input: id, session: 's', runId: `r${id}`, messageId: id })).result()
     }
@@ -174,7 +174,7 @@ describe('what was taken back is told by the log alone', () => {
   test('by an attempt that failed while it spoke', async () => {
     let calls = 0
     const own = looker(() => (calls++ === 0 ? { text: 'I s', error: overloaded() } : { text: 'I saw it.' }))
-    const runtime = stage({ agents: [own] })
+    const runtime = testRuntime({ agents: [own] })
     await (await runtime.start({ agent: own, input: 'x', session: 's', runId: 'r' })).result()
     const log = await logOf(runtime, 's')
     const fromSequence = checkpoint(log, 'r/main/1')

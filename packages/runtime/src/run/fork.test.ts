@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest'
-import { codeOf, echo, gate, logOf, patient, stage, textsOf, typesOf, until } from './test-runtime.fixture.ts'
+import { codeOf, echo, gate, logOf, patient, testRuntime, textsOf, typesOf, until } from './test-runtime.fixture.ts'
 
 test('a fork is a session of its own from the beginning of another, and each goes its way', async () => {
-  const runtime = stage({ agents: [echo] })
+  const runtime = testRuntime({ agents: [echo] })
   const first = await runtime.start({ agent: echo, input: 'a', session: 's' })
   await first.result()
   const at = (await logOf(runtime, 's')).length
@@ -22,7 +22,7 @@ test('a fork is a session of its own from the beginning of another, and each goe
 test('a fork of a session at work ends there what is open, and drops what waits; the source goes on', async () => {
   const held = gate()
   const agent = patient(held)
-  const runtime = stage({ agents: [agent, echo] })
+  const runtime = testRuntime({ agents: [agent, echo] })
   const run = await runtime.start({ agent, input: 'hi', session: 's' })
   await until(run, 'text-delta')
   const waits = await runtime.start({ agent: echo, input: 'later', session: 's', whenBusy: 'queue' })
@@ -38,7 +38,7 @@ test('a fork of a session at work ends there what is open, and drops what waits;
 })
 
 test('a fork of what is not there, beyond its end, or into a session that exists is refused', async () => {
-  const runtime = stage({ agents: [echo] })
+  const runtime = testRuntime({ agents: [echo] })
   await (await runtime.start({ agent: echo, input: 'a', session: 's' })).result()
   expect(await codeOf(runtime.fork('nowhere'))).toBe('session_unknown')
   expect(await codeOf(runtime.fork('nowhere', { at: 1 }))).toBe('session_unknown')

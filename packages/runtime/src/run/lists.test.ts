@@ -13,7 +13,7 @@ import type { Runtime } from '../runtime.ts'
 import { tool } from '../tool/tool.ts'
 import type { NodeContext } from '../workflow/node.ts'
 import { workflow } from '../workflow/workflow.ts'
-import { codeOf, echo, gate, logOf, patient, stage, until } from './test-runtime.fixture.ts'
+import { codeOf, echo, gate, logOf, patient, testRuntime, until } from './test-runtime.fixture.ts'
 
 const shown = async (runtime: Runtime) => {
   const { streams } = await runtime.manager.listStreams(undefined)
@@ -45,7 +45,7 @@ describe('the last line of a run', () => {
     const texts = ['First.\n\n  Then  this. \n', ' ']
     for (const [i, text] of texts.entries()) {
       const own = agent({ name: 'own', tools: [look], model: scriptedModel([{ text: 'I look.', calls }, { text }]) })
-      const runtime = stage({ agents: [own] })
+      const runtime = testRuntime({ agents: [own] })
       const run = await runtime.start({ agent: own, input: ' Look \n there. ', session: 's' })
       await run.result()
       expect(await linesOf(runtime)).toEqual([['Then this.', 'I look.'][i]])
@@ -61,7 +61,7 @@ describe('the last line of a run', () => {
       { type: 'text-end', id: 'b' },
     ] as const
     const own = agent({ name: 'own', model: scriptedModel([{ text: 'First part.', parts: [...parts] }]) })
-    const runtime = stage({ agents: [own] })
+    const runtime = testRuntime({ agents: [own] })
     const { message } = await (await runtime.start({ agent: own, input: 'go', session: 's' })).result()
     const texts = message?.parts.flatMap(part => (part.type === 'text' && 'text' in part ? [part.text] : []))
     expect(texts).toHaveLength(2)
@@ -71,7 +71,7 @@ describe('the last line of a run', () => {
   test('is left out where nothing was said in words, and the list shows who asked', async () => {
     const output = z.object({ answer: z.string() })
     const own = agent({ name: 'own', output, model: scriptedModel([{ text: '{"answer":"yes"}' }]) })
-    const runtime = stage({ agents: [own] })
+    const runtime = testRuntime({ agents: [own] })
     await (await runtime.start({ agent: own, input: 'Is it so?', session: 's' })).result()
     expect(await linesOf(runtime)).toEqual([undefined])
     expect(await shown(runtime)).toEqual([undefined, 'Is it so?', 'ended'])
@@ -79,7 +79,7 @@ describe('the last line of a run', () => {
 
   test('of a run that is stopped is of what was shown', async () => {
     const own = patient(gate())
-    const runtime = stage({ agents: [own] })
+    const runtime = testRuntime({ agents: [own] })
     const run = await runtime.start({ agent: own, input: 'go', session: 's' })
     await until(run, 'text-delta')
     await run.stop()
@@ -94,7 +94,7 @@ describe('the last line of a run', () => {
       { text: 'Broken', error: new Error('no') },
     ])
     const own = agent({ name: 'own', tools: [look], model, maxRetries: 0 })
-    const runtime = stage({ agents: [own] })
+    const runtime = testRuntime({ agents: [own] })
     expect(await (await runtime.start({ agent: own, input: 'go', session: 's' })).result()).toMatchObject({
       status: 'failed',
     })
@@ -109,7 +109,7 @@ describe('the last line of a run', () => {
       tools: [pay],
       model: scriptedModel([{ text: 'May I?', calls }, { text: 'Done.' }]),
     })
-    const runtime = stage({ agents: [own] })
+    const runtime = testRuntime({ agents: [own] })
     const run = await runtime.start({ agent: own, input: 'Pay.', session: 's', runId: 'r' })
     await run.result()
     expect(await shown(runtime)).toEqual([undefined, 'May I?', 'paused'])
@@ -122,7 +122,7 @@ describe('the last line of a run', () => {
     const child = agent({ name: 'child', model: scriptedModel([{ text: 'I am the child.' }]) })
     const calls = [{ name: 'child', input: { prompt: 'go' } }]
     const own = agent({ name: 'own', subAgents: [child], model: scriptedModel([{ text: 'I ask.', calls }, {}]) })
-    const runtime = stage({ agents: [own] })
+    const runtime = testRuntime({ agents: [own] })
     await (await runtime.start({ agent: own, input: 'go', session: 's' })).result()
     expect(await linesOf(runtime)).toEqual(['I ask.'])
   })
@@ -133,7 +133,7 @@ describe('the last line of a run', () => {
       await useInterrupt({ request: { kind: 'text', question: 'Good?' } })
       return { data: 'kept', ui: { message: 'It is\nsent.' } }
     })
-    const runtime = stage({ workflows: [own] })
+    const runtime = testRuntime({ workflows: [own] })
     const run = await runtime.start({ workflow: own, input: 'go', session: 's' })
     const [question] = (await run.result()).pendings
     expect(await shown(runtime)).toEqual([undefined, 'A draft.', 'paused'])
@@ -147,7 +147,7 @@ describe('the last line of a run', () => {
       const { text } = await useReason({ model: scriptedModel([{ text: 'A secret.' }]), input: 'think', emit: false })
       return { data: text.length }
     })
-    const runtime = stage({ workflows: [own] })
+    const runtime = testRuntime({ workflows: [own] })
     expect(await (await runtime.start({ workflow: own, input: 'Go.', session: 's' })).result()).toMatchObject({
       output: 'A secret.'.length,
     })
@@ -163,7 +163,7 @@ describe('the last line of a run', () => {
         { error: new ProviderError('provider_error', words(600)) },
       ])
       const own = agent({ name: 'own', model, maxRetries: 0 })
-      const runtime = stage({ agents: [own], log: { maxEntryBytes: 4096 } })
+      const runtime = testRuntime({ agents: [own], log: { maxEntryBytes: 4096 } })
       const run = await runtime.start({ agent: own, input: 'go', session: 's', runId: 'r' })
       expect(await run.result()).toMatchObject({ status: 'failed' })
       expect(await linesOf(runtime)).toEqual([count === 10 ? words(10) : undefined])
@@ -175,7 +175,7 @@ describe('what a session is called', () => {
   test('shows in the list, whether a run is open or not; what is not named stays', async () => {
     const wait = gate()
     const own = patient(wait)
-    const runtime = stage({ agents: [own] })
+    const runtime = testRuntime({ agents: [own] })
     const run = await runtime.start({ agent: own, input: 'go', session: 's' })
     await until(run, 'text-delta')
     await runtime.describe('s', { title: 'A walk', metadata: { pinned: true } })
@@ -189,7 +189,7 @@ describe('what a session is called', () => {
   })
 
   test('goes into a fork, and stays where a turn is done again', async () => {
-    const runtime = stage({ agents: [echo] })
+    const runtime = testRuntime({ agents: [echo] })
     await (await runtime.start({ agent: echo, input: 'a', session: 's' })).result()
     await runtime.describe('s', { title: 'A walk' })
     await (await runtime.retry('s')).result()
@@ -199,7 +199,7 @@ describe('what a session is called', () => {
   })
 
   test('is refused, typed, where it cannot be', async () => {
-    const runtime = stage({ agents: [echo], store: memoryStore() })
+    const runtime = testRuntime({ agents: [echo], store: memoryStore() })
     expect(await codeOf(runtime.describe('s', { title: 'A walk' }))).toBe('session_unknown')
     await (await runtime.start({ agent: echo, input: 'a', session: 's' })).result()
     const { length } = await logOf(runtime, 's')

@@ -1,12 +1,12 @@
 import { describe, expect, test } from 'vitest'
 import type { MillraceError } from '../error/error.ts'
-import { codeOf, echo, gate, patient, stage, textsOf, until } from './test-runtime.fixture.ts'
+import { codeOf, echo, gate, patient, testRuntime, textsOf, until } from './test-runtime.fixture.ts'
 
 describe('no message is lost for an id that another has', () => {
   const asked = { agent: echo, session: 's', messageId: 'm1' }
 
   test('a start is refused under a used id, and leaves the session as it is; under a new one it is not', async () => {
-    const runtime = stage({ agents: [echo] })
+    const runtime = testRuntime({ agents: [echo] })
     await (await runtime.start({ ...asked, input: 'first', runId: 'r1' })).result()
     const before = await runtime.view('s')
     expect(await codeOf(runtime.start({ ...asked, input: 'SECOND' }))).toBe('validation_failed')
@@ -24,7 +24,7 @@ describe('no message is lost for an id that another has', () => {
   test('also while its run waits, and where both come at once', async () => {
     const held = gate()
     const slow = patient(held)
-    const runtime = stage({ agents: [slow, echo] })
+    const runtime = testRuntime({ agents: [slow, echo] })
     await until(await runtime.start({ agent: slow, session: 's', input: 'x' }), 'text-delta')
     const queued = { ...asked, whenBusy: 'queue' } as const
     const both = await Promise.all(['a', 'b'].map(input => codeOf(runtime.start({ ...queued, input, runId: input }))))
@@ -39,7 +39,7 @@ describe('no message is lost for an id that another has', () => {
   })
 
   test('an edit keeps the id of what it replaces if it likes, and takes no other', async () => {
-    const runtime = stage({ agents: [echo] })
+    const runtime = testRuntime({ agents: [echo] })
     await (await runtime.start({ ...asked, input: 'one' })).result()
     await (await runtime.start({ ...asked, input: 'two', messageId: 'm2' })).result()
     expect(await codeOf(runtime.edit('s', 'm2', 'x', { newMessageId: 'm1' }))).toBe('validation_failed')
@@ -54,7 +54,7 @@ describe('no message is lost for an id that another has', () => {
   test('a message that resumes a run is refused under a used id', async () => {
     const held = gate()
     const slow = patient(held)
-    const runtime = stage({ agents: [slow] })
+    const runtime = testRuntime({ agents: [slow] })
     const run = await runtime.start({ agent: slow, session: 's', input: 'x', messageId: 'm1' })
     await until(run, 'text-delta')
     await run.stop()
@@ -86,7 +86,7 @@ describe('what a person cannot say is refused before anything is kept', () => {
   test.each(wrong)('%j', async (part, problem) => {
     const held = gate()
     const slow = patient(held)
-    const runtime = stage({ agents: [echo, slow] })
+    const runtime = testRuntime({ agents: [echo, slow] })
     await (await runtime.start({ agent: echo, session: 's', input: 'a', messageId: 'm' })).result()
     const run = await runtime.start({ agent: slow, session: 's', input: 'b' })
     await until(run, 'text-delta')
@@ -109,7 +109,7 @@ describe('what a person cannot say is refused before anything is kept', () => {
   })
 
   test('and whatever a person can say is in the view', async () => {
-    const runtime = stage({ agents: [echo] })
+    const runtime = testRuntime({ agents: [echo] })
     const parts = [
       { type: 'text', text: 'Hello' },
       { type: 'file', url: 'data:,a', mediaType: 'text/plain', filename: 'a.txt' },

@@ -5,7 +5,7 @@ import { z } from 'zod'
 import { chunksOf } from '../agent/play.fixture.ts'
 import { tool } from '../tool/tool.ts'
 import { approve, ask, begin, call, callsIn, closedIn, counted, give, scripted, soundLog } from './people.fixture.ts'
-import { codeOf, echo, stage, textsOf } from './test-runtime.fixture.ts'
+import { codeOf, echo, testRuntime, textsOf } from './test-runtime.fixture.ts'
 
 /** A run in which all kinds of things are open: an approval, a client's tool, an approval of a sub-agent's; and one call is done. */
 async function open() {
@@ -74,7 +74,7 @@ describe('a paused run', () => {
   test('whose program nobody has can still be stopped', async () => {
     const { runtime, run } = await open()
     await runtime.close()
-    const other = stage({ store: runtime.manager.store, agents: [echo] })
+    const other = testRuntime({ store: runtime.manager.store, agents: [echo] })
     expect(await other.stop('s', 'r')).toBe(true)
     expect((await other.run('s', 'r').result()).status).toBe('interrupted')
     await soundLog(other)
@@ -214,7 +214,7 @@ describe('a paused run', () => {
       manager.append = append
       const { pendings } = (await runtime.view('s')).ticket
       const [first = ''] = pendings.flatMap(({ kind, id }) => (kind === 'approval' ? [id] : []))
-      const elsewhere = stage({ store: manager.store, engine: false })
+      const elsewhere = testRuntime({ store: manager.store, engine: false })
       await elsewhere.answer('s', { kind: 'approval', id: first, approved: false }, { guest: 'bob' })
       return append(...args)
     }

@@ -15,7 +15,7 @@ import type { Approval } from '../tool/approval.ts'
 import { type AnyTool, tool } from '../tool/tool.ts'
 import type { Answered } from './answering.ts'
 import type { Run } from './run.ts'
-import { logOf, stage } from './test-runtime.fixture.ts'
+import { logOf, testRuntime } from './test-runtime.fixture.ts'
 
 const SESSION = 's'
 const RUN = 'r'
@@ -34,7 +34,7 @@ export async function begin(
   start: Partial<StartOptions> = {},
 ): Promise<Begun> {
   const { logger, told } = keeping()
-  const runtime = stage({ agents: [own], logger, ...options })
+  const runtime = testRuntime({ agents: [own], logger, ...options })
   const run = await runtime.start({ session: SESSION, runId: RUN, input: 'Go.', ...start, agent: own })
   return { runtime, run, told }
 }

@@ -8,7 +8,7 @@ import { subAgent } from '../agent/sub-agent.ts'
 import { settled } from '../drive/clock.fixture.ts'
 import { scriptedModel } from '../model/scripted.ts'
 import { tool } from '../tool/tool.ts'
-import { codeOf, stage } from './test-runtime.fixture.ts'
+import { codeOf, testRuntime } from './test-runtime.fixture.ts'
 
 const ran: string[] = []
 const pay = tool({
@@ -33,7 +33,7 @@ describe('approvals', () => {
   })
 
   test('a call that needs approval waits, and runs with what was approved', async () => {
-    const runtime = stage({ agents: [payer] })
+    const runtime = testRuntime({ agents: [payer] })
     const run = await runtime.start({ agent: payer, input: 'go', session: 's', runId: 'r' })
     const paused = await run.result()
     expect(paused).toMatchObject({
@@ -66,23 +66,23 @@ describe('approvals', () => {
   ] as const)('a paused run that is %s waits no more, though nobody has come to drive it yet', async (what, status) => {
     const memory = new Memory()
     const own = () => memoryStore(undefined, memory)
-    const first = stage({ agents: [payer], store: own() })
+    const first = testRuntime({ agents: [payer], store: own() })
     await (await first.start({ agent: payer, input: 'go', session: 's', runId: 'r' })).result()
     await first.close()
-    const server = stage({ agents: [payer], store: own(), engine: false })
+    const server = testRuntime({ agents: [payer], store: own(), engine: false })
     if (what === 'answered') await server.answer('s', { kind: 'approval', id: 'r::c1', approved: true })
     else expect(await server.stop('s', 'r')).toBe(true)
     const result = server.run('s', 'r').result()
     // It has read all there is, and waits for more.
     const view = await server.view('s')
     expect(await Promise.race([result, settled().then(() => view.ticket.run?.paused)])).toBe(true)
-    stage({ agents: [payer], store: own() })
+    testRuntime({ agents: [payer], store: own() })
     expect(await result).toMatchObject({ status, pendings: [] })
     expect(ran.splice(0)).toEqual(what === 'answered' ? ['pay 5'] : [])
   })
 
   test('a denied call does not run, and the model is told', async () => {
-    const runtime = stage({ agents: [payer] })
+    const runtime = testRuntime({ agents: [payer] })
     const run = await runtime.start({ agent: payer, input: 'go', session: 's', runId: 'r' })
     await run.result()
     await runtime.answer('s', { kind: 'approval', id: 'r::c1', approved: false, reason: 'too much' })
@@ -105,7 +105,7 @@ test('a client runs a tool of its own', async () => {
       turnAnswers === 0 ? { calls: [{ name: 'locate', input: {}, id: 'c1' }] } : { text: 'There.' },
     ),
   })
-  const runtime = stage({ agents: [guide] })
+  const runtime = testRuntime({ agents: [guide] })
   const run = await runtime.start({ agent: guide, input: 'where', session: 's', runId: 'r' })
   expect(await run.result()).toMatchObject({ status: 'paused', suspended: { toolCallIds: ['c1'] } })
   for (const forMs of [0, 0.5, 3_600_001, Number.NaN]) {
@@ -143,7 +143,7 @@ test('sub-agents work in parallel, wait each for its own, and give their results
         : { text: JSON.stringify(options.prompt.at(-1)?.content) },
     ),
   })
-  const runtime = stage({ agents: [parent] })
+  const runtime = testRuntime({ agents: [parent] })
   const run = await runtime.start({ agent: parent, input: 'go', session: 's', runId: 'r' })
   const paused = await run.result()
   expect(paused).toMatchObject({

@@ -6,7 +6,7 @@ import { scriptedModel } from '../model/scripted.ts'
 import { tool } from '../tool/tool.ts'
 import { type RunResult, resultOf } from './result.ts'
 import type { Run } from './run.ts'
-import { echo, gate, logOf, patient, stage, until } from './test-runtime.fixture.ts'
+import { echo, gate, logOf, patient, testRuntime, until } from './test-runtime.fixture.ts'
 
 const sum = agent({
   name: 'sum',
@@ -21,7 +21,7 @@ const finisher = agent({
 })
 
 test('the result of a run is its own: another run’s output, before or after it, is none of it', async () => {
-  const runtime = stage({ agents: [sum, echo] })
+  const runtime = testRuntime({ agents: [sum, echo] })
   const runs = [
     await runtime.start({ agent: sum, input: '1', session: 's' }),
     await runtime.start({ agent: echo, input: 'hi', session: 's', whenBusy: 'queue' }),
@@ -35,7 +35,7 @@ test('the result of a run is its own: another run’s output, before or after it
 })
 
 test('a finishing tool gives the output', async () => {
-  const runtime = stage({ agents: [finisher] })
+  const runtime = testRuntime({ agents: [finisher] })
   const run = await runtime.start({ agent: finisher, input: 'x', session: 's' })
   expect(await run.result()).toMatchObject({ status: 'completed', output: { given: 7 }, text: 'Here: ' })
 })
@@ -69,7 +69,7 @@ test('law 11: the result, told from the entries of the run alone, is what the se
   })
   const held = gate()
   const slow = patient(held)
-  const runtime = stage({ agents: [sum, echo, finisher, trouble, broken, slow] })
+  const runtime = testRuntime({ agents: [sum, echo, finisher, trouble, broken, slow] })
   const session = 's'
   const ends = new Map<string, RunResult>()
   const ended = async (run: Run) => {
@@ -106,7 +106,7 @@ test('law 11: the result, told from the entries of the run alone, is what the se
 })
 
 test('a run whose log was trimmed still has its result', async () => {
-  const runtime = stage({ agents: [sum, echo] })
+  const runtime = testRuntime({ agents: [sum, echo] })
   const first = await runtime.start({ agent: sum, input: '1', session: 's' })
   const before = await first.result()
   const second = await runtime.start({ agent: echo, input: 'hi', session: 's' })
@@ -125,7 +125,7 @@ test('a failed run says what went wrong, in words fit to show', async () => {
     model: scriptedModel([{ text: 'so far', error: new Error('key sk-123 is wrong') }]),
     maxRetries: 0,
   })
-  const runtime = stage({ agents: [broken] })
+  const runtime = testRuntime({ agents: [broken] })
   const result = await (await runtime.start({ agent: broken, input: 'x', session: 's' })).result()
   expect(result).toMatchObject({ status: 'failed', output: undefined, error: { code: 'provider_error' } })
   expect(JSON.stringify(result)).not.toContain('sk-123')

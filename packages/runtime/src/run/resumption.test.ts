@@ -5,7 +5,18 @@ import { agent } from '../agent/agent.ts'
 import { scriptedModel } from '../model/scripted.ts'
 import type { Runtime } from '../runtime.ts'
 import { tool } from '../tool/tool.ts'
-import { codeOf, echo, gate, logOf, patient, quiet, stage, textsOf, typesOf, until } from './test-runtime.fixture.ts'
+import {
+  codeOf,
+  echo,
+  gate,
+  logOf,
+  patient,
+  quiet,
+  testRuntime,
+  textsOf,
+  typesOf,
+  until,
+} from './test-runtime.fixture.ts'
 
 const count = tool({
   name: 'count',
@@ -28,11 +39,11 @@ const counter = agent({
 })
 
 /** A session whose run was stopped after its first words. */
-async function interrupted(more: readonly Parameters<typeof stage>[0][] = []) {
+async function interrupted(more: readonly Parameters<typeof testRuntime>[0][] = []) {
   const held = gate()
   const prompts: string[] = []
   const own = patient(held, prompt => prompts.push(prompt))
-  const runtime = stage({ agents: [own, echo], ...more[0] })
+  const runtime = testRuntime({ agents: [own, echo], ...more[0] })
   const run = await runtime.start({ agent: own, input: 'hi', session: 's', runId: 'r1' })
   await until(run, 'text-delta')
   await run.stop()
@@ -95,7 +106,7 @@ describe('an interrupted run is resumed by another that names it', () => {
   })
 
   test('from-checkpoint: the session is taken back to there, state and all, and names checkpoint and step', async () => {
-    const runtime = stage({ agents: [counter] })
+    const runtime = testRuntime({ agents: [counter] })
     const run = await runtime.start({ agent: counter, input: 'go', session: 's', runId: 'r1' })
     expect((await run.result()).text).toBe('step 1. step 2. done')
     expect((await runtime.view('s')).view.state).toEqual({ n: 2 })
@@ -117,7 +128,7 @@ describe('an interrupted run is resumed by another that names it', () => {
   })
 
   test('names the last checkpoint and step of its main lane, also where another process ended it', async () => {
-    const runtime = stage({ engine: false })
+    const runtime = testRuntime({ engine: false })
     const { manager } = runtime
     const asked = await runtime.start({ agent: counter, input: 'go', session: 's', runId: 'r1' })
     const writer = await manager.createWriter('s', { runId: 'r1', program: counter.program, agentType: 'counter' })
@@ -132,7 +143,7 @@ describe('an interrupted run is resumed by another that names it', () => {
     await writer.write({ type: 'text-delta', id: 't', delta: 'more' })
     await writer.close()
     await asked.stop()
-    const driver = stage({ store: manager.store, agents: [counter] })
+    const driver = testRuntime({ store: manager.store, agents: [counter] })
     await asked.result()
     await (await driver.resume('s', 'r1', { runId: 'r2' })).result()
     expect((await beginning(driver, 'r2')).at(-1)).toEqual({
@@ -144,7 +155,7 @@ describe('an interrupted run is resumed by another that names it', () => {
   })
 
   test('from a checkpoint after which nothing was said cuts nothing (law 3)', async () => {
-    const runtime = stage({ agents: [counter] })
+    const runtime = testRuntime({ agents: [counter] })
     const { text } = await (await runtime.start({ agent: counter, input: 'go', session: 's', runId: 'r1' })).result()
     const next = await runtime.resume('s', 'r1', { mode: 'from-checkpoint', checkpointId: 'r1/main/3', runId: 'r2' })
     await next.result()
@@ -165,7 +176,7 @@ describe('a resume is refused, typed,', () => {
   test('of a run that is not interrupted: one that runs, has ended, or is not there', async () => {
     const held = gate()
     const own = patient(held)
-    const runtime = stage({ agents: [own, echo] })
+    const runtime = testRuntime({ agents: [own, echo] })
     const run = await runtime.start({ agent: own, input: 'hi', session: 's', runId: 'r1' })
     await until(run, 'text-delta')
     expect(await codeOf(runtime.resume('s', 'r1'))).toBe('run_busy')
@@ -181,7 +192,7 @@ describe('a resume is refused, typed,', () => {
 
   test('of one that was aborted', async () => {
     const own = patient(gate())
-    const runtime = stage({ agents: [own] })
+    const runtime = testRuntime({ agents: [own] })
     const run = await runtime.start({ agent: own, input: 'hi', session: 's' })
     await until(run, 'text-delta')
     await run.stop({ mode: 'abort' })
@@ -214,7 +225,7 @@ describe('a resume is refused, typed,', () => {
 
   test('where a run is asked for that goes first', async () => {
     const { runtime, own } = await interrupted([{}])
-    const server = stage({ store: runtime.manager.store, engine: false, logger: quiet })
+    const server = testRuntime({ store: runtime.manager.store, engine: false, logger: quiet })
     await runtime.close()
     await server.start({ agent: own, input: 'next', session: 's' })
     expect(await codeOf(server.resume('s', 'r1'))).toBe('run_busy')
@@ -222,7 +233,7 @@ describe('a resume is refused, typed,', () => {
   })
 
   test('from a checkpoint that is not there, is of another run or session, or lies within a step', async () => {
-    const runtime = stage({ agents: [counter] })
+    const runtime = testRuntime({ agents: [counter] })
     for (const runId of ['r1', 'r2']) {
       await (await runtime.start({ agent: counter, input: 'go', session: 's', runId })).result()
     }

@@ -5,11 +5,11 @@ import { agent } from '../agent/agent.ts'
 import { scriptedModel } from '../model/scripted.ts'
 import type { NodeContext } from '../workflow/node.ts'
 import { workflow } from '../workflow/workflow.ts'
-import { codeOf, echo, gate, logOf, patient, stage, textsOf, typesOf, until } from './test-runtime.fixture.ts'
+import { codeOf, echo, gate, logOf, patient, testRuntime, textsOf, typesOf, until } from './test-runtime.fixture.ts'
 
 /** A session of some turns, each answered. */
 async function talk(...inputs: string[]) {
-  const runtime = stage({ agents: [echo] })
+  const runtime = testRuntime({ agents: [echo] })
   for (const [index, input] of inputs.entries()) {
     const turn = { agent: echo, input, session: 's', runId: `r${index + 1}`, messageId: `m${index + 1}` }
     await (await runtime.start(turn)).result()
@@ -39,7 +39,7 @@ describe('a retry', () => {
 
   test('while the turn still runs stops it first', async () => {
     const own = patient(gate())
-    const runtime = stage({ agents: [own, echo] })
+    const runtime = testRuntime({ agents: [own, echo] })
     const run = await runtime.start({ agent: own, input: 'hi', session: 's' })
     await until(run, 'text-delta')
     const again = await runtime.retry('s')
@@ -113,7 +113,7 @@ describe('a retry', () => {
 
   test('of a resumption still names what it resumed', async () => {
     const own = patient(gate())
-    const runtime = stage({ agents: [own] })
+    const runtime = testRuntime({ agents: [own] })
     const first = await runtime.start({ agent: own, input: 'hi', session: 's', runId: 'r1' })
     await until(first, 'text-delta')
     await first.stop()
@@ -138,12 +138,12 @@ describe('a retry', () => {
     const migrating = workflow({ id: 'own', version: '3', nodes: { node }, edges, migrate: { 1: () => undefined } })
     for (const next of [after, migrating]) {
       const store = memoryStore()
-      const old = stage({ store, agents: [echo], workflows: [before] })
+      const old = testRuntime({ store, agents: [echo], workflows: [before] })
       await (await old.start({ workflow: before, input: 'a', session: 's', runId: 'r1', messageId: 'm1' })).result()
       await (await old.start({ agent: echo, input: 'b', session: 's', runId: 'r2', messageId: 'm2' })).result()
       await old.close()
       const upgraded = agent({ name: echo.name, version: '9', model: scriptedModel(() => ({ text: 'new' })) })
-      const runtime = stage({ store, agents: [upgraded], workflows: [next] })
+      const runtime = testRuntime({ store, agents: [upgraded], workflows: [next] })
       const latest = async () => (await runtime.view('s')).view.runs.at(-1)?.program
       expect((await (await runtime.retry('s', 'r2')).result()).text).toBe('new')
       expect((await (await runtime.edit('s', 'm2', 'c')).result()).text).toBe('new')
@@ -170,7 +170,7 @@ describe('a retry', () => {
         ['node', 'end'],
       ],
     })
-    const runtime = stage({ workflows: [own] })
+    const runtime = testRuntime({ workflows: [own] })
     const data = { to: 'Ann' }
     await (await runtime.start({ workflow: own, input: 'a', data, session: 's', messageId: 'm1' })).result()
     await (await runtime.retry('s')).result()
@@ -187,10 +187,10 @@ describe('a retry', () => {
 
   test('where none of its program is here asks for what it was', async () => {
     const store = memoryStore()
-    const first = stage({ store, agents: [echo] })
+    const first = testRuntime({ store, agents: [echo] })
     await (await first.start({ agent: echo, input: 'a', session: 's', runId: 'r1' })).result()
     await first.close()
-    const other = stage({ store, agents: [patient(gate())] })
+    const other = testRuntime({ store, agents: [patient(gate())] })
     await other.retry('s', 'r1', { runId: 'again' })
     expect((await other.view('s')).view.requests.at(-1)).toMatchObject({ program: echo.program, status: 'waiting' })
     await other.stop('s', 'again')
@@ -234,7 +234,7 @@ describe('an edit', () => {
   })
 
   test('of a message that waits for its run is refused: it is not said yet', async () => {
-    const runtime = stage({ engine: false })
+    const runtime = testRuntime({ engine: false })
     await runtime.start({ agent: echo, input: 'a', session: 's', messageId: 'm1' })
     const error = await runtime.edit('s', 'm1', 'b').catch(error => error)
     expect(error).toMatchObject({ code: 'run_unknown', message: expect.stringContaining('has not started') })

@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { agent } from '../agent/agent.ts'
 import { scriptedModel } from '../model/scripted.ts'
 import { tool } from '../tool/tool.ts'
-import { gate, logOf, patient, stage, textsOf, typesOf, until } from './test-runtime.fixture.ts'
+import { gate, logOf, patient, testRuntime, textsOf, typesOf, until } from './test-runtime.fixture.ts'
 
 /** An agent whose one tool says that it runs, and never comes to an end by itself. */
 function stuck() {
@@ -30,7 +30,7 @@ function stuck() {
 describe('a stop', () => {
   test('that interrupts keeps what was shown, and the run ends as interrupted', async () => {
     const agent = patient(gate())
-    const runtime = stage({ agents: [agent] })
+    const runtime = testRuntime({ agents: [agent] })
     const run = await runtime.start({ agent, input: 'hi', session: 's' })
     await until(run, 'text-delta')
     expect(await run.stop({ reason: 'enough' })).toBe(true)
@@ -43,7 +43,7 @@ describe('a stop', () => {
 
   test('settles open calls as interrupted, aborts their signal, and drops what they had not committed', async () => {
     const { running, signals, agent } = stuck()
-    const runtime = stage({ agents: [agent] })
+    const runtime = testRuntime({ agents: [agent] })
     const run = await runtime.start({ agent, input: 'hi', session: 's' })
     await running.opened
     await run.stop()
@@ -59,7 +59,7 @@ describe('a stop', () => {
 
   test('that aborts ends the run for good, also where it was asked to be interrupted before', async () => {
     const { running, agent } = stuck()
-    const runtime = stage({ engine: false })
+    const runtime = testRuntime({ engine: false })
     const run = await runtime.start({ agent, input: 'hi', session: 's' })
     // Nobody drives yet: both stops are there when somebody does.
     const writer = await runtime.manager.createWriter('s', {
@@ -72,15 +72,15 @@ describe('a stop', () => {
     expect(await run.stop()).toBe(true)
     expect(await runtime.stop('s', run.runId, { guest: 'bob' })).toBe(false)
     expect(await runtime.stop('s', run.runId, { guest: 'bob', mode: 'abort' })).toBe(true)
-    stage({ store: runtime.manager.store, agents: [agent] })
+    testRuntime({ store: runtime.manager.store, agents: [agent] })
     expect((await run.result()).status).toBe('aborted')
     running.open()
   })
 
   test('reaches a run that another process drives', async () => {
     const agent = patient(gate())
-    const driver = stage({ agents: [agent] })
-    const server = stage({ store: driver.manager.store, engine: false })
+    const driver = testRuntime({ agents: [agent] })
+    const server = testRuntime({ store: driver.manager.store, engine: false })
     const run = await server.start({ agent, input: 'hi', session: 's' })
     await until(run, 'text-delta')
     expect(await server.stop('s', run.runId)).toBe(true)
@@ -90,7 +90,7 @@ describe('a stop', () => {
   test('that comes after the end changes nothing', async () => {
     const held = gate()
     const agent = patient(held)
-    const runtime = stage({ agents: [agent] })
+    const runtime = testRuntime({ agents: [agent] })
     const run = await runtime.start({ agent, input: 'hi', session: 's' })
     held.open()
     await run.result()

@@ -1,7 +1,17 @@
 import { memoryStore } from '@millrace/log'
 import { describe, expect, test, vi } from 'vitest'
 import type { RunStream } from './stream.ts'
-import { codeOf, countedStore, echo, gate, logOf, patient, stage, typesOf, until } from './test-runtime.fixture.ts'
+import {
+  codeOf,
+  countedStore,
+  echo,
+  gate,
+  logOf,
+  patient,
+  testRuntime,
+  typesOf,
+  until,
+} from './test-runtime.fixture.ts'
 
 const all = async (stream: RunStream) => {
   const entries = []
@@ -13,7 +23,7 @@ describe('a run is streamed', () => {
   test('from its start to its end, by whoever asks, and from a cursor exactly what follows', async () => {
     const held = gate()
     const agent = patient(held)
-    const runtime = stage({ agents: [agent] })
+    const runtime = testRuntime({ agents: [agent] })
     const run = await runtime.start({ agent, input: 'hi', session: 's' })
     const live = all(run.stream())
     const { cursor, sequence } = await until(run, 'text-delta')
@@ -30,7 +40,7 @@ describe('a run is streamed', () => {
   })
 
   test('alone: not what other runs of the session say', async () => {
-    const runtime = stage({ agents: [echo] })
+    const runtime = testRuntime({ agents: [echo] })
     for (const input of ['a', 'b', 'c']) {
       const run = await runtime.start({ agent: echo, input, session: 's', runId: input })
       const entries = await all(run.stream())
@@ -43,11 +53,11 @@ describe('a run is streamed', () => {
     const held = gate()
     const agent = patient(held)
     const { store, watches } = countedStore()
-    const driver = stage({ store, agents: [agent] })
+    const driver = testRuntime({ store, agents: [agent] })
     const run = await driver.start({ agent, input: 'hi', session: 's' })
     await until(run, 'text-delta')
     const before = watches()
-    const reader = stage({ store, engine: false }).run('s', run.runId)
+    const reader = testRuntime({ store, engine: false }).run('s', run.runId)
     for await (const { chunk } of reader.stream()) if (chunk.type === 'text-delta') break
     expect(watches()).toBe(before)
     // Also one that waits for what does not come.
@@ -66,7 +76,7 @@ describe('a run is streamed', () => {
   })
 
   test('to its pause, and on from there once it goes on; a pause that is over ends nobody’s stream', async () => {
-    const runtime = stage({ engine: false })
+    const runtime = testRuntime({ engine: false })
     const { manager } = runtime
     await manager.createStream('s')
     const writer = await manager.createWriter('s', { runId: 'r', agentType: 'a' })
@@ -89,7 +99,7 @@ describe('a run is streamed', () => {
   })
 
   test('whole, though a later run takes it back just before its reader comes', async () => {
-    const runtime = stage({ agents: [echo] })
+    const runtime = testRuntime({ agents: [echo] })
     const { manager } = runtime
     let last = (await runtime.start({ agent: echo, input: 'a', session: 's' })).runId
     for (const isFromStart of [true, false]) {
@@ -115,7 +125,7 @@ describe('a run is streamed', () => {
   })
 
   test('though the log was trimmed before its start; where its own start is gone, that is told', async () => {
-    const runtime = stage({ agents: [echo] })
+    const runtime = testRuntime({ agents: [echo] })
     for (const runId of ['a', 'b', 'c']) {
       // With a context the request takes two entries, the first of which is trimmed below.
       await (await runtime.start({ agent: echo, input: runId, session: 's', runId, context: {} })).result()
@@ -133,7 +143,7 @@ describe('whoever waits for a run that never starts is told', () => {
   test('where its request is taken back while they wait, and ever after', async () => {
     const held = gate()
     const agent = patient(held)
-    const runtime = stage({ agents: [agent] })
+    const runtime = testRuntime({ agents: [agent] })
     const first = await runtime.start({ agent, input: 'a', session: 's' })
     await until(first, 'text-delta')
     const second = await runtime.start({ agent, input: 'b', session: 's', runId: 'b', whenBusy: 'queue' })
@@ -151,7 +161,7 @@ describe('whoever waits for a run that never starts is told', () => {
   })
 
   test('where there is no such run, or no such session', async () => {
-    const runtime = stage({ agents: [echo] })
+    const runtime = testRuntime({ agents: [echo] })
     await (await runtime.start({ agent: echo, input: 'a', session: 's' })).result()
     expect(await codeOf(runtime.run('s', 'nobody').result())).toBe('run_unknown')
     expect(await codeOf(all(runtime.run('s', 'nobody').stream()))).toBe('run_unknown')
@@ -162,11 +172,11 @@ describe('whoever waits for a run that never starts is told', () => {
 
   test('but not of a run that waits for somebody to drive it', async () => {
     const store = memoryStore()
-    const server = stage({ store, engine: false })
+    const server = testRuntime({ store, engine: false })
     const run = await server.start({ agent: echo, input: 'later', session: 's' })
     const result = run.result()
     const entries = all(run.stream())
-    stage({ store, agents: [echo] })
+    testRuntime({ store, agents: [echo] })
     expect((await result).text).toBe('0: later')
     expect(typesOf(await entries).at(-1)).toBe('run-finished')
   })

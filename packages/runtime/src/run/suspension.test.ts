@@ -4,7 +4,7 @@ import { agent } from '../agent/agent.ts'
 import { type ScriptedCall, scriptedModel } from '../model/scripted.ts'
 import { tool } from '../tool/tool.ts'
 import { approve, ask, begin, call, counted, give, scripted, soundLog } from './people.fixture.ts'
-import { echo, stage } from './test-runtime.fixture.ts'
+import { echo, testRuntime } from './test-runtime.fixture.ts'
 
 const locate = tool({ name: 'locate', input: z.object({}), client: true })
 const pay = () => call('pay', 'p1', { n: 1 })
@@ -55,7 +55,7 @@ describe('a paused run tells why', () => {
   })
 
   test('a question', async () => {
-    const runtime = stage({ engine: false })
+    const runtime = testRuntime({ engine: false })
     const run = await runtime.start({ agent: echo, input: 'go', session: 's', runId: 'r' })
     const writer = await runtime.manager.createWriter('s', { runId: 'r', program: echo.program, agentType: 'echo' })
     await writer.commit([

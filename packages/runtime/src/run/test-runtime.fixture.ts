@@ -29,7 +29,7 @@ export function gate(): Gate {
 }
 
 /** A runtime that is closed when the test is over. */
-export function stage(options: Partial<RuntimeOptions> = {}): Runtime {
+export function testRuntime(options: Partial<RuntimeOptions> = {}): Runtime {
   const runtime = createRuntime({
     store: memoryStore(),
     engine: { pollMs: 10, graceMs: 0 },

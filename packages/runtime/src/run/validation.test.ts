@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { MillraceError } from '../error/error.ts'
 import type { Runtime } from '../runtime.ts'
 import type { RunStream, StreamOptions } from './stream.ts'
-import { codeOf, echo, stage } from './test-runtime.fixture.ts'
+import { codeOf, echo, testRuntime } from './test-runtime.fixture.ts'
 
 const all = async (stream: RunStream) => {
   for await (const _ of stream);
@@ -62,7 +62,7 @@ describe('what is thrown at who asks is typed', () => {
   ]
 
   const prepared = async (): Promise<Runtime> => {
-    const runtime = stage({ agents: [echo], store: memoryStore() })
+    const runtime = testRuntime({ agents: [echo], store: memoryStore() })
     await (await runtime.start({ agent: echo, input: 'a', session: 's', runId: 'r', messageId: 'm' })).result()
     return runtime
   }
@@ -98,7 +98,7 @@ describe('what is thrown at who asks is typed', () => {
 
   test('where the store is out of reach: later it may be in reach', async () => {
     const store = memoryStore()
-    const runtime = stage({ store, engine: false, log: { patienceMs: 0 } })
+    const runtime = testRuntime({ store, engine: false, log: { patienceMs: 0 } })
     const run = await runtime.start({ agent: echo, input: 'a', session: 's', runId: 'r' })
     store.read = () => Promise.reject(new LogError('unavailable', 'secret:pass@host is down'))
     const asks: readonly (() => Promise<unknown>)[] = [

@@ -8,7 +8,7 @@ import { tool } from '../tool/tool.ts'
 import { approve, begin, call, counted, give, scripted } from './people.fixture.ts'
 import type { Run } from './run.ts'
 import type { StreamOptions } from './stream.ts'
-import { codeOf, stage, typesOf } from './test-runtime.fixture.ts'
+import { codeOf, testRuntime, typesOf } from './test-runtime.fixture.ts'
 
 const locate = tool({ name: 'locate', input: z.object({}), client: true })
 
@@ -77,11 +77,11 @@ describe('a run that waits', () => {
     const first = await begin(own, { store: memoryStore(undefined, memory) })
     const cursor = (await all(first.run)).at(-1)?.cursor ?? ''
     await first.runtime.close()
-    const desk = stage({ store: memoryStore(undefined, memory), engine: false })
+    const desk = testRuntime({ store: memoryStore(undefined, memory), engine: false })
     await approve(desk, 'c1')
     const seen = [all(desk.run('s', 'r'), { after: cursor }), all(desk.run('s', 'r'))]
     const result = desk.run('s', 'r').result()
-    stage({ store: memoryStore(undefined, memory), agents: [own] })
+    testRuntime({ store: memoryStore(undefined, memory), agents: [own] })
     for (const entries of await Promise.all(seen)) expect(typesOf(entries).at(-1)).toBe('run-finished')
     expect((await result).status).toBe('completed')
   })

@@ -17,7 +17,7 @@ import { inRow, Play, publicOf, say, single } from '../workflow/play.fixture.ts'
 import { workflow } from '../workflow/workflow.ts'
 import { approve, ask, call, counted, give, scripted, soundLog } from './people.fixture.ts'
 import type { Suspended } from './suspension.ts'
-import { codeOf, echo, stage, typesOf } from './test-runtime.fixture.ts'
+import { codeOf, echo, testRuntime, typesOf } from './test-runtime.fixture.ts'
 
 const locate = tool({ name: 'locate', input: z.object({}), client: true })
 const question = (id: string) => useInterrupt(say(`${id}?`, { id }))
@@ -139,7 +139,7 @@ describe('the output of a workflow', () => {
   })
 
   test('is what its last node gave, said once, with its end', async () => {
-    const runtime = stage({ workflows: [count] })
+    const runtime = testRuntime({ workflows: [count] })
     const run = await runtime.start({ workflow: count, input: 'one two three', session: 's' })
     const { status, output } = await run.result()
     expectTypeOf(output).toEqualTypeOf<{ words: number } | undefined>()
@@ -152,7 +152,7 @@ describe('the output of a workflow', () => {
   })
 
   test('is known to who did not ask for the run, and while it is the latest also where the log was trimmed', async () => {
-    const runtime = stage({ agents: [echo], workflows: [count] })
+    const runtime = testRuntime({ agents: [echo], workflows: [count] })
     const run = await runtime.start({ workflow: count, input: 'one two', session: 's' })
     const before = await run.result()
     expect(await runtime.run('s', run.runId).result()).toEqual(before)
@@ -182,7 +182,7 @@ test('a workflow that works for an agent waits as one of those who do', async ()
   const own = single(async () => ({ data: await question('a') }))
   const model = scriptedModel([{ calls: [ask('own', 'k1')] }, { text: 'Done.' }])
   const parent = agent({ name: 'parent', model, subAgents: [own] })
-  const runtime = stage({ agents: [parent], workflows: [own] })
+  const runtime = testRuntime({ agents: [parent], workflows: [own] })
   const run = await runtime.start({ agent: parent, input: 'go', session: 's', runId: 'r' })
   const { suspended: why, pendings } = await run.result()
   expect(why).toMatchObject({
@@ -199,7 +199,7 @@ test('a form is checked where it is answered, by a process that has no workflow'
   const store = memoryStore()
   const play = await Play.of(own, { open: () => store })
   await play.result()
-  const front = stage({ store, engine: false })
+  const front = testRuntime({ store, engine: false })
   const id = 'r::1.node.1/useInterrupt:f.1'
   const answer = (response: Json) => front.answer('s', { kind: 'interrupt', id, response })
   for (const wrong of ['x', {}, { tone: 'dry', lines: 1 }, { tone: 'very-dry', lines: 10 }, { tone: 'very-dry' }]) {

@@ -5,7 +5,7 @@ import { expect, test } from 'vitest'
 import { z } from 'zod'
 import { agent } from '../agent/agent.ts'
 import { type ScriptedAnswer, scriptedModel } from '../model/scripted.ts'
-import { stage } from '../run/test-runtime.fixture.ts'
+import { testRuntime } from '../run/test-runtime.fixture.ts'
 import { tool } from '../tool/tool.ts'
 import { collector, followContexts, register, treeOf } from './collector.fixture.ts'
 
@@ -57,7 +57,7 @@ test('the spans of models, tools, agents and sub-agents stand under theirs', asy
     subAgents: [child],
     instructions: () => own('SELECT'),
   })
-  const runtime = stage({
+  const runtime = testRuntime({
     agents: [reader],
     async resolveContext() {
       await own('SELECT context')

@@ -6,7 +6,7 @@ import { expect, test } from 'vitest'
 import { z } from 'zod'
 import { agent } from '../agent/agent.ts'
 import { scriptedModel } from '../model/scripted.ts'
-import { logOf, stage } from '../run/test-runtime.fixture.ts'
+import { logOf, testRuntime } from '../run/test-runtime.fixture.ts'
 import { tool } from '../tool/tool.ts'
 import type { TelemetryOptions } from './options.ts'
 
@@ -41,7 +41,7 @@ async function storyOf(telemetry?: TelemetryOptions) {
   const warned: unknown[] = []
   const take = (message: string, fields: object) =>
     void (message.startsWith('telemetry') && warned.push('what' in fields && fields.what))
-  const runtime = stage({
+  const runtime = testRuntime({
     agents: [{ ...worker, parallelCalls: 1 }],
     logger: { warn: take, error() {} },
     ...(telemetry && { telemetry }),
@@ -114,7 +114,7 @@ test('code that is watched by a hostile tracer sees what it sees without one', a
     tools: [tool({ name: 'look', input: z.object({}), execute: () => seen.push(trace.getActiveSpan()) })],
     model: scriptedModel([{ calls: [{ name: 'look', input: {} }] }, { text: 'Done.' }]),
   })
-  const runtime = stage({ agents: [curious], telemetry: { tracerProvider: provider() } })
+  const runtime = testRuntime({ agents: [curious], telemetry: { tracerProvider: provider() } })
   expect(await (await runtime.start({ agent: curious, input: 'go' })).result()).toMatchObject({ status: 'completed' })
   expect(seen).toEqual([undefined])
 })

@@ -11,7 +11,7 @@ import { MillraceError, ToolError } from '../error/error.ts'
 import { scriptedModel } from '../model/scripted.ts'
 import type { RuntimeOptions } from '../options.ts'
 import { approve, ask, begin, call, callsIn, counted, scripted } from '../run/people.fixture.ts'
-import { echo, gate, quiet, stage, until } from '../run/test-runtime.fixture.ts'
+import { echo, gate, quiet, testRuntime, until } from '../run/test-runtime.fixture.ts'
 import { type AnyTool, tool } from '../tool/tool.ts'
 import {
   type Collector,
@@ -237,8 +237,8 @@ test('an answer is told with the run that it was for, not with later ones of the
   const pay = counted('pay', true)
   const own = scripted('own', [{ calls: [call('pay', 'c1', { n: 1 })] }, { text: 'Done.' }], { tools: [pay.tool] })
   // Who drives the run that is answered, and who takes the answer and drives others.
-  const driver = stage({ store, agents: [own.agent] })
-  const desk = stage({ store, agents: [echo], telemetry: told })
+  const driver = testRuntime({ store, agents: [own.agent] })
+  const desk = testRuntime({ store, agents: [echo], telemetry: told })
   const run = await driver.start({ agent: own.agent, input: 'go', session: 's', runId: 'r' })
   expect(await run.result()).toMatchObject({ status: 'paused' })
   await told.tracerProvider

@@ -10,7 +10,7 @@ import { type Agent, agent } from '../agent/agent.ts'
 import { scriptedModel } from '../model/scripted.ts'
 import type { RuntimeOptions } from '../options.ts'
 import type { RunResult } from '../run/result.ts'
-import { codeOf, gate, patient, stage, until } from '../run/test-runtime.fixture.ts'
+import { codeOf, gate, patient, testRuntime, until } from '../run/test-runtime.fixture.ts'
 import { createRuntime, type Runtime } from '../runtime.ts'
 import { tool } from '../tool/tool.ts'
 import { type Collector, collector, followContexts, spanOf, textOf, treeOf } from './collector.fixture.ts'
@@ -24,7 +24,7 @@ interface Told extends Collector {
 function watched(agents: readonly Agent[], options: Partial<RuntimeOptions> = {}): Told {
   const told = collector()
   const { telemetry, ...rest } = options
-  const runtime = stage({ agents, telemetry: { ...told, ...telemetry }, ...rest })
+  const runtime = testRuntime({ agents, telemetry: { ...told, ...telemetry }, ...rest })
   return {
     ...told,
     runtime,
@@ -295,13 +295,13 @@ test('a run that is let go and taken over is told as such, by both', async () =>
   const opened = gate()
   const slow = patient(opened)
   const [first, second] = [collector(), collector()]
-  const one = stage({ store, agents: [slow], telemetry: first, engine: { pollMs: 10, graceMs: 0 } })
+  const one = testRuntime({ store, agents: [slow], telemetry: first, engine: { pollMs: 10, graceMs: 0 } })
   const run = await one.start({ agent: slow, input: 'go', session: 's', runId: 'r' })
   await until(run, 'text-delta')
   // No commit is near: what is under way is cut off.
   await one.close()
   opened.open()
-  const two = stage({ store, agents: [slow], telemetry: second })
+  const two = testRuntime({ store, agents: [slow], telemetry: second })
   expect((await two.run('s', 'r').result()).status).toBe('completed')
   await two.close()
   expect(spanOf(first.spans(), 'invoke_agent patient').attributes).toMatchObject({

@@ -5,7 +5,7 @@ import { agent } from '../agent/agent.ts'
 import { caller, chunksOf, commitOf, resultsIn } from '../agent/play.fixture.ts'
 import { subAgent } from '../agent/sub-agent.ts'
 import { approve, begin, call, callsIn, closedIn, counted, scripted, soundLog } from '../run/people.fixture.ts'
-import { gate, stage } from '../run/test-runtime.fixture.ts'
+import { gate, testRuntime } from '../run/test-runtime.fixture.ts'
 import type { Approval, ApprovalContext } from './approval.ts'
 import { type AnyTool, tool } from './tool.ts'
 
@@ -106,7 +106,7 @@ describe('what is asked', () => {
     await run.result()
     await approve(runtime, 'c1')
     await runtime.close()
-    const heir = stage({ agents: [own()], store: memoryStore(undefined, memory) })
+    const heir = testRuntime({ agents: [own()], store: memoryStore(undefined, memory) })
     for (const id of ['c2', 'c3']) await approve(heir, id)
     expect(await heir.run('s', 'r').result()).toMatchObject({ status: 'completed' })
     expect(asked).toEqual(['c1', 'c2', 'c3'])
@@ -283,7 +283,7 @@ describe('what is answered', () => {
     await begun.opened
     await runtime.close()
     const ran: string[] = []
-    const heir = stage({
+    const heir = testRuntime({
       agents: [pay(true, () => ran.push('paid'))],
       store: memoryStore(undefined, memory),
     })

@@ -6,15 +6,15 @@ import { z } from 'zod'
 import { type Agent, agent } from '../agent/agent.ts'
 import { caller, reportsOf, resultsIn } from '../agent/play.fixture.ts'
 import { settled } from '../drive/clock.fixture.ts'
-import { callsOf, expectOneEnd, type Process, Stage } from '../drive/virtual-processes.fixture.ts'
+import { callsOf, expectOneEnd, type Process, VirtualCluster } from '../drive/virtual-processes.fixture.ts'
 import { scriptedModel } from '../model/scripted.ts'
 import { call, closedIn, counted, scripted } from '../run/people.fixture.ts'
 import { codeOf } from '../run/test-runtime.fixture.ts'
 import { tool } from './tool.ts'
 
 /** A run that is paused, in a time that stands still. */
-async function paused(own: Agent): Promise<{ stage: Stage; process: Process; at: number }> {
-  const stage = new Stage()
+async function paused(own: Agent): Promise<{ stage: VirtualCluster; process: Process; at: number }> {
+  const stage = new VirtualCluster()
   const process = stage.process(() => [own])
   await process.runtime.start({ session: 's', runId: 'r', agent: own, input: 'Go.' })
   const { timestamp } = await stage.seen('s', ({ chunk }) => chunk.type === 'run-paused')
@@ -22,11 +22,14 @@ async function paused(own: Agent): Promise<{ stage: Stage; process: Process; at:
   return { stage, process, at: timestamp }
 }
 
-const chunksIn = async <T extends Chunk['type']>(stage: Stage, type: T): Promise<Extract<Chunk, { type: T }>[]> =>
+const chunksIn = async <T extends Chunk['type']>(
+  stage: VirtualCluster,
+  type: T,
+): Promise<Extract<Chunk, { type: T }>[]> =>
   (await stage.entries('s')).flatMap(({ chunk }) => (chunk.type === type ? [chunk as Extract<Chunk, { type: T }>] : []))
 
 /** The run came to its end, and nothing in its log breaks the protocol. */
-async function completed(stage: Stage): Promise<void> {
+async function completed(stage: VirtualCluster): Promise<void> {
   expect(await stage.ended('s', 'r')).toBe('completed')
   await expectOneEnd(stage, 's', 'r')
   const log = await stage.entries('s')
@@ -98,7 +101,7 @@ describe('an approval', () => {
 
   test('lapses while another call of the step is at work, and then no answer counts', async () => {
     const short = counted('short', { timeout: 1000 })
-    const stage = new Stage()
+    const stage = new VirtualCluster()
     let done = () => {}
     const slow = tool({
       name: 'slow',
@@ -208,7 +211,7 @@ describe('the result of a client’s tool', () => {
 
 test('a run’s time does not pass while it waits, and does while it works', async () => {
   const { tool: pay } = counted('pay', true)
-  const stage = new Stage()
+  const stage = new VirtualCluster()
   const timers = stage.clock.timers()
   const own = agent({
     name: 'own',

@@ -4,7 +4,7 @@ import { z } from 'zod'
 import { agent } from '../agent/agent.ts'
 import { caller, callsOf, chunksOf, heardModel, play } from '../agent/play.fixture.ts'
 import { ToolError } from '../error/error.ts'
-import { gate, stage, until } from '../run/test-runtime.fixture.ts'
+import { gate, testRuntime, until } from '../run/test-runtime.fixture.ts'
 import { tool } from './tool.ts'
 
 const input = z.object({ n: z.number() })
@@ -28,7 +28,7 @@ test.each([
   'of several finishing calls the first that the model made counts, also when the %s is done before the other',
   async (early, outputs) => {
     const store = memoryStore()
-    const onlooker = stage({ store, engine: false }).run('s', 'r')
+    const onlooker = testRuntime({ store, engine: false }).run('s', 'r')
     const end = tool({
       name: 'end',
       input: z.object({ which: z.string() }),

@@ -5,7 +5,7 @@ import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { keeping } from '../agent/play.fixture.ts'
 import { approve, begin, call, callsIn, closedIn, scripted, soundLog } from '../run/people.fixture.ts'
-import { gate, stage } from '../run/test-runtime.fixture.ts'
+import { gate, testRuntime } from '../run/test-runtime.fixture.ts'
 import type { Approval, ApprovalContext } from './approval.ts'
 import { tool } from './tool.ts'
 
@@ -50,7 +50,7 @@ describe('a call that was cut off, whose tool has another rule by now', () => {
       ran.push(n)
       return `paid ${n}`
     })
-    const heir = stage({ agents: [pay], store })
+    const heir = testRuntime({ agents: [pay], store })
     const run = heir.run('s', 'r')
     expect(await run.result()).toMatchObject({ status: 'paused', pendings: [{ id: 'r::c3' }] })
     expect(ran).toEqual([1])
@@ -86,7 +86,7 @@ describe('a call that was cut off, whose tool has another rule by now', () => {
       if (n === 2) throw new Error('no idea')
       return { approved: true }
     }
-    const heir = stage({ agents: [payer(rule, ({ n }) => ran.push(n))], store, logger: keeping().logger })
+    const heir = testRuntime({ agents: [payer(rule, ({ n }) => ran.push(n))], store, logger: keeping().logger })
     expect((await heir.run('s', 'r').result()).pendings.map(({ id }) => id)).toEqual(['r::c2'])
     expect(ran).toEqual([1, 3])
     expect(await callsIn(heir)).toMatchObject({ c1: { approval: { approved: true, isAutomatic: true } } })

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { agent } from '../agent/agent.ts'
 import { chunksOf } from '../agent/play.fixture.ts'
-import { LEASE_MS, Stage } from '../drive/virtual-processes.fixture.ts'
+import { LEASE_MS, VirtualCluster } from '../drive/virtual-processes.fixture.ts'
 import { useInterrupt } from '../hooks/use-interrupt.ts'
 import { useReason } from '../hooks/use-reason.ts'
 import { useStep } from '../hooks/use-step.ts'
@@ -59,7 +59,7 @@ describe('retry', () => {
   })
 
   test('it waits longer each time, up to the longest', async () => {
-    const stage = new Stage()
+    const stage = new VirtualCluster()
     const at: number[] = []
     const run = () => {
       at.push(stage.clock.now())
@@ -73,7 +73,7 @@ describe('retry', () => {
   })
 
   test('failures are counted in the log: another process does not begin again', async () => {
-    const stage = new Stage()
+    const stage = new VirtualCluster()
     let ran = 0
     const cut = gate()
     const own = single({
@@ -99,7 +99,7 @@ describe('retry', () => {
   })
 
   test('on shutdown nobody waits for the next try, and another process makes it', async () => {
-    const stage = new Stage()
+    const stage = new VirtualCluster()
     const code = failing(1)
     const own = single({ run: code.run, retry: { attempts: 2, backoff: { first: 9000 } } })
     const begin = () => stage.process(() => [], { workflows: [own], engine: { pollMs: 50 } })

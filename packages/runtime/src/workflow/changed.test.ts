@@ -5,7 +5,7 @@ import { useInterrupt } from '../hooks/use-interrupt.ts'
 import { useReason } from '../hooks/use-reason.ts'
 import { useWorkflowState } from '../hooks/use-state.ts'
 import { useStep } from '../hooks/use-step.ts'
-import { stage } from '../run/test-runtime.fixture.ts'
+import { testRuntime } from '../run/test-runtime.fixture.ts'
 import type { NodeContext, NodeDefinition } from './node.ts'
 import { inRow, say, wired } from './play.fixture.ts'
 import type { Workflow } from './workflow.ts'
@@ -16,11 +16,11 @@ const RUN = 'r'
 /** Lets a run wait in one process, and go on with other code of the same version in another. */
 async function changed(before: Workflow, after: Workflow) {
   const store = memoryStore()
-  const first = stage({ store, workflows: [before] })
+  const first = testRuntime({ store, workflows: [before] })
   const paused = await (await first.start({ session: SESSION, runId: RUN, workflow: before, input: 'Go.' })).result()
   expect(paused.status).toBe('paused')
   await first.close()
-  const next = stage({ store, workflows: [after] })
+  const next = testRuntime({ store, workflows: [after] })
   const [pending] = paused.pendings
   await next.answer(SESSION, { kind: 'interrupt', id: pending?.id ?? '', response: 'yes' })
   const { status, error, output } = await next.run(SESSION, RUN).result()
@@ -130,11 +130,11 @@ describe('code that is not what it was when the run came there', () => {
     const nodes = { a: row('q'), b: row('q'), c: row(''), d: row('') }
     const own = wired(nodes, fork(['b', 'c'], 'd'))
     const ROW = ['a', 'b', 'c', 'd', 'end'].map((to, at) => [['start', 'a', 'b', 'c', 'd'][at], to])
-    let runtime = stage({ store, workflows: [wired(nodes, ROW)] })
+    let runtime = testRuntime({ store, workflows: [wired(nodes, ROW)] })
     await (await runtime.start({ session: SESSION, runId: RUN, workflow: 'own', input: 'Go.' })).result()
     for (let n = 0; n < 2; n++) {
       await runtime.close()
-      runtime = stage({ store, workflows: [own] })
+      runtime = testRuntime({ store, workflows: [own] })
       const [pending] = (await runtime.run(SESSION, RUN).result()).pendings
       await runtime.answer(SESSION, { kind: 'interrupt', id: pending?.id ?? '', response: 'yes' })
     }

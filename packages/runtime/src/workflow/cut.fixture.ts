@@ -4,7 +4,7 @@ import type { Json, Pending, View } from '@millrace/protocol'
 import { expect } from 'vitest'
 import type { Agent } from '../agent/agent.ts'
 import { reportsOf } from '../agent/play.fixture.ts'
-import { isEndOf, type Process, Stage } from '../drive/virtual-processes.fixture.ts'
+import { isEndOf, type Process, VirtualCluster } from '../drive/virtual-processes.fixture.ts'
 import type { Answer } from '../run/answer.ts'
 import type { StartOptions, StartWorkflowOptions } from '../runtime.ts'
 import type { Workflow } from './workflow.ts'
@@ -36,7 +36,7 @@ export async function cutEverywhere(cuts: Cuts): Promise<{ shape: Shape; kills: 
 }
 
 async function playCut({ programs, start, answer = approved }: Cuts, n: number) {
-  const stage = new Stage()
+  const stage = new VirtualCluster()
   const { agents = [], workflows = [] } = programs()
   const process = (): Process => stage.process(() => agents, { workflows })
   const desk = stage.process(() => [], { engine: false })

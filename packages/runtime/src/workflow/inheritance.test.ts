@@ -2,7 +2,7 @@ import type { Entry, Json } from '@millrace/protocol'
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { heardModel, reportsOf, resultsIn } from '../agent/play.fixture.ts'
-import { isEndOf, Stage } from '../drive/virtual-processes.fixture.ts'
+import { isEndOf, VirtualCluster } from '../drive/virtual-processes.fixture.ts'
 import { useInterrupt } from '../hooks/use-interrupt.ts'
 import { useReason } from '../hooks/use-reason.ts'
 import { useNodeState, useWorkflowState } from '../hooks/use-state.ts'
@@ -297,7 +297,7 @@ const LARGE = 'x'.repeat(60_000)
 
 /** What one run has said before the next goes on from it: much, in a session whose processes can be killed. */
 async function much(count: number) {
-  const stage = new Stage()
+  const stage = new VirtualCluster()
   const effects: string[] = []
   const own = single(async () => {
     const [count0, set] = useWorkflowState('count', 0)

@@ -2,7 +2,7 @@ import type { Entry, View } from '@millrace/protocol'
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { heardModel, reportsOf } from '../agent/play.fixture.ts'
-import { type Process, Stage } from '../drive/virtual-processes.fixture.ts'
+import { type Process, VirtualCluster } from '../drive/virtual-processes.fixture.ts'
 import { useInterrupt } from '../hooks/use-interrupt.ts'
 import { useReason } from '../hooks/use-reason.ts'
 import { useWorkflowState } from '../hooks/use-state.ts'
@@ -17,7 +17,7 @@ const RUN = 'r'
 
 /** One run that a process of version 1 has left waiting. */
 class Old {
-  readonly stage = new Stage()
+  readonly stage = new VirtualCluster()
   readonly desk = this.stage.process(() => [], { engine: false, blockedAfterMs: 2000 })
 
   async wait(own: Workflow): Promise<void> {

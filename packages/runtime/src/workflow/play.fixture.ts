@@ -8,7 +8,7 @@ import type { Answered } from '../run/answering.ts'
 import { soundLog } from '../run/people.fixture.ts'
 import type { RunResult } from '../run/result.ts'
 import type { Run } from '../run/run.ts'
-import { codeOf, sqliteStores, stage } from '../run/test-runtime.fixture.ts'
+import { codeOf, sqliteStores, testRuntime } from '../run/test-runtime.fixture.ts'
 import type { Runtime, StartWorkflowOptions } from '../runtime.ts'
 import type { EdgeDefinition } from './edge.ts'
 import type { NodeDefinition } from './node.ts'
@@ -61,7 +61,12 @@ export class Play {
     const { logger, told } = keeping()
     const store = memoryStore()
     const renew = () =>
-      stage({ workflows: [own, ...workflows], logger, store: open?.() ?? store, ...options } as Partial<RuntimeOptions>)
+      testRuntime({
+        workflows: [own, ...workflows],
+        logger,
+        store: open?.() ?? store,
+        ...options,
+      } as Partial<RuntimeOptions>)
     const runtime = renew()
     const asked = { session: SESSION, runId: RUN, input: 'Go.', ...start, workflow: own }
     const run = await runtime.start(asked as StartWorkflowOptions)

@@ -4,7 +4,7 @@ import { expect, test } from 'vitest'
 import { multiplied } from '../../../../scripts/faults/campaign.ts'
 import { reportsOf } from '../agent/play.fixture.ts'
 import type { Ticking } from '../drive/clock.fixture.ts'
-import { Stage } from '../drive/virtual-processes.fixture.ts'
+import { VirtualCluster } from '../drive/virtual-processes.fixture.ts'
 import { useInterrupt } from '../hooks/use-interrupt.ts'
 import { useNodeState, useWorkflowState } from '../hooks/use-state.ts'
 import { useStep } from '../hooks/use-step.ts'
@@ -122,7 +122,7 @@ type How = 'killed' | 'stopped'
 
 /** Plays a program, cut off after its nth append and once more after some of who goes on, with people who answer as soon as they are asked. */
 async function play(nodes: readonly (readonly Doing[])[], n: number, more: number, how: How): Promise<Played> {
-  const stage = new Stage()
+  const stage = new VirtualCluster()
   const effects: string[] = []
   const left = [n, more]
   let isCut = false

@@ -8,7 +8,7 @@ import { useInterrupt } from '../hooks/use-interrupt.ts'
 import { useWorkflowState } from '../hooks/use-state.ts'
 import { useStep } from '../hooks/use-step.ts'
 import { ask, begin, call, callsIn, scripted, soundLog } from '../run/people.fixture.ts'
-import { gate, stage } from '../run/test-runtime.fixture.ts'
+import { gate, testRuntime } from '../run/test-runtime.fixture.ts'
 import { tool } from '../tool/tool.ts'
 import type { NodeContext } from './node.ts'
 import { inRow, say, single, wired } from './play.fixture.ts'
@@ -87,7 +87,7 @@ describe('a workflow as a tool, wherever it is called', () => {
     held.open()
     await closed
     expect(done).toEqual(['first'])
-    const other = stage({ store, agents: [own] })
+    const other = testRuntime({ store, agents: [own] })
     expect(await other.run('s', 'r').result()).toMatchObject({ status: 'completed', text: 'Done.' })
     expect(done).toEqual(['first', 'last'])
     const log = await soundLog(other)
