@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { closeAll } from './harness/closing.ts'
 import { Services } from './harness/services.ts'
-import type { Contender } from './harness/suite.ts'
+import type { Benchmark, Contender, Suite } from './harness/suite.ts'
 import { suites } from './suites/index.ts'
 
 /** Suites whose contenders have servers, stores or browsers beside them. */
@@ -29,46 +29,46 @@ export function tryContenders(which: 'served' | 'alone'): void {
   const services = new Services()
   afterAll(() => services.stop())
 
-  const all = suites
-    .filter(({ name }) => SERVED.has(name) === (which === 'served'))
-    .flatMap(({ name: suite, benchmarks, trial = DEFAULT_ITEMS }) =>
-      benchmarks(true).map(benchmark => ({ path: `${suite}/${benchmark.name}`, items: trial, benchmark })),
+  describe.each(suites.filter(({ name }) => SERVED.has(name) === (which === 'served')))('$name', suite => {
+    // The benchmarks of a suite share the servers, processes and browsers that their contenders open.
+    afterAll(closeAll)
+    describe.each(suite.benchmarks(true))('$name', benchmark => {
+      tryBenchmark(suite, benchmark, services)
+    })
+  })
+}
+
+function tryBenchmark(suite: Suite, benchmark: Benchmark, services: Services): void {
+  const { contenders, claims, reference, needs = [], trial = suite.trial ?? DEFAULT_ITEMS } = benchmark
+  const nameOf = ({ name }: Contender) => `${suite.name}/${benchmark.name}: ${name}`
+  const distinct = contenders.filter(contender => !SAME_TRIAL.some(pattern => pattern.test(nameOf(contender))))
+  const outcomes = new Map<Contender, Promise<void>>()
+
+  // Not in the tests, none of which may leave open what the others share.
+  beforeAll(async () => {
+    await services.need(needs)
+    for (const contender of distinct) {
+      const outcome = tryContender(contender, trial)
+      outcomes.set(contender, outcome)
+      // The test of the contender tells why it failed.
+      await outcome.catch(() => {})
+    }
+  })
+
+  for (const contender of distinct) {
+    test(`${contender.name} does its work, and its check refuses the output of another input`, async () => {
+      await outcomes.get(contender)
+    })
+  }
+
+  test('every claim and the reference name a contender', () => {
+    const names = contenders.map(({ name }) => name)
+    const named = claims.flatMap(({ kind: _, ...claim }) =>
+      Object.values(claim).filter(value => typeof value === 'string'),
     )
-
-  describe.each(all)(
-    '$path',
-    ({ path, items, benchmark: { contenders, claims, reference, needs = [], trial = items } }) => {
-      const distinct = contenders.filter(({ name }) => !SAME_TRIAL.some(pattern => pattern.test(`${path}: ${name}`)))
-      const outcomes = new Map<Contender, Promise<void>>()
-
-      // The contenders of a benchmark share the servers and browsers that they open, which no test of its own may leave open.
-      beforeAll(async () => {
-        await services.need(needs)
-        for (const contender of distinct) {
-          const outcome = tryContender(contender, trial)
-          outcomes.set(contender, outcome)
-          // The test of the contender tells why it failed.
-          await outcome.catch(() => {})
-        }
-      })
-      afterAll(closeAll)
-
-      for (const contender of distinct) {
-        test(`${contender.name} does its work, and its check refuses the output of another input`, async () => {
-          await outcomes.get(contender)
-        })
-      }
-
-      test('every claim and the reference name a contender', () => {
-        const names = contenders.map(({ name }) => name)
-        const named = claims.flatMap(({ kind: _, ...claim }) =>
-          Object.values(claim).filter(value => typeof value === 'string'),
-        )
-        expect(names).toEqual(expect.arrayContaining([...named, reference ?? names[0]]))
-        expect(new Set(names).size).toBe(names.length)
-      })
-    },
-  )
+    expect(names).toEqual(expect.arrayContaining([...named, reference ?? names[0]]))
+    expect(new Set(names).size).toBe(names.length)
+  })
 }
 
 async function tryContender({ prepare }: Contender, items: number): Promise<void> {
