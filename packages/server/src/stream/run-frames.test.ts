@@ -40,3 +40,27 @@ test('law 7: who comes back to a pause that is over by the time it is asked abou
   expect(client.frames[2]).toMatchObject({ status: 'completed', sequence: last })
   expect(asked).toEqual([cursorAt(pause.sequence), cursorAt(pause.sequence), cursorAt(last)])
 })
+
+test('law 10: entries of another log are not sent, though they come with a cursor of the log that was entered', async () => {
+  const stage = new Stage()
+  await stage.said('r1', 'hello')
+  const entries = (await stage.shown()).filter(({ origin }) => origin.runId === 'r1')
+  const { incarnation } = await stage.entered()
+  const { sequence } = entries.at(-1) as Entry
+  const run = {
+    sessionId: ID,
+    runId: 'r1',
+    // As where the session was made again between the look at its pause and the first read.
+    async *pieces(): AsyncGenerator<RunPiece> {
+      const cursorAt = (at: number) => `${at}.another.1-x`
+      yield { after: 0, sequence, cursor: `${sequence}.${incarnation}.1-x`, entries, cursorAt }
+    },
+  } as unknown as Run
+  const client = new Client()
+  await writeRun(stage.manager, run, new Outlet(client, 'sse', stage.settings), {
+    entered: await stage.entered(),
+    merge: true,
+    heartbeatMs: 1000,
+  })
+  expect(client.frames.map(({ type }) => type)).toEqual(['open', 'truncated'])
+})

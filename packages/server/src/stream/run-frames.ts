@@ -49,8 +49,9 @@ export async function writeRun(
         ...(place !== undefined && { after: place }),
       }
       for await (const piece of run.pieces(options)) {
-        // From then on the place proves it.
-        if (last === null) mustBeIn(entered, decodeCursor(piece.cursor))
+        // From then on the place proves it. The cursor of a piece that ends at a pause does not: it was read apart from the entries.
+        const [first] = piece.entries
+        if (last === null && first) mustBeIn(entered, decodeCursor(piece.cursorAt(first.sequence)))
         // Of what lies before the run this connection is to see nothing.
         const shown = { ...piece, after: last ?? start }
         outlet.write(new EntriesFrame(sessionId, shown).bytes(format, false, last))
