@@ -19,8 +19,9 @@ export const SERVER_OPTIONS = {
   engine: false,
   limits: { streams: 10_000, requestsPerMinute: 1_000_000 },
   stream: {
-    // A client takes a connection for dead after two silent heartbeats.
-    heartbeatMs: 500,
+    // Clients connect again after one to three silent heartbeats. Shorter ones make all of them do so at once on a busy machine, which
+    // keeps it busy.
+    heartbeatMs: 1_000,
     // So small that a client that stalls for a moment is detached, and then reads from the store.
     maxBuffered: 4 * 1024,
     stallMs: 2_000,

@@ -1,3 +1,3 @@
 import { tabSuite } from './tab-suite.fixture.ts'
 
-tabSuite({ name: 'memory', count: 100, lanes: 24 })
+tabSuite({ name: 'memory', count: 80, lanes: 12 })

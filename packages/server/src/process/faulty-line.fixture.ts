@@ -33,7 +33,7 @@ const AGAIN_MS = 4
 /** Tells when nothing was received for too long. */
 class Silence {
   /** The limit, in ms, until the server has told its heartbeat. */
-  allowedMs = 3_000
+  allowedMs = 5_000
   readonly #onTooLong: () => void
   #timer: NodeJS.Timeout | undefined
 
@@ -145,7 +145,7 @@ export class Line {
     const onFrame = (frame: Frame) => {
       // Frames after one that could not be applied are ignored.
       if (!isUseful) return
-      if (frame.type === 'open') silence.allowedMs = frame.heartbeatMs * 2
+      if (frame.type === 'open') silence.allowedMs = frame.heartbeatMs * 3
       if (frame.type === 'end' || frame.type === 'truncated' || frame.type === 'fail') isClosed = true
       isUseful = reader.take(frame)
     }

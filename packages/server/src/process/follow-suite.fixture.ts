@@ -14,7 +14,7 @@ interface FollowSuite {
 }
 
 /** Schedules that play at a time, on one cluster. */
-const LANES = 16
+const LANES = 12
 
 /** Declares the test of a store. */
 export function followSuite({ name, count, start }: FollowSuite): void {

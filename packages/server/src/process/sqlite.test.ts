@@ -5,7 +5,7 @@ import { followSuite } from './follow-suite.fixture.ts'
 
 followSuite({
   name: 'sqlite',
-  count: 40,
+  count: 30,
   async start() {
     const folder = mkdtempSync(join(tmpdir(), 'millrace-follow-'))
     return { url: `sqlite:${join(folder, 'sessions.db')}`, stop: async () => rmSync(folder, { recursive: true }) }

@@ -261,20 +261,20 @@ describe('a client that disconnects', () => {
       JSON.stringify(frame).includes('one'),
     )
     const runtime = await app.runtime()
-    return { app, held, leave, result: runtime.run('s', 'r1').result() }
+    return { app, held, leave, run: runtime.run('s', 'r1') }
   }
 
   test('stops its run where it said so', async () => {
-    const { leave, result } = await begin('stop')
+    const { leave, run: started } = await begin('stop')
     await leave()
-    expect(await result).toMatchObject({ status: 'interrupted' })
+    expect(await started.result()).toMatchObject({ status: 'interrupted' })
   })
 
   test('does not otherwise', async () => {
-    const { leave, held, result } = await begin('continue')
+    const { leave, held, run: started } = await begin('continue')
     await leave()
     held.go()
-    expect(await result).toMatchObject({ status: 'completed' })
+    expect(await started.result()).toMatchObject({ status: 'completed' })
   })
 
   test('is not who is told that the server goes', async () => {
