@@ -3,7 +3,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { LanguageModelV4StreamPart } from '@ai-sdk/provider'
-import { memoryStore, StreamManager, systemTimers } from '@millrace/log'
+import { Memory, memoryStore, StreamManager, systemTimers } from '@millrace/log'
 import { catalogue } from '@millrace/protocol'
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
@@ -105,15 +105,17 @@ async function failed(): Promise<string[]> {
   return written(runtime, 's')
 }
 
-/** A run whose first process died: it renews its lease no more. */
+/** A run whose first process died, so that its lease runs out. */
 async function orphaned(): Promise<string[]> {
-  const store = memoryStore()
+  let laterMs = 0
+  const store = memoryStore(undefined, new Memory({ clock: () => Date.now() + laterMs }))
   const runtime = testRuntime({ store, engine: false })
   const run = await runtime.start({ agent: echo, input: 'go', session: 's', runId: 'r' })
   const timers = { ...systemTimers, after: () => () => {} }
-  const dead = new StreamManager({ store, timers, leaseMs: 100 })
+  const dead = new StreamManager({ store, timers, leaseMs: 60_000 })
   const writer = await dead.createWriter('s', { runId: 'r', program: echo.program, agentType: 'echo' })
   await writer.begin()
+  laterMs = 120_000
   testRuntime({ store, agents: [echo] })
   await run.result()
   return written(runtime, 's')

@@ -5,7 +5,7 @@
 // 14  of remote children: there are none; a stop here is an entry in the log of all agents of a run, not a message that is sent once
 // 19  chunks with keys that a strict client does not know: the dialects'; what is written here is checked against the catalogue by the log's writer
 
-import { StreamManager, systemTimers, type Timers } from '@millrace/log'
+import { Memory, memoryStore, StreamManager, systemTimers, type Timers } from '@millrace/log'
 import { foldLog } from '@millrace/protocol'
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
@@ -187,16 +187,19 @@ describe('what was committed stays, and what was not is not doubled', () => {
   test('a zombie writes no word beside its replacement (Helix 5)', async () => {
     const [mine, yours] = [gate(), gate()]
     const zombie = patient(mine)
-    // It renews its lease no more, and does not know it.
+    // It does not renew its lease, and does not notice that the time of the store has gone on.
     const timers: Timers = {
       now: systemTimers.now,
       after: (ms, call, isIdle) => (ms < 50 ? systemTimers.after(ms, call, isIdle) : () => {}),
     }
-    const dead = testRuntime({ agents: [zombie], timers, log: { leaseMs: 200 } })
+    let asleepMs = 0
+    const store = memoryStore(undefined, new Memory({ clock: () => Date.now() + asleepMs }))
+    const dead = testRuntime({ store, agents: [zombie], timers, log: { leaseMs: 60_000 } })
     const asked = await dead.start({ agent: zombie, input: 'hi', session: 's', runId: 'r' })
     await until(asked, 'text-delta')
+    asleepMs = 120_000
     const heir = patient(yours)
-    const runtime = testRuntime({ store: dead.manager.store, agents: [heir] })
+    const runtime = testRuntime({ store, agents: [heir] })
     const run = runtime.run('s', 'r')
     await until(run, 'executor-superseded')
     yours.open()

@@ -9,7 +9,6 @@ import { FAST, PROMPT } from './fault-plan.fixture.ts'
 import { type Death, live } from './lives.fixture.ts'
 import { undisturbed } from './play-plans.fixture.ts'
 import type { Program } from './pond-program.fixture.ts'
-import { schedule } from './simulated-schedule.fixture.ts'
 import { BACKENDS, type Backend } from './stores.fixture.ts'
 import { flowOf } from './workflow.fixture.ts'
 import { SCENARIOS } from './workflow.scenarios.fixture.ts'
@@ -18,8 +17,8 @@ import { SCENARIOS } from './workflow.scenarios.fixture.ts'
 const LANES = 3
 const FIRST = firstSeed()
 /** A driver dies at one append in so many, on each store at others; `npm run chaos` plays every append. */
-const STEPS = { after: 9, before: 24, workflow: 10 }
-const OFFSETS = { sqlite: 0, redis: 3, postgres: 6 } as const
+const STEPS = { after: 12, before: 36, workflow: 15 }
+const OFFSETS = { sqlite: 0, redis: 4, postgres: 8 } as const
 /** How many schedules have two deaths, and how many random workflows are played. */
 const PAIRS = multiplied(2)
 const WORKFLOWS = multiplied(1)
@@ -82,7 +81,7 @@ describe.each(['sqlite', 'redis', 'postgres'] as const)('on %s', name => {
       ...Array.from({ length: WORKFLOWS }, (_, index) => flowOf(FIRST + offset + index)),
     ]
     await playAll([...programs.entries()], async ([index, program], store) => {
-      const { happened } = await schedule({ ...FAST, crowd: PROMPT }, { program })
+      const { happened } = await undisturbed({ ...FAST, crowd: PROMPT }, { program })
       const play = async (deaths: readonly Death[], seed: number): Promise<number> => {
         const when = new Random(seed).pick(['asked', 'paused', 'told'] as const)
         const { violations, appends } = await live(store, deaths, { when, errs: false }, happened, program)

@@ -120,7 +120,7 @@ export function engineSuite(name: string, make: MakeEngine): void {
       const memory = new Memory()
       const open: Runtime[] = []
       const runtime = (options: Omit<RuntimeOptions, 'store'>): Runtime => {
-        const made = createRuntime({ log: { leaseMs: 300 }, ...options, store: memoryStore(undefined, memory) })
+        const made = createRuntime({ ...options, store: memoryStore(undefined, memory) })
         open.push(made)
         return made
       }
@@ -263,15 +263,16 @@ export function engineSuite(name: string, make: MakeEngine): void {
       field.ask('broken')
       engine.start(field)
       await field.until(1)
-      for (const id of ['a', 'b', 'c']) field.ask(id)
-      for (let n = 2; n <= 4; n++) {
-        await field.until(n)
-        field.end(field.begun[n - 1] as string)
+      const others = ['a', 'b', 'c']
+      for (const id of others) field.ask(id)
+      // On a slow machine it may be tried again before the last of the others.
+      for (let n = 1; n < others.length + 2; n++) {
+        await field.until(n + 1)
+        field.end(field.begun[n] as string)
       }
-      expect(field.begun).toEqual(['broken', 'a', 'b', 'c'])
-      // Then it is tried again.
-      await field.until(5)
-      expect(field.begun[4]).toBe('broken')
+      expect(field.begun.slice(0, 2)).toEqual(['broken', 'a'])
+      expect(field.begun).toEqual(expect.arrayContaining(others))
+      expect(field.begun.filter(id => id === 'broken')).toHaveLength(2)
       await engine.stop()
     })
 

@@ -44,13 +44,13 @@ const asking = agent({
 setFlagsFromString('--expose-gc')
 const collect = runInNewContext('gc') as () => void
 
-/** What of these is still there when all that nobody holds is gone. */
-async function held(references: readonly WeakRef<object>[]): Promise<number> {
+/** How many of each are still there after garbage collection. */
+async function held(...references: readonly (readonly WeakRef<object>[])[]): Promise<number[]> {
   for (let turn = 0; turn < 5; turn++) {
     await settled()
     collect()
   }
-  return references.filter(reference => reference.deref() !== undefined).length
+  return references.map(each => each.filter(reference => reference.deref() !== undefined).length)
 }
 
 /** The writers and sessions that are opened from now on, without holding them. */
@@ -92,7 +92,7 @@ test('paused runs are in the log alone: no watch, timer, lease, writer or sessio
     expect(await runtime.manager.due([asking.program], 100)).toEqual([])
     for (let n = 0; n < RUNS; n++) expect((await runtime.manager.getInfo(`s${n}`))?.lease).toBeNull()
     expect([writers.length, sessions.length]).toEqual([RUNS, RUNS])
-    expect([await held(writers), await held(sessions)]).toEqual([0, 0])
+    expect(await held(writers, sessions)).toEqual([0, 0])
 
     // What is in the log is enough to go on.
     const [session, runId] = ['s7', 'r7']
@@ -107,7 +107,7 @@ test('paused runs are in the log alone: no watch, timer, lease, writer or sessio
     await stage.clock.advance(10_000)
     expect({ watches: wire.watches, timers: timers.alarms.length }).toEqual(before)
     // The one whose run has ended is kept for its next turn, within a bound.
-    expect([await held(writers), await held(sessions)]).toEqual([0, 1])
+    expect(await held(writers, sessions)).toEqual([0, 1])
   } finally {
     Session.open = open
   }

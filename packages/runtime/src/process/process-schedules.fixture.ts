@@ -151,8 +151,9 @@ export function schedules(backend: Backend): void {
       test.concurrent(`kill -9 just before and after a call that changes the store, ${which}, of the ${program}`, async () => {
         let missed = 0
         function* moments(): Generator<Omit<Moment, 'of' | 'does'>> {
-          // How many points a run has depends on which words are batched: on, until a run ends before its point.
-          for (let at = (backend.from?.[program] ?? 0) % every; missed === 0; at += every) {
+          // How many points a run has depends on which words are batched. All of them are played until a run ends before its point.
+          const most = every === 1 ? Infinity : 2 * PROGRAMS[program].usual.points
+          for (let at = (backend.from?.[program] ?? 0) % every; missed === 0 && at < most; at += every) {
             yield { n: 1 + (at >> 1), when: at % 2 === 0 ? 'before' : 'after' }
           }
         }

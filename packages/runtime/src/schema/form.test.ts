@@ -118,10 +118,8 @@ describe('a schema that asks for too much', () => {
     expect(problem).not.toContain('secret')
   })
 
-  test('a pattern without end holds up nobody for long', () => {
-    const from = performance.now()
+  test('a pattern that backtracks without end is given up', () => {
     expect(formProblem({ pattern: EVIL }, BAIT)).toContain('it cannot be checked within')
     expect(formProblem({ pattern: EVIL }, 'aaa')).toBeUndefined()
-    expect(performance.now() - from).toBeLessThan(10_000)
   })
 })

@@ -232,5 +232,5 @@ describe('an agent as a node, cut off after every append', () => {
       state: { total: 7 },
       agents: [{ agentId: 'child:c1', parentId: 'r', status: 'completed', result: 'child is done' }],
     })
-  }, 60_000)
+  })
 })

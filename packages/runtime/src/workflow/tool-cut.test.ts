@@ -65,7 +65,7 @@ describe('a workflow as a tool, cut off after every append', () => {
       { agentId: 'outer:c1', parentId: 'r', status: 'completed' },
       { agentId: 'inner:k1', parentId: 'outer:c1', status: 'completed', result: { well: 'yes', seen: 0 } },
     ])
-  }, 60_000)
+  })
 
   test('with branches: one asks, one is an agent whose tool needs approval, one fails the first time', async () => {
     const { shape, kills } = await cutEverywhere({
@@ -113,5 +113,5 @@ describe('a workflow as a tool, cut off after every append', () => {
     expect(shape.agents).toMatchObject([
       { agentId: 'branches:c1', status: 'completed', result: { a: 'yes', b: 'tried', c: 'go once' } },
     ])
-  }, 60_000)
+  })
 })
