@@ -9,7 +9,7 @@ const server = postgres({
 
 schedules({
   name: 'postgres',
-  lanes: 2,
+  lanes: 1,
   failed: { every: 2, offset: 1 },
   count: 5,
   first: 65,

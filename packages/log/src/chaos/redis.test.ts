@@ -6,14 +6,14 @@ const server = redis()
 
 schedules({
   name: 'redis',
-  lanes: 2,
+  lanes: 1,
   failed: { every: 2, offset: 0 },
   count: 8,
   first: 57,
   async open(lane) {
     const { url } = await server
     const handle = async () => {
-      const store = redisStore({ url, prefix: `chaos${lane}:`, timeout: 60_000 })
+      const store = redisStore({ url, prefix: `chaos${lane}:`, timeout: 25_000 })
       // The first call connects.
       await store.list(null, 1)
       return store

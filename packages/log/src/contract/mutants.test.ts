@@ -24,16 +24,16 @@ async function failuresOf(subject: Subject, cases: readonly Case[]): Promise<Map
   return failures
 }
 
-test('no two cases and no two mutants have one name', () => {
+test('cases and mutants have unique names', () => {
   expect(new Set(contract.map(({ title }) => title)).size).toBe(contract.length)
   expect(new Set(mutants.map(({ fault }) => fault)).size).toBe(mutants.length)
 })
 
-test('the suite finds nothing in a healthy store', async () => {
+test('the contract passes on a healthy store', async () => {
   expect(Object.fromEntries(await failuresOf(subjectOf(), contract))).toEqual({})
 })
 
-describe('the suite finds', () => {
+describe('the contract detects', () => {
   const useful = new Set<string>()
   let tried = 0
 

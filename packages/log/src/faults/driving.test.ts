@@ -3,7 +3,7 @@ import { StreamManager } from '../manager/manager.ts'
 import { memoryStore } from '../memory/store.ts'
 import { Mill } from './driving.fixture.ts'
 
-test('all runs of a process that wait for the test to keep up go on when it has', async () => {
+test('all runs of a process that wait for the test continue when it catches up', async () => {
   const plan = { seed: 1, asks: 0, leaves: false, bulk: 20 }
   let steps = 0
   let reached = () => {}

@@ -48,7 +48,7 @@ schedules({
     due: { play: due, count: 1 },
     guests: { play: guests, count: 1 },
     readers: { play: readers, count: 0 },
-    restored: { play: restored(true), count: 1, first: 2 },
+    restored: { play: restored(true), count: 0 },
     putBack: { play: restored(false), count: 1 },
     crash: { play: crash, count: 2 },
     frozen: { play: frozen, count: 1 },

@@ -47,7 +47,7 @@ schedules({
     guests: { play: guests, count: 0 },
     readers: { play: readers, count: 1 },
     restored: { play: restored(true), count: 1 },
-    putBack: { play: restored(false), count: 1 },
+    putBack: { play: restored(false), count: 0 },
     crash: { play: crash, count: 1 },
     frozen: { play: frozen, count: 1 },
     writerWire: { play: writerWire, count: 1 },

@@ -54,7 +54,7 @@ describe('watching a log in Postgres', () => {
     await over
   }
 
-  it('has one connection that listens, which goes when nobody watches', async () => {
+  it('listens on one connection, and closes it with the last watch', async () => {
     const store = open()
     const stops = ['a', 'b', 'c'].map(id => store.watch(id, () => {}))
     await listening()
@@ -66,7 +66,7 @@ describe('watching a log in Postgres', () => {
     expect(await running.sql(listeners)).toEqual([])
   })
 
-  it('comes back when the connection that listens is ended, and misses nothing meanwhile', async () => {
+  it('reconnects when the listening connection ends, and misses nothing', async () => {
     const [reader, writer] = [open(), open()]
     await writer.create('ended', null)
     const follower = follow(reader, 'ended')
@@ -84,7 +84,7 @@ describe('watching a log in Postgres', () => {
     }
   })
 
-  it('is told by a notification, without waiting for the look of the second', async () => {
+  it('wakes on a notification, before its next look', async () => {
     const [reader, writer] = [open(), open()]
     await writer.create('told', null)
     // The look is held off, so that only a notification can wake.
@@ -102,7 +102,7 @@ describe('watching a log in Postgres', () => {
     }
   })
 
-  it('finds by itself what no notification tells of', async () => {
+  it('finds an append without a notification by looking', async () => {
     const reader = open({ listen: false })
     await reader.create('silent', null)
     vi.useFakeTimers({ toFake: ['setInterval'] })
@@ -118,7 +118,7 @@ describe('watching a log in Postgres', () => {
     expect(await running.sql(listeners)).toEqual([])
   })
 
-  it('wakes no watcher of a log that did not change, look after look', async () => {
+  it('does not wake a watcher of an unchanged log when it looks', async () => {
     const store = open()
     for (const id of ['busy', 'quiet']) await store.create(id, null)
     vi.useFakeTimers({ toFake: ['setInterval'] })
@@ -142,7 +142,7 @@ describe('watching a log in Postgres', () => {
     expect(quiet - before).toBeLessThanOrEqual(1)
   })
 
-  it('law 2: wakes for data that were put back to what the last look saw', async () => {
+  it('law 2: wakes when a restored backup equals what the last look saw', async () => {
     const [reader, writer] = [open({ listen: false }), open()]
     await writer.create('back', null)
     const copy = await running.copy()
@@ -165,7 +165,7 @@ describe('watching a log in Postgres', () => {
     }
   })
 
-  it('tells of many logs in few messages, each small enough', async () => {
+  it('combines notifications of many logs into few small messages', async () => {
     const operator = await running.session()
     const payloads: string[] = []
     operator.on('notification', ({ payload = '' }) => payloads.push(payload))

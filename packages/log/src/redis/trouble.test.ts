@@ -36,13 +36,13 @@ const ALL = { batches: 999, bytes: 999_999 }
 const bodies = async (store: LogStore) =>
   (await store.read('log', { sequence: 0 }, ALL))?.batches.map(({ body }) => body)
 
-describe('law 5: who repeats an append whose outcome it does not know is told', () => {
+describe('law 5: an append that is repeated because its outcome is unknown is appended once', () => {
   test.each([
     ['its answer was lost', { down: { cutAt: 0 } }, 'duplicate'],
     ['half of its answer was lost', { down: { cutAt: 3 } }, 'duplicate'],
     ['it never arrived', { up: { cutAt: 0 } }, 'appended'],
     ['half of it arrived', { up: { cutAt: 90 } }, 'appended'],
-  ] as const)('a writer, where %s', async (_, faults, outcome) => {
+  ] as const)('by a writer, when %s', async (_, faults, outcome) => {
     const { store, between } = await openThrough()
     const writer = await writing(store, 'log')
     await writer.append(batch('a'))
@@ -55,7 +55,7 @@ describe('law 5: who repeats an append whose outcome it does not know is told', 
   test.each([
     ['its answer was lost', { down: { cutAt: 0 } }, 'duplicate'],
     ['half of it arrived', { up: { cutAt: 90 } }, 'appended'],
-  ] as const)('a guest, where %s', async (_, faults, outcome) => {
+  ] as const)('by a guest, when %s', async (_, faults, outcome) => {
     const { store, between } = await openThrough()
     await store.create('log', null)
     for (const link of between.links) link.set(faults)
@@ -64,7 +64,7 @@ describe('law 5: who repeats an append whose outcome it does not know is told', 
     expect(await bodies(store)).toEqual([batch('a').body])
   })
 
-  test('where the server kills the connection, and takes writes again later', async () => {
+  test('by a writer, when the server kills the connection and takes writes again later', async () => {
     const store = open(running.url, SHORT)
     const writer = await writing(store, 'log')
     await running.send('CLIENT', 'PAUSE', '60000', 'WRITE')
@@ -79,7 +79,7 @@ describe('law 5: who repeats an append whose outcome it does not know is told', 
 })
 
 describe('a server that does not answer', () => {
-  test('rejects what is under way and what comes after it, and close comes to an end', async () => {
+  test('rejects pending and later calls as unavailable, and close ends', async () => {
     const own = await server()
     onTestFinished(() => own.stop())
     const store = redisStore({ url: own.url, timeout: SHORT })
@@ -102,7 +102,7 @@ describe('a server that does not answer', () => {
     expect(await call).toBe('unavailable')
   })
 
-  test('one that only stalls is not given up', async () => {
+  test('keeps a connection that stalls for less than the timeout', async () => {
     const { store, between } = await openThrough(60_000)
     await store.create('log', null)
     const stalled = between.event('stall')
@@ -115,8 +115,8 @@ describe('a server that does not answer', () => {
   })
 })
 
-describe('what it says', () => {
-  test('nobody listens: the server, and not the password', async () => {
+describe('error messages', () => {
+  test('name the server that refuses connections, without its password', async () => {
     const probe = createServer().listen(0, '127.0.0.1')
     const { port } = await new Promise<{ port: number }>(resolve => {
       probe.once('listening', () => resolve(probe.address() as { port: number }))
@@ -129,24 +129,27 @@ describe('what it says', () => {
     expect(`${error.message} ${error.cause}`).not.toContain('secret')
   })
 
-  test('a wrong password', async () => {
+  test('say that the password is wrong', async () => {
     const store = open(running.url.replace('//', '//ann:secret@'))
     const error: Error = await store.create('log', null).catch(error => error)
     expect(error).toMatchObject({ code: 'unavailable', message: /wants other credentials/ })
     expect(`${error.message} ${error.cause}`).not.toContain('secret')
   })
 
-  test.each(['secret', 'http://ann:secret@host', 'redis//ann:secret@host', ''])('a url that is none', url => {
-    try {
-      redisStore({ url })
-      expect.unreachable()
-    } catch (error) {
-      expect(error).toMatchObject({ code: 'invalid' })
-      expect(`${error} ${(error as Error).cause}`).not.toContain('secret')
-    }
-  })
+  test.each(['secret', 'http://ann:secret@host', 'redis//ann:secret@host', ''])(
+    'reject a malformed url without its password',
+    url => {
+      try {
+        redisStore({ url })
+        expect.unreachable()
+      } catch (error) {
+        expect(error).toMatchObject({ code: 'invalid' })
+        expect(`${error} ${(error as Error).cause}`).not.toContain('secret')
+      }
+    },
+  )
 
-  test('no memory left: nothing is written, and what frees or reads goes on', async () => {
+  test('say that no memory is left: writes fail, reads and removals go on', async () => {
     const store = open()
     const writer = await writing(store, 'log')
     await writer.append(batch('a'))
@@ -168,7 +171,7 @@ describe('what it says', () => {
     }
   })
 
-  test('a replica', async () => {
+  test('say that the server is a replica', async () => {
     const own = await server()
     onTestFinished(() => own.stop())
     const store = open(own.url)
@@ -197,7 +200,7 @@ describe('what it says', () => {
   })
 })
 
-test('it connects as a client does, which is left alone', async () => {
+test('connects with the options of a given client, and leaves that client alone', async () => {
   const client = createClient({ url: `${running.url}/3` })
   const store = redisStore({ client, prefix: 'own:' })
   onTestFinished(() => store.close())

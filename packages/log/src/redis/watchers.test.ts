@@ -63,7 +63,7 @@ async function until(holds: () => Promise<boolean>): Promise<void> {
 const subscribers = async (streamId: string) =>
   ((await running.send('PUBSUB', 'NUMSUB', `${prefix}{${streamId}}:w`)) as [string, number])[1]
 
-test('law 2: a subscriber whose connection is killed misses nothing', async () => {
+test('law 2: misses nothing when the connection of the subscriber is killed', async () => {
   const store = open(running.url)
   const other = open()
   await store.create('log', null)
@@ -76,7 +76,7 @@ test('law 2: a subscriber whose connection is killed misses nothing', async () =
   }
 })
 
-test('law 2: a subscriber whose connection is dead without a word misses nothing, and gets another', async () => {
+test('law 2: misses nothing on a connection that silently died, and replaces it', async () => {
   const between = await proxy(running.url)
   onTestFinished(() => between.stop())
   const store = open(between.url(running.url), 1_500)
@@ -96,7 +96,7 @@ test('law 2: a subscriber whose connection is dead without a word misses nothing
   await watcher.sees(3)
 })
 
-test('law 2: a subscriber that cannot connect looks again all the same', async () => {
+test('law 2: looks at the log by itself while the subscriber cannot connect', async () => {
   const between = await proxy(running.url)
   onTestFinished(() => between.stop())
   const store = open(between.url(running.url))
@@ -132,7 +132,7 @@ test('watchers of one handle share a connection, and those of one log a channel'
   expect(await subscribers('log')).toBe(1)
 })
 
-test('a watch that is taken back and made anew at once is heard', async () => {
+test('a watch that replaces a stopped one at once is woken', async () => {
   const store = open(running.url)
   await store.create('log', null)
   const first = wakes(store, 'log')
@@ -147,7 +147,7 @@ test('a watch that is taken back and made anew at once is heard', async () => {
   }
 })
 
-test('a watcher of an idle log is not woken by others', async () => {
+test('appends to other logs do not wake a watcher', async () => {
   // Without the interval in which a watcher looks by itself.
   vi.useFakeTimers({ toFake: ['setInterval'] })
   onTestFinished(() => void vi.useRealTimers())
@@ -164,7 +164,7 @@ test('a watcher of an idle log is not woken by others', async () => {
   expect(watcher.count()).toBe(1)
 })
 
-test('closing stops the wakes, and a watch on a closed store is none', async () => {
+test('close ends all watches, and a watch on a closed store never wakes', async () => {
   const store = redisStore({ url: running.url, prefix: `test-${++prefixes}:` })
   await store.create('log', null)
   const watcher = wakes(store, 'log')
@@ -176,7 +176,7 @@ test('closing stops the wakes, and a watch on a closed store is none', async () 
   expect(watcher.count()).toBe(count)
 })
 
-test('law 2: a watch made while the end of the one before is under way is heard', async () => {
+test('law 2: a watch that starts while the previous one is being unsubscribed is woken', async () => {
   // No question of its own comes between the answers.
   vi.useFakeTimers({ toFake: ['setInterval'] })
   onTestFinished(() => void vi.useRealTimers())

@@ -36,7 +36,7 @@ const placesTold = (acked: readonly Acked[]) =>
   acked.map(({ text, first, last }): [string, string] => [text, `${first}..${last}`])
 
 describe('several processes on one file', () => {
-  test('law 1: what they append at once is one log without gap or repeat, and each was told its places', async () => {
+  test('law 1: concurrent appends make one log without gap or repeat, and each process is told its sequences', async () => {
     const path = newPath()
     const store = open({ path })
     await store.create('log', null)
@@ -57,7 +57,7 @@ describe('several processes on one file', () => {
     expect(integrityOf(path)).toBe('ok')
   })
 
-  test('a new file is made once, whoever comes first', async () => {
+  test('create one file when all start at once', async () => {
     const path = newPath()
     const children = Array.from({ length: 5 }, (_, n) => start('create', path, `log-${n}`))
     await Promise.all(children.map(each => each.event('ready')))
@@ -70,7 +70,7 @@ describe('several processes on one file', () => {
     expect(integrityOf(path)).toBe('ok')
   })
 
-  test('law 2: an append wakes those who watch in another process, and in another handle of this one', async () => {
+  test('law 2: an append wakes watchers in another process and in another handle', async () => {
     const path = newPath()
     const [store, other] = [open({ path }), open({ path })]
     await store.create('log', null)
@@ -103,7 +103,7 @@ describe('several processes on one file', () => {
 })
 
 describe.each(['normal', 'full'])('kill -9 of a writer, with durability %s', durability => {
-  test('law 2: all that was acknowledged is there, and the next writer goes on', async () => {
+  test('law 2: loses no acknowledged append, and the next writer continues', async () => {
     const path = newPath()
     const store = open({ path })
     await store.create('log', null)

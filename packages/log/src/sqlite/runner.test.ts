@@ -25,7 +25,7 @@ const { newPath, open } = testFolder()
 const LARGE = 'x'.repeat(200_000)
 
 describe('where a call runs', () => {
-  test('small writes, reads and small removals need no worker; a large write and durability full do', async () => {
+  test('runs small writes and reads in place, large writes and durability full in a worker', async () => {
     const before = workers.length
     const store = open({ path: newPath() })
     await store.create('log', null)
@@ -42,7 +42,7 @@ describe('where a call runs', () => {
   })
 
   test.each(['normal', 'full'] as const)(
-    'law 1: appends to a log keep the order in which they were made, with durability %s',
+    'law 1: keeps the order of appends to a log, with durability %s',
     async durability => {
       const store = open({ path: newPath(), durability })
       await store.create('log', null)
@@ -54,7 +54,7 @@ describe('where a call runs', () => {
     },
   )
 
-  test('who calls again and again leaves the event loop its turns', async () => {
+  test('calls in sequence do not block the event loop', async () => {
     const store = open({ path: newPath() })
     await store.create('log', null)
     for (const call of [
@@ -68,7 +68,7 @@ describe('where a call runs', () => {
     }
   })
 
-  test('many calls at once leave the event loop its turns', async () => {
+  test('many concurrent calls do not block the event loop', async () => {
     const store = open({ path: newPath() })
     const ids = Array.from({ length: 2000 }, (_, n) => `log-${n}`)
     // However fast the machine is: each call takes a millisecond by this clock, and no turn lasts longer than a few.
@@ -105,8 +105,8 @@ function countTurns() {
   return turns
 }
 
-describe('a file that another process has locked', () => {
-  test('is waited for in the worker: the event loop goes on, reads are answered, and so is the append at last', async () => {
+describe('a file that another process keeps locked', () => {
+  test('delays appends in the worker only: the event loop goes on and reads are answered', async () => {
     const path = newPath()
     const store = open({ path })
     const executed = vi.spyOn(DatabaseSync.prototype, 'exec')
@@ -127,7 +127,7 @@ describe('a file that another process has locked', () => {
     await holder.exited
   })
 
-  test('and that never lets go is unavailable, and nothing was written', async () => {
+  test('rejects an append as unavailable when the lock is never released, and writes nothing', async () => {
     const path = newPath()
     const store = open({ path })
     await store.create('log', null)
@@ -143,7 +143,7 @@ describe('a file that another process has locked', () => {
 })
 
 describe('the worker', () => {
-  test('that is lost fails what waited for it as unavailable, and the next call has another', async () => {
+  test('is replaced after it was lost, and pending calls fail as unavailable', async () => {
     const store = open({ path: newPath(), durability: 'full' })
     await store.create('log', null)
     const waiting = store.append('log', batch(LARGE), guest())
@@ -153,7 +153,7 @@ describe('the worker', () => {
     expect(await store.append('log', batch('b'), guest())).toMatchObject({ outcome: 'appended', first: head + 1 })
   })
 
-  test('keeps the write-ahead log short, while writes go on', async () => {
+  test('keeps the write-ahead log short during writes', async () => {
     const path = newPath()
     const store = open({ path })
     await store.create('log', null)
@@ -174,7 +174,7 @@ describe('the worker', () => {
     expect(await store.read('log', { sequence: appends - 1 }, ALL)).toMatchObject({ head: appends })
   })
 
-  test('law 8: what may wait for it is bounded', async () => {
+  test('law 8: rejects calls when too many bytes wait for it', async () => {
     const store = open({ path: newPath(), durability: 'full' })
     await store.create('log', null)
     const body = JSON.stringify(['x'.repeat(store.maxBatchBytes - 4)])
@@ -188,7 +188,7 @@ describe('the worker', () => {
 })
 
 describe('close', () => {
-  test.each(['normal', 'full'] as const)('finishes what was asked before, with durability %s', async durability => {
+  test.each(['normal', 'full'] as const)('finishes pending calls, with durability %s', async durability => {
     const path = newPath()
     const store = sqliteStore({ path, durability })
     await store.create('log', null)
@@ -207,7 +207,7 @@ describe('close', () => {
     expect(await after.getBlob('log', 'hash')).toHaveLength(1_000_000)
   })
 
-  test('asks nothing more of the worker, also where a checkpoint is under way', async () => {
+  test('sends nothing but the close to the worker, also during a checkpoint', async () => {
     const store = sqliteStore({ path: newPath() })
     await store.create('log', null)
     // So much that it begins a checkpoint, which has to bring in what comes after it too.
@@ -221,7 +221,7 @@ describe('close', () => {
     expect(workers.length).toBe(started)
   })
 
-  test('refuses what is asked later, and may be called again', async () => {
+  test('rejects later calls, and may be called twice', async () => {
     const store = sqliteStore({ path: newPath() })
     await store.create('log', null)
     await store.close()
@@ -233,7 +233,7 @@ describe('close', () => {
     expect(() => store.watch('log', () => {})).toThrow(closed)
   })
 
-  test('of a store that was never used makes no file', async () => {
+  test('creates no file for a store that was never used', async () => {
     const path = newPath()
     const store = sqliteStore({ path })
     await store.close()
