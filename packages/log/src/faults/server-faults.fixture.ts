@@ -51,6 +51,7 @@ export async function crash(scene: FaultScene, random: Random): Promise<void> {
     const from = Date.now() - scene.testStore.losesMs - SLACK_MS
     if (isKilled) {
       await service.kill()
+      scene.killedServers++
       await scene.heard()
     }
     const to = Date.now()

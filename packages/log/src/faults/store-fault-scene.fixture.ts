@@ -33,6 +33,7 @@ interface Waiting {
 export class FaultScene {
   readonly testStore: TestStore
   readonly name: string
+  killedServers = 0
   /** What was done, a line for each fault. */
   readonly notes: string[] = []
   readonly records = new Map<string, LogRecord>()
@@ -183,9 +184,9 @@ export class FaultScene {
     this.#mayLose.set(actor.tag, [...(this.#mayLose.get(actor.tag) ?? []), ...codes])
   }
 
-  /** How many processes were killed. */
+  /** How many processes and servers were killed. */
   get deaths(): number {
-    return this.#actors.filter(({ isKilled }) => isKilled).length
+    return this.killedServers + this.#actors.filter(({ isKilled }) => isKilled).length
   }
 
   mayLose(tag: string, code: string): boolean {
