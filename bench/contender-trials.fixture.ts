@@ -8,12 +8,12 @@ import { suites } from './suites/index.ts'
 const SERVED: ReadonlySet<string> = new Set(['log', 'runtime', 'server', 'scale', 'screen'])
 
 /**
- * Contenders, as `suite/benchmark: name`, that do the same work as another one in a trial: they differ in the unit that is measured, or
- * in a load that a trial does not have.
+ * Contenders, as `suite/benchmark: name`, that do the same work as another one in a trial, or a part of it: they differ in the unit that
+ * is measured, or in a load that a trial does not have.
  */
 const SAME_TRIAL: readonly RegExp[] = [
   /^\w+\/[\w-]+-cpu:/,
-  /^screen\/tokens-(500|5000):/,
+  /^screen\/tokens-/,
   /^client\/document:/,
   /^server\/fan-out-1000:/,
   /^scale\/cold-start: .* 100 turns/,

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { decodeNdjsonStream, type Entry, Fold } from '@millrace/protocol'
 import { expect, test, vi } from 'vitest'
 import { folder } from '../../scripts/folder.fixture.ts'
-import { BOOTSTRAP, type Started, started } from './command.fixture.ts'
+import { BOOTSTRAP, type Started, started } from './started-command.fixture.ts'
 
 const start = (cwd: string, env: Record<string, string> = {}): Started =>
   started(cwd, [process.execPath, BOOTSTRAP, 'start'], { PORT: '0', DEMO_PACE: '0', ...env })

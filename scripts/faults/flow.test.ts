@@ -3,8 +3,8 @@ import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import { assert, asyncProperty, constantFrom, double, integer, oneof, record } from 'fast-check'
 import { describe, expect, test, vi } from 'vitest'
 import { multiplied } from './campaign.ts'
-import { observe, payload, send, setup } from './ends.fixture.ts'
 import { MAX_HELD } from './flow.ts'
+import { observe, payload, send, setup } from './proxied-connection.fixture.ts'
 import type { Direction, FaultProxy } from './proxy.ts'
 
 const runs = (count: number) => ({ numRuns: multiplied(count) })

@@ -5,7 +5,7 @@ import { runs } from '../services/services.fixture.ts'
 import { type Child, child } from './process.ts'
 
 function start(...args: string[]): Child {
-  const started = child(join(import.meta.dirname, 'process.fixture.ts'), args)
+  const started = child(join(import.meta.dirname, 'scripted-child.fixture.ts'), args)
   onTestFinished(started.kill9)
   return started
 }
@@ -40,7 +40,7 @@ describe('when something goes wrong, who waits is told with the words of the chi
     const { event, exited } = start('fail')
     const waiting = event('never')
     await expect(waiting).rejects.toThrow(
-      /^process\.fixture\.ts ended with code 1 before it told 'never':\n[^$]*as asked/,
+      /^scripted-child\.fixture\.ts ended with code 1 before it told 'never':\n[^$]*as asked/,
     )
     const { code, said } = await exited
     expect(code).toBe(1)

@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { connect } from 'node:net'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { observe, payload, setup } from './ends.fixture.ts'
+import { observe, payload, setup } from './proxied-connection.fixture.ts'
 import { proxy } from './proxy.ts'
 
 test('what is sent arrives, either way, with its end', async () => {

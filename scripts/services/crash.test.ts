@@ -75,7 +75,7 @@ async function client(url: string) {
 }
 
 describe.each(['Redis, always', 'Postgres'] as const)('%s', kind => {
-  test('what was acknowledged survives kill() and restart(), at the same url', async () => {
+  test('keeps acknowledged writes through kill() and restart(), at the same url', async () => {
     const { service, add, all } = await open(kind)
     await add('flume')
     await add('sluice')
@@ -91,7 +91,7 @@ describe.each(['Redis, always', 'Postgres'] as const)('%s', kind => {
     expect(await all()).toEqual(['flume', 'sluice', 'weir'])
   })
 
-  test('restart() ends a server that runs, or is frozen, and keeps its data', async () => {
+  test('restart() ends a running or frozen server and keeps its data', async () => {
     const { service, add, all } = await open(kind)
     await add('flume')
     const { closed } = await client(service.url)
@@ -103,7 +103,7 @@ describe.each(['Redis, always', 'Postgres'] as const)('%s', kind => {
     expect(await all()).toEqual(['flume'])
   })
 
-  test('a frozen server keeps its connections and answers nobody; thaw() lets it answer', async () => {
+  test('a frozen server keeps connections open without answering, until thaw()', async () => {
     const { service, all } = await open(kind)
     const { socket } = await client(service.url)
     await service.freeze()
@@ -119,7 +119,7 @@ describe.each(['Redis, always', 'Postgres'] as const)('%s', kind => {
     expect(socket.closed).toBe(false)
   })
 
-  test('verbs that are called together are carried out one after another', async () => {
+  test('runs calls one after another when they are made together', async () => {
     const { service, add, all } = await open(kind)
     await add('flume')
     const [copy] = await Promise.all([service.copy(), service.kill(), service.restart()])
@@ -128,7 +128,7 @@ describe.each(['Redis, always', 'Postgres'] as const)('%s', kind => {
     expect(await all()).toEqual(['flume'])
   })
 
-  test('what cannot be done is refused, and the server is as it was', async () => {
+  test('rejects kill(), freeze() and thaw() of a stopped server and a copy of another server', async () => {
     const [{ service, all }, other] = await Promise.all([open(kind), open('Redis without settings')])
     await service.kill()
     for (const verb of ['kill', 'freeze', 'thaw'] as const) {
@@ -140,7 +140,7 @@ describe.each(['Redis, always', 'Postgres'] as const)('%s', kind => {
   })
 })
 
-describe('restore() brings back exactly what there was at copy()', () => {
+describe('restore() brings back exactly the data of copy()', () => {
   const all = ['Redis, always', 'Redis, everysec', 'Postgres, synchronous_commit off'] as const
   test.each(all)('%s', async kind => {
     const { service, add, all } = await open(kind)
@@ -180,7 +180,7 @@ describe('restore() brings back exactly what there was at copy()', () => {
   })
 })
 
-test('redis() without settings keeps nothing', async () => {
+test('redis() without settings is empty after a restart', async () => {
   const { service, add, all } = await open('Redis without settings')
   await add('flume')
   await service.kill()
@@ -188,7 +188,7 @@ test('redis() without settings keeps nothing', async () => {
   expect(await all()).toEqual([])
 })
 
-test('settings reach the server, and a copy leaves them', async () => {
+test('passes settings to the server, and copy() does not change them', async () => {
   const [one, two] = [await open('Redis, everysec'), await open('Postgres, synchronous_commit off')]
   await Promise.all([one.service.copy(), two.service.copy()])
   const port = Number(new URL(one.service.url).port)
@@ -197,7 +197,7 @@ test('settings reach the server, and a copy leaves them', async () => {
   expect((await run('psql', [two.service.url, '-Atc', 'show synchronous_commit'])).stdout).toBe('off\n')
 })
 
-test('a server that ends by itself is told of, with its own words', async () => {
+test('rejects calls with the log of a server that ended by itself', async () => {
   const service = await redis()
   onTestFinished(service.stop)
   const port = Number(new URL(service.url).port)

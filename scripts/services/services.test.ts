@@ -29,7 +29,7 @@ async function loopback(server: Server): Promise<number> {
 const node = (text: string) => ({ program: process.execPath, args: ['-e', text] })
 const WAIT = 'setTimeout(() => {}, 60_000)'
 
-test('redis() answers, each caller has its own, and stop() leaves nothing behind', async () => {
+test('redis() starts a server per call, and stop() leaves nothing behind', async () => {
   const { path, left } = place()
   vi.stubEnv('TMPDIR', path)
   onTestFinished(() => void vi.unstubAllEnvs())
@@ -48,7 +48,7 @@ test('redis() answers, each caller has its own, and stop() leaves nothing behind
   expect(left()).toEqual([])
 })
 
-test('a process that stops what it started lives to see it, and ends well', async () => {
+test('a process ends with code 0 after it stopped its server', async () => {
   const { path, left } = place()
   const holder = script('const { stop } = await redis(); await stop(); console.log("stopped")', path)
   const [[code], [said]] = await Promise.all([once(holder, 'close'), once(holder.stdout.setEncoding('utf8'), 'data')])
@@ -56,7 +56,7 @@ test('a process that stops what it started lives to see it, and ends well', asyn
   expect(left()).toEqual([])
 })
 
-test('a port that another took meanwhile is left to it', async () => {
+test('tries another port when the port was taken meanwhile', async () => {
   const other = await loopback(createTcpServer())
   let tries = 0
   const { url, stop } = await start({
@@ -80,7 +80,7 @@ test.each([
   expect(await ask(await loopback(createTcpServer(meet)), 'PING', 50)).toBe('')
 })
 
-test('postgres() answers, and stop() ends it though a client is connected', async () => {
+test('postgres() answers, and stop() ends it while a client is connected', async () => {
   const { url, stop } = await postgres()
   expect((await run('psql', [url, '-Atc', 'select 1'])).stdout).toBe('1\n')
   const client = run('psql', [url, '-c', 'select pg_sleep(60)'])
@@ -120,7 +120,7 @@ test('chromium() runs a page from the loopback', async () => {
   expect(stdout).toContain('<p id="p">running</p>')
 })
 
-describe('what a process started ends with it', () => {
+describe('ends the servers and the browser of a process that ends by', () => {
   // The browser ends by the same closed pipe however the process ends, so one of these starts it.
   test.each([
     ['kill -9', 'wait', 'SIGKILL', ['redis', 'postgres', 'chromium']],
@@ -151,7 +151,7 @@ describe('what a process started ends with it', () => {
   })
 })
 
-test('Ctrl-C while a server is made ready leaves nothing behind', async () => {
+test('Ctrl-C during initdb leaves nothing behind', async () => {
   const { path, left } = place()
   const holder = script(`await postgres({ cache: '${folder({})}' })`, path)
   // What initdb makes first, and long before it is done.
@@ -163,7 +163,7 @@ test('Ctrl-C while a server is made ready leaves nothing behind', async () => {
   await vi.waitFor(() => expect(left()).toEqual([]), { timeout: 60_000, interval: 50 })
 })
 
-describe('what cannot be had is a failure that says why', () => {
+describe('fails with a reason for', () => {
   test('a program that is missing', async () => {
     vi.spyOn(process, 'getuid').mockReturnValue(1000)
     onTestFinished(() => void vi.restoreAllMocks())

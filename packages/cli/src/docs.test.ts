@@ -5,9 +5,9 @@ import { promisify } from 'node:util'
 import { expect, test } from 'vitest'
 import { compileCache } from '../../../scripts/compile-cache.ts'
 import { COMMON } from './command/call.ts'
-import { MAIN, millraceCommand, place } from './command.fixture.ts'
-import { PAGE } from './dev/host.fixture.ts'
+import { PAGE } from './dev/dev-host.fixture.ts'
 import { exitCodes } from './error.ts'
+import { MAIN, millraceCommand, place } from './millrace-command.fixture.ts'
 import { allCommands } from './run.ts'
 
 const guide = readFileSync(join(import.meta.dirname, '../../../docs/guide/command.md'), 'utf8')

@@ -4,7 +4,7 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { promisify } from 'node:util'
 import { expect, onTestFinished, test } from 'vitest'
-import { MAIN, place, ran } from './command.fixture.ts'
+import { MAIN, place, ran } from './millrace-command.fixture.ts'
 
 const HOSTILE = '\u001b[2J\u009b31m\u0007\u202e'
 // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what must not be there
@@ -20,7 +20,7 @@ async function answering(status: number, body: unknown): Promise<string> {
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
 }
 
-test('nobody’s words steer the terminal: a server’s, a file’s, a recording’s, an argument’s', async () => {
+test('escapes control characters of servers, files, recordings and arguments', async () => {
   const origin = { runId: `r${HOSTILE}`, lane: 'main', agentId: 'r', agentType: `a${HOSTILE}`, step: 1 }
   const chunks = [
     { type: 'run-started', program: 'agent:a@1' },
@@ -61,7 +61,7 @@ test('nobody’s words steer the terminal: a server’s, a file’s, a recording
   }
 })
 
-test('help and version are for programs too', async () => {
+test('prints help and version as JSON with --json', async () => {
   const cwd = place({})
   const calls = [['--version'], ['--help'], ['help', 'tail'], ['tail', '--help']]
   const ends = await Promise.all(calls.map(args => ran(cwd, [...args, '--json'])))
@@ -73,7 +73,7 @@ test('help and version are for programs too', async () => {
   expect(tail).toEqual(about)
 })
 
-test('who does not listen to how it goes gets what was asked for', async () => {
+test('ends with its exit code when the reader of standard error is gone', async () => {
   const entry = { sequence: 1, timestamp: 1, origin: { guest: 'ann' }, chunk: { type: 'status', message: 'm' } }
   const cwd = place({ 's.jsonl': `{"millrace":"session","version":1,"sessionId":"s"}\n${JSON.stringify(entry)}\n` })
   const main = `"${process.execPath}" --conditions=@millrace/source "${MAIN}"`

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { millraceCommand, place, ran } from '../command.fixture.ts'
 import { dialectNames } from '../convert/dialects.ts'
+import { millraceCommand, place, ran } from '../millrace-command.fixture.ts'
 import { serveSessions } from './sessions-server.fixture.ts'
 
 const chunksOf = (recording: string): unknown[] =>
@@ -18,7 +18,7 @@ async function exported(): Promise<{ cwd: string; recording: string; url: string
   return { cwd, recording: stdout, url: server.url }
 }
 
-test('a run goes into every dialect and comes back the same', async () => {
+test('converts a run into every dialect and back', async () => {
   const { cwd, recording } = await exported()
   // What asks for the run is not of it.
   const run = chunksOf(recording).slice(1)
@@ -39,7 +39,7 @@ test('a run goes into every dialect and comes back the same', async () => {
   )
 })
 
-test('what a connection carries is read too, and goes on as it comes', async () => {
+test('reads server-sent events and converts them as they arrive', async () => {
   const { cwd, url } = await exported()
   const stream = await fetch(`${url}/api/sessions/s/stream?live=false`)
   const { how, stdout } = await ran(
@@ -61,7 +61,7 @@ test('what a connection carries is read too, and goes on as it comes', async () 
   expect((await live.ended).how).toBe(0)
 })
 
-test('of a log with several runs one is taken', async () => {
+test('converts one run of a log with several', async () => {
   const { cwd, store, say } = await serveSessions()
   await say('s', 'echo', 'One')
   await say('s', 'echo', 'Two')
@@ -82,7 +82,7 @@ test('of a log with several runs one is taken', async () => {
   expect([none.how, none.stderr]).toEqual([3, 'There is no run nope in this log.\n'])
 })
 
-describe('what is wrong is told with its line', () => {
+describe('rejects bad input and names the line', () => {
   const start = '{"type":"start","messageId":"m"}\n'
   test.each([
     ['no JSON', `${start}{"type":`, 'line 2: expected JSON'],
@@ -96,7 +96,7 @@ describe('what is wrong is told with its line', () => {
     expect(stderr).not.toContain('    at ')
   })
 
-  test('a dialect that there is not', async () => {
+  test('an unknown dialect', async () => {
     const calls = [
       ['convert', '--from', 'aisdk', '--to', 'mui'],
       ['convert', '--to', 'mui'],

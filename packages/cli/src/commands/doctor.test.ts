@@ -4,8 +4,8 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
-import { place, ran } from '../command.fixture.ts'
 import type { Finding } from '../doctor/finding.ts'
+import { place, ran } from '../millrace-command.fixture.ts'
 import { serveSessions } from './sessions-server.fixture.ts'
 
 const NO_KEYS = { OPENAI_API_KEY: '', ANTHROPIC_API_KEY: '' }
@@ -34,7 +34,7 @@ async function answering(status: number, body: unknown): Promise<{ url: string; 
   return { url: `http://127.0.0.1:${port}`, port, asked }
 }
 
-test('a store that works is used and left as it was; a server that is up is up', async () => {
+test('passes for a working store and server, and leaves the store as it was', async () => {
   const { cwd, store, server, say } = await serveSessions()
   await say('s', 'echo', 'Hello')
   const found = await report(cwd, ['--store', store, '--server', server.url])
@@ -53,7 +53,7 @@ test('a store that works is used and left as it was; a server that is up is up',
   expect(listed.stdout.trim().split('\n')).toHaveLength(1)
 })
 
-test('in an empty folder nothing is wrong, and nothing is made', async () => {
+test('passes in an empty folder and creates nothing', async () => {
   const cwd = place({})
   const { how, stdout } = await ran(cwd, ['doctor', '--port', '1024'], NO_KEYS)
   expect(how).toBe(0)
@@ -62,7 +62,7 @@ test('in an empty folder nothing is wrong, and nothing is made', async () => {
   expect(existsSync(join(cwd, '.millrace'))).toBe(false)
 })
 
-test('what does not work fails, and says what to do next', async () => {
+test('fails for a broken store or server and says what to do next', async () => {
   const cwd = place({ 'not.db': 'this is no database, and longer than a header of one would have to be.'.repeat(20) })
   const broken = await report(cwd, ['--store', 'sqlite:not.db'])
   expect([broken.how, broken.ok]).toEqual([1, false])
@@ -81,7 +81,7 @@ test('what does not work fails, and says what to do next', async () => {
   }
 })
 
-test('a file that everybody may change is told', async () => {
+test('fails for a database file that all users may write', async () => {
   const { cwd, store, say } = await serveSessions()
   await say('s', 'echo', 'Hello')
   chmodSync(join(cwd, 'mill.db'), 0o666)
@@ -90,7 +90,7 @@ test('a file that everybody may change is told', async () => {
   expect(of('permissions')[0]).toMatchObject({ status: 'fail', next: expect.stringContaining('chmod 600') })
 })
 
-test('of a file, its app and its store', async () => {
+test('checks a file, its app and its store', async () => {
   const cwd = place({
     'app.ts': `import { agent, millrace, openStore, scriptedModel } from 'millrace'
 export default millrace({ agents: [agent({ name: 'a', model: scriptedModel([]) })], store: openStore('sqlite:own.db') })`,
@@ -115,7 +115,7 @@ export const app = millrace({ agents: [agent({ name: 'a', model: scriptedModel([
   expect(other.findings.slice(1, 5).map(({ check }) => check)).toEqual(['file', 'permissions', 'disk', 'store'])
 })
 
-test('keys are named, asked about only when that is wanted, and never shown', async () => {
+test('names API keys, tries them only with --online, and never prints them', async () => {
   const cwd = place({})
   const key = 'sk-a-secret-of-ann'
   const [takes, refuses] = [await answering(200, { data: [] }), await answering(401, { error: {} })]

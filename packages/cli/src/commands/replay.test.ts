@@ -1,10 +1,10 @@
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { place, ran } from '../command.fixture.ts'
+import { place, ran } from '../millrace-command.fixture.ts'
 import { serveSessions } from './sessions-server.fixture.ts'
 
-test('tells a session as it was: what was said, done, asked for and taken back', async () => {
+test('prints text, tool calls, approvals and retractions of a session', async () => {
   const { cwd, store, server, say } = await serveSessions()
   await say('s', 'guide', 'What do you see?')
   await say('s', 'flaky', 'What was that?')
@@ -38,7 +38,7 @@ test('tells a session as it was: what was said, done, asked for and taken back',
   expect(asked.stdout).toBe(stdout)
 })
 
-test('what was exported is told the same, from a file and from standard input', async () => {
+test('replays an export from a file and from standard input', async () => {
   const { cwd, store, say } = await serveSessions()
   await say('s', 'guide', 'What do you see?')
   const exported = await ran(cwd, ['sessions', 'export', 's', '--store', store])
@@ -54,7 +54,7 @@ test('what was exported is told the same, from a file and from standard input', 
   expect(json.stdout).toBe(exported.stdout.split('\n').slice(2, 5).join('\n').concat('\n'))
 })
 
-test('waits between entries as long as it took, scaled, and no longer than it may', async () => {
+test('waits between entries as recorded, scaled by --speed and capped by --idle', async () => {
   const origin = { runId: 'r', lane: 'main', agentId: 'r', agentType: 'teller', step: 1 }
   const at = [0, 200, 60_000].map((timestamp, i) => ({
     sequence: i + 1,
@@ -75,7 +75,7 @@ test('waits between entries as long as it took, scaled, and no longer than it ma
   await took('--speed', '600x')
 })
 
-test('what is no recording is refused with its line', async () => {
+test('rejects a file that is no recording and names the line', async () => {
   const header = '{"millrace":"session","version":1,"sessionId":"s"}\n'
   const cwd = place({ 'a.jsonl': 'hello\n', 'b.jsonl': `${header}{"sequence":1}\n`, 'c.jsonl': '' })
   const ends = await Promise.all(['a', 'b', 'c', 'd'].map(name => ran(cwd, ['replay', `${name}.jsonl`])))

@@ -4,7 +4,7 @@ import { agent, ProviderError, scriptedModel, tool } from '@millrace/runtime'
 import { type Listening, millrace } from '@millrace/server'
 import { onTestFinished } from 'vitest'
 import { z } from 'zod'
-import { place } from '../command.fixture.ts'
+import { place } from '../millrace-command.fixture.ts'
 
 const echo = agent({ name: 'echo', model: scriptedModel(({ lastText }) => ({ text: `You said: ${lastText}` })) })
 const look = tool({ name: 'look', input: z.object({ at: z.string() }), execute: ({ at }) => `a mill, at ${at}` })

@@ -1,10 +1,10 @@
 import { RecordingDecoder, SessionLog } from '@millrace/client/log'
 import { openStore, StreamManager } from '@millrace/log'
 import { expect, test } from 'vitest'
-import { place, ran } from '../command.fixture.ts'
+import { place, ran } from '../millrace-command.fixture.ts'
 import { serveSessions } from './sessions-server.fixture.ts'
 
-test('lists those touched last first, by a server or its file, as many as are wanted', async () => {
+test('lists the latest sessions first, from a server or a file, up to a limit', async () => {
   const { cwd, server, store, say } = await serveSessions()
   for (const name of ['one', 'two', 'three']) await say(name, 'echo', `I am ${name}`)
   const listed = await ran(cwd, ['sessions', '--server', server.url])
@@ -17,7 +17,7 @@ test('lists those touched last first, by a server or its file, as many as are wa
   expect([nobodys.how, nobodys.stdout, nobodys.stderr]).toEqual([0, '', 'There are no sessions at sqlite:mill.db.\n'])
 })
 
-test('shows what was said, and what it waits for', async () => {
+test('shows the messages and the pending request of a session', async () => {
   const { cwd, store, say } = await serveSessions()
   await say('s', 'clerk', 'Tell ann')
   const { stdout } = await ran(cwd, ['sessions', 'show', 's', '--store', store])
@@ -28,7 +28,7 @@ test('shows what was said, and what it waits for', async () => {
   expect(JSON.parse(json.stdout).view.pendings).toHaveLength(1)
 })
 
-test('what is trimmed off a log is in its recording as what it amounted to', async () => {
+test('exports trimmed entries as their folded state', async () => {
   const { cwd, store, server, say } = await serveSessions()
   await say('s', 'echo', 'One')
   await say('s', 'guide', 'What do you see?')
@@ -59,7 +59,7 @@ test('what is trimmed off a log is in its recording as what it amounted to', asy
   for (const recording of [fromFile, fromServer]) expect(recording.view.messages).toEqual(view.messages)
 })
 
-test('removes one, once somebody is sure', async () => {
+test('removes a session after a confirmation', async () => {
   const { cwd, server, say } = await serveSessions()
   await say('s', 'echo', 'Hello')
   const at = ['--server', server.url]
@@ -74,7 +74,7 @@ test('removes one, once somebody is sure', async () => {
   }
 })
 
-test('says how it is called', async () => {
+test('rejects wrong arguments and says why', async () => {
   const cwd = place({})
   const calls = [
     ['sessions', 'shw', 's'],

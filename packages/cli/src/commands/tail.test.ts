@@ -1,6 +1,6 @@
 import type { Entry } from '@millrace/protocol'
 import { expect, test } from 'vitest'
-import { millraceCommand, ran } from '../command.fixture.ts'
+import { millraceCommand, ran } from '../millrace-command.fixture.ts'
 import { serveSessions } from './sessions-server.fixture.ts'
 
 const entriesOf = (text: string): Entry[] =>
@@ -9,7 +9,7 @@ const entriesOf = (text: string): Entry[] =>
     .filter(Boolean)
     .map(line => JSON.parse(line))
 
-test('shows a line for each entry as it is written, through a restart of the server, until Ctrl-C', async () => {
+test('prints a line per entry, through a restart of the server, until Ctrl-C', async () => {
   const { cwd, server, say, restart } = await serveSessions()
   await say('s', 'echo', 'Hello')
   const tail = millraceCommand(cwd, ['tail', 's', '--server', server.url])
@@ -27,7 +27,7 @@ test('shows a line for each entry as it is written, through a restart of the ser
   expect(sequences).toEqual(sequences.map((_, at) => at + 1))
 })
 
-test('from a place on, as JSON, from a server or its file, to the end of what is there', async () => {
+test('prints JSON after a sequence, from a server or a file, up to the head with --no-follow', async () => {
   const { cwd, server, store, say } = await serveSessions()
   await say('s', 'guide', 'What do you see?')
   const args = ['tail', 's', '--after', '3', '--no-follow', '--json']
@@ -52,7 +52,7 @@ test('follows a file that a server writes', async () => {
   expect((await tail.ended).how).toBe(0)
 })
 
-test('what a model says cannot steer the terminal', async () => {
+test('escapes control characters of a model', async () => {
   const { cwd, store, say } = await serveSessions()
   await say('s', 'echo', '\u001b[2Jgone\u0007\u202e')
   for (const args of [
@@ -68,7 +68,7 @@ test('what a model says cannot steer the terminal', async () => {
   }
 })
 
-test('who reads no further is no error', async () => {
+test('ends without an error when the pipe closes', async () => {
   const { cwd, store, say } = await serveSessions()
   await say('s', 'guide', 'What do you see?')
   const main = `node --conditions=@millrace/source ${import.meta.dirname}/../main.ts`
@@ -79,7 +79,7 @@ test('who reads no further is no error', async () => {
   expect([stdout.trim().split('\n').length, stderr]).toEqual([1, ''])
 })
 
-test('says what is wrong, and ends with a code that tells', async () => {
+test('prints what is wrong and ends with a specific exit code', async () => {
   const { cwd, server, store, say } = await serveSessions()
   await say('s', 'echo', 'Hello')
   const at = ['--server', server.url]

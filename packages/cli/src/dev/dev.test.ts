@@ -4,8 +4,8 @@ import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { foldLog } from '@millrace/protocol'
 import { describe, expect, test, vi } from 'vitest'
-import { millraceCommand, place, ran } from '../command.fixture.ts'
-import { ask, devHost, fault, file, followed, HostFollower, isEnd, PAGE, WORDS } from './host.fixture.ts'
+import { millraceCommand, place, ran } from '../millrace-command.fixture.ts'
+import { ask, devHost, fault, file, followed, HostFollower, isEnd, PAGE, WORDS } from './dev-host.fixture.ts'
 
 const COUNTED = Array.from({ length: WORDS }, (_, at) => at + 1).join(' ')
 
@@ -25,7 +25,7 @@ const isThere = (pid: number): boolean => {
   }
 }
 
-test('an app is served with the studio, and driven by a process of its own', async () => {
+test('serves the app with the studio and drives runs in a worker process', async () => {
   const { url, command } = await devHost(file())
   const host = new HostFollower(url)
   const { server, worker, delays } = await host.until(({ worker }) => worker.state === 'up')
@@ -43,8 +43,8 @@ test('an app is served with the studio, and driven by a process of its own', asy
   expect([isThere(server.pid), isThere(worker.pid ?? 0)]).toEqual([false, false])
 })
 
-describe('what is killed -9 is started again, and nothing is lost', () => {
-  test('the worker, in the midst of a run', async () => {
+describe('restarts a process after kill -9 without losing entries', () => {
+  test('the worker, during a run', async () => {
     const { url, command } = await devHost(file())
     const host = new HostFollower(url)
     const { worker } = await host.until(({ worker }) => worker.state === 'up')
@@ -62,7 +62,7 @@ describe('what is killed -9 is started again, and nothing is lost', () => {
     await command.said(/The worker was ended by SIGKILL\. It is started again in 0\.5 s\./)
   })
 
-  test('the server, while somebody follows', async () => {
+  test('the server, while a reader follows', async () => {
     const { url, command } = await devHost(file())
     const host = new HostFollower(url)
     const { server } = await host.until(({ worker }) => worker.state === 'up')
@@ -79,7 +79,7 @@ describe('what is killed -9 is started again, and nothing is lost', () => {
     await command.said(/The server was ended by SIGKILL/)
   })
 
-  test('by the page: the worker after a while, the server at once', async () => {
+  test('killed by the page: the worker after 1.5 s, the server at once', async () => {
     const { url, command } = await devHost(file())
     const host = new HostFollower(url)
     const before = await host.until(({ worker }) => worker.state === 'up')
@@ -99,7 +99,7 @@ describe('what is killed -9 is started again, and nothing is lost', () => {
   })
 })
 
-test('when the supervisor is killed -9, server and worker go', async () => {
+test('ends the server and the worker when the supervisor is killed -9', async () => {
   const { url, command } = await devHost(file())
   const { server, worker } = await new HostFollower(url).until(({ worker }) => worker.state === 'up')
   command.kill('SIGKILL')
@@ -108,7 +108,7 @@ test('when the supervisor is killed -9, server and worker go', async () => {
   })
 })
 
-test('a second Ctrl-C does not wait for good order', async () => {
+test('a second Ctrl-C kills the worker without waiting for its run', async () => {
   const stubborn = 'engine: { graceMs: 60_000 }'
   const { url, command } = await devHost(file(stubborn).replace('paceMs: 10', 'paceMs: 1_000'))
   const { server, worker } = await new HostFollower(url).until(({ worker }) => worker.state === 'up')
@@ -129,7 +129,7 @@ test('a second Ctrl-C does not wait for good order', async () => {
 })
 
 describe('when code changes', () => {
-  test('all starts anew, and a file that does not load says why and waits', async () => {
+  test('restarts, and prints why a file does not load and waits for a change', async () => {
     const { url, command, cwd } = await devHost(file())
     const agents = async () => JSON.stringify(await (await fetch(`${url}/api/agents`)).json())
     expect(await agents()).toContain('"echo"')
@@ -156,7 +156,7 @@ describe('when code changes', () => {
     expect(answerOf(await followed(url, 's', isEnd))).toBe('You said: Still there')
   })
 
-  test('also what it imports, in a folder that is new; not what is installed, hidden, or no code', async () => {
+  test('restarts for imports in subfolders, not for installed, hidden or non-code files', async () => {
     const { command, cwd } = await devHost(file(), [], { 'node_modules/x/index.js': '', '.cache/a.js': '', 'a.db': '' })
     const mark = command.mark
     writeFileSync(join(cwd, 'page/last.ts'), 'export {}')
@@ -168,7 +168,7 @@ describe('when code changes', () => {
     expect(first).toBe(join('page', 'last.ts'))
   })
 
-  test('what a file itself writes beside it while it loads is none', async () => {
+  test('ignores files that the app writes while it loads', async () => {
     // It loads for longer than a change waits to be told: were it one, the file would never come to its end.
     const writes = `import { writeFileSync } from 'node:fs'
 writeFileSync('data.json', String(Math.random()))
@@ -179,7 +179,7 @@ await new Promise(resolve => setTimeout(resolve, 1_000))`
     expect(stderr).not.toContain('has changed')
   })
 
-  test('unless that is not wanted: then a file that does not load is an error', async () => {
+  test('with --no-reload a file that does not load is an error', async () => {
     const cwd = place({ 'app.ts': 'export const app = 5', ...PAGE })
     const args = ['dev', 'app.ts', '--no-reload', '--page', 'page', '--port', '0']
     const { how, stderr } = await ran(cwd, args)
@@ -190,7 +190,7 @@ await new Promise(resolve => setTimeout(resolve, 1_000))`
   })
 })
 
-test('a file that is not there is an error, whether changes are waited for or not', async () => {
+test('fails for a missing file, with and without --no-reload', async () => {
   const cwd = place(PAGE)
   const more = ['--page', 'page', '--port', '0', '--json']
   const calls = [['nodir/agent.ts'], ['nope.ts'], ['nope.ts', '--no-reload'], ['page']]
@@ -206,7 +206,7 @@ test('a file that is not there is an error, whether changes are waited for or no
   )
 })
 
-test('a file that loads for long is told of', async () => {
+test('prints a hint when a file takes 5 s to load', async () => {
   const cwd = place({ 'app.ts': 'await new Promise(() => {})', ...PAGE })
   const command = millraceCommand(cwd, ['dev', 'app.ts', '--page', 'page', '--port', '0'])
   await command.said(/^app\.ts still loads: is something awaited/m)
@@ -214,7 +214,7 @@ test('a file that loads for long is told of', async () => {
   await command.said(/^Millrace is up/m)
 })
 
-test('a store whose package is not there says how to get it', async () => {
+test('names the package to install for a store whose package is missing', async () => {
   const hooks = `import { registerHooks } from 'node:module'
 registerHooks({ resolve(name, context, next) {
   if (name !== 'pg') return next(name, context)
@@ -225,7 +225,7 @@ registerHooks({ resolve(name, context, next) {
   expect([how, stderr]).toEqual([1, expect.stringContaining('npm install pg')])
 })
 
-test('a file that listens itself is told that it need not', async () => {
+test('fails for a file that listens by itself', async () => {
   const free = createServer().listen(0, '127.0.0.1')
   await once(free, 'listening')
   const { port } = free.address() as { port: number }
@@ -246,7 +246,7 @@ test('a file that listens itself is told that it need not', async () => {
   }
 })
 
-test('children that end again and again are started later and later', async () => {
+test('backs off when a child keeps ending', async () => {
   const text = `if (process.argv[1].includes('worker')) process.exit(3)\n${file()}`
   const { command } = await devHost(text)
   await command.said(/The worker was ended with code 3\. It is started again in 0\.5 s\./)
@@ -254,7 +254,7 @@ test('children that end again and again are started later and later', async () =
   await command.said(/The worker was ended with code 3\. It is started again in 2\.0 s\./)
 })
 
-test('a memory is seen by one process: then server and worker are one, and it is said', async () => {
+test('runs server and worker in one process with a memory store, and says so', async () => {
   const { url, command } = await devHost(file("store: 'memory:'"))
   await command.said(/server and worker are one process\.$/m)
   const { server, worker } = await new HostFollower(url).until(() => true)
@@ -266,7 +266,7 @@ test('a memory is seen by one process: then server and worker are one, and it is
   expect(JSON.stringify(await refused.json())).toContain('one process')
 })
 
-test('an open store works, since each process opens it by the file', async () => {
+test('each process opens a store that the file opens', async () => {
   const text = `import { openStore } from 'millrace'\n${file("store: openStore('sqlite:own.db')")}`
   const { url, cwd } = await devHost(text)
   await ask(url, 's', 'echo', 'Hello')
@@ -274,7 +274,7 @@ test('an open store works, since each process opens it by the file', async () =>
   expect(readFileSync(join(cwd, 'own.db')).length).toBeGreaterThan(0)
 })
 
-test('an app with a page of its own keeps it, and the studio is beside it', async () => {
+test('serves the studio on a second port when the app has its own page', async () => {
   const own = { 'own/index.html': '<title>Own</title>' }
   const { url, command } = await devHost(file("static: 'own'"), [], own)
   const [, studio = ''] = await command.said(/^The studio is at (\S+)$/m)
@@ -287,7 +287,7 @@ test('an app with a page of its own keeps it, and the studio is beside it', asyn
   expect(answerOf(await followed(studio, 's', isEnd))).toBe('You said: Hello')
 })
 
-test('a port that is taken is said, and which to take', async () => {
+test('names another port when the port is in use', async () => {
   const taken = createServer().listen(0, '127.0.0.1')
   await once(taken, 'listening')
   const { port } = taken.address() as { port: number }
@@ -300,13 +300,13 @@ test('a port that is taken is said, and which to take', async () => {
   taken.close()
 })
 
-test('without its page it says what to do', async () => {
+test('fails when the page of the studio is not built', async () => {
   const cwd = place({ 'app.ts': file() })
   const { how, stderr } = await ran(cwd, ['dev', 'app.ts', '--page', 'nowhere'])
   expect([how, stderr]).toEqual([3, 'The page of the studio is not in nowhere: build it first.\n'])
 })
 
-test('all that happens, for programs', async () => {
+test('prints every event as JSON with --json', async () => {
   const cwd = place({ 'app.ts': `console.log('the file says so')\n${file()}`, ...PAGE })
   const command = millraceCommand(cwd, ['dev', 'app.ts', '--page', 'page', '--port', '0', '--json'])
   const [line] = await command.said(/^\{.*"up".*\}$/m)

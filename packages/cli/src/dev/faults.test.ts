@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import type { IncomingMessage } from 'node:http'
 import { connect } from 'node:net'
 import { expect, onTestFinished, test } from 'vitest'
-import { ask, devHost, fault, file, followed, HostFollower, isEnd, opened } from './host.fixture.ts'
+import { ask, devHost, fault, file, followed, HostFollower, isEnd, opened } from './dev-host.fixture.ts'
 
 const SSE = { accept: 'text/event-stream' }
 
@@ -19,7 +19,7 @@ async function read(reply: IncomingMessage, isEnough: (text: string) => boolean)
 const caughtUp = (text: string): boolean => text.includes('"caught-up"')
 const ended = (text: string): boolean => text.includes('"run-finished"')
 
-test('a drop cuts the sockets of the replies of its tab that go on, and no others', async () => {
+test('a drop resets the open replies of its tab only', async () => {
   const { url } = await devHost(file())
   await ask(url, 's', 'echo', 'Hello')
   await followed(url, 's', isEnd)
@@ -40,7 +40,7 @@ test('a drop cuts the sockets of the replies of its tab that go on, and no other
   for (const reply of [other, nobodys]) expect(await read(reply, ended)).toContain('Again')
 })
 
-test('a delay holds every piece of its tab, also of replies that are open, in order', async () => {
+test('a delay holds all data of its tab in order, also of open replies', async () => {
   const { url } = await devHost(file())
   const host = new HostFollower(url)
   await ask(url, 's', 'echo', 'Hello')
@@ -70,7 +70,7 @@ test('a delay holds every piece of its tab, also of replies that are open, in or
   await host.until(({ delays }) => Object.keys(delays).length === 0)
 })
 
-test('delays stay when the server is restarted', async () => {
+test('delays survive a restart of the server', async () => {
   const { url } = await devHost(file())
   const host = new HostFollower(url)
   await fault(url, { fault: 'delay', tab: 't', ms: 1 })
@@ -87,7 +87,7 @@ async function raw(url: string, text: string): Promise<string> {
   return String(bytes).split('\r\n', 1)[0] ?? ''
 }
 
-test('nobody but its own page may ask for a fault: by name, origin, method, type and body', async () => {
+test('refuses faults by a foreign host or origin, or a wrong method, type or body', async () => {
   const { url } = await devHost(file("store: 'memory:'"))
   const { host } = new URL(url)
   const drop = { fault: 'drop', tab: 't' }

@@ -1,6 +1,6 @@
 import { RequestError } from '@millrace/client'
 import { expect, onTestFinished, test } from 'vitest'
-import { place, ran } from '../command.fixture.ts'
+import { place, ran } from '../millrace-command.fixture.ts'
 import { failureOf } from './failure.ts'
 import { nameOf, openSource } from './source.ts'
 
@@ -18,7 +18,7 @@ test.each([
   expect(nameOf(url)).toBe(name)
 })
 
-test('no command shows what is secret in a store', async () => {
+test('no command prints the secrets of a store URL', async () => {
   const stores = [
     'postgres://u:hunter@127.0.0.1:1/db?password=hunter2',
     'postgres://u:p@127.0.0.1:1/hunter/word@127.0.0.1:1/db',

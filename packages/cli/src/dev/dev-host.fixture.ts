@@ -3,7 +3,7 @@
 import { type IncomingMessage, request } from 'node:http'
 import { decodeNdjsonStream, type Entry } from '@millrace/protocol'
 import { onTestFinished } from 'vitest'
-import { type Command, millraceCommand, place } from '../command.fixture.ts'
+import { type Command, millraceCommand, place } from '../millrace-command.fixture.ts'
 import type { Host } from './messages.ts'
 
 export const PAGE = { 'page/index.html': '<!doctype html><title>Studio</title>' }
