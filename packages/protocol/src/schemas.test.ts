@@ -4,7 +4,7 @@ import * as z from 'zod'
 import { arbitraryChunk, arbitraryEntry, arbitraryFrame } from './catalogue/chunk.fixture.ts'
 import { catalogue } from './catalogue/table.ts'
 import { checkChunk, checkEntry, checkFrame } from './catalogue/validate.ts'
-import { runs } from './runs.fixture.ts'
+import { runs } from './property-runs.fixture.ts'
 import { ChunkSchema, EntrySchema, FrameSchema } from './schemas.ts'
 
 // A shared machine may be slow; the work is bounded by the counts.

@@ -1,7 +1,7 @@
 import { expect, vi } from 'vitest'
-import type { InProcessServer } from './in-process-server.fixture.ts'
 import type { Patience } from './schedule-scene.fixture.ts'
 import { inLanes, type ScheduleReport } from './schedule-suite.fixture.ts'
+import type { InProcessServer } from './session-server.fixture.ts'
 
 /** A mistake that is planted into the code under test. The schedules have to find it. */
 export interface Mutant {

@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import type { FaultProxy } from '../proxy.ts'
 import type { Random } from '../random.ts'
-import type { SessionServer } from './in-process-server.fixture.ts'
+import type { SessionServer } from './session-server.fixture.ts'
 
 /** After this time a schedule has failed. Generous: many schedules share a machine that may be busy. */
 const GIVE_UP_MS = 120_000

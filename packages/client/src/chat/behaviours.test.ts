@@ -2,7 +2,7 @@
 
 import { beforeEach, expect, test } from 'vitest'
 import { Api } from '../connection/api.ts'
-import { finished, Mill, shown, until } from './mill.fixture.ts'
+import { finished, Mill, shown, until } from './chat-mill.fixture.ts'
 
 let mill: Mill
 beforeEach(() => {

@@ -2,7 +2,7 @@ import { beforeEach, describe, expect, test, vi } from 'vitest'
 import { createConnection } from '../connection/connection.ts'
 import type { ChatError } from '../error.ts'
 import type { ChatFinish } from './callbacks.ts'
-import { finished, Mill, shown, until } from './mill.fixture.ts'
+import { finished, Mill, shown, until } from './chat-mill.fixture.ts'
 
 let mill: Mill
 beforeEach(() => {

@@ -1,8 +1,8 @@
 import { beforeEach, describe, expect, test } from 'vitest'
 import { createConnection } from '../connection/connection.ts'
 import type { ChatError } from '../error.ts'
+import { finished, Mill, shown, until } from './chat-mill.fixture.ts'
 import { HttpChat } from './http-chat.ts'
-import { finished, Mill, shown, until } from './mill.fixture.ts'
 
 let mill: Mill
 beforeEach(() => {

@@ -1,7 +1,7 @@
 import type { Json, Pending, ToolPart } from '@millrace/protocol'
 import { expect, test, vi } from 'vitest'
 import { type ChatError, RequestError } from '../error.ts'
-import { finished, Mill, until } from './mill.fixture.ts'
+import { finished, Mill, until } from './chat-mill.fixture.ts'
 import { type ClientToolContext, type Desk, ToolCalls } from './tools.ts'
 
 const part = { type: 'tool', toolCallId: 'c', toolName: 'locate', input: {} } as unknown as ToolPart

@@ -1,10 +1,10 @@
 import { beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
-import { cursorOf, refusal, Server, snapshotAt } from './server.fixture.ts'
-import { connect, followed, Told } from './told.fixture.ts'
+import { cursorOf, FakeStreamServer, refusal, snapshotAt } from './fake-stream-server.fixture.ts'
+import { connect, followed, RecordingFollower } from './recording-follower.fixture.ts'
 
-let server: Server
+let server: FakeStreamServer
 beforeEach(() => {
-  server = new Server()
+  server = new FakeStreamServer()
 })
 
 describe('law 2: what a follower is told lies behind one another', () => {
@@ -94,9 +94,9 @@ describe('law 2: what a follower is told lies behind one another', () => {
   })
 
   test.each([
-    ['overlaps what is there', (s: Server['streams'][0]) => s.entries('s', 1, 3)],
-    ['says that it is caught up with what never came', (s: Server['streams'][0]) => s.caughtUp('s', 5)],
-    ['is no frame', (s: Server['streams'][0]) => s.raw('data: {"type":"what"}\n\n')],
+    ['overlaps what is there', (s: FakeStreamServer['streams'][0]) => s.entries('s', 1, 3)],
+    ['says that it is caught up with what never came', (s: FakeStreamServer['streams'][0]) => s.caughtUp('s', 5)],
+    ['is no frame', (s: FakeStreamServer['streams'][0]) => s.raw('data: {"type":"what"}\n\n')],
   ])('what %s is asked for again', async (_, say) => {
     const { told } = followed(connect(server))
     const stream = await server.stream(1)
@@ -122,7 +122,7 @@ describe('law 2: what a follower is told lies behind one another', () => {
 
   test('without a cursor it begins with a snapshot of as many messages as are wanted', async () => {
     server.answer = () => Response.json(snapshotAt(4))
-    const told = Object.assign(new Told(), { messages: 20 })
+    const told = Object.assign(new RecordingFollower(), { messages: 20 })
     connect(server).follow('s/1', told)
     expect((await server.stream(1)).places).toEqual([`s/1 ${cursorOf(4)}`])
     expect(server.asked[0]?.path).toBe('/api/sessions/s%2F1?messages=last:20')

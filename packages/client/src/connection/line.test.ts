@@ -1,11 +1,11 @@
 import type { Following } from '@millrace/protocol'
 import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
-import { cursorOf, refusal, Server, snapshotAt } from './server.fixture.ts'
-import { connect, followed, Told } from './told.fixture.ts'
+import { cursorOf, FakeStreamServer, refusal, snapshotAt } from './fake-stream-server.fixture.ts'
+import { connect, followed, RecordingFollower } from './recording-follower.fixture.ts'
 
-let server: Server
+let server: FakeStreamServer
 beforeEach(() => {
-  server = new Server()
+  server = new FakeStreamServer()
 })
 afterEach(() => {
   vi.useRealTimers()
@@ -248,7 +248,7 @@ describe('many sessions', () => {
 describe('leaving is at once', () => {
   test('also inside a frame', async () => {
     let following: Following | undefined
-    const told = new Told()
+    const told = new RecordingFollower()
     told.onEntries = () => following?.close()
     following = connect(server).follow('s', told, '0')
     const stream = await server.stream(1)

@@ -2,12 +2,12 @@ import type { Snapshot } from '@millrace/protocol'
 import { beforeEach, expect, test } from 'vitest'
 import { RequestError } from '../error.ts'
 import type { PageConnection, SessionEntry } from './connection.ts'
-import { cursorOf, refusal, Server, type Stream, snapshotAt } from './server.fixture.ts'
-import { connect, followed } from './told.fixture.ts'
+import { cursorOf, FakeStreamServer, refusal, type Stream, snapshotAt } from './fake-stream-server.fixture.ts'
+import { connect, followed } from './recording-follower.fixture.ts'
 
-let server: Server
+let server: FakeStreamServer
 beforeEach(() => {
-  server = new Server()
+  server = new FakeStreamServer()
 })
 
 /** Reads so many entries, and leaves. */

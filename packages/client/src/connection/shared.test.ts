@@ -1,14 +1,14 @@
 import { expect, test } from 'vitest'
-import { Server } from './server.fixture.ts'
+import { FakeStreamServer } from './fake-stream-server.fixture.ts'
+import { followed } from './recording-follower.fixture.ts'
 import { sharedConnection } from './shared.ts'
-import { followed } from './told.fixture.ts'
 
 test.each([
   ['headers that say the same', { headers: { A: '1', b: '2' } }, { headers: new Headers({ B: '2', a: '1' }) }],
   ['an address with a stroke at its end', { api: '/api/' }, { api: '/api' }],
   ['what is usual', {}, { api: '/api', headers: {}, credentials: 'same-origin' }],
 ] as const)('one connection for %s', (_, one, other) => {
-  const { fetch } = new Server()
+  const { fetch } = new FakeStreamServer()
   const connection = sharedConnection({ ...one, fetch })
   expect(sharedConnection({ ...other, fetch })).toBe(connection)
 })
@@ -19,12 +19,12 @@ test.each([
   ['other credentials', { credentials: 'omit' }, { credentials: 'include' }],
   ['another function', { headers: () => ({}) }, { headers: () => ({}) }],
 ] as const)('another connection for %s', (_, one, other) => {
-  const { fetch } = new Server()
+  const { fetch } = new FakeStreamServer()
   expect(sharedConnection({ ...one, fetch })).not.toBe(sharedConnection({ ...other, fetch }))
 })
 
 test('one that nobody follows anything on yet is not forgotten when another is made', async () => {
-  const { fetch } = new Server()
+  const { fetch } = new FakeStreamServer()
   const x = sharedConnection({ api: '/x', fetch })
   const y = sharedConnection({ api: '/y', fetch })
   expect([sharedConnection({ api: '/x', fetch }), sharedConnection({ api: '/y', fetch })]).toEqual([x, y])
@@ -34,7 +34,7 @@ test('one that nobody follows anything on yet is not forgotten when another is m
 })
 
 test('what it is asked with is what it asks with', async () => {
-  const server = new Server()
+  const server = new FakeStreamServer()
   const connection = sharedConnection({ api: '/here/', headers: { a: '1' }, fetch: server.fetch })
   const { following } = followed(connection)
   await server.stream(1)

@@ -1,5 +1,5 @@
-import type { InProcessServer } from '../../../../scripts/faults/sessions/in-process-server.fixture.ts'
 import { ScheduleScene } from '../../../../scripts/faults/sessions/schedule-scene.fixture.ts'
+import type { InProcessServer } from '../../../../scripts/faults/sessions/session-server.fixture.ts'
 import { Reader, Tab } from './tab.fixture.ts'
 
 /** A client tool takes at most this long. */

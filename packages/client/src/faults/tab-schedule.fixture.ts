@@ -1,7 +1,7 @@
 import { Random } from '../../../../scripts/faults/random.ts'
-import type { InProcessServer } from '../../../../scripts/faults/sessions/in-process-server.fixture.ts'
 import { EVENT_AFTER, OUTAGE_MS, type Patience } from '../../../../scripts/faults/sessions/schedule-scene.fixture.ts'
 import type { ScheduleReport } from '../../../../scripts/faults/sessions/schedule-suite.fixture.ts'
+import type { InProcessServer } from '../../../../scripts/faults/sessions/session-server.fixture.ts'
 import { TabScene } from './tab-scene.fixture.ts'
 import { TabScript } from './tab-script.fixture.ts'
 import { verdict } from './tab-verdict.fixture.ts'

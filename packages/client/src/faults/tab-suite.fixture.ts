@@ -1,5 +1,5 @@
-import type { InProcessServer } from '../../../../scripts/faults/sessions/in-process-server.fixture.ts'
 import { scheduleSuite } from '../../../../scripts/faults/sessions/schedule-suite.fixture.ts'
+import type { InProcessServer } from '../../../../scripts/faults/sessions/session-server.fixture.ts'
 import { openChatServer } from './chat-server.fixture.ts'
 import { playTabSchedule, type TabReport } from './tab-schedule.fixture.ts'
 

@@ -1,9 +1,9 @@
 import { type Entry, type Follower, type Following, foldLog } from '@millrace/protocol'
 import { expect, test } from 'vitest'
-import { finished, Mill, shown } from '../chat/mill.fixture.ts'
+import { finished, Mill, shown } from '../chat/chat-mill.fixture.ts'
 import { type ChatConnection, createConnection } from '../connection/connection.ts'
-import { cursorOf, refusal, Server, snapshotAt } from '../connection/server.fixture.ts'
-import { connect } from '../connection/told.fixture.ts'
+import { cursorOf, FakeStreamServer, refusal, snapshotAt } from '../connection/fake-stream-server.fixture.ts'
+import { connect } from '../connection/recording-follower.fixture.ts'
 import { ReplayChat } from './replay-chat.ts'
 import { SessionLog } from './session-log.ts'
 
@@ -55,7 +55,7 @@ test('each entry comes once, through cuts; and all of them amount to what the ch
 })
 
 test('who leaves goes on from where it was', async () => {
-  const server = new Server()
+  const server = new FakeStreamServer()
   const log = new SessionLog({ sessionId: 's', connection: connect(server, { whole: true }) })
   const [one, two] = [log.start(), log.start()]
   const first = await server.stream(1)
@@ -78,7 +78,7 @@ test('who leaves goes on from where it was', async () => {
 })
 
 test('where what it held is gone it begins anew, and what came before is its base', async () => {
-  const server = new Server()
+  const server = new FakeStreamServer()
   const log = new SessionLog({ sessionId: 's', connection: connect(server) })
   server.answer = () => Response.json(snapshotAt(7, 'b'))
   log.start()
@@ -95,7 +95,7 @@ test('where what it held is gone it begins anew, and what came before is its bas
 })
 
 test('a log that goes back to before its base takes what the server has', async () => {
-  const server = new Server()
+  const server = new FakeStreamServer()
   const log = new SessionLog({ sessionId: 's', connection: connect(server), base: snapshotAt(5).view })
   log.start()
   const stream = await server.stream(1)
@@ -112,7 +112,7 @@ test('what a connection gives twice is counted, and held once', () => {
   const told: Follower[] = []
   const following: Following = { status: 'live', reason: '', cursor: '0', refresh() {}, wake() {}, close() {} }
   const connection = {
-    ...connect(new Server()),
+    ...connect(new FakeStreamServer()),
     follow: (_: string, follower: Follower) => {
       told.push(follower)
       return following
@@ -131,7 +131,7 @@ test('what a connection gives twice is counted, and held once', () => {
 })
 
 test('what cannot be followed says why', async () => {
-  const server = new Server()
+  const server = new FakeStreamServer()
   const log = new SessionLog({ sessionId: 's', connection: connect(server) })
   server.replies.push(refusal(403, 'forbidden'))
   log.start()

@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import { runs } from '../runs.fixture.ts'
+import { runs } from '../property-runs.fixture.ts'
 import { clone } from './log.fixture.ts'
 import type { View } from './view.ts'
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
+import { feed, story, strict } from './json-replay.fixture.ts'
 import { MAX_JSON_DEPTH } from './parser.ts'
-import { feed, story, strict } from './story.fixture.ts'
 import { JsonStream } from './stream.ts'
 
 const units = (text: string) => text.split('')

@@ -3,10 +3,10 @@ import { describe, expect, it } from 'vitest'
 import type { Operation } from '../catalogue/chunk.ts'
 import { ProtocolError } from '../error.ts'
 import type { Json } from '../json/value.ts'
-import { runs } from '../runs.fixture.ts'
-import { clone, freeze } from '../structured/model.fixture.ts'
-import { patchNaively } from './model.fixture.ts'
+import { runs } from '../property-runs.fixture.ts'
+import { clone, freeze } from '../structured/structured-model.fixture.ts'
 import { applyPatch } from './patch.ts'
+import { patchNaively } from './patch-model.fixture.ts'
 
 const parse = (json: string): Json => JSON.parse(json)
 const patch = (document: Json | undefined, ...operations: unknown[]) =>

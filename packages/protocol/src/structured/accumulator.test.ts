@@ -3,11 +3,11 @@ import { describe, expect, it } from 'vitest'
 import type { StructuredDataChunk } from '../catalogue/guards.ts'
 import { ProtocolError } from '../error.ts'
 import type { Json } from '../json/value.ts'
-import { runs } from '../runs.fixture.ts'
+import { runs } from '../property-runs.fixture.ts'
 import { StructuredAccumulator, type StructuredState } from './accumulator.ts'
 import { anyChunk, append, final, set, text } from './chunks.fixture.ts'
-import { applyNaively, clone, freeze } from './model.fixture.ts'
 import { reduceStructuredChunks } from './reducer.ts'
+import { applyNaively, clone, freeze } from './structured-model.fixture.ts'
 
 const written = (...chunks: StructuredDataChunk[]) => {
   const accumulator = new StructuredAccumulator()

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import type { StructuredDataChunk } from '../catalogue/guards.ts'
 import type { Json } from '../json/value.ts'
-import { freeze } from './model.fixture.ts'
+import { freeze } from './structured-model.fixture.ts'
 
 const head = { type: 'structured-data', streamId: 's', dataType: 'd' } as const
 type Extra = Partial<Pick<StructuredDataChunk, 'streamId' | 'dataType' | 'schemaId' | 'schemaVersion' | 'id' | 'node'>>

@@ -4,12 +4,12 @@ import { describe, expect, it } from 'vitest'
 import type { StructuredDataChunk } from '../catalogue/guards.ts'
 import { ProtocolError } from '../error.ts'
 import type { Json } from '../json/value.ts'
-import { runs } from '../runs.fixture.ts'
+import { runs } from '../property-runs.fixture.ts'
 import type { StructuredState } from './accumulator.ts'
 import { anyChunk, append, final, set, text } from './chunks.fixture.ts'
-import { applyNaively, freeze } from './model.fixture.ts'
 import { MAX_GAP } from './path.ts'
 import { applyStructuredChunk, reduceStructuredChunks } from './reducer.ts'
+import { applyNaively, freeze } from './structured-model.fixture.ts'
 
 const reduce = (...chunks: StructuredDataChunk[]): StructuredState | undefined => {
   let state: StructuredState | undefined

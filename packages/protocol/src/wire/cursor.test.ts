@@ -1,6 +1,6 @@
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { runs } from '../runs.fixture.ts'
+import { runs } from '../property-runs.fixture.ts'
 import { decodeCursor, encodeCursor, MAX_CURSOR_LENGTH } from './cursor.ts'
 
 const refused = expect.objectContaining({ name: 'ProtocolError', code: 'invalid-cursor' })

@@ -2,7 +2,7 @@ import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { Entry, Origin } from '../entry.ts'
 import type { EntriesFrame, Frame, WireFrame } from '../frame.ts'
-import { runs } from '../runs.fixture.ts'
+import { runs } from '../property-runs.fixture.ts'
 import { arbitraryConnection, open } from './connection.fixture.ts'
 import { continuityOf, FrameReader, FrameWriter, packFrame } from './frames.ts'
 

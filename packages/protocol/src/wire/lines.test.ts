@@ -1,6 +1,6 @@
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { runs } from '../runs.fixture.ts'
+import { runs } from '../property-runs.fixture.ts'
 import { Lines } from './lines.ts'
 
 /** All lines of a text in pieces; the last is the one that did not end. */

@@ -2,7 +2,7 @@ import { createParser } from 'eventsource-parser'
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { Frame } from '../frame.ts'
-import { runs } from '../runs.fixture.ts'
+import { runs } from '../property-runs.fixture.ts'
 import { encodeSse, SseDecoder } from './sse.ts'
 
 const frame: Frame = { type: 'truncated', floor: 3, incarnation: 'i' }

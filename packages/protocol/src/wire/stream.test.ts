@@ -1,7 +1,7 @@
 import * as fc from 'fast-check'
 import { describe, expect, expectTypeOf, it } from 'vitest'
 import type { Frame } from '../frame.ts'
-import { runs } from '../runs.fixture.ts'
+import { runs } from '../property-runs.fixture.ts'
 import { collectAll } from '../streams/collection.ts'
 import { take } from '../streams/slice.ts'
 import { arbitraryConnection, open } from './connection.fixture.ts'

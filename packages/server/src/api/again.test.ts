@@ -1,16 +1,16 @@
 import { describe, expect, it } from 'vitest'
-import { framesIn, type Got, type Stage, stage as staged } from '../route/stage.fixture.ts'
+import { framesIn, type Got, openTwoUserServer, type TwoUserServer } from '../route/two-user-server.fixture.ts'
 
 const NDJSON = { accept: 'application/x-ndjson' }
 const errorOf = ({ status, json }: Got) => [status, (json as { error?: { code: string } } | undefined)?.error?.code]
 
-const textsOf = async (stage: Stage) => {
+const textsOf = async (stage: TwoUserServer) => {
   const { view } = await (await stage.app.runtime()).view('s')
   return view.messages.map(({ parts }) => parts.map(part => ('text' in part ? part.text : '')).join(''))
 }
 
 /** Starts a run that waits in the middle. */
-async function waiting(stage: Stage) {
+async function waiting(stage: TwoUserServer) {
   const body = { agent: 'slow', input: 'Wait', runId: 'r1', messageId: 'm1' }
   await stage.post('/api/sessions/s/runs', body, { headers: { accept: 'application/json' } })
   const run = (await stage.app.runtime()).run('s', 'r1')
@@ -20,7 +20,7 @@ async function waiting(stage: Stage) {
 
 describe('stop', () => {
   it('asks the open run to stop, and says which; who asks again is told the same, and who comes late that it was too late', async () => {
-    const stage = staged()
+    const stage = openTwoUserServer()
     const run = await waiting(stage)
     expect(await stage.post('/api/sessions/s/stop', {})).toEqual({ runId: 'r1', stopped: true })
     expect(await run.result()).toMatchObject({ status: 'interrupted', text: 'one' })
@@ -35,7 +35,7 @@ describe('stop', () => {
   })
 
   it('for good, or of what waits', async () => {
-    const stage = staged()
+    const stage = openTwoUserServer()
     const run = await waiting(stage)
     const queued = { agent: 'echo', input: 'Hello', runId: 'r2', whenBusy: 'queue' }
     await stage.post('/api/sessions/s/runs', queued, { headers: { accept: 'application/json' } })
@@ -51,7 +51,7 @@ describe('stop', () => {
 
 describe('resume', () => {
   it('goes on from what was interrupted, by a run that is told', async () => {
-    const stage = staged()
+    const stage = openTwoUserServer()
     const run = await waiting(stage)
     const early = await stage.send({ path: '/api/sessions/s/resume', body: { mode: 'continue' } })
     expect(errorOf(early)).toEqual([409, 'run_busy'])
@@ -74,7 +74,7 @@ describe('resume', () => {
   })
 
   it('from a checkpoint that there is', async () => {
-    const stage = staged()
+    const stage = openTwoUserServer()
     await stage.run('s', { agent: 'operator', input: 'Do it', runId: 'r1' })
     const path = '/api/sessions/s/resume'
     const wrong = { mode: 'from-checkpoint', checkpointId: 'nobody' }
@@ -85,7 +85,7 @@ describe('resume', () => {
   })
 
   it('where there is no run is refused', async () => {
-    const stage = staged()
+    const stage = openTwoUserServer()
     const { sessionId } = await stage.post('/api/sessions', {})
     const got = await stage.send({ path: `/api/sessions/${sessionId}/resume`, body: { mode: 'continue' } })
     expect(errorOf(got)).toEqual([404, 'run_unknown'])
@@ -94,7 +94,7 @@ describe('resume', () => {
   })
 
   it('with a confirmation answers all that a paused run wants approved', async () => {
-    const stage = staged()
+    const stage = openTwoUserServer()
     await stage.run('s', { agent: 'operator', input: 'Do it', runId: 'r1' })
     const body = { mode: 'with-confirmation', approved: true }
     const got = await stage.send({ path: '/api/sessions/s/resume', body })
@@ -104,7 +104,7 @@ describe('resume', () => {
 
 describe('retry and edit', () => {
   it('do a turn again, and are answered as one likes', async () => {
-    const stage = staged()
+    const stage = openTwoUserServer()
     await stage.run('s', { agent: 'echo', input: 'One', messageId: 'm1', runId: 'r1' })
     const retried = await stage.send({ path: '/api/sessions/s/retry', body: { runId: 'r2' } })
     expect([retried.status, retried.json]).toEqual([202, { sessionId: 's', runId: 'r2', sequence: expect.any(Number) }])
@@ -117,7 +117,7 @@ describe('retry and edit', () => {
   })
 
   it('of what is not there are refused', async () => {
-    const stage = staged()
+    const stage = openTwoUserServer()
     await stage.run('s', { agent: 'echo', input: 'One', messageId: 'm1', runId: 'r1' })
     const before = await stage.held()
     const send = (path: string, body: object) => stage.send({ path: `/api/sessions/s/${path}`, body })

@@ -1,15 +1,16 @@
 import { expect, it } from 'vitest'
-import { type Got, type Stage, stage as staged } from '../route/stage.fixture.ts'
+import { type Got, openTwoUserServer, type TwoUserServer } from '../route/two-user-server.fixture.ts'
 
 const errorOf = ({ status, json }: Got) => [status, (json as { error?: { code: string } } | undefined)?.error?.code]
-const answer = (stage: Stage, body: object, user = 'ann') => stage.send({ path: '/api/sessions/s/answers', body, user })
+const answer = (stage: TwoUserServer, body: object, user = 'ann') =>
+  stage.send({ path: '/api/sessions/s/answers', body, user })
 
 const APPROVAL = { kind: 'approval', id: 'r1::call-send', approved: true }
 const RESULT = { kind: 'tool-result', id: 'call-choose', output: { color: 'red' } }
 
 /** A session in which a person and a client are waited for. */
 async function waiting() {
-  const stage = staged()
+  const stage = openTwoUserServer()
   await stage.run('s', { agent: 'operator', input: 'Do it', runId: 'r1' })
   return stage
 }
@@ -64,7 +65,7 @@ it('null is an output too', async () => {
 })
 
 it('a question is answered by its value', async () => {
-  const stage = staged()
+  const stage = openTwoUserServer()
   await stage.run('s', { workflow: 'question', input: 'Knock', runId: 'r1' })
   const { ticket } = await (await stage.app.runtime()).view('s')
   const id = ticket.pendings[0]?.id

@@ -2,8 +2,8 @@ import { type Chunk, type Entry, Fold, foldLog, type Origin, type View } from '@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { multiplied } from '../../../../scripts/faults/campaign.ts'
-import { ID, Stage, shownOf } from '../stream/stage.fixture.ts'
-import { acts, Story } from '../stream/story.fixture.ts'
+import { acts, Story } from '../stream/random-session.fixture.ts'
+import { ID, StreamServer, shownOf } from '../stream/stream-server.fixture.ts'
 import { pageOf } from './page.ts'
 
 const clone = <T>(value: T): T => JSON.parse(JSON.stringify(value)) as T
@@ -203,7 +203,7 @@ describe('a page at the cursor', () => {
     let rewinds = 0
     await fc.assert(
       fc.asyncProperty(fc.array(acts, { minLength: 10, maxLength: 40, size: 'max' }), async script => {
-        const { manager } = new Stage({ manager: { coalesceMs: 0 } })
+        const { manager } = new StreamServer({ manager: { coalesceMs: 0 } })
         await manager.createStream(ID)
         const story = new Story(manager)
         for (const act of script) await story.act(act)

@@ -1,7 +1,13 @@
 import { connect } from 'node:net'
 import { describe, expect, it } from 'vitest'
 import { listen } from '../mill.fixture.ts'
-import { framesIn, type Got, type Sent, type Stage, stage as staged } from '../route/stage.fixture.ts'
+import {
+  framesIn,
+  type Got,
+  openTwoUserServer,
+  type Sent,
+  type TwoUserServer,
+} from '../route/two-user-server.fixture.ts'
 
 /** The entries of a reply of frames, without the origins that repeat: which those are depends on the frames. */
 const entriesIn = (got: Got) =>
@@ -15,7 +21,7 @@ const JSON_REPLY = { accept: 'application/json' }
 const errorOf = ({ status, json }: Got) => [status, (json as { error?: { code: string } } | undefined)?.error?.code]
 
 /** Starts a run that waits in the middle, and gives the reply when its first word is there. */
-async function begun(stage: Stage, more: object = {}, sent: Partial<Sent> = {}) {
+async function begun(stage: TwoUserServer, more: object = {}, sent: Partial<Sent> = {}) {
   const body = { agent: 'slow', input: 'Wait', runId: 'slow-run', ...more }
   const request = stage.request({ path: '/api/sessions/s/runs', body, headers: NDJSON, ...sent })
   const response = await stage.app.fetch(request)
@@ -28,7 +34,7 @@ async function begun(stage: Stage, more: object = {}, sent: Partial<Sent> = {}) 
 
 describe('a run that is started', () => {
   it('is answered by its frames from its start to its end', async () => {
-    const stage = staged()
+    const stage = openTwoUserServer()
     const got = await stage.run('s', { agent: 'echo', input: 'Hello', runId: 'r1', messageId: 'm1' })
     const frames = framesIn(got)
     expect(frames.map(({ type }) => type).filter((type, i, all) => type !== all[i - 1])).toEqual([
@@ -57,13 +63,17 @@ describe('a run that is started', () => {
     ['application/json, text/event-stream', 'application/json'],
   ])('for who accepts %s is answered as %s', async (accept, type) => {
     const headers = accept === undefined ? {} : { accept }
-    const got = await staged().send({ path: '/api/sessions/s/runs', body: { agent: 'echo', input: 'Hello' }, headers })
+    const got = await openTwoUserServer().send({
+      path: '/api/sessions/s/runs',
+      body: { agent: 'echo', input: 'Hello' },
+      headers,
+    })
     expect(got.status).toBe(type === 'application/json' ? 202 : 200)
     expect(got.headers.get('content-type')).toBe(`${type}; charset=utf-8`)
   })
 
   it('is told apart by headers that are safe, whatever the ids', async () => {
-    const stage = staged()
+    const stage = openTwoUserServer()
     for (const id of ['a b', 'ä/ö?ü#', '%00', '日本', '"quoted"', 'a,b;c=d', '../..', '😀']) {
       const path = `/api/sessions/${encodeURIComponent(id)}/runs`
       const body = { agent: 'echo', input: 'Hello', runId: id }
@@ -76,7 +86,7 @@ describe('a run that is started', () => {
   })
 
   it('of a program that nobody knows makes no session', async () => {
-    const stage = staged()
+    const stage = openTwoUserServer()
     for (const body of [{ agent: 'nobody' }, { workflow: 'echo' }, { agent: 'question' }, { agent: 'agent:echo@1' }]) {
       expect(errorOf(await stage.run('s', { ...body, input: 'Hello' }))).toEqual([404, 'program_unknown'])
     }
@@ -93,7 +103,7 @@ describe('a run that is started', () => {
   })
 
   it('with more than a log takes at once is refused, in words of what was sent', async () => {
-    const stage = staged({ limits: { bodyBytes: 4_000_000 } })
+    const stage = openTwoUserServer({ limits: { bodyBytes: 4_000_000 } })
     const got = await stage.run('s', { agent: 'echo', input: 'Hello', data: 'x'.repeat(2_000_000) })
     const message = expect.stringMatching(/^body: \d+ bytes, at most 1048576 fit/)
     expect([got.status, got.json]).toMatchObject([413, { error: { code: 'input_too_large', message } }])
@@ -101,7 +111,7 @@ describe('a run that is started', () => {
   })
 
   it('keeps what a client calls its keys, and no key is more than a key', async () => {
-    const stage = staged()
+    const stage = openTwoUserServer()
     const data = '{"__proto__":{"isAdmin":true},"constructor":{"prototype":{"isAdmin":true}},"toString":1}'
     const raw = `{"agent":"echo","input":"Hello","data":${data}}`
     const headers = { 'content-type': 'application/json', ...NDJSON }
@@ -115,7 +125,7 @@ describe('law 5: a run that is asked for again under its id', () => {
   const body = { agent: 'echo', input: 'Hello', runId: 'r1', messageId: 'm1', data: { a: [1] }, whenBusy: 'queue' }
 
   it('is the same run, while it goes on and after its end', async () => {
-    const stage = staged()
+    const stage = openTwoUserServer()
     const first = await stage.send({ path: '/api/sessions/s/runs', body, headers: JSON_REPLY })
     const again = await stage.send({ path: '/api/sessions/s/runs', body, headers: JSON_REPLY })
     expect([first.json, again.json]).toEqual([first.json, first.json])
@@ -139,7 +149,7 @@ describe('law 5: a run that is asked for again under its id', () => {
     ['agent', { agent: 'large' }],
     ['policy', { whenBusy: 'reject' }],
   ])('with another %s is refused, and nothing is written', async (_, other) => {
-    const stage = staged()
+    const stage = openTwoUserServer()
     await stage.run('s', body)
     const before = await stage.held()
     expect(errorOf(await stage.run('s', { ...body, ...other }))).toEqual([409, 'run_ended'])
@@ -147,14 +157,14 @@ describe('law 5: a run that is asked for again under its id', () => {
   })
 
   it('is the same also where it is said in parts', async () => {
-    const stage = staged()
+    const stage = openTwoUserServer()
     await stage.run('s', body)
     const { status } = await stage.run('s', { ...body, input: { parts: [{ type: 'text', text: 'Hello' }] } })
     expect(status).toBe(200)
   })
 
   it('by what asks for a turn again is refused, and so is that with another message', async () => {
-    const stage = staged()
+    const stage = openTwoUserServer()
     await stage.run('s', body)
     const edit = (input: string) =>
       stage.send({ path: '/api/sessions/s/edit', body: { messageId: 'm1', input, runId: 'e1' }, headers: NDJSON })
@@ -171,7 +181,7 @@ describe('law 5: a run that is asked for again under its id', () => {
 
 describe('while a run is open, another', () => {
   it('is refused, waits, or stops the first', async () => {
-    const stage = staged()
+    const stage = openTwoUserServer()
     const { reader } = await begun(stage)
     const second = (whenBusy?: string) =>
       stage.send({
@@ -199,7 +209,7 @@ describe('while a run is open, another', () => {
 
 describe('a client that leaves', () => {
   it('stops a run that was started so, and its model call is aborted', async () => {
-    const stage = staged()
+    const stage = openTwoUserServer()
     const { reader } = await begun(stage, { onDisconnect: 'stop' })
     const run = (await stage.app.runtime()).run('s', 'slow-run')
     await reader.cancel()
@@ -210,7 +220,7 @@ describe('a client that leaves', () => {
   })
 
   it.each([[{}], [{ onDisconnect: 'continue' }]])('does not stop one that was not: %j', async more => {
-    const stage = staged()
+    const stage = openTwoUserServer()
     const { reader } = await begun(stage, more)
     await reader.cancel()
     stage.slow.go()
@@ -220,7 +230,7 @@ describe('a client that leaves', () => {
   })
 
   it('over a socket stops it as well', async () => {
-    const stage = staged()
+    const stage = openTwoUserServer()
     const { port } = await listen(stage.app)
     const body = JSON.stringify({ agent: 'slow', input: 'Wait', runId: 'slow-run', onDisconnect: 'stop' })
     const socket = connect(port, '127.0.0.1')
@@ -240,12 +250,12 @@ describe('a client that leaves', () => {
 
   it('cannot be waited for without a connection', async () => {
     const body = { agent: 'echo', input: 'Hello', onDisconnect: 'stop' }
-    const got = await staged().send({ path: '/api/sessions/s/runs', body, headers: JSON_REPLY })
+    const got = await openTwoUserServer().send({ path: '/api/sessions/s/runs', body, headers: JSON_REPLY })
     expect(errorOf(got)).toEqual([400, 'request_invalid'])
   })
 
   it('because all was said has stopped nothing', async () => {
-    const stage = staged()
+    const stage = openTwoUserServer()
     const got = await stage.run('s', { agent: 'operator', input: 'Do it', runId: 'r1', onDisconnect: 'stop' })
     expect(framesIn(got).at(-1)).toMatchObject({ type: 'end', status: 'paused' })
     const { ticket } = await (await stage.app.runtime()).view('s')
@@ -253,7 +263,7 @@ describe('a client that leaves', () => {
   })
 
   it('because the server goes down has stopped nothing', async () => {
-    const stage = staged()
+    const stage = openTwoUserServer()
     const { reader } = await begun(stage, { onDisconnect: 'stop' })
     await stage.app.close()
     await reader.cancel()

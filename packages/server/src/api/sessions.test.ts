@@ -1,11 +1,11 @@
 import { systemTimers, type Timers } from '@millrace/log'
 import type { Entry } from '@millrace/protocol'
 import { describe, expect, it } from 'vitest'
-import { framesIn, type Got, type Stage, stage as staged } from '../route/stage.fixture.ts'
+import { framesIn, type Got, openTwoUserServer, type TwoUserServer } from '../route/two-user-server.fixture.ts'
 
 const NDJSON = { accept: 'application/x-ndjson' }
 const errorOf = ({ status, json }: Got) => [status, (json as { error?: { code: string } } | undefined)?.error?.code]
-const viewOf = async (stage: Stage, path = '/api/sessions/s') =>
+const viewOf = async (stage: TwoUserServer, path = '/api/sessions/s') =>
   (await stage.send({ path })).json as {
     sequence: number
     cursor: string
@@ -17,7 +17,7 @@ const viewOf = async (stage: Stage, path = '/api/sessions/s') =>
 
 describe('a session', () => {
   it('gets an id that nobody guesses, and what it is called', async () => {
-    const stage = staged()
+    const stage = openTwoUserServer()
     const made = await Promise.all(Array.from({ length: 20 }, () => stage.post('/api/sessions', {})))
     const ids = made.map(({ sessionId }) => sessionId as string)
     expect(new Set(ids).size).toBe(20)
@@ -33,7 +33,7 @@ describe('a session', () => {
   })
 
   it('that cannot be called so is not made, and one that is there keeps its name', async () => {
-    const stage = staged()
+    const stage = openTwoUserServer()
     const deep = JSON.parse(`${'{"a":'.repeat(20)}1${'}'.repeat(20)}`)
     const bad = [{ title: 'a'.repeat(201) }, { metadata: { a: 'a'.repeat(5000) } }, { metadata: deep }]
     for (const body of bad) {
@@ -50,7 +50,7 @@ describe('a session', () => {
   })
 
   it('is read at one position: who follows from its cursor misses nothing and repeats nothing', async () => {
-    const stage = staged()
+    const stage = openTwoUserServer()
     await stage.run('s', { agent: 'echo', input: 'One' })
     const { cursor, sequence, view } = await viewOf(stage)
     await stage.run('s', { agent: 'echo', input: 'Two' })
@@ -65,7 +65,7 @@ describe('a session', () => {
   })
 
   it('is paged by its messages, from the end', async () => {
-    const stage = staged()
+    const stage = openTwoUserServer()
     for (const id of ['m1', 'm2', 'm3']) await stage.run('s', { agent: 'echo', input: id, messageId: id })
     const said = (messages: readonly { parts: { text?: string }[] }[]) =>
       messages.map(({ parts }) => parts.map(({ text }) => text ?? '').join(''))
@@ -88,7 +88,7 @@ describe('a session', () => {
   })
 
   it('is listed with its last line, page after page, each once', async () => {
-    const stage = staged()
+    const stage = openTwoUserServer()
     for (let i = 0; i < 5; i++) await stage.run(`s${i}`, { agent: 'echo', input: `Number ${i}` })
     const seen: string[] = []
     for (let after = ''; ; ) {
@@ -107,7 +107,7 @@ describe('a session', () => {
 
 describe('a fork', () => {
   it('is another session, from the beginning of one', async () => {
-    const stage = staged()
+    const stage = openTwoUserServer()
     await stage.run('s', { agent: 'echo', input: 'One', runId: 'r1' })
     const { sequence } = await viewOf(stage)
     await stage.run('s', { agent: 'echo', input: 'Two' })
@@ -119,7 +119,7 @@ describe('a fork', () => {
   })
 
   it('of what is not there is refused, and makes nothing', async () => {
-    const stage = staged()
+    const stage = openTwoUserServer()
     await stage.run('s', { agent: 'echo', input: 'One' })
     const before = await stage.held()
     const [status] = errorOf(await stage.send({ path: '/api/sessions/s/fork', body: { at: 9999 } }))
@@ -132,7 +132,7 @@ describe('the list of sessions', () => {
   it('shows at once what was made here, to whomever follows it', async () => {
     // Nobody looks by and by.
     const after: Timers['after'] = (ms, ...rest) => (ms < 1_000 ? systemTimers.after(ms, ...rest) : () => {})
-    const stage = staged({ timers: { ...systemTimers, after } })
+    const stage = openTwoUserServer({ timers: { ...systemTimers, after } })
     const response = await stage.app.fetch(stage.request({ path: '/api/sessions/stream', headers: NDJSON }))
     let text = ''
     const made: string[] = []
@@ -151,7 +151,7 @@ describe('the list of sessions', () => {
 
 describe('a session that is deleted', () => {
   it('is gone for everybody: its run is cut off, who follows is told, and its id is free', async () => {
-    const stage = staged()
+    const stage = openTwoUserServer()
     const body = { agent: 'slow', input: 'Wait', runId: 'slow-run' }
     const running = await stage.app.fetch(stage.request({ path: '/api/sessions/s/runs', body, headers: NDJSON }))
     const following = await stage.app.fetch(stage.request({ path: '/api/sessions/s/stream', headers: NDJSON }))

@@ -1,6 +1,6 @@
 // What each dialect's client posts when a person says something, and how it comes back to a run.
 
-import type { Sent } from '../route/stage.fixture.ts'
+import type { Sent } from '../route/two-user-server.fixture.ts'
 
 /** What is said, where, and to whom. */
 export interface Line {

@@ -1,10 +1,10 @@
 // What holds for every route of every dialect: their clients decide what is in a request, and this server whether it is done, for whom and in whose session.
 
 import { describe, expect, it } from 'vitest'
-import { type Good, good, ready } from '../route/good.fixture.ts'
 import { type Bad, badFields, badForAll, LONG } from '../route/refusals.fixture.ts'
 import type { Route } from '../route/route.ts'
-import { type Got, SECRETS, type Sent, type Stage, shared } from '../route/stage.fixture.ts'
+import { type Got, SECRETS, type Sent, shared, type TwoUserServer } from '../route/two-user-server.fixture.ts'
+import { type Good, good, ready } from '../route/valid-requests.fixture.ts'
 import { dialects } from './routes.ts'
 
 /** Whether authorize lets somebody into a session, once that is named. */
@@ -61,7 +61,7 @@ function mustTellNothing(what: string, { text, headers }: Got): void {
 }
 
 /** Sends what is refused, and leaves everything as it was. */
-async function refuse(stage: Stage, { what, status, code, ...sent }: Bad): Promise<Got> {
+async function refuse(stage: TwoUserServer, { what, status, code, ...sent }: Bad): Promise<Got> {
   const before = await stage.held()
   const got = await stage.send(sent)
   expect([what, got.status, code ?? codeOf(got)]).toEqual([what, status, codeOf(got)])

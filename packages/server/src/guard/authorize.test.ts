@@ -1,11 +1,11 @@
 import { RunError } from '@millrace/runtime'
 import { describe, expect, it } from 'vitest'
-import { framesIn, stage as staged } from '../route/stage.fixture.ts'
+import { framesIn, openTwoUserServer } from '../route/two-user-server.fixture.ts'
 import type { Authorize } from './authorize.ts'
 
 /** What a server answers that is asked for a list, where authorize answers something. */
 async function listed(answer: unknown) {
-  const stage = staged({ authorize: (() => answer) as Authorize })
+  const stage = openTwoUserServer({ authorize: (() => answer) as Authorize })
   const { status, json, headers } = await stage.send({ path: '/api/sessions' })
   return { status, error: (json as { error?: { code: string; message: string } }).error, headers, stage }
 }
@@ -58,7 +58,7 @@ describe('what authorize answers', () => {
     ['an error of ours', new RunError('session_unknown', 'the database of users says: secret')],
     ['no error at all', 'secret'],
   ])('%s that it throws lets nobody in, and nobody is told its words', async (_, thrown) => {
-    const stage = staged({
+    const stage = openTwoUserServer({
       authorize: () => {
         throw thrown
       },
@@ -70,7 +70,7 @@ describe('what authorize answers', () => {
 })
 
 it('it is told who is to answer, before anything is done', async () => {
-  const stage = staged({
+  const stage = openTwoUserServer({
     authorize: ({ program }) => (program?.agent === 'large' ? { refuse: 'not that one' } : 'ann'),
   })
   const ask = (body: object) => stage.run('s', { input: 'Hello', ...body })
@@ -89,7 +89,7 @@ describe('sessions belong to principals', () => {
   }
 
   it('each lists and enters their own, and whom authorize says', async () => {
-    const stage = staged({ authorize })
+    const stage = openTwoUserServer({ authorize })
     await stage.run('shared', { agent: 'echo', input: 'Hello' }, 'ann')
     await stage.run('private', { agent: 'echo', input: 'Hello' }, 'ann')
     await stage.run('bobs', { agent: 'echo', input: 'Hello' }, 'bob')
@@ -119,7 +119,7 @@ describe('sessions belong to principals', () => {
   })
 
   it('of two who make a session of one id at the same time, one has it, and the other cannot write there', async () => {
-    const stage = staged()
+    const stage = openTwoUserServer()
     for (let round = 0; round < 20; round++) {
       const path = `/api/sessions/race-${round}/runs`
       const start = (user: string) =>
@@ -136,7 +136,7 @@ describe('sessions belong to principals', () => {
 
   it('a session that becomes another’s while something is asked for there gets nothing of it', async () => {
     const holder: { swap?: () => Promise<void> } = {}
-    const stage = staged({ context: async () => void (await holder.swap?.()) })
+    const stage = openTwoUserServer({ context: async () => void (await holder.swap?.()) })
     await stage.run('s', { agent: 'echo', input: 'Hello', messageId: 'm1' })
     holder.swap = async () => {
       const { manager } = await stage.app.runtime()
@@ -153,7 +153,7 @@ describe('sessions belong to principals', () => {
       stage.asked.push({ request, action, ...(sessionId !== undefined && { sessionId }) })
       return sessionId === 'secret' ? { refuse: 'not this one' } : request.headers.get('x-user')
     }
-    const stage = staged({ authorize })
+    const stage = openTwoUserServer({ authorize })
     await stage.run('a', { agent: 'echo', input: 'Hello' })
     await stage.run('b', { agent: 'echo', input: 'Hello' }, 'bob')
     stage.asked.length = 0
@@ -192,7 +192,7 @@ describe('sessions belong to principals', () => {
 
   it('who may read none of several sessions is refused, and so is what is no question', async () => {
     const authorize: Authorize = ({ sessionId }) => (sessionId === undefined ? 'ann' : { refuse: 'none of them' })
-    const stage = staged({ authorize })
+    const stage = openTwoUserServer({ authorize })
     const codeOf = async (path: string) => {
       const { status, json } = await stage.send({ path })
       return [status, (json as { error: { code: string } }).error.code]
@@ -203,7 +203,10 @@ describe('sessions belong to principals', () => {
 
   it('whose sessions are all gone is told so of each', async () => {
     const frames = framesIn(
-      await staged().send({ path: '/api/stream?session=a&session=b', headers: { accept: 'application/x-ndjson' } }),
+      await openTwoUserServer().send({
+        path: '/api/stream?session=a&session=b',
+        headers: { accept: 'application/x-ndjson' },
+      }),
     )
     expect(frames).toEqual(
       ['a', 'b'].map(sessionId => ({
@@ -220,7 +223,7 @@ describe('while somebody reads', () => {
   it('they are asked for again by the action that let them in, and somebody else gets nothing more', async () => {
     let isBob = false
     const actions: string[] = []
-    const stage = staged({
+    const stage = openTwoUserServer({
       stream: { heartbeatMs: 20, reauthorizeMs: 10 },
       authorize: ({ action }) => {
         actions.push(action)

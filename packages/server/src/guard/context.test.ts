@@ -1,7 +1,7 @@
 import { agent, RunError, scriptedModel, tool } from '@millrace/runtime'
 import { describe, expect, it } from 'vitest'
 import * as z from 'zod'
-import { stage as staged } from '../route/stage.fixture.ts'
+import { openTwoUserServer } from '../route/two-user-server.fixture.ts'
 import { type ContextRequest, MOST_CONTEXT_BYTES } from './context.ts'
 
 /** An agent whose tool keeps what it sees as its context. */
@@ -27,7 +27,7 @@ describe('the context of a run', () => {
       asked.push(about)
       return { tenant: 'acme', principal: about.principal }
     }
-    const stage = staged({ agents, context })
+    const stage = openTwoUserServer({ agents, context })
     const body = { agent: 'witness', input: 'Look', data: { tenant: 'evil', context: { tenant: 'evil' } }, runId: 'r1' }
     const headers = { 'x-tenant': 'evil', accept: 'application/x-ndjson' }
     const { status } = await stage.send({ path: '/api/sessions/s/runs', body, headers })
@@ -45,7 +45,7 @@ describe('the context of a run', () => {
   it('is made anew for who asks again', async () => {
     const { seen, agents } = witness()
     let call = 0
-    const stage = staged({
+    const stage = openTwoUserServer({
       agents,
       context: ({ body }) => ({ call: ++call, agent: (body as { agent?: string }).agent ?? null }),
     })
@@ -60,7 +60,7 @@ describe('the context of a run', () => {
 
   it('law 10: is in no reply, whatever is asked', async () => {
     const { agents } = witness()
-    const stage = staged({ agents, context: () => ({ token: 'secret-of-the-context' }) })
+    const stage = openTwoUserServer({ agents, context: () => ({ token: 'secret-of-the-context' }) })
     const replies = [
       await stage.run('s', { agent: 'witness', input: 'Look', runId: 'r1', messageId: 'm1' }),
       await stage.send({ path: '/api/sessions/s' }),
@@ -88,7 +88,7 @@ describe('the context of a run', () => {
     ['what is no JSON', () => cyclic],
     ['too much', () => 'secret'.repeat(MOST_CONTEXT_BYTES)],
   ])('%s of it is the server’s own fault: no words of it, and no session', async (_, context) => {
-    const stage = staged({ context: context as () => never })
+    const stage = openTwoUserServer({ context: context as () => never })
     const { status, text } = await stage.run('s', { agent: 'echo', input: 'Hello' })
     expect([status, text.includes('internal_error'), text.includes('secret')]).toEqual([500, true, false])
     expect([await stage.held(), stage.logged.length]).toEqual(['[]', 1])
@@ -96,7 +96,7 @@ describe('the context of a run', () => {
 
   it('may be nothing', async () => {
     const { seen, agents } = witness()
-    const stage = staged({ agents, context: () => undefined })
+    const stage = openTwoUserServer({ agents, context: () => undefined })
     await stage.run('s', { agent: 'witness', input: 'Look', data: { a: 1 } })
     expect(seen).toEqual([undefined])
   })

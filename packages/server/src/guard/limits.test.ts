@@ -1,6 +1,6 @@
 import { systemTimers } from '@millrace/log'
 import { describe, expect, it } from 'vitest'
-import { type Got, stage as staged } from '../route/stage.fixture.ts'
+import { type Got, openTwoUserServer } from '../route/two-user-server.fixture.ts'
 import { Limiter } from './limiter.ts'
 import { DEFAULT_LIMITS, type Limits } from './limits.ts'
 
@@ -8,7 +8,7 @@ const codeOf = ({ status, json }: Got) => [status, (json as { error?: { code: st
 
 describe('limits', () => {
   it('the bytes of a body, and of what a person says', async () => {
-    const stage = staged({ limits: { bodyBytes: 1000, inputBytes: 100 } })
+    const stage = openTwoUserServer({ limits: { bodyBytes: 1000, inputBytes: 100 } })
     const run = (input: unknown) => stage.send({ path: '/api/sessions/s/runs', body: { agent: 'echo', input } })
     expect(codeOf(await run('a'.repeat(1000)))).toEqual([413, 'body_too_large'])
     expect(codeOf(await run('a'.repeat(99)))).toEqual([413, 'input_too_large'])
@@ -30,19 +30,19 @@ describe('limits', () => {
         { id: text, role: 'user', parts: [{ type: 'text', text }] },
       ],
     })
-    const ask = (at: ReturnType<typeof staged>, text: string, size: number) =>
+    const ask = (at: ReturnType<typeof openTwoUserServer>, text: string, size: number) =>
       at.send({ path: '/api/ai-sdk/echo', body: said(text, size) })
-    const stage = staged({ limits: { bodyBytes: 1000 } })
+    const stage = openTwoUserServer({ limits: { bodyBytes: 1000 } })
     expect((await ask(stage, 'long', 4 * 1024 * 1024)).status).toBe(200)
     expect(codeOf(await ask(stage, 'longer', DEFAULT_LIMITS.transcriptBytes))).toEqual([413, 'body_too_large'])
-    const small = staged({ limits: { transcriptBytes: 2000, heldBytes: 3000 } })
+    const small = openTwoUserServer({ limits: { transcriptBytes: 2000, heldBytes: 3000 } })
     expect(codeOf(await ask(small, 'long', 2000))).toEqual([413, 'body_too_large'])
     const both = await Promise.all(['one', 'two'].map(text => ask(small, text, 1600)))
     expect(both.map(({ status }) => status).sort()).toEqual([200, 429])
   })
 
   it('sessions a principal, however they are made', async () => {
-    const stage = staged({ limits: { sessions: 2 } })
+    const stage = openTwoUserServer({ limits: { sessions: 2 } })
     await stage.run('one', { agent: 'echo', input: 'Hello' })
     await stage.post('/api/sessions', {})
     const refused = [429, 'sessions_limit']
@@ -57,7 +57,7 @@ describe('limits', () => {
   })
 
   it('sessions a principal, however many are made at once', async () => {
-    const stage = staged({ limits: { sessions: 3 } })
+    const stage = openTwoUserServer({ limits: { sessions: 3 } })
     await stage.run('one', { agent: 'echo', input: 'Hello' })
     const sent = ['/api/sessions', '/api/sessions/one/fork', '/api/sessions'].map(path => ({ path, body: {} }))
     const upload = { raw: 'a file', headers: { 'content-type': 'text/plain' } }
@@ -68,12 +68,12 @@ describe('limits', () => {
   })
 
   it('no sessions at all', async () => {
-    const got = await staged({ limits: { sessions: 0 } }).send({ path: '/api/sessions', body: {} })
+    const got = await openTwoUserServer({ limits: { sessions: 0 } }).send({ path: '/api/sessions', body: {} })
     expect(codeOf(got)).toEqual([429, 'sessions_limit'])
   })
 
   it('streams a principal, of every kind, and who leaves makes room', async () => {
-    const stage = staged({ limits: { streams: 2 } })
+    const stage = openTwoUserServer({ limits: { streams: 2 } })
     await stage.run('s', { agent: 'echo', input: 'Hello' })
     const open = (path: string, user = 'ann') => stage.app.fetch(stage.request({ path, user }))
     const [one, two] = [await open('/api/sessions/s/stream'), await open('/api/sessions/stream')]
@@ -98,14 +98,14 @@ describe('limits', () => {
   })
 
   it('sessions a stream', async () => {
-    const stage = staged({ limits: { sessionsPerStream: 1 } })
+    const stage = openTwoUserServer({ limits: { sessionsPerStream: 1 } })
     const got = await stage.send({ path: '/api/stream?session=a&session=b' })
     expect(codeOf(got)).toEqual([400, 'request_invalid'])
   })
 
   it('requests a minute, of one principal and not of another', async () => {
     let now = 0
-    const stage = staged({ limits: { requestsPerMinute: 3 }, timers: { ...systemTimers, now: () => now } })
+    const stage = openTwoUserServer({ limits: { requestsPerMinute: 3 }, timers: { ...systemTimers, now: () => now } })
     const ask = (user = 'ann') => stage.send({ path: '/api/agents', user })
     for (let i = 0; i < 3; i++) expect((await ask()).status).toBe(200)
     const refused = await ask()

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { ORIGIN, stage as staged } from '../route/stage.fixture.ts'
+import { ORIGIN, openTwoUserServer } from '../route/two-user-server.fixture.ts'
 import { isLoopback, isLoopbackAddress } from './loopback.ts'
 
 describe('a server without authorize', () => {
@@ -17,7 +17,7 @@ describe('a server without authorize', () => {
     // Who follows a link sees what is there; the page that the link was on does not.
     [{ 'sec-fetch-site': 'cross-site', 'sec-fetch-mode': 'navigate', 'sec-fetch-dest': 'document' }],
   ])('answers this machine: %j', async headers => {
-    expect((await staged(open).send(health(headers as Record<string, string>))).status).toBe(200)
+    expect((await openTwoUserServer(open).send(health(headers as Record<string, string>))).status).toBe(200)
   })
 
   it.each([
@@ -41,37 +41,37 @@ describe('a server without authorize', () => {
     [{ 'sec-fetch-site': 'cross-site', 'sec-fetch-mode': 'navigate', 'sec-fetch-dest': 'iframe' }, 'origin_forbidden'],
     [{ origin: 'http://evil.example', 'sec-fetch-site': 'same-origin' }, 'origin_forbidden'],
   ])('keeps out %j', async (headers, code) => {
-    const stage = staged(open)
+    const stage = openTwoUserServer(open)
     const { status, json } = await stage.send(health(headers as unknown as Record<string, string>))
     expect([status, (json as { error: { code: string } }).error.code]).toEqual([403, code])
   })
 
   it('keeps out by the URL as well, where a framework names no host', async () => {
-    const { status } = await staged(open).send(health({}, 'http://evil.example/api/health'))
+    const { status } = await openTwoUserServer(open).send(health({}, 'http://evil.example/api/health'))
     expect(status).toBe(403)
   })
 
   it('lets no page change anything by following a link', async () => {
     const headers = { 'sec-fetch-site': 'cross-site', 'sec-fetch-mode': 'navigate', 'sec-fetch-dest': 'document' }
-    const { status } = await staged(open).send({ path: '/api/sessions', body: {}, headers, user: null })
+    const { status } = await openTwoUserServer(open).send({ path: '/api/sessions', body: {}, headers, user: null })
     expect(status).toBe(403)
   })
 
   it('lets in the pages that cors names', async () => {
-    const stage = staged({ ...open, cors: { origins: ['http://localhost:3000'] } })
+    const stage = openTwoUserServer({ ...open, cors: { origins: ['http://localhost:3000'] } })
     const { status, headers } = await stage.send(health({ origin: 'http://localhost:3000' }))
     expect([status, headers.get('access-control-allow-origin')]).toEqual([200, 'http://localhost:3000'])
     expect((await stage.send(health({ origin: 'http://localhost:3001' }))).status).toBe(403)
   })
 
   it('says once that it asks nobody', async () => {
-    const stage = staged(open)
+    const stage = openTwoUserServer(open)
     for (let i = 0; i < 3; i++) await stage.send(health({}))
     expect(stage.logged.map(({ message }) => message)).toEqual([expect.stringContaining('there is no authorize')])
   })
 
   it('listens on this machine alone', async () => {
-    const stage = staged(open)
+    const stage = openTwoUserServer(open)
     for (const host of ['0.0.0.0', '::', '192.168.1.1', 'example.com']) {
       await expect(stage.app.listen({ port: 0, host })).rejects.toThrow('authorize')
     }
@@ -79,7 +79,7 @@ describe('a server without authorize', () => {
 })
 
 it('with authorize, any host and any origin may ask: what they are told is authorize’s to say', async () => {
-  const stage = staged()
+  const stage = openTwoUserServer()
   const { status } = await stage.send({
     path: '/api/health',
     headers: { host: 'a.example', origin: 'http://b.example' },

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { listen } from '../mill.fixture.ts'
-import { shared, stage as staged } from '../route/stage.fixture.ts'
+import { openTwoUserServer, shared } from '../route/two-user-server.fixture.ts'
 import { raw, replyIn } from './raw.fixture.ts'
 
 const all = shared(async stage => {
@@ -114,7 +114,7 @@ describe('a body that is too large gets its refusal, however it comes', () => {
 })
 
 it('without authorize, a name that points here is not this machine’s', async () => {
-  const stage = staged({ authorize: undefined as never })
+  const stage = openTwoUserServer({ authorize: undefined as never })
   const listening = await listen(stage.app)
   const from = async (headers: string) =>
     replyIn(await raw(listening.port, get('/api/health', `${headers}Connection: close\r\n`)))

@@ -1,6 +1,6 @@
 import { createHmac } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
-import { framesIn, stage as staged } from '../route/stage.fixture.ts'
+import { framesIn, openTwoUserServer } from '../route/two-user-server.fixture.ts'
 import { bytesOf } from './body.ts'
 import { SharedBody } from './shared-body.ts'
 
@@ -66,7 +66,7 @@ describe('authorize and context', () => {
 
   it('may read what was sent, and the route takes it all the same', async () => {
     const read: string[] = []
-    const stage = staged({
+    const stage = openTwoUserServer({
       authorize: async ({ request }) => {
         const text = await request.text()
         return request.headers.get('x-signature') === signed(text) ? 'ann' : null
@@ -89,7 +89,9 @@ describe('authorize and context', () => {
 
   it('context alone may read it too', async () => {
     const read: unknown[] = []
-    const stage = staged({ context: async ({ request }) => void read.push(await request.json()) as undefined })
+    const stage = openTwoUserServer({
+      context: async ({ request }) => void read.push(await request.json()) as undefined,
+    })
     const body = { agent: 'echo', input: 'Hello' }
     expect(framesIn(await stage.run('s', body)).at(-1)).toMatchObject({ type: 'end' })
     expect(read).toEqual([body])
@@ -97,7 +99,7 @@ describe('authorize and context', () => {
 
   it('authorize reads the same when it is asked again about who follows a run', async () => {
     const read: string[] = []
-    const stage = staged({
+    const stage = openTwoUserServer({
       stream: { reauthorizeMs: 5 },
       authorize: async ({ request }) => {
         read.push(await request.text())
@@ -113,7 +115,7 @@ describe('authorize and context', () => {
   })
 
   it('a body that is too large for them is refused as one that is too large', async () => {
-    const stage = staged({
+    const stage = openTwoUserServer({
       limits: { bodyBytes: 100 },
       authorize: async ({ request }) => (await request.text()) && 'ann',
     })

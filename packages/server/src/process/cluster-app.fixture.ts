@@ -1,6 +1,6 @@
 import type { LogStore } from '@millrace/log'
 import type { Logger } from '@millrace/runtime'
-import { SERVER_OPTIONS } from '../../../../scripts/faults/sessions/in-process-server.fixture.ts'
+import { SERVER_OPTIONS } from '../../../../scripts/faults/sessions/session-server.fixture.ts'
 import { type App, millrace } from '../app.ts'
 import { AGENTS, SECRET } from './followed-agents.fixture.ts'
 

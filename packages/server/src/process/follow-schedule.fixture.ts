@@ -1,7 +1,7 @@
 import { Random } from '../../../../scripts/faults/random.ts'
-import type { SessionServer } from '../../../../scripts/faults/sessions/in-process-server.fixture.ts'
 import { EVENT_AFTER, type Patience } from '../../../../scripts/faults/sessions/schedule-scene.fixture.ts'
 import type { ScheduleReport } from '../../../../scripts/faults/sessions/schedule-suite.fixture.ts'
+import type { SessionServer } from '../../../../scripts/faults/sessions/session-server.fixture.ts'
 import { FollowScene } from './follow-scene.fixture.ts'
 import { FollowScript } from './follow-script.fixture.ts'
 import { type Held, heldOf, verdict } from './follow-verdict.fixture.ts'

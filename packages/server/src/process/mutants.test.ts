@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { InProcessServer } from '../../../../scripts/faults/sessions/in-process-server.fixture.ts'
 import { expectFound } from '../../../../scripts/faults/sessions/mutant-search.fixture.ts'
+import { InProcessServer } from '../../../../scripts/faults/sessions/session-server.fixture.ts'
 import { createApp } from './cluster-app.fixture.ts'
 import { playFollowSchedule } from './follow-schedule.fixture.ts'
 import { AGENTS } from './followed-agents.fixture.ts'

@@ -2,8 +2,7 @@ import { join } from 'node:path'
 import { openStore, StreamManager } from '@millrace/log'
 import type { Child } from '../../../../scripts/faults/process.ts'
 import { freePort } from '../../../../scripts/faults/sessions/free-port.fixture.ts'
-import type { SessionServer } from '../../../../scripts/faults/sessions/in-process-server.fixture.ts'
-import { stopBundler } from '../../../../scripts/faults/sessions/stop-bundler.fixture.ts'
+import type { SessionServer } from '../../../../scripts/faults/sessions/session-server.fixture.ts'
 import { Spares } from '../../../../scripts/faults/spares.ts'
 import type { ClusterEvent, ClusterOrder } from './cluster-messages.fixture.ts'
 
@@ -39,7 +38,6 @@ export class ProcessCluster implements SessionServer {
     this.#url = url
     this.manager = manager
     this.#close = close
-    stopBundler()
   }
 
   static async open(url: string): Promise<ProcessCluster> {

@@ -4,10 +4,10 @@ import { expect, it } from 'vitest'
 import { multiplied } from '../../../../scripts/faults/campaign.ts'
 import { dialects } from '../dialect/routes.ts'
 import { nearly, type Schema } from './document.fixture.ts'
-import { good, ready } from './good.fixture.ts'
 import { openApiOf } from './openapi.ts'
 import { routes } from './routes.ts'
-import { type Got, type Stage, shared, stage as staged } from './stage.fixture.ts'
+import { type Got, openTwoUserServer, shared, type TwoUserServer } from './two-user-server.fixture.ts'
+import { good, ready } from './valid-requests.fixture.ts'
 
 interface Operation {
   readonly parameters: readonly { readonly name: string; readonly in: string; readonly required?: boolean }[]
@@ -80,7 +80,7 @@ it.each(bodies)('%s says whether it needs a body', async key => {
 })
 
 it('replies have the headers that the document names, and name nothing else', async () => {
-  const stage = staged()
+  const stage = openTwoUserServer()
   for (const [key, { status, isLive, ...sent }] of Object.entries(good(await ready(stage)))) {
     const response = await stage.app.fetch(stage.request(sent))
     const named = Object.keys(operationOf(key).responses[status]?.headers ?? {}).map(name => name.toLowerCase())
@@ -96,7 +96,7 @@ it('replies have the headers that the document names, and name nothing else', as
 })
 
 it('a query needs what the document says that it needs, and lists can be sent as it says', async () => {
-  const stage: Stage = staged()
+  const stage: TwoUserServer = openTwoUserServer()
   const native = Object.entries(paths).filter(([path]) => !dialects.some(route => pathOf(route.path) === path))
   const needed = native.flatMap(([path, methods]) =>
     Object.values(methods).flatMap(({ parameters }) =>
@@ -121,10 +121,10 @@ it('what is told of the health of a server is what the document says, also where
     const { schema = {} } = responses[status]?.content['application/json'] ?? {}
     expect([response.status, ajv.compile(schema)(await response.json())]).toEqual([status, true])
   }
-  const stage = staged()
+  const stage = openTwoUserServer()
   const path = '/api/health'
   await isFine(await stage.app.fetch(stage.request({ path })), 200)
-  const lost = staged({ store: Promise.reject(new Error('there is none')) as never })
+  const lost = openTwoUserServer({ store: Promise.reject(new Error('there is none')) as never })
   await isFine(await lost.app.fetch(lost.request({ path })), 503)
   const closing = stage.app.close()
   await isFine(await stage.app.fetch(stage.request({ path })), 503)

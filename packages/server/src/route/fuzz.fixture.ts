@@ -1,8 +1,8 @@
 // Requests that were good once: each is changed in a place or two, by a seed.
 
 import * as fc from 'fast-check'
-import type { Good } from './good.fixture.ts'
-import type { Sent } from './stage.fixture.ts'
+import type { Sent } from './two-user-server.fixture.ts'
+import type { Good } from './valid-requests.fixture.ts'
 
 const METHODS = ['GET', 'POST', 'PATCH', 'DELETE', 'PUT', 'HEAD', 'OPTIONS']
 const NAMES = [

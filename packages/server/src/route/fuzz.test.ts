@@ -4,8 +4,15 @@ import { afterAll, beforeAll, expect, it } from 'vitest'
 import { multiplied } from '../../../../scripts/faults/campaign.ts'
 import { listen } from '../mill.fixture.ts'
 import { fuzzed } from './fuzz.fixture.ts'
-import { good, ready } from './good.fixture.ts'
-import { AnyErrorSchema, framesIn, SECRETS, type Sent, type Stage, stage as staged } from './stage.fixture.ts'
+import {
+  AnyErrorSchema,
+  framesIn,
+  openTwoUserServer,
+  SECRETS,
+  type Sent,
+  type TwoUserServer,
+} from './two-user-server.fixture.ts'
+import { good, ready } from './valid-requests.fixture.ts'
 
 /** A round has sessions of its own: what is deleted in one is there in the next. */
 const ROUNDS = 4
@@ -30,7 +37,7 @@ interface Outcome {
   readonly text: string
 }
 
-async function inProcess(stage: Stage, sent: Sent): Promise<Outcome | undefined> {
+async function inProcess(stage: TwoUserServer, sent: Sent): Promise<Outcome | undefined> {
   let request: Request
   try {
     request = stage.request(sent)
@@ -96,7 +103,7 @@ function mustBeTyped(sent: Sent, { status, type, text }: Outcome): void {
 }
 
 /** How many streams can be opened, up to one more than may be. */
-async function openable(stage: Stage): Promise<number> {
+async function openable(stage: TwoUserServer): Promise<number> {
   const path = '/api/sessions/stream'
   const tried = Array.from({ length: STREAMS + 1 }, () => stage.app.fetch(stage.request({ path })))
   const open = (await Promise.all(tried)).filter(({ status }) => status === 200)
@@ -107,7 +114,7 @@ async function openable(stage: Stage): Promise<number> {
 it.each(Array.from({ length: ROUNDS }, (_, i) => i + 1))(
   `${RUNS} requests that were good once leave a server that is well, round %i`,
   async () => {
-    const stage = staged({ limits, stream: { pollMs: 10 } })
+    const stage = openTwoUserServer({ limits, stream: { pollMs: 10 } })
     const requests = Object.values(good(await ready(stage)))
     const listening = await listen(stage.app)
     let refused = 0

@@ -1,10 +1,10 @@
 // What nobody should send, for every route: made of its good request.
 
 import { DEFAULT_LIMITS } from '../guard/limits.ts'
-import type { Good } from './good.fixture.ts'
 import { mostBytesOf, type Route } from './route.ts'
 import { routes } from './routes.ts'
-import type { Sent } from './stage.fixture.ts'
+import type { Sent } from './two-user-server.fixture.ts'
+import type { Good } from './valid-requests.fixture.ts'
 
 /** Something that is sent, and what it is refused with. */
 export interface Bad extends Sent {

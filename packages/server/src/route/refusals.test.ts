@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest'
 import { dialects } from '../dialect/routes.ts'
-import { type Good, good, ready } from './good.fixture.ts'
 import { type Bad, badFor, LONG } from './refusals.fixture.ts'
 import type { Route } from './route.ts'
 import { routes } from './routes.ts'
-import { type Got, SECRETS, type Stage, shared } from './stage.fixture.ts'
+import { type Got, SECRETS, shared, type TwoUserServer } from './two-user-server.fixture.ts'
+import { type Good, good, ready } from './valid-requests.fixture.ts'
 
 /** What would tell where the server is, what it runs or what it knows. */
 const TELLTALES = [
@@ -22,7 +22,7 @@ function mustTellNothing(what: string, { text, headers }: Got): void {
   expect([what, text.length < 1000]).toEqual([what, true])
 }
 
-async function refuse(stage: Stage, { what, status, code, ...sent }: Bad): Promise<Got> {
+async function refuse(stage: TwoUserServer, { what, status, code, ...sent }: Bad): Promise<Got> {
   const got = await stage.send(sent)
   const { error } = (got.json ?? {}) as { error?: { code: string; message: string; retryable: boolean } }
   expect([what, got.status, code === undefined ? undefined : error?.code]).toEqual([what, status, code])

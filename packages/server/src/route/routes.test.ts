@@ -1,14 +1,14 @@
 import { Validator } from '@seriousme/openapi-schema-validator'
 import { expect, it } from 'vitest'
-import { good, ready } from './good.fixture.ts'
 import { openApiOf } from './openapi.ts'
 import { routes } from './routes.ts'
-import { stage as staged } from './stage.fixture.ts'
+import { openTwoUserServer } from './two-user-server.fixture.ts'
+import { good, ready } from './valid-requests.fixture.ts'
 
 const keyOf = ({ method, path }: { method: string; path: string }) => `${method} ${path}`
 
 it('every route does what it is for, and its replies are what it says it gives', async () => {
-  const stage = staged()
+  const stage = openTwoUserServer()
   const requests = good(await ready(stage))
   expect(Object.keys(requests).sort()).toEqual(routes.map(keyOf).sort())
   for (const [key, { status, isLive, ...sent }] of Object.entries(requests)) {
@@ -30,7 +30,7 @@ it('every route does what it is for, and its replies are what it says it gives',
 })
 
 it('the OpenAPI document is valid, and has every route with all that it takes and gives', async () => {
-  const stage = staged({ basePath: '/mill' })
+  const stage = openTwoUserServer({ basePath: '/mill' })
   const { json } = await stage.send({ path: '/mill/api/openapi.json' })
   const { valid, errors } = await new Validator().validate(json as Record<string, unknown>)
   expect([valid, errors]).toEqual([true, undefined])

@@ -1,9 +1,9 @@
 import { describe, expect, test, vi } from 'vitest'
 import { settled } from '../../../../scripts/clock.ts'
 import { Refusal } from '../error.ts'
-import { Client } from './client.fixture.ts'
 import type { Outlet } from './outlet.ts'
-import { delta, ID, NOTHING, Stage } from './stage.fixture.ts'
+import { Client } from './slow-client.fixture.ts'
+import { delta, ID, NOTHING, StreamServer } from './stream-server.fixture.ts'
 
 /** Says nothing, until the connection is over. */
 const silent = (outlet: Outlet): Promise<void> =>
@@ -11,7 +11,7 @@ const silent = (outlet: Outlet): Promise<void> =>
 
 describe('a connection', () => {
   test.each(['sse', 'ndjson'] as const)('%s: is cached, changed, guessed and held back by nobody', format => {
-    const { connections } = new Stage()
+    const { connections } = new StreamServer()
     const { status, headers } = connections.reply({
       format,
       headers: { 'x-session-id': 's' },
@@ -29,7 +29,7 @@ describe('a connection', () => {
   })
 
   test('of SSE says first when to come back', async () => {
-    const world = new Stage({ settings: { retryMs: 2_500 } })
+    const world = new StreamServer({ settings: { retryMs: 2_500 } })
     await world.said('r1', 'hello')
     const client = world.follow()
     const lines = world.follow({}, new Client('ndjson'), { format: 'ndjson' })
@@ -42,7 +42,7 @@ describe('a connection', () => {
     'hears a heartbeat of %i characters more in silence, and none while there is something',
     async padding => {
       const settings = { heartbeatMs: 10_000, heartbeatPadding: padding }
-      const world = new Stage({ settings, manager: { coalesceMs: 0 } })
+      const world = new StreamServer({ settings, manager: { coalesceMs: 0 } })
       const writer = await world.manager.createWriter(ID, { runId: 'r1', agentType: 'assistant' })
       await writer.commit([])
       const clients = [world.follow(), world.follow({}, new Client('ndjson'), { format: 'ndjson' })]
@@ -73,7 +73,7 @@ describe('a connection', () => {
   )
 
   test('that is full gets no heartbeats on top', async () => {
-    const world = new Stage({ settings: { heartbeatMs: 100, maxBuffered: 64, stallMs: 60_000 } })
+    const world = new StreamServer({ settings: { heartbeatMs: 100, maxBuffered: 64, stallMs: 60_000 } })
     await world.said('r1', 'hello')
     const client = new Client()
     client.isStalled = true
@@ -85,7 +85,7 @@ describe('a connection', () => {
   })
 
   test('one timer serves all, and goes with the last', async () => {
-    const world = new Stage()
+    const world = new StreamServer()
     const clients = Array.from({ length: 5 }, () => world.serve(silent))
     expect(world.held).toMatchObject({ open: 5, alarms: 1 })
     await world.clock.advance(60_000)
@@ -98,7 +98,7 @@ describe('a connection', () => {
   })
 
   test('tells what went wrong on it: ours so that one comes back, and only the logger hears why', async () => {
-    const world = new Stage()
+    const world = new StreamServer()
     const client = world.serve(() => Promise.reject(new Error('a secret')))
     expect(await client.closed).toBe('ended')
     expect(client.frames).toEqual([
@@ -118,7 +118,7 @@ describe('who reads is asked again', () => {
   const reauthorizeMs = 5_000
 
   test('and closed for good once they may not', async () => {
-    const world = new Stage({ settings: { reauthorizeMs } })
+    const world = new StreamServer({ settings: { reauthorizeMs } })
     await world.said('r1', 'hello')
     const recheck = vi.fn(async () => {})
     const client = world.follow({}, undefined, { recheck })
@@ -135,7 +135,7 @@ describe('who reads is asked again', () => {
   })
 
   test('once at a time, however long the answer takes', async () => {
-    const world = new Stage({ settings: { reauthorizeMs } })
+    const world = new StreamServer({ settings: { reauthorizeMs } })
     const answer = Promise.withResolvers<void>()
     const recheck = vi.fn(() => answer.promise)
     const client = world.serve(silent, undefined, { recheck })
@@ -148,7 +148,7 @@ describe('who reads is asked again', () => {
   })
 
   test('and nothing more is said where they went meanwhile', async () => {
-    const world = new Stage({ settings: { reauthorizeMs } })
+    const world = new StreamServer({ settings: { reauthorizeMs } })
     const answer = Promise.withResolvers<void>()
     const client = world.serve(silent, undefined, { recheck: () => answer.promise })
     await world.clock.advance(reauthorizeMs)
@@ -162,7 +162,7 @@ describe('who reads is asked again', () => {
 
 describe('a server that goes', () => {
   test('tells all that they may come back, those who come later too, and holds nothing', async () => {
-    const world = new Stage({ manager: { coalesceMs: 0 } })
+    const world = new StreamServer({ manager: { coalesceMs: 0 } })
     const writer = await world.manager.createWriter(ID, { runId: 'r1', agentType: 'assistant' })
     await writer.commit([])
     const closed: boolean[] = []
@@ -187,7 +187,7 @@ describe('a server that goes', () => {
   })
 
   test('does not wait for who takes nothing', async () => {
-    const world = new Stage({ settings: { stallMs: 1_000 } })
+    const world = new StreamServer({ settings: { stallMs: 1_000 } })
     const client = new Client()
     client.isStalled = true
     world.serve(silent, client)
@@ -200,7 +200,7 @@ describe('a server that goes', () => {
 })
 
 test('who started a run is told of a connection that was dropped, and of one that ended', async () => {
-  const world = new Stage()
+  const world = new StreamServer()
   await world.said('r1', 'hello')
   const closed: boolean[] = []
   const onClose = (isEnded: boolean) => void closed.push(isEnded)

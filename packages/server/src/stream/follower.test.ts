@@ -1,13 +1,13 @@
 import { encodeCursor } from '@millrace/protocol'
 import { describe, expect, test } from 'vitest'
 import { settled } from '../../../../scripts/clock.ts'
-import { Client } from './client.fixture.ts'
-import { delta, ID, NOTHING, Stage } from './stage.fixture.ts'
+import { Client } from './slow-client.fixture.ts'
+import { delta, ID, NOTHING, StreamServer } from './stream-server.fixture.ts'
 
-const stage = () => new Stage({ manager: { coalesceMs: 0 } })
+const stage = () => new StreamServer({ manager: { coalesceMs: 0 } })
 
 /** A run that goes on. */
-const writing = async ({ manager }: Stage, runId = 'r1') => {
+const writing = async ({ manager }: StreamServer, runId = 'r1') => {
   const writer = await manager.createWriter(ID, { runId, agentType: 'assistant' })
   await writer.commit([])
   return writer
@@ -147,7 +147,7 @@ describe('the frames of a session', () => {
 })
 
 describe('law 2: a place that the log does not hold is told, and the stream closes', () => {
-  const place = async ({ manager }: Stage) => {
+  const place = async ({ manager }: StreamServer) => {
     const { head, incarnation, mark } = (await manager.getInfo(ID)) as NonNullable<
       Awaited<ReturnType<typeof manager.getInfo>>
     >
@@ -254,7 +254,7 @@ describe('law 2: a place that the log does not hold is told, and the stream clos
 
 describe('a store that goes away', () => {
   test('for a while is waited for, and nothing is missed', async () => {
-    const world = new Stage({ manager: { coalesceMs: 0, patienceMs: 5_000 } })
+    const world = new StreamServer({ manager: { coalesceMs: 0, patienceMs: 5_000 } })
     await world.said('r1', 'hello')
     const client = world.follow()
     await settled()
@@ -276,7 +276,7 @@ describe('a store that goes away', () => {
   })
 
   test('for longer than there is patience fails so that they come back; all are told, and nothing is left', async () => {
-    const world = new Stage({ manager: { coalesceMs: 0, patienceMs: 1_000 } })
+    const world = new StreamServer({ manager: { coalesceMs: 0, patienceMs: 1_000 } })
     await world.said('r1', 'hello')
     const clients = [world.follow(), world.follow(), world.follow({ isLive: false, after: '1' })]
     await settled()

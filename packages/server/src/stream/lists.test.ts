@@ -1,13 +1,13 @@
 import { describe, expect, test } from 'vitest'
 import { settled } from '../../../../scripts/clock.ts'
-import { Client } from './client.fixture.ts'
 import { followList } from './list-frames.ts'
 import { FOLLOWED, type ListChange, REMEMBERED } from './lists.ts'
-import { delta, NOTHING, Stage } from './stage.fixture.ts'
+import { Client } from './slow-client.fixture.ts'
+import { delta, NOTHING, StreamServer } from './stream-server.fixture.ts'
 
-const stage = () => new Stage({ manager: { coalesceMs: 0 } })
+const stage = () => new StreamServer({ manager: { coalesceMs: 0 } })
 
-const follow = (world: Stage, principal: string | null = null) =>
+const follow = (world: StreamServer, principal: string | null = null) =>
   world.serve(outlet => followList(world.lists, principal, outlet), new Client('sse', false))
 
 const changes = (client: Client) => client.wire as unknown as ({ readonly type: 'sessions' } & ListChange)[]
@@ -23,7 +23,7 @@ function shown(client: Client): Set<string> {
   return all
 }
 
-const actual = async (world: Stage, principal: string | null = null) =>
+const actual = async (world: StreamServer, principal: string | null = null) =>
   new Set((await world.lists.page(principal, 1_000)).sessions.map(({ sessionId }) => sessionId))
 
 describe('a list that is followed', () => {
@@ -204,7 +204,7 @@ describe('a list that is followed', () => {
   })
 
   test('fails so that one comes back where it cannot be looked at, and leaves nothing behind', async () => {
-    const world = new Stage({ manager: { patienceMs: 100 } })
+    const world = new StreamServer({ manager: { patienceMs: 100 } })
     const clients = [follow(world), follow(world)]
     await settled()
     world.tap.isDown = true
@@ -222,7 +222,7 @@ describe('a list that is followed', () => {
   })
 
   test('law 8: who takes nothing is closed, and told all of it when it comes back', async () => {
-    const world = new Stage({ settings: { maxBuffered: 256 }, manager: { coalesceMs: 0 } })
+    const world = new StreamServer({ settings: { maxBuffered: 256 }, manager: { coalesceMs: 0 } })
     const client = new Client('sse', false)
     client.isStalled = true
     world.serve(outlet => followList(world.lists, null, outlet), client)

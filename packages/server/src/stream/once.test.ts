@@ -5,9 +5,9 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { settled } from '../../../../scripts/clock.ts'
 import { multiplied } from '../../../../scripts/faults/campaign.ts'
-import { Client } from './client.fixture.ts'
-import { ID, NOTHING, Stage, shownOf, viewOf } from './stage.fixture.ts'
-import { type Act, acts, Story } from './story.fixture.ts'
+import { type Act, acts, Story } from './random-session.fixture.ts'
+import { Client } from './slow-client.fixture.ts'
+import { ID, NOTHING, StreamServer, shownOf, viewOf } from './stream-server.fixture.ts'
 
 type Step =
   | Act
@@ -36,13 +36,13 @@ const steps: fc.Arbitrary<Step[]> = fc.array(
 
 /** Somebody who follows, over as many connections as it takes. */
 class Person {
-  readonly stage: Stage
+  readonly stage: StreamServer
   readonly from: number
   readonly merge: boolean
   readonly clients: Client[] = []
   hasStalled = false
 
-  constructor(stage: Stage, from: number, merge: boolean) {
+  constructor(stage: StreamServer, from: number, merge: boolean) {
     this.stage = stage
     this.from = from
     this.merge = merge
@@ -70,7 +70,7 @@ class Person {
 }
 
 /** Lets every call of the store take a number of turns of the event loop that nobody foresees. */
-function jitter({ tap }: Stage, seed: number): void {
+function jitter({ tap }: StreamServer, seed: number): void {
   let state = seed | 1
   tap.delay = async () => {
     state = (Math.imul(state, 1103515245) + 12345) & 0x7fffffff
@@ -78,7 +78,7 @@ function jitter({ tap }: Stage, seed: number): void {
   }
 }
 
-async function play(stage: Stage, seed: number, script: readonly Step[]): Promise<Person[]> {
+async function play(stage: StreamServer, seed: number, script: readonly Step[]): Promise<Person[]> {
   await stage.manager.createStream(ID)
   jitter(stage, seed)
   const story = new Story(stage.manager)
@@ -130,7 +130,7 @@ describe('law 2', () => {
     let cuts = 0
     await fc.assert(
       fc.asyncProperty(fc.integer(), steps, async (seed, script) => {
-        const stage = new Stage({ settings: { maxBuffered: 512 }, manager: { coalesceMs: 0 } })
+        const stage = new StreamServer({ settings: { maxBuffered: 512 }, manager: { coalesceMs: 0 } })
         const people = await play(stage, seed, script)
         const { view, cursor } = await stage.manager.view(ID)
         const shown = await stage.shown()

@@ -5,12 +5,12 @@ import type { Caller } from '../guard/authorize.ts'
 import type { WholeReply } from '../http/reply.ts'
 import type { Call } from '../route/route.ts'
 import { poll } from './poll.ts'
-import { ID, NOTHING, Stage, shownOf, viewOf } from './stage.fixture.ts'
+import { ID, NOTHING, StreamServer, shownOf, viewOf } from './stream-server.fixture.ts'
 
 const ann: Caller = { principal: 'ann', owner: null, label: 'ann' }
 
 /** Asks for what lies after a place; who left wants nothing any more. */
-function ask(stage: Stage, after: string, { merge = true, authorize = async () => ann } = {}) {
+function ask(stage: StreamServer, after: string, { merge = true, authorize = async () => ann } = {}) {
   const left = new AbortController()
   const request = new Request('http://localhost/', { signal: left.signal })
   const { manager, settings, connections } = stage
@@ -40,7 +40,7 @@ const typesOf = (frames: readonly Frame[]) => frames.map(({ type }) => type)
 const cursorOf = (frames: readonly Frame[]) =>
   (frames.findLast(frame => 'cursor' in frame) as { cursor: string }).cursor
 
-const stage = (settings = {}) => new Stage({ settings, manager: { coalesceMs: 0 } })
+const stage = (settings = {}) => new StreamServer({ settings, manager: { coalesceMs: 0 } })
 
 describe('a long poll', () => {
   test('answers at once where there is something, with what a stream would say and by the same headers', async () => {

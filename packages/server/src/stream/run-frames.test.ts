@@ -1,13 +1,13 @@
 import type { Entry } from '@millrace/protocol'
 import type { PieceOptions, Run, RunPiece } from '@millrace/runtime'
 import { expect, test } from 'vitest'
-import { Client } from './client.fixture.ts'
 import { Outlet } from './outlet.ts'
 import { writeRun } from './run-frames.ts'
-import { ID, Stage } from './stage.fixture.ts'
+import { Client } from './slow-client.fixture.ts'
+import { ID, StreamServer } from './stream-server.fixture.ts'
 
 test('law 7: who comes back to a pause that is over by the time it is asked about gets all that follows, then the end', async () => {
-  const stage = new Stage()
+  const stage = new StreamServer()
   await stage.said('r1', 'hello')
   const entries = (await stage.shown()).filter(({ origin }) => origin.runId === 'r1')
   const info = await stage.manager.getInfo(ID)
@@ -42,7 +42,7 @@ test('law 7: who comes back to a pause that is over by the time it is asked abou
 })
 
 test('law 10: entries of another log are not sent, though they come with a cursor of the log that was entered', async () => {
-  const stage = new Stage()
+  const stage = new StreamServer()
   await stage.said('r1', 'hello')
   const entries = (await stage.shown()).filter(({ origin }) => origin.runId === 'r1')
   const { incarnation } = await stage.entered()

@@ -7,10 +7,9 @@ import { describe, expect, test, vi } from 'vitest'
 import * as z from 'zod'
 import type { App } from '../app.ts'
 import { echo, mill, request } from '../mill.fixture.ts'
-
-import type { Of } from './client.fixture.ts'
 import { heldAgent } from './held.fixture.ts'
-import { eventually, Tap } from './stage.fixture.ts'
+import type { Of } from './slow-client.fixture.ts'
+import { eventually, Tap } from './stream-server.fixture.ts'
 
 const counter = agent({
   name: 'counter',

@@ -2,15 +2,15 @@ import { describe, expect, test } from 'vitest'
 import { settled } from '../../../../scripts/clock.ts'
 import { Refusal } from '../error.ts'
 import type { Services } from '../services.ts'
-import { Client } from './client.fixture.ts'
 import { Several } from './several.ts'
-import { delta, NOTHING, Stage, shownOf, viewOf } from './stage.fixture.ts'
+import { Client } from './slow-client.fixture.ts'
+import { delta, NOTHING, StreamServer, shownOf, viewOf } from './stream-server.fixture.ts'
 
-const stage = (settings = {}) => new Stage({ settings, manager: { coalesceMs: 0 } })
+const stage = (settings = {}) => new StreamServer({ settings, manager: { coalesceMs: 0 } })
 
 /** A client that follows sessions on one connection, each from its beginning or a place. */
 function follow(
-  world: Stage,
+  world: StreamServer,
   places: Readonly<Record<string, string>>,
   mustBeAllowed: (sessionId: string) => Promise<void> = async () => {},
   client = new Client(),

@@ -10,14 +10,14 @@ import { settled } from '../../../../scripts/clock.ts'
 import { respond } from '../http/node.ts'
 import { Follower } from './follower.ts'
 import type { StreamSettings } from './settings.ts'
-import { delta, eventually, ID, NOTHING, Stage, shownOf, viewOf } from './stage.fixture.ts'
+import { delta, eventually, ID, NOTHING, StreamServer, shownOf, viewOf } from './stream-server.fixture.ts'
 
 /** A server of one session, on a port of its own. */
 async function listening(
   settings: Partial<StreamSettings>,
   before: (response: ServerResponse) => Promise<void> = async () => {},
 ) {
-  const stage = new Stage({
+  const stage = new StreamServer({
     settings: { timers: systemTimers, ...settings },
     manager: { timers: systemTimers, coalesceMs: 0 },
   })
@@ -70,7 +70,7 @@ async function read(port: number, isDone: (text: string) => boolean) {
 }
 
 /** More than any kernel keeps for who reads nothing. */
-async function flood({ manager }: Stage): Promise<void> {
+async function flood({ manager }: StreamServer): Promise<void> {
   const writer = await manager.createWriter(ID, { runId: 'r1', agentType: 'assistant' })
   for (let i = 0; i < 300; i++) {
     await writer.write({ type: 'data-page', data: `${i} `.padEnd(64 * 1024, 'x') }).appended

@@ -2,14 +2,14 @@
 
 import { describe, expect, test } from 'vitest'
 import { settled } from '../../../../scripts/clock.ts'
-import { Client } from './client.fixture.ts'
 import { Outlet } from './outlet.ts'
-import { delta, ID, NOTHING, Stage, shownOf, viewOf } from './stage.fixture.ts'
+import { Client } from './slow-client.fixture.ts'
+import { delta, ID, NOTHING, StreamServer, shownOf, viewOf } from './stream-server.fixture.ts'
 
 const ROOM = 16 * 1024
 
 /** Writes many long words, as fast as the store takes them. */
-async function flood({ manager }: Stage, words: number, runId = 'r1', sessionId = ID): Promise<void> {
+async function flood({ manager }: StreamServer, words: number, runId = 'r1', sessionId = ID): Promise<void> {
   const writer = await manager.createWriter(sessionId, { runId, agentType: 'assistant' })
   for (let i = 0; i < words; i++) await writer.write(delta(`${i} `.padEnd(1000, 'x'), `${i % 3}`)).appended
   await manager.endStream(sessionId)
@@ -19,7 +19,7 @@ async function flood({ manager }: Stage, words: number, runId = 'r1', sessionId 
 describe('law 8: a reader that takes nothing', () => {
   test('is let go, then closed, and 200 of them hold no more than there is room for while a fast writer writes', async () => {
     const stallMs = 30_000
-    const world = new Stage({ settings: { maxBuffered: ROOM, stallMs }, manager: { coalesceMs: 0 } })
+    const world = new StreamServer({ settings: { maxBuffered: ROOM, stallMs }, manager: { coalesceMs: 0 } })
     await world.manager.createStream(ID)
     const slow = Array.from({ length: 200 }, () => world.follow())
     const fast = world.follow()
@@ -57,7 +57,7 @@ describe('law 8: a reader that takes nothing', () => {
   })
 
   test('gets everything once when it comes to', async () => {
-    const world = new Stage({ settings: { maxBuffered: ROOM }, manager: { coalesceMs: 0 } })
+    const world = new StreamServer({ settings: { maxBuffered: ROOM }, manager: { coalesceMs: 0 } })
     await world.manager.createStream(ID)
     const client = world.follow()
     await settled()
@@ -82,7 +82,7 @@ describe('law 8: a reader that takes nothing', () => {
 
   test('is not closed as long as it takes something, however little', async () => {
     const stallMs = 1_000
-    const world = new Stage({ settings: { maxBuffered: ROOM, stallMs }, manager: { coalesceMs: 0 } })
+    const world = new StreamServer({ settings: { maxBuffered: ROOM, stallMs }, manager: { coalesceMs: 0 } })
     await flood(world, 600)
     const client = new Client()
     client.isStalled = true
@@ -103,7 +103,7 @@ describe('law 8: a reader that takes nothing', () => {
 
   test('is closed also where there is nothing more for it just now', async () => {
     const stallMs = 1_000
-    const world = new Stage({
+    const world = new StreamServer({
       settings: { maxBuffered: ROOM, stallMs, heartbeatMs: 1_000 },
       manager: { coalesceMs: 0 },
     })
@@ -121,7 +121,7 @@ describe('law 8: a reader that takes nothing', () => {
 
   test('is closed also where all was said, and it never takes the rest', async () => {
     const stallMs = 1_000
-    const world = new Stage({ settings: { stallMs }, manager: { coalesceMs: 0 } })
+    const world = new StreamServer({ settings: { stallMs }, manager: { coalesceMs: 0 } })
     await world.said('r1', 'hello')
     const client = new Client()
     client.isStalled = true
@@ -135,7 +135,7 @@ describe('law 8: a reader that takes nothing', () => {
   })
 
   test('holds none of a log that is long: it is read as it is taken', async () => {
-    const world = new Stage({ settings: { maxBuffered: ROOM }, manager: { coalesceMs: 0 } })
+    const world = new StreamServer({ settings: { maxBuffered: ROOM }, manager: { coalesceMs: 0 } })
     await flood(world, 1_500)
     const client = new Client()
     client.isStalled = true
@@ -154,10 +154,10 @@ describe('law 8: a reader that takes nothing', () => {
 })
 
 describe('several on one connection', () => {
-  const open = (client: Client, stage: Stage) => new Outlet(client, 'sse', stage.settings)
+  const open = (client: Client, stage: StreamServer) => new Outlet(client, 'sse', stage.settings)
 
   test('take turns, so that all of them together fill it no more than a few', async () => {
-    const world = new Stage({ settings: { maxBuffered: ROOM } })
+    const world = new StreamServer({ settings: { maxBuffered: ROOM } })
     const client = new Client()
     client.isStalled = true
     const outlet = open(client, world)
@@ -186,7 +186,7 @@ describe('several on one connection', () => {
   })
 
   test('are all let go when it is over', async () => {
-    const world = new Stage({ settings: { maxBuffered: ROOM } })
+    const world = new StreamServer({ settings: { maxBuffered: ROOM } })
     const client = new Client()
     client.isStalled = true
     const outlet = open(client, world)

@@ -7,7 +7,7 @@ import { openStore, StreamManager, systemTimers } from '@millrace/log'
 import { expect, onTestFinished, test } from 'vitest'
 import { postgres } from '../../../../scripts/services/postgres.ts'
 import { redis } from '../../../../scripts/services/redis.ts'
-import { delta, eventually, ID, Stage, shownOf, viewOf } from './stage.fixture.ts'
+import { delta, eventually, ID, StreamServer, shownOf, viewOf } from './stream-server.fixture.ts'
 
 async function sqlite() {
   const folder = mkdtempSync(join(tmpdir(), 'millrace-streams-'))
@@ -32,7 +32,11 @@ test.each(STORES)(
     const service = await start()
     onTestFinished(async () => void (await service.stop()))
     const [here, there] = [await opened(service.url), await opened(service.url)]
-    const stage = new Stage({ store: here, settings: { timers: systemTimers }, manager: { timers: systemTimers } })
+    const stage = new StreamServer({
+      store: here,
+      settings: { timers: systemTimers },
+      manager: { timers: systemTimers },
+    })
     const other = new StreamManager({ store: there })
     await other.createStream(ID)
     const early = stage.follow()

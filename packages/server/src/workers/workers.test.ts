@@ -32,7 +32,7 @@ async function leave(child: ChildProcess): Promise<number | null> {
 }
 
 test('a server and its workers are processes on one store: who asks hears what another does', async () => {
-  const server = await start('server.fixture.ts')
+  const server = await start('server-process.fixture.ts')
   const ask = (session: string) =>
     fetch(`${server.line}/api/sessions/${session}/runs`, {
       method: 'POST',
@@ -41,7 +41,7 @@ test('a server and its workers are processes on one store: who asks hears what a
     })
   // Asked for before anybody is there to do it.
   const early = await ask('early')
-  const worker = await start('worker.fixture.ts')
+  const worker = await start('worker-process.fixture.ts')
   const by = `"output":${worker.child.pid}`
   const frames = await early.text()
   expect(frames).toContain(by)
@@ -50,7 +50,7 @@ test('a server and its workers are processes on one store: who asks hears what a
   // The worker goes, and another does what is asked for next.
   expect(await leave(worker.child)).toBe(0)
   const waiting = await ask('waiting')
-  const next = await start('worker.fixture.ts')
+  const next = await start('worker-process.fixture.ts')
   expect(await waiting.text()).toContain(`"output":${next.child.pid}`)
   expect([await leave(next.child), await leave(server.child)]).toEqual([0, 0])
 })

@@ -5,17 +5,17 @@ import * as z from 'zod'
 import { Clock, settled } from '../../../../../scripts/clock.ts'
 import { PAGE_BYTES } from '../../stream/settings.ts'
 import {
+  type DialectServer,
   eventsOf,
   eventually,
   newClient,
+  openDialectServer,
   type Plain,
   plainTongue,
-  type Stage,
   said,
-  stage,
   user,
   wordsOf,
-} from '../stage.fixture.ts'
+} from '../dialect-server.fixture.ts'
 import { type Place, placeIn } from './place.ts'
 
 const a = user('a', 'u1')
@@ -42,7 +42,11 @@ const talker = agent({ name: 'talker', model: scriptedModel([{ text: 'many words
 const placeOf = ({ place }: Plain): Place => placeIn('place', String(place)) as Place
 
 /** Reads a run from its start, live, to its end. */
-async function heard(at: Stage, name: string, session = 's'): Promise<{ readonly run: Run; readonly events: Plain[] }> {
+async function heard(
+  at: DialectServer,
+  name: string,
+  session = 's',
+): Promise<{ readonly run: Run; readonly events: Plain[] }> {
   const client = await at.converse(session, said(a), { agent: name })
   expect(await client.closed).toBe('ended')
   const { view } = await at.services.runtime.view(session)
@@ -51,7 +55,7 @@ async function heard(at: Stage, name: string, session = 's'): Promise<{ readonly
 
 describe('a run', () => {
   test('is said as it is written, to its end', async () => {
-    const at = await stage()
+    const at = await openDialectServer()
     const { events } = await heard(at, 'teller')
     expect(wordsOf(events)).toBe('You said a')
     expect(events.at(-1)).toMatchObject({ type: 'end', status: 'completed' })
@@ -59,7 +63,7 @@ describe('a run', () => {
   })
 
   test('is said to its pause, and after its answers from there', async () => {
-    const at = await stage()
+    const at = await openDialectServer()
     const { events } = await heard(at, 'seller')
     expect(events.at(-1)).toMatchObject({ type: 'end', status: 'paused' })
     const answers = [
@@ -81,7 +85,10 @@ describe('a run', () => {
   test.each(['teller', 'seller', 'stammerer'])(
     'of the %s goes on after every event, and nothing is said twice or not at all',
     async name => {
-      const at = await stage({ agents: [...(await agents()), stammerer], backoff: { first: 1, longest: 1 } })
+      const at = await openDialectServer({
+        agents: [...(await agents()), stammerer],
+        backoff: { first: 1, longest: 1 },
+      })
       const { run, events } = await heard(at, name)
       if (name === 'stammerer') expect(events.some(({ type }) => type === 'step-discarded')).toBe(true)
       const ends = events.findIndex(({ type }) => type === 'end')
@@ -98,7 +105,7 @@ describe('a run', () => {
 
   test('is said without what was discarded to who comes late, and merged where nobody goes on from a place', async () => {
     const log = { coalesceMs: 0 }
-    const at = await stage({ agents: [stammerer], workflows: [], backoff: { first: 1, longest: 1 }, log })
+    const at = await openDialectServer({ agents: [stammerer], workflows: [], backoff: { first: 1, longest: 1 }, log })
     const { run, events } = await heard(at, 'stammerer')
     const [late, merged] = await Promise.all([at.speak(run), at.speak(run, { tongue: { merges: true } })])
     await Promise.all([late.closed, merged.closed])
@@ -111,7 +118,7 @@ describe('a run', () => {
   })
 
   test('goes on after every mark, where clients hold back what follows the last', async () => {
-    const at = await stage({ log: { coalesceMs: 0 } })
+    const at = await openDialectServer({ log: { coalesceMs: 0 } })
     const { run } = await heard(at, 'seller')
     const marked = { mark: (cursor: string) => `${JSON.stringify({ type: 'mark', cursor })}\n` }
     const first = await at.speak(run, { tongue: marked })
@@ -130,7 +137,7 @@ describe('a run', () => {
   })
 
   test('is said whole to who reads it while a later one takes it back, and to who comes after', async () => {
-    const at = await stage()
+    const at = await openDialectServer()
     const first = newClient()
     await at.converse('s', said(a), { agent: 'slow' }, first)
     await eventually(() => expect(wordsOf(eventsOf(first))).not.toBe(''))
@@ -148,7 +155,7 @@ describe('a run', () => {
   })
 
   test('that is taken back while it waits has an end, which is no success', async () => {
-    const at = await stage()
+    const at = await openDialectServer()
     await at.converse('s', said(a), { agent: 'slow' })
     const client = await at.converse('s', said(a, user('b', 'u2')), { agent: 'slow' })
     const { view } = await at.services.runtime.view('s')
@@ -159,7 +166,7 @@ describe('a run', () => {
   })
 
   test('is found by its own place, not by the whole session', async () => {
-    const at = await stage()
+    const at = await openDialectServer()
     for (let n = 0; n < 10; n++) await at.done('s', said(user(`m${n}`, `m${n}`)))
     const { run } = await at.take('s', said(user('last', 'last')))
     await run.result()
@@ -175,14 +182,14 @@ describe('a run', () => {
   })
 
   test('has its large values as they are', async () => {
-    const at = await stage({ agents: [large], workflows: [] })
+    const at = await openDialectServer({ agents: [large], workflows: [] })
     const { events } = await heard(at, 'large')
     const output = events.find(({ type }) => type === 'tool-output-available')
     expect(output?.['output']).toBe('x'.repeat(100_000))
   })
 
   test('law 10: says nothing of what is internal', async () => {
-    const at = await stage({ context: () => ({ token: 'a-secret' }) })
+    const at = await openDialectServer({ context: () => ({ token: 'a-secret' }) })
     const { run, events } = await heard(at, 'teller')
     const isInternal = ({ internal }: Entry) => internal === true
     const hidden = (await at.log('s')).filter(isInternal).map(({ sequence }) => sequence)
@@ -198,7 +205,7 @@ describe('a connection', () => {
   test('law 8: that takes nothing holds no more than there is room for, and gets all of it when it does', async () => {
     const maxBuffered = 16 * 1024
     const log = { coalesceMs: 0 }
-    const at = await stage({ agents: [talker], workflows: [], stream: { maxBuffered }, log })
+    const at = await openDialectServer({ agents: [talker], workflows: [], stream: { maxBuffered }, log })
     // What a dialect makes of a word is much more than that.
     const long = 'x'.repeat(2_000)
     const tongue = { write: (event: Plain) => `${JSON.stringify({ ...event, long })}\n` }
@@ -220,7 +227,7 @@ describe('a connection', () => {
   })
 
   test('law 7: is broken off when the server goes, where an end would look like success, and told where not', async () => {
-    const at = await stage()
+    const at = await openDialectServer()
     const client = await at.converse('s', said(a), { agent: 'slow' })
     const { view } = await at.services.runtime.view('s')
     const run = at.run('s', view.requests[0]?.runId ?? '')
@@ -235,7 +242,7 @@ describe('a connection', () => {
   })
 
   test('is broken off where the session is gone', async () => {
-    const at = await stage()
+    const at = await openDialectServer()
     const client = await at.converse('s', said(a), { agent: 'slow' })
     await eventually(() => expect(wordsOf(eventsOf(client))).not.toBe(''))
     await at.services.manager.deleteStream('s')
@@ -247,7 +254,7 @@ describe('a connection', () => {
     const clock = new Clock()
     const mays = { edit: true }
     const asked: string[] = []
-    const at = await stage({
+    const at = await openDialectServer({
       timers: clock,
       stream: { heartbeatMs: 10_000, reauthorizeMs: 30_000 },
       authorize: ({ action, sessionId }) => {
@@ -276,7 +283,7 @@ describe('a connection', () => {
   })
 
   test('has room before anything is asked for, and gives it back', async () => {
-    const at = await stage({ limits: { streams: 1 } })
+    const at = await openDialectServer({ limits: { streams: 1 } })
     const client = await at.converse('s', said(a), { agent: 'slow' })
     const full = await at.converse('t', said(a)).catch((error: { code: string }) => error.code)
     expect(full).toBe('streams_limit')
@@ -295,6 +302,6 @@ describe('a connection', () => {
 
 /** The agents of the stage. */
 async function agents() {
-  const { services } = await stage()
+  const { services } = await openDialectServer()
   return services.agents
 }

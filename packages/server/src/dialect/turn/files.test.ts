@@ -1,7 +1,7 @@
 import type { PostedMessage, SaidPart } from '@millrace/dialects'
 import { agent, scriptedModel } from '@millrace/runtime'
 import { describe, expect, test } from 'vitest'
-import { codeOf, said, stage, user } from '../stage.fixture.ts'
+import { codeOf, openDialectServer, said, user } from '../dialect-server.fixture.ts'
 import { withUrls } from './files.ts'
 import { contentOf } from './transcript.ts'
 
@@ -14,14 +14,14 @@ const look = (id: string | undefined, ...files: readonly SaidPart[]): PostedMess
 })
 
 /** A stage whose agent tells which files it was sent. */
-async function viewing(options: Parameters<typeof stage>[0] = {}) {
+async function viewing(options: Parameters<typeof openDialectServer>[0] = {}) {
   const seen: unknown[] = []
   const model = scriptedModel(({ options: { prompt } }) => {
     const content = prompt.findLast(({ role }) => role === 'user')?.content ?? []
     for (const part of content) if (typeof part === 'object' && part.type === 'file') seen.push(part)
     return { text: 'I see.' }
   })
-  const at = await stage({ agents: [agent({ name: 'teller', model })], ...options })
+  const at = await openDialectServer({ agents: [agent({ name: 'teller', model })], ...options })
   const files = async (session = 's') =>
     (await at.services.runtime.view(session)).view.messages.flatMap(({ parts }) =>
       parts.flatMap(part => (part.type === 'file' && 'url' in part ? [part] : [])),

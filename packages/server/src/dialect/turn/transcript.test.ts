@@ -1,6 +1,6 @@
 import type { PostedMessage } from '@millrace/dialects'
 import { describe, expect, test } from 'vitest'
-import { user } from '../stage.fixture.ts'
+import { user } from '../dialect-server.fixture.ts'
 import { claimsIn } from './claims.ts'
 import { contentOf, placeOf, type Said, saidIn } from './transcript.ts'
 

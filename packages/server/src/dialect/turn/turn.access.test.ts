@@ -1,7 +1,7 @@
 // Who may ask for what, and what nobody may.
 
 import { describe, expect, test } from 'vitest'
-import { type Asked, codeOf, said, stage, user } from '../stage.fixture.ts'
+import { type Asked, codeOf, openDialectServer, said, user } from '../dialect-server.fixture.ts'
 
 const SELLER: Asked = { agent: 'seller' }
 
@@ -9,7 +9,7 @@ describe('ids that cannot be a message’s', () => {
   test.each(['a::b', 'a\u0000b', 'x'.repeat(300), '\ud800', '\n'])(
     '%j is called otherwise, always the same',
     async id => {
-      const at = await stage()
+      const at = await openDialectServer()
       const first = await at.done('s', said(user('a', id)))
       expect(await at.done('s', said(user('a', id)))).toBe(first)
       await at.done('s', said(user('a', id), user('b', 'u2')))
@@ -22,14 +22,14 @@ describe('ids that cannot be a message’s', () => {
   )
 
   test('an empty one is none', async () => {
-    const at = await stage()
+    const at = await openDialectServer()
     await at.done('s', said(user('a', '')))
     await at.done('s', said(user('a', ''), user('a', '')))
     expect(await at.people('s')).toEqual(['a', 'a'])
   })
 
   test.each(['', '.', '..', 'stream', 'a\u0000', 'x'.repeat(257)])('no session is called %j', async name => {
-    const at = await stage()
+    const at = await openDialectServer()
     expect(await codeOf(at.take(name, said(user('a', 'u1'))))).toBe('request_invalid')
     expect((await at.services.manager.listStreams('ann')).streams).toEqual([])
   })
@@ -37,7 +37,7 @@ describe('ids that cannot be a message’s', () => {
 
 describe('what is not a client’s to say', () => {
   test('is refused, and no session is made for it', async () => {
-    const at = await stage({ limits: { inputBytes: 100 } })
+    const at = await openDialectServer({ limits: { inputBytes: 100 } })
     const bad = [
       { ...said(user('a', 'u1')), foreign: 'a message of a system' },
       said({ id: 'u1', parts: [{ type: 'reasoning', text: 'hm' } as never] }),
@@ -57,7 +57,7 @@ describe('what is not a client’s to say', () => {
   })
 
   test('of a session that has others, is another conversation', async () => {
-    const at = await stage()
+    const at = await openDialectServer()
     await at.done('s', said(user('a', 'u1')))
     await at.done('s', said(user('a', 'u1'), user('b', 'u2')))
     expect(await at.refused('s', said(user('x', 'x1'), user('y', 'x2')))).toBe('transcript_diverged')
@@ -67,7 +67,7 @@ describe('what is not a client’s to say', () => {
 
 describe('authorize', () => {
   test('is asked for the action of the route and the session before anything is read, and for what is done', async () => {
-    const at = await stage()
+    const at = await openDialectServer()
     const actions = async (doing: Promise<unknown>) => {
       await doing
       return at.asked.splice(0).map(({ action, sessionId }) => `${action} ${sessionId ?? ''}`.trim())
@@ -92,7 +92,7 @@ describe('authorize', () => {
 
   test('keeps out who may not edit, retry or answer, and lets them speak', async () => {
     const allowed = ['run']
-    const at = await stage({
+    const at = await openDialectServer({
       authorize: ({ action, request }) =>
         allowed.includes(action) ? request.headers.get('x-user') : { refuse: 'not that' },
     })
@@ -106,7 +106,7 @@ describe('authorize', () => {
   })
 
   test('keeps everybody out of others’ sessions, which look as if there were none', async () => {
-    const at = await stage()
+    const at = await openDialectServer()
     await at.done('s', said(user('a', 'u1')), SELLER)
     const answers = [{ kind: 'approval', id: 'sell-0', approved: true }] as const
     const bad = [
@@ -125,7 +125,7 @@ describe('authorize', () => {
 })
 
 test('a session that is removed meanwhile is as if there were none, and can be begun anew', async () => {
-  const at = await stage()
+  const at = await openDialectServer()
   await at.done('s', said(user('a', 'u1')))
   await at.services.manager.deleteStream('s')
   await at.done('s', said(user('a', 'u1'), user('b', 'u2')))

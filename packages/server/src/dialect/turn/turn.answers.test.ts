@@ -2,7 +2,7 @@ import type { Json } from '@millrace/protocol'
 import { agent, scriptedModel, tool } from '@millrace/runtime'
 import { describe, expect, test } from 'vitest'
 import * as z from 'zod'
-import { type Asked, codeOf, said, stage, user } from '../stage.fixture.ts'
+import { type Asked, codeOf, openDialectServer, said, user } from '../dialect-server.fixture.ts'
 
 const SELLER: Asked = { agent: 'seller' }
 
@@ -13,7 +13,7 @@ describe('answers', () => {
   const locate = (n: number, output: Json = 'here') => ({ kind: 'tool-result', id: `locate-${n}`, output })
 
   test('go on with the run, from where they stand; who repeats them gets the same, and nothing happens twice', async () => {
-    const at = await stage()
+    const at = await openDialectServer()
     const runId = await at.done('s', said(a), SELLER)
     const first = go(approve(0), locate(0))
     const taken = await at.take('s', first, SELLER)
@@ -38,7 +38,7 @@ describe('answers', () => {
   })
 
   test('to a question too', async () => {
-    const at = await stage()
+    const at = await openDialectServer()
     await at.done('s', said(a), { agent: 'asker' })
     const { view } = await at.services.runtime.view('s')
     const id = view.interrupts[0]?.interruptId
@@ -50,7 +50,7 @@ describe('answers', () => {
   })
 
   test('that are forged are refused before anything is done', async () => {
-    const at = await stage()
+    const at = await openDialectServer()
     await at.done('s', said(a), SELLER)
     const forged: object[] = [
       approve(9),
@@ -77,7 +77,7 @@ describe('answers', () => {
   })
 
   test('to what was settled otherwise change nothing: the log wins', async () => {
-    const at = await stage()
+    const at = await openDialectServer()
     await at.done('s', said(a), SELLER)
     const { run } = await at.take('s', go({ ...approve(0), approved: false }, locate(0)), SELLER)
     await run.result()
@@ -87,7 +87,7 @@ describe('answers', () => {
   })
 
   test('without any, and without a message, there is nothing to do', async () => {
-    const at = await stage()
+    const at = await openDialectServer()
     await at.done('s', said(a), SELLER)
     expect(await at.refused('s', go(), SELLER)).toBe('transcript_refused')
     await at.done('s', said(a, user('b', 'u2')))
@@ -103,7 +103,7 @@ test('an output that does not fit the tool is a failure of its call, and nothing
   const model = scriptedModel(({ turnAnswers, lastText }) =>
     turnAnswers === 0 && lastText === 'a' ? { calls } : { text: 'Now I know.' },
   )
-  const at = await stage({ agents: [agent({ name: 'guide', model, tools: [client] })] })
+  const at = await openDialectServer({ agents: [agent({ name: 'guide', model, tools: [client] })] })
   const guide = { agent: 'guide' }
   const a = user('a', 'u1')
   await at.done('s', said(a), guide)
@@ -135,7 +135,7 @@ describe('a message while a run', () => {
   const b = user('b', 'u2')
 
   test('runs waits for its turn', async () => {
-    const at = await stage()
+    const at = await openDialectServer()
     const agent = 'slow'
     const first = await at.take('s', said(a), { agent })
     const second = await at.take('s', said(a, b), { agent })
@@ -145,7 +145,7 @@ describe('a message while a run', () => {
   })
 
   test('waits for somebody ends that run, unless it is answered with it', async () => {
-    const at = await stage()
+    const at = await openDialectServer()
     for (const isAnswered of [false, true]) {
       const session = `${isAnswered}`
       const runId = await at.done(session, said(a), SELLER)
@@ -166,7 +166,7 @@ describe('a message while a run', () => {
   })
 
   test('waits for more than is answered with it ends that run, too', async () => {
-    const at = await stage()
+    const at = await openDialectServer()
     const some = [
       [{ kind: 'approval', id: 'sell-0', approved: true }],
       [{ kind: 'approval', id: 'sell-0', approved: false }],
@@ -196,7 +196,7 @@ describe('a message while a run', () => {
     const model = scriptedModel(({ turnAnswers, lastText }) =>
       turnAnswers === 0 && lastText === 'a' ? { calls: [call] } : { text: 'Done.' },
     )
-    const at = await stage({ agents: [agent({ name: 'guide', model, tools: [client] })] })
+    const at = await openDialectServer({ agents: [agent({ name: 'guide', model, tools: [client] })] })
     const guide = { agent: 'guide' }
     const runId = await at.done('s', said(a), guide)
     const answers = [{ kind: 'approval', id: 'locate-0', approved: true }] as const
@@ -206,7 +206,7 @@ describe('a message while a run', () => {
   })
 
   test('is refused where too many wait', async () => {
-    const at = await stage()
+    const at = await openDialectServer()
     const agent = 'slow'
     await at.take('s', said(a), { agent })
     let code = 'none'
@@ -218,7 +218,7 @@ describe('a message while a run', () => {
 })
 
 test('who regenerates with a transcript that ends with the answer gets it anew, whatever was settled in it', async () => {
-  const at = await stage()
+  const at = await openDialectServer()
   const a = user('a', 'u1')
   const runId = await at.done('s', said(a), SELLER)
   const settled = [0, 1].map(n => [

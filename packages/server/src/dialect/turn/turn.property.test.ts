@@ -4,8 +4,8 @@ import type { Posted } from '@millrace/dialects'
 import * as fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { multiplied } from '../../../../../scripts/faults/campaign.ts'
-import { type Stage, stage, user } from '../stage.fixture.ts'
-import { Model, type Outcome, Tab } from './client.fixture.ts'
+import { type DialectServer, openDialectServer, user } from '../dialect-server.fixture.ts'
+import { Model, type Outcome, Tab } from './transcript-client.fixture.ts'
 
 const RUNS = multiplied(30)
 
@@ -35,7 +35,7 @@ const FORGED: readonly Partial<Posted>[] = [
 
 /** A session, its clients, and what must come of what they do. */
 class Play {
-  readonly at: Stage
+  readonly at: DialectServer
   readonly model = new Model()
   readonly tabs: readonly [Tab, Tab]
   readonly session: string
@@ -43,7 +43,7 @@ class Play {
   readonly sent: Posted[] = []
   #count = 0
 
-  constructor(at: Stage, session: string, hasIds: boolean, window: number) {
+  constructor(at: DialectServer, session: string, hasIds: boolean, window: number) {
     this.at = at
     this.session = session
     this.hasIds = hasIds
@@ -188,7 +188,7 @@ test.each([
   { hasIds: false, window: 1000 },
   { hasIds: false, window: 3 },
 ])('law 5: the log wins over a client, and no request is done twice: %o', async ({ hasIds, window }) => {
-  const at = await stage()
+  const at = await openDialectServer()
   const counts: Record<string, number> = {}
   let session = 0
   await fc.assert(

@@ -1,11 +1,11 @@
 import { memoryStore } from '@millrace/log'
 import { describe, expect, test } from 'vitest'
-import { Tap } from '../../stream/stage.fixture.ts'
-import { codeOf, said, stage, user } from '../stage.fixture.ts'
+import { Tap } from '../../stream/stream-server.fixture.ts'
+import { codeOf, openDialectServer, said, user } from '../dialect-server.fixture.ts'
 
 describe('what is new', () => {
   test('is said, under the client’s id, and asked again it is the same run', async () => {
-    const at = await stage()
+    const at = await openDialectServer()
     const first = await at.done('s', said(user('a', 'u1')))
     const second = await at.done('s', said(user('a', 'u1'), user('b', 'u2')))
     expect(await at.done('s', said(user('a', 'u1'), user('b', 'u2')))).toBe(second)
@@ -17,7 +17,7 @@ describe('what is new', () => {
   })
 
   test('the same words in another turn are another turn, with ids or without', async () => {
-    const at = await stage()
+    const at = await openDialectServer()
     await at.done('s', said(user('yes', 'u1')))
     await at.done('s', said(user('yes', 'u1'), user('yes', 'u2')))
     await at.done('t', said(user('yes')))
@@ -29,7 +29,7 @@ describe('what is new', () => {
   })
 
   test('of a client without a transcript or ids, what is being answered is the same, and what was is new', async () => {
-    const at = await stage()
+    const at = await openDialectServer()
     const alone = { ...said(user('yes')), isAlone: true } as const
     const slow = await at.take('s', alone, { agent: 'slow' })
     expect((await at.take('s', alone, { agent: 'slow' })).run.runId).toBe(slow.run.runId)
@@ -41,7 +41,7 @@ describe('what is new', () => {
   })
 
   test('what never arrived was never said, whatever the client has of it', async () => {
-    const at = await stage()
+    const at = await openDialectServer()
     await at.done('s', said(user('lost', 'u0'), user('a', 'u1')))
     await at.done('s', said(user('lost', 'u0'), user('a', 'u1'), user('lost too', 'u2'), user('b', 'u3')))
     await at.done('t', said(user('lost'), user('a')))
@@ -50,7 +50,7 @@ describe('what is new', () => {
   })
 
   test('to be regenerated where it never arrived is said', async () => {
-    const at = await stage()
+    const at = await openDialectServer()
     await at.done('s', { ...said(user('a', 'u1')), regenerate: true })
     await at.done('s', { ...said(user('a', 'u1'), user('b', 'u2')), regenerate: 'no-message-of-ours' })
     expect(await at.people('s')).toEqual(['a', 'b'])
@@ -59,7 +59,7 @@ describe('what is new', () => {
 
   test('two at once are one, also where the session is not there and the store is slow', async () => {
     const tap = new Tap(memoryStore())
-    const at = await stage({ store: tap.store })
+    const at = await openDialectServer({ store: tap.store })
     tap.delay = () => new Promise(resolve => setImmediate(resolve))
     for (const posted of [said(user('a', 'u1')), said(user('b'))]) {
       const session = posted.said[0]?.id ?? 'none'
@@ -71,7 +71,7 @@ describe('what is new', () => {
   })
 
   test('two that are different at once are both said, in turn', async () => {
-    const at = await stage()
+    const at = await openDialectServer()
     await Promise.all([at.done('s', said(user('a', 'u1'))), at.done('s', said(user('b', 'u2')))])
     expect((await at.people('s')).sort()).toEqual(['a', 'b'])
   })
@@ -79,7 +79,7 @@ describe('what is new', () => {
 
 describe('a name that the client gives', () => {
   test('makes a request the same, whatever its messages say of it; Idempotency-Key is one', async () => {
-    const at = await stage()
+    const at = await openDialectServer()
     const alone = { ...said(user('yes')), isAlone: true } as const
     for (const asked of [{ runId: 'k1' }, { headers: { 'idempotency-key': 'k2' } }]) {
       const first = await at.done('s', alone, asked)
@@ -91,7 +91,7 @@ describe('a name that the client gives', () => {
   })
 
   test('with other words is refused, and so is none', async () => {
-    const at = await stage()
+    const at = await openDialectServer()
     await at.done('s', said(user('a')), { runId: 'k' })
     expect(await at.refused('s', said(user('b')), { runId: 'k' })).toBe('run_ended')
     expect(await at.refused('s', said(user('b')), { headers: { 'idempotency-key': 'x'.repeat(300) } })).toBe(
@@ -102,7 +102,7 @@ describe('a name that the client gives', () => {
   })
 
   test('of a request to regenerate does it once', async () => {
-    const at = await stage()
+    const at = await openDialectServer()
     await at.done('s', said(user('a', 'u1')))
     const posted = { ...said(user('a', 'u1')), regenerate: true }
     const asked = { headers: { 'idempotency-key': 'once' } }
@@ -114,7 +114,7 @@ describe('a name that the client gives', () => {
 
 describe('an edit', () => {
   test('is other words under a known id; once', async () => {
-    const at = await stage()
+    const at = await openDialectServer()
     await at.done('s', said(user('a', 'u1')))
     await at.done('s', said(user('a', 'u1'), user('b', 'u2')))
     const posted = said(user('a', 'u1'), user('c', 'u2'))
@@ -127,7 +127,7 @@ describe('an edit', () => {
   })
 
   test('is no message under a new id: what others said meanwhile stays, also while it is being answered', async () => {
-    const at = await stage()
+    const at = await openDialectServer()
     await at.done('s', said(user('a', 'u1')))
     const phone = await at.take('s', said(user('a', 'u1'), user('from the phone', 'u2')), { agent: 'slow' })
     const desk = said(user('a', 'u1'), user('from the desk', 'u3'))
@@ -141,7 +141,7 @@ describe('an edit', () => {
   })
 
   test('of a client without ids is another message in a known place', async () => {
-    const at = await stage()
+    const at = await openDialectServer()
     await at.done('s', said(user('a')))
     await at.done('s', said(user('a'), user('b')))
     const other = said(user('a'), user('d'))
@@ -150,7 +150,7 @@ describe('an edit', () => {
   })
 
   test('what it has replaced is not said again by who repeats it', async () => {
-    const at = await stage()
+    const at = await openDialectServer()
     for (const id of ['u1', undefined]) {
       const session = id ?? 'none'
       await at.done(session, said(user('a', id)))
@@ -168,7 +168,7 @@ describe('an edit', () => {
     ['open', 'slow'],
     ['paused', 'seller'],
   ])('stops a run that is %s', async (_, agent) => {
-    const at = await stage()
+    const at = await openDialectServer()
     const first = await at.take('s', said(user('a', 'u1')), { agent })
     if (agent === 'seller') await first.run.result()
     else for await (const { chunk } of first.run.stream()) if (chunk.type === 'text-delta') break
@@ -181,7 +181,7 @@ describe('an edit', () => {
   })
 
   test('of what waits takes that back, and says the other', async () => {
-    const at = await stage()
+    const at = await openDialectServer()
     const agent = 'slow'
     const first = await at.take('s', said(user('a', 'u1')), { agent })
     const second = await at.take('s', said(user('a', 'u1'), user('b', 'u2')), { agent })
@@ -193,7 +193,7 @@ describe('an edit', () => {
   })
 
   test('of another’s turn is refused: the other would answer it', async () => {
-    const at = await stage()
+    const at = await openDialectServer()
     await at.done('s', said(user('a', 'u1')))
     expect(await at.refused('s', said(user('b', 'u1')), { agent: 'other' })).toBe('transcript_diverged')
     expect(await at.refused('s', { ...said(user('a', 'u1')), regenerate: true }, { agent: 'other' })).toBe(
@@ -212,7 +212,7 @@ describe('who regenerates', () => {
   const a = user('a', 'u1')
 
   test('gets the last turn anew once it has ended, and joins it while it has not', async () => {
-    const at = await stage()
+    const at = await openDialectServer()
     const agent = 'slow'
     const posted = { ...said(a), regenerate: true }
     const { run } = await at.take('s', posted, { agent })
@@ -226,7 +226,7 @@ describe('who regenerates', () => {
   })
 
   test('under a new name of a run gets any turn anew that has ended, and under the same name the same run', async () => {
-    const at = await stage()
+    const at = await openDialectServer()
     const first = await at.done('s', said(a), { runId: 'r1' })
     await at.done('s', said(a, user('b', 'u2')), { runId: 'r2' })
     const posted = { ...said(a), regenerate: true }
@@ -246,7 +246,7 @@ describe('who regenerates', () => {
   })
 
   test('by the id of an answer does so once, in any turn, also while it is open', async () => {
-    const at = await stage()
+    const at = await openDialectServer()
     const first = await at.done('s', said(a))
     await at.done('s', said(a, user('b', 'u2')))
     const posted = { ...said(a), regenerate: `${first}::${first}` }
@@ -269,7 +269,7 @@ describe('who regenerates', () => {
   })
 
   test('a turn that is not the last, without a name, gets it as it was', async () => {
-    const at = await stage()
+    const at = await openDialectServer()
     const first = await at.done('s', said(a))
     await at.done('s', said(a, user('b', 'u2')))
     for (const regenerate of [true, 'u1']) expect(await at.done('s', { ...said(a), regenerate })).toBe(first)
@@ -277,7 +277,7 @@ describe('who regenerates', () => {
   })
 
   test('what was taken back before it began says it again', async () => {
-    const at = await stage()
+    const at = await openDialectServer()
     const agent = 'slow'
     const first = await at.take('s', said(a), { agent })
     // From here on it says nothing.

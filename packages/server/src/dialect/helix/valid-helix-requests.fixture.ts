@@ -1,4 +1,4 @@
-import type { Good } from '../../route/good.fixture.ts'
+import type { Good } from '../../route/valid-requests.fixture.ts'
 
 export const helixGood: Readonly<Record<string, Good>> = {
   'GET /helix/:agent/sse': { path: '/api/helix/echo/sse?sessionId=mine&fromSequence=2', status: 200 },

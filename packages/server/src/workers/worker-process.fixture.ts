@@ -1,8 +1,8 @@
-// A worker, as a process: `worker.fixture.ts <file>`. It prints that it is there, and goes when its input ends.
+// A worker, as a process: `worker-process.fixture.ts <file>`. It prints that it is there, and goes when its input ends.
 
 import { openStore } from '@millrace/log'
 import { createWorker } from '@millrace/runtime'
-import { told } from './told.fixture.ts'
+import { told } from './pid-agent.fixture.ts'
 
 const store = await openStore(`sqlite:${process.argv[2]}`)
 const worker = createWorker({ store, agents: [told], engine: { pollMs: 20 } })

@@ -1,4 +1,4 @@
-import type { Good } from '../../route/good.fixture.ts'
+import type { Good } from '../../route/valid-requests.fixture.ts'
 
 export const aiSdkGood: Readonly<Record<string, Good>> = {
   'GET /ai-sdk/:agent/:sessionId/stream': { path: '/api/ai-sdk/echo/mine/stream', status: 204 },

@@ -1,10 +1,10 @@
 import type { Entry, Failure, Follower, Following, Snapshot } from '@millrace/protocol'
 import { expect, onTestFinished } from 'vitest'
 import { type ConnectionOptions, createConnection, type PageConnection } from './connection.ts'
-import type { Server } from './server.fixture.ts'
+import type { FakeStreamServer } from './fake-stream-server.fixture.ts'
 
 /** What a follower was told, in order. */
-export class Told implements Follower {
+export class RecordingFollower implements Follower {
   readonly all: string[] = []
   readonly statuses: string[] = []
   readonly failures: Failure[] = []
@@ -53,7 +53,7 @@ export class Told implements Follower {
 }
 
 /** A connection to such a server, closed with its test. */
-export function connect(server: Server, options: ConnectionOptions = {}): PageConnection {
+export function connect(server: FakeStreamServer, options: ConnectionOptions = {}): PageConnection {
   const connection = createConnection({ fetch: server.fetch, backoff: { first: 2, longest: 8 }, ...options })
   onTestFinished(() => connection.close())
   return connection
@@ -64,7 +64,7 @@ export function followed(
   connection: PageConnection,
   sessionId = 's',
   after: string | null = '0',
-): { readonly told: Told; readonly following: Following } {
-  const told = new Told()
+): { readonly told: RecordingFollower; readonly following: Following } {
+  const told = new RecordingFollower()
   return { told, following: connection.follow(sessionId, told, after ?? undefined) }
 }

@@ -6,7 +6,6 @@ import type { Logger } from '@millrace/runtime'
 import { vi } from 'vitest'
 import { Clock } from '../../../../scripts/clock.ts'
 import { DEFAULT_STREAM } from '../options.ts'
-import { Client } from './client.fixture.ts'
 import { Connections, type Serving } from './connections.ts'
 import { Feeds } from './feeds.ts'
 import { Follower, type FollowOptions } from './follower.ts'
@@ -14,6 +13,7 @@ import type { Format } from './format.ts'
 import { Lists } from './lists.ts'
 import type { Entered } from './open.ts'
 import type { StreamSettings } from './settings.ts'
+import { Client } from './slow-client.fixture.ts'
 
 export const ID = 's'
 
@@ -65,7 +65,7 @@ export interface StageOptions {
   readonly manager?: Partial<StreamManagerOptions>
 }
 
-export class Stage {
+export class StreamServer {
   readonly clock = new Clock()
   readonly memory = new Memory({ clock: this.clock.now })
   readonly tap: Tap

@@ -2,7 +2,7 @@
 // did. Beside it stands what the log must have said then, told by rules that know nothing of how they are kept.
 
 import type { Posted } from '@millrace/dialects'
-import { user } from '../stage.fixture.ts'
+import { user } from '../dialect-server.fixture.ts'
 
 export interface Line {
   readonly id: string

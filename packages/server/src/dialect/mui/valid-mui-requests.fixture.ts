@@ -1,4 +1,4 @@
-import type { Good } from '../../route/good.fixture.ts'
+import type { Good } from '../../route/valid-requests.fixture.ts'
 
 export const muiGood: Readonly<Record<string, Good>> = {
   'GET /mui/:agent/:sessionId/stream': { path: '/api/mui/echo/mine/stream', status: 204 },

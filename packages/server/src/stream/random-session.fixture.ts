@@ -2,7 +2,7 @@
 
 import { LogError, type StreamManager, type Writer } from '@millrace/log'
 import fc from 'fast-check'
-import { delta, ID } from './stage.fixture.ts'
+import { delta, ID } from './stream-server.fixture.ts'
 
 const KINDS = [
   'word',

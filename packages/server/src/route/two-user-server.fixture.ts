@@ -115,20 +115,20 @@ export interface Sent {
 const router = new Router(routes)
 
 /** A server that is closed with its test. */
-export function stage(options: MillraceOptions = {}): Stage {
-  const made = new Stage(options)
+export function openTwoUserServer(options: MillraceOptions = {}): TwoUserServer {
+  const made = new TwoUserServer(options)
   onTestFinished(() => made.app.close())
   return made
 }
 
 /** A server for all tests of a file. */
 export function shared<T>(
-  prepare: (stage: Stage) => Promise<T>,
+  prepare: (stage: TwoUserServer) => Promise<T>,
   options: MillraceOptions = {},
-): () => { readonly stage: Stage; readonly ready: T } {
-  let all: { readonly stage: Stage; readonly ready: T }
+): () => { readonly stage: TwoUserServer; readonly ready: T } {
+  let all: { readonly stage: TwoUserServer; readonly ready: T }
   beforeAll(async () => {
-    const made = new Stage(options)
+    const made = new TwoUserServer(options)
     all = { stage: made, ready: await prepare(made) }
   })
   afterAll(() => all.stage.app.close())
@@ -136,7 +136,7 @@ export function shared<T>(
 }
 
 /** A server; `x-user` says who somebody is. */
-export class Stage {
+export class TwoUserServer {
   readonly app: App
   readonly store: LogStore
   /** What authorize was asked. */

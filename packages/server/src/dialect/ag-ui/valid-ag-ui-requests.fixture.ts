@@ -1,4 +1,4 @@
-import type { Good } from '../../route/good.fixture.ts'
+import type { Good } from '../../route/valid-requests.fixture.ts'
 
 export const agUiGood: Readonly<Record<string, Good>> = {
   'GET /ag-ui/:agent/:sessionId/stream': { path: '/api/ag-ui/echo/nobodys/stream', status: 204 },

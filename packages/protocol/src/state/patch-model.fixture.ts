@@ -1,6 +1,6 @@
 import type { Operation } from '../catalogue/chunk.ts'
 import type { Json } from '../json/value.ts'
-import { clone } from '../structured/model.fixture.ts'
+import { clone } from '../structured/structured-model.fixture.ts'
 
 /** RFC 6902 in the plainest way: clone all, find the holder of each place, assign; throws 'refused'. */
 export function patchNaively(document: Json, operations: readonly Operation[]): Json {

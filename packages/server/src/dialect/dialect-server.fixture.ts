@@ -11,8 +11,8 @@ import { Lifetime } from '../lifetime.ts'
 import { type MillraceOptions, settingsOf } from '../options.ts'
 import type { Call } from '../route/route.ts'
 import type { Services } from '../services.ts'
-import { Client } from '../stream/client.fixture.ts'
 import { heldAgent } from '../stream/held.fixture.ts'
+import { Client } from '../stream/slow-client.fixture.ts'
 import { converse } from './speech/conversation.ts'
 import type { Place } from './speech/place.ts'
 import type { Tongue } from './speech/speech.ts'
@@ -99,7 +99,7 @@ export const eventsOf = ({ text }: Client): Plain[] =>
 export const wordsOf = (events: readonly Plain[]): string =>
   events.map(({ type, delta }) => (type === 'text-delta' ? delta : '')).join('')
 
-export class Stage {
+export class DialectServer {
   readonly services: Services
   readonly lifetime: Lifetime
   readonly held: ReturnType<typeof heldAgent>
@@ -108,7 +108,7 @@ export class Stage {
   /** What authorize was asked. */
   readonly asked: AuthorizeRequest[]
 
-  constructor(made: Pick<Stage, 'services' | 'lifetime' | 'held' | 'count' | 'asked'>) {
+  constructor(made: Pick<DialectServer, 'services' | 'lifetime' | 'held' | 'count' | 'asked'>) {
     this.services = made.services
     this.lifetime = made.lifetime
     this.held = made.held
@@ -207,7 +207,7 @@ export class Stage {
 export const newClient = (): Client => new Client('ndjson', false)
 
 /** A server with its store, closed with its test. */
-export async function stage(options: Partial<MillraceOptions> = {}): Promise<Stage> {
+export async function openDialectServer(options: Partial<MillraceOptions> = {}): Promise<DialectServer> {
   const count = { calls: 0 }
   const asked: AuthorizeRequest[] = []
   const held = heldAgent()
@@ -233,7 +233,7 @@ export async function stage(options: Partial<MillraceOptions> = {}): Promise<Sta
   const { timers = systemTimers } = given
   const lifetime = new Lifetime(given, settingsOf(given, timers), { warn() {}, error() {} })
   onTestFinished(() => lifetime.close())
-  return new Stage({ services: await lifetime.ready(), lifetime, held, count, asked })
+  return new DialectServer({ services: await lifetime.ready(), lifetime, held, count, asked })
 }
 
 /** Waits until something holds, however busy the machine is. */

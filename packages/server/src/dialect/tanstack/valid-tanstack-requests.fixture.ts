@@ -1,4 +1,4 @@
-import type { Good } from '../../route/good.fixture.ts'
+import type { Good } from '../../route/valid-requests.fixture.ts'
 
 export const tanstackGood: Readonly<Record<string, Good>> = {
   'POST /tanstack/:agent': {

@@ -103,7 +103,7 @@ interface Asked {
 }
 
 /** Stands for `fetch`. */
-export class Server {
+export class FakeStreamServer {
   readonly streams: Stream[] = []
   readonly asked: Asked[] = []
   /** What is answered to the next requests, in place of what is usual. */

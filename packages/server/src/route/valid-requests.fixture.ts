@@ -1,7 +1,7 @@
 // A good request for every route, in sessions that are made ready for it.
 
-import { dialectGood } from '../dialect/good.fixture.ts'
-import type { Sent, Stage } from './stage.fixture.ts'
+import { dialectGood } from '../dialect/valid-dialect-requests.fixture.ts'
+import type { Sent, TwoUserServer } from './two-user-server.fixture.ts'
 
 interface Ready {
   /** Of a value of 100,000 bytes that a tool gave. */
@@ -10,7 +10,7 @@ interface Ready {
 }
 
 /** Sessions of ann in which every route has something to do. */
-export async function ready(stage: Stage): Promise<Ready> {
+export async function ready(stage: TwoUserServer): Promise<Ready> {
   await stage.run('mine', { agent: 'echo', input: 'Hello', messageId: 'm1', runId: 'r1' })
   await stage.run('waiting', { agent: 'operator', input: 'Do it', runId: 'r2' })
   await stage.run('waiting-there', { agent: 'operator', input: 'Do it', runId: 'r12' })
