@@ -31,7 +31,7 @@ function run(page: string, { more = '', times = 2 } = {}): readonly string[] {
         encoding: 'utf8',
         env: { ...env, PORT: '0' },
         stdio: ['ignore', 'pipe', 'ignore'],
-        timeout: 60_000,
+        timeout: 150_000,
       })
     return Array.from({ length: times }, execute)
   } finally {
@@ -131,7 +131,7 @@ test('the server and the client of the README run as written, and the server goe
   expect(client.trim().split('\n').length).toBeLessThanOrEqual(12)
   writeFileSync(join(cwd, 'client.ts'), client)
   const args = ['--conditions=@millrace/source', 'client.ts', url]
-  const { stdout } = await promisify(execFile)(process.execPath, args, { cwd, timeout: 30_000 })
+  const { stdout } = await promisify(execFile)(process.execPath, args, { cwd, timeout: 150_000 })
   expect(stdout).toContain("text: 'You said: Hello'")
   const { view } = await (await fetch(`${url}/api/sessions/s`)).json()
   expect(JSON.stringify(view.messages)).toContain('You said: Hello')
