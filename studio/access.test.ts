@@ -2,16 +2,17 @@ import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import type axe from 'axe-core'
 import { expect, test } from 'vitest'
-import { desktop, house, phone, soon, stage, type Tab } from './stage.fixture.ts'
+import { demoServer, setPace, startDemo } from './demo.fixture.ts'
+import { desktop, phone, type Tab, testTabs } from './tabs.fixture.ts'
 
-const on = stage()
-const url = house(0.2)
+const tabs = testTabs()
+const url = demoServer()
 
 const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core'), 'utf8')
 
-/** What keeps people from using what is on a page: the serious and the critical, each with where it is. */
+/** Serious and critical violations that axe finds, with their places. */
 async function barriers(tab: Tab, place: string, within?: string, rules?: string[]): Promise<string[]> {
-  // Not as a script of the page, which its policy would not have.
+  // Evaluated, since the content security policy of the page forbids other scripts.
   if (await tab.page.evaluate(() => !('axe' in window))) await tab.page.evaluate(AXE)
   const { violations } = await tab.page.evaluate(
     ({ within, rules }) => {
@@ -27,7 +28,7 @@ async function barriers(tab: Tab, place: string, within?: string, rules?: string
     )
 }
 
-/** The same, in both schemes: in the dark only colours are others. */
+/** The same in both colour schemes. In the dark one only the contrast is checked again. */
 async function inBoth(tab: Tab, place: string, within?: string): Promise<string[]> {
   const light = await barriers(tab, place, within)
   await tab.page.emulateMedia({ colorScheme: 'dark' })
@@ -36,7 +37,7 @@ async function inBoth(tab: Tab, place: string, within?: string): Promise<string[
   return [...light, ...dark]
 }
 
-/** A session with all that there is to show: parts of all kinds, a denial, a failure taken back, an object, and a question that waits. */
+/** Fills a session with parts of all kinds, a denial, an object, and a pending question. */
 async function everything(tab: Tab): Promise<void> {
   await tab.say('How is the weather in Paris?', 'assistant')
   await tab.hears('More is told by')
@@ -55,12 +56,12 @@ async function everything(tab: Tab): Promise<void> {
   await tab.page.locator('.asking').waitFor()
 }
 
-test('nothing keeps anybody from using it: the start, a chat, its inspector, dark and light, on a phone', {
-  timeout: 120_000,
-}, async () => {
+test('axe finds no serious barrier: start, chat and inspector, light and dark, desktop and phone', async () => {
+  // As processes, since only they have faults to inject in the inspector.
+  const url = await startDemo(0).url
   const found: string[] = []
-  // So high that all of a conversation is in sight.
-  const tab = await on.open(url(), { width: 1280, height: 4000 })
+  // High enough to show the whole conversation: messages out of view are not rendered.
+  const tab = await tabs.open(url, { width: 1280, height: 4000 })
   await tab.page.locator('[data-program=echo]').waitFor()
   found.push(...(await inBoth(tab, 'start')))
   await everything(tab)
@@ -79,11 +80,11 @@ test('nothing keeps anybody from using it: the start, a chat, its inspector, dar
   }
 
   const session = new URL(tab.page.url()).searchParams.get('session') ?? ''
-  const whole = await on.open(`${url()}/inspect/${encodeURIComponent(session)}`)
+  const whole = await tabs.open(`${url}/inspect/${encodeURIComponent(session)}`)
   await whole.hears('In short')
   found.push(...(await inBoth(whole, 'inspector')))
 
-  const hand = await on.open(tab.page.url(), phone)
+  const hand = await tabs.open(tab.page.url(), phone)
   await hand.page.locator('.asking').waitFor()
   found.push(...(await barriers(hand, 'phone')))
   await hand.press('Inspect')
@@ -92,64 +93,49 @@ test('nothing keeps anybody from using it: the start, a chat, its inspector, dar
   expect(found).toEqual([])
 })
 
-/** Goes on by the Tab key, forwards or backwards, until what has the keyboard is called so. */
-async function tabTo({ page }: Tab, name: RegExp, key = 'Tab'): Promise<void> {
-  const MOST = 100
-  const passed: string[] = []
-  for (let presses = 0; presses < MOST; presses++) {
-    const here = await page.evaluate(() => {
-      const { activeElement } = document
-      return activeElement?.getAttribute('aria-label') ?? activeElement?.textContent ?? ''
-    })
-    if (name.test(here)) return
-    passed.push(here.slice(0, 20))
-    await page.keyboard.press(key)
-  }
-  throw new Error(`There is no ${name} among: ${passed.join(', ')}`)
-}
-
-test('by the keyboard alone: choose, say, approve, stop, inspect, and go through the entries', async () => {
-  const tab = await on.open(url())
+test('everything works by keyboard: choose an agent, send, approve, stop, inspect, walk through entries', async () => {
+  setPace(2)
+  const tab = await tabs.open(url())
   const { keyboard } = tab.page
   await tab.page.locator('[data-program=operator]').waitFor()
   await tab.focuses('#input')
-  await tabTo(tab, /^operator/, 'Shift+Tab')
+  await tab.tabTo(/^operator/, 'Shift+Tab')
   await keyboard.press('Enter')
   await tab.focuses('#input')
   await keyboard.type('Mail ann@example.com.')
   await keyboard.press('Enter')
   await tab.page.locator('.asking').waitFor()
-  await tabTo(tab, /^Approve$/, 'Shift+Tab')
+  await tab.tabTo(/^Approve$/, 'Shift+Tab')
   await keyboard.press('Enter')
   await tab.hears('The email to ann@example.com is sent.')
   await tab.focuses('#input')
 
-  await tabTo(tab, /^Who answers$/)
+  await tab.tabTo(/^Who answers$/)
   await keyboard.type('long')
-  await tabTo(tab, /^What to say$/, 'Shift+Tab')
+  await tab.tabTo(/^What to say$/, 'Shift+Tab')
   await keyboard.type('100000')
   await keyboard.press('Enter')
   await tab.hears('1 2 3')
-  await tabTo(tab, /^Stop$/)
+  await tab.tabTo(/^Stop$/)
   await keyboard.press('Enter')
   await tab.page.locator('.message.agent', { hasText: 'Stopped.' }).waitFor()
   await tab.is('ready')
 
-  await tabTo(tab, /^Inspect$/, 'Shift+Tab')
+  await tab.tabTo(/^Inspect$/, 'Shift+Tab')
   await keyboard.press('Enter')
   await tab.page.getByRole('tab', { name: 'Entries' }).waitFor()
-  // From one panel to the next and back, and into the list.
-  await tabTo(tab, /^Entries$/)
+  // To the next panel and back, and into the list.
+  await tab.tabTo(/^Entries$/)
   await keyboard.press('ArrowRight')
   await tab.page.locator('[role=tab][aria-selected=true]:focus', { hasText: 'Charts' }).waitFor()
   await keyboard.press('ArrowLeft')
   await tab.page.locator('[role=tab][aria-selected=true]:focus', { hasText: 'Entries' }).waitFor()
-  await tabTo(tab, /^Entries of the log$/)
+  await tab.tabTo(/^Entries of the log$/)
   const active = () => tab.page.locator('[data-sequence][data-active=true]').getAttribute('data-sequence')
   await keyboard.press('Home')
-  await soon(active).toBe('1')
+  await expect.poll(active).toBe('1')
   await keyboard.press('ArrowDown')
-  await soon(active).toBe('2')
+  await expect.poll(active).toBe('2')
   await keyboard.press('Enter')
   await tab.page.locator('.then .banner', { hasText: 'at 2 of' }).waitFor()
   await tab.page.getByRole('region', { name: 'Entry 2' }).waitFor()

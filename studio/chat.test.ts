@@ -1,38 +1,41 @@
 import { expect, test } from 'vitest'
-import { counted, house, stage } from './stage.fixture.ts'
+import { demoServer, setPace } from './demo.fixture.ts'
+import { counted, testTabs } from './tabs.fixture.ts'
 
-const on = stage()
-const url = house(0.5)
+const tabs = testTabs()
+const url = demoServer()
 
-test('a chat, from typing to the answer, and again from its address', async () => {
-  const tab = await on.open(url())
+test('shows the answer to a message, and the whole chat again from its URL', async () => {
+  const tab = await tabs.open(url())
   await tab.page.click('[data-program="assistant"]')
   await tab.page.keyboard.type('How is the weather in Paris?')
   await tab.page.keyboard.press('Enter')
   await tab.hears('rainy.')
   await tab.is('ready')
-  expect(await tab.answers()).toEqual([expect.stringContaining('\nIt is 23 degrees in Paris, and the sky is rainy.\n')])
+  await expect
+    .poll(() => tab.answers())
+    .toEqual([expect.stringContaining('\nIt is 23 degrees in Paris, and the sky is rainy.\n')])
   // Markdown: a heading, a table, a list, code and a link.
   const text = tab.page.locator('.message.agent > .text')
-  expect(await text.locator('strong').textContent()).toBe('23 degrees')
+  await expect.poll(() => text.locator('strong').textContent()).toBe('23 degrees')
   for (const tag of ['h4', 'table', 'ul', 'pre', 'a[target=_blank]']) expect(await text.locator(tag).count()).toBe(1)
-  expect(await tab.page.locator('.reasoning .text').textContent()).toContain('weather in Paris')
-  expect(await tab.page.locator('.tool .badge').textContent()).toBe('done')
-  expect(await tab.page.locator('.sources a').getAttribute('href')).toBe('https://weather.example/paris')
+  await expect.poll(() => tab.page.locator('.reasoning .text').textContent()).toContain('weather in Paris')
+  await expect.poll(() => tab.page.locator('.tool .badge').textContent()).toBe('done')
+  await expect.poll(() => tab.page.locator('.sources a').getAttribute('href')).toBe('https://weather.example/paris')
   await tab.page.locator('.sessions button', { hasText: 'assistant: How is the weather in Paris?' }).waitFor()
   const address = tab.page.url()
   expect(new URL(address).searchParams.get('session')).toBeTruthy()
 
-  const other = await on.open(address)
+  const other = await tabs.open(address)
   await other.hears('rainy.')
-  expect(await other.said()).toEqual(['How is the weather in Paris?'])
-  expect(await other.page.locator('.program').inputValue()).toBe('agent:assistant')
+  await expect.poll(() => other.said()).toEqual(['How is the weather in Paris?'])
+  await expect.poll(() => other.page.locator('.program').inputValue()).toBe('agent:assistant')
   // Another session, and back by the list and by the browser's button.
   await other.press('New session')
   await other.focuses('#input')
   await other.say('A <b>bold</b> mill.', 'echo')
   await other.hears('A <b>bold</b> mill.')
-  expect(await other.page.locator('.message b').count()).toBe(0)
+  await expect.poll(() => other.page.locator('.message b').count()).toBe(0)
   await other.page.locator('.sessions button', { hasText: 'Paris' }).click()
   await other.hears('rainy.')
   expect(other.page.url()).toBe(address)
@@ -40,9 +43,9 @@ test('a chat, from typing to the answer, and again from its address', async () =
   await other.hears('bold')
 })
 
-test('an address that nobody has said anything at is a new session, which fits on a small screen', async () => {
+test('an unknown session in the URL is a new chat, and fits a small screen', async () => {
   const address = `${url()}/?session=nobody-${crypto.randomUUID()}`
-  const tab = await on.open(address, { width: 360, height: 560 })
+  const tab = await tabs.open(address, { width: 360, height: 560 })
   await tab.page.locator('.welcome [data-program=echo]').waitFor()
   const [welcome, footer] = [tab.page.locator('.welcome'), tab.page.locator('footer')]
   const { y = 0, height = 0 } = (await welcome.boundingBox()) ?? {}
@@ -52,11 +55,12 @@ test('an address that nobody has said anything at is a new session, which fits o
   expect(tab.page.url()).toBe(address)
 })
 
-test('stopped from another tab, it keeps what it said; a reload in the midst of an answer misses nothing', async () => {
-  const one = await on.open(url())
+test('a run stopped from another tab keeps its text, and a reload during an answer loses nothing', async () => {
+  setPace(2)
+  const one = await tabs.open(url())
   await one.say('100000', 'long')
   await one.hears(' 20 ')
-  const two = await on.open(one.page.url())
+  const two = await tabs.open(one.page.url())
   await two.hears(' 30 ')
   // A page that is offline does not know whether anything is under way.
   await two.page.route('**/api/stream?*', route => route.abort())
@@ -72,19 +76,20 @@ test('stopped from another tab, it keeps what it said; a reload in the midst of 
   const [text = ''] = await one.answers()
   expect(text).toMatch(/^1 2 3 .* 30 /)
   expect(counted(100_000).startsWith(text)).toBe(true)
-  expect(await two.answers()).toEqual([text])
-  expect(await one.page.locator('.message.agent .quiet').textContent()).toBe('Stopped.')
+  await expect.poll(() => two.answers()).toEqual([text])
+  await expect.poll(() => one.page.locator('.message.agent .quiet').textContent()).toBe('Stopped.')
 
-  await one.say('600')
+  await one.say('150')
   await one.hears('1 2 3 4 5')
   await one.page.reload()
-  await one.page.locator('.message.agent > .text', { hasText: / 599 600$/ }).waitFor()
-  await two.page.locator('.message.agent > .text', { hasText: / 599 600$/ }).waitFor()
-  for (const tab of [one, two]) expect(await tab.answers()).toEqual([text, counted(600)])
+  await one.page.locator('.message.agent > .text', { hasText: / 149 150$/ }).waitFor()
+  await two.page.locator('.message.agent > .text', { hasText: / 149 150$/ }).waitFor()
+  for (const tab of [one, two]) expect(await tab.answers()).toEqual([text, counted(150)])
 })
 
-test('what is said while a run is open waits its turn, or is taken back', async () => {
-  const tab = await on.open(url())
+test('messages sent during a run wait for their turn, and can be taken back', async () => {
+  setPace(2)
+  const tab = await tabs.open(url())
   await tab.say('100000', 'long')
   await tab.hears('1 2 3')
   await tab.say('Second.', 'echo')
@@ -97,12 +102,12 @@ test('what is said while a run is open waits its turn, or is taken back', async 
   await tab.press('Stop')
   await tab.hears('Second.')
   await tab.is('ready')
-  expect((await tab.answers()).slice(1)).toEqual(['Second.'])
-  expect(await tab.said()).toEqual(['100000', 'Second.'])
+  await expect.poll(async () => (await tab.answers()).slice(1)).toEqual(['Second.'])
+  await expect.poll(() => tab.said()).toEqual(['100000', 'Second.'])
 })
 
-test('edits what was said, and has it answered anew', async () => {
-  const tab = await on.open(url())
+test('edits a message and regenerates an answer', async () => {
+  const tab = await tabs.open(url())
   await tab.say('Frist.', 'echo')
   await tab.hears('Frist.')
   await tab.is('ready')
@@ -112,7 +117,7 @@ test('edits what was said, and has it answered anew', async () => {
   await tab.hears('First.')
   await tab.page.locator('h2', { hasText: 'echo: First.' }).waitFor()
   await tab.is('ready')
-  expect([await tab.said(), await tab.answers()]).toEqual([['First.'], ['First.']])
+  await expect.poll(async () => [await tab.said(), await tab.answers()]).toEqual([['First.'], ['First.']])
 
   // A page that came unencrypted over a network may not copy, and does not offer to.
   await tab.page.locator('.message.agent').getByRole('button', { name: 'Copy' }).waitFor()
@@ -122,16 +127,16 @@ test('edits what was said, and has it answered anew', async () => {
   await tab.page.locator(`.message.agent:not([data-message="${before}"])`).waitFor()
   await tab.is('ready')
   await tab.hears('First.')
-  expect([await tab.said(), await tab.answers()]).toEqual([['First.'], ['First.']])
+  await expect.poll(async () => [await tab.said(), await tab.answers()]).toEqual([['First.'], ['First.']])
   await tab.page.getByRole('button', { name: 'Regenerate' }).waitFor()
-  expect(await tab.page.getByRole('button', { name: 'Copy' }).count()).toBe(0)
+  await expect.poll(() => tab.page.getByRole('button', { name: 'Copy' }).count()).toBe(0)
   await tab.page.reload()
   await tab.hears('First.')
-  expect([await tab.said(), await tab.answers()]).toEqual([['First.'], ['First.']])
+  await expect.poll(async () => [await tab.said(), await tab.answers()]).toEqual([['First.'], ['First.']])
 })
 
-test('files go along, and can be had back', async () => {
-  const tab = await on.open(url())
+test('sends files with a message and serves them again', async () => {
+  const tab = await tabs.open(url())
   await tab.page.locator('.program').waitFor()
   const note = { name: 'Grüße.txt', mimeType: 'text/plain', buffer: Buffer.from('Best wishes.') }
   const dot = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=='
@@ -146,29 +151,33 @@ test('files go along, and can be had back', async () => {
   await tab.say('What does it say?', 'echo')
   const sending = tab.page.locator('.message.said[data-status=sending] .file')
   await sending.nth(1).waitFor()
-  expect(await sending.allTextContents()).toEqual(['Grüße.txt', 'dot.png'])
+  await expect.poll(() => sending.allTextContents()).toEqual(['Grüße.txt', 'dot.png'])
   release.resolve()
   await tab.hears('What does it say?')
   const link = tab.page.locator('.message.said a.file', { hasText: 'Grüße.txt' })
   const kept = await tab.page.request.get(new URL((await link.getAttribute('href')) ?? '', tab.page.url()).href)
-  expect(await kept.text()).toBe('Best wishes.')
+  await expect.poll(() => kept.text()).toBe('Best wishes.')
   const image = tab.page.locator('.message.said a.file img')
   await expect.poll(() => image.evaluate(img => (img as HTMLImageElement).naturalWidth)).toBe(1)
-  expect(await tab.page.locator('.attachments').count()).toBe(0)
+  await expect.poll(() => tab.page.locator('.attachments').count()).toBe(0)
 })
 
-test('sub-agents stand with their calls, the state is shown, and what a model takes back is said once', async () => {
-  const tab = await on.open(url())
+test('shows sub-agents with their calls, the shared state, and a retried answer once', async () => {
+  const tab = await tabs.open(url())
   await tab.say('Mills', 'team')
   await tab.hears('In short: Three sources tell of "Mills". One source on "Mills" is old.')
   const child = (name: string) => tab.page.locator(`.tool[data-tool="${name}"] .child`)
-  expect(await child('researcher').locator('> .text').first().textContent()).toBe('Three sources tell of "Mills".')
-  expect(await child('critic').locator('.tool .name').textContent()).toBe('note_doubt')
+  await expect
+    .poll(() => child('researcher').locator('> .text').first().textContent())
+    .toBe('Three sources tell of "Mills".')
+  await expect.poll(() => child('critic').locator('.tool .name').textContent()).toBe('note_doubt')
   await tab.page.locator('.state summary').click()
-  expect(await tab.page.locator('.state li').allTextContents()).toEqual(['Known: Mills', 'Doubtful: Mills'])
+  await expect.poll(() => tab.page.locator('.state li').allTextContents()).toEqual(['Known: Mills', 'Doubtful: Mills'])
 
   await tab.say('Hello.', 'flaky')
   await tab.hears('two attempts to answer.')
   await tab.is('ready')
-  expect((await tab.answers()).slice(1)).toEqual(['You said: Hello. It took me two attempts to answer.'])
+  await expect
+    .poll(async () => (await tab.answers()).slice(1))
+    .toEqual(['You said: Hello. It took me two attempts to answer.'])
 })

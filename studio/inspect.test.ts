@@ -2,10 +2,11 @@ import { readFileSync } from 'node:fs'
 import { type Recording, RecordingDecoder } from '@millrace/client/log'
 import { type Entry, foldLog, type View } from '@millrace/protocol'
 import { expect, test } from 'vitest'
-import { house, soon, stage, type Tab } from './stage.fixture.ts'
+import { demoServer, setPace } from './demo.fixture.ts'
+import { type Tab, testTabs } from './tabs.fixture.ts'
 
-const on = stage()
-const url = house(0.2)
+const tabs = testTabs()
+const url = demoServer()
 
 /** The text of the file that the page saves. */
 async function exported({ page }: Tab): Promise<string> {
@@ -50,6 +51,8 @@ const folded = ({ messages }: View): string[] =>
 
 /** Goes on with a discard and a rewind. */
 async function goOn(tab: Tab): Promise<void> {
+  // The first attempt fails after half a second at this pace: by then the inspector has its words.
+  setPace(1)
   await tab.say('Hello.', 'flaky')
   await tab.hears('two attempts to answer.')
   await tab.is('ready')
@@ -63,12 +66,12 @@ async function goOn(tab: Tab): Promise<void> {
   await tab.is('ready')
 }
 
-test('the log as a drawing, as a list, and as the conversation and state at any place: each the fold up to there', async () => {
-  const chat = await on.open(url())
+test('timeline, entries, conversation and state show the fold of the log up to the chosen entry', async () => {
+  const chat = await tabs.open(url())
   await chat.say('Mills', 'team')
   await chat.hears('In short')
   await chat.is('ready')
-  const tab = await on.open(inspectorOf(chat))
+  const tab = await tabs.open(inspectorOf(chat))
   await tab.hears('In short')
   // Only who was there has what was taken back: it is not told again.
   await goOn(chat)
@@ -87,10 +90,12 @@ test('the log as a drawing, as a list, and as the conversation and state at any 
     expect(lanes.some(lane => lane.includes(name))).toBe(true)
   }
   for (const sign of ['discard', 'rewind', 'commit', 'said']) {
-    expect([sign, (await timeline.locator(`.sheet-of-time .sign.${sign}`).count()) > 0]).toEqual([sign, true])
+    await expect
+      .poll(async () => [sign, (await timeline.locator(`.sheet-of-time .sign.${sign}`).count()) > 0])
+      .toEqual([sign, true])
   }
-  expect(await timeline.locator('.sheet-of-time .discarded').count()).toBeGreaterThan(0)
-  expect(await timeline.locator('.sheet-of-time .cut').count()).toBeGreaterThan(0)
+  await expect.poll(() => timeline.locator('.sheet-of-time .discarded').count()).toBeGreaterThan(0)
+  await expect.poll(() => timeline.locator('.sheet-of-time .cut').count()).toBeGreaterThan(0)
 
   const head = entries.at(-1)?.sequence ?? 0
   const viewAt = (place: number) => foldLog(entries.filter(({ sequence }) => sequence <= place)).view()
@@ -108,7 +113,7 @@ test('the log as a drawing, as a list, and as the conversation and state at any 
     const view = viewAt(place)
     await tab.page.getByRole('tab', { name: 'Conversation' }).click()
     await travel(tab, place)
-    await soon(() => shown(tab)).toEqual(folded(view))
+    await expect.poll(() => shown(tab)).toEqual(folded(view))
     await tab.page.getByRole('tab', { name: 'State' }).click()
     const { findings = [], doubts = [] } = (view.state ?? {}) as { findings?: string[]; doubts?: string[] }
     const text = (await state.textContent()) ?? ''
@@ -123,9 +128,9 @@ test('the log as a drawing, as a list, and as the conversation and state at any 
   await tab.page.keyboard.press('Enter')
   const detail = tab.page.getByRole('region', { name: `Entry ${delta?.sequence}` })
   await detail.locator('ins', { hasText: 'short' }).waitFor()
-  expect(await detail.locator('.changes li').count()).toBeLessThan(5)
+  await expect.poll(() => detail.locator('.changes li').count()).toBeLessThan(5)
   const row = tab.page.locator(`[data-sequence="${delta?.sequence}"]`)
-  expect(await row.getAttribute('aria-selected')).toBe('true')
+  await expect.poll(() => row.getAttribute('aria-selected')).toBe('true')
   await tab.page.getByRole('textbox', { name: 'Go to a sequence' }).fill(String(discard))
   await tab.page.keyboard.press('Enter')
   await tab.page
@@ -137,19 +142,19 @@ test('the log as a drawing, as a list, and as the conversation and state at any 
   await tab.page.getByRole('tab', { name: 'Conversation' }).click()
   await tab.press('Back to now')
   await tab.page.locator('.then .banner').waitFor({ state: 'detached' })
-  await soon(() => shown(tab)).toEqual(folded(viewAt(head)))
+  await expect.poll(() => shown(tab)).toEqual(folded(viewAt(head)))
 })
 
-test('a session goes into a file and is read again, to be looked at only; a file that is none is refused with its line', async () => {
-  const chat = await on.open(url())
+test('exports a session to a file and opens it read-only; rejects a broken file with its line number', async () => {
+  const chat = await tabs.open(url())
   await chat.say('Mail ann@example.com.', 'operator')
   await chat.page.locator('.asking').waitFor()
-  const live = await on.open(inspectorOf(chat))
+  const live = await tabs.open(inspectorOf(chat))
   await live.page.locator('.then .tool').waitFor()
   const text = await exported(live)
   expect(recordingOf(text).entries.length).toBeGreaterThan(5)
 
-  const tab = await on.open(`${url()}/inspect/`)
+  const tab = await tabs.open(`${url()}/inspect/`)
   const give = (name: string, body: string) =>
     tab.page.setInputFiles('input[type=file]', { name, mimeType: 'application/x-ndjson', buffer: Buffer.from(body) })
   const lines = text.split('\n')
@@ -157,18 +162,20 @@ test('a session goes into a file and is read again, to be looked at only; a file
   await give('broken.jsonl', [...lines.slice(0, 4), '{"sequence":', ...lines.slice(5)].join('\n'))
   const alert = tab.page.getByRole('alert')
   await alert.waitFor()
-  expect(await alert.textContent()).toMatch(/broken\.jsonl.*line 5\b/i)
+  await expect.poll(() => alert.textContent()).toMatch(/broken\.jsonl.*line 5\b/i)
 
   await give('whole.jsonl', text)
   await tab.page.locator('.then .tool').waitFor()
   expect(await exported(tab)).toBe(text)
   for (const name of ['Approve', 'Deny', 'Edit', 'Regenerate', 'Fork', 'Go on from here', 'Send', 'Stop']) {
-    expect([name, await tab.page.getByRole('button', { name, exact: true }).count()]).toEqual([name, 0])
+    await expect
+      .poll(async () => [name, await tab.page.getByRole('button', { name, exact: true }).count()])
+      .toEqual([name, 0])
   }
 })
 
-test('what the chat calls is listed as it is called; the run is shown as every dialect has it, and in figures', async () => {
-  const tab = await on.open(url())
+test('lists the callbacks of the chat, shows the run in every dialect, and draws charts', async () => {
+  const tab = await tabs.open(url())
   await tab.say('Hello.', 'echo')
   await tab.hears('Hello.')
   await tab.is('ready')
@@ -191,12 +198,12 @@ test('what the chat calls is listed as it is called; the run is shown as every d
   const statuses = names.filter(name => name.startsWith('chat '))
   expect([statuses[0], statuses.at(-1)]).toEqual(['chat submitted', 'chat ready'])
   await called('onToolCall').first().locator('summary').click()
-  expect(await called('onToolCall').first().locator('pre').textContent()).toContain('local_time')
+  await expect.poll(() => called('onToolCall').first().locator('pre').textContent()).toContain('local_time')
 
-  // What takes its time is seen to stream.
-  await tab.say('200', 'long')
+  setPace(2)
+  await tab.say('100000', 'long')
   await tab.page.locator('.callbacks [data-kind=chat][data-name=streaming]').last().waitFor()
-  await tab.hears('199 200')
+  await tab.press('Stop')
   await tab.is('ready')
 
   await tab.say('Windmill.', 'echo')
@@ -211,7 +218,7 @@ test('what the chat calls is listed as it is called; the run is shown as every d
   for (const option of options) {
     await dialect.selectOption(option)
     // What was said before may stand there still.
-    await soon(async () => seen.has((await said.allTextContents()).join('\n'))).toBe(false)
+    await expect.poll(async () => seen.has((await said.allTextContents()).join('\n'))).toBe(false)
     await said.filter({ hasText: 'Windmill.' }).first().waitFor()
     seen.add((await said.allTextContents()).join('\n'))
   }
@@ -220,7 +227,7 @@ test('what the chat calls is listed as it is called; the run is shown as every d
   await show('Charts')
   await tab.page.locator('.charts svg, .panel svg').first().waitFor()
   // By a page without a chat there is nothing to call.
-  const whole = await on.open(inspectorOf(tab))
+  const whole = await tabs.open(inspectorOf(tab))
   await whole.page.getByRole('tab', { name: 'Callbacks' }).click()
   await whole.page.getByText('Callbacks belong to a chat').waitFor()
 })

@@ -1,27 +1,28 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { encodeRecording } from '@millrace/client/log'
-import { agent, memoryStore, millrace, scriptedModel } from 'millrace'
-import { expect, onTestFinished, test } from 'vitest'
+import { agent, memoryStore, scriptedModel } from 'millrace'
+import { expect, test } from 'vitest'
 import { folder } from '../scripts/folder.fixture.ts'
-import { build } from './build.ts'
-import { keep, logOf } from './log.fixture.ts'
-import { house, soon, stage } from './stage.fixture.ts'
+import { serve } from './demo.fixture.ts'
+import { keep, logOf } from './long-log.fixture.ts'
+import { testTabs } from './tabs.fixture.ts'
 
-const on = stage()
-const url = house(0)
+const tabs = testTabs()
 
-test('a log of 100,000 entries is opened, scrolled, searched and travelled, with few rows in the page', async () => {
+const echo = agent({ name: 'echo', model: scriptedModel(({ lastText }) => ({ text: lastText })) })
+
+test('opens, scrolls, searches and travels a log of 100,000 entries with few rows in the DOM', async () => {
   const log = logOf(100, 989)
   expect(log).toHaveLength(100_000)
   const file = join(folder({}), 'large.jsonl')
   writeFileSync(file, [...encodeRecording({ sessionId: 'large', entries: log })].join(''))
-  const tab = await on.open(`${url()}/inspect/`)
+  const tab = await tabs.open(`${await serve({ agents: [echo] })}/inspect/`)
   await tab.page.getByRole('button', { name: 'Choose a file' }).waitFor()
   await tab.page.setInputFiles('input[type=file]', file)
   const table = tab.page.getByRole('grid', { name: 'Entries of the log' })
   await table.waitFor()
-  expect(await table.getAttribute('aria-rowcount')).toBe('100001')
+  await expect.poll(() => table.getAttribute('aria-rowcount')).toBe('100001')
   const rows = table.locator('[data-sequence]')
   const row = (sequence: number) => table.locator(`[data-sequence="${sequence}"]`)
   const few = async () => expect(await rows.count()).toBeLessThan(100)
@@ -41,41 +42,39 @@ test('a log of 100,000 entries is opened, scrolled, searched and travelled, with
   await row(100_000).waitFor()
   await few()
   // The drawing does not grow with the log either.
-  expect(await tab.page.locator('.timeline svg *').count()).toBeLessThan(3_000)
+  await expect.poll(() => tab.page.locator('.timeline svg *').count()).toBeLessThan(3_000)
 
   const wanted = 'Answer 77:'
   const found = log.filter(entry => JSON.stringify(entry).includes(wanted))
   await tab.page.getByRole('searchbox', { name: 'Search the entries' }).fill(wanted)
-  await soon(() => table.getAttribute('aria-rowcount')).toBe(String(found.length + 1))
+  await expect.poll(() => table.getAttribute('aria-rowcount')).toBe(String(found.length + 1))
   const first = found[0]?.sequence ?? 0
   await row(first).click()
   await tab.page.locator('.then .banner', { hasText: `at ${first} of` }).waitFor()
   await tab.page.locator('.then .message.agent > .text', { hasText: /^Answer 77:$/ }).waitFor()
   const detail = tab.page.getByRole('region', { name: `Entry ${first}` })
-  expect(await detail.locator('ins').allTextContents()).toContainEqual(expect.stringContaining(wanted))
+  await expect.poll(() => detail.locator('ins').allTextContents()).toContainEqual(expect.stringContaining(wanted))
 })
 
 const RUNS = 2_500
 
-test('5,000 messages: the latest are there at once, the older come on the way up, and few are in the page', async () => {
+test('shows the latest of 5,000 messages first, loads older ones on scroll, and keeps few in the DOM', async () => {
   const store = memoryStore()
   await keep(store, 'many', logOf(RUNS, 12))
-  const echo = agent({ name: 'echo', model: scriptedModel(({ lastText }) => ({ text: lastText })) })
-  const logger = { warn: () => {}, error: () => {} }
-  const listening = await millrace({ agents: [echo], store, logger, static: await build() }).listen({ port: 0 })
-  onTestFinished(() => listening.close())
-  const tab = await on.open(`${listening.url}/?session=many`)
+  const tab = await tabs.open(`${await serve({ agents: [echo], store })}/?session=many`)
   await tab.hears(`Answer ${RUNS}: 1 2 3`)
   const few = async () => expect(await tab.page.locator('.message').count()).toBeLessThan(300)
   await few()
-  // As somebody does who wants to see what was said long ago, whatever comes meanwhile.
+  // Scrolls up again and again, while older messages arrive.
   const pane = tab.page.locator('.transcript')
   const numbers = async () => (await tab.said()).map(text => Number(/\d+/.exec(text)))
   for (let wanted = RUNS - 100; wanted > RUNS - 400; wanted -= 100) {
-    await soon(async () => {
-      await pane.evaluate(pane => pane.scrollTo(0, 0))
-      return Math.min(...(await numbers()))
-    }).toBeLessThan(wanted)
+    await expect
+      .poll(async () => {
+        await pane.evaluate(pane => pane.scrollTo(0, 0))
+        return Math.min(...(await numbers()))
+      })
+      .toBeLessThan(wanted)
     await few()
   }
   // What is read stays where it is, in order and each once.

@@ -1,8 +1,9 @@
 import { expect, test } from 'vitest'
-import { house, soon, stage, type Tab } from './stage.fixture.ts'
+import { demoServer } from './demo.fixture.ts'
+import { type Tab, testTabs } from './tabs.fixture.ts'
 
-const on = stage()
-const url = house(0)
+const tabs = testTabs()
+const url = demoServer()
 
 /** Says something else in place of what was said. */
 async function edit(tab: Tab, before: string, after: string): Promise<void> {
@@ -20,108 +21,110 @@ const seen = (tab: Tab) =>
 
 const pager = (tab: Tab, kind: 'said' | 'agent') => tab.page.locator(`.message.${kind} .pager:visible`)
 
-test('what was said in other words, and answered anew, can be paged through, and gone on from', async () => {
-  const tab = await on.open(url())
+test('pages through edited messages and regenerated answers, and forks from one of them', async () => {
+  const tab = await tabs.open(url())
   await tab.say('First.', 'echo')
   await tab.hears('First.')
   await tab.is('ready')
-  expect(await tab.page.locator('.pager').count()).toBe(0)
+  await expect.poll(() => tab.page.locator('.pager').count()).toBe(0)
   await edit(tab, 'First.', 'Second.')
   await edit(tab, 'Second.', 'Third.')
-  await soon(() => pager(tab, 'said').textContent()).toContain('3/3')
-  expect(await seen(tab)).toEqual(['Third.', 'Third.'])
+  await expect.poll(() => pager(tab, 'said').textContent()).toContain('3/3')
+  await expect.poll(() => seen(tab)).toEqual(['Third.', 'Third.'])
 
   await pager(tab, 'said').getByRole('button', { name: 'The one before' }).click()
-  await soon(() => seen(tab)).toEqual(['Second.', 'Second.'])
-  expect(await pager(tab, 'said').textContent()).toContain('2/3')
+  await expect.poll(() => seen(tab)).toEqual(['Second.', 'Second.'])
+  await expect.poll(() => pager(tab, 'said').textContent()).toContain('2/3')
   // By the keyboard too, from where one has come to.
   await tab.page.keyboard.press('ArrowLeft')
-  await soon(() => seen(tab)).toEqual(['First.', 'First.'])
-  expect(await pager(tab, 'said').textContent()).toContain('1/3')
+  await expect.poll(() => seen(tab)).toEqual(['First.', 'First.'])
+  await expect.poll(() => pager(tab, 'said').textContent()).toContain('1/3')
   // How it was can be looked at, and not changed.
   for (const name of ['Edit', 'Regenerate']) {
-    expect(await tab.page.getByRole('button', { name, exact: true }).filter({ visible: true }).count()).toBe(0)
+    await expect
+      .poll(() => tab.page.getByRole('button', { name, exact: true }).filter({ visible: true }).count())
+      .toBe(0)
   }
   await tab.page.keyboard.press('ArrowRight')
   await tab.page.keyboard.press('ArrowRight')
-  await soon(() => seen(tab)).toEqual(['Third.', 'Third.'])
+  await expect.poll(() => seen(tab)).toEqual(['Third.', 'Third.'])
   // After a reload they are all there still.
   await tab.page.reload()
-  await soon(() => pager(tab, 'said').textContent()).toContain('3/3')
+  await expect.poll(() => pager(tab, 'said').textContent()).toContain('3/3')
   await pager(tab, 'said').getByRole('button', { name: 'The one before' }).click()
-  await soon(() => seen(tab)).toEqual(['Second.', 'Second.'])
+  await expect.poll(() => seen(tab)).toEqual(['Second.', 'Second.'])
 
   // Another session goes on from there, and this one stays as it is.
   const address = tab.page.url()
   await tab.press('Go on from here')
-  await soon(() => tab.page.url()).not.toBe(address)
+  await expect.poll(() => tab.page.url()).not.toBe(address)
   await tab.hears('Second.')
   await tab.say('And on.', 'echo')
   await tab.hears('And on.')
   await tab.is('ready')
-  expect(await seen(tab)).toEqual(['Second.', 'Second.', 'And on.', 'And on.'])
-  const source = await on.open(address)
+  await expect.poll(() => seen(tab)).toEqual(['Second.', 'Second.', 'And on.', 'And on.'])
+  const source = await tabs.open(address)
   await source.hears('Third.')
-  expect(await seen(source)).toEqual(['Third.', 'Third.'])
+  await expect.poll(() => seen(source)).toEqual(['Third.', 'Third.'])
 
   const answer = () => source.page.locator('.message.agent:visible').getAttribute('data-message')
   const before = await answer()
   await source.press('Regenerate')
-  await soon(answer).not.toBe(before)
+  await expect.poll(answer).not.toBe(before)
   await source.is('ready')
-  await soon(() => pager(source, 'agent').textContent()).toContain('2/2')
+  await expect.poll(() => pager(source, 'agent').textContent()).toContain('2/2')
   await pager(source, 'agent').getByRole('button', { name: 'The one before' }).click()
-  await soon(answer).toBe(before)
-  expect(await seen(source)).toEqual(['Third.', 'Third.'])
+  await expect.poll(answer).toBe(before)
+  await expect.poll(() => seen(source)).toEqual(['Third.', 'Third.'])
 })
 
-test('a fork has what was said up to there, and an answer that comes in one tab comes in all', async () => {
-  const one = await on.open(url())
+test('a fork has the messages up to its point, and all tabs show a new answer', async () => {
+  const one = await tabs.open(url())
   await one.say('First.', 'echo')
   await one.hears('First.')
   await one.is('ready')
-  const two = await on.open(one.page.url())
+  const two = await tabs.open(one.page.url())
   await two.hears('First.')
   await two.say('Second.')
   for (const tab of [one, two]) {
     await tab.hears('Second.')
     await tab.is('ready')
-    expect(await seen(tab)).toEqual(['First.', 'First.', 'Second.', 'Second.'])
+    await expect.poll(() => seen(tab)).toEqual(['First.', 'First.', 'Second.', 'Second.'])
   }
   const address = one.page.url()
   await one.page.locator('.message.agent', { hasText: 'First.' }).getByRole('button', { name: 'Fork' }).click()
-  await soon(() => one.page.url()).not.toBe(address)
-  await soon(() => seen(one)).toEqual(['First.', 'First.'])
+  await expect.poll(() => one.page.url()).not.toBe(address)
+  await expect.poll(() => seen(one)).toEqual(['First.', 'First.'])
   await one.say('Other.')
   await one.hears('Other.')
   await one.is('ready')
-  expect(await seen(one)).toEqual(['First.', 'First.', 'Other.', 'Other.'])
-  expect(await seen(two)).toEqual(['First.', 'First.', 'Second.', 'Second.'])
+  await expect.poll(() => seen(one)).toEqual(['First.', 'First.', 'Other.', 'Other.'])
+  await expect.poll(() => seen(two)).toEqual(['First.', 'First.', 'Second.', 'Second.'])
   // The one that was said alone has no answer yet in its fork.
   await two.page.locator('.message.said', { hasText: 'Second.' }).getByRole('button', { name: 'Fork' }).click()
-  await soon(() => two.page.url()).not.toBe(address)
-  await soon(() => seen(two)).toEqual(['First.', 'First.', 'Second.'])
+  await expect.poll(() => two.page.url()).not.toBe(address)
+  await expect.poll(() => seen(two)).toEqual(['First.', 'First.', 'Second.'])
 })
 
-test('a tool of the browser is run once, however many tabs look on', async () => {
-  const one = await on.open(url())
+test('a client tool runs once in several open tabs', async () => {
+  const one = await tabs.open(url())
   await one.say('Hello.', 'echo')
   await one.hears('Hello.')
   await one.is('ready')
-  const tabs = [one, await on.open(one.page.url()), await on.open(one.page.url())]
+  const all = [one, await tabs.open(one.page.url()), await tabs.open(one.page.url())]
   const answered: string[] = []
-  for (const tab of tabs) {
+  for (const tab of all) {
     await tab.hears('Hello.')
     tab.page.on('request', request => {
       if (request.method() === 'POST' && request.url().endsWith('/answers')) answered.push(request.postData() ?? '')
     })
   }
   await one.say('What time is it?', 'operator')
-  for (const tab of tabs) {
+  for (const tab of all) {
     await tab.hears('where you are')
     await tab.is('ready')
   }
   expect(answered.filter(body => body.includes('timeZone'))).toHaveLength(1)
-  const [words] = await Promise.all(tabs.map(tab => tab.answers()))
-  for (const tab of tabs) expect(await tab.answers()).toEqual(words)
+  const [words] = await Promise.all(all.map(tab => tab.answers()))
+  for (const tab of all) expect(await tab.answers()).toEqual(words)
 })

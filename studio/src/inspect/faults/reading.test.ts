@@ -1,17 +1,17 @@
 import { type ChatConnection, HttpChat } from '@millrace/client'
 import { SessionLog } from '@millrace/client/log'
 import type { Entry } from '@millrace/protocol'
-import { expect, onTestFinished, test, vi } from 'vitest'
-import { house, meddling } from './house.fixture.ts'
+import { expect, onTestFinished, test } from 'vitest'
+import { echoServer, meddling } from './echo-server.fixture.ts'
 import { type Read, Reading } from './reading.ts'
 
 /** A chat and a log of the same session, each with its connection, and the comparison of both after a second turn. */
 async function readAfter(meddle: (connection: ChatConnection) => ChatConnection, words = 'Again'): Promise<Read> {
-  const { connection, say } = house()
+  const { connection, say } = echoServer()
   await say('Hello')
   const log = new SessionLog({ sessionId: 's', connection })
   onTestFinished(log.start())
-  await vi.waitUntil(() => endsOf(log).length === 1)
+  await expect.poll(() => endsOf(log).length).toBe(1)
   const chat = new HttpChat({ session: 's', connection: meddle(connection) })
   onTestFinished(chat.start())
   const reading = new Reading(log, chat)

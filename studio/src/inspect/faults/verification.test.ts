@@ -2,7 +2,7 @@ import { SessionLog } from '@millrace/client/log'
 import type { Entry } from '@millrace/protocol'
 import fc from 'fast-check'
 import { expect, onTestFinished, test } from 'vitest'
-import { house, meddling } from './house.fixture.ts'
+import { echoServer, meddling } from './echo-server.fixture.ts'
 import { same } from './same.ts'
 import { Verification, type Verified } from './verification.ts'
 
@@ -22,7 +22,7 @@ async function rested(verification: Verification, log: SessionLog, ends: number)
 }
 
 test('what went well has nothing lost, and each entry is asked for once', async () => {
-  const { connection, read, say, asked } = house()
+  const { connection, read, say, asked } = echoServer()
   await say('Hello')
   const log = new SessionLog({ sessionId: 's', connection })
   onTestFinished(log.start())
@@ -40,7 +40,7 @@ test('what went well has nothing lost, and each entry is asked for once', async 
 })
 
 test('an entry that never came is named, and one that says something else', async () => {
-  const { connection, read, say } = house()
+  const { connection, read, say } = echoServer()
   await say('Hello')
   const bad = meddling(connection, entries => {
     const kept = entries.filter(({ chunk }) => chunk.type !== 'start')
@@ -61,7 +61,7 @@ test('an entry that never came is named, and one that says something else', asyn
 })
 
 test('what was taken back since is in the tab alone, and not lost', async () => {
-  const { connection, read, say } = house()
+  const { connection, read, say } = echoServer()
   await say('Hello')
   const log = new SessionLog({ sessionId: 's', connection })
   onTestFinished(log.start())
@@ -75,7 +75,7 @@ test('what was taken back since is in the tab alone, and not lost', async () => 
 })
 
 test('a log that cannot be read is said to be so, and compared once it can be', async () => {
-  const { connection, read, say } = house()
+  const { connection, read, say } = echoServer()
   await say('Hello')
   const log = new SessionLog({ sessionId: 's', connection })
   onTestFinished(log.start())
@@ -92,7 +92,7 @@ test('a log that cannot be read is said to be so, and compared once it can be', 
 })
 
 test('what the tab has not been told of yet is not lost', async () => {
-  const { connection, read, say } = house()
+  const { connection, read, say } = echoServer()
   await say('Hello')
   const log = new SessionLog({ sessionId: 's', connection })
   const verification = new Verification(log, read)

@@ -1,7 +1,7 @@
 import type { Chunk, Entry, Origin, WriterOrigin } from '@millrace/protocol'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { logOf } from '../../../log.fixture.ts'
+import { logOf } from '../../../long-log.fixture.ts'
 import { boxesOf, columnsOf, draw, nearest } from './draw.ts'
 import { Timeline } from './model.ts'
 import type { Row, Span } from './row.ts'

@@ -6,15 +6,20 @@ import { logReader } from './read-log.ts'
 
 const overloaded = () => new ProviderError('provider_overloaded', 'the provider is overloaded', { retryable: true })
 
-/** A server in this process, and a session of it. */
-export function house() {
+/** A server in this process with an agent that echoes, and a connection to one of its sessions. */
+export function echoServer() {
   let tries = 0
   const model = scriptedModel(({ lastText }) => {
     const isOverloaded = lastText === 'Twice' && tries++ === 0
     return { text: `You said: ${lastText}`, ...(isOverloaded && { error: overloaded() }) }
   })
   const echo = agent({ name: 'echo', model })
-  const app = millrace({ store: memoryStore(), agents: [echo], logger: { warn() {}, error() {} } })
+  const app = millrace({
+    store: memoryStore(),
+    agents: [echo],
+    backoff: { first: 20 },
+    logger: { warn() {}, error() {} },
+  })
   onTestFinished(() => app.close())
   const api = 'http://127.0.0.1/api'
   const asked: string[] = []
@@ -33,7 +38,7 @@ export function house() {
   }
 }
 
-/** A connection that does something to the entries on their way. */
+/** A connection that changes entries on their way. */
 export const meddling = (
   connection: ChatConnection,
   meddle: (entries: readonly Entry[], all: Entry[]) => readonly Entry[],
