@@ -70,7 +70,7 @@ describe('trouble with the connection to Postgres', () => {
     return store
   }
 
-  it('law 5: a backend that is ended in the midst of an append is told as unavailable, and the append can be sent again', async () => {
+  it('law 5: rejects an append as unavailable when its backend is terminated, and takes it when it is sent again', async () => {
     const store = open()
     const writer = await claimed(store)
     expect(await writer.append(batch)).toMatchObject({ outcome: 'appended', first: 1, last: 2 })
@@ -90,7 +90,7 @@ describe('trouble with the connection to Postgres', () => {
     expect(await writer.append(batch)).toMatchObject({ outcome: 'appended', first: 3, last: 4 })
   })
 
-  it('law 5: an append whose answer was lost is a duplicate with its sequences when it is sent again', async () => {
+  it('law 5: reports an append whose answer was lost as a duplicate with its sequences when it is sent again', async () => {
     const faulty = await proxy(running.url)
     ends.push(() => faulty.stop())
     const writer = await claimed(open())
@@ -106,7 +106,7 @@ describe('trouble with the connection to Postgres', () => {
     expect(await store.append(streamId, batch, writer.by)).toMatchObject({ outcome: 'duplicate', first: 3, last: 4 })
   })
 
-  it('an answer that does not come in time is told as unavailable, and the store goes on', async () => {
+  it('rejects a call as unavailable after its timeout, and goes on', async () => {
     const faulty = await proxy(running.url)
     ends.push(() => faulty.stop())
     const writer = await claimed(open())
@@ -121,7 +121,7 @@ describe('trouble with the connection to Postgres', () => {
     expect(await headOf()).toBe('2')
   })
 
-  it('a pool whose connections are all busy is told apart', async () => {
+  it('says when all connections of the pool are busy', async () => {
     const config = {
       connectionString: running.url,
       application_name: 'millrace',
@@ -145,7 +145,7 @@ describe('trouble with the connection to Postgres', () => {
     expect(await held).toMatchObject({ outcome: 'appended', first: 3, last: 4 })
   })
 
-  it('a server that is not there is named with host, port and database, without the password', async () => {
+  it('names host, port and database of an absent server, without the password', async () => {
     const store = open({ url: 'postgres://me:s3cret@127.0.0.1:1/db' })
     const failure = await store.create(streamId, null).catch(error => error)
     expect(failure).toMatchObject({ name: 'LogError', code: 'unavailable' })
@@ -153,7 +153,7 @@ describe('trouble with the connection to Postgres', () => {
     expect(`${failure.message} ${failure.cause} ${JSON.stringify(failure)}`).not.toContain('s3cret')
   })
 
-  it('a server that comes back later is found', async () => {
+  it('reconnects to a server that comes back', async () => {
     const faulty = await proxy(running.url)
     ends.push(() => faulty.stop())
     const store = open({ url: faulty.url(running.url) })
@@ -168,7 +168,7 @@ describe('trouble with the connection to Postgres', () => {
     ['set default_transaction_read_only = on', /read-only replica: give the address of the primary/, '25006', false],
     ['set statement_timeout = 100', /cancelled it \(statement_timeout\?\): it did not happen/, '57014', true],
     ['set lock_timeout = 100', /a lock was not free in time: try again/, '55P03', true],
-  ])('a user with `%s` is told what to do', async (setting, message, code, lock) => {
+  ])('says what to do for a user with `%s`', async (setting, message, code, lock) => {
     await open().create(streamId, null)
     const store = await limited(setting.replace('connection limit', 'nosuperuser connection limit'))
     const free = lock ? (await locked()).free : undefined
@@ -177,7 +177,7 @@ describe('trouble with the connection to Postgres', () => {
     await free?.()
   })
 
-  it('a user, a database and a password that are not right are told apart', async () => {
+  it('tells a wrong user from a wrong database', async () => {
     const unknown = open({ url: running.url.replace(/postgres$/, 'nowhere') })
     const message = expect.stringMatching(/\/nowhere: create: create this database or name another/)
     await expect(unknown.create('a', null)).rejects.toMatchObject({ code: 'unavailable', message })
@@ -186,14 +186,14 @@ describe('trouble with the connection to Postgres', () => {
     await expect(nobody.create('a', null)).rejects.toMatchObject({ code: 'unavailable', message: refused })
   })
 
-  it('law 1: transactions that are undone for the sake of others are made again inside', async () => {
+  it('law 1: retries transactions that fail to serialize', async () => {
     await open().create(streamId, null)
     const store = await limited("set default_transaction_isolation = 'repeatable read'")
     const results = await Promise.all(Array.from({ length: 6 }, () => store.append(streamId, batch, guest())))
     expect(results.map(result => 'first' in result && result.first).sort()).toEqual([1, 11, 3, 5, 7, 9])
   })
 
-  it('a connection that breaks while nobody uses it harms nobody', async () => {
+  it('survives the loss of an idle connection', async () => {
     const store = open({ poolSize: 1 })
     await store.create(streamId, null)
     const text = `select pg_terminate_backend(pid, 5000) from pg_stat_activity where application_name = 'millrace' and state = 'idle'`
@@ -209,7 +209,7 @@ describe('trouble with the connection to Postgres', () => {
     expect(await store.create(streamId, null)).toBe(false)
   })
 
-  it('what does not fit is invalid', async () => {
+  it('rejects malformed arguments and options as invalid', async () => {
     const store = open()
     await store.create(streamId, null)
     const call = store.append(streamId, { body: '["\0"]', count: 1 }, guest())
@@ -242,7 +242,7 @@ describe('trouble with the connection to Postgres', () => {
     }
   })
 
-  it('close waits for what is under way, and leaves the connections of a pool that was given', async () => {
+  it('close waits for pending calls, and leaves a given pool open', async () => {
     const store = open()
     const writer = await claimed(store)
     const { waiting, free } = await locked()
@@ -267,7 +267,7 @@ describe('trouble with the connection to Postgres', () => {
     expect((await pool.query('select 1 as one')).rows).toEqual([{ one: 1 }])
   })
 
-  it('who has closed has no connection left on the server', async () => {
+  it('close leaves no connection on the server', async () => {
     const operator = await running.session()
     ends.push(() => operator.end())
     for (let times = 0; times < 5; times++) {
@@ -280,7 +280,7 @@ describe('trouble with the connection to Postgres', () => {
     }
   })
 
-  it('close comes to an end where the server does not hear it', async () => {
+  it('close ends when the server does not answer', async () => {
     const faulty = await proxy(running.url)
     ends.push(() => faulty.stop())
     const store = await through(faulty)

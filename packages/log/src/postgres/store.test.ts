@@ -97,7 +97,7 @@ describe('the Postgres store', () => {
     expect(await append).toMatchObject({ outcome: 'appended', first: 1 })
   })
 
-  it('keeps nothing in a session: every statement may have another', async () => {
+  it('works when every statement runs in another session', async () => {
     const pool = new pg.Pool({ connectionString: running.url, max: 3, maxUses: 1 })
     ends.push(() => pool.end())
     const store = open({ pool, listen: false } as Partial<PostgresOptions>)
@@ -134,7 +134,7 @@ describe('the Postgres store', () => {
     expect((await second.query(prepared)).rows).toEqual([])
   })
 
-  it('law 2: waits for the disks of the replicas with `on`, and not with `off`', async () => {
+  it('law 2: waits for replicas with synchronousCommit `on`, and not with `off`', async () => {
     const sync = open({ synchronousCommit: 'on', timeout: 300 })
     const eager = open({ synchronousCommit: 'off' })
     await eager.create('durable', null)
@@ -159,7 +159,7 @@ describe('the Postgres store', () => {
     expect(await eager.append('durable', batch, guest('b'))).toMatchObject({ outcome: 'duplicate', first: 2, last: 2 })
   })
 
-  it('keeps what it read at one position while others write', async () => {
+  it('reads each page at one position while others write', async () => {
     const [store, other] = [open(), open()]
     await store.create('position', null)
     let writing = true

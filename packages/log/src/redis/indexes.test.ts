@@ -168,7 +168,7 @@ test.each([
   expect(own).toEqual(token === '1.%' ? [] : 'invalid')
 })
 
-test('when all is quiet, the indexes say what the logs say', async () => {
+test('indexes agree with the logs after any sequence of concurrent calls', async () => {
   const streams = ['a', 'b', 'c'] as const
   const stream = fc.constantFrom(...streams)
   const handle = fc.constantFrom(0, 1, 2)

@@ -21,12 +21,12 @@ function connectionWith(mark: string, body: string): Connection {
 
 const read = (connection: Connection) => readPage(connection, new Keys('').log('log'), { sequence: 0 }, ALL)
 
-test('a batch is read as it lies in its stream', async () => {
+test('reads a batch from its stream', async () => {
   const page = await read(connectionWith('12-abcdefghijkl', '["a b"]'))
   expect(page?.batches).toEqual([{ first: 1, last: 1, timestamp: 5, mark: '12-abcdefghijkl', body: '["a b"]' }])
 })
 
-test('law 8: who keeps the mark of a batch does not keep its text', async () => {
+test('law 8: keeping the mark of a batch does not retain its text', async () => {
   const marks: (string | undefined)[] = []
   gc()
   const before = process.memoryUsage().heapUsed

@@ -28,7 +28,7 @@ function made(path: string, sql: string): string {
   return path
 }
 
-describe('what cannot be a file of logs is refused at once', () => {
+describe('sqliteStore rejects', () => {
   test.each([':memory:', '', 'file:logs.db', 'file::memory:?cache=shared'])('the path %j', path => {
     expect(() => sqliteStore({ path })).toThrow(expect.objectContaining({ code: 'invalid' }))
     expect(() => sqliteStore({ path })).toThrow('memoryStore()')
@@ -38,7 +38,7 @@ describe('what cannot be a file of logs is refused at once', () => {
     expect(() => sqliteStore({ path: newPath(), maxPages })).toThrow(expect.objectContaining({ code: 'invalid' }))
   })
 
-  test('a name that is no text in UTF-8', async () => {
+  test('names that are not well-formed Unicode', async () => {
     const store = open({ path: newPath() })
     for (const streamId of ['\ud800', 'a\udfffb']) {
       expect((await failureOf(store.create(streamId, null))).code).toBe('invalid')
@@ -48,7 +48,7 @@ describe('what cannot be a file of logs is refused at once', () => {
   })
 })
 
-describe('a file that cannot be used is unavailable, and the message says what to do', () => {
+describe('calls fail as unavailable with advice for', () => {
   const cases: [string, () => string, RegExp][] = [
     ['in a folder that is not there', () => join(folder, 'absent', 'logs.db'), /make its folder/],
     ['that is a folder', () => folder, /make its folder/],

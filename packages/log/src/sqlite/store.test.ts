@@ -75,7 +75,7 @@ describe('append', () => {
 describe('due', () => {
   const isDue = (program: string | null): TicketMove['next'] => ({ state: '', due: { at: 'now', program } })
 
-  test('those that could be driven longest come first, whatever program they are of', async () => {
+  test('lists the logs that are due longest first, of all programs', async () => {
     let now = 1000
     const store = open({ path: newPath(), clock: () => now })
     for (const [id, program] of [
@@ -100,7 +100,7 @@ describe('due', () => {
 })
 
 describe('blobs', () => {
-  test('a fork has those of its source, also after that is gone, and the last one takes them with it', async () => {
+  test('are shared by a log and its forks, and removed with the last of them', async () => {
     const store = open({ path: newPath(), maxPages: 400 })
     await store.create('source', null)
     await store.putBlob('source', 'hash', new Uint8Array(1_000_000).fill(7))
@@ -120,7 +120,7 @@ describe('blobs', () => {
 })
 
 describe('watch', () => {
-  test('of what another handle does, only those are woken whose log it was', async () => {
+  test('wakes only watchers of the log that another handle changed', async () => {
     const path = newPath()
     const [store, other] = [open({ path }), open({ path })]
     const ids = Array.from({ length: 600 }, (_, n) => `log-${n}`)
@@ -140,7 +140,7 @@ describe('watch', () => {
     expect(woken).toEqual(['log-301', 'log-302'])
   })
 
-  test('wakes at once for what the same handle does, once', async () => {
+  test('wakes once and at once for a change by the same handle', async () => {
     const store = open({ path: newPath(), durability: 'full' })
     await store.create('log', null)
     let wakes = 0
