@@ -14,8 +14,8 @@ afterEach(() => {
 
 const open = () => server.streams.filter(({ signal }) => !signal.aborted)
 
-describe('when it comes back', () => {
-  test('the server says when', async () => {
+describe('reconnecting', () => {
+  test('waits for retry-after', async () => {
     vi.useFakeTimers()
     server.replies.push(refusal(503, 'busy', true, { 'retry-after': '3' }))
     followed(connect(server))
@@ -25,7 +25,7 @@ describe('when it comes back', () => {
     expect(server.asked).toHaveLength(2)
   })
 
-  test('it waits longer each time nothing comes of it, and not when something did', async () => {
+  test('backs off after each failure, and starts over after a success', async () => {
     vi.useFakeTimers()
     vi.spyOn(Math, 'random').mockReturnValue(1)
     const { told } = followed(connect(server, { backoff: { first: 100, longest: 350 } }))
@@ -48,7 +48,7 @@ describe('when it comes back', () => {
     expect(told.all).toEqual(['1 to 1'])
   })
 
-  test('silence is a drop, and a heartbeat is none', async () => {
+  test('reconnects after silence, and not after heartbeats', async () => {
     vi.useFakeTimers()
     const { told } = followed(connect(server))
     await vi.advanceTimersByTimeAsync(0)
@@ -66,22 +66,25 @@ describe('when it comes back', () => {
     expect(told.statuses.slice(0, 4)).toEqual(['connecting', 'catching-up', 'live', 'offline'])
   })
 
-  test.each(['a fetch', 'headers'])('%s that heeds no signal, and says nothing, holds nobody up', async which => {
-    vi.useFakeTimers()
-    const deaf: typeof fetch = (input, init) =>
-      server.fetch(input, { ...init, signal: new AbortController().signal } as RequestInit)
-    let asked = 0
-    const headers = () => (asked++ === 0 ? new Promise<never>(() => {}) : {})
-    const { told } = followed(connect(server, which === 'headers' ? { headers } : { fetch: deaf }))
-    await vi.advanceTimersByTimeAsync(30_000)
-    const stream = await server.stream(which === 'headers' ? 1 : 2)
-    stream.open('s')
-    stream.entries('s', 0, 1)
-    await vi.advanceTimersByTimeAsync(0)
-    expect(told.all).toEqual(['1 to 1'])
-  })
+  test.each(['a fetch', 'headers'])(
+    '%s that ignores its signal and never settles does not block the next request',
+    async which => {
+      vi.useFakeTimers()
+      const deaf: typeof fetch = (input, init) =>
+        server.fetch(input, { ...init, signal: new AbortController().signal } as RequestInit)
+      let asked = 0
+      const headers = () => (asked++ === 0 ? new Promise<never>(() => {}) : {})
+      const { told } = followed(connect(server, which === 'headers' ? { headers } : { fetch: deaf }))
+      await vi.advanceTimersByTimeAsync(30_000)
+      const stream = await server.stream(which === 'headers' ? 1 : 2)
+      stream.open('s')
+      stream.entries('s', 0, 1)
+      await vi.advanceTimersByTimeAsync(0)
+      expect(told.all).toEqual(['1 to 1'])
+    },
+  )
 
-  test('a snapshot that never comes is asked for again', async () => {
+  test('asks again for a snapshot that never comes', async () => {
     vi.useFakeTimers()
     server.answer = () => new Promise<Response>(() => {})
     const { told } = followed(connect(server), 's', null)
@@ -90,7 +93,7 @@ describe('when it comes back', () => {
     expect(told.statuses).toEqual(['connecting', 'offline'])
   })
 
-  test('one who takes long is not silent', async () => {
+  test('does not count the time of a slow follower as silence', async () => {
     vi.useFakeTimers()
     const { told } = followed(connect(server))
     const taken = Promise.withResolvers<void>()
@@ -106,7 +109,7 @@ describe('when it comes back', () => {
     expect(server.streams).toHaveLength(2)
   })
 
-  test('online comes back by another request, and a tab that is looked at need not wait', async () => {
+  test('reconnects at once when the page comes online or becomes visible', async () => {
     const page = new EventTarget()
     const document = Object.assign(new EventTarget(), { visibilityState: 'hidden' })
     for (const verb of ['addEventListener', 'removeEventListener'] as const) {
@@ -138,7 +141,7 @@ describe('when it comes back', () => {
 })
 
 describe('many sessions', () => {
-  test('twenty share one request, and forty-one need two', async () => {
+  test('carries 40 sessions by one request, and 41 by two', async () => {
     const connection = connect(server)
     for (let n = 0; n < 20; n++) followed(connection, `s${n}`)
     expect((await server.stream(2)).places).toHaveLength(20)
@@ -154,7 +157,7 @@ describe('many sessions', () => {
     expect(connection.size).toBe(41)
   })
 
-  test('an address stays short, however long the names are', async () => {
+  test('splits requests whose address would be too long', async () => {
     const connection = connect(server)
     const names = Array.from({ length: 12 }, (_, n) => `${n}${'ü'.repeat(250)}`)
     for (const name of names) followed(connection, name)
@@ -164,7 +167,7 @@ describe('many sessions', () => {
     expect(Math.max(...server.streams.map(({ places }) => places.length))).toBe(3)
   })
 
-  test('one request at a time, while sessions join one after the other', async () => {
+  test('has one request at a time while sessions join one after the other', async () => {
     vi.useFakeTimers()
     let most = 0
     const fetch: typeof globalThis.fetch = (input, init) => {
@@ -184,7 +187,7 @@ describe('many sessions', () => {
     expect(most).toBe(1)
   })
 
-  test('who leaves costs no request, and hears nothing any more', async () => {
+  test('sends nothing when a follower leaves, and tells it nothing more', async () => {
     const connection = connect(server)
     const [a, b] = [followed(connection, 'a'), followed(connection, 'b')]
     const stream = await server.stream(2)
@@ -202,7 +205,7 @@ describe('many sessions', () => {
     expect(server.streams).toHaveLength(2)
   })
 
-  test('who comes while it waits, and who comes after that, are both asked for', async () => {
+  test('asks for sessions that join during and after a backoff', async () => {
     server.replies.push(new TypeError('no network'))
     const connection = connect(server, { backoff: { first: 3_600_000, longest: 3_600_000 } })
     const a = followed(connection, 'a')
@@ -213,7 +216,7 @@ describe('many sessions', () => {
     expect((await server.stream(2)).places).toEqual(['a 0', 'b 0', 'c 0'])
   })
 
-  test('two may follow one session, each from its own place', async () => {
+  test('lets two followers follow one session from different cursors', async () => {
     const connection = connect(server)
     const [one, other] = [followed(connection, 's'), followed(connection, 's', cursorOf(1))]
     const streams = [await server.stream(1), await server.stream(2)]
@@ -226,7 +229,7 @@ describe('many sessions', () => {
     expect([one.told.all, other.told.all]).toEqual([['1 2 to 2'], ['2 to 2']])
   })
 
-  test('how it stands is how it stands with the worst off', async () => {
+  test('has the status of the session that is furthest behind', async () => {
     const connection = connect(server)
     const [a] = [followed(connection, 'a'), followed(connection, 'b')]
     const heard: string[] = []
@@ -245,8 +248,8 @@ describe('many sessions', () => {
   })
 })
 
-describe('leaving is at once', () => {
-  test('also inside a frame', async () => {
+describe('leaving', () => {
+  test('takes effect inside a frame', async () => {
     let following: Following | undefined
     const told = new RecordingFollower()
     told.onEntries = () => following?.close()
@@ -262,7 +265,7 @@ describe('leaving is at once', () => {
     expect(told.statuses.at(-1)).toBe('catching-up')
   })
 
-  test('also while a snapshot is read, or one is wanted', async () => {
+  test('takes effect while a snapshot is read', async () => {
     const answered = Promise.withResolvers<Response>()
     server.answer = () => answered.promise
     const { told, following } = followed(connect(server), 's', null)
@@ -277,7 +280,7 @@ describe('leaving is at once', () => {
     expect(server.asked).toHaveLength(1)
   })
 
-  test('and twice is once: another who follows the same session stays', async () => {
+  test('twice does not remove the next follower of the same session', async () => {
     const connection = connect(server)
     followed(connection, 'other')
     const { following } = followed(connection)
@@ -290,7 +293,7 @@ describe('leaving is at once', () => {
     await told.until(() => told.all.length === 1)
   })
 
-  test('and coming again in the same turn is one request', async () => {
+  test('and joining again in the same turn makes one request', async () => {
     const connection = connect(server)
     followed(connection).following.close()
     followed(connection).following.close()

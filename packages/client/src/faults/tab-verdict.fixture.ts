@@ -97,7 +97,7 @@ function wayProblems(tab: Tab, { sessionId, entries, view, isRemoved }: Held): s
     const isTaken = entries.some(
       ({ sequence, chunk }) =>
         (chunk.type === 'step-discarded' && sequence > from && sequence <= to) ||
-        // What a rewind took back is shown until there is a snapshot.
+        // Entries that a rewind took back are shown until the snapshot comes.
         (chunk.type === 'rewind' && sequence >= from && sequence <= to),
     )
     // What waited, and was stopped before it began, never enters the view.
@@ -143,7 +143,7 @@ function toldProblems(tab: Tab, held: Held, isFirst: boolean): string[] {
     const most = entries.filter(({ chunk }) => isData(chunk) && name === nameOf(chunk)).length
     if (count > most) problems.push(`${name} was told ${count} times, and said ${most} times`)
   }
-  // Who took a snapshot was not told of what lay before it.
+  // A tab that took a snapshot was not told of anything before it.
   if (!isFirst || tab.snapshots.has(sessionId)) return problems
   for (const { chunk } of entries) {
     if (!isData(chunk) || chunk.transient) continue
@@ -153,7 +153,7 @@ function toldProblems(tab: Tab, held: Held, isFirst: boolean): string[] {
   for (const { id, parts } of view.messages) {
     for (const part of parts) {
       if (!('toolCallId' in part) || calls.has(`${id} ${part.toolCallId} ${part.state}`)) continue
-      // What the end of a run settles, nobody said.
+      // The end of a run settles open calls without a chunk for each.
       if (part.code !== 'interrupted') problems.push(`${part.toolCallId} is ${part.state}, which was not told`)
     }
   }

@@ -1,4 +1,4 @@
-// A tab: one connection by a way of its own to the server, with a chat for each session; and somebody who reads by a plain loop.
+// A browser tab: one connection through a proxy of its own, with a chat for each session; and a reader by the plain loop.
 
 import { type Entry, Fold, foldLog, type View } from '@millrace/protocol'
 import { type FaultProxy, proxy } from '../../../../scripts/faults/proxy.ts'
@@ -121,7 +121,7 @@ export class Tab {
   }
 }
 
-/** One who reads all sessions by the plain loop. */
+/** Reads all sessions by the plain loop (`for await`). */
 export class Reader {
   readonly problems: string[] = []
   readonly #read = new Map<string, { base: View | undefined; entries: Entry[]; at: number }>()
@@ -151,7 +151,7 @@ export class Reader {
       if (!this.#isGone) this.problems.push('the loop ended by itself')
     } catch (error) {
       const { code, message } = error as RequestError
-      // Where a log is removed, nobody can read on.
+      // A deleted log cannot be read on.
       if (code === 'session_unknown') this.#isGone = true
       else this.problems.push(`the loop threw ${code}: ${message}`)
       this.#onLook()
@@ -171,7 +171,7 @@ export class Reader {
     return this.#isGone || (this.#read.get(sessionId)?.at ?? 0) >= head
   }
 
-  /** What it all amounts to; nothing, where that cannot be told. */
+  /** The view of what was read; undefined where it is not known. */
   view(sessionId: string): View | undefined {
     const { base, entries } = this.#read.get(sessionId) ?? {}
     if (this.#isGone || entries === undefined) return undefined

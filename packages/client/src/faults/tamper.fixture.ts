@@ -29,7 +29,7 @@ class Tamper {
   readonly #encoder = new TextEncoder()
   readonly #decoder: SseDecoder
   readonly #last = new Map<string | undefined, EntriesFrame>()
-  /** What is late, or was lost, unless nothing comes after it: that nobody could notice. */
+  /** A frame that is late or lost. It is sent after all where nothing follows: a client could not notice its loss. */
   #kept: { readonly frame: EntriesFrame; readonly isLost: boolean } | undefined
   #controller: TransformStreamDefaultController<Uint8Array> | undefined
 

@@ -1,4 +1,4 @@
-// What somebody who looks at one session in one tab was shown and told, for who judges afterwards.
+// Records what one tab shows and tells of one session.
 
 import type { Message } from '@millrace/protocol'
 import type { ChatCallbacks, ChatData, ChatFinish } from '../chat/callbacks.ts'
@@ -10,7 +10,7 @@ export interface Regress {
   readonly key: string
   readonly old: string
   readonly text: string
-  /** What was known when the old one was shown, and when the new one was. */
+  /** The head of the store when the old text was shown, and when the new one was. */
   readonly from: number
   readonly to: number
 }
@@ -29,7 +29,7 @@ export class Watch implements ChatCallbacks {
   readonly calls = new Map<string, number>()
   readonly data = new Map<string, number>()
   readonly errors: string[] = []
-  /** What was known when it was first looked at. */
+  /** The head of the store when something was first shown. */
   first: number | undefined
   readonly #store: () => Store
   readonly #onLook: () => void
@@ -49,7 +49,7 @@ export class Watch implements ChatCallbacks {
     if (head > 0) this.first ??= head
     const texts = new Map<string, { message: Message; text: string; key: string }>()
     for (const message of messages) {
-      // What is the same object says the same.
+      // The same object has the same text.
       const isSame = this.#seen.get(message.id) === message
       for (const part of message.parts) {
         if (part.type !== 'text' && part.type !== 'reasoning') continue

@@ -6,10 +6,10 @@ import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { listen, mill, request } from '../mill.fixture.ts'
 
-/** More than the sockets of this machine take of what nobody reads. */
+/** More bytes than the sockets of this machine buffer. */
 const LARGE = 12 * 1024 * 1024
 
-/** A server with a large upload, for whoever says their name. */
+/** A server with a large upload. The header `x-user` names the user. */
 async function keeping(options: Parameters<typeof mill>[0] = {}) {
   const authorize = (asked: { request: Request }) => asked.request.headers.get('x-user') ?? 'ann'
   const { app, logged } = mill({ authorize, ...options })
@@ -29,7 +29,7 @@ async function keeping(options: Parameters<typeof mill>[0] = {}) {
   return { app, logged, bytes, path, get, keep }
 }
 
-/** A folder with a large file, and where that is. */
+/** A folder with a large file. */
 function folderOf(bytes: Uint8Array) {
   const folder = mkdtempSync(join(tmpdir(), 'millrace-paced-'))
   onTestFinished(() => rmSync(folder, { recursive: true }))
@@ -38,11 +38,11 @@ function folderOf(bytes: Uint8Array) {
   return { folder, file }
 }
 
-/** Somebody who asks for something on a socket, and takes nothing of it. */
+/** A client that sends a request and reads nothing of the reply. */
 function silent(port: number, path: string): Socket {
   const socket = connect(port, '127.0.0.1')
   socket.pause()
-  // Who is cut off may be told so.
+  // The server may reset the connection.
   socket.on('error', () => {})
   socket.write(`GET ${path} HTTP/1.1\r\nhost: localhost\r\n\r\n`)
   onTestFinished(() => void socket.destroy())
@@ -51,8 +51,8 @@ function silent(port: number, path: string): Socket {
 
 const codeOf = async (response: Response) => [response.status, (await response.json()).error.code]
 
-describe('law 8: what a principal has under way is bounded', () => {
-  test('replies that nobody takes, until they are let go', async () => {
+describe('law 8: bytes in flight of a principal are bounded', () => {
+  test('rejects another reply while unread replies hold the limit', async () => {
     const { get } = await keeping({ limits: { heldBytes: 2 * LARGE } })
     const held = [await get(), await get()]
     expect(held.map(({ status }) => status)).toEqual([200, 200])
@@ -63,7 +63,7 @@ describe('law 8: what a principal has under way is bounded', () => {
     expect((await get()).status).toBe(200)
   })
 
-  test('replies are given back when all of them was taken', async () => {
+  test('frees the bytes of a reply that was read to its end', async () => {
     const { get, bytes } = await keeping({ limits: { heldBytes: LARGE } })
     for (let i = 0; i < 3; i++) {
       const response = await get()
@@ -72,7 +72,7 @@ describe('law 8: what a principal has under way is bounded', () => {
     }
   })
 
-  test('one alone may be larger', async () => {
+  test('allows one reply that is larger than the limit', async () => {
     const { get } = await keeping({ limits: { heldBytes: 1 } })
     const alone = await get()
     expect(alone.status).toBe(200)
@@ -80,7 +80,7 @@ describe('law 8: what a principal has under way is bounded', () => {
     expect((await alone.arrayBuffer()).byteLength).toBe(LARGE)
   })
 
-  test('bodies that never end, and nobody else’s', async () => {
+  test('counts request bodies that never end, per principal', async () => {
     const { keep, app } = await keeping({ limits: { heldBytes: 1000 } })
     const half = new TransformStream<Uint8Array, Uint8Array>()
     const writer = half.writable.getWriter()
@@ -96,7 +96,7 @@ describe('law 8: what a principal has under way is bounded', () => {
     expect((await keep(new Uint8Array(600))).status).toBe(201)
   })
 
-  test('nothing is read of what somebody may not keep', async () => {
+  test('reads nothing of an upload to a session of another user', async () => {
     const { keep } = await keeping()
     let pulled = 0
     const body = new ReadableStream<Uint8Array>(
@@ -113,8 +113,8 @@ describe('law 8: what a principal has under way is bounded', () => {
   })
 })
 
-describe('law 8: who takes nothing is closed', () => {
-  test('of what the server keeps, and others have room again', async () => {
+describe('law 8: a client that reads nothing is closed', () => {
+  test('closes a stalled reply of an upload and frees its bytes', async () => {
     const { app, path, bytes } = await keeping({ limits: { heldBytes: LARGE }, stream: { stallMs: 500 } })
     const { port, url } = await listen(app)
     const get = async () => {
@@ -127,7 +127,7 @@ describe('law 8: who takes nothing is closed', () => {
     await expect.poll(get).toBe(true)
   })
 
-  test('of a file', async () => {
+  test('closes a stalled reply of a file', async () => {
     const { folder } = folderOf(randomBytes(LARGE))
     const { app } = mill({ static: folder, stream: { stallMs: 500 } })
     const { port, url, server } = await listen(app)
@@ -139,7 +139,7 @@ describe('law 8: who takes nothing is closed', () => {
 })
 
 describe('a large file', () => {
-  test('comes whole, and HEAD says how long it is', async () => {
+  test('is sent whole, and HEAD gives its length', async () => {
     const bytes = randomBytes(LARGE + 1)
     const { app } = mill({ static: folderOf(bytes).folder })
     const response = await app.fetch(request('/large.bin'))
@@ -149,7 +149,7 @@ describe('a large file', () => {
     expect([head.status, head.headers.get('content-length'), head.body]).toEqual([200, String(LARGE + 1), null])
   })
 
-  test('that becomes shorter while it is read is cut off, and never passes for whole', async () => {
+  test('that shrinks while it is read breaks the reply off', async () => {
     const { folder, file } = folderOf(randomBytes(LARGE))
     const { app } = mill({ static: folder })
     const response = await app.fetch(request('/large.bin'))

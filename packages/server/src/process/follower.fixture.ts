@@ -6,7 +6,7 @@ import type { Format, Reader } from './faulty-line.fixture.ts'
 import type { Applied, Sight, Snapshot } from './sight.fixture.ts'
 import { type Asked, ask } from './single-request.fixture.ts'
 
-/** How a follower asks: drawn from the seed. */
+/** How a follower asks, drawn from the seed. */
 export interface Manner {
   readonly format: Format
   /** Whether it begins with a snapshot, or at the beginning. */
@@ -109,7 +109,7 @@ export class RunReader implements Reader {
   readonly sessionId: string
   readonly runId: string
   readonly applied: Extract<Applied, { kind: 'frame' }>[] = []
-  /** What was said last of how it ended. */
+  /** The last `end` frame. */
   end: Extract<Frame, { type: 'end' }> | undefined
   /** Whether the log is another than it began with. */
   isLost = false

@@ -15,7 +15,7 @@ export interface Snapshot {
 
 export class Sight {
   readonly sessionId: string
-  /** All that was applied, of the log as it is now: what was known of another is forgotten. */
+  /** Everything that was applied of the current log. Frames of a log that it replaced are forgotten. */
   applied: Applied[] = []
   /** What no server may do. */
   readonly problems: string[] = []
@@ -70,7 +70,7 @@ export class Sight {
       case 'status':
         return true
       case 'fail':
-        // Where a log is gone, another may come.
+        // A deleted log may be followed by another of its name.
         if (!frame.recoverable && frame.error.code !== 'session_unknown') this.#complain(`failed: ${frame.error.code}`)
         return false
       case 'end':
@@ -124,7 +124,7 @@ export class Sight {
     return view ? Fold.from(view, options) : new Fold(options)
   }
 
-  /** Only one who names a sequence without proof may be given what follows it in another log, and can tell by the incarnation. */
+  /** Only a follower that resumes from a bare sequence may get entries of another log. It notices by the incarnation. */
   #foreign(): false {
     if (this.provesItself) this.#complain('was given another log in answer to a cursor of the one before')
     this.isLost = true

@@ -1,4 +1,4 @@
-// HTTP as a client speaks it that keeps no connection: one socket a request, so that whoever cuts it cuts just that.
+// HTTP requests with a socket each, so that a cut breaks one request only.
 
 import { type IncomingMessage, request } from 'node:http'
 import { setTimeout as pause } from 'node:timers/promises'

@@ -48,7 +48,7 @@ const errorIn = ({ json }: Got) => (json as { error?: { code: string; message: s
 
 const isForeign = (key: string) => dialects.some(({ method, path }) => `${method} ${path}` === key)
 
-it.each(bodies)('%s takes the bodies that the document allows, and no others', async (key, schema) => {
+it.each(bodies)('%s accepts exactly the bodies that the document allows', async (key, schema) => {
   const { stage, ready: requests } = all()
   const isAllowed = ajv.compile(schema)
   const { path = '', method = 'POST' } = requests[key] ?? {}
@@ -72,14 +72,14 @@ it.each(bodies)('%s takes the bodies that the document allows, and no others', a
   expect(Math.min(counts.allowed, counts.not)).toBeGreaterThan(isForeign(key) ? 0 : RUNS / 20)
 })
 
-it.each(bodies)('%s says whether it needs a body', async key => {
+it.each(bodies)('%s requires a body where the document says so', async key => {
   const { stage, ready: requests } = all()
   const { path = '', method = 'POST' } = requests[key] ?? {}
   const got = await stage.send({ path, method, headers: { accept: 'application/json' } })
   expect(errorIn(got)?.code === 'body_invalid').toBe(operationOf(key).requestBody?.required)
 })
 
-it('replies have the headers that the document names, and name nothing else', async () => {
+it('replies have exactly the headers that the document names', async () => {
   const stage = openTwoUserServer()
   for (const [key, { status, isLive, ...sent }] of Object.entries(good(await ready(stage)))) {
     const response = await stage.app.fetch(stage.request(sent))
@@ -95,7 +95,7 @@ it('replies have the headers that the document names, and name nothing else', as
   }
 })
 
-it('a query needs what the document says that it needs, and lists can be sent as it says', async () => {
+it('a query requires the parameters that the document requires, and takes lists in its form', async () => {
   const stage: TwoUserServer = openTwoUserServer()
   const native = Object.entries(paths).filter(([path]) => !dialects.some(route => pathOf(route.path) === path))
   const needed = native.flatMap(([path, methods]) =>
@@ -113,7 +113,7 @@ it('a query needs what the document says that it needs, and lists can be sent as
   await response.body?.cancel()
 })
 
-it('what is told of the health of a server is what the document says, also where it is not well', async () => {
+it('the health reply matches the document, also of an unhealthy server', async () => {
   const { responses } = operationOf('GET /health') as unknown as {
     responses: Record<string, { content: { 'application/json': { schema: Schema } } }>
   }

@@ -14,10 +14,10 @@ import {
 } from './two-user-server.fixture.ts'
 import { good, ready } from './valid-requests.fixture.ts'
 
-/** A round has sessions of its own: what is deleted in one is there in the next. */
+/** Each round has sessions of its own: a session that is deleted in one exists in the next. */
 const ROUNDS = 4
 const RUNS = multiplied(600)
-/** So many come at the same time, and one of them over a real socket. */
+/** Requests at a time. One of them goes over a real socket. */
 const AT_ONCE = 10
 const STREAMS = 16
 const limits = { requestsPerMinute: 10_000_000, sessions: 100_000, streams: STREAMS }
@@ -30,7 +30,7 @@ const note = (error: unknown) => void unhandled.push(error)
 beforeAll(() => void process.on('unhandledRejection', note))
 afterAll(() => void process.off('unhandledRejection', note))
 
-/** What came of a request: of what goes on, its beginning. */
+/** The reply to a request; of a stream only its beginning. */
 interface Outcome {
   readonly status: number
   readonly type: string
@@ -69,7 +69,7 @@ function overSocket(
       method: method ?? (payload === undefined ? 'GET' : 'POST'),
       headers: { 'content-type': 'application/json', ...(user !== null && { 'x-user': user }), ...headers },
     })
-    // Whoever says another length than there is waits for ever, or is cut off: both are its own fault.
+    // A request with a wrong content-length waits for ever or is cut off.
     sent.setTimeout(200, () => sent.destroy())
     sent.on('error', () => resolve(undefined))
     sent.on('response', response => {
@@ -102,7 +102,7 @@ function mustBeTyped(sent: Sent, { status, type, text }: Outcome): void {
   expect([what, text.length < 1000]).toEqual([what, true])
 }
 
-/** How many streams can be opened, up to one more than may be. */
+/** How many streams can be opened, up to one more than allowed. */
 async function openable(stage: TwoUserServer): Promise<number> {
   const path = '/api/sessions/stream'
   const tried = Array.from({ length: STREAMS + 1 }, () => stage.app.fetch(stage.request({ path })))
@@ -112,7 +112,7 @@ async function openable(stage: TwoUserServer): Promise<number> {
 }
 
 it.each(Array.from({ length: ROUNDS }, (_, i) => i + 1))(
-  `${RUNS} requests that were good once leave a server that is well, round %i`,
+  `${RUNS} changed requests get typed replies and leave the server healthy, round %i`,
   async () => {
     const stage = openTwoUserServer({ limits, stream: { pollMs: 10 } })
     const requests = Object.values(good(await ready(stage)))
@@ -132,11 +132,11 @@ it.each(Array.from({ length: ROUNDS }, (_, i) => i + 1))(
     )
     expect(refused).toBeGreaterThan(RUNS / 3)
     expect(unhandled).toEqual([])
-    // Who drives a session that is deleted says that it lets it go.
+    // The driver of a deleted session logs that it lets it go.
     expect(stage.logged.filter(({ message }) => message !== 'a session was let go')).toEqual([])
-    // No stream is left open: all that one may have can be had.
+    // No stream is left open: as many can be opened as allowed.
     await expect.poll(() => openable(stage)).toBe(STREAMS)
-    // Whoever comes next is served as if nothing had been: in process and on a socket.
+    // The next requests are served, in process and over a socket.
     const after = await stage.run('afterwards', { agent: 'echo', input: 'Still there?' })
     expect(framesIn(after).at(-1)).toMatchObject({ type: 'end', status: 'completed' })
     const response = await fetch(`${listening.url}/api/health`, { headers: { 'x-user': 'ann' } })
