@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { Lexer, type MarkedToken } from 'marked'
 import { expect, test } from 'vitest'
+import { multiplied } from '../../../scripts/faults/campaign.ts'
 import { BOUNDS, type Bounds } from './bounds.ts'
 import { lex } from './lex.ts'
 import { type Block, MarkdownStream } from './stream.ts'
@@ -92,7 +93,7 @@ function cut(text: string, at: readonly number[]): string[] {
   return places.slice(1).map((place, i) => text.slice(places[i], place))
 }
 
-const RUNS = { numRuns: 500 }
+const RUNS = { numRuns: multiplied(200) }
 
 test('a text that comes in any pieces is in the end what it is as a whole', () => {
   fc.assert(

@@ -1,6 +1,7 @@
 import { type Entry, Fold, foldLog, type Json, type View, type WriterOrigin } from '@millrace/protocol'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
+import { multiplied } from '../../../../scripts/faults/campaign.ts'
 import { type Change, diffOf, pathText, type Segment } from './diff.ts'
 
 const EMPTY = new Fold().view()
@@ -71,7 +72,7 @@ describe('what became of a view', () => {
         expect(isCut).toBe(false)
         expect(made(before as unknown as Json, changes)).toEqual(after)
       }),
-      { numRuns: 2000 },
+      { numRuns: multiplied(500) },
     )
   })
 
