@@ -38,12 +38,13 @@ test('plays campaigns in turns until each has reached its number of schedules', 
   ]
   expect(await nightly({ ...options, campaigns, folder: home })).toBe(true)
   expect(played).toEqual([
-    ['one.test.ts', 100_000, 10],
-    ['two.test.ts', 100_000, 5],
-    ['one.test.ts', 100_010, 15],
+    ['one.test.ts', 100_000, 2],
+    ['two.test.ts', 100_000, 2],
+    ['one.test.ts', 100_002, 23],
+    ['two.test.ts', 100_002, 3],
   ])
   expect(report(home)).toContain('| one | 25 | 25 | 6 | 2 | 0 | 0.0 |')
-  expect(report(home)).toContain('| **all** | 30 | 30 | 9 | 3 | 0 | 0.1 |')
+  expect(report(home)).toContain('| **all** | 30 | 30 | 12 | 4 | 0 | 0.1 |')
   expect(report(home)).toContain('No schedule failed.')
 })
 

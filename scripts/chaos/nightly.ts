@@ -5,9 +5,13 @@ import { playBatch } from './batch.ts'
 import { CAMPAIGNS, type Campaign } from './campaigns.ts'
 import { type CampaignProgress, Progress } from './progress.ts'
 
+/** Above the seeds that `npm test` plays. */
+const FIRST_SEED = 100_000
+
 /** How long one batch of schedules should take. */
 const BATCH_MS = 30_000
-const FIRST_BATCH = 10
+/** How many seeds the first batch plays, when their speed is not known yet. */
+const FIRST_BATCH = 2
 /** With less time left, no other batch is begun. */
 const LAST_BATCH_MS = 15_000
 
@@ -43,7 +47,7 @@ export async function nightly(options: NightlyOptions = {}): Promise<boolean> {
     const state = progress.of(campaign.name)
     const count = batchSize(campaign, state, leftMs())
     const begun = now()
-    const result = await play(campaign.file, state.nextSeed, count)
+    const result = await play(campaign.file, FIRST_SEED + state.seeds, count)
     progress.add(campaign.name, { count, ms: now() - begun, ...result })
     writeFileSync(reportFile, reportOf(campaigns, progress))
     console.log(lineOf(campaign, state, now() - from))
@@ -53,12 +57,16 @@ export async function nightly(options: NightlyOptions = {}): Promise<boolean> {
   return progress.failures === failuresBefore
 }
 
-/** As many schedules as fit into a batch by the rate so far, and into the time that is left. */
-function batchSize({ schedules }: Campaign, state: CampaignProgress, leftMs: number): number {
-  const missing = schedules - state.schedules
-  if (state.schedules === 0) return Math.min(FIRST_BATCH, missing)
-  const scheduleMs = state.ms / state.schedules
-  return Math.max(1, Math.min(missing, Math.floor(Math.min(BATCH_MS, leftMs / 2) / scheduleMs)))
+/** How many seeds fit into a batch by the speed so far, and into the time that is left. Some suites play several schedules per seed. */
+function batchSize(
+  { schedules }: Campaign,
+  { seeds, ms, schedules: played }: CampaignProgress,
+  leftMs: number,
+): number {
+  if (played === 0) return FIRST_BATCH
+  const missing = Math.ceil(((schedules - played) * seeds) / played)
+  const fitting = Math.floor((Math.min(BATCH_MS, leftMs / 2) * seeds) / ms)
+  return Math.max(1, Math.min(missing, fitting))
 }
 
 function lineOf({ name, schedules }: Campaign, state: CampaignProgress, ms: number): string {

@@ -4,17 +4,14 @@ import type { BatchResult } from './batch.ts'
 
 /** What nightly runs have done of one campaign. */
 export type CampaignProgress = Played & {
-  /** The seed that the next batch begins with. */
-  nextSeed: number
+  /** How many seeds were played. */
+  seeds: number
   /** Time spent, in ms. */
   ms: number
   failed: FailedSchedule[]
   /** Outputs of batches that failed without naming a schedule, for example because a server did not start. */
   broken: string[]
 }
-
-/** Above the seeds that `npm test` plays. */
-const FIRST_SEED = 100_000
 
 /** What nightly runs have done, kept in a file so that the next run continues. */
 export class Progress {
@@ -27,7 +24,7 @@ export class Progress {
   }
 
   of(name: string): CampaignProgress {
-    const nothing = { nextSeed: FIRST_SEED, schedules: 0, faults: 0, deaths: 0, ms: 0, failed: [], broken: [] }
+    const nothing = { seeds: 0, schedules: 0, faults: 0, deaths: 0, ms: 0, failed: [], broken: [] }
     this.#campaigns[name] ??= nothing
     return this.#campaigns[name]
   }
@@ -35,7 +32,7 @@ export class Progress {
   /** Adds a batch of `count` seeds and saves. */
   add(name: string, batch: BatchResult & { count: number; ms: number }): void {
     const state = this.of(name)
-    state.nextSeed += batch.count
+    state.seeds += batch.count
     state.ms += batch.ms
     state.schedules += batch.schedules
     state.faults += batch.faults

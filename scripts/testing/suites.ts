@@ -1,4 +1,4 @@
-import { existsSync, globSync, readFileSync, statSync } from 'node:fs'
+import { existsSync, globSync, readFileSync } from 'node:fs'
 import { join, relative, resolve } from 'node:path'
 
 /** A suite is the tests of one package or one top-level folder. Its name is the folder's last part: `log`, `studio`, `wide`. */
@@ -54,9 +54,4 @@ export function isWithin(path: string, place: string): boolean {
  */
 export function needsOwnWorker(root: string, file: string): boolean {
   return /\bvi\.mock\(|@vitest-environment/.test(readFileSync(join(root, file), 'utf8'))
-}
-
-/** Whether a path is a folder. */
-export function isFolder(root: string, path: string): boolean {
-  return statSync(join(root, path)).isDirectory()
 }
