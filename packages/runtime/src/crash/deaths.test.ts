@@ -5,8 +5,8 @@ import { pass, undisturbed } from './play-plans.fixture.ts'
 import { verdict } from './run-verdict.fixture.ts'
 
 /** Of what is sampled, one point in so many is played; `npm run chaos` plays every one. */
-const SLOW_STEP = 8
-const FAULT_STEP = 5
+const SLOW_STEP = 14
+const FAULT_STEP = 8
 
 const again = () => 'npm run chaos -- 50 packages/runtime/src/crash/deaths'
 

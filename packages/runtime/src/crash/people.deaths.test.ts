@@ -11,8 +11,8 @@ import { verdict } from './run-verdict.fixture.ts'
 import { type Report, schedule } from './simulated-schedule.fixture.ts'
 
 /** One point in so many is played, each kind from another point on; `npm run chaos` plays every point. */
-const STEP = 9
-const PAUSED_STEP = 18
+const STEP = 13
+const PAUSED_STEP = 26
 
 const ASKED: Plan = { ...FAST, crowd: PROMPT }
 const PAUSED: Plan = { ...FAST, crowd: { ...PROMPT, when: 'paused' } }

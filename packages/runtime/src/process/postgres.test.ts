@@ -5,8 +5,8 @@ import { schedules } from './process-schedules.fixture.ts'
 schedules({
   name: 'postgres',
   count: 10,
-  every: { pond: 31, mill: 47 },
-  from: { pond: 20, mill: 30 },
+  every: { pond: 61, mill: 91 },
+  from: { pond: 36, mill: 60 },
   kinds: POSTGRES_KINDS,
   async start() {
     // No power is cut here: other tests cover what a crash of the server can lose.

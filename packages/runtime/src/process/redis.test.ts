@@ -5,7 +5,7 @@ import { schedules } from './process-schedules.fixture.ts'
 schedules({
   name: 'redis',
   count: 11,
-  every: { pond: 31, mill: 47 },
+  every: { pond: 61, mill: 91 },
   from: { pond: 7, mill: 9 },
   kinds: REDIS_KINDS,
   async start() {

@@ -5,7 +5,7 @@ import { schedules } from './process-schedules.fixture.ts'
 schedules({
   name: 'sqlite',
   count: SQLITE_KINDS.length,
-  every: { pond: 12, mill: 26 },
+  every: { pond: 19, mill: 45 },
   kinds: SQLITE_KINDS,
   async start(folder) {
     return { specOf: lane => ({ kind: 'sqlite', path: join(folder, `lane-${lane}.db`) }), async stop() {} }
