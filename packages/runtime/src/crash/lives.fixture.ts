@@ -23,7 +23,7 @@ export interface Lived {
 }
 
 const SILENT = { warn() {}, error() {} }
-const POLL_MS = 10
+const POLL_MS = 50
 const DEADLINE_MS = 40
 const CLAIM_MS = 10
 
