@@ -39,6 +39,9 @@ export function useStickToEnd(pane: RefObject<HTMLElement | null>, onNearTop: ()
       get anchor(): HTMLElement | undefined {
         return isSticking ? undefined : anchor?.slot
       },
+      get isNearTop(): boolean {
+        return !isSticking && (pane.current?.scrollTop ?? Infinity) < SOON_PX
+      },
       grew: () => isSticking && end(),
       scrolled: () => {
         const { current } = pane

@@ -22,10 +22,18 @@ export function Transcript() {
   const lastId = turns.at(-1)?.id
   const pane = useRef<HTMLElement>(null)
   const list = useRef<HTMLDivElement>(null)
+  const isOlderWanted = useRef(false)
   const older = () => {
-    if (hasOlder && !isLoadingOlder) void loadOlder()
+    if (isLoadingOlder) isOlderWanted.current = true
+    else if (hasOlder) void loadOlder()
   }
   const { isAtEnd, place } = useStickToEnd(pane, older)
+  // A reader who reaches the top while a page loads causes no other scroll event there.
+  useEffect(() => {
+    if (isLoadingOlder || !isOlderWanted.current) return
+    isOlderWanted.current = false
+    if (place.isNearTop) older()
+  })
   // What one says oneself comes into sight, wherever one has read.
   const saying = useSelector(({ store }) => (store.message(lastId ?? '')?.status === 'sending' ? lastId : undefined))
   useEffect(() => {
