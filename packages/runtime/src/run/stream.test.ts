@@ -1,4 +1,5 @@
 import { memoryStore } from '@millrace/log'
+import { decodeCursor } from '@millrace/protocol'
 import { describe, expect, test, vi } from 'vitest'
 import type { RunStream } from './stream.ts'
 import {
@@ -96,6 +97,35 @@ describe('a run is streamed', () => {
     await manager.endStream('s')
     expect(typesOf(await all(run.stream())).at(-1)).toBe('run-finished')
     expect((await run.result()).status).toBe('completed')
+  })
+
+  test('by cursors of one log, when the session is deleted and created again while its pause is looked up', async () => {
+    const runtime = testRuntime({ engine: false })
+    const { manager } = runtime
+    const pausedRun = async (texts: readonly string[]) => {
+      await manager.createStream('s')
+      const writer = await manager.createWriter('s', { runId: 'r', agentType: 'a' })
+      for (const delta of texts) await writer.commit([{ type: 'text-delta', id: 't', delta }])
+      await manager.pauseStream('s')
+    }
+    await pausedRun(['a'])
+    const run = runtime.run('s', 'r')
+    const look = manager.getInfo.bind(manager)
+    const again = vi.spyOn(manager, 'readBatches').mockImplementationOnce((...asked) => {
+      again.mockRestore()
+      vi.spyOn(manager, 'getInfo').mockImplementationOnce(async sessionId => {
+        const before = await look(sessionId)
+        await manager.deleteStream('s')
+        await pausedRun(['b', 'c', 'd'])
+        return before
+      })
+      return manager.readBatches(...asked)
+    })
+    const entries = await all(run.stream())
+    const { incarnation } = (await look('s')) ?? {}
+    expect(entries.map(({ cursor }) => decodeCursor(cursor).incarnation)).toEqual(entries.map(() => incarnation))
+    expect(typesOf(entries).at(-1)).toBe('run-paused')
+    expect(entries).toHaveLength((await look('s'))?.head ?? 0)
   })
 
   test('whole, though a later run takes it back just before its reader comes', async () => {

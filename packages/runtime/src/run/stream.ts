@@ -117,6 +117,8 @@ export async function* piecesOf(
       let pause = await pauseOf(manager, sessionId, runId)
       if (pause && isHead(after, pause)) return
       for (let piece = await reader.next(); piece; piece = await reader.next()) {
+        // The session may have been deleted and created again meanwhile: the pause of another log says nothing about this one.
+        if (pause && decodeCursor(piece.cursor).incarnation !== pause.incarnation) pause = undefined
         const shown: Entry[] = []
         let { sequence, cursor } = piece
         let isOver = false
