@@ -25,6 +25,8 @@ test('the page of the guide runs as printed, and resumes after a reload', async 
   await expect.poll(() => first.element.querySelector('b')?.textContent).toBe('ready')
   click(first.element, 'Send')
   await expect.poll(() => first.element.textContent).toContain('Approve tool-sell')
+  // `useChat` stops a run that still streams when it is unmounted. A reload does not.
+  await expect.poll(() => first.element.querySelector('b')?.textContent).toBe('ready')
   first.unmount()
   const second = await open('mill')
   await expect.poll(() => second.element.textContent).toContain('Approve tool-sell')
