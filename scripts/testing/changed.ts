@@ -22,7 +22,7 @@ export async function changedFiles(commit = 'HEAD'): Promise<string[]> {
 }
 
 /**
- * What a change has to be tested by: `everything`, or the files to hand to vitest, which finds the tests that import them. The suite of a
+ * Returns `everything`, or the files to hand to vitest, which finds the tests that import them. The suite of a
  * changed file runs whole, because some tests start files as processes, which no import shows.
  */
 export function affectedBy(root: string, changed: readonly string[]): 'everything' | string[] {

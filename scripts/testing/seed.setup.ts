@@ -1,5 +1,4 @@
-// Every property starts from one seed, so that a test run says the same twice: `npm test` from a fixed one, `npm run chaos`, which looks for
-// what is not known yet, from the one that it prints.
+// Every property starts from a seed: `npm test` from a fixed one, so that two runs do the same; `npm run chaos` from a new one, which it prints.
 import { configureGlobal } from 'fast-check'
 
 configureGlobal({ seed: Number(process.env['MILLRACE_SEED'] ?? 1) })

@@ -12,7 +12,7 @@ export class SkippedReporter implements Reporter {
   onTestRunEnd(modules: readonly TestModule[]): void {
     if (this.#hasNameFilter) return
     const skipped = modules.flatMap(module => [...module.children.allTests('skipped')])
-    // Tests of a suite whose `beforeAll` failed are skipped too; that failure is reported by itself.
+    // A failed `beforeAll` skips its tests too.
     for (const test of skipped) console.error(`SKIPPED ${test.module.relativeModuleId}: ${test.fullName}`)
     if (skipped.length === 0) return
     console.error(`${skipped.length} skipped: a test that cannot run is a failure`)
