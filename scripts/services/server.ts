@@ -72,7 +72,7 @@ export type Kind = {
 }
 
 const PORT_TRIES = 3
-const START_MS = 30_000
+const START_MS = 120_000
 
 const RAM_DISK = '/dev/shm'
 const RAM_DISK_BYTES = 2 ** 31
