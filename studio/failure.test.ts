@@ -65,13 +65,36 @@ test('loads older messages on scroll and keeps the scroll position', async () =>
   const tab = await tabs.open(`${url}/?session=long`)
   await tab.hears('Well: Number 60.')
   await expect.poll(async () => (await tab.said())[0]).toBe('Number 11.')
-  await tab.page.locator('.older').scrollIntoViewIfNeeded()
   const first = tab.page.locator('.message.said', { hasText: 'Number 11.' })
-  const before = await first.boundingBox()
+  // Measured in every frame after the scroll: a message that jumps and returns fails the test.
+  const watch = await first.evaluateHandle(async message => {
+    // The page has scrolled to its end by itself, and its scroll event, one frame later, has passed.
+    const frame = () => new Promise(resolve => requestAnimationFrame(resolve))
+    while (document.querySelector('.transcript')?.scrollTop === 0) await frame()
+    for (let i = 0; i < 3; i++) await frame()
+    const topOf = () => message.getBoundingClientRect().top
+    document.querySelector('.older')?.scrollIntoView()
+    const before = topOf()
+    const watched = { movedPx: 0, frames: 0 }
+    const look = () => {
+      watched.movedPx = Math.max(watched.movedPx, message.isConnected ? Math.abs(topOf() - before) : Infinity)
+    }
+    const eachFrame = () => {
+      look()
+      watched.frames++
+      requestAnimationFrame(eachFrame)
+    }
+    requestAnimationFrame(eachFrame)
+    document.addEventListener('scroll', look, { capture: true })
+    return watched
+  })
   await tab.page.locator('.message.said', { hasText: 'Number 1.' }).waitFor({ state: 'attached' })
   await expect.poll(() => tab.said()).toHaveLength(60)
   await expect.poll(() => tab.page.locator('.older').count()).toBe(0)
-  await expect.poll(async () => Math.abs(((await first.boundingBox())?.y ?? 0) - (before?.y ?? 0))).toBeLessThan(80)
+  // Two frames later the layout has settled.
+  const { frames } = await watch.jsonValue()
+  await expect.poll(async () => (await watch.jsonValue()).frames).toBeGreaterThan(frames + 2)
+  expect((await watch.jsonValue()).movedPx).toBeLessThan(2)
 })
 
 test('a session deleted while it is open is shown as gone, not as offline', async () => {
