@@ -13,46 +13,58 @@ const FACTOR = '50'
 /** The tests' own limits are meant for the default counts. */
 const TEST_MS = 6 * 3600_000
 
-const { values, positionals } = parseArgs({
-  allowPositionals: true,
-  options: {
-    seed: { type: 'string' },
-    runs: { type: 'string' },
-    nightly: { type: 'boolean' },
-    minutes: { type: 'string' },
-    fresh: { type: 'boolean' },
-  },
+const OPTIONS = {
+  seed: { type: 'string' },
+  runs: { type: 'string' },
+  nightly: { type: 'boolean' },
+  minutes: { type: 'string' },
+  fresh: { type: 'boolean' },
+} as const
+
+process.exitCode = await main().catch(error => {
+  console.error(`chaos: ${error instanceof Error ? error.message : error}`)
+  return 2
 })
 
-if (values.nightly) {
-  const minutes = values.minutes === undefined ? undefined : Number(values.minutes)
-  if (minutes !== undefined && !(minutes > 0))
-    throw new Error(`--minutes expects a positive number, not '${values.minutes}'`)
-  process.exitCode = (await nightly({ ...(minutes !== undefined && { minutes }), fresh: values.fresh ?? false }))
-    ? 0
-    : 1
-} else await once()
+async function main(): Promise<number> {
+  const { values, positionals } = parseArgs({ allowPositionals: true, options: OPTIONS })
+  const { nightly: isNightly = false, fresh = false } = values
+  const [minutes, runs, seed] = [positive('minutes', values), positive('runs', values), positive('seed', values)]
+  if (!isNightly && (minutes !== undefined || fresh)) throw new Error('--minutes and --fresh need --nightly')
+  if (!isNightly) return once(positionals, runs, seed)
+  if (positionals.length > 0 || runs !== undefined || seed !== undefined)
+    throw new Error('--nightly takes no files, --runs or --seed: it plays all campaigns')
+  return (await nightly({ ...(minutes !== undefined && { minutes }), fresh })) ? 0 : 1
+}
 
-async function once(): Promise<void> {
-  const factor = /^\d+$/.test(positionals[0] ?? '') ? positionals.shift() : undefined
-  const { runs } = values
-  const seed = values.seed ?? String(Math.trunc(Math.random() * 2 ** 31))
+/** @throws Error for an option that is not a positive integer. */
+function positive<Name extends string>(
+  name: Name,
+  values: { readonly [name in Name]?: string | undefined },
+): number | undefined {
+  const text = values[name]
+  if (text === undefined) return undefined
+  if (!/^[1-9]\d*$/.test(text)) throw new Error(`--${name} expects a positive integer, not '${text}'`)
+  return Number(text)
+}
+
+/** Plays the schedules and properties of these files once, with larger counts. */
+async function once(names: string[], runs: number | undefined, chosenSeed: number | undefined): Promise<number> {
+  const [first = ''] = names
+  const factor = /^\d+$/.test(first) ? first : undefined
+  const chosen = factor === undefined ? names : names.slice(1)
+  const seed = String(chosenSeed ?? Math.trunc(Math.random() * 2 ** 31))
   const count = runs === undefined ? (factor ?? FACTOR) : `--runs ${runs}`
-  const files = runs !== undefined && positionals.length === 0 ? CAMPAIGNS.map(({ file }) => file) : positionals
-  const again = `npm run chaos -- ${count} --seed ${seed} ${positionals.join(' ')}`.trimEnd()
-  console.log(
-    `chaos: ${runs === undefined ? `counts times ${count}` : `${runs} schedules per suite`}, seed ${seed}; to repeat: ${again}`,
-  )
+  const files = chosen.length > 0 ? chosen : runs === undefined ? ['packages/'] : CAMPAIGNS.map(({ file }) => file)
+  const again = `npm run chaos -- ${count} --seed ${seed} ${chosen.join(' ')}`.trimEnd()
+  const what = runs === undefined ? `counts times ${count}` : `${runs} schedules per suite`
+  console.log(`chaos: ${what}, seed ${seed}; to repeat: ${again}`)
   const env = {
     [VARIABLES.factor]: runs === undefined ? count : '0',
     [VARIABLES.seed]: seed,
-    ...(runs !== undefined && { [VARIABLES.schedules]: runs }),
+    ...(runs !== undefined && { [VARIABLES.schedules]: String(runs) }),
   }
-  const { code } = await command(
-    'vitest',
-    ['run', '--testTimeout', String(TEST_MS), ...(files.length > 0 ? files : ['packages/'])],
-    { env },
-  )
+  const { code } = await command('vitest', ['run', '--testTimeout', String(TEST_MS), ...files], { env })
   console.log(`chaos: ${code === 0 ? 'passed' : 'FAILED'}, seed ${seed}`)
-  process.exitCode = code
+  return code
 }

@@ -1,4 +1,4 @@
-// `npm run check [-- name]`: everything about the code that can be told without running it, or only the checks whose names begin so.
+// `npm run check [-- name]`: all static checks, or those whose names start with a prefix, such as `types`.
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

@@ -7,7 +7,14 @@ export const root = resolve(import.meta.dirname, '..')
 /** How a command ended: its exit code, how long it took, and what it said if it was run quietly. */
 export type Outcome = { code: number; ms: number; output: string }
 
-export type CommandOptions = { cwd?: string; env?: Record<string, string>; quiet?: boolean }
+export type CommandOptions = {
+  cwd?: string
+  env?: Record<string, string>
+  /** Keeps the output for the caller instead of printing it. @default false */
+  quiet?: boolean
+  /** Ends the command with SIGTERM after so many ms. @default none */
+  timeoutMs?: number
+}
 
 /** Runs a command, or a tool of node_modules/.bin, to its end. Quiet ones keep their output for the caller to show. */
 export async function command(name: string, args: string[], options: CommandOptions = {}): Promise<Outcome> {
@@ -15,6 +22,7 @@ export async function command(name: string, args: string[], options: CommandOpti
   const child = spawn(name, args, {
     cwd: options.cwd ?? root,
     env: { ...process.env, PATH: path, ...options.env },
+    ...(options.timeoutMs !== undefined && { timeout: options.timeoutMs }),
     stdio: options.quiet ? ['ignore', 'pipe', 'pipe'] : 'inherit',
     // npm's and pnpm's commands are .cmd files there, which only a shell runs.
     shell: process.platform === 'win32',

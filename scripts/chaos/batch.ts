@@ -4,15 +4,15 @@ import { join } from 'node:path'
 import { command, root } from '../command.ts'
 import { type FailedSchedule, type Played, VARIABLES } from '../faults/campaign.ts'
 
-/** What came of a batch. `broken` is the end of the output of one that failed without naming a schedule. */
+/** Result of a batch. `broken` is the end of the output of a batch that failed without naming a schedule. */
 export type BatchResult = Played & { failed: FailedSchedule[]; broken?: string }
 
-/** A batch that takes longer is stuck: vitest ends it and names the test. */
+/** A test that takes longer is stuck: vitest fails it and names it. */
 const STUCK_MS = 600_000
 const OUTPUT_CHARACTERS = 2_000
 
-/** Plays schedules of one suite, `count` of them from `seed` on, in a vitest of its own. */
-export async function playBatch(file: string, seed: number, count: number): Promise<BatchResult> {
+/** Plays `count` seeds of one suite from `seed` on, in a vitest of its own, which is killed after `timeoutMs`. */
+export async function playBatch(file: string, seed: number, count: number, timeoutMs: number): Promise<BatchResult> {
   const folder = mkdtempSync(join(tmpdir(), 'millrace-chaos-'))
   const report = join(folder, 'report.jsonl')
   const env = {
@@ -21,9 +21,9 @@ export async function playBatch(file: string, seed: number, count: number): Prom
     [VARIABLES.factor]: '0',
     [VARIABLES.report]: report,
   }
-  const args = ['run', join(root, file), '--testTimeout', String(STUCK_MS), '--reporter', 'dot']
+  const args = ['run', join(root, file), '--testTimeout', String(STUCK_MS)]
   try {
-    const { code, output } = await command('vitest', args, { quiet: true, env })
+    const { code, output } = await command('vitest', args, { quiet: true, env, timeoutMs })
     const result = readReport(report)
     const isBroken = code !== 0 && result.failed.length === 0
     return { ...result, ...(isBroken && { broken: output.slice(-OUTPUT_CHARACTERS) }) }

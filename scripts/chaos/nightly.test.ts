@@ -84,8 +84,34 @@ test('reports a batch that fails without a seed by its output', async () => {
   expect(report(home)).toContain('Redis is not installed')
 })
 
+test('leaves a campaign out after two broken batches, and plays its seeds again in the next run', async () => {
+  quiet()
+  const home = folder({})
+  const campaigns = [{ name: 'one', file: 'one.test.ts', schedules: 5 }]
+  const seeds: number[] = []
+  const play: typeof playBatch = async (_, seed) => {
+    seeds.push(seed)
+    return { ...BATCH, schedules: 0, broken: 'Redis is not installed' }
+  }
+  expect(await nightly({ play, campaigns, folder: home })).toBe(false)
+  expect(seeds).toEqual([100_000, 100_000])
+})
+
+test('continues after a failed seed, at which a suite stops', async () => {
+  quiet()
+  const home = folder({})
+  const campaigns = [{ name: 'one', file: 'one.test.ts', schedules: 3 }]
+  const seeds: number[] = []
+  const play: typeof playBatch = async (_, seed) => {
+    seeds.push(seed)
+    return { ...BATCH, schedules: 1, failed: seed === 100_000 ? [{ seed, again: 'again' }] : [] }
+  }
+  expect(await nightly({ play, campaigns, folder: home })).toBe(false)
+  expect(seeds.slice(0, 2)).toEqual([100_000, 100_001])
+})
+
 test('a batch plays the asked number of real schedules and counts them', async () => {
-  const result = await playBatch('packages/log/src/chaos/memory.test.ts', 100_000, 3)
+  const result = await playBatch('packages/log/src/chaos/memory.test.ts', 100_000, 3, 120_000)
   expect(result).toMatchObject({ failed: [] })
   expect(result.broken).toBeUndefined()
   expect(result.schedules).toBeGreaterThanOrEqual(3)

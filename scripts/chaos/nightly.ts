@@ -1,7 +1,7 @@
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { root } from '../command.ts'
-import { playBatch } from './batch.ts'
+import { type BatchResult, playBatch } from './batch.ts'
 import { CAMPAIGNS, type Campaign } from './campaigns.ts'
 import { type CampaignProgress, Progress } from './progress.ts'
 
@@ -10,13 +10,19 @@ const FIRST_SEED = 100_000
 
 /** How long one batch of schedules should take. */
 const BATCH_MS = 30_000
+/** A batch that takes so long is stuck. */
+const MAX_BATCH_MS = 1_200_000
 /** How many seeds the first batch plays, when their speed is not known yet. */
 const FIRST_BATCH = 2
 /** With less time left, no other batch is begun. */
 const LAST_BATCH_MS = 15_000
+/** A batch may exceed the time that is left by so much; then it is killed. */
+const OVERTIME_MS = 60_000
+/** A campaign whose batches break so often in a run is left out for the rest of it. */
+const MAX_BROKEN = 2
 
 export type NightlyOptions = {
-  /** When to end, in minutes. @default never, but when every campaign has reached its number of schedules */
+  /** When to end, in minutes. Without it, the run ends when every campaign has reached its number of schedules. */
   readonly minutes?: number
   /** Forgets the progress of earlier runs. @default false */
   readonly fresh?: boolean
@@ -39,7 +45,9 @@ export async function nightly(options: NightlyOptions = {}): Promise<boolean> {
   const progress = new Progress(join(folder, 'nightly.json'), fresh)
   const from = now()
   const leftMs = () => from + minutes * 60_000 - now()
-  const isDone = ({ name, schedules }: Campaign) => progress.of(name).schedules >= schedules
+  const broken = new Map<string, number>()
+  const isDone = ({ name, schedules }: Campaign) =>
+    progress.of(name).schedules >= schedules || (broken.get(name) ?? 0) >= MAX_BROKEN
   const failuresBefore = progress.failures
   for (let turn = 0; campaigns.some(campaign => !isDone(campaign)) && leftMs() > LAST_BATCH_MS; turn++) {
     const campaign = campaigns[turn % campaigns.length] as Campaign
@@ -47,8 +55,11 @@ export async function nightly(options: NightlyOptions = {}): Promise<boolean> {
     const state = progress.of(campaign.name)
     const count = batchSize(campaign, state, leftMs())
     const begun = now()
-    const result = await play(campaign.file, FIRST_SEED + state.seeds, count)
-    progress.add(campaign.name, { count, ms: now() - begun, ...result })
+    const timeoutMs = Math.min(MAX_BATCH_MS, leftMs() + OVERTIME_MS)
+    const seed = FIRST_SEED + state.seeds
+    const result = await play(campaign.file, seed, count, timeoutMs)
+    if (result.broken !== undefined) broken.set(campaign.name, (broken.get(campaign.name) ?? 0) + 1)
+    progress.add(campaign.name, { ...result, seeds: seedsOf(result, seed, count), ms: now() - begun })
     writeFileSync(reportFile, reportOf(campaigns, progress))
     console.log(lineOf(campaign, state, now() - from))
   }
@@ -67,6 +78,13 @@ function batchSize(
   const missing = Math.ceil(((schedules - played) * seeds) / played)
   const fitting = Math.floor((Math.min(BATCH_MS, leftMs / 2) * seeds) / ms)
   return Math.max(1, Math.min(missing, fitting))
+}
+
+/** How many seeds of a batch need not be played again. A suite stops at a failure, and a broken batch proves nothing. */
+function seedsOf({ failed, broken }: BatchResult, seed: number, count: number): number {
+  if (broken !== undefined) return 0
+  const seeds = failed.map(each => Number(each.seed)).filter(Number.isInteger)
+  return seeds.length === 0 ? count : Math.max(...seeds) - seed + 1
 }
 
 function lineOf({ name, schedules }: Campaign, state: CampaignProgress, ms: number): string {

@@ -29,10 +29,10 @@ export class Progress {
     return this.#campaigns[name]
   }
 
-  /** Adds a batch of `count` seeds and saves. */
-  add(name: string, batch: BatchResult & { count: number; ms: number }): void {
+  /** Adds a batch and saves. */
+  add(name: string, batch: BatchResult & { seeds: number; ms: number }): void {
     const state = this.of(name)
-    state.seeds += batch.count
+    state.seeds += batch.seeds
     state.ms += batch.ms
     state.schedules += batch.schedules
     state.faults += batch.faults
@@ -40,8 +40,8 @@ export class Progress {
     state.failed.push(...batch.failed)
     if (batch.broken !== undefined) state.broken.push(batch.broken)
     // Written aside and moved into place, so that a killed run leaves a whole file.
-    writeFileSync(`${this.#file}.new`, JSON.stringify(this.#campaigns, null, 2))
-    renameSync(`${this.#file}.new`, this.#file)
+    writeFileSync(`${this.#file}.${process.pid}`, JSON.stringify(this.#campaigns, null, 2))
+    renameSync(`${this.#file}.${process.pid}`, this.#file)
   }
 
   /** How many schedules and batches have failed so far. */

@@ -1,5 +1,5 @@
-// What `npm run chaos` asks of the suites that play schedules of faults, and what they report to it. Without it the suites play their
-// default counts from their default seeds.
+// The settings by which `npm run chaos` controls the suites that play schedules of faults, and the reports that they send back. Without it
+// the suites play their default counts from their default seeds.
 import { appendFileSync } from 'node:fs'
 
 /** Environment variables by which `npm run chaos` reaches the suites. */
@@ -14,7 +14,7 @@ export const VARIABLES = {
   report: 'MILLRACE_CHAOS_REPORT',
 } as const
 
-/** What was played: how many schedules, with how many injected faults, and how many processes or servers were killed by them. */
+/** Counts of schedules, of the faults injected into them, and of the processes and servers killed by those. */
 export type Played = { schedules: number; faults: number; deaths: number }
 
 /** A schedule that failed, and the command that plays it again. */

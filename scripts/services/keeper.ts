@@ -10,7 +10,7 @@ import { DataCache } from './data-cache.ts'
 import type { Answer, Command, Order, ServerSpec } from './server.ts'
 import { freeze, kill, thaw } from './tree.ts'
 
-const GRACE_MS = 5_000
+const GRACE_MS = 30_000
 /** The most of the server's log that is told: the end of it. */
 const LOG_LENGTH = 10_000
 

@@ -9,12 +9,13 @@ let file: RunnerTestFile | undefined
 
 beforeEach(({ task, onTestFinished }) => {
   file = task.file
-  // Hooks run in reverse order of registration: this one runs when the test has cleaned up.
+  // Concurrent tests overlap, so that what one opened cannot be told from what the others did. The end of the file checks them.
+  if (task.concurrent) return
   const leftBy = guard.begin(task.fullName)
+  // Hooks run in reverse order of registration: this one runs when the test has cleaned up.
   onTestFinished(async () => {
     const left = await leftBy()
-    // Concurrent tests overlap, so that what one opened cannot be told from what the others did. The end of the file checks them.
-    if (left.length > 0 && !task.concurrent) throw new Error(messageOf(task.fullName, left))
+    if (left.length > 0) throw new Error(messageOf(task.fullName, left))
   })
 })
 

@@ -48,6 +48,14 @@ test(`fails a test that leaves behind ${LEFT.map(([what]) => what).join(', ')}, 
   for (const [, , named] of LEFT) expect(output).toMatch(named)
 })
 
+test('fails a file whose concurrent test leaves something behind', async () => {
+  const { code, output } = await runFile(
+    "test.concurrent('b', async () => { const { spawn } = await import('node:child_process'); spawn('sleep', ['60']) })",
+  )
+  expect(code).toBe(1)
+  expect(output).toMatch(/FAILED a\.test\.ts\n.*left behind:\n.*sleep 60/)
+})
+
 test('fails a file that leaves something behind from a hook', async () => {
   const { code, output } = await runFile(
     "beforeAll(async () => { const { spawn } = await import('node:child_process'); spawn('sleep', ['60']) })",

@@ -11,8 +11,11 @@ type Resource = {
   readonly name: () => string
 }
 
-/** How long something that is being closed may take to be gone. Reached only by a test that fails. */
-const GONE_MS = 5_000
+/** How long something that is being closed may take to be gone, in ms. Reached only by a test that fails. */
+const GONE_MS = Number(process.env['MILLRACE_GUARD_MS'] ?? 30_000)
+
+/** Timeouts up to this length, in ms, are over by themselves soon enough. */
+const SHORT_TIMEOUT_MS = 5_000
 
 /** The real clock, also while a test uses fake timers. */
 const { setTimeout, setInterval, performance } = globalThis
@@ -69,8 +72,7 @@ export class Guard {
     const start = TIMERS[name] as (call: () => void, ms?: number, ...args: unknown[]) => NodeJS.Timeout
     const watched = (call: () => void, ms?: number, ...args: unknown[]) => {
       const timer = start(call, ms, ...args)
-      // A short timeout is over before it is missed.
-      if (name === 'setTimeout' && !(Number(ms) > GONE_MS)) return timer
+      if (name === 'setTimeout' && !(Number(ms) > SHORT_TIMEOUT_MS)) return timer
       const { stack = '' } = new Error()
       this.#opened.add({
         test: this.#test,

@@ -4,7 +4,7 @@ import { availableParallelism } from 'node:os'
 import { fileURLToPath } from 'node:url'
 
 const PER_CORE = 2
-/** After so long a busy process looks whether its parent is still there. */
+/** Interval at which a busy process checks that its parent still runs, in ms. */
 const TURN_MS = 50
 
 /** Starts the busy processes. They end with the returned function, or with this process, however that ends. */

@@ -19,7 +19,7 @@ beforeAll(async () => {
   url = `http://127.0.0.1:${port}`
 })
 afterAll(async () => {
-  if (deno.exitCode !== null) return
+  if (deno.exitCode !== null || deno.signalCode !== null) return
   const exited = once(deno, 'exit')
   process.kill(-(deno.pid as number), 'SIGKILL')
   await exited

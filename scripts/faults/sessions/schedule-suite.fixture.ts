@@ -16,6 +16,8 @@ export interface ScheduleSuite<Server, Report extends ScheduleReport> {
   readonly file: string
   /** How many schedules `npm test` plays. */
   readonly count: number
+  /** The seed of the first one. @default 1 */
+  readonly first?: number
   /** How many schedules play at a time on one server. */
   readonly lanes: number
   /** Seeds that once found a mistake, and which one. `npm test` always plays them. */
@@ -42,7 +44,7 @@ const MOST_FAILURES = 5
 export function scheduleSuite<Server, Report extends ScheduleReport>(suite: ScheduleSuite<Server, Report>): void {
   const { law, file, lanes, kept = new Map<number, string>() } = suite
   const total = scheduleCount(suite.count)
-  const first = firstSeed()
+  const first = firstSeed(suite.first)
 
   const seeds = Array.from({ length: total }, (_, n) => first + n)
   const timeout = Math.max(LEAST_MS, total * SCHEDULE_MS)

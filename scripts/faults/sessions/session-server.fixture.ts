@@ -102,7 +102,8 @@ export class InProcessServer implements SessionServer {
   }
 
   #inOrder(work: () => Promise<void>): Promise<void> {
-    this.#last = this.#last.then(work)
+    // A step that failed was told to its caller. The next ones do not depend on it.
+    this.#last = this.#last.catch(() => {}).then(work)
     return this.#last
   }
 
