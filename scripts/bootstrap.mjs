@@ -18,7 +18,7 @@ const started = performance.now()
 const startedBy = ancestors()
 
 function main([task, ...args]) {
-  const tasks = Object.keys(manifest('package.json').scripts)
+  const tasks = Object.keys(manifest('package.json').scripts).filter(name => !name.includes(':'))
   if (!tasks.includes(task)) fail(`no task '${task ?? ''}', there are: ${tasks.join(', ')}`)
   const env = cleanEnvironment()
   const node = findNode(env)

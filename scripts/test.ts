@@ -17,6 +17,8 @@ import { load } from './testing/load.ts'
 import { isWithin, resolveNames, suites, WIDE } from './testing/suites.ts'
 
 type Step = { name: string; program: string; args: string[] }
+/** A step that runs vitest. */
+type Run = (...args: string[]) => Step
 
 const OPTIONS = {
   watch: { type: 'boolean' },
@@ -33,7 +35,6 @@ const WITHOUT_SERVICES = ['packages/protocol', 'packages/dialects']
 const CHECK: Step = { name: 'check', program: 'node', args: ['scripts/check.ts'] }
 const TYPES: Step = { name: 'types', program: 'node', args: ['scripts/check.ts', 'types'] }
 const SERVICES: Step = { name: 'services', program: 'node', args: ['scripts/services/install.ts'] }
-const WIDE_STEP: Step = { name: WIDE, program: 'node', args: ['scripts/wide.ts'] }
 
 process.exitCode = await main().catch(error => {
   console.error(`test: ${error instanceof Error ? error.message : error}`)
@@ -42,13 +43,21 @@ process.exitCode = await main().catch(error => {
 
 async function main(): Promise<number> {
   const { values, positionals: names } = parseArgs({ allowPositionals: true, options: OPTIONS })
+  const { watch = false, changed = false, core = false, wide = false } = values
+  if (core && wide) throw new Error('--core and --wide are the two halves of everything: leave out both')
+  if ((core || wide) && (changed || watch || names.length > 0)) throw new Error('--core and --wide stand alone')
+  if (watch && (changed || names.length === 0)) throw new Error('--watch needs the name of a suite, a folder or a file')
+  if (changed && names.length > 1) throw new Error('--changed takes one commit')
   const title = values.title === undefined ? [] : ['-t', values.title]
-  const run = (...args: string[]): Step => ({ name: 'tests', program: 'vitest', args: [...args, ...title] })
-  const steps = values.changed
-    ? await changedSteps(names[0], run)
+  const run: Run = (...args) => ({ name: 'tests', program: 'vitest', args: [...args, ...title] })
+  const wideStep: Step = { name: WIDE, program: 'node', args: ['scripts/wide.ts', ...title] }
+  // npm runs this in the root, wherever it was called.
+  const cwd = process.env['INIT_CWD'] ?? root
+  const steps = changed
+    ? await changedSteps(names[0], run, wideStep)
     : names.length > 0
-      ? namedSteps(resolveNames(root, names), values.watch ? 'watch' : 'run', run)
-      : [...(values.wide ? [] : coreSteps(run)), ...(values.core ? [] : [WIDE_STEP])]
+      ? namedSteps(resolveNames(root, names, cwd), watch ? 'watch' : 'run', run)
+      : [...(wide ? [] : coreSteps(run)), ...(core ? [] : [wideStep])]
   const busy = values.load ? load() : undefined
   if (busy) console.log(`test: ${busy.pids.length} busy processes compete for the CPU`)
   try {
@@ -58,25 +67,27 @@ async function main(): Promise<number> {
   }
 }
 
-function coreSteps(run: (...args: string[]) => Step): Step[] {
+function coreSteps(run: Run): Step[] {
   const folders = suites(root).flatMap(({ name, folder }) => (name === WIDE ? [] : [folder]))
   return [CHECK, SERVICES, run('run', ...folders.map(filterOf))]
 }
 
-function namedSteps(places: readonly string[], mode: 'run' | 'watch', run: (...args: string[]) => Step): Step[] {
+function namedSteps(places: readonly string[], mode: 'run' | 'watch', run: Run): Step[] {
   if (places.some(place => isWithin(place, WIDE))) throw new Error(`run the wide suites by: npm test -- --wide`)
   const needsServices = !places.every(place => WITHOUT_SERVICES.some(folder => isWithin(place, folder)))
   const before = [...(mode === 'watch' ? [] : [TYPES]), ...(needsServices ? [SERVICES] : [])]
   return [...before, run(mode, ...places.map(filterOf))]
 }
 
-async function changedSteps(commit: string | undefined, run: (...args: string[]) => Step): Promise<Step[]> {
+async function changedSteps(commit: string | undefined, run: Run, wideStep: Step): Promise<Step[]> {
   const changed = await changedFiles(commit)
-  const affected = affectedBy(root, changed)
   console.log(`test: ${changed.length} changed ${changed.length === 1 ? 'file' : 'files'}`)
-  if (affected === 'everything') return coreSteps(run)
+  const wideSteps = changed.some(file => isWithin(file, WIDE)) ? [wideStep] : []
+  const affected = affectedBy(root, changed)
+  if (affected === 'everything') return [...coreSteps(run), ...wideSteps]
   // `related` takes the files for modules, and runs the tests that import them.
-  return [TYPES, ...(affected.length === 0 ? [] : [SERVICES, run('related', '--run', ...affected)])]
+  const tests = affected.length === 0 ? [] : [SERVICES, run('related', '--run', ...affected)]
+  return [TYPES, ...tests, ...wideSteps]
 }
 
 /** What vitest selects test files by: a part of their absolute path. */
@@ -86,7 +97,7 @@ function filterOf(place: string): string {
 
 async function runAll(steps: readonly Step[]): Promise<number> {
   const from = performance.now()
-  const temporary = mkdtempSync(join(tmpdir(), 'millrace-test-'))
+  const temporary = mkdtempSync(join(tmpdir(), 'millrace-compiled-'))
   // Child processes of the tests share what V8 has compiled: most are short.
   const env = { NODE_COMPILE_CACHE: join(temporary, 'compiled') }
   const lines: string[] = []

@@ -8,7 +8,10 @@ import { WIDE } from './testing/suites.ts'
 
 const folder = join(root, WIDE)
 
-process.exitCode = (await install()) || (await types()) || (await command('vitest', ['run', join(folder, '/')])).code
+process.exitCode =
+  (await install()) ||
+  (await types()) ||
+  (await command('vitest', ['run', join(folder, '/'), ...process.argv.slice(2)])).code
 
 /** Installs when what decides the outcome has changed since the last time. */
 async function install(): Promise<number> {

@@ -1,21 +1,30 @@
-import { readFileSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { command } from '../command.ts'
-import { suiteOf, testFiles } from './suites.ts'
+import { isWithin, suiteOf, testFiles, WIDE } from './suites.ts'
 
 /** Files that no test reads. */
-const WITHOUT_TESTS = /^\.ci\/|^LICENSE$|^CONTRIBUTING\.md$|^docs\/images\//
+const WITHOUT_TESTS = /^\.ci\/|^LICENSE$|^CONTRIBUTING\.md$/
 
 /** In a test that reads pages or READMEs, to run what they show. */
 const READS_PAGES = /\.md['"`]|README/
+
+/** Tests that build or start what they test, without an import that shows it, by the files that they build from. */
+const BUILT_FROM: readonly (readonly [files: RegExp, tests: RegExp])[] = [
+  [/^docs\//, /^scripts\/site/],
+  [/^packages\//, /^scripts\/(pack|manifests|imports)\.test|^packages\/cli\/|^examples\/|^studio\/[^/]+$/],
+  [/^(studio|examples)\//, /^packages\/cli\/|^examples\/|^studio\//],
+]
 
 /** Files at the root and scripts decide how every test runs. */
 const EVERYWHERE = /^[^/]+$|^scripts\//
 
 /** The paths that differ from a commit, with those that git does not track yet. */
 export async function changedFiles(commit = 'HEAD'): Promise<string[]> {
+  // Since the branch began, where the commit has moved on.
+  const [base = commit] = await git('merge-base', commit, 'HEAD')
   const lists = await Promise.all([
-    git('diff', '--name-only', '--no-renames', commit),
+    git('diff', '--name-only', '--no-renames', base, '--'),
     git('ls-files', '--others', '--exclude-standard'),
   ])
   return [...new Set(lists.flat())].sort()
@@ -30,13 +39,18 @@ export function affectedBy(root: string, changed: readonly string[]): 'everythin
   const files = changed.filter(file => !file.endsWith('.md') && !WITHOUT_TESTS.test(file))
   if (files.some(file => EVERYWHERE.test(file))) return 'everything'
   const folders = new Set(files.map(file => suiteOf(file).folder))
+  const built = BUILT_FROM.filter(([from]) => files.some(file => from.test(file))).map(([, tests]) => tests)
   const isAffected = (file: string) =>
-    folders.has(suiteOf(file).folder) || (pages.length > 0 && READS_PAGES.test(readFileSync(join(root, file), 'utf8')))
-  return [...new Set([...files, ...testFiles(root).filter(isAffected)])]
+    folders.has(suiteOf(file).folder) ||
+    built.some(tests => tests.test(file)) ||
+    (pages.length > 0 && READS_PAGES.test(readFileSync(join(root, file), 'utf8')))
+  const affected = [...new Set([...files, ...testFiles(root).filter(isAffected)])]
+  // The wide suites run apart, with packages of their own.
+  return affected.filter(file => !isWithin(file, WIDE) && existsSync(join(root, file)))
 }
 
 async function git(...args: string[]): Promise<string[]> {
-  const { code, output } = await command('git', args, { quiet: true })
+  const { code, output } = await command('git', ['-c', 'core.quotepath=off', ...args], { quiet: true })
   if (code !== 0) throw new Error(`git ${args.join(' ')} failed:\n${output}`)
   return output.split('\n').filter(line => line !== '')
 }

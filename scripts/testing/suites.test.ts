@@ -38,7 +38,12 @@ test('resolves names of suites and paths', () => {
 })
 
 test('rejects an unknown name and lists the suites', () => {
-  expect(() => resolveNames(workspace(), ['lgo'])).toThrow(
+  const home = workspace()
+  expect(() => resolveNames(home, ['.'])).toThrow('run them by npm test')
+  expect(() => resolveNames(root, ['packages/log/src/store.ts'])).toThrow(
+    "'packages/log/src/store.ts' is not a test file",
+  )
+  expect(() => resolveNames(home, ['lgo'])).toThrow(
     "'lgo' is not a suite, a folder or a file. Suites: client, log, studio",
   )
 })
@@ -51,12 +56,12 @@ test('gives files with a DOM or replaced modules a worker of their own', () => {
   expect(needsOwnWorker(home, 'studio/d.test.ts')).toBe(false)
 })
 
-test('a changed file affects the whole suite it belongs to', () => {
+test('a changed file affects the whole suite it belongs to, and what is built from it', () => {
   const home = workspace()
   expect([...affectedBy(home, ['packages/log/src/a.ts'])].sort()).toEqual([
     'packages/log/src/a.test.ts',
-    'packages/log/src/a.ts',
     'packages/log/src/deep/b.test.tsx',
+    'studio/d.test.ts',
   ])
 })
 
@@ -70,4 +75,13 @@ test('a changed page affects the tests that run what pages show', () => {
   expect(affected).toContain('packages/log/src/docs.test.ts')
   expect(affected).not.toContain('packages/log/src/chaos/memory.test.ts')
   expect(affectedBy(root, ['LICENSE'])).toEqual([])
+})
+
+test('a change is tested by what builds or starts it, and wide suites apart', () => {
+  expect(affectedBy(root, ['docs/.vitepress/config.ts'])).toContain('scripts/site.test.ts')
+  expect(affectedBy(root, ['packages/react/src/index.ts'])).toEqual(
+    expect.arrayContaining(['scripts/pack.test.ts', 'studio/chat.test.ts']),
+  )
+  expect(affectedBy(root, ['wide/deno/server.ts'])).toEqual([])
+  expect(affectedBy(root, ['packages/log/src/deleted.ts'])).not.toContain('packages/log/src/deleted.ts')
 })

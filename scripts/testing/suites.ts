@@ -37,10 +37,20 @@ export function resolveNames(root: string, names: readonly string[], cwd = root)
     const suite = known.find(each => each.name === name)
     if (suite) return suite.folder
     const path = [resolve(cwd, name), resolve(root, name)].find(existsSync)
-    if (path !== undefined) return relative(root, path).replaceAll('\\', '/')
+    if (path !== undefined) return placeOf(root, path)
     const list = known.map(each => each.name).join(', ')
     throw new Error(`'${name}' is not a suite, a folder or a file. Suites: ${list}`)
   })
+}
+
+function placeOf(root: string, path: string): string {
+  const place = relative(root, path).replaceAll('\\', '/')
+  if (place === '') throw new Error('the root holds all suites: run them by npm test')
+  if (/\.tsx?$/.test(place) && !/\.test\.tsx?$/.test(place))
+    throw new Error(
+      `'${place}' is not a test file. Give its folder, or run the tests that a change affects: npm test -- --changed`,
+    )
+  return place
 }
 
 /** Whether `path`, relative to the root, is `place` or lies inside it. */
