@@ -5,6 +5,7 @@ import type { ErrorCode } from '../error/code.ts'
 import { everyNth } from '../every-nth.fixture.ts'
 import { atEach, type CrowdPlan, FAST, type Fault, type Plan, PROMPT, UNDISTURBED } from './fault-plan.fixture.ts'
 import { PEOPLE_RUN } from './mill-program.fixture.ts'
+import { PEOPLE_MUTANTS } from './people-mutants.fixture.ts'
 import { pass, undisturbed } from './play-plans.fixture.ts'
 import { SESSION } from './pond-program.fixture.ts'
 import { verdict } from './run-verdict.fixture.ts'
@@ -34,11 +35,13 @@ test('the run continues when everything is answered at once, at any point', () =
 
 test('law 5: a stop at any point ends the run', () => playAtPoints(ASKED, ['stop'], STEP, 8))
 
-/** Plays a plan with these faults at one point in `step`, from the point `offset` on. */
+/** Plays a plan with these faults at one point in `step`, from the point `offset` on, and where a mutant is known to show. */
 async function playAtPoints(plan: Plan, faults: readonly Fault[], step: number, offset: number): Promise<void> {
   const { happened, points } = await undisturbed(plan)
   expect(points).toBeGreaterThan(140)
-  await pass(everyNth(atEach(points, plan, ...faults), step, offset), { undisturbed: happened }, again)
+  const found = PEOPLE_MUTANTS.filter(({ by }) => by !== undefined && faults.length === 1 && faults[0] === by)
+  const known = new Set(found.flatMap(mutant => mutant.plan ?? []))
+  await pass(everyNth(atEach(points, plan, ...faults), step, offset, known), { undisturbed: happened }, again)
 }
 
 describe('an approval that is given while a sibling is taken over', () => {

@@ -3,6 +3,7 @@ import { everyNth } from '../every-nth.fixture.ts'
 import { atEach, FAST, type Fault, type Plan, PROMPT } from './fault-plan.fixture.ts'
 import { pass, undisturbed } from './play-plans.fixture.ts'
 import { SCENARIOS, type ScenarioName } from './workflow.scenarios.fixture.ts'
+import { FLOW_MUTANTS } from './workflow-mutants.fixture.ts'
 
 /** One point in so many is played, each scenario and kind from another point on; `npm run chaos` plays every point. */
 const STEP = 7
@@ -26,13 +27,18 @@ const again = () => 'npm run chaos -- 50 packages/runtime/src/crash/workflow.dea
 
 const NAMES = Object.keys(SCENARIOS) as ScenarioName[]
 
+/** The points of a scenario at which a death after a call is known to show a mutant. They are always played. */
+const knownOf = (name: ScenarioName): ReadonlySet<number> =>
+  new Set(FLOW_MUTANTS.flatMap(({ of, plan }) => (of === name && plan !== undefined ? [plan] : [])))
+
 describe.each(NAMES)('the workflow %s', name => {
   test.each(KINDS.map((kind, index) => [...kind, index] as const))('%s', async (_, plan, faults, step, index) => {
     const program = SCENARIOS[name]
     const { happened, points } = await undisturbed(plan, { program })
     expect(points).toBeGreaterThan(50)
     const offset = NAMES.indexOf(name) + 4 * index
-    const plans = everyNth(atEach(points, plan, ...faults), step, offset)
+    const known = plan === PAUSED && faults.join() === 'death-after' ? knownOf(name) : undefined
+    const plans = everyNth(atEach(points, plan, ...faults), step, offset, known)
     await pass(plans, { undisturbed: happened, program }, again)
   })
 })
