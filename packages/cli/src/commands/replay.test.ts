@@ -1,7 +1,10 @@
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
+import { Clock } from '../../../../scripts/clock.ts'
+import { callOf } from '../command/call.ts'
 import { place, ran } from '../millrace-command.fixture.ts'
+import { paceOf, replayCommand } from './replay.ts'
 import { serveSessions } from './sessions-server.fixture.ts'
 
 test('prints text, tool calls, approvals and retractions of a session', async () => {
@@ -54,25 +57,67 @@ test('replays an export from a file and from standard input', async () => {
   expect(json.stdout).toBe(exported.stdout.split('\n').slice(2, 5).join('\n').concat('\n'))
 })
 
-test('waits between entries as recorded, scaled by --speed and capped by --idle', async () => {
-  const origin = { runId: 'r', lane: 'main', agentId: 'r', agentType: 'teller', step: 1 }
-  const at = [0, 200, 60_000].map((timestamp, i) => ({
-    sequence: i + 1,
-    timestamp,
-    origin,
-    chunk: { type: 'status', message: `${i}` },
-  }))
-  const lines = [{ millrace: 'session', version: 1, sessionId: 's' }, ...at].map(line => JSON.stringify(line))
-  const cwd = place({ 's.jsonl': lines.join('\n') })
-  const took = async (...args: string[]) => {
-    const from = performance.now()
-    expect((await ran(cwd, ['replay', 's.jsonl', '--json', ...args])).stdout.split('\n')).toHaveLength(4)
-    return performance.now() - from
+/** When entries written at these times are shown, in ms from the start. Showing one takes `showMs`. */
+async function shownAt(args: readonly string[], timestamps: readonly number[], showMs = 0): Promise<number[]> {
+  const clock = new Clock()
+  const start = clock.now()
+  const pace = paceOf(callOf(replayCommand, ['s.jsonl', ...args]), clock)
+  const { signal } = new AbortController()
+  const shown: number[] = []
+  const replay = async () => {
+    for (const timestamp of timestamps) {
+      await pace?.until(timestamp, signal)
+      shown.push(clock.now() - start)
+      if (showMs > 0) await new Promise<void>(resolve => void clock.after(showMs, resolve))
+    }
   }
-  // A minute is cut to a second, and what is as fast as can be waits for nothing.
-  expect(await took('--idle', '1')).toBeGreaterThan(1_200)
-  await took('--speed', 'max')
-  await took('--speed', '600x')
+  const replayed = replay()
+  await clock.advance(1_000_000)
+  await replayed
+  expect(clock.alarms).toBe(0)
+  return shown
+}
+
+test('waits between entries as recorded, scaled by --speed and capped by --idle', async () => {
+  const timestamps = [5_000, 5_200, 65_000, 65_000, 64_000, 66_000]
+  expect(await shownAt([], timestamps)).toEqual([0, 200, 3_200, 3_200, 3_200, 5_200])
+  expect(await shownAt(['--idle', '1'], timestamps)).toEqual([0, 200, 1_200, 1_200, 1_200, 2_200])
+  expect(await shownAt(['--idle', '100'], timestamps)).toEqual([0, 200, 60_000, 60_000, 60_000, 62_000])
+  expect(await shownAt(['--idle', '0'], timestamps)).toEqual([0, 0, 0, 0, 0, 0])
+  expect(await shownAt(['--speed', '2x'], timestamps)).toEqual([0, 100, 3_100, 3_100, 3_100, 4_100])
+  expect(await shownAt(['--speed', '0.5', '--idle', '600'], [0, 200, 1_200])).toEqual([0, 400, 2_400])
+  expect(await shownAt(['--speed', 'max'], timestamps)).toEqual([0, 0, 0, 0, 0, 0])
+})
+
+test('makes up for at most 250 ms of delay', async () => {
+  // Showing takes 40 of 100 ms: each entry is still on time.
+  expect(await shownAt([], [0, 100, 200, 300], 40)).toEqual([0, 100, 200, 300])
+  // Each is 1 s late. The next wait is 250 ms shorter, not 1 s.
+  expect(await shownAt([], [0, 1_000, 2_000], 2_000)).toEqual([0, 2_750, 5_500])
+})
+
+test('an abort ends the wait', async () => {
+  const clock = new Clock()
+  const pace = paceOf(callOf(replayCommand, ['s.jsonl']), clock)
+  const abort = new AbortController()
+  await pace?.until(0, abort.signal)
+  const waiting = pace?.until(1_000, abort.signal)
+  expect(clock.alarms).toBe(1)
+  abort.abort()
+  await waiting
+  await pace?.until(2_000, abort.signal)
+  expect(clock.alarms).toBe(0)
+})
+
+test('prints every entry with a speed and a limit for waits', async () => {
+  const origin = { runId: 'r', lane: 'main', agentId: 'r', agentType: 'teller', step: 1 }
+  const entries = [0, 200, 60_000].map((timestamp, i) =>
+    JSON.stringify({ sequence: i + 1, timestamp, origin, chunk: { type: 'status', message: `${i}` } }),
+  )
+  const header = JSON.stringify({ millrace: 'session', version: 1, sessionId: 's' })
+  const cwd = place({ 's.jsonl': [header, ...entries].join('\n') })
+  const { how, stdout } = await ran(cwd, ['replay', 's.jsonl', '--json', '--speed', '600x', '--idle', '1'])
+  expect([how, stdout]).toEqual([0, `${entries.join('\n')}\n`])
 })
 
 test('rejects a file that is no recording and names the line', async () => {

@@ -1,5 +1,6 @@
 import { createReadStream, statSync } from 'node:fs'
 import { RecordingDecoder } from '@millrace/client/log'
+import type { Timers } from '@millrace/log'
 import { type Entry, ProtocolError } from '@millrace/protocol'
 import { misused, textOf, wholeOf } from '../command/call.ts'
 import type { Call, Command } from '../command/command.ts'
@@ -31,11 +32,9 @@ export const replayCommand: Command = {
     ['millrace replay trip-1 --from 20 --to 60 --json', 'these entries as JSON'],
   ],
   async run(call, terminal) {
-    const speed = speedOf(call)
+    const pace = paceOf(call)
     const from = wholeOf(replayCommand, call, 'from', 0) ?? 0
     const to = wholeOf(replayCommand, call, 'to', from) ?? Number.MAX_SAFE_INTEGER
-    const idle = (wholeOf(replayCommand, call, 'idle', 0, 86_400) ?? IDLE_SECONDS) * 1000
-    const pace = speed === 'max' ? undefined : new Pace(speed, idle)
     const teller = new Teller(terminal)
     for await (const entry of entriesOf(call, from, terminal.say)) {
       if (entry.sequence < from) continue
@@ -48,6 +47,13 @@ export const replayCommand: Command = {
     if (!terminal.isJson) await teller.end()
     return 0
   },
+}
+
+/** The pace that `--speed` and `--idle` ask for; none with `--speed max`. */
+export function paceOf(call: Call, timers?: Timers): Pace | undefined {
+  const speed = speedOf(call)
+  const idleMs = (wholeOf(replayCommand, call, 'idle', 0, 86_400) ?? IDLE_SECONDS) * 1000
+  return speed === 'max' ? undefined : new Pace(speed, idleMs, timers)
 }
 
 function speedOf(call: Call): number | 'max' {

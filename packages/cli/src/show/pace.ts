@@ -1,27 +1,40 @@
-import { setTimeout } from 'node:timers/promises'
+import { systemTimers, type Timers } from '@millrace/log'
 
 /** Waits between entries as long as it took then, at another speed; never longer than `idleMs`. */
 export class Pace {
   readonly #speed: number
   readonly #idleMs: number
+  readonly #timers: Timers
   #before: number | undefined
   /** When the next would be shown, were nothing late. */
   #due = 0
 
-  constructor(speed: number, idleMs: number) {
+  constructor(speed: number, idleMs: number, timers: Timers = systemTimers) {
     this.#speed = speed
     this.#idleMs = idleMs
+    this.#timers = timers
   }
 
-  /** Waits until what was written at this time is to be shown. */
+  /** Waits until what was written at this time is to be shown, or until the signal aborts. */
   async until(timestamp: number, signal: AbortSignal): Promise<void> {
-    const now = performance.now()
-    const since = this.#before === undefined ? 0 : Math.max(0, timestamp - this.#before)
+    const now = this.#timers.now()
+    const before = this.#before
     this.#before = timestamp
+    if (before === undefined) {
+      this.#due = now
+      return
+    }
+    const waitMs = Math.min(Math.max(0, timestamp - before) / this.#speed, this.#idleMs)
     // Counted from when the one before was due, so that small waits do not add up to a large one.
-    this.#due = Math.max(this.#due, now - LATE_MS) + Math.min(since / this.#speed, this.#idleMs)
-    if (this.#due - now < 1) return
-    await setTimeout(this.#due - now, undefined, { signal }).catch(() => {})
+    this.#due = Math.max(this.#due, now - LATE_MS) + waitMs
+    if (this.#due - now < 1 || signal.aborted) return
+    const { promise, resolve } = Promise.withResolvers<void>()
+    const cancel = this.#timers.after(this.#due - now, resolve)
+    const abort = () => resolve()
+    signal.addEventListener('abort', abort)
+    await promise
+    signal.removeEventListener('abort', abort)
+    cancel()
   }
 }
 
