@@ -9,6 +9,8 @@ interface FollowSuite {
   readonly name: 'sqlite' | 'redis' | 'postgres'
   /** How many schedules `npm test` plays. */
   readonly count: number
+  /** The seed of the first one. Each store plays other seeds. */
+  readonly first: number
   /** Starts a store. */
   start(): Promise<Store>
 }
@@ -17,12 +19,13 @@ interface FollowSuite {
 const LANES = 12
 
 /** Declares the test of a store. */
-export function followSuite({ name, count, start }: FollowSuite): void {
+export function followSuite({ name, count, first, start }: FollowSuite): void {
   let store: Store | undefined
   scheduleSuite<ProcessCluster, FollowReport>({
     law: `laws 2, 7 and 10: each follower on ${name} gets every entry once while processes are killed`,
     file: `packages/server/src/process/${name}`,
     count,
+    first,
     lanes: LANES,
     kept: FAILED_SEEDS[name],
     async open() {
