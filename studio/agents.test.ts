@@ -1,5 +1,6 @@
 import { agent, tool } from 'millrace'
 import { expect, test } from 'vitest'
+import { draftScript, emailDraftBy } from '../examples/email-draft/workflow.ts'
 import { demoServer, serve } from './demo.fixture.ts'
 import { pausedModel } from './paused-model.fixture.ts'
 import { testTabs } from './tabs.fixture.ts'
@@ -37,6 +38,21 @@ test('a call shows its input while it streams, then that it runs, then its outpu
   isDone.resolve()
   await tab.page.locator('.tool[data-state=output-available]').waitFor()
   await tab.hears('Four.')
+})
+
+test('a structured object shows its fields while they stream, and then that it is done', async () => {
+  const { model, resume } = pausedModel(draftScript, 8)
+  const tab = await tabs.open(await serve({ workflows: [emailDraftBy(model)] }))
+  await tab.say('Our jubilee', 'email-draft')
+  await tab.press('Warm')
+  const object = tab.page.locator('.structured')
+  await tab.page.locator('.structured[data-status=streaming]').waitFor()
+  await expect.poll(() => object.locator('dt').allTextContents()).toEqual(['subject', 'body'])
+  expect(await object.getAttribute('data-status')).toBe('streaming')
+  resume()
+  await tab.page.locator('.structured[data-status=done]').waitFor()
+  await expect.poll(() => object.locator('dt').allTextContents()).toEqual(['subject', 'body', 'bullets'])
+  await tab.is('ready')
 })
 
 test('assistant: folds its reasoning, shows the call and its result, and renders Markdown with sources', async () => {
