@@ -54,7 +54,7 @@ schedules({
     frozen: { play: frozen, count: 1 },
     writerWire: { play: writerWire, count: 1 },
     lostAnswers: { play: lostAnswers, count: 1 },
-    readerWire: { play: readerWire, count: 0 },
+    readerWire: { play: readerWire, count: 1 },
     listenerWire: { play: listenerWire, count: 1 },
     claimWire: { play: claimWire, count: 1, kept: [6] },
     guestWire: { play: guestWire, count: 1, first: 2 },
