@@ -73,7 +73,7 @@ async function run(backend: Backend, { play }: Kind, id: string, seed: number): 
     // Whatever state it has failed in, the next schedule finds the server up; what fails here only follows from that.
     await scene.abandon().catch(() => {})
     await scene.testStore.service?.restart().catch(() => {})
-    const again = `MILLRACE_FAULTS=${id} npx vitest run packages/log/src/faults/${backend.name}.test.ts`
+    const again = `MILLRACE_FAULTS=${id} npm test -- packages/log/src/faults/${backend.name}.test.ts`
     const said = error instanceof Error ? error : new Error(String(error))
     said.message = `${said.message}\n  ${[...scene.notes, `to play it again: ${again}`].join('\n  ')}`
     reportFailed({ seed: id, again })
