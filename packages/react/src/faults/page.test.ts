@@ -18,9 +18,6 @@ const FIRST_SEED = 359
 /** After this time a load that a stalled connection holds up is given up and tried again. */
 const LOAD_MS = 30_000
 
-/** The path of this file, to play a schedule again. */
-const FILE = 'packages/react/src/faults/page.test.ts'
-
 /** What a page shows of a message. */
 interface ShownMessage {
   readonly role: string
@@ -233,8 +230,11 @@ test.each(Array.from({ length: scheduleCount(3) }, (_, n) => from + n))(
     try {
       await play(seed)
     } catch (error) {
-      reportFailed({ seed, again: `MILLRACE_SEED=${seed} MILLRACE_SCHEDULES=1 npm test -- ${FILE}` })
-      throw error
+      const again = `npm run chaos -- --runs 1 --seed ${seed} packages/react/src/faults/page`
+      reportFailed({ seed, again })
+      const said = error instanceof Error ? error : new Error(String(error))
+      said.message = `${said.message}\n  to play it again: ${again}`
+      throw said
     }
   },
 )
