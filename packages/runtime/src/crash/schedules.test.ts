@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, test } from 'vitest'
-import { firstSeed, multiplied, scheduleCount } from '../../../../scripts/faults/campaign.ts'
+import { firstSeed, isCampaign, multiplied, scheduleCount } from '../../../../scripts/faults/campaign.ts'
 import { deathsOf, planOf } from './fault-plan.fixture.ts'
 import { pass, undisturbed } from './play-plans.fixture.ts'
 import { KEPT } from './run-failed-seeds.fixture.ts'
@@ -19,7 +19,7 @@ describe('two runs whose drivers die, freeze, lose replies and take over from ea
     happened = (await undisturbed()).happened
   })
 
-  for (const [seed, found] of KEPT) {
+  for (const [seed, found] of isCampaign() ? [] : KEPT) {
     test(`seed ${seed}: ${found}`, () => pass([planOf(seed)], { undisturbed: happened }, again))
   }
 

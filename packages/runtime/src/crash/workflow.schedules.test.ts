@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { firstSeed, multiplied, scheduleCount } from '../../../../scripts/faults/campaign.ts'
+import { firstSeed, isCampaign, multiplied, scheduleCount } from '../../../../scripts/faults/campaign.ts'
 import { atEach, FAST, flowPlanOf, type Plan, PROMPT } from './fault-plan.fixture.ts'
 import { pass } from './play-plans.fixture.ts'
 import { schedule } from './simulated-schedule.fixture.ts'
@@ -30,7 +30,9 @@ const byChance = (seed: number) => (points: number) =>
   Array.from({ length: EACH }, (_, index) => flowPlanOf(seed * EACH + index, points))
 
 describe('random workflows whose drivers die, freeze, lose replies and take over from each other', () => {
-  for (const [seed, found] of KEPT) test(`seed ${seed}: ${found}`, () => play(seed, byChance(seed)))
+  for (const [seed, found] of isCampaign() ? [] : KEPT) {
+    test(`seed ${seed}: ${found}`, () => play(seed, byChance(seed)))
+  }
 
   test('a seed plays the same schedule each time, to the millisecond', async () => {
     for (let seed = FIRST; seed < FIRST + 2; seed++) {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { firstSeed, multiplied, scheduleCount } from '../../../../scripts/faults/campaign.ts'
+import { firstSeed, isCampaign, multiplied, scheduleCount } from '../../../../scripts/faults/campaign.ts'
 import { pass } from './play-races.fixture.ts'
 import { race } from './race.fixture.ts'
 import { KEPT } from './race-failed-seeds.fixture.ts'
@@ -10,7 +10,7 @@ const PROMPT = multiplied(60)
 const FIRST = firstSeed()
 
 describe('law 5: of a deadline, answers, a stop, another run and another driver that race for a pending, exactly one wins', () => {
-  for (const [seed, found] of KEPT) test(`seed ${seed}: ${found}`, () => pass([planOf(seed)]))
+  for (const [seed, found] of isCampaign() ? [] : KEPT) test(`seed ${seed}: ${found}`, () => pass([planOf(seed)]))
 
   test('a seed plays the same race each time', async () => {
     for (let seed = FIRST; seed < FIRST + 5; seed++) {
