@@ -4,8 +4,10 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { command, root, seconds } from './command.ts'
 import { importViolations } from './imports.ts'
+import { layerViolations } from './layers.ts'
 import { manifestViolations, packages } from './manifests.ts'
 import { tarballs } from './tarball.ts'
+import { repeatedTypeNames } from './type-names.ts'
 
 /** What a check found. Its output is shown when it failed, or when it is worth reading anyway. */
 type Finding = { code: number; output: string; always?: boolean }
@@ -18,6 +20,8 @@ const checks: Record<string, () => Promise<Finding>> = {
   'types of tests': () => tool('tsc', '-p', 'tsconfig.json'),
   'lint and format': () => tool('biome', 'check', '--error-on-warnings', '.'),
   imports: async () => none(importViolations(root)),
+  layers: async () => none(layerViolations(root)),
+  'type names': async () => none(repeatedTypeNames(root)),
   manifests: async () => none(manifestViolations(root)),
   'dead code': () => tool('knip'),
   tarballs: checkTarballs,

@@ -70,7 +70,7 @@ function list(from: string): string {
 }
 
 /** What a file imports or re-exports, types included. */
-function importsOf(file: string, text: string): string[] {
+export function importsOf(file: string, text: string): string[] {
   const { module, errors } = parseSync(file, text)
   if (errors.length > 0) throw new Error(`${file}: ${errors[0]?.message}`)
   return [
@@ -86,6 +86,6 @@ function packageOf(file: string): string {
   return file.split('/')[1] ?? ''
 }
 
-function isTest(file: string): boolean {
+export function isTest(file: string): boolean {
   return /\.(test|fixture)\.tsx?$/.test(file)
 }

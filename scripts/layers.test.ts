@@ -1,0 +1,66 @@
+import { readdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { root } from './command.ts'
+import { folder } from './folder.fixture.ts'
+import { layers, layerViolations } from './layers.ts'
+
+/** The violations in a package `log` with these files, under `src`. */
+function violations(
+  files: Record<string, string>,
+  rows = [['error'], ['store', 'ticket'], ['stores/memory', 'stores']],
+) {
+  const placed = Object.fromEntries(Object.entries(files).map(([file, text]) => [`packages/log/src/${file}`, text]))
+  return layerViolations(folder(placed), { log: rows })
+}
+
+const files = {
+  'index.ts': "export * from './stores/memory/store.ts'",
+  'error/error.ts': 'export type A = 1',
+  'store/store.ts': "import '../error/error.ts'",
+  'ticket/ticket.ts': 'export type B = 1',
+  'stores/open.ts': "import '../store/store.ts'",
+  'stores/memory/store.ts': "import type { A } from '../../error/error.ts'",
+}
+
+test('allows imports of lower folders and of the own folder', () => {
+  expect(violations({ ...files, 'store/other.ts': "import './store.ts'" })).toEqual([])
+})
+
+test.each([
+  ['upwards', { 'error/error.ts': "import '../store/store.ts'" }, 'error may not import store'],
+  [
+    'upwards, of a type',
+    { 'error/error.ts': "import type { A } from '../store/store.ts'" },
+    'error may not import store',
+  ],
+  ['of a folder in the same row', { 'store/store.ts': "import '../ticket/ticket.ts'" }, 'store may not import ticket'],
+  ['of an entry point', { 'store/store.ts': "import '../index.ts'" }, 'store may not import src'],
+  [
+    'of a nested folder in the same row',
+    { 'stores/open.ts': "import './memory/store.ts'" },
+    'stores may not import stores/memory',
+  ],
+])('rejects an import %s', (_, changed, reason) => {
+  expect(violations({ ...files, ...changed })).toEqual([expect.stringContaining(reason)])
+})
+
+test('rejects a folder without a layer and a layer without files', () => {
+  expect(violations({ ...files, 'new/a.ts': 'export const a = 1' })).toEqual([
+    expect.stringContaining('is not in the layers'),
+  ])
+  expect(violations(files, [['error'], ['store', 'ticket'], ['stores/memory', 'stores'], ['gone']])).toEqual([
+    expect.stringContaining('gone: has a layer and no source file'),
+  ])
+})
+
+test('ignores tests and fixtures', () => {
+  expect(violations({ ...files, 'error/error.test.ts': "import '../store/store.ts'", 'x/a.fixture.ts': '' })).toEqual(
+    [],
+  )
+})
+
+test('lists packages that exist', () => {
+  const packages = readdirSync(join(root, 'packages'))
+  expect(Object.keys(layers).filter(name => !packages.includes(name))).toEqual([])
+})

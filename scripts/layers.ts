@@ -1,0 +1,54 @@
+import { globSync, readFileSync } from 'node:fs'
+import { join, posix } from 'node:path'
+import { importsOf, isTest } from './imports.ts'
+
+/**
+ * The folders of each package's `src`, from the bottom up. A folder may import the folders in the rows above it, in
+ * this list, and none in its own row or below. Files directly in `src` are entry points: they import every folder,
+ * and no folder imports them.
+ */
+export const layers: Record<string, string[][]> = {
+  millrace: [],
+}
+
+/** Every import between two folders of a package that goes against its layers, and every folder that has no layer. */
+export function layerViolations(root: string, rows: Record<string, string[][]> = layers): string[] {
+  return Object.entries(rows).flatMap(([name, layersOfPackage]) => {
+    const src = `packages/${name}/src`
+    const files = globSync(`${src}/**/*.{ts,tsx}`, { cwd: root })
+      .map(file => file.replaceAll('\\', '/'))
+      .filter(file => !isTest(file))
+      .sort()
+    const used = new Set<string>()
+    const found = files.flatMap(file => {
+      const from = folderOf(file, src, layersOfPackage)
+      if (from === undefined)
+        return [`${file}: its folder is not in the layers of ${name}, add it to scripts/layers.ts`]
+      used.add(from)
+      return importsOf(file, readFileSync(join(root, file), 'utf8'))
+        .filter(specifier => specifier.startsWith('.'))
+        .flatMap(specifier => {
+          const to = folderOf(posix.join(posix.dirname(file), specifier), src, layersOfPackage)
+          return to === undefined || mayImport(from, to, layersOfPackage)
+            ? []
+            : [`${file}: '${specifier}' goes against the layers, ${from || 'src'} may not import ${to || 'src'}`]
+        })
+    })
+    const unused = layersOfPackage.flat().filter(folder => !used.has(folder))
+    return [...found, ...unused.map(folder => `${src}/${folder}: has a layer and no source file, remove the layer`)]
+  })
+}
+
+function mayImport(from: string, to: string, rows: string[][]): boolean {
+  if (from === to || from === '') return true
+  const row = (folder: string) => rows.findIndex(folders => folders.includes(folder))
+  return to !== '' && row(to) < row(from)
+}
+
+/** The listed folder that holds a file, the longest where they nest; '' for a file directly in `src`. */
+function folderOf(file: string, src: string, rows: string[][]): string | undefined {
+  const folder = posix.relative(src, posix.dirname(file))
+  if (folder === '') return ''
+  const holders = rows.flat().filter(listed => folder === listed || folder.startsWith(`${listed}/`))
+  return holders.sort((a, b) => b.length - a.length)[0]
+}
