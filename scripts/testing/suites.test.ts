@@ -40,8 +40,8 @@ test('resolves names of suites and paths', () => {
 test('rejects an unknown name and lists the suites', () => {
   const home = workspace()
   expect(() => resolveNames(home, ['.'])).toThrow('run them by npm test')
-  expect(() => resolveNames(root, ['packages/log/src/store.ts'])).toThrow(
-    "'packages/log/src/store.ts' is not a test file",
+  expect(() => resolveNames(root, ['packages/log/src/store/log-store.ts'])).toThrow(
+    "'packages/log/src/store/log-store.ts' is not a test file",
   )
   expect(() => resolveNames(home, ['lgo'])).toThrow(
     "'lgo' is not a suite, a folder or a file. Suites: client, log, studio",

@@ -1,20 +1,6 @@
-export type { NewEntry } from './entry.ts'
-export * from './error.ts'
-export { isPublicBlob } from './manager/blobs.ts'
-export type { Failure } from './manager/ending.ts'
-export type { GuestOptions, GuestOutcome } from './manager/guest.ts'
-export type {
-  BatchLike,
-  CommitOptions,
-  Committed,
-  Discard,
-  Lane,
-  Said,
-  Write,
-  WriteOptions,
-  Written,
-} from './manager/lane.ts'
+export type { Failure } from './compat/stream-lifecycle.ts'
 export type { ListedStream } from './manager/listing.ts'
+export { MOST_DUE } from './manager/manager-options.ts'
 export {
   type CreateWriterOptions,
   type CutRequest,
@@ -26,17 +12,18 @@ export {
   type StreamInfo,
   StreamManager,
   type StreamManagerOptions,
-} from './manager/manager.ts'
-export { type BatchReader, type ReadBatch, type ReaderOptions, textOf } from './manager/reader.ts'
-export type { Reading } from './manager/reading.ts'
-export { Recent } from './manager/recent.ts'
-export type { Retention } from './manager/retention.ts'
-export { MOST_DUE } from './manager/settings.ts'
-export { systemTimers, type Timers } from './manager/timers.ts'
-export type { Writer } from './manager/writer.ts'
-export { Memory, type MemoryOptions, memoryStore } from './memory/store.ts'
-export { openStore, schemeOf } from './open.ts'
-export type * from './store.ts'
+} from './manager/stream-manager.ts'
+export { type BatchReader, type ReadBatch, type ReaderOptions, textOf } from './read/batch-reader.ts'
+export { Recent } from './read/lru-cache.ts'
+export type { Reading } from './read/reading.ts'
+export type { Retention } from './retention/trim.ts'
+export { isPublicBlob } from './store/blobs.ts'
+export type { NewEntry } from './store/entry.ts'
+export * from './store/log-error.ts'
+export type * from './store/log-store.ts'
+export { systemTimers, type Timers } from './store/timers.ts'
+export { Memory, type MemoryOptions, memoryStore } from './stores/memory/store.ts'
+export { openStore, schemeOf } from './stores/open-store.ts'
 export {
   lineOf,
   MAX_LINE,
@@ -47,7 +34,7 @@ export {
   type TicketAbout,
 } from './ticket/about.ts'
 export { MAX_CLAIM, type Refusal } from './ticket/admission.ts'
-export { MAX_PENDINGS } from './ticket/legality.ts'
+export { MAX_PENDINGS } from './ticket/batch-problem.ts'
 export { lateProgram, MAX_NOTICES, noticeProgram, type TicketNotice } from './ticket/notice.ts'
 export {
   advance,
@@ -63,3 +50,16 @@ export {
   type TicketPending,
   type TicketRequest,
 } from './ticket/ticket.ts'
+export type { GuestOptions, GuestOutcome } from './write/guest-append.ts'
+export type {
+  BatchLike,
+  CommitOptions,
+  Committed,
+  Discard,
+  Lane,
+  Said,
+  Write,
+  WriteOptions,
+  Written,
+} from './write/lane.ts'
+export type { Writer } from './write/writer.ts'

@@ -82,14 +82,14 @@ function hasView(name: string, field?: string, value?: string): boolean {
 const log = '../../log/src/'
 const logFiles = [
   'index',
-  'error',
-  'manager/manager',
-  'manager/writer',
-  'manager/reader',
-  'manager/reading',
-  'memory/store',
-  'sqlite/index',
-  'redis/index',
+  'store/log-error',
+  'manager/stream-manager',
+  'write/writer',
+  'read/batch-reader',
+  'read/reading',
+  'stores/memory/store',
+  'stores/sqlite/index',
+  'stores/redis/index',
   'contract/index',
 ]
 const logText = logFiles.map(file => read(`${log}${file}.ts`)).join('\n')

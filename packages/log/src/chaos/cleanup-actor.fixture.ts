@@ -1,4 +1,4 @@
-import type { LogStore } from '../store.ts'
+import type { LogStore } from '../store/log-store.ts'
 import type { Manners } from './manners.fixture.ts'
 import type { Actor } from './schedule-actor.fixture.ts'
 

@@ -1,4 +1,4 @@
-import type { LogStore } from '../store.ts'
+import type { LogStore } from '../store/log-store.ts'
 import type { World } from './schedule-world.fixture.ts'
 import type { Process } from './scheduler.fixture.ts'
 

@@ -1,9 +1,9 @@
 // What must hold of all logs when everything is quiet.
 
 import { type Entry, foldLog, type View } from '@millrace/protocol'
-import { LogError } from '../error.ts'
-import { StreamManager } from '../manager/manager.ts'
-import type { LogStore } from '../store.ts'
+import { StreamManager } from '../manager/stream-manager.ts'
+import { LogError } from '../store/log-error.ts'
+import type { LogStore } from '../store/log-store.ts'
 import { dueOf } from '../ticket/ticket.ts'
 import { UNKNOWN_PROGRAM } from './driver-actor.fixture.ts'
 import { canonical, contentOf, contentOfView } from './log-model.fixture.ts'

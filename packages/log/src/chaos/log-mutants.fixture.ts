@@ -1,7 +1,7 @@
 // What goes wrong when a rule is left out: each breaks one thing, in the manager's calls on their way to the store or in the store itself.
 
-import { decodeBatch, encodeBatch, type NewEntry } from '../entry.ts'
-import type { Batch, LogStore, TicketMove } from '../store.ts'
+import { decodeBatch, encodeBatch, type NewEntry } from '../store/entry.ts'
+import type { Batch, LogStore, TicketMove } from '../store/log-store.ts'
 import { advance, recordOf, type Ticket, ticketOf } from '../ticket/ticket.ts'
 import type { Mutation } from './log-schedule.fixture.ts'
 import type { Process } from './scheduler.fixture.ts'

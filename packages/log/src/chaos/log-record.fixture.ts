@@ -1,9 +1,17 @@
 // What a log must hold, kept beside the store: the store is asked, and its answer is compared with what the laws leave open.
 
 import type { Entry } from '@millrace/protocol'
-import { decodeBatch } from '../entry.ts'
-import { versionOf } from '../names.ts'
-import type { AppendResult, Batch, GuestAppend, LogStore, StoredBatch, TicketMove, WriterAppend } from '../store.ts'
+import { decodeBatch } from '../store/entry.ts'
+import type {
+  AppendResult,
+  Batch,
+  GuestAppend,
+  LogStore,
+  StoredBatch,
+  TicketMove,
+  WriterAppend,
+} from '../store/log-store.ts'
+import { versionOf } from '../store/names.ts'
 import { advance, dueOf, EMPTY_TICKET, recordOf, type Ticket } from '../ticket/ticket.ts'
 import { Laws } from './laws.fixture.ts'
 import { same, shown, type World } from './schedule-world.fixture.ts'

@@ -1,6 +1,6 @@
 // One schedule: actors at work on a few logs while things go wrong, then a time without faults until all is quiet, and then the questions.
 
-import type { LogStore } from '../store.ts'
+import type { LogStore } from '../store/log-store.ts'
 import { keeper } from './cleanup-actor.fixture.ts'
 import { driver, PROGRAMS } from './driver-actor.fixture.ts'
 import { FAULTS, Faults } from './faults.fixture.ts'

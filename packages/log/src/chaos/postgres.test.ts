@@ -1,5 +1,5 @@
 import { postgres } from '../../../../scripts/services/postgres.ts'
-import { postgresStore } from '../postgres/index.ts'
+import { postgresStore } from '../stores/postgres/index.ts'
 import { schedules } from './log-schedule-suite.fixture.ts'
 
 // No test here crashes the server, so it need not wait for its disk.

@@ -1,6 +1,6 @@
 import { decodeCursor, type Entry, foldLog, type View } from '@millrace/protocol'
-import { LogError, StreamTruncatedError, TruncatedError } from '../error.ts'
-import type { ReadBatch } from '../manager/reader.ts'
+import type { ReadBatch } from '../read/batch-reader.ts'
+import { LogError, StreamTruncatedError, TruncatedError } from '../store/log-error.ts'
 import { canonical, contentOf, contentOfView, takenBack } from './log-model.fixture.ts'
 import type { LogRecord } from './log-record.fixture.ts'
 import type { Actor } from './schedule-actor.fixture.ts'

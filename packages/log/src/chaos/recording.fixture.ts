@@ -1,7 +1,7 @@
 // The store itself, with somebody who looks: each answer is compared with the record of what was answered before.
 
 import type { Cursor, UnprovenCursor } from '@millrace/protocol'
-import { decodeBatch } from '../entry.ts'
+import { decodeBatch } from '../store/entry.ts'
 import type {
   AppendResult,
   Batch,
@@ -16,7 +16,7 @@ import type {
   StoredSnapshot,
   TicketMove,
   WriterAppend,
-} from '../store.ts'
+} from '../store/log-store.ts'
 import { dueOf, ticketOf } from '../ticket/ticket.ts'
 import { LogRecord } from './log-record.fixture.ts'
 import type { World } from './schedule-world.fixture.ts'

@@ -1,5 +1,5 @@
 import { redis } from '../../../../scripts/services/redis.ts'
-import { redisStore } from '../redis/index.ts'
+import { redisStore } from '../stores/redis/index.ts'
 import { schedules } from './log-schedule-suite.fixture.ts'
 
 const server = redis()

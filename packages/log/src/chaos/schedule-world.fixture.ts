@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import type { LogStore } from '../store.ts'
+import type { LogStore } from '../store/log-store.ts'
 import type { LogRecord } from './log-record.fixture.ts'
 import type { Process, Scheduler } from './scheduler.fixture.ts'
 

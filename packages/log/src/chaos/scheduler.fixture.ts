@@ -1,8 +1,8 @@
 // One thing at a time: every call that an actor makes to its store, and every alarm that it sets, waits here until it is picked. What is picked,
 // and what becomes of it, comes from one seed, so a schedule is the same each time, whatever the store.
 
-import { LogError } from '../error.ts'
-import type { Timers } from '../manager/timers.ts'
+import { LogError } from '../store/log-error.ts'
+import type { Timers } from '../store/timers.ts'
 import type { Faults } from './faults.fixture.ts'
 import type { Random } from './random.fixture.ts'
 

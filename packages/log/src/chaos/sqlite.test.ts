@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { sqliteStore } from '../sqlite/index.ts'
+import { sqliteStore } from '../stores/sqlite/index.ts'
 import { schedules } from './log-schedule-suite.fixture.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'millrace-chaos-'))

@@ -1,6 +1,6 @@
 import { AssertionError } from 'node:assert/strict'
 import { isDeepStrictEqual } from 'node:util'
-import type { AppendResult } from '../store.ts'
+import type { AppendResult } from '../store/log-store.ts'
 
 const SHOWN = 400
 

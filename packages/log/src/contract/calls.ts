@@ -1,4 +1,4 @@
-import type { LogStore } from '../store.ts'
+import type { LogStore } from '../store/log-store.ts'
 import { rejects, same } from './assert.ts'
 import { type Case, define } from './case.ts'
 import { ALL, LONG } from './trial.ts'

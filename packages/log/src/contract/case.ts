@@ -1,5 +1,5 @@
 import { AssertionError } from 'node:assert/strict'
-import type { LogStore } from '../store.ts'
+import type { LogStore } from '../store/log-store.ts'
 import { Trial } from './trial.ts'
 
 /** What the suite needs of a store under test. */

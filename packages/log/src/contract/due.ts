@@ -1,4 +1,4 @@
-import type { Due, LogStore } from '../store.ts'
+import type { Due, LogStore } from '../store/log-store.ts'
 import { holds, same, told } from './assert.ts'
 import { type Case, define } from './case.ts'
 import { LONG, SHORT, type Trial } from './trial.ts'

@@ -1,4 +1,4 @@
-import type { LogStore, Page } from '../store.ts'
+import type { LogStore, Page } from '../store/log-store.ts'
 import { seen } from './assert.ts'
 import type { Trial } from './trial.ts'
 

@@ -1,5 +1,5 @@
 import type { Cursor } from '@millrace/protocol'
-import type { Fork, LogStore, StoredBatch } from '../store.ts'
+import type { Fork, LogStore, StoredBatch } from '../store/log-store.ts'
 import { holds, range, same, told } from './assert.ts'
 import { type Case, define } from './case.ts'
 import { LONG, type Trial } from './trial.ts'

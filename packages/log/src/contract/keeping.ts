@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import type { LogStore, StoredSnapshot } from '../store.ts'
+import type { LogStore, StoredSnapshot } from '../store/log-store.ts'
 import { same, there } from './assert.ts'
 import { type Case, define } from './case.ts'
 import { batch, guest } from './writer.ts'

@@ -1,4 +1,4 @@
-import type { LogStore } from '../store.ts'
+import type { LogStore } from '../store/log-store.ts'
 import { range, same, told } from './assert.ts'
 import { type Case, define } from './case.ts'
 import { batch, guest, move } from './writer.ts'

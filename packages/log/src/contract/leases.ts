@@ -1,4 +1,4 @@
-import type { ClaimResult, LogStore } from '../store.ts'
+import type { ClaimResult, LogStore } from '../store/log-store.ts'
 import { holds, same, seen, there, told } from './assert.ts'
 import { type Case, define } from './case.ts'
 import { LONG, SHORT } from './trial.ts'

@@ -1,4 +1,4 @@
-import type { Listed, LogStore } from '../store.ts'
+import type { Listed, LogStore } from '../store/log-store.ts'
 import { codeOf, holds, same, seen } from './assert.ts'
 import { type Case, define } from './case.ts'
 import type { Trial } from './trial.ts'

@@ -1,4 +1,4 @@
-import type { LogStore, StoredBatch } from '../store.ts'
+import type { LogStore, StoredBatch } from '../store/log-store.ts'
 import { holds, range, same, told } from './assert.ts'
 import { type Case, define } from './case.ts'
 import { batch, guest, move, textsOf } from './writer.ts'

@@ -1,7 +1,7 @@
 // The outcomes of an append are looked at in one order. Each case takes all the appends at which several things are wrong at once and one of
 // them must be told, and looks at what is left behind.
 
-import type { AppendResult, Batch, GuestAppend, LogStore, Page, TicketMove, WriterAppend } from '../store.ts'
+import type { AppendResult, Batch, GuestAppend, LogStore, Page, TicketMove, WriterAppend } from '../store/log-store.ts'
 import { holds, same, told } from './assert.ts'
 import { type Case, define } from './case.ts'
 import type { Trial } from './trial.ts'

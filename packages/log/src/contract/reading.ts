@@ -1,5 +1,5 @@
 import type { Cursor } from '@millrace/protocol'
-import type { LogStore, Page, ReadLimit } from '../store.ts'
+import type { LogStore, Page, ReadLimit } from '../store/log-store.ts'
 import { holds, range, same, told } from './assert.ts'
 import { type Case, define } from './case.ts'
 import { ALL, HEAD_ONLY, type Trial } from './trial.ts'

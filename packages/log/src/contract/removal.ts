@@ -1,4 +1,4 @@
-import type { Fork, LogStore, Page } from '../store.ts'
+import type { Fork, LogStore, Page } from '../store/log-store.ts'
 import { codeOf, holds, rejects, same, told } from './assert.ts'
 import { type Case, define } from './case.ts'
 import { LONG, type Trial } from './trial.ts'

@@ -1,5 +1,5 @@
 import { setImmediate as turn } from 'node:timers/promises'
-import type { AppendResult, Batch, GuestAppend, LogStore, WriterAppend } from '../store.ts'
+import type { AppendResult, Batch, GuestAppend, LogStore, WriterAppend } from '../store/log-store.ts'
 import { range, same, told } from './assert.ts'
 import { type Case, define } from './case.ts'
 import { LONG, type Trial } from './trial.ts'

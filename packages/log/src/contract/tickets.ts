@@ -1,4 +1,4 @@
-import type { LogStore, Page } from '../store.ts'
+import type { LogStore, Page } from '../store/log-store.ts'
 import { holds, range, same, seen, told } from './assert.ts'
 import { type Case, define } from './case.ts'
 import { batch, batchOfChunks, guest, move, textsOf } from './writer.ts'

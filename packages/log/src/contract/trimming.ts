@@ -1,5 +1,5 @@
 import type { Cursor } from '@millrace/protocol'
-import type { LogStore } from '../store.ts'
+import type { LogStore } from '../store/log-store.ts'
 import { range, same, told } from './assert.ts'
 import { type Case, define } from './case.ts'
 import type { Trial } from './trial.ts'

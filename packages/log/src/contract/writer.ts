@@ -1,6 +1,6 @@
 import type { Cursor } from '@millrace/protocol'
-import { randomName } from '../names.ts'
-import type { AppendResult, Batch, Due, GuestAppend, LogStore, TicketMove, WriterAppend } from '../store.ts'
+import type { AppendResult, Batch, Due, GuestAppend, LogStore, TicketMove, WriterAppend } from '../store/log-store.ts'
+import { randomName } from '../store/names.ts'
 
 /** A log's writer as the contract describes one: it counts its appends and remembers what was acknowledged. */
 export class Writer {

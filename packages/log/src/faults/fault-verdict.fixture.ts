@@ -2,8 +2,8 @@
 
 import { decodeCursor, type Entry, isGuest, type WriterOrigin } from '@millrace/protocol'
 import { openDrafts } from '../chaos/log-model.fixture.ts'
-import { decodeBatch } from '../entry.ts'
-import type { LogHead, LogStore } from '../store.ts'
+import { decodeBatch } from '../store/entry.ts'
+import type { LogHead, LogStore } from '../store/log-store.ts'
 import { advance, EMPTY_TICKET, mustStop, type Ticket, ticketOf } from '../ticket/ticket.ts'
 import type { LogRecord, ReaderRecord, Stretch } from './fault-record.fixture.ts'
 import { tokensIn } from './token.fixture.ts'

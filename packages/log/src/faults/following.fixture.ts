@@ -1,8 +1,8 @@
 // Those who do not write: readers that tell all they get, and guests that answer what is asked.
 
 import type { Chunk } from '@millrace/protocol'
-import { LogError, TruncatedError } from '../error.ts'
-import type { StreamManager } from '../manager/manager.ts'
+import type { StreamManager } from '../manager/stream-manager.ts'
+import { LogError, TruncatedError } from '../store/log-error.ts'
 import type { Say } from './store-process-messages.fixture.ts'
 import { tokenOf } from './token.fixture.ts'
 

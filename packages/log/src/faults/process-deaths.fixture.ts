@@ -1,7 +1,7 @@
 // Schedules in which processes die, or sleep and wake up in another time.
 
 import type { Random } from '../chaos/random.fixture.ts'
-import { LogError } from '../error.ts'
+import { LogError } from '../store/log-error.ts'
 import { isLocked } from './file-faults.fixture.ts'
 import type { FaultScene } from './store-fault-scene.fixture.ts'
 import type { Run } from './store-process-messages.fixture.ts'

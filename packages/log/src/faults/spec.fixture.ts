@@ -1,4 +1,4 @@
-import type { LogStore } from '../store.ts'
+import type { LogStore } from '../store/log-store.ts'
 
 /** Which store a process opens, as it can be told to it. */
 export type StoreSpec =
@@ -19,9 +19,9 @@ export type StoreSpec =
     }
 
 const stores = {
-  sqlite: () => import('../sqlite/index.ts'),
-  redis: () => import('../redis/index.ts'),
-  postgres: () => import('../postgres/index.ts'),
+  sqlite: () => import('../stores/sqlite/index.ts'),
+  redis: () => import('../stores/redis/index.ts'),
+  postgres: () => import('../stores/postgres/index.ts'),
 }
 
 /** Loads what a kind of store needs. */

@@ -3,8 +3,8 @@
 
 import { type FaultProxy, proxy } from '../../../../scripts/faults/proxy.ts'
 import type { Service } from '../../../../scripts/services/server.ts'
-import { StreamManager } from '../manager/manager.ts'
-import type { LogStore } from '../store.ts'
+import { StreamManager } from '../manager/stream-manager.ts'
+import type { LogStore } from '../store/log-store.ts'
 import { LogRecord, ReaderRecord } from './fault-record.fixture.ts'
 import { follow } from './following.fixture.ts'
 import { openSpec, type StoreSpec } from './spec.fixture.ts'

@@ -21,7 +21,7 @@ const SIZE = 5
 /** The program of a process. The SQLite store looks for its thread in the same folder. */
 const FILES = {
   process: join(import.meta.dirname, 'store-process.fixture.ts'),
-  worker: join(import.meta.dirname, '../sqlite/worker.ts'),
+  worker: join(import.meta.dirname, '../stores/sqlite/worker.ts'),
 }
 
 /**

@@ -3,9 +3,9 @@
 import type { Chunk } from '@millrace/protocol'
 import { expect } from 'vitest'
 import { mustStop, type Ticket } from '../ticket/ticket.ts'
-import { StreamManager } from './manager.ts'
 import { delta, entriesOf, lineOf, request, stop } from './manager-world.fixture.ts'
 import { type Behaviour, define, Watcher } from './managers-on-store.fixture.ts'
+import { StreamManager } from './stream-manager.ts'
 import { Tap } from './tap.fixture.ts'
 import { isTrue } from './writing.fixture.ts'
 

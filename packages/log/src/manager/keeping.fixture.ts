@@ -3,12 +3,12 @@
 import { encodeCursor, foldLog } from '@millrace/protocol'
 import fc from 'fast-check'
 import { expect } from 'vitest'
-import { StreamTruncatedError } from '../error.ts'
+import { StreamTruncatedError } from '../store/log-error.ts'
 import { runs } from '../ticket/ticket-entries.fixture.ts'
-import type { StreamManager } from './manager.ts'
 import { delta, entriesOf, failure, lineOf, request } from './manager-world.fixture.ts'
 import { type Behaviour, define, Watcher } from './managers-on-store.fixture.ts'
 import { Story, stories } from './session-story.fixture.ts'
+import type { StreamManager } from './stream-manager.ts'
 import { isTrue } from './writing.fixture.ts'
 
 /** A run of so many steps, each of some words and a commit. */

@@ -1,4 +1,4 @@
-import type { Listed } from '../store.ts'
+import type { Listed } from '../store/log-store.ts'
 import { type StreamStatus, statusOf, ticketOf } from '../ticket/ticket.ts'
 
 /** A log as a list shows it. */

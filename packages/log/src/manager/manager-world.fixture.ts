@@ -1,11 +1,11 @@
 import { type Chunk, type Entry, isGuest } from '@millrace/protocol'
 import { Clock } from '../../../../scripts/clock.ts'
-import { decodeBatch } from '../entry.ts'
-import { Memory, memoryStore } from '../memory/store.ts'
-import type { LogStore } from '../store.ts'
-import { StreamManager, type StreamManagerOptions } from './manager.ts'
+import { decodeBatch } from '../store/entry.ts'
+import type { LogStore } from '../store/log-store.ts'
+import { Memory, memoryStore } from '../stores/memory/store.ts'
+import type { Writer } from '../write/writer.ts'
+import { StreamManager, type StreamManagerOptions } from './stream-manager.ts'
 import { Tap } from './tap.fixture.ts'
-import type { Writer } from './writer.ts'
 
 export const ID = 's'
 

@@ -1,8 +1,8 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import { randomName } from '../names.ts'
-import type { LogStore } from '../store.ts'
-import { StreamManager, type StreamManagerOptions } from './manager.ts'
+import type { LogStore } from '../store/log-store.ts'
+import { randomName } from '../store/names.ts'
 import { entriesOf, lineOf } from './manager-world.fixture.ts'
+import { StreamManager, type StreamManagerOptions } from './stream-manager.ts'
 
 const POLL_MS = 3
 

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, test } from 'vitest'
 import { postgres } from '../../../../scripts/services/postgres.ts'
 import type { Service } from '../../../../scripts/services/server.ts'
-import { postgresStore } from '../postgres/index.ts'
+import { postgresStore } from '../stores/postgres/index.ts'
 import { behaviours } from './behaviour.fixture.ts'
 
 describe('a manager on Postgres', () => {

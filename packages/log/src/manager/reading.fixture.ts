@@ -1,7 +1,7 @@
 import { type Entry, Fold, type View } from '@millrace/protocol'
-import type { ReadEntry, ReadFrom } from './manager.ts'
+import type { Reading } from '../read/reading.ts'
 import { ID, lineOf, type World } from './manager-world.fixture.ts'
-import type { Reading } from './reading.ts'
+import type { ReadEntry, ReadFrom } from './stream-manager.ts'
 
 /** Collects what a reader yields, until it ends. */
 export function collect<T>(reading: AsyncIterable<T>): { items: T[]; done: Promise<void> } {

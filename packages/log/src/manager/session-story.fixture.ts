@@ -2,10 +2,10 @@
 
 import type { Chunk } from '@millrace/protocol'
 import fc from 'fast-check'
-import { LogError } from '../error.ts'
-import type { StreamManager } from './manager.ts'
+import { LogError } from '../store/log-error.ts'
+import type { Writer } from '../write/writer.ts'
 import { approve, ask, delta, request } from './manager-world.fixture.ts'
-import type { Writer } from './writer.ts'
+import type { StreamManager } from './stream-manager.ts'
 
 const KINDS = [
   'word',

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, describe, test } from 'vitest'
-import { sqliteStore } from '../sqlite/index.ts'
+import { sqliteStore } from '../stores/sqlite/index.ts'
 import { behaviours } from './behaviour.fixture.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'millrace-manager-'))

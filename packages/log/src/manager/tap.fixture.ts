@@ -1,5 +1,5 @@
-import { LogError } from '../error.ts'
-import type { LogStore, Page } from '../store.ts'
+import { LogError } from '../store/log-error.ts'
+import type { LogStore, Page } from '../store/log-store.ts'
 
 type Asynchronous = {
   [K in keyof LogStore]: LogStore[K] extends (...args: never[]) => Promise<unknown> ? K : never

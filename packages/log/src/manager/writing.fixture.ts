@@ -3,7 +3,6 @@
 import { encodeCursor } from '@millrace/protocol'
 import { expect } from 'vitest'
 import { advance, EMPTY_TICKET } from '../ticket/ticket.ts'
-import type { StreamManager } from './manager.ts'
 import {
   approve,
   ask,
@@ -17,6 +16,7 @@ import {
   stop,
 } from './manager-world.fixture.ts'
 import { type Behaviour, define, Watcher } from './managers-on-store.fixture.ts'
+import type { StreamManager } from './stream-manager.ts'
 
 const R1 = { runId: 'r1', agentType: 'assistant' }
 const PROGRAMS = ['agent:assistant@1']

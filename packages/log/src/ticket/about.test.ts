@@ -1,10 +1,10 @@
 import type { Chunk, JsonObject } from '@millrace/protocol'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import type { NewEntry } from '../entry.ts'
+import type { NewEntry } from '../store/entry.ts'
 import { aboutProblem, lineOf, MAX_LINE } from './about.ts'
 import { checkGuestChunk, refusalOf } from './admission.ts'
-import { problemOf } from './legality.ts'
+import { problemOf } from './batch-problem.ts'
 import { advance, EMPTY_TICKET, recordOf, type Ticket, ticketOf } from './ticket.ts'
 import { admitted, by, runs, wishes, writerOf } from './ticket-entries.fixture.ts'
 

@@ -2,10 +2,10 @@
 // the log.
 
 import { type Chunk, checkChunk, isGuestChunk } from '@millrace/protocol'
-import type { NewEntry } from '../entry.ts'
-import { LogError } from '../error.ts'
+import type { NewEntry } from '../store/entry.ts'
+import { LogError } from '../store/log-error.ts'
 import { aboutProblem } from './about.ts'
-import { chunkNameProblem } from './name.ts'
+import { chunkNameProblem } from './name-problem.ts'
 import { noticeOf } from './notice.ts'
 import { claimant, pendingKey, type Ticket, type TicketPending } from './ticket.ts'
 

@@ -2,9 +2,9 @@
 
 import type { Chunk, Origin, WriterOrigin } from '@millrace/protocol'
 import fc from 'fast-check'
-import type { NewEntry } from '../entry.ts'
+import type { NewEntry } from '../store/entry.ts'
 import { checkGuestChunk, placeOf, refusalOf } from './admission.ts'
-import { problemOf } from './legality.ts'
+import { problemOf } from './batch-problem.ts'
 import { advance, EMPTY_TICKET, type Ticket } from './ticket.ts'
 
 /** How many runs a property gets. `npm run chaos` multiplies them. */

@@ -1,7 +1,7 @@
 import type { Chunk } from '@millrace/protocol'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import type { NewEntry } from '../entry.ts'
+import type { NewEntry } from '../store/entry.ts'
 import {
   advance,
   dueOf,

@@ -2,8 +2,8 @@
 // same (law 5). Nothing in it comes from a sequence or a timestamp, so that the next ticket is known before the append.
 
 import { type Chunk, isGuest, type PendingRef, type RunStatus } from '@millrace/protocol'
-import type { NewEntry } from '../entry.ts'
-import type { Due, TicketRecord } from '../store.ts'
+import type { NewEntry } from '../store/entry.ts'
+import type { Due, TicketRecord } from '../store/log-store.ts'
 import { type TicketAbout, textOf, withAbout, withLine } from './about.ts'
 import { firstNotice, lateProgram, noticeProgram, notified, type TicketNotice, withNotice } from './notice.ts'
 

@@ -20,7 +20,7 @@ const MOST_COMPLAINTS = 30
 /** What a process runs; the SQLite store looks for its thread beside itself. */
 const FILES = {
   process: join(import.meta.dirname, 'driver-process.fixture.ts'),
-  worker: join(import.meta.dirname, '../../../log/src/sqlite/worker.ts'),
+  worker: join(import.meta.dirname, '../../../log/src/stores/sqlite/worker.ts'),
 }
 
 /** A process, which may be of one schedule after another. */

@@ -9,7 +9,7 @@ import type { ClusterEvent, ClusterOrder } from './cluster-messages.fixture.ts'
 /** The program of a process. The SQLite store looks for its thread in the same folder. */
 const FILES = {
   process: join(import.meta.dirname, 'cluster-process.fixture.ts'),
-  worker: join(import.meta.dirname, '../../../log/src/sqlite/worker.ts'),
+  worker: join(import.meta.dirname, '../../../log/src/stores/sqlite/worker.ts'),
 }
 
 const WORKERS = 2

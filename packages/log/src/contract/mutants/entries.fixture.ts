@@ -1,4 +1,4 @@
-import type { StoredBatch } from '../../store.ts'
+import type { StoredBatch } from '../../store/log-store.ts'
 import { batch, guest, textsOf } from '../writer.ts'
 import { appendFault, type Mutant, yields } from './mutant.fixture.ts'
 

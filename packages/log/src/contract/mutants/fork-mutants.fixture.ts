@@ -1,4 +1,4 @@
-import type { ForkResult } from '../../store.ts'
+import type { ForkResult } from '../../store/log-store.ts'
 import { type Mutant, yields } from './mutant.fixture.ts'
 
 /** Faults in what lies beside the entries, and in copies of them. */

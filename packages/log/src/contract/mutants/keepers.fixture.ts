@@ -1,4 +1,4 @@
-import type { LogStore } from '../../store.ts'
+import type { LogStore } from '../../store/log-store.ts'
 import { appendFault, type Mutant } from './mutant.fixture.ts'
 
 const MANY = 100_000

@@ -1,4 +1,4 @@
-import { newLog } from '../../memory/log.ts'
+import { newLog } from '../../stores/memory/log.ts'
 import { appendFault, type Mutant, yields } from './mutant.fixture.ts'
 
 const MANY = 100_000

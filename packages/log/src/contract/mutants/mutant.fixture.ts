@@ -1,9 +1,9 @@
 // A mutant is the memory store with exactly one fault. The suite must find it, by the cases that are named here and for the reason that is
 // given, and nothing else may fail but cases about the same things.
 
-import type { Log } from '../../memory/log.ts'
-import { Memory, memoryStore } from '../../memory/store.ts'
-import type { Batch, GuestAppend, LogStore, TicketMove, WriterAppend } from '../../store.ts'
+import type { Batch, GuestAppend, LogStore, TicketMove, WriterAppend } from '../../store/log-store.ts'
+import type { Log } from '../../stores/memory/log.ts'
+import { Memory, memoryStore } from '../../stores/memory/store.ts'
 import type { Subject } from '../case.ts'
 import type { groups } from '../groups.ts'
 

@@ -1,4 +1,4 @@
-import type { Page } from '../../store.ts'
+import type { Page } from '../../store/log-store.ts'
 import { appendFault, type Mutant } from './mutant.fixture.ts'
 
 const MOVES = 'watch: a claim, a trim and a removal wake, from any handle'

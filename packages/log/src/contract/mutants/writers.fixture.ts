@@ -1,4 +1,4 @@
-import type { LogStore } from '../../store.ts'
+import type { LogStore } from '../../store/log-store.ts'
 import { appendFault, type Mutant } from './mutant.fixture.ts'
 
 /** Faults in the fence, in claims and in what a writer saw acknowledged (law 4). */

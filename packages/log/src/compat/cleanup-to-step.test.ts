@@ -1,0 +1,359 @@
+import { describe, expect, test } from 'vitest'
+import { settled } from '../../../../scripts/clock.ts'
+import { ask, delta, failure, ID, lineOf, request, stop, World } from '../manager/manager-world.fixture.ts'
+import { collect, open, read } from '../manager/reading.fixture.ts'
+import { StreamTruncatedError } from '../store/log-error.ts'
+import type { Writer } from '../write/writer.ts'
+
+/** A step: words and their commit. */
+async function step(writer: Writer, n: number, text = `step ${n}`) {
+  writer.write(delta(text, `${writer.main.origin.runId}-${n}`), { step: n })
+  await writer.commit([], { step: n, closesStep: true })
+}
+
+/** A run of so many steps that has ended. */
+async function run(world: World, runId: string, steps: number) {
+  const writer = await world.writer(runId)
+  for (let n = 1; n <= steps; n++) await step(writer, n, `${runId} step ${n}`)
+  await world.manager.endStream(ID)
+  await writer.close()
+}
+
+const texts = async (world: World): Promise<string[]> => {
+  const { view } = await world.manager.view(ID)
+  return view.messages.flatMap(({ parts }) => parts.map(part => (part as { text?: string }).text ?? part.type))
+}
+const seen = (lines: string[]) =>
+  lines.filter(line => line.startsWith('text-delta')).map(line => line.split(' ').slice(2).join(' '))
+
+describe('cleanupToStep with a floor', () => {
+  test('takes back the drafts of the open run after the step, and no earlier turn', async () => {
+    const world = new World()
+    await run(world, 'r1', 3)
+    const writer = await world.writer('r2')
+    const minSequence = writer.cursor.sequence
+    // Of a lower step than those of the turn before.
+    writer.write(delta('r2 half', 'x'), { step: 1 })
+    writer.lane({ lane: 'tool', step: 1 }).write(delta('r2 tool', 'y'))
+    await writer.flush()
+    expect(await world.manager.cleanupToStep(ID, 0, { minSequence })).toBe(2)
+    expect(await texts(world)).toEqual(['r1 step 1', 'r1 step 2', 'r1 step 3'])
+    expect((await world.lines()).slice(-2)).toEqual(['step-discarded', 'tool: step-discarded'])
+  })
+
+  test('leaves what was committed, what is of an earlier step, and what lies before the floor', async () => {
+    const world = new World()
+    const writer = await world.writer()
+    await step(writer, 1)
+    writer.write(delta('of step 2', 'a'), { step: 2 })
+    await writer.flush()
+    const { sequence } = writer.cursor
+    expect(await world.manager.cleanupToStep(ID, 2, { minSequence: 0 })).toBe(0)
+    expect(await world.manager.cleanupToStep(ID, 1, { minSequence: sequence })).toBe(0)
+    expect(await texts(world)).toEqual(['step 1', 'of step 2'])
+    expect(await world.manager.cleanupToStep(ID, 1, { minSequence: sequence - 1 })).toBe(1)
+    expect(await texts(world)).toEqual(['step 1'])
+    // Once is enough.
+    expect(await world.manager.cleanupToStep(ID, 1, { minSequence: 0 })).toBe(0)
+  })
+
+  test('counts the steps of the root agent alone: of others the place decides', async () => {
+    const world = new World()
+    const writer = await world.writer()
+    await step(writer, 5)
+    const minSequence = writer.cursor.sequence
+    const child = writer.lane({ lane: 'child', agentId: 'sub', agentType: 's', step: 1 })
+    child.write(delta('child', 'c'))
+    writer.write(delta('root', 'r'), { step: 5 })
+    await writer.flush()
+    expect(await world.manager.cleanupToStep(ID, 5, { minSequence })).toBe(1)
+    expect((await world.lines()).slice(-1)).toEqual(['child: step-discarded'])
+    expect(await texts(world)).toEqual(['step 5', 'root'])
+  })
+
+  test('takes nothing back that was written while it looked', async () => {
+    const world = new World()
+    const writer = await world.writer()
+    writer.write(delta('old', 'a'), { step: 1 })
+    await writer.flush()
+    const held = world.tap.hold('read', 'after')
+    const cleaned = world.manager.cleanupToStep(ID, 1, { minSequence: 0 })
+    await held.arrived
+    // The draft of step 1 is sealed, and one of step 2 begun.
+    await writer.commit([], { step: 1 })
+    writer.write(delta('new', 'b'), { step: 1 })
+    held.open()
+    expect(await cleaned).toBe(0)
+    expect(await texts(world)).toEqual(['old', 'new'])
+  })
+
+  test('works from a process that has no writer, and leaves what was shown where the run is to stop', async () => {
+    const world = new World()
+    const writer = await world.writer()
+    writer.write(delta('half', 'a'), { step: 1 })
+    await writer.close()
+    const other = world.process()
+    await other.append(ID, 'ada', stop('r1'))
+    expect(await other.cleanupToStep(ID, 0, { minSequence: 0 })).toBe(0)
+    const again = new World()
+    const second = await again.writer()
+    second.write(delta('half', 'a'), { step: 1 })
+    await second.close()
+    expect(await again.process().cleanupToStep(ID, 0, { minSequence: 0 })).toBe(1)
+    expect(await texts(again)).toEqual([])
+  })
+
+  test('the writer goes on after it as if nothing had been', async () => {
+    const world = new World()
+    const writer = await world.writer()
+    writer.write(delta('half', 'a'), { step: 1 })
+    await world.manager.cleanupToStep(ID, 0, { minSequence: 0 })
+    writer.lane({ lane: 'tool' }).write(delta('again', 'a'), { step: 1 })
+    await writer.flush()
+    expect(await texts(world)).toEqual(['again'])
+  })
+})
+
+describe('cleanupToStep without a floor', () => {
+  test('asks for a cut at the end of that step, which takes all later runs along', async () => {
+    const world = new World()
+    await run(world, 'r1', 3)
+    await run(world, 'r2', 2)
+    const cut = await world.manager.cleanupToStep(ID, 2, { runId: 'r1', nextRunId: 'r3' })
+    expect(cut).toEqual({ runId: 'r3', toSequence: 6 })
+    // Nothing is taken back before the run that begins with it.
+    expect(await texts(world)).toHaveLength(5)
+    await world.writer('r3')
+    expect((await world.lines()).slice(-3)).toEqual(['rewind', 'run-started', 'checkpoint-created'])
+    expect(await texts(world)).toEqual(['r1 step 1', 'r1 step 2'])
+  })
+
+  test('of the latest run if none is named, before it for step 0', async () => {
+    const world = new World()
+    await run(world, 'r1', 1)
+    await run(world, 'r2', 2)
+    expect(await world.manager.cleanupToStep(ID, 0, { nextRunId: 'r3' })).toMatchObject({ runId: 'r3' })
+    await world.writer('r3')
+    expect(await texts(world)).toEqual(['r1 step 1'])
+  })
+
+  test('counts as a stop of the open run', async () => {
+    const world = new World()
+    const writer = await world.writer()
+    await step(writer, 1)
+    writer.write(delta('half', 'a'), { step: 2 })
+    await writer.flush()
+    await world.manager.cleanupToStep(ID, 1, { nextRunId: 'r2' })
+    expect(await world.manager.endStream(ID)).toBe('interrupted')
+    await writer.close()
+    await world.writer('r2')
+    expect(await texts(world)).toEqual(['step 1'])
+  })
+
+  test('asks for nothing where nothing follows that step, and is refused where there is no such place', async () => {
+    const world = new World()
+    expect(await failure(world.manager.cleanupToStep(ID, 1))).toBe('absent')
+    const writer = await world.writer()
+    await step(writer, 1)
+    expect(await world.manager.cleanupToStep(ID, 1)).toBeUndefined()
+    expect(await failure(world.manager.cleanupToStep(ID, 7))).toBe('refused')
+    expect(await failure(world.manager.cleanupToStep(ID, 1, { runId: 'other' }))).toBe('refused')
+  })
+
+  test('is refused where something was open at the end of that step', async () => {
+    const world = new World()
+    const writer = await world.writer()
+    writer.lane({ lane: 'tool' }).write(delta('at work', 'x'))
+    await step(writer, 1)
+    await writer.commit([{ type: 'tool-input-available', toolCallId: 'call-a', toolName: 't', input: 1 }, ask('a')], {
+      step: 2,
+      closesStep: true,
+    })
+    await step(writer, 3)
+    // A tool was at work there, and at the second an approval was open.
+    expect(await failure(world.manager.cleanupToStep(ID, 1))).toBe('refused')
+    expect(await failure(world.manager.cleanupToStep(ID, 2))).toBe('refused')
+  })
+
+  test('law 3: goes back to a commit of the lane that the run began on, whatever that is called, and of no other', async () => {
+    for (const lane of ['main', 'root']) {
+      const world = new World()
+      const writer = await world.manager.createWriter(ID, { runId: 'r1', agentType: 'assistant', lane })
+      await writer.commit([], { step: 1, closesStep: true })
+      const own = writer.cursor.sequence
+      await writer.lane({ lane: 'tool', step: 1 }).commit([], { step: 1, closesStep: true })
+      if (lane !== 'main') await writer.lane({ lane: 'main', step: 1 }).commit([], { step: 1, closesStep: true })
+      await world.manager.endStream(ID)
+      await writer.close()
+      for (let to = own + 1; to <= writer.cursor.sequence; to++) {
+        const cut = { toSequence: to, reason: 'other' }
+        expect(await world.manager.append(ID, 'ada', request(`x${to}`, { cut }))).toMatchObject({ reason: 'gone' })
+      }
+      expect(await world.manager.cleanupToStep(ID, 1)).toMatchObject({ toSequence: own })
+    }
+  })
+
+  test('law 3: where the start of the run is trimmed, the main lane is the one called so', async () => {
+    const world = new World()
+    await run(world, 'r1', 2)
+    const writer = await world.writer('r2')
+    await writer.commit([], { step: 1, closesStep: true })
+    const own = writer.cursor.sequence
+    await writer.lane({ lane: 'tool', step: 1 }).commit([], { step: 1 })
+    await world.manager.endStream(ID)
+    const { head } = (await world.manager.getInfo(ID)) as { head: number }
+    expect(await world.manager.trimStream(ID, { maxEntries: head - own + 1 })).toBe(own - 1)
+    const cut = (to: number) =>
+      world.manager.append(ID, 'ada', request(`x${to}`, { cut: { toSequence: to, reason: 'x' } }))
+    expect(await cut(own + 1)).toMatchObject({ reason: 'gone' })
+    expect(await cut(own)).toMatchObject({ outcome: 'appended' })
+  })
+
+  test('is refused while another cut waits', async () => {
+    const world = new World()
+    await run(world, 'r1', 3)
+    await world.manager.cleanupToStep(ID, 1)
+    expect(await failure(world.manager.cleanupToStep(ID, 2))).toBe('refused')
+  })
+
+  test('is refused where an earlier cut took the place away', async () => {
+    const world = new World()
+    await run(world, 'r1', 3)
+    await world.manager.cleanupToStep(ID, 1, { nextRunId: 'r2' })
+    await run(world, 'r2', 1)
+    expect(await failure(world.manager.cleanupToStep(ID, 2, { runId: 'r1' }))).toBe('refused')
+    expect(await world.manager.cleanupToStep(ID, 1, { runId: 'r1', nextRunId: 'r3' })).toMatchObject({ runId: 'r3' })
+  })
+})
+
+describe('what a reader gets of a cut (the guarantee G4)', () => {
+  /** Readers of each kind at the head of a run that has a step committed and one drafted. */
+  async function watched(world: World) {
+    const writer = await world.writer()
+    await step(writer, 1)
+    writer.write(delta('draft', 'd'), { step: 2 })
+    await writer.flush()
+    const told = collect(await open(world, { follow: true }))
+    const thrown = collect(await open(world, { follow: true, onCut: 'throw' }))
+    const middle = writer.cursor.sequence
+    await settled()
+    return { writer, told, thrown, middle }
+  }
+
+  test('of a discard: who had read past it is told, or by option told off; who comes late sees what is left', async () => {
+    const world = new World()
+    const { writer, told, thrown, middle } = await watched(world)
+    await world.manager.cleanupToStep(ID, 1, { minSequence: 0 })
+    const at = writer.cursor.sequence
+    await settled()
+    expect(told.items.map(lineOf).slice(-2)).toEqual(['text-delta d draft', 'step-discarded'])
+    const error = await thrown.done.then(
+      () => undefined,
+      (error: unknown) => error,
+    )
+    expect(error).toBeInstanceOf(StreamTruncatedError)
+    expect(error).toMatchObject({ code: 'truncated', truncatedAtStep: 1, atSequence: at })
+    expect(thrown.items.map(lineOf).at(-1)).toBe('text-delta d draft')
+    await world.manager.endStream(ID)
+    for (const onCut of ['entry', 'throw'] as const) {
+      expect(seen(await read(world, { onCut }))).toEqual(['step 1'])
+      expect((await read(world, { onCut })).join()).not.toContain('discard')
+    }
+    // One that comes back from among the words that were taken had read them.
+    expect((await read(world, { after: middle }))[0]).toBe('step-discarded')
+    expect(await failure((await open(world, { after: middle, onCut: 'throw' })).next())).toBe('truncated')
+    // One that comes back from before them had not.
+    expect(seen(await read(world, { after: middle - 1, onCut: 'throw' }))).toEqual([])
+  })
+
+  test('of a rewind the same', async () => {
+    const world = new World()
+    await run(world, 'r1', 2)
+    await run(world, 'r2', 1)
+    const { head } = (await world.manager.getInfo(ID)) as { head: number }
+    const told = collect(await open(world, { follow: true }))
+    const thrown = collect(await open(world, { follow: true, onCut: 'throw' }))
+    await settled()
+    await world.manager.cleanupToStep(ID, 1, { runId: 'r1', nextRunId: 'r3' })
+    const writer = await world.writer('r3')
+    await settled()
+    expect(told.items.map(lineOf).slice(-3)).toEqual(['rewind', 'run-started', 'checkpoint-created'])
+    const error = await thrown.done.catch((error: unknown) => error)
+    expect(error).toMatchObject({ name: 'StreamTruncatedError', truncatedAtStep: 1, atSequence: head + 2 })
+    await step(writer, 1, 'r3 step 1')
+    await world.manager.endStream(ID)
+    for (const onCut of ['entry', 'throw'] as const) {
+      expect(seen(await read(world, { onCut }))).toEqual(['r1 step 1', 'r3 step 1'])
+    }
+    expect((await read(world, { after: head }))[1]).toBe('rewind')
+    expect((await read(world, { after: 4, onCut: 'throw' })).length).toBeGreaterThan(0)
+  })
+
+  test('one that had not read what is taken back is not told off, though it was there', async () => {
+    const world = new World()
+    const writer = await world.writer()
+    await step(writer, 1)
+    const slow = world.manager.readBatches(ID, { onCut: 'throw', follow: true })
+    expect((await slow.next())?.sequence).toBe(4)
+    writer.write(delta('draft', 'd'), { step: 2 })
+    await writer.main.discard({ reason: 'retry' })
+    writer.write(delta('second try', 'd'), { step: 2 })
+    await writer.flush()
+    const rest: string[] = []
+    while (!rest.includes('text-delta d second try')) rest.push(...((await slow.next())?.entries.map(lineOf) ?? []))
+    expect(rest).toEqual(['text-delta d second try'])
+    slow.close()
+  })
+
+  test('one to whom nothing of what is taken back was shown is not told off', async () => {
+    const world = new World()
+    const writer = await world.writer()
+    const thrown = collect(await open(world, { onCut: 'throw' }))
+    const scoped = collect(await open(world, { onCut: 'throw', runId: 'r2', follow: true }))
+    const all = collect(await open(world, { onCut: 'throw', internal: true }))
+    await settled()
+    await writer.write(delta('secret'), { internal: true }).appended
+    await settled()
+    await writer.main.discard({ reason: 'retry' })
+    await world.manager.endStream(ID)
+    await writer.close()
+    await thrown.done
+    expect(thrown.items.map(lineOf)).toEqual(['run-started', 'checkpoint-created', 'finish', 'run-finished'])
+    expect(await failure(all.done)).toBe('truncated')
+    await world.manager.cleanupToStep(ID, 0, { runId: 'r1', nextRunId: 'r2' })
+    await world.writer('r2')
+    await world.manager.endStream(ID)
+    await scoped.done
+    expect(scoped.items.map(lineOf).slice(-3)).toEqual(['checkpoint-created', 'finish', 'run-finished'])
+    // One that comes back from after the secret was not shown it either.
+    expect((await read(world, { onCut: 'throw', after: 5, runId: 'r2' })).at(-1)).toBe('run-finished')
+  })
+
+  test('a whole reader is given everything, as it was written', async () => {
+    const world = new World()
+    const { writer } = await watched(world)
+    await writer.main.discard({ reason: 'retry' })
+    await world.manager.endStream(ID)
+    expect(await read(world, { whole: true })).toEqual(await world.lines())
+  })
+
+  test('law 3: a discard takes neither a neighbour’s word nor a guest’s entry from anybody', async () => {
+    const world = new World()
+    const writer = await world.writer()
+    const tool = writer.lane({ lane: 'tool' })
+    await Promise.all([writer.write(delta('mine', 'a')).appended, tool.write(delta('its', 'b')).appended])
+    await world.manager.append(ID, 'ada', request('q', { whenBusy: 'queue' }))
+    await writer.main.discard({ reason: 'retry' })
+    await tool.commit([])
+    await world.manager.endStream(ID)
+    expect(await read(world)).toEqual([
+      'run-started',
+      'checkpoint-created',
+      'tool: text-delta b its',
+      'ada: run-requested',
+      'tool: checkpoint-created',
+      'finish',
+      'run-finished',
+    ])
+  })
+})

@@ -1,0 +1,97 @@
+// `cleanupToStep` of the Helix pages, by appending: drafts are discarded, and later turns are cut by a rewind that the next run begins with.
+
+import { isGuest, type WriterOrigin } from '@millrace/protocol'
+import type { PastReader } from '../read/log-history.ts'
+import { LogError } from '../store/log-error.ts'
+import type { Page } from '../store/log-store.ts'
+import { mustStop, ticketOf } from '../ticket/ticket.ts'
+import type { Writer } from '../write/writer.ts'
+
+/** How often a log is looked at that is written to meanwhile. */
+const MOST_TRIES = 16
+
+/** Discards the open run's drafts after a place, and of the root agent after a step; tells how many. */
+export async function discardDrafts(
+  past: PastReader,
+  writer: Writer,
+  step: number,
+  minSequence: number,
+): Promise<number> {
+  // A sub-agent counts its own steps.
+  const isLater = ({ agentId, runId, ...origin }: WriterOrigin) => agentId !== runId || origin.step > step
+  for (let tries = 0; tries < MOST_TRIES; tries++) {
+    await writer.flush()
+    const { sequence } = writer.cursor
+    const unsealed = await past.unsealed(writer.streamId)
+    let count: number | undefined
+    await writer.decide(ticket => {
+      count = undefined
+      // What was written since is not known here, and might go too.
+      if (writer.cursor.sequence !== sequence) return undefined
+      const { run } = ticket
+      // Where the run is to stop, what was shown is kept.
+      const open = run && !mustStop(ticket) ? unsealed.of(run.runId) : []
+      const cut = open.filter(({ origin, from }) => isLater(origin) && from > minSequence)
+      count = cut.length
+      return cut.map(({ origin, usage }) => {
+        const reason = `cleanup to step ${step}`
+        return { chunk: { type: 'step-discarded', reason, ...(usage && { usage }) }, lane: writer.lane(origin) }
+      })
+    })
+    if (count !== undefined) return count
+  }
+  throw new LogError(
+    'busy',
+    `more was written to ${writer.streamId} each time it was looked at: write nothing meanwhile`,
+  )
+}
+
+interface StepEnd {
+  readonly toSequence: number
+  readonly program: string
+  readonly head: number
+}
+
+/** Where a run's step ended on its main lane, and what drives that run; before the run for step 0. */
+export function endOfStep(
+  past: PastReader,
+  streamId: string,
+  step: number,
+  ofRun: string | undefined,
+): Promise<StepEnd> {
+  return past.steadily(streamId, page => find(past, streamId, page, step, ofRun))
+}
+
+async function find(
+  past: PastReader,
+  streamId: string,
+  page: Page | undefined,
+  step: number,
+  ofRun: string | undefined,
+): Promise<StepEnd> {
+  if (page === undefined) throw new LogError('absent', `there is no log ${streamId}`)
+  const ticket = ticketOf(page.ticket)
+  const runId = ofRun ?? ticket.run?.runId ?? ticket.last?.runId
+  let toSequence: number | undefined
+  let program: string | undefined
+  let lane: string | undefined
+  await past.each(streamId, page.floor, page.head, entries => {
+    for (const { sequence, origin, chunk } of entries) {
+      if (isGuest(origin) || origin.runId !== runId || origin.agentId !== runId) continue
+      if (chunk.type === 'run-started') {
+        program = chunk.program
+        lane = origin.lane
+        if (step === 0) toSequence = sequence - 1
+      } else if (step > 0 && origin.lane === lane && chunk.type === 'checkpoint-created') {
+        if (isEnd(chunk, origin, step)) toSequence = sequence
+      }
+    }
+  })
+  if (toSequence === undefined || program === undefined) {
+    throw new LogError('refused', `run ${runId ?? '(none)'} of ${streamId} has no end of step ${step} to go back to`)
+  }
+  return { toSequence, program, head: page.head }
+}
+
+const isEnd = (chunk: { stepCount?: number; closesStep?: boolean }, origin: WriterOrigin, step: number): boolean =>
+  (chunk.stepCount ?? origin.step) === step && chunk.closesStep !== false

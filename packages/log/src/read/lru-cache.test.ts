@@ -1,0 +1,42 @@
+import { expect, test } from 'vitest'
+import { Recent } from './lru-cache.ts'
+
+const MEGABYTE = 1024 * 1024
+
+test('what was used last is kept, as much of it as the bound says', () => {
+  const recent = new Recent<number>(10 * MEGABYTE)
+  recent.set('a', 1, 4 * MEGABYTE)
+  recent.set('b', 2, 4 * MEGABYTE)
+  recent.set('a', 3, 4 * MEGABYTE)
+  recent.set('c', 4, 4 * MEGABYTE)
+  expect(['a', 'b', 'c'].map(name => recent.get(name))).toEqual([3, undefined, 4])
+  recent.delete('a')
+  recent.set('d', 5, 6 * MEGABYTE)
+  expect(['c', 'd'].map(name => recent.get(name))).toEqual([4, 5])
+})
+
+test('what is looked at is used', () => {
+  const recent = new Recent<number>(10 * MEGABYTE)
+  recent.set('a', 1, 4 * MEGABYTE)
+  recent.set('b', 2, 4 * MEGABYTE)
+  recent.get('a')
+  recent.set('c', 3, 4 * MEGABYTE)
+  expect(['a', 'b', 'c'].map(name => recent.get(name))).toEqual([1, undefined, 3])
+})
+
+test('what is larger than the bound is kept alone', () => {
+  const recent = new Recent<number>(10 * MEGABYTE)
+  recent.set('a', 1, MEGABYTE)
+  recent.set('b', 2, 40 * MEGABYTE)
+  expect(['a', 'b'].map(name => recent.get(name))).toEqual([undefined, 2])
+  recent.set('c', 3, MEGABYTE)
+  expect(['b', 'c'].map(name => recent.get(name))).toEqual([undefined, 3])
+})
+
+test('of what is small not endlessly many are kept', () => {
+  const recent = new Recent<number>(MEGABYTE)
+  for (let n = 0; n < 1000; n++) recent.set(`${n}`, n, 1)
+  const kept = Array.from({ length: 1000 }, (_, n) => n).filter(n => recent.get(`${n}`) !== undefined)
+  expect(kept.length).toBeLessThanOrEqual(64)
+  expect(kept.at(-1)).toBe(999)
+})

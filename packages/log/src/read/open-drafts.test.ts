@@ -1,0 +1,110 @@
+import type { Entry, Usage } from '@millrace/protocol'
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { openDrafts } from '../chaos/log-model.fixture.ts'
+import { delta, ID, World } from '../manager/manager-world.fixture.ts'
+import { Story, stories } from '../manager/session-story.fixture.ts'
+import type { StoredSnapshot } from '../store/log-store.ts'
+import { runs } from '../ticket/ticket-entries.fixture.ts'
+import { PastReader } from './log-history.ts'
+
+const R1 = { runId: 'r1', agentType: 'assistant' }
+const PAST = 4000
+/** Room for what was written since the snapshot. */
+const FEW = 50
+
+const finish = (inputTokens: number) => ({ type: 'step-finish', usage: { inputTokens }, finishReason: 'stop' }) as const
+
+/** A run with a long past whose writer died: it left drafts, some from before a snapshot, some from after it. */
+async function orphan(): Promise<World> {
+  const world = new World({ coalesceMs: 0 })
+  const writer = await world.writer()
+  for (let i = 0; i < PAST / 100; i++) {
+    await writer.commit(Array.from({ length: 100 }, (_, n) => ({ type: 'status', message: `${i} ${n}` })))
+  }
+  const tool = writer.lane({ lane: 'tool', step: 7 })
+  writer.write(delta('before', '1'), { step: 7 })
+  writer.write(finish(5), { step: 7 })
+  await tool.write({ type: 'data-progress', data: 1, transient: true }).appended
+  const sealed = writer.lane({ lane: 'sealed' })
+  await sealed.write(delta('kept', '2')).appended
+  await world.manager.snapshot(ID)
+  await sealed.commit([])
+  await writer.write(delta(' and after', '1'), { step: 8 }).appended
+  await writer.lane({ lane: 'late' }).write(delta('late', '3')).appended
+  return world
+}
+
+interface Discarded {
+  readonly lane: string | undefined
+  readonly step: number | undefined
+  readonly usage: Usage | undefined
+}
+
+/** What a takeover takes back. */
+async function takenOver(world: World): Promise<Discarded[]> {
+  const heir = await world.process().createWriter(ID, { ...R1, takeover: true })
+  await heir.begin()
+  const isDiscard = ({ chunk }: Entry) => chunk.type === 'step-discarded'
+  return (await world.log()).filter(isDiscard).map(({ origin, chunk }) => {
+    const { lane, step } = origin as { lane?: string; step?: number }
+    return { lane, step, usage: (chunk as { usage?: Usage }).usage }
+  })
+}
+
+const DISCARDED: readonly Discarded[] = [
+  { lane: 'main', step: 7, usage: { inputTokens: 5 } },
+  { lane: 'tool', step: 7, usage: undefined },
+  { lane: 'late', step: 0, usage: undefined },
+]
+
+describe('a takeover', () => {
+  test('reads what lies after the nearest snapshot, and takes back all that was left open, with what it had used', async () => {
+    const world = await orphan()
+    world.tap.reset()
+    const heir = await world.process().createWriter(ID, { ...R1, takeover: true })
+    expect(world.tap.entries).toBeLessThan(FEW)
+    await heir.close()
+    expect(await takenOver(world)).toEqual(DISCARDED)
+    const { view } = await world.manager.view(ID)
+    expect(view.runs[0]?.discarded).toEqual({ inputTokens: 5 })
+    expect(view.drafts).toEqual([])
+  })
+
+  test('takes back the same where the snapshot does not say what was open', async () => {
+    const world = await orphan()
+    const { store } = world.tap
+    const snapshot = (await store.getSnapshot(ID, Number.MAX_SAFE_INTEGER)) as StoredSnapshot
+    const { drafts, ...rest } = JSON.parse(snapshot.body) as { drafts: unknown[] }
+    expect(drafts).toHaveLength(3)
+    await store.putSnapshot(ID, { ...snapshot, body: JSON.stringify(rest) }, 8)
+    // One that is made from it says it again.
+    await world.manager.snapshot(ID)
+    expect(JSON.parse((await store.getSnapshot(ID, Number.MAX_SAFE_INTEGER))?.body ?? '').drafts).toHaveLength(3)
+    expect(await takenOver(world)).toEqual(DISCARDED)
+  })
+})
+
+test('the drafts of a log at any place are those that its entries leave, snapshots or not', async () => {
+  let open = 0
+  await fc.assert(
+    fc.asyncProperty(stories, async acts => {
+      const world = new World({ coalesceMs: 0 })
+      const story = new Story(world.manager, ID)
+      await story.live(acts)
+      const past = new PastReader(world.tap.store, ask => ask())
+      const log = await world.log()
+      for (let at = 0; at <= log.length; at += Math.ceil(log.length / 12) || 1) {
+        const { drafts } = await past.unsealed(ID, at)
+        open += drafts.length
+        const lanes = (origins: readonly { runId: string; lane: string; agentId: string }[]) =>
+          origins.map(({ runId, lane, agentId }) => `${runId} ${lane} ${agentId}`).sort()
+        expect(lanes(drafts.map(({ origin }) => origin))).toEqual(lanes(openDrafts(log.slice(0, at))))
+        for (const { origin, from } of drafts) expect(log[from - 1]?.origin).toEqual(origin)
+      }
+      await story.rest()
+    }),
+    { numRuns: runs(40) },
+  )
+  expect(open).toBeGreaterThan(20)
+})

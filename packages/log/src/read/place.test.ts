@@ -1,0 +1,113 @@
+import { encodeCursor } from '@millrace/protocol'
+import { describe, expect, test } from 'vitest'
+import { settled } from '../../../../scripts/clock.ts'
+import { failure, ID, thrown, World } from '../manager/manager-world.fixture.ts'
+import { collect, ended, open, read } from '../manager/reading.fixture.ts'
+
+describe('a reader from a place', () => {
+  test('reads what lies after it, by whatever name and in whatever form', async () => {
+    const world = new World()
+    await ended(world)
+    const { cursor } = await world.manager.view(ID, 5)
+    const rest = (await read(world)).slice(5)
+    expect(rest).toHaveLength(4)
+    for (const from of [{ after: 5 }, { fromSequence: 5 }, { after: '5' }, { after: encodeCursor(cursor) }]) {
+      expect(await read(world, from)).toEqual(rest)
+    }
+    expect(await read(world, { after: 9 })).toEqual([])
+  })
+
+  test('that is none is refused, typed', async () => {
+    const world = new World()
+    await ended(world)
+    for (const after of ['', 'x', '-1', '1.2', '5.abc', '5.a.b.c', -1, 1.5, Number.NaN, '9'.repeat(2000)]) {
+      expect(await failure(open(world, { after })), String(after).slice(0, 20)).toBe('invalid')
+      expect(thrown(() => world.manager.readBatches(ID, { after }))).toBe('invalid')
+    }
+    expect(await failure(open(world, { fromSequence: -1 }))).toBe('invalid')
+    expect(world.tap.watches).toBe(0)
+  })
+
+  test('that the log does not hold is told, and why', async () => {
+    const world = new World()
+    await ended(world)
+    await ended(world, 'r2')
+    const { cursor } = await world.manager.view(ID, 5)
+    const why = async (after: string | number) => {
+      const error = await (await open(world, { after })).next().catch((error: unknown) => error)
+      expect(error).toMatchObject({ code: 'truncated', head: 18 })
+      return (error as { reason: string }).reason
+    }
+    expect(await why(19)).toBe('past-head')
+    expect(await why(encodeCursor({ ...cursor, epoch: '9-other' }))).toBe('epoch')
+    expect(await why(encodeCursor({ ...cursor, incarnation: 'other' }))).toBe('incarnation')
+    await world.manager.trimStream(ID, { maxEntries: 8 })
+    expect(await why(9)).toBe('below-floor')
+    expect(await why(encodeCursor(cursor))).toBe('below-floor')
+    expect(await why(0)).toBe('below-floor')
+    expect(await read(world, { after: 10 })).toHaveLength(8)
+  })
+
+  test('of a log that is not there is told, unless it is the beginning', async () => {
+    const world = new World()
+    expect(await failure((await open(world, { after: 1 })).next())).toBe('truncated')
+    expect(await failure((await open(world, { after: '0.a.b' })).next())).toBe('truncated')
+  })
+})
+
+describe('a reader that waits when its log', () => {
+  const atEnd = async () => {
+    const world = new World()
+    const writer = await world.writer()
+    const reading = await open(world, { follow: true })
+    await reading.next()
+    await reading.next()
+    const waiting = reading.next().catch((error: unknown) => error)
+    await settled()
+    return { world, writer, waiting }
+  }
+  const reasonOf = async (waiting: Promise<unknown>) => (await waiting) as { code: string; reason: string }
+
+  test('is removed is told', async () => {
+    const { world, waiting } = await atEnd()
+    await world.manager.deleteStream(ID)
+    expect(await reasonOf(waiting)).toMatchObject({ code: 'truncated', reason: 'incarnation' })
+    expect(world.tap.watches).toBe(0)
+  })
+
+  test('is removed and made again reads nothing of a stranger’s', async () => {
+    const { world, waiting } = await atEnd()
+    const held = world.tap.hold('read')
+    await world.manager.deleteStream(ID)
+    await held.arrived
+    await world.writer('stranger')
+    held.open()
+    expect(await reasonOf(waiting)).toMatchObject({ code: 'truncated', reason: 'incarnation' })
+  })
+
+  test('is put back from a backup is told', async () => {
+    const { world, waiting } = await atEnd()
+    await world.tap.store.restored()
+    expect(await reasonOf(waiting)).toMatchObject({ code: 'truncated', reason: 'incarnation' })
+  })
+
+  test('is trimmed up to its place goes on', async () => {
+    const world = new World()
+    await ended(world)
+    const { items } = collect(await open(world, { follow: true }))
+    await settled()
+    await world.manager.trimStream(ID, { maxEntries: 0 })
+    await ended(world, 'r2')
+    await settled()
+    expect(items).toHaveLength(18)
+  })
+
+  test('that was empty is removed is told as well', async () => {
+    const world = new World()
+    await world.manager.createStream(ID)
+    const waiting = (await open(world)).next().catch((error: unknown) => error)
+    await settled()
+    await world.manager.deleteStream(ID)
+    expect(await reasonOf(waiting)).toMatchObject({ code: 'truncated' })
+  })
+})

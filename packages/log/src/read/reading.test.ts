@@ -1,0 +1,180 @@
+import { getEventListeners } from 'node:events'
+import type { Chunk } from '@millrace/protocol'
+import { describe, expect, test } from 'vitest'
+import { settled } from '../../../../scripts/clock.ts'
+import { approve, ask, delta, failure, ID, World } from '../manager/manager-world.fixture.ts'
+import { collect, ended, open, read } from '../manager/reading.fixture.ts'
+import type { Reading } from './reading.ts'
+
+describe('law 2: a cursor', () => {
+  test('of every entry, and of the reading, proves the place from which all that follows comes once', async () => {
+    const world = new World()
+    const writer = await world.writer()
+    await writer.write(delta('a')).appended
+    await writer.commit([ask('a')])
+    await world.manager.append(ID, 'ada', approve('a'))
+    await world.manager.endStream(ID)
+    const log = await world.lines()
+    const reading = await open(world)
+    expect(reading.cursor).toBeUndefined()
+    let given = 0
+    for await (const entry of reading) {
+      expect(entry.cursor).toBe(reading.cursor)
+      expect(await read(world, { after: entry.cursor })).toEqual(log.slice(++given))
+    }
+    expect(given).toBe(log.length)
+    const last = reading.cursor as string
+    expect((await open(world, { after: last })).cursor).toBe(last)
+  })
+
+  test('of what was merged is one that is after all of it', async () => {
+    const world = new World()
+    const writer = await world.writer()
+    for (const word of 'abc') {
+      writer.write(delta(word))
+      writer.lane({ lane: 'x' }).write(delta(word, '2'))
+      await writer.flush()
+    }
+    const reading = (await world.manager.createReader(ID, { merge: true })) as Reading<Chunk>
+    const cursors: (number | undefined)[] = []
+    for (let i = 0; i < 4; i++) {
+      await reading.next()
+      cursors.push(reading.cursor === undefined ? undefined : Number.parseInt(reading.cursor, 10))
+    }
+    await reading.return()
+    expect(cursors).toEqual([undefined, undefined, undefined, 8])
+  })
+
+  test('comes with what is not merged, whatever is asked for', async () => {
+    const world = new World()
+    const writer = await world.writer()
+    for (const word of 'abc') {
+      writer.write(delta(word))
+      await writer.flush()
+    }
+    await world.manager.endStream(ID)
+    expect(await read(world, { merge: true } as object)).toEqual(await world.lines())
+  })
+})
+
+describe('leaving a reader lets everything go', () => {
+  const watched = async () => {
+    const world = new World()
+    const writer = await world.writer()
+    return { world, writer, reading: await open(world) }
+  }
+
+  test('by a break', async () => {
+    const { world, reading } = await watched()
+    for await (const _ of reading) break
+    expect(world.tap.watches).toBe(0)
+  })
+
+  test('by what the body of a loop throws', async () => {
+    const { world, reading } = await watched()
+    const loop = async () => {
+      for await (const _ of reading) throw new Error('mine')
+    }
+    await expect(loop()).rejects.toThrow('mine')
+    expect(world.tap.watches).toBe(0)
+  })
+
+  test('by return, also while it waits', async () => {
+    const { world, reading } = await watched()
+    await reading.next()
+    await reading.next()
+    const waiting = reading.next()
+    await settled()
+    expect(await reading.return()).toEqual({ done: true, value: undefined })
+    expect(await waiting).toEqual({ done: true, value: undefined })
+    expect(await reading.next()).toEqual({ done: true, value: undefined })
+    expect(world.tap.watches).toBe(0)
+  })
+
+  test('by disposal', async () => {
+    const { world, reading } = await watched()
+    await reading.next()
+    await reading[Symbol.asyncDispose]()
+    expect(world.tap.watches).toBe(0)
+  })
+
+  test('by its signal, before it reads, while it waits, and while the store is out of reach', async () => {
+    for (const when of ['before', 'waiting', 'asking'] as const) {
+      const world = new World()
+      await world.writer()
+      const abort = new AbortController()
+      const reason = new Error('enough')
+      if (when === 'before') abort.abort(reason)
+      const reading = await open(world, { signal: abort.signal })
+      if (when === 'waiting') {
+        await reading.next()
+        await reading.next()
+      }
+      if (when === 'asking') world.tap.isDown = true
+      const waiting = reading.next()
+      waiting.catch(() => {})
+      await settled()
+      abort.abort(reason)
+      await expect(waiting, when).rejects.toBe(reason)
+      expect(world.tap.watches, when).toBe(0)
+      expect(await reading.next(), when).toEqual({ done: true, value: undefined })
+    }
+  })
+
+  test('by its signal, and what it had read ahead is not given', async () => {
+    for (const runId of [undefined, 'r1']) {
+      const world = new World()
+      await ended(world)
+      const abort = new AbortController()
+      const reason = new Error('enough')
+      const reading = await open(world, { signal: abort.signal, ...(runId && { runId }) })
+      await reading.next()
+      abort.abort(reason)
+      await expect(reading.next()).rejects.toBe(reason)
+      expect(await reading.next()).toEqual({ done: true, value: undefined })
+      expect(world.tap.watches).toBe(0)
+    }
+  })
+
+  test('and one that nobody reads holds nothing', async () => {
+    const { world } = await watched()
+    const { signal } = new AbortController()
+    for (let i = 0; i < 20; i++) {
+      await open(world, { signal })
+      await world.manager.createReader(ID, { signal })
+      world.manager.readBatches(ID, { signal })
+    }
+    expect([getEventListeners(signal, 'abort').length, world.tap.watches]).toEqual([0, 0])
+  })
+
+  test('by its end, and by an error', async () => {
+    const { world, reading } = await watched()
+    await world.manager.endStream(ID)
+    await collect(reading).done
+    expect(world.tap.watches).toBe(0)
+    expect(await failure((await open(world, { after: 99 })).next())).toBe('truncated')
+    expect(world.tap.watches).toBe(0)
+  })
+
+  test('by close, of batches', async () => {
+    const { world } = await watched()
+    const reader = world.manager.readBatches(ID)
+    await reader.next()
+    const waiting = reader.next()
+    await settled()
+    reader.close()
+    reader.close()
+    expect(await waiting).toBeUndefined()
+    expect(world.tap.watches).toBe(0)
+  })
+
+  test('and a signal that is aborted later finds nobody', async () => {
+    const { world } = await watched()
+    const abort = new AbortController()
+    const reading = await open(world, { signal: abort.signal })
+    await reading.next()
+    await reading.return()
+    abort.abort()
+    expect(await reading.next()).toEqual({ done: true, value: undefined })
+  })
+})

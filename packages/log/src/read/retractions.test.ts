@@ -1,0 +1,152 @@
+import { type Entry, Fold, isGuest, isWord, type View } from '@millrace/protocol'
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { takenBack } from '../chaos/log-model.fixture.ts'
+import { delta, ID, lineOf, request, World } from '../manager/manager-world.fixture.ts'
+import { Story, stories } from '../manager/session-story.fixture.ts'
+import { runs } from '../ticket/ticket-entries.fixture.ts'
+import type { ReaderOptions } from './batch-reader.ts'
+
+/** All that a reader is given which comes back with a place. */
+async function given(world: World, after: number, options: Omit<ReaderOptions, 'after'> = {}): Promise<Entry[]> {
+  const reader = world.manager.readBatches(ID, { after, follow: true, ...options })
+  const entries: Entry[] = []
+  for (let piece = await reader.now(); piece; piece = await reader.now()) entries.push(...piece.entries)
+  expect(reader.isCaughtUp).toBe(true)
+  reader.close()
+  return entries
+}
+
+const isCut = ({ chunk }: Entry) => chunk.type === 'rewind' || chunk.type === 'step-discarded'
+
+/** What of a log survived, by the sequences that were taken back: what people asked for does, and so does how a run ended of which something is left. */
+function survivors(log: readonly Entry[]): Entry[] {
+  const taken = takenBack(log)
+  const started = new Map(
+    log.flatMap(({ chunk, origin, sequence: at }) => (chunk.type === 'run-started' ? [[origin.runId, at]] : [])),
+  )
+  return log.filter(({ sequence, chunk, origin, internal }) => {
+    if (internal) return false
+    if (isGuest(origin) && /^(run|stop)-requested$/.test(chunk.type)) return true
+    return !taken.has(/^(run-finished|error)$/.test(chunk.type) ? (started.get(origin.runId) ?? 0) : sequence)
+  })
+}
+
+/** The view of who had that of a place, and was given this since; at a rewind it takes a snapshot. */
+async function foldedOn(world: World, from: number, entries: readonly Entry[], head: number): Promise<View> {
+  const fold = from === 0 ? new Fold() : (await world.manager.fold(ID, from)).fold
+  for (let refold = fold.apply(entries, head); refold; ) {
+    const { toSequence, rest, through } = refold
+    fold.adopt((await world.manager.fold(ID, toSequence)).fold)
+    refold = fold.apply(rest, through)
+  }
+  const { internal, ...view } = fold.view()
+  return view
+}
+
+describe('who comes back with a place', () => {
+  test('law 3: is given just what survived since, and every cut of what it had', async () => {
+    let told = 0
+    await fc.assert(
+      fc.asyncProperty(stories, async acts => {
+        const world = new World({ coalesceMs: 0 })
+        const story = new Story(world.manager, ID)
+        await story.live(acts)
+        await story.rest()
+        const log = await world.log()
+        const left = survivors(log).filter(entry => !isCut(entry))
+        const { internal, ...view } = (await world.manager.view(ID)).view
+        for (let from = 0; from < log.length; from++) {
+          const seen = await given(world, from)
+          expect(seen.filter(entry => !isCut(entry))).toEqual(left.filter(({ sequence }) => sequence > from))
+          const cuts = seen.filter(isCut)
+          for (const entry of log.slice(from).filter(({ chunk }) => chunk.type === 'rewind')) {
+            const { toSequence } = entry.chunk as unknown as { toSequence: number }
+            expect(cuts.some(({ sequence }) => sequence === entry.sequence)).toBe(toSequence < from)
+          }
+          told += cuts.length
+          const folded = await foldedOn(world, from, await given(world, from, { rewound: true }), log.length)
+          expect(folded).toEqual(view)
+        }
+      }),
+      { numRuns: runs(15) },
+    )
+    expect(told).toBeGreaterThan(100)
+  })
+
+  test('law 3: in the middle of a draft, is told of its discard, whatever of it came since', async () => {
+    const world = new World({ coalesceMs: 0 })
+    const writer = await world.writer()
+    const { head: before } = (await world.manager.getInfo(ID)) as { head: number }
+    const tool = writer.lane({ lane: 'tool' })
+    await writer.write(delta('a')).appended
+    await tool.write(delta('b', '2')).appended
+    const { head: between } = (await world.manager.getInfo(ID)) as { head: number }
+    await tool.write(delta('c', '2')).appended
+    await writer.main.discard({ reason: 'again' })
+    await tool.discard({ reason: 'again' })
+    await writer.write(delta('d')).appended
+    await tool.write(delta('e', '2')).appended
+    await tool.discard({ reason: 'again' })
+    const lines = async (after: number) => (await given(world, after)).map(lineOf)
+    // The last discard takes nothing from anybody here: its lane had discarded since the place.
+    expect(await lines(between)).toEqual(['step-discarded', 'tool: step-discarded', 'text-delta 1 d'])
+    expect((await lines(before)).filter(line => line.startsWith('text'))).toEqual(['text-delta 1 d'])
+    expect(await lines(0)).toEqual(['run-started', 'checkpoint-created', 'text-delta 1 d'])
+  })
+
+  test('law 3: is not told how a run ended of which a rewind left nothing, though it had seen it start', async () => {
+    const world = new World({ coalesceMs: 0 })
+    const writer = await world.writer('r1')
+    await writer.write(delta('a')).appended
+    const { head } = (await world.manager.getInfo(ID)) as { head: number }
+    await world.manager.endStream(ID)
+    await writer.close()
+    await world.manager.append(ID, 'ada', request('r2', { cut: { toSequence: 0, reason: 'edit' } }))
+    await (await world.writer('r2')).close()
+    const types = (await given(world, head)).map(({ chunk }) => chunk.type)
+    expect(types).toEqual(['run-requested', 'rewind', 'run-started', 'checkpoint-created'])
+  })
+})
+
+describe('law 8: in a long log in which something was taken back', () => {
+  const PAGES = 4
+
+  /** A log of several pages, with a discard at its beginning and one close to its end. */
+  async function long(): Promise<{ world: World; head: number }> {
+    const world = new World({ coalesceMs: 0 })
+    const writer = await world.writer()
+    const discarded = async () => {
+      await writer.write(delta('a')).appended
+      await writer.main.discard({ reason: 'again' })
+    }
+    await discarded()
+    for (let i = 0; i < PAGES * 16; i++) await writer.commit([{ type: 'status', message: 'x'.repeat(64 * 1024) }])
+    await discarded()
+    await writer.write(delta('b')).appended
+    const { head } = (await world.manager.getInfo(ID)) as { head: number }
+    world.tap.reset()
+    return { world, head }
+  }
+
+  test('a reader at the head reads nothing of it, again and again', async () => {
+    const { world, head } = await long()
+    for (let i = 0; i < 10; i++) expect(await given(world, head, { rewound: true })).toEqual([])
+    expect(world.tap.entries).toBe(0)
+    expect(world.tap.count('read')).toBe(10)
+  })
+
+  test('a reader with a place reads what lies after it, once if that is a page', async () => {
+    const { world, head } = await long()
+    // Whether the draft began before the place lies before it: so it is told, which takes nothing from it.
+    expect((await given(world, head - 3)).map(lineOf)).toEqual(['step-discarded', 'text-delta 1 b'])
+    expect(world.tap.entries).toBe(3)
+  })
+
+  test('a reader from the start reads its first page once, and the others to know what was taken back', async () => {
+    const { world, head } = await long()
+    const seen = await given(world, 0)
+    expect(seen.filter(({ chunk }) => isWord(chunk)).map(lineOf)).toEqual(['text-delta 1 b'])
+    expect(world.tap.entries).toBeLessThan(2 * head - head / (2 * PAGES))
+  })
+})

@@ -1,0 +1,229 @@
+import { describe, expect, test } from 'vitest'
+import { ask, delta, failure, ID, request, World } from '../manager/manager-world.fixture.ts'
+
+/** A run that has ended. */
+async function run(world: World, runId: string, entries = 3) {
+  const writer = await world.writer(runId)
+  for (let i = 0; i < entries; i++) await writer.commit([])
+  await world.manager.endStream(ID)
+  await writer.close()
+}
+const floorOf = async (world: World) => (await world.manager.getInfo(ID))?.floor
+
+describe('what a log is', () => {
+  test('is told, and null where there is none', async () => {
+    const world = new World({ owner: 'worker' })
+    expect(await world.manager.getInfo(ID)).toBeNull()
+    expect(await world.manager.createStream(ID, 'ada')).toBe(true)
+    expect(await world.manager.createStream(ID, 'bob')).toBe(false)
+    expect(await world.manager.getInfo(ID)).toMatchObject({
+      streamId: ID,
+      head: 0,
+      latestSequence: 0,
+      floor: 0,
+      status: 'active',
+      principal: 'ada',
+      lease: null,
+    })
+    await world.writer()
+    expect(await world.manager.getInfo(ID)).toMatchObject({
+      head: 2,
+      latestSequence: 2,
+      ticket: { run: { runId: 'r1', program: 'agent:assistant@1', paused: false } },
+      lease: { owner: expect.stringMatching(/^worker/) },
+    })
+  })
+
+  test('a writer makes the log that it writes to, for whom it is told', async () => {
+    const world = new World()
+    await world.manager.createWriter(ID, { runId: 'r1', agentType: 'a', principal: 'ada' })
+    expect(await world.manager.getInfo(ID)).toMatchObject({ principal: 'ada' })
+  })
+})
+
+describe('a list of logs', () => {
+  test('is by principal, those touched last first, a page at a time', async () => {
+    const world = new World()
+    for (let i = 0; i < 7; i++) {
+      await world.manager.createStream(`s${i}`, 'ada')
+      await world.clock.advance(10)
+    }
+    await world.manager.createStream('other', 'bob')
+    await world.manager.createStream('nobody')
+    const writer = await world.manager.createWriter('s2', { runId: 'r', agentType: 'a' })
+    await writer.commit([])
+    const pages: string[][] = []
+    for (let after: string | undefined, isMore = true; isMore; ) {
+      const page = await world.manager.listStreams('ada', { limit: 3, ...(after !== undefined && { after }) })
+      pages.push(page.streams.map(({ streamId }) => streamId))
+      after = page.next ?? undefined
+      isMore = page.next !== null
+    }
+    expect(pages).toEqual([['s2', 's6', 's5'], ['s4', 's3', 's1'], ['s0']])
+    expect((await world.manager.listStreams(undefined)).streams).toMatchObject([
+      { streamId: 'nobody', status: 'active' },
+    ])
+    expect((await world.manager.listStreams('eve')).streams).toEqual([])
+  })
+
+  test('says what each is doing', async () => {
+    const world = new World()
+    await run(world, 'r1')
+    const paused = await world.manager.createWriter('p', { runId: 'r', agentType: 'a' })
+    await paused.commit([ask('a')])
+    await world.manager.pauseStream('p')
+    const { streams } = await world.manager.listStreams(undefined)
+    expect(Object.fromEntries(streams.map(({ streamId, status }) => [streamId, status]))).toEqual({
+      p: 'paused',
+      [ID]: 'ended',
+    })
+  })
+
+  test('a limit or a place that is none is refused', async () => {
+    const { manager } = new World()
+    for (const limit of [0, -1, 1.5, Number.NaN])
+      expect(await failure(manager.listStreams('ada', { limit }))).toBe('invalid')
+    expect(await failure(manager.listStreams('ada', { after: 'nonsense' }))).toBe('invalid')
+  })
+})
+
+describe('a log goes', () => {
+  test('with all there is of it, when it is deleted', async () => {
+    const world = new World({ blobBytes: 10 })
+    const writer = await world.writer()
+    await writer.commit([{ type: 'run-context', context: 'x'.repeat(100) }])
+    await world.manager.snapshot(ID)
+    await world.manager.append(ID, 'ada', request('q', { whenBusy: 'queue' }))
+    expect(await world.manager.deleteStream(ID)).toBe(true)
+    expect(await world.manager.deleteStream(ID)).toBe(false)
+    expect(await world.manager.getInfo(ID)).toBeNull()
+    expect(await world.tap.store.getSnapshot(ID, 99)).toBeUndefined()
+    expect(await world.tap.store.find(ID, 'run:q')).toBeUndefined()
+    expect((await world.manager.listStreams(undefined)).streams).toEqual([])
+    expect(await world.manager.due(['agent:assistant@1'])).toEqual([])
+  })
+
+  test('law 12: by its age only where no run is open and none is asked for', async () => {
+    const world = new World()
+    const expire = (idleMs: number) => world.manager.expireStream(ID, idleMs)
+    expect(await expire(0)).toBe(false)
+    const writer = await world.writer()
+    await world.clock.advance(1_000_000)
+    expect(await expire(1000)).toBe(false)
+    await world.manager.append(ID, 'ada', request('q', { whenBusy: 'queue' }))
+    await world.manager.endStream(ID)
+    await writer.close()
+    await world.clock.advance(1_000_000)
+    expect(await expire(1000)).toBe(false)
+    const next = await world.writer('q')
+    await world.manager.endStream(ID)
+    await next.close()
+    expect(await expire(1000)).toBe(false)
+    await world.clock.advance(999)
+    expect(await expire(1000)).toBe(false)
+    await world.clock.advance(1)
+    expect(await expire(1000)).toBe(true)
+    expect(await world.manager.getInfo(ID)).toBeNull()
+  })
+
+  test('law 12: not under somebody who has claimed it', async () => {
+    const world = new World()
+    const writer = await world.manager.createWriter(ID, { runId: 'r1', agentType: 'assistant' })
+    expect(await world.manager.expireStream(ID, 0)).toBe(false)
+    await writer.commit([delta('a')])
+    await world.manager.endStream(ID)
+    expect(await world.manager.expireStream(ID, 0)).toBe(false)
+    await writer.close()
+    expect(await world.manager.expireStream(ID, 0)).toBe(true)
+  })
+
+  test('law 12: not where something was asked for while it was looked at', async () => {
+    const world = new World()
+    await run(world, 'r1')
+    await world.clock.advance(5000)
+    const held = world.tap.hold('remove')
+    const expired = world.manager.expireStream(ID, 1000)
+    await held.arrived
+    await world.manager.append(ID, 'ada', request('r2'))
+    held.open()
+    expect(await expired).toBe(false)
+    expect(await world.lines()).toContain('ada: run-requested')
+  })
+})
+
+describe('law 12: a trim', () => {
+  test('by count keeps the last so many, behind a snapshot', async () => {
+    const world = new World()
+    await run(world, 'r1')
+    const { head } = (await world.manager.getInfo(ID)) as { head: number }
+    const before = await world.manager.view(ID)
+    expect(await world.manager.trimStream(ID, { maxEntries: 2 })).toBe(head - 2)
+    expect(await floorOf(world)).toBe(head - 2)
+    expect(await world.tap.store.getSnapshot(ID, head - 2)).toMatchObject({ sequence: head - 2 })
+    expect((await world.manager.view(ID)).view).toEqual(before.view)
+    // Again, and for more, it does nothing.
+    expect(await world.manager.trimStream(ID, { maxEntries: 2 })).toBe(head - 2)
+    expect(await world.manager.trimStream(ID, { maxEntries: 50 })).toBe(head - 2)
+    expect(await world.manager.trimStream(ID, {})).toBe(head - 2)
+  })
+
+  test('by age keeps what is younger, by the store’s clock', async () => {
+    const world = new World()
+    await run(world, 'r1')
+    const { head } = (await world.manager.getInfo(ID)) as { head: number }
+    await world.clock.advance(60_000)
+    await run(world, 'r2')
+    expect(await world.manager.trimStream(ID, { maxAgeMs: 120_000 })).toBe(0)
+    expect(await world.manager.trimStream(ID, { maxAgeMs: 30_000 })).toBe(head)
+    await world.clock.advance(60_000)
+    expect(await world.manager.trimStream(ID, { maxAgeMs: 30_000, maxEntries: 100 })).toBe(2 * head)
+  })
+
+  test('never passes the start of an open run, be it running or paused', async () => {
+    const world = new World()
+    await run(world, 'r1')
+    const { head } = (await world.manager.getInfo(ID)) as { head: number }
+    const writer = await world.writer('r2')
+    writer.write(delta('open'))
+    await writer.commit([ask('a')])
+    expect(await world.manager.trimStream(ID, { maxEntries: 0 })).toBe(head)
+    await world.manager.pauseStream(ID)
+    await world.clock.advance(1_000_000)
+    expect(await world.manager.trimStream(ID, { maxAgeMs: 1 })).toBe(head)
+    await world.manager.endStream(ID)
+    expect(await world.manager.trimStream(ID, { maxEntries: 0 })).toBeGreaterThan(head)
+  })
+
+  test('never passes a request that waits, nor where it cuts', async () => {
+    const world = new World()
+    await run(world, 'r1')
+    const { head } = (await world.manager.getInfo(ID)) as { head: number }
+    await run(world, 'r2')
+    await world.manager.append(ID, 'ada', request('r3', { cut: { toSequence: head, reason: 'edit' } }))
+    await world.clock.advance(1_000_000)
+    expect(await world.manager.trimStream(ID, { maxEntries: 0 })).toBe(head)
+    const writer = await world.writer('r3')
+    expect((await world.manager.view(ID)).view.runs.map(({ runId }) => runId)).toEqual(['r1', 'r2', 'r3'])
+    await world.manager.endStream(ID)
+    await writer.close()
+    await run(world, 'r4')
+    await world.manager.append(ID, 'ada', request('r5'))
+    const { head: asked } = (await world.manager.getInfo(ID)) as { head: number }
+    expect(await world.manager.trimStream(ID, { maxEntries: 0 })).toBe(asked - 1)
+  })
+
+  test('leaves the message of a request that waits for its run', async () => {
+    const world = new World()
+    await run(world, 'r1')
+    const message = { messageId: 'm', role: 'user', parts: [{ type: 'text', text: 'hello' }] }
+    await world.manager.append(ID, 'ada', request('r2', { message }))
+    await world.manager.trimStream(ID, { maxEntries: 0 })
+    await world.writer('r2')
+    expect((await world.manager.view(ID)).view.messages.at(-1)).toMatchObject({ id: 'm', parts: [{ text: 'hello' }] })
+  })
+
+  test('of a log that is not there does nothing', async () => {
+    const { manager } = new World()
+    expect(await manager.trimStream(ID, { maxEntries: 0 })).toBe(0)
+  })
+})

@@ -1,0 +1,66 @@
+// What every store asks of a call before it looks at a log, so that all of them refuse the same calls, and none as if trying again could help.
+
+import { LogError } from './log-error.ts'
+import type { Batch, Fork, GuestAppend, TicketMove, TicketRecord, WriterAppend } from './log-store.ts'
+
+/** Refuses a name that is not well-formed Unicode: where it becomes bytes, half of a surrogate pair would become another name. */
+export function checkNames(names: Readonly<Record<string, string | null>>): void {
+  for (const what in names) {
+    if (names[what]?.isWellFormed() === false) {
+      throw new LogError('invalid', `${what}: expected well-formed Unicode, found a lone surrogate`)
+    }
+  }
+}
+
+/** Refuses what is not a whole number from zero on that is exact. */
+export function checkWhole(numbers: Readonly<Record<string, number>>): void {
+  for (const what in numbers) {
+    const value = numbers[what] as number
+    if (!Number.isSafeInteger(value) || value < 0) {
+      throw new LogError('invalid', `${what}: expected a whole number from 0 to 2^53 - 1, found ${value}`)
+    }
+  }
+}
+
+/** Refuses a time to live that is no time. */
+export function checkTtl(ttl: number): void {
+  if (ttl >= 0 && ttl <= Number.MAX_SAFE_INTEGER) return
+  throw new LogError('invalid', `ttl: expected milliseconds from 0 to 2^53 - 1, found ${ttl}`)
+}
+
+/** Refuses an append that no log could take. */
+export function checkAppend(
+  streamId: string,
+  { count }: Batch,
+  by: WriterAppend | GuestAppend,
+  ticket: TicketMove | undefined,
+): void {
+  checkNames({ streamId })
+  checkPositive('count', count)
+  if ('epoch' in by) {
+    checkPositive('counter', by.counter)
+    checkWhole({ 'lastAcked.sequence': by.lastAcked.sequence })
+  } else {
+    checkNames({ key: by.key, nonce: by.nonce })
+  }
+  if (ticket) checkTicket(ticket.next)
+}
+
+/** Refuses a fork that no log could become. */
+export function checkFork(source: string, at: number, target: string, { principal, ticket, closing }: Fork): void {
+  checkNames({ source, target, principal, nonce: closing?.nonce ?? null })
+  checkWhole({ at })
+  if (closing) checkPositive('count', closing.batch.count)
+  checkTicket(ticket)
+}
+
+function checkTicket({ due: { at, program } }: TicketRecord): void {
+  checkNames({ program })
+  if (at === null || at === 'now' || Math.abs(at) <= Number.MAX_SAFE_INTEGER) return
+  throw new LogError('invalid', `due.at: expected a time in milliseconds up to 2^53 - 1, found ${at}`)
+}
+
+function checkPositive(what: string, value: number): void {
+  if (Number.isSafeInteger(value) && value > 0) return
+  throw new LogError('invalid', `${what}: expected a whole number from 1 to 2^53 - 1, found ${value}`)
+}

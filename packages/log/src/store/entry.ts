@@ -1,0 +1,56 @@
+// How a batch of entries is written as the text that a store keeps, and read back. An entry whose origin is that of the entry before it
+// leaves it out; sequence and timestamp are the batch's.
+
+import type { Chunk, Entry, Origin } from '@millrace/protocol'
+import { LogError } from './log-error.ts'
+import type { Batch, StoredBatch } from './log-store.ts'
+
+/** An entry that has no place yet. */
+export type NewEntry = Omit<Entry, 'sequence' | 'timestamp'>
+
+/** Writes entries as one batch; what is not JSON is refused. */
+export function encodeBatch(entries: readonly NewEntry[]): Batch {
+  try {
+    return { body: textOf(entries), count: entries.length }
+  } catch (error) {
+    const found = error instanceof RangeError ? 'one nested too deep' : 'a cycle or a BigInt'
+    throw new LogError('invalid', `chunk: expected JSON, found ${found}`, { cause: error })
+  }
+}
+
+function textOf(entries: readonly NewEntry[]): string {
+  // Joined, so that what a store keeps is one text and not the tree of its pieces.
+  const texts: string[] = []
+  let origin: Origin | undefined
+  let said = ''
+  for (const entry of entries) {
+    let text = '{'
+    if (entry.origin !== origin) {
+      origin = entry.origin
+      const own = JSON.stringify(origin)
+      if (own !== said) text = `{"origin":${own},`
+      said = own
+    }
+    if (entry.internal) text += '"internal":true,'
+    if (entry.blobs) text += `"blobs":${JSON.stringify(entry.blobs)},`
+    texts.push(`${text}"chunk":${JSON.stringify(entry.chunk)}}`)
+  }
+  return `[${texts.join(',')}]`
+}
+
+/** Reads the entries of a batch, in their places. */
+export function decodeBatch({ first, last, timestamp, body }: StoredBatch): Entry[] {
+  const written = JSON.parse(body) as { origin?: Origin; chunk: Chunk; internal?: true; blobs?: Entry['blobs'] }[]
+  const count = last - first + 1
+  const entries: Entry[] = []
+  let origin: Origin | undefined
+  for (let i = 0; i < count; i++) {
+    const { chunk, internal, blobs, origin: own } = written[i] as (typeof written)[number]
+    if (own !== undefined) origin = own
+    const entry: Entry = { sequence: first + i, timestamp, origin: origin as Origin, chunk }
+    if (internal) entry.internal = true
+    if (blobs) entry.blobs = blobs
+    entries.push(entry)
+  }
+  return entries
+}

@@ -1,0 +1,65 @@
+import * as fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { multiplied } from '../../../../../scripts/faults/campaign.ts'
+import { beyondKey, decodeName, encodeName, keyOf, tokenOf } from './name.ts'
+
+/** Names of any code units at all, with those that need care more often than chance would bring them. */
+const name = fc
+  .array(
+    fc.oneof(
+      fc.string({ unit: 'binary', maxLength: 4 }),
+      fc.constantFrom(
+        '\0',
+        '\u001b',
+        '\u001bh',
+        '\u001b0000',
+        '\ud800',
+        '\udc00',
+        '\ud83d\ude00',
+        '\\',
+        'x'.repeat(250),
+      ),
+    ),
+    { maxLength: 6 },
+  )
+  .map(parts => parts.join(''))
+
+describe('a name in Postgres', () => {
+  it('comes back as it was, and is text that Postgres can hold', () => {
+    fc.assert(
+      fc.property(name, text => {
+        const written = encodeName(text)
+        expect(decodeName(written)).toBe(text)
+        expect(Buffer.from(written).toString()).toBe(written)
+        expect(written).not.toContain('\0')
+      }),
+      { numRuns: multiplied(200) },
+    )
+  })
+
+  it('has a key of its own, short enough for an index', () => {
+    fc.assert(
+      fc.property(name, name, (a, b) => {
+        expect(keyOf(a) === keyOf(b)).toBe(a === b)
+        expect(encodeName(a) === encodeName(b)).toBe(a === b)
+        expect(Buffer.byteLength(keyOf(a))).toBeLessThan(1100)
+        expect(decodeName(beyondKey(a) ?? keyOf(a))).toBe(a)
+      }),
+      { numRuns: multiplied(200) },
+    )
+  })
+
+  it('is not taken for the hash of another', () => {
+    const long = 'a'.repeat(1000)
+    expect(keyOf(keyOf(long))).not.toBe(keyOf(long))
+    expect(keyOf(`${long}b`)).not.toBe(keyOf(long))
+    expect(encodeName('plain: names/stay\\as "they" are, 🙂 and ü too')).toBe(
+      'plain: names/stay\\as "they" are, 🙂 and ü too',
+    )
+  })
+
+  it('has a token of twelve letters that no payload needs to escape', () => {
+    for (const text of ['', 'a', '\0', '\ud800', 'x'.repeat(10_000), ',']) expect(tokenOf(text)).toMatch(/^[\w-]{12}$/)
+    expect(tokenOf('\ud800')).not.toBe(tokenOf('\ufffd'))
+  })
+})

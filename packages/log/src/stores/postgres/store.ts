@@ -1,0 +1,319 @@
+import type { Cursor, UnprovenCursor } from '@millrace/protocol'
+import pg from 'pg'
+import { checkAppend, checkFork, checkNames, checkTtl, checkWhole } from '../../store/checks.ts'
+import { LogError } from '../../store/log-error.ts'
+import type {
+  Accepted,
+  AppendResult,
+  Batch,
+  ClaimResult,
+  Fork,
+  ForkResult,
+  GuestAppend,
+  ListPage,
+  LogStore,
+  Page,
+  ReadLimit,
+  StoredSnapshot,
+  TicketMove,
+  TicketRecord,
+  WriterAppend,
+} from '../../store/log-store.ts'
+import { randomName } from '../../store/names.ts'
+import { Appends } from './appends.ts'
+import type { Database } from './database.ts'
+import { Listener } from './listener.ts'
+import { beyondKey, decodeName, encodeName, keyOf } from './name.ts'
+import { channelOf, Notifier, readPayload } from './notifier.ts'
+import { pageOf } from './page.ts'
+import { statementsOf } from './statements.ts'
+import { Watchers } from './watchers.ts'
+
+const MAX_BATCH_BYTES = 8 * 1024 * 1024
+const LIST_TOKEN = /^(\d{1,16})-(\d{1,18})$/
+const LIST_START = ['9223372036854775807', '9223372036854775807'] as const
+
+export interface StoreOptions {
+  readonly database: Database
+  readonly schema: string
+  /** For the connection that listens; undefined for none. */
+  readonly listen: pg.ClientConfig | undefined
+  readonly synchronousCommit: 'on' | 'off' | undefined
+}
+
+/** Logs in a schema of a Postgres database. */
+export class PostgresStore implements LogStore {
+  readonly maxBatchBytes = MAX_BATCH_BYTES
+  readonly #database: Database
+  readonly #sql: ReturnType<typeof statementsOf>
+  readonly #synchronousCommit: string | null
+  readonly #channel: string
+  readonly #sender = randomName()
+  readonly #appends: Appends
+  readonly #notifier: Notifier
+  readonly #watchers: Watchers
+  #listener: Listener | undefined
+  #closing: Promise<void> | undefined
+
+  constructor({ database, schema, listen, synchronousCommit }: StoreOptions) {
+    this.#database = database
+    this.#sql = statementsOf(pg.escapeIdentifier(schema))
+    this.#synchronousCommit = synchronousCommit ?? null
+    this.#channel = channelOf(schema)
+    this.#appends = new Appends(database, `${pg.escapeIdentifier(schema)}.append`)
+    this.#notifier = new Notifier(this.#sender, payloads => database.send(this.#sql.notify, [this.#channel, payloads]))
+    this.#watchers = new Watchers({
+      look: streamIds => this.#look(streamIds),
+      begin: () => this.#listen(listen),
+    })
+  }
+
+  async create(streamId: string, principal: string | null): Promise<boolean> {
+    checkNames({ streamId, principal })
+    const values = [...names(streamId), ...names(principal), randomName()]
+    const rows = await this.#database.query('create', this.#sql.create, values)
+    return rows.length > 0
+  }
+
+  async append(
+    streamId: string,
+    batch: Batch,
+    by: WriterAppend | GuestAppend,
+    ticket?: TicketMove,
+  ): Promise<AppendResult> {
+    checkAppend(streamId, batch, by, ticket)
+    const fits = batch.body.length * 3 <= MAX_BATCH_BYTES || Buffer.byteLength(batch.body) <= MAX_BATCH_BYTES
+    const body = fits ? batch.body : null
+    const result =
+      'epoch' in by && ticket === undefined
+        ? await this.#appends.append(keyOf(streamId), body, this.#writerValues(batch, by))
+        : await this.#appendAlone(streamId, body, batch, by, ticket)
+    const [outcome, first, last, clock] = result.slice(1, -1).split(',')
+    if (outcome === 'appended' || outcome === 'regressed') this.#changed(streamId)
+    if (outcome !== 'appended' && outcome !== 'duplicate') return { outcome } as AppendResult
+    return { outcome, first: Number(first), last: Number(last), clock: Number(clock) } satisfies Accepted
+  }
+
+  async #appendAlone(
+    streamId: string,
+    body: string | null,
+    batch: Batch,
+    by: WriterAppend | GuestAppend,
+    ticket: TicketMove | undefined,
+  ): Promise<string> {
+    const [[row] = []] = await this.#database.query('append', this.#sql.append, [
+      keyOf(streamId),
+      body,
+      ...this.#writerValues(batch, 'epoch' in by ? by : undefined),
+      ...('epoch' in by ? [null, null, null] : [keyOf(by.key), by.keep, encodeName(by.nonce)]),
+      ticket ? encodeName(ticket.ifVersion) : null,
+      ...ticketValues(ticket?.next),
+    ])
+    return String(row)
+  }
+
+  #writerValues({ count }: Batch, by: WriterAppend | undefined): unknown[] {
+    if (by === undefined) return [count, this.#synchronousCommit, null, null, null, null, null]
+    const { sequence, incarnation, epoch } = by.lastAcked
+    const acked = [sequence, encodeName(incarnation), encodeName(epoch)]
+    return [count, this.#synchronousCommit, encodeName(by.epoch), by.counter, ...acked]
+  }
+
+  async read(streamId: string, after: Cursor | UnprovenCursor, limit: ReadLimit): Promise<Page | undefined> {
+    checkNames({ streamId })
+    checkWhole({ sequence: after.sequence, ...limit })
+    const { sequence, incarnation, epoch } = after
+    const proof = [incarnation, epoch].map(name => (name === undefined ? null : encodeName(name)))
+    const values = [keyOf(streamId), sequence, ...proof, whole(limit.batches), whole(limit.bytes)]
+    return pageOf(await this.#database.query('read', this.#sql.read, values, true))
+  }
+
+  async find(streamId: string, key: string): Promise<{ first: number; last: number } | undefined> {
+    checkNames({ streamId, key })
+    const [row] = await this.#database.query('find', this.#sql.find, [keyOf(streamId), keyOf(key)])
+    return row && { first: Number(row[0]), last: Number(row[1]) }
+  }
+
+  watch(streamId: string, wake: () => void): () => void {
+    checkNames({ streamId })
+    if (this.#database.closed) throw new LogError('closed', 'watch: the store was closed: open another handle')
+    return this.#watchers.watch(streamId, wake)
+  }
+
+  async claim(streamId: string, owner: string, ttl: number, takeover: boolean): Promise<ClaimResult> {
+    checkNames({ streamId, owner })
+    checkTtl(ttl)
+    const values = [keyOf(streamId), encodeName(owner), whole(ttl), takeover, randomName()]
+    const [row = []] = await this.#database.query('claim', this.#sql.claim, values)
+    const [outcome, epoch, holder, until, clock] = row
+    if (outcome === 'absent') return { outcome }
+    const lease = { until: Number(until), clock: Number(clock) }
+    if (outcome === 'busy') return { outcome, owner: decodeName(String(holder)), ...lease }
+    this.#changed(streamId)
+    return { outcome: 'claimed', epoch: String(epoch), ...lease }
+  }
+
+  async renew(streamId: string, epoch: string, ttl: number): Promise<{ until: number; clock: number } | undefined> {
+    checkNames({ streamId })
+    checkTtl(ttl)
+    const values = [keyOf(streamId), encodeName(epoch), whole(ttl)]
+    const [[until, clock] = []] = await this.#database.query('renew', this.#sql.renew, values)
+    return until === null ? undefined : { until: Number(until), clock: Number(clock) }
+  }
+
+  async release(streamId: string, epoch: string): Promise<void> {
+    checkNames({ streamId })
+    const values = [keyOf(streamId), encodeName(epoch)]
+    const rows = await this.#database.query('release', this.#sql.release, values)
+    if (rows.length > 0) this.#changed(streamId)
+  }
+
+  async due(programs: readonly string[], limit: number): Promise<readonly string[]> {
+    for (const program of programs) checkNames({ program })
+    checkWhole({ limit })
+    const driven = Array.from(new Set(programs), keyOf)
+    const rows = await this.#database.query('due', this.#sql.due, [driven, whole(limit)])
+    return rows.map(([name]) => decodeName(String(name)))
+  }
+
+  async putSnapshot(streamId: string, snapshot: StoredSnapshot, keep: number): Promise<void> {
+    checkNames({ streamId })
+    checkWhole({ sequence: snapshot.sequence, keep })
+    const { sequence, mark, version, body } = snapshot
+    const values = [keyOf(streamId), sequence, encodeName(mark), version, body, whole(keep)]
+    await this.#database.query('putSnapshot', this.#sql.putSnapshot, values)
+  }
+
+  async getSnapshot(streamId: string, atMost: number): Promise<StoredSnapshot | undefined> {
+    checkNames({ streamId })
+    checkWhole({ atMost })
+    const [row] = await this.#database.query('getSnapshot', this.#sql.getSnapshot, [keyOf(streamId), whole(atMost)])
+    if (row === undefined) return undefined
+    const [sequence, mark, version, body] = row
+    return {
+      sequence: Number(sequence),
+      mark: decodeName(String(mark)),
+      version: Number(version),
+      body: String(body),
+    }
+  }
+
+  async putBlob(streamId: string, hash: string, data: Uint8Array): Promise<void> {
+    checkNames({ streamId, hash })
+    await this.#database.query('putBlob', this.#sql.putBlob, [keyOf(streamId), keyOf(hash), data])
+  }
+
+  async getBlob(streamId: string, hash: string): Promise<Uint8Array | undefined> {
+    checkNames({ streamId, hash })
+    const [row] = await this.#database.query('getBlob', this.#sql.getBlob, [keyOf(streamId), keyOf(hash)])
+    return row && new Uint8Array(row[0] as Buffer)
+  }
+
+  async trim(streamId: string, floor: number, ifVersion?: string): Promise<boolean> {
+    checkNames({ streamId })
+    checkWhole({ floor })
+    const values = [keyOf(streamId), whole(floor), ifVersion === undefined ? null : encodeName(ifVersion)]
+    const [[outcome] = []] = await this.#database.query('trim', this.#sql.trim, values)
+    if (outcome === 'rose') this.#changed(streamId)
+    return outcome !== 'refused'
+  }
+
+  async fork(source: string, at: number, target: string, fork: Fork): Promise<ForkResult> {
+    checkFork(source, at, target, fork)
+    const { principal, ticket, closing } = fork
+    const values = [keyOf(source), at, ...names(target), ...names(principal), randomName()]
+    values.push(
+      ...(closing ? [closing.batch.body, closing.batch.count, encodeName(closing.nonce)] : [null, null, null]),
+    )
+    const [[outcome] = []] = await this.#database.query('fork', this.#sql.fork, [...values, ...ticketValues(ticket)])
+    if (outcome === 'forked') this.#changed(target)
+    return outcome as ForkResult
+  }
+
+  async list(principal: string | null, limit: number, after?: string): Promise<ListPage> {
+    checkNames({ principal })
+    checkWhole({ limit })
+    const from = after === undefined ? LIST_START : LIST_TOKEN.exec(after)?.slice(1)
+    if (from === undefined) throw new LogError('invalid', 'list: expected the `next` of an earlier page')
+    const size = whole(limit)
+    const statement = principal === null ? this.#sql.listNobody : this.#sql.list
+    // One more than asked, which tells whether there is a next page.
+    const values = [principal === null ? null : keyOf(principal), size + 1, ...from]
+    const rows = await this.#database.query('list', statement, values)
+    const shown = rows.slice(0, size)
+    const [touched, id] = shown.at(-1)?.slice(4) ?? []
+    const streams = shown.map(([name, head, ticket, createdAt, touchedAt]) => ({
+      streamId: decodeName(String(name)),
+      head: Number(head),
+      ticket: String(ticket),
+      createdAt: Number(createdAt),
+      touchedAt: Number(touchedAt),
+    }))
+    return { streams, next: shown.length > 0 && rows.length > size ? `${touched}-${id}` : null }
+  }
+
+  async remove(streamId: string, ifVersion?: string): Promise<boolean> {
+    checkNames({ streamId })
+    const values = [keyOf(streamId), ifVersion === undefined ? null : encodeName(ifVersion)]
+    const [[removed] = []] = await this.#database.query('remove', this.#sql.remove, values)
+    if (removed) this.#changed(streamId)
+    return removed === true
+  }
+
+  async restored(): Promise<number> {
+    const [[count] = []] = await this.#database.query('restored', this.#sql.restored)
+    void this.#watchers.look()
+    return Number(count)
+  }
+
+  close(): Promise<void> {
+    this.#closing ??= this.#end()
+    return this.#closing
+  }
+
+  async #end(): Promise<void> {
+    this.#database.refuse()
+    this.#watchers.close()
+    await this.#database.settled()
+    await this.#notifier.told()
+    await Promise.all([this.#database.end(), this.#listener?.stop()])
+  }
+
+  #changed(streamId: string): void {
+    this.#watchers.wake(streamId)
+    this.#notifier.tell(streamId)
+  }
+
+  async #look(streamIds: readonly string[]): Promise<ReadonlyMap<string, string>> {
+    const byKey = new Map(streamIds.map(streamId => [keyOf(streamId), streamId]))
+    const rows = await this.#database.query('watch', this.#sql.look, [[...byKey.keys()]])
+    return new Map(rows.map(([key, stamp]) => [byKey.get(String(key)) as string, String(stamp)]))
+  }
+
+  #listen(config: pg.ClientConfig | undefined): () => void {
+    if (config === undefined) return () => {}
+    const listener = new Listener(config, this.#channel, {
+      connected: () => void this.#watchers.look(),
+      heard: payload => {
+        const { sender, tokens } = readPayload(payload)
+        if (sender !== this.#sender) this.#watchers.wakeTokens(tokens)
+      },
+    })
+    this.#listener = listener
+    return () => void listener.stop()
+  }
+}
+
+function names(name: string | null): [string | null, string | null] {
+  return name === null ? [null, null] : [keyOf(name), beyondKey(name)]
+}
+
+function ticketValues(ticket: TicketRecord | undefined): unknown[] {
+  if (ticket === undefined) return [null, null, null, null]
+  const { at, program } = ticket.due
+  const due = typeof at === 'number' ? Math.ceil(at) : null
+  return [ticket.state, at === 'now', due, program === null ? null : keyOf(program)]
+}
+
+/** A number as a bigint takes it: whole, not negative, and not beyond what is exact. */
+const whole = (value: number): number => Math.min(Math.max(Math.trunc(value), 0), Number.MAX_SAFE_INTEGER)

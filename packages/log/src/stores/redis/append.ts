@@ -1,0 +1,249 @@
+// Two ways to the same append. A writer's is nearly always plain: the log is as it left it, and the ticket stays. Then all that can be refused follows
+// from one comparison, with a text that the writer's own words make, and many such appends of one turn of the event loop share one script: a
+// command costs Redis and its client more than an append does. In a cluster they would be gathered by slot. Everything else goes through the script
+// that looks at each thing in its order.
+
+import { ErrorReply } from 'redis'
+import type { AppendResult, Batch, GuestAppend, TicketMove, WriterAppend } from '../../store/log-store.ts'
+import type { Connection } from './connection.ts'
+import { LUA } from './head.ts'
+import { checkNonce, encodeName, encodeOptional, type Keys, markOr, Script } from './keys.ts'
+
+const APPENDED = 'a'
+const OTHERWISE = 'o'
+const FAILED = 'f'
+/** The digits of a time. */
+const DIGITS = 13
+
+/**
+ * KEYS: the records, then the streams. Four arguments each: how the record must begin, how it begins then, the last sequence, the batch. It tells the
+ * time, a letter for each, and why the first failed that did, in one text: a list of as many costs Redis more. Only where somebody listens is
+ * anything published: to ask for all at once costs less than to tell nobody many times.
+ */
+const PLAIN = new Script(`
+local call, sub, find = redis.call, string.sub, string.find
+local time = call('TIME')
+local now = time[1] .. sub(time[2] + 1000000, 2, 4)
+local count = #KEYS / 2
+local records = call('MGET', unpack(KEYS, 1, count))
+local listeners = call('PUBSUB', 'NUMSUB', unpack(KEYS, 1, count))
+local told, writes, failure = {}, {}, ''
+local a, w = 1, 0
+for i = 1, count do
+  local expected, record = ARGV[a], records[i]
+  if record and find(record, expected, 1, true) == 1 then
+    local timestamp = sub(record, -13)
+    if timestamp < now then timestamp = now end
+    local added = redis.pcall('XADD', KEYS[count + i], ARGV[a + 2] .. '-' .. timestamp, 'b', ARGV[a + 3])
+    if type(added) == 'table' then
+      told[i] = '${FAILED}'
+      if failure == '' then failure = added.err end
+    else
+      writes[w + 1] = KEYS[i]
+      writes[w + 2] = ARGV[a + 1] .. timestamp
+      w = w + 2
+      if listeners[2 * i] ~= 0 then call('PUBLISH', KEYS[i], '') end
+      told[i] = '${APPENDED}'
+    end
+  else
+    told[i] = '${OTHERWISE}'
+  end
+  a = a + 4
+end
+if w > 0 then call('MSET', unpack(writes)) end
+return now .. table.concat(told) .. failure`)
+
+/**
+ * Any append. KEYS: record, head, batches, keys, trimmed. Without a new incarnation it does not regress a log, but tells that it would: that ends the
+ * lease, and so must be marked.
+ */
+export const APPEND = new Script(`${LUA}
+local by, count, body, large, moves, version, state, due, program, fresh = unpack(ARGV, 1, 10)
+local record = redis.call('GET', KEYS[1])
+if not record then return {{by == 'writer' and 'fenced' or 'moved'}, {}} end
+local incarnation, epoch, head, mark, counter, span, timestamp = parse(record)
+local current, floor, floormark = unpack(redis.call('HMGET', KEYS[2], 'v', 'f', 'fm'))
+local function tell(...) return {{...}, facts(KEYS[2])} end
+
+if by == 'writer' then
+  local own, nth, sequence = ARGV[11], tonumber(ARGV[12]), tonumber(ARGV[13])
+  if epoch ~= own or nth < tonumber(counter) then return tell('fenced') end
+  if nth == tonumber(counter) then
+    local first, last = ends(span, head)
+    return tell('duplicate', first, last, now)
+  end
+  local held = incarnation == ARGV[14] and sequence <= tonumber(head)
+  -- What was trimmed was held.
+  if held and sequence >= tonumber(floor) then
+    held = markat(KEYS[3], sequence, head, mark, floor, floormark) == ARGV[15]
+  end
+  if not held then
+    if fresh == '' then return tell('regresses') end
+    write(KEYS[1], fresh, NOBODY, head, mark, '0', '0', timestamp)
+    redis.call('HDEL', KEYS[2], 'o', 'u')
+    redis.call('PUBLISH', KEYS[1], '')
+    return tell('regressed')
+  end
+else
+  local known = redis.call('HGET', KEYS[4], ARGV[11])
+  if known then
+    local first, last = string.match(known, '^(%d+) (%d+)')
+    return tell('duplicate', first, last, now)
+  end
+end
+if moves == '1' and version ~= current then return tell('moved') end
+if large == '1' then return tell('too-large') end
+
+local first, last = number(head + 1), number(head + count)
+if timestamp < now then timestamp = now end
+if by == 'writer' then
+  mark, counter, span = epoch, ARGV[12], count
+else
+  local from, to = ends(span, head)
+  mark, span = ARGV[12], from .. '-' .. to
+end
+redis.call('XADD', KEYS[3], last .. '-' .. timestamp, 'b', mark .. ' ' .. count .. ' ' .. body)
+write(KEYS[1], incarnation, epoch, last, mark, counter, span, timestamp)
+if by == 'guest' then
+  redis.call('HSET', KEYS[4], ARGV[11], first .. ' ' .. last .. ' ' .. ARGV[13])
+  if ARGV[13] == '0' then redis.call('ZADD', KEYS[5], last, ARGV[11]) end
+end
+if moves == '1' then
+  if due == 'now' then due = timestamp end
+  local cursor = last .. '.' .. incarnation .. '.' .. mark
+  redis.call('HSET', KEYS[2], 'v', cursor, 't', state, 'd', due, 'g', program, 'n', timestamp)
+end
+redis.call('PUBLISH', KEYS[1], '')
+return tell('appended', first, last, now)`)
+
+/** The arguments of any append. */
+export function appendArguments(
+  batch: Batch,
+  by: WriterAppend | GuestAppend,
+  ticket: TicketMove | undefined,
+  isLarge: boolean,
+  incarnation: string,
+): string[] {
+  const { state, due } = ticket?.next ?? { state: '', due: { at: null, program: null } }
+  const what = [`${batch.count}`, isLarge ? '' : batch.body, isLarge ? '1' : '0']
+  const move = [ticket ? '1' : '0', ticket?.ifVersion ?? '', state, `${due.at ?? ''}`, encodeOptional(due.program)]
+  if ('epoch' in by) {
+    const { sequence, incarnation: known, epoch } = by.lastAcked
+    return ['writer', ...what, ...move, incarnation, markOr(by.epoch), `${by.counter}`, `${sequence}`, known, epoch]
+  }
+  checkNonce(by.nonce)
+  return ['guest', ...what, ...move, incarnation, encodeName(by.key), by.nonce, by.keep ? '1' : '0']
+}
+
+/** What the script told. */
+export function appendResult([outcome, first, last, clock]: readonly string[]): AppendResult {
+  if (outcome === 'appended' || outcome === 'duplicate') {
+    return { outcome, first: Number(first), last: Number(last), clock: Number(clock) }
+  }
+  return { outcome: outcome as 'fenced' | 'regressed' | 'moved' | 'too-large' }
+}
+
+/** What a writer's append expects the record to begin with. A name with a space in it could pass for two fields, and is none. */
+const EXPECTED = /^[\w-]+ [\w-]+ \d+ [\w-]+ \d+ $/
+
+interface Waiting {
+  readonly streamId: string
+  readonly batch: Batch
+  readonly by: WriterAppend
+  readonly expected: string
+  resolve(result: AppendResult | Promise<AppendResult>): void
+  reject(error: unknown): void
+}
+
+/** One script holds at most so many appends, and no more once their bodies have so many characters: others wait meanwhile. */
+const GATHERED = 64
+const GATHERED_LENGTH = 262_144
+
+/** What gathered appends need of their store. */
+interface Around {
+  /** The other way, for an append that is not plain. */
+  otherwise(streamId: string, batch: Batch, by: WriterAppend): Promise<AppendResult>
+  /** Hears of each group under way, which does not reject. */
+  sending(group: Promise<void>): void
+  /** What an append rejects with. */
+  failure(error: unknown): Error
+}
+
+/** Gathers plain appends. */
+export class PlainAppends {
+  readonly #connection: Connection
+  readonly #keys: Keys
+  readonly #around: Around
+  #waiting: Waiting[] = []
+
+  constructor(connection: Connection, keys: Keys, around: Around) {
+    this.#connection = connection
+    this.#keys = keys
+    this.#around = around
+  }
+
+  /** Appends a writer's batch that is not too large: this way if that is plain, and otherwise the other. */
+  append(streamId: string, batch: Batch, by: WriterAppend): Promise<AppendResult> {
+    const { sequence, incarnation, epoch } = by.lastAcked
+    const expected = `${incarnation} ${by.epoch} ${sequence} ${epoch} ${by.counter - 1} `
+    if (!EXPECTED.test(expected)) return this.#around.otherwise(streamId, batch, by)
+    return new Promise((resolve, reject) => {
+      const count = this.#waiting.push({ streamId, batch, by, expected, resolve, reject })
+      // After all that this turn of the event loop still does, and before the client writes.
+      if (count === 1) process.nextTick(() => this.flush())
+    })
+  }
+
+  /** Sends what waits, in its order. */
+  flush(): void {
+    const waiting = this.#waiting
+    this.#waiting = []
+    let group: Waiting[] = []
+    let length = 0
+    const streams = new Set<string>()
+    const send = () => {
+      if (group.length > 0) this.#around.sending(this.#send(group))
+      group = []
+      length = 0
+      streams.clear()
+    }
+    for (const append of waiting) {
+      // The script looks at all records first: who repeats an append must find what became of it.
+      if (streams.has(append.streamId)) send()
+      group.push(append)
+      length += append.batch.body.length
+      streams.add(append.streamId)
+      if (group.length === GATHERED || length >= GATHERED_LENGTH) send()
+    }
+    send()
+  }
+
+  async #send(appends: readonly Waiting[]): Promise<void> {
+    const keys: string[] = []
+    for (const { streamId } of appends) keys.push(this.#keys.record(streamId))
+    for (const { streamId } of appends) keys.push(this.#keys.batches(streamId))
+    const args: string[] = []
+    for (const { batch, by, expected } of appends) {
+      const { epoch, counter, lastAcked } = by
+      const last = lastAcked.sequence + batch.count
+      const next = `${lastAcked.incarnation} ${epoch} ${last} ${epoch} ${counter} ${batch.count} `
+      args.push(expected, next, `${last}`, `${epoch} ${batch.count} ${batch.body}`)
+    }
+    try {
+      const told = (await this.#connection.run(PLAIN, keys, args)) as string
+      const clock = Number(told.slice(0, DIGITS))
+      const why = told.slice(DIGITS + appends.length)
+      for (let i = 0; i < appends.length; i++) this.#settle(appends[i] as Waiting, told[DIGITS + i], clock, why)
+    } catch (error) {
+      for (const { reject } of appends) reject(this.#around.failure(error))
+    }
+  }
+
+  #settle(append: Waiting, letter: string | undefined, clock: number, why: string): void {
+    const { streamId, batch, by, resolve, reject } = append
+    const { sequence } = by.lastAcked
+    if (letter === APPENDED) resolve({ outcome: 'appended', first: sequence + 1, last: sequence + batch.count, clock })
+    else if (letter === OTHERWISE) resolve(this.#around.otherwise(streamId, batch, by))
+    else reject(this.#around.failure(new ErrorReply(why)))
+  }
+}

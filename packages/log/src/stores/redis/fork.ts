@@ -1,0 +1,188 @@
+import { RESP_TYPES } from 'redis'
+import { LogError } from '../../store/log-error.ts'
+import type { Fork, ForkResult } from '../../store/log-store.ts'
+import { randomName } from '../../store/names.ts'
+import type { Argument, Connection } from './connection.ts'
+import type { Indexes } from './indexes.ts'
+import { checkNonce, encodeOptional, type Keys, type LogKeys } from './keys.ts'
+import { readPage, readRecord } from './page.ts'
+import { ADOPT } from './scripts.ts'
+
+const BYTES = { [RESP_TYPES.BLOB_STRING]: Buffer }
+/** What is copied in one go: batches; keys; snapshots or blobs, which may be large. */
+const READ = { batches: 256, bytes: 1_048_576 }
+const MANY = 100
+const FEW = 4
+/** How long a copy lasts that nobody goes on with: its maker died. */
+const ABANDONED_MS = 600_000
+/** How often a copy is begun anew because the source was trimmed or made anew meanwhile. */
+const TRIES = 10
+
+/** Copies a log's beginning apart, page by page, and then makes it a log in one step, if there is still none of that name. */
+export async function fork(
+  connection: Connection,
+  keys: Keys,
+  indexes: Indexes,
+  source: string,
+  at: number,
+  target: string,
+  { principal, ticket, closing }: Fork,
+): Promise<ForkResult> {
+  if (closing) checkNonce(closing.nonce)
+  const from = keys.log(source)
+  const to = keys.log(target)
+  for (let tries = 0; tries < TRIES; tries++) {
+    const origin = await originOf(connection, from)
+    if (origin === undefined) return 'absent'
+    if ((await connection.send(['EXISTS', to.record])) !== 0) return 'exists'
+    if (at > origin.head || at < origin.floor) return 'out-of-range'
+
+    const apart = keys.log(target, randomName())
+    const copy = new Copy(connection, from, apart, at)
+    const last = await copy.batches(origin)
+    await Promise.all([copy.keys(), copy.snapshots(), copy.blobs()])
+    const now = await originOf(connection, from)
+    if (now?.incarnation !== origin.incarnation || now.floor !== origin.floor) {
+      await connection.send(['UNLINK', ...partsOf(apart)])
+      continue
+    }
+    const incarnation = randomName()
+    const { state, due } = ticket
+    const told = await indexes.change(
+      target,
+      ADOPT,
+      [...Object.values(to), ...partsOf(apart)],
+      [
+        incarnation,
+        `${at}`,
+        last.mark,
+        `${origin.floor}`,
+        origin.floorMark,
+        last.timestamp,
+        encodeOptional(principal),
+        state,
+        `${due.at ?? ''}`,
+        encodeOptional(due.program),
+        `${closing?.batch.count ?? 0}`,
+        closing?.nonce ?? '',
+        closing?.batch.body ?? '',
+      ],
+    )
+    return told[0] as ForkResult
+  }
+  throw new LogError('unavailable', `fork: the source was trimmed or made anew ${TRIES} times while it was copied`)
+}
+
+interface Origin {
+  readonly incarnation: string
+  readonly head: number
+  readonly floor: number
+  readonly floorMark: string
+}
+
+async function originOf(connection: Connection, { record, head }: LogKeys): Promise<Origin | undefined> {
+  const read = [connection.send(['GET', record]), connection.send(['HMGET', head, 'f', 'fm'])] as const
+  const [current, [floor, floorMark]] = (await Promise.all(read)) as [string | null, (string | null)[]]
+  if (current === null || floor == null || floorMark == null) return undefined
+  const { incarnation, head: at } = readRecord(current)
+  return { incarnation, head: at, floor: Number(floor), floorMark }
+}
+
+/** The keys of a log but record and head, in the order in which a copy is adopted. */
+function partsOf({ batches, keys, trimmed, places, snapshots, blobs }: LogKeys): string[] {
+  return [batches, keys, trimmed, places, snapshots, blobs]
+}
+
+/** A copy under way. */
+class Copy {
+  readonly #connection: Connection
+  readonly #from: LogKeys
+  readonly #to: LogKeys
+  readonly #at: number
+
+  constructor(connection: Connection, from: LogKeys, to: LogKeys, at: number) {
+    this.#connection = connection
+    this.#from = from
+    this.#to = to
+    this.#at = at
+  }
+
+  /** Copies the batches, the last one cut: its body stays whole, as nobody takes more of it than its count says. Tells of the last entry. */
+  async batches({ floor, floorMark }: Origin): Promise<{ mark: string; timestamp: string }> {
+    let last = { mark: floorMark, timestamp: '0' }
+    let sequence = floor
+    while (sequence < this.#at) {
+      const page = await readPage(this.#connection, this.#from, { sequence }, READ)
+      // Trimmed or gone meanwhile: what is copied will not be used.
+      if (!page?.batches.length) break
+      const adds: Argument[][] = []
+      for (const { first, last: end, timestamp, mark, body } of page.batches) {
+        if (first > this.#at) break
+        sequence = Math.min(end, this.#at)
+        last = { mark, timestamp: `${timestamp}` }
+        const cut = `${mark} ${sequence - first + 1} ${body}`
+        adds.push(['XADD', this.#to.batches, `${sequence}-${timestamp}`, 'b', cut])
+      }
+      await this.#send(this.#to.batches, adds)
+    }
+    return last
+  }
+
+  /** Copies the keys of guests. */
+  async keys(): Promise<void> {
+    for await (const pairs of this.#scan(this.#from.keys, MANY)) {
+      const keys: Argument[][] = []
+      const trimmed: Argument[][] = []
+      for (const [key, value] of pairs) {
+        const [first, last, keep] = value.toString().split(' ')
+        if (Number(first) > this.#at) continue
+        keys.push(['HSET', this.#to.keys, key, value])
+        if (keep === '0') trimmed.push(['ZADD', this.#to.trimmed, last as string, key])
+      }
+      await this.#send(this.#to.keys, keys)
+      await this.#send(this.#to.trimmed, trimmed)
+    }
+  }
+
+  /** Copies the snapshots up to the place. */
+  async snapshots(): Promise<void> {
+    for await (const pairs of this.#scan(this.#from.snapshots, FEW)) {
+      const own = pairs.filter(([place]) => Number(place) <= this.#at)
+      await this.#send(
+        this.#to.snapshots,
+        own.map(([place, value]) => ['HSET', this.#to.snapshots, place, value]),
+      )
+      await this.#send(
+        this.#to.places,
+        own.map(([place]) => ['ZADD', this.#to.places, place, place]),
+      )
+    }
+  }
+
+  /** Copies the blobs, all of them: nobody here knows which entry needs which. */
+  async blobs(): Promise<void> {
+    for await (const pairs of this.#scan(this.#from.blobs, FEW)) {
+      await this.#send(
+        this.#to.blobs,
+        pairs.map(([hash, data]) => ['HSET', this.#to.blobs, hash, data]),
+      )
+    }
+  }
+
+  async *#scan(key: string, count: number): AsyncGenerator<[Buffer, Buffer][]> {
+    let cursor = '0'
+    do {
+      const page = await this.#connection.send(['HSCAN', key, cursor, 'COUNT', `${count}`], BYTES)
+      const [next, flat] = page as [Buffer, Buffer[]]
+      const pairs: [Buffer, Buffer][] = []
+      for (let i = 0; i < flat.length; i += 2) pairs.push([flat[i] as Buffer, flat[i + 1] as Buffer])
+      if (pairs.length > 0) yield pairs
+      cursor = next.toString()
+    } while (cursor !== '0')
+  }
+
+  /** Writes together with its end: nothing lasts of which its maker died. */
+  async #send(key: string, commands: readonly Argument[][]): Promise<void> {
+    if (commands.length > 0) await this.#connection.together([...commands, ['PEXPIRE', key, `${ABANDONED_MS}`]])
+  }
+}

@@ -1,0 +1,67 @@
+import type { Cursor, UnprovenCursor } from '@millrace/protocol'
+import type { Page, ReadLimit, StoredBatch, Truncation } from '../../store/log-store.ts'
+import type { Connection } from './connection.ts'
+import { decodeName, decodeOptional, type LogKeys } from './keys.ts'
+import { READ } from './scripts.ts'
+
+type Told = [clock: string, record: string, fields: (string | null)[], truncated: string, batches: string[]]
+
+/** Reads what lies after a cursor, and the head, at one position. */
+export async function readPage(
+  connection: Connection,
+  { record, head, batches }: LogKeys,
+  { sequence, incarnation = '', epoch = '' }: Cursor | UnprovenCursor,
+  limit: ReadLimit,
+): Promise<Page | undefined> {
+  const args = [`${sequence}`, incarnation, epoch, `${limit.batches}`, `${limit.bytes}`]
+  const found = (await connection.run(READ, [record, head, batches], args)) as Told | null
+  if (found === null) return undefined
+  const [clock, current, fields, truncated, told] = found
+  const [floor, , version, ticket, principal, createdAt, touchedAt, owner, until] = fields as string[]
+  const { incarnation: own, head: last, mark } = readRecord(current)
+  return {
+    incarnation: own,
+    head: last,
+    mark,
+    floor: Number(floor),
+    version: version as string,
+    ticket: ticket as string,
+    principal: decodeOptional(principal as string),
+    createdAt: Number(createdAt),
+    touchedAt: Number(touchedAt),
+    lease: owner == null ? null : { owner: decodeName(owner), until: Number(until) },
+    clock: Number(clock),
+    batches: batchesOf(told),
+    truncated: truncated === '' ? null : (truncated as Truncation),
+  }
+}
+
+/** What a record says of the log's end. */
+export function readRecord(record: string): { incarnation: string; head: number; mark: string } {
+  const [incarnation = '', , head, mark = ''] = record.split(' ', 4)
+  return { incarnation, head: Number(head), mark }
+}
+
+function batchesOf(told: readonly string[]): StoredBatch[] {
+  const batches: StoredBatch[] = []
+  for (let i = 0; i < told.length; i += 2) batches.push(batchOf(told[i] as string, told[i + 1] as string))
+  return batches
+}
+
+/** A batch as it lies in its stream. */
+function batchOf(id: string, value: string): StoredBatch {
+  const dash = id.indexOf('-')
+  const last = Number(id.slice(0, dash))
+  const afterMark = value.indexOf(' ')
+  const afterCount = value.indexOf(' ', afterMark + 1)
+  return {
+    first: last - Number(value.slice(afterMark + 1, afterCount)) + 1,
+    last,
+    timestamp: Number(id.slice(dash + 1)),
+    mark: detached(value.slice(0, afterMark)),
+    body: value.slice(afterCount + 1),
+  }
+}
+
+/** A text by itself: a part of another keeps all of it, and a reader keeps the mark of the last batch that it has read. */
+const detached = (part: string): string => Buffer.from(part, 'latin1').toString('latin1')

@@ -1,0 +1,291 @@
+import type { Cursor, UnprovenCursor } from '@millrace/protocol'
+import { RESP_TYPES } from 'redis'
+import { checkAppend, checkFork, checkNames, checkTtl, checkWhole } from '../../store/checks.ts'
+import { LogError } from '../../store/log-error.ts'
+import type {
+  AppendResult,
+  Batch,
+  ClaimResult,
+  Fork,
+  ForkResult,
+  GuestAppend,
+  ListPage,
+  LogStore,
+  Page,
+  ReadLimit,
+  StoredSnapshot,
+  TicketMove,
+  WriterAppend,
+} from '../../store/log-store.ts'
+import { randomName } from '../../store/names.ts'
+import { APPEND, appendArguments, appendResult, PlainAppends } from './append.ts'
+import { Connection, type Reply, type Server } from './connection.ts'
+import { failure } from './failure.ts'
+import { fork } from './fork.ts'
+import { Indexes } from './indexes.ts'
+import { decodeName, encodeName, encodeOptional, type Keys, markOr, type Script } from './keys.ts'
+import { dueOf, listOf } from './listing.ts'
+import { readPage } from './page.ts'
+import * as scripts from './scripts.ts'
+import { Watchers } from './watchers.ts'
+
+const MAX_BATCH_BYTES = 8 * 1024 * 1024
+const BYTES = { [RESP_TYPES.BLOB_STRING]: Buffer }
+/** How many logs `restored` takes in one go. */
+const RESTORED = 100
+
+/** A handle on the logs of a Redis. */
+export class RedisStore implements LogStore {
+  readonly maxBatchBytes = MAX_BATCH_BYTES
+  readonly #server: Server
+  readonly #keys: Keys
+  readonly #connection: Connection
+  readonly #plain: PlainAppends
+  readonly #indexes: Indexes
+  readonly #watchers: Watchers
+  readonly #underWay = new Set<Promise<unknown>>()
+  #closed = false
+
+  constructor(server: Server, keys: Keys) {
+    this.#server = server
+    this.#keys = keys
+    this.#connection = new Connection(server)
+    this.#plain = new PlainAppends(this.#connection, keys, {
+      otherwise: (streamId, batch, by) => this.#track(this.#append(streamId, batch, by, undefined, false)),
+      sending: group => void this.#track(group),
+      failure: error => failure(server, error),
+    })
+    this.#indexes = new Indexes(this.#connection, keys, work => void this.#track(work.catch(() => {})))
+    this.#watchers = new Watchers(server)
+  }
+
+  async create(streamId: string, principal: string | null): Promise<boolean> {
+    checkNames({ streamId, principal })
+    return this.#call(async () => {
+      const [made] = await this.#change(streamId, scripts.CREATE, [randomName(), encodeOptional(principal)])
+      return made === 1
+    })
+  }
+
+  async append(
+    streamId: string,
+    batch: Batch,
+    by: WriterAppend | GuestAppend,
+    ticket?: TicketMove,
+  ): Promise<AppendResult> {
+    checkAppend(streamId, batch, by, ticket)
+    const isLarge = batch.body.length * 3 > MAX_BATCH_BYTES && Buffer.byteLength(batch.body) > MAX_BATCH_BYTES
+    if (ticket === undefined && !isLarge && 'epoch' in by && !this.#closed) {
+      return this.#plain.append(streamId, batch, by)
+    }
+    return this.#call(() => this.#append(streamId, batch, by, ticket, isLarge))
+  }
+
+  async #append(
+    streamId: string,
+    batch: Batch,
+    by: WriterAppend | GuestAppend,
+    ticket: TicketMove | undefined,
+    isLarge: boolean,
+  ): Promise<AppendResult> {
+    const { record, head, batches, keys, trimmed } = this.#keys.log(streamId)
+    const own = [record, head, batches, keys, trimmed]
+    if (ticket === undefined) {
+      const args = appendArguments(batch, by, ticket, isLarge, '')
+      const [told] = (await this.#connection.run(APPEND, own, args)) as [string[]]
+      if (told[0] !== 'regresses') return appendResult(told)
+    }
+    const args = appendArguments(batch, by, ticket, isLarge, randomName())
+    return appendResult((await this.#indexes.change(streamId, APPEND, own, args)) as string[])
+  }
+
+  async read(streamId: string, after: Cursor | UnprovenCursor, limit: ReadLimit): Promise<Page | undefined> {
+    checkNames({ streamId })
+    checkWhole({ sequence: after.sequence, ...limit })
+    return this.#call(() => readPage(this.#connection, this.#keys.log(streamId), after, limit))
+  }
+
+  async find(streamId: string, key: string): Promise<{ first: number; last: number } | undefined> {
+    checkNames({ streamId, key })
+    return this.#call(async () => {
+      const found = await this.#connection.send(['HGET', this.#keys.log(streamId).keys, encodeName(key)])
+      if (found === null) return undefined
+      const [first, last] = (found as string).split(' ')
+      return { first: Number(first), last: Number(last) }
+    })
+  }
+
+  watch(streamId: string, wake: () => void): () => void {
+    checkNames({ streamId })
+    return this.#watchers.watch(this.#keys.record(streamId), wake)
+  }
+
+  async claim(streamId: string, owner: string, ttl: number, takeover: boolean): Promise<ClaimResult> {
+    checkNames({ streamId, owner })
+    checkTtl(ttl)
+    return this.#call(async () => {
+      const args = [encodeName(owner), `${Math.ceil(ttl)}`, takeover ? '1' : '0', randomName()]
+      // Only a takeover can make a lease shorter.
+      const told = await (takeover ? this.#change : this.#run).call(this, streamId, scripts.CLAIM, args)
+      const [outcome, who = '', until, clock] = told as string[]
+      const times = { until: Number(until), clock: Number(clock) }
+      if (outcome === 'claimed') return { outcome, epoch: who, ...times }
+      return outcome === 'busy' ? { outcome, owner: decodeName(who), ...times } : { outcome: 'absent' }
+    })
+  }
+
+  async renew(streamId: string, epoch: string, ttl: number): Promise<{ until: number; clock: number } | undefined> {
+    checkNames({ streamId })
+    checkTtl(ttl)
+    return this.#call(async () => {
+      const args = [markOr(epoch), `${Math.ceil(ttl)}`]
+      let told = await this.#run(streamId, scripts.RENEW, [...args, '0'])
+      if (told[0] === 'shorter') told = await this.#change(streamId, scripts.RENEW, [...args, '1'])
+      const [outcome, until, clock] = told
+      return outcome === 'renewed' ? { until: Number(until), clock: Number(clock) } : undefined
+    })
+  }
+
+  async release(streamId: string, epoch: string): Promise<void> {
+    checkNames({ streamId })
+    return this.#call(async () => {
+      await this.#change(streamId, scripts.RELEASE, [markOr(epoch)])
+    })
+  }
+
+  async due(programs: readonly string[], limit: number): Promise<readonly string[]> {
+    for (const program of programs) checkNames({ program })
+    checkWhole({ limit })
+    return this.#call(() => dueOf(this.#connection, this.#keys, this.#indexes, programs, limit))
+  }
+
+  async putSnapshot(streamId: string, snapshot: StoredSnapshot, keep: number): Promise<void> {
+    checkNames({ streamId })
+    checkWhole({ sequence: snapshot.sequence, keep })
+    return this.#call(async () => {
+      const { head, places, snapshots } = this.#keys.log(streamId)
+      const { sequence, mark, version, body } = snapshot
+      const args = [`${sequence}`, `${version} ${encodeName(mark)} ${body}`, `${keep}`]
+      await this.#connection.run(scripts.PUT_SNAPSHOT, [head, places, snapshots], args)
+    })
+  }
+
+  async getSnapshot(streamId: string, atMost: number): Promise<StoredSnapshot | undefined> {
+    checkNames({ streamId })
+    checkWhole({ atMost })
+    return this.#call(async () => {
+      const { places, snapshots } = this.#keys.log(streamId)
+      const found = await this.#connection.run(scripts.GET_SNAPSHOT, [places, snapshots], [`${atMost}`])
+      if (found === null) return undefined
+      const [sequence, text] = found as [string, string]
+      const [, version, mark = '', body = ''] = /^(\S+) (\S+) (.*)$/s.exec(text) ?? []
+      return { sequence: Number(sequence), mark: decodeName(mark), version: Number(version), body }
+    })
+  }
+
+  async putBlob(streamId: string, hash: string, data: Uint8Array): Promise<void> {
+    checkNames({ streamId, hash })
+    return this.#call(async () => {
+      const { record, blobs } = this.#keys.log(streamId)
+      // A copy: the caller may go on with its own before the client has written it.
+      await this.#connection.run(scripts.PUT_BLOB, [record, blobs], [encodeName(hash), Buffer.from(data)])
+    })
+  }
+
+  async getBlob(streamId: string, hash: string): Promise<Uint8Array | undefined> {
+    checkNames({ streamId, hash })
+    return this.#call(async () => {
+      const { blobs } = this.#keys.log(streamId)
+      const found = (await this.#connection.send(['HGET', blobs, encodeName(hash)], BYTES)) as Buffer | null
+      return found === null ? undefined : new Uint8Array(found)
+    })
+  }
+
+  async trim(streamId: string, floor: number, ifVersion?: string): Promise<boolean> {
+    checkNames({ streamId })
+    checkWhole({ floor })
+    return this.#call(async () => {
+      const { record, head, batches, keys, trimmed } = this.#keys.log(streamId)
+      const args = [`${floor}`, ...(ifVersion === undefined ? ['0', ''] : ['1', ifVersion])]
+      return (await this.#connection.run(scripts.TRIM, [record, head, batches, keys, trimmed], args)) === 1
+    })
+  }
+
+  async fork(source: string, at: number, target: string, what: Fork): Promise<ForkResult> {
+    checkFork(source, at, target, what)
+    return this.#call(() => fork(this.#connection, this.#keys, this.#indexes, source, at, target, what))
+  }
+
+  async list(principal: string | null, limit: number, after?: string): Promise<ListPage> {
+    checkNames({ principal })
+    checkWhole({ limit })
+    return this.#call(() => listOf(this.#connection, this.#keys, this.#indexes, principal, limit, after))
+  }
+
+  async remove(streamId: string, ifVersion?: string): Promise<boolean> {
+    checkNames({ streamId })
+    return this.#call(async () => {
+      const keys = Object.values(this.#keys.log(streamId))
+      const args = ifVersion === undefined ? ['0', ''] : ['1', ifVersion]
+      const was = await this.#connection.run(scripts.REMOVE, keys, args)
+      if (was === 1) this.#track(this.#indexes.refresh([streamId]).catch(() => {}))
+      return was === 1
+    })
+  }
+
+  restored(): Promise<number> {
+    return this.#call(async () => {
+      // All incarnations of one restoration begin alike, so that a log that SCAN shows twice is counted once.
+      const begins = `${randomName()}-`
+      let count = 0
+      let cursor = '0'
+      do {
+        const scan = ['SCAN', cursor, 'MATCH', this.#keys.pattern, 'COUNT', `${RESTORED}`, 'TYPE', 'string']
+        const [next, records] = (await this.#connection.send(scan)) as [string, string[]]
+        const changes = records.map((record, i) =>
+          this.#change(this.#keys.streamOf(record), scripts.RESTORE, [begins, `${cursor}-${i}`]),
+        )
+        for (const [restored] of await Promise.all(changes)) count += restored as number
+        cursor = next
+      } while (cursor !== '0')
+      return count
+    })
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true
+    this.#plain.flush()
+    const silent = this.#watchers.close()
+    while (this.#underWay.size > 0) await Promise.allSettled(this.#underWay)
+    await Promise.all([silent, this.#connection.close()])
+  }
+
+  /** Runs a script on a log's record and head. */
+  async #run(streamId: string, script: Script, args: readonly string[]): Promise<Reply[]> {
+    const { record, head } = this.#keys.log(streamId)
+    const [told] = (await this.#connection.run(script, [record, head], args)) as [Reply[]]
+    return told
+  }
+
+  /** The same, for one that can change what the indexes say. */
+  #change(streamId: string, script: Script, args: readonly string[]): Promise<Reply[]> {
+    const { record, head } = this.#keys.log(streamId)
+    return this.#indexes.change(streamId, script, [record, head], args)
+  }
+
+  #call<T>(operation: () => Promise<T>): Promise<T> {
+    if (this.#closed) return Promise.reject(new LogError('closed', 'the store was closed: open another handle'))
+    return this.#track(operation())
+  }
+
+  /** Names the failure, and lets `close` wait for it. */
+  #track<T>(work: Promise<T>): Promise<T> {
+    const told = work.catch(error => {
+      throw failure(this.#server, error)
+    })
+    this.#underWay.add(told)
+    const done = () => this.#underWay.delete(told)
+    told.then(done, done)
+    return told
+  }
+}

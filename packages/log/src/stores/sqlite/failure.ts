@@ -1,0 +1,58 @@
+// What SQLite says when it cannot, as a LogError that says what to do. A failure crosses from the worker as plain data.
+
+import { LogError, type LogErrorCode } from '../../store/log-error.ts'
+
+const BUSY = 5
+const PROTOCOL = 15
+
+const ADVICE: Readonly<Record<number, string>> = {
+  [BUSY]: 'another process kept it locked for too long: end what holds it, or try again',
+  8: 'it cannot be written to: let this process write to the file and to its folder',
+  10: 'the disk failed: look at the disk, then try again',
+  11: 'it is damaged: put a backup back, then call restored()',
+  13: 'there is no room left: free disk space, trim or remove logs, or raise maxPages',
+  14: 'it cannot be opened: make its folder, and let this process write to it',
+  [PROTOCOL]: 'too many processes open it at once: try again',
+  26: 'it is not an SQLite database, or damaged: give another path, or put a backup back',
+}
+
+/** A failure as it crosses between threads. */
+export interface Failure {
+  readonly message: string
+  readonly code?: LogErrorCode
+  readonly errcode?: number
+}
+
+/** Whether somebody else had the file locked, so that waiting helps. */
+export function isBusy(error: unknown): boolean {
+  const code = (errcodeOf(error) ?? 0) & 0xff
+  return code === BUSY || code === PROTOCOL
+}
+
+/** Packs a failure for the way between threads. */
+export function packFailure(error: unknown): Failure {
+  const message = error instanceof Error ? error.message : String(error)
+  if (error instanceof LogError) return { message, code: error.code }
+  const errcode = errcodeOf(error)
+  return errcode === undefined ? { message } : { message, errcode }
+}
+
+/** What was packed, as the error that it was. */
+export function unpackFailure({ message, code, errcode }: Failure): Error {
+  if (code !== undefined) return new LogError(code, message)
+  return errcode === undefined ? new Error(message) : Object.assign(new Error(message), { errcode })
+}
+
+/** The error that a caller gets. */
+export function logErrorOf(error: unknown, path: string): LogError {
+  if (error instanceof LogError) return error
+  const errcode = errcodeOf(error)
+  const advice = ADVICE[(errcode ?? 0) & 0xff] ?? 'the cause says more'
+  const said = error instanceof Error ? error.message : String(error)
+  return new LogError('unavailable', `SQLite file ${path}: ${said}: ${advice}`, { cause: error })
+}
+
+function errcodeOf(error: unknown): number | undefined {
+  const isCode = error instanceof Error && 'errcode' in error && typeof error.errcode === 'number'
+  return isCode ? (error.errcode as number) : undefined
+}

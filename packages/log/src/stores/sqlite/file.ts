@@ -1,0 +1,94 @@
+// One connection to a file of logs, and its prepared statements. It knows transactions and nothing of logs.
+
+import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite'
+import { LogError } from '../../store/log-error.ts'
+import { checkSchema, createSchema } from './schema.ts'
+
+export interface FileOptions {
+  readonly path: string
+  /** `full`: every commit is on the disk before it is answered. `normal`: a power cut may lose the last ones, a crash of the process none. */
+  readonly durability: 'normal' | 'full'
+  /** The most pages of 4096 bytes that the file may have. */
+  readonly maxPages?: number
+}
+
+/** An open file of logs; rows come as arrays, which are cheaper than objects. */
+export class LogFile {
+  readonly #db: DatabaseSync
+  readonly #statements = new Map<string, StatementSync>()
+
+  /** Opens a file, and makes it where there is none; waits for so many milliseconds where it is locked, here and later. */
+  constructor({ path, durability, maxPages }: FileOptions, busyTimeout: number) {
+    const db = openDatabase(path)
+    this.#db = db
+    try {
+      db.exec(`PRAGMA busy_timeout = ${busyTimeout}`)
+      const schema = checkSchema(db)
+      db.exec('PRAGMA page_size = 4096; PRAGMA journal_mode = WAL')
+      // Checkpoints are run by the worker, so that no append pays for one. A full flush is what macOS calls an fsync that reaches the disk.
+      db.exec(`PRAGMA wal_autocheckpoint = 0; PRAGMA synchronous = ${durability}; PRAGMA fullfsync = ON`)
+      if (maxPages !== undefined) db.exec(`PRAGMA max_page_count = ${maxPages}`)
+      if (schema === 'empty') createSchema(db)
+    } catch (error) {
+      db.close()
+      throw error
+    }
+  }
+
+  /** The first row, if any. */
+  row<T extends readonly unknown[]>(sql: string, ...values: SQLInputValue[]): T | undefined {
+    return this.#prepare(sql).get(...values) as T | undefined
+  }
+
+  /** All rows, one at a time. */
+  rows<T extends readonly unknown[]>(sql: string, ...values: SQLInputValue[]): Iterable<T> {
+    return this.#prepare(sql).iterate(...values) as unknown as Iterable<T>
+  }
+
+  /** Runs a statement that changes rows, and tells how many. */
+  run(sql: string, ...values: SQLInputValue[]): number {
+    return Number(this.#prepare(sql).run(...values).changes)
+  }
+
+  /** Runs the body as one transaction, which sees one state and is committed whole or not at all. */
+  transaction<T>(kind: 'read' | 'write', body: () => T): T {
+    this.#prepare(kind === 'write' ? 'BEGIN IMMEDIATE' : 'BEGIN').run()
+    try {
+      const result = body()
+      this.#prepare('COMMIT').run()
+      return result
+    } catch (error) {
+      // Some failures (no room, a failing disk) have rolled back already.
+      if (this.#db.isTransaction) this.#prepare('ROLLBACK').run()
+      throw error
+    }
+  }
+
+  /** A number that changes when another connection, of whatever process, has committed. */
+  dataVersion(): number {
+    return this.row<[number]>('PRAGMA data_version')?.[0] as number
+  }
+
+  close(): void {
+    this.#db.close()
+  }
+
+  #prepare(sql: string): StatementSync {
+    let statement = this.#statements.get(sql)
+    if (statement === undefined) {
+      statement = this.#db.prepare(sql)
+      statement.setReturnArrays(true)
+      this.#statements.set(sql, statement)
+    }
+    return statement
+  }
+}
+
+/** Loads SQLite only where a file is opened: an older Node warns of it, and another runtime may have none. */
+function openDatabase(path: string): DatabaseSync {
+  const sqlite = process.getBuiltinModule('node:sqlite')
+  if (sqlite === undefined) {
+    throw new LogError('unavailable', 'this runtime has no node:sqlite: use Node 22.18 or newer, or another store')
+  }
+  return new sqlite.DatabaseSync(path)
+}

@@ -1,0 +1,56 @@
+import type { ClaimResult } from '../../store/log-store.ts'
+import { randomName } from '../../store/names.ts'
+import type { LogFile } from './file.ts'
+
+const CLAIM = `
+UPDATE streams SET epochs = ?, epoch = ?, counter = NULL, owner = ?, until = ? WHERE id = ?`
+// Null, which stands for every driver, is looked for like a program.
+const DUE = `
+SELECT s.name FROM json_each(?) p CROSS JOIN streams s ON s.program IS p.value
+WHERE s.wake <= ? ORDER BY s.wake, s.id LIMIT ?`
+
+/** Takes the log under a new epoch, which fences every other. */
+export function claim(
+  file: LogFile,
+  now: number,
+  streamId: string,
+  owner: string,
+  ttl: number,
+  takeover: boolean,
+): ClaimResult {
+  type Row = [id: number, epochs: number, owner: string | null, until: number | null]
+  const row = file.row<Row>('SELECT id, epochs, owner, until FROM streams WHERE name = ?', streamId)
+  if (row === undefined) return { outcome: 'absent' }
+  const [id, epochs, holder, held] = row
+  if (holder !== null && held !== null && held > now && !takeover) {
+    return { outcome: 'busy', owner: holder, until: held, clock: now }
+  }
+  const [epoch, until] = [`${epochs + 1}-${randomName()}`, now + ttl]
+  file.run(CLAIM, epochs + 1, epoch, owner, until, id)
+  return { outcome: 'claimed', epoch, until, clock: now }
+}
+
+/** Makes the lease last from now on, if the epoch is still the log's and was not released. */
+export function renew(
+  file: LogFile,
+  now: number,
+  streamId: string,
+  epoch: string,
+  ttl: number,
+): { until: number; clock: number } | undefined {
+  const until = now + ttl
+  const renewed = file.run('UPDATE streams SET until = ? WHERE name = ? AND epoch = ?', until, streamId, epoch)
+  return renewed === 0 ? undefined : { until, clock: now }
+}
+
+/** Ends the lease of this epoch, and the epoch with it; tells whether it was the log's. */
+export function release(file: LogFile, _now: number, streamId: string, epoch: string): boolean {
+  const sql = 'UPDATE streams SET epoch = NULL, counter = NULL, owner = NULL, until = NULL WHERE name = ? AND epoch = ?'
+  return file.run(sql, streamId, epoch) > 0
+}
+
+/** Logs without a live lease whose ticket is due, to one of these programs or to every driver. */
+export function due(file: LogFile, now: number, programs: readonly string[], limit: number): string[] {
+  const asked = JSON.stringify([null, ...new Set(programs)])
+  return Array.from(file.rows<[string]>(DUE, asked, now, Math.min(limit, 0xffff_ffff)), ([streamId]) => streamId)
+}

@@ -1,0 +1,50 @@
+import { LogError } from '../../store/log-error.ts'
+import type { ListPage } from '../../store/log-store.ts'
+import type { LogFile } from './file.ts'
+
+/** Where a page goes on: after this line of the list. */
+export interface Place {
+  readonly touchedAt: number
+  readonly streamId: string
+}
+
+const LIST = `
+SELECT s.name, s.ticket, s.created, s.touched,
+  (SELECT max(place) & 0xffffffff FROM batches WHERE place BETWEEN s.id << 32 AND (s.id << 32) | 0xffffffff)
+FROM streams s WHERE s.principal IS ? AND s.touched <= ? AND (s.touched < ? OR s.name > ?)
+ORDER BY s.touched DESC, s.name LIMIT ?`
+
+const TOKEN = /^(-?\d+(?:\.\d+)?):([\w-]*)$/
+
+/** The logs of a principal, those touched last first. */
+export function list(
+  file: LogFile,
+  _now: number,
+  principal: string | null,
+  limit: number,
+  { touchedAt, streamId }: Place,
+): ListPage {
+  type Row = [streamId: string, ticket: string, createdAt: number, touchedAt: number, head: number | null]
+  const rows = [...file.rows<Row>(LIST, principal, touchedAt, touchedAt, streamId, Math.min(limit, 0xffff_ffff) + 1)]
+  const streams = rows.slice(0, limit).map(([streamId, ticket, createdAt, touchedAt, head]) => {
+    return { streamId, head: head ?? 0, ticket, createdAt, touchedAt }
+  })
+  const end = streams.at(-1)
+  return { streams, next: end !== undefined && rows.length > limit ? writePlace(end) : null }
+}
+
+/** The place before the first line of every list. */
+export const START: Place = { touchedAt: Number.POSITIVE_INFINITY, streamId: '' }
+
+/** Reads what `next` was; anything else is `invalid`. */
+export function readPlace(token: string): Place {
+  const [found, digits, name = ''] = TOKEN.exec(token) ?? []
+  const place = { touchedAt: Number(digits), streamId: Buffer.from(name, 'base64url').toString() }
+  // A place has one token: what reads as one but is written otherwise is none.
+  if (found !== undefined && writePlace(place) === token) return place
+  throw new LogError('invalid', 'list: expected `after` to be the `next` of an earlier page')
+}
+
+function writePlace({ touchedAt, streamId }: Place): string {
+  return `${touchedAt}:${Buffer.from(streamId).toString('base64url')}`
+}

@@ -1,0 +1,115 @@
+// The tables. A batch is one row, found by its place: the stream's number in the upper half of the row's key and the sequence of its last
+// entry in the lower, so that the batches of a log lie together, in order, with no index beside them. The last batch of a log is its head:
+// a writer's append is one insert and touches no other row. So the last row stays when its entries are trimmed, with an empty body.
+
+import type { DatabaseSync } from 'node:sqlite'
+import { LogError } from '../../store/log-error.ts'
+
+/** The largest sequence that a place has room for. */
+export const MAX_SEQUENCE = 0xffff_ffff
+
+/** Which places are a log's; takes its number twice. Parameters have no numbers anywhere: Node 22 does not bind those in order. */
+export const OF_LOG = 'place BETWEEN ? << 32 AND (? << 32) | 0xffffffff'
+
+/** Says that a file is one of ours: "MILR". */
+const APPLICATION_ID = 0x4d494c52
+const VERSION = 1
+
+const TABLES = `
+CREATE TABLE streams (
+  id INTEGER PRIMARY KEY,
+  name TEXT NOT NULL UNIQUE,
+  incarnation TEXT NOT NULL,
+  floor INTEGER NOT NULL,
+  floor_mark TEXT NOT NULL,
+  version TEXT NOT NULL,
+  principal TEXT,
+  created INTEGER NOT NULL,
+  touched INTEGER NOT NULL,
+  epochs INTEGER NOT NULL,
+  epoch TEXT,
+  -- The latest append of the epoch, where the log's last batch does not tell it.
+  counter INTEGER,
+  counter_first INTEGER,
+  counter_last INTEGER,
+  owner TEXT,
+  until INTEGER,
+  due INTEGER,
+  program TEXT,
+  wake INTEGER GENERATED ALWAYS AS (max(due, coalesce(until, due))) VIRTUAL,
+  ticket TEXT NOT NULL
+);
+CREATE INDEX streams_due ON streams (program, wake) WHERE wake IS NOT NULL;
+CREATE INDEX streams_list ON streams (principal, touched DESC, name);
+
+CREATE TABLE batches (
+  place INTEGER PRIMARY KEY,
+  first INTEGER NOT NULL,
+  timestamp INTEGER NOT NULL,
+  mark TEXT NOT NULL,
+  counter INTEGER,
+  body TEXT NOT NULL
+);
+
+CREATE TABLE keys (
+  stream INTEGER NOT NULL,
+  key TEXT NOT NULL,
+  first INTEGER NOT NULL,
+  last INTEGER NOT NULL,
+  keep INTEGER NOT NULL,
+  PRIMARY KEY (stream, key)
+) WITHOUT ROWID;
+
+CREATE TABLE snapshots (
+  place INTEGER PRIMARY KEY,
+  mark TEXT NOT NULL,
+  version INTEGER NOT NULL,
+  body TEXT NOT NULL
+);
+
+-- A fork shares the contents of its blobs with its source.
+CREATE TABLE blobs (
+  stream INTEGER NOT NULL,
+  hash TEXT NOT NULL,
+  content INTEGER NOT NULL,
+  PRIMARY KEY (stream, hash)
+) WITHOUT ROWID;
+CREATE INDEX blobs_content ON blobs (content);
+CREATE TABLE contents (
+  id INTEGER PRIMARY KEY,
+  data BLOB NOT NULL
+);
+
+PRAGMA application_id = ${APPLICATION_ID};
+PRAGMA user_version = ${VERSION};
+`
+
+/** Refuses a file that holds anything but logs of this version or an older one; an empty file holds nothing yet. */
+export function checkSchema(db: DatabaseSync): 'current' | 'empty' {
+  const id = pragma(db, 'application_id')
+  const version = pragma(db, 'user_version')
+  if (id === APPLICATION_ID && version === VERSION) return 'current'
+  if (id === APPLICATION_ID && version > VERSION) {
+    const message = `the file has logs of version ${version}, this code knows version ${VERSION}: upgrade @millrace/log`
+    throw new LogError('unavailable', message)
+  }
+  const { tables } = db.prepare('SELECT count(*) AS tables FROM sqlite_schema').get() as { tables: number }
+  if (id === 0 && version === 0 && tables === 0) return 'empty'
+  throw new LogError('unavailable', 'the file is a database of something else: give the logs a file of their own')
+}
+
+/** Makes the tables, once, whatever number of processes finds the file empty. */
+export function createSchema(db: DatabaseSync): void {
+  db.exec('BEGIN EXCLUSIVE')
+  try {
+    if (checkSchema(db) === 'empty') db.exec(TABLES)
+    db.exec('COMMIT')
+  } catch (error) {
+    if (db.isTransaction) db.exec('ROLLBACK')
+    throw error
+  }
+}
+
+function pragma(db: DatabaseSync, name: string): number {
+  return Object.values(db.prepare(`PRAGMA ${name}`).get() ?? {})[0] as number
+}

@@ -1,0 +1,106 @@
+// A process that shares a file of logs with its test and does as its first argument says.
+import { DatabaseSync } from 'node:sqlite'
+import { messages, tell } from '../../../../../scripts/faults/process.ts'
+import { sqliteStore } from './index.ts'
+
+const [, , act = '', path = '', streamId = '', option = ''] = process.argv
+
+const acts: Record<string, () => Promise<void>> = {
+  /** Makes a log of its own in a file that may not be there yet, when told to. */
+  async create() {
+    const store = sqliteStore({ path })
+    await tell('ready')
+    await told()
+    await tell('created', { made: await store.create(streamId, null), clock: Date.now() })
+    await store.close()
+  },
+
+  /** Appends so many batches as a guest, several at once, and tells the place of each. */
+  async append() {
+    const store = sqliteStore({ path })
+    await tell('ready')
+    await told()
+    const line = async (name: string) => {
+      for (let n = 0; n < Number(option); n++) {
+        const text = `${process.pid}-${name}-${n}`
+        const by = { key: text, keep: false, nonce: 'guest' }
+        await tell('acked', { text, ...(await store.append(streamId, batch(text), by)) })
+      }
+    }
+    await Promise.all(['a', 'b', 'c'].map(line))
+    await store.close()
+  },
+
+  /** Claims the log and appends to it for as long as it lives, small batches and large ones. */
+  async write() {
+    const store = sqliteStore({ path, durability: option === 'full' ? 'full' : 'normal' })
+    const claim = await store.claim(streamId, 'me', 60_000, true)
+    const page = await store.read(streamId, { sequence: 0 }, { batches: 0, bytes: 0 })
+    if (claim.outcome !== 'claimed' || page === undefined) throw new Error('there is nothing to write to')
+    const { epoch } = claim
+    let { version } = page
+    let lastAcked = { sequence: page.head, incarnation: page.incarnation, epoch: page.mark }
+    for (let counter = 1; ; counter++) {
+      const text = `${process.pid}-${counter}`
+      const by = { epoch, counter, lastAcked }
+      const filler = 'x'.repeat(counter % 7 === 0 ? 200_000 : 10)
+      const ticket = { ifVersion: version, next: { state: text, due: { at: 'now' as const, program: null } } }
+      const result = await store.append(streamId, batch(text, filler), by, counter % 3 === 0 ? ticket : undefined)
+      if (result.outcome !== 'appended') throw new Error(`append: ${result.outcome}`)
+      lastAcked = { ...lastAcked, sequence: result.last, epoch }
+      if (counter % 3 === 0) version = `${result.last}.${lastAcked.incarnation}.${epoch}`
+      await tell('acked', { text, ...result })
+    }
+  },
+
+  /** Holds the file's one lock until it is told to let go. */
+  async lock() {
+    const db = new DatabaseSync(path)
+    db.exec('BEGIN IMMEDIATE')
+    await tell('locked')
+    await told()
+    db.exec('COMMIT')
+    db.close()
+  },
+
+  /** Watches a log that somebody else writes to, and tells how far it has read at each wake-up. */
+  async watch() {
+    const store = sqliteStore({ path })
+    const stop = store.watch(streamId, async () => {
+      const page = await store.read(streamId, { sequence: 0 }, { batches: 0, bytes: 0 })
+      await tell('woken', { head: page?.head })
+    })
+    await tell('watching')
+    await told()
+    stop()
+    await store.close()
+  },
+
+  /** Watches and ends: a watch, a worker and a store that was not closed keep no process alive. */
+  async leave() {
+    const store = sqliteStore({ path })
+    store.watch(streamId, () => {})
+    await store.putBlob(streamId, 'hash', new Uint8Array(1_000_000))
+    await tell('left')
+  },
+
+  /** Writes to a file to which it has no right. */
+  async intrude() {
+    if (process.getuid?.() === 0) process.setuid?.(65534)
+    const store = sqliteStore({ path })
+    const failure = await store.create(streamId, null).then(String, error => error)
+    await tell('told', { code: failure.code, message: failure.message, cause: failure.cause?.message })
+    await store.close()
+  },
+}
+
+/** Waits for the test's one message. */
+async function told(): Promise<void> {
+  for await (const _ of messages()) return
+}
+
+function batch(...texts: string[]) {
+  return { body: JSON.stringify(texts), count: texts.length }
+}
+
+await acts[act]?.()

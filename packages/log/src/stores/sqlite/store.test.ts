@@ -1,0 +1,156 @@
+import { describe, expect, test } from 'vitest'
+import type { TicketMove } from '../../store/log-store.ts'
+import { ALL, batch, guest, testFolder } from './sqlite-folder.fixture.ts'
+
+const { newPath, open } = testFolder()
+
+describe('list', () => {
+  test('a token is nothing but what an earlier page gave', async () => {
+    const store = open({ path: newPath(), clock: () => 1_700_000_000_000 })
+    for (const id of ['a', 'b', 'c']) await store.create(id, 'ann')
+    const { next } = await store.list('ann', 1)
+    const again = await store.list('ann', 9, next ?? '')
+    expect(again.streams.map(({ streamId }) => streamId)).toEqual(['b', 'c'])
+    const [time = '', name = ''] = (next ?? '').split(':')
+    const hostile = ['', ':', time, `0${next}`, `${next}=`, `${next} `, `${time}:${name}B`, `${name}:${time}`]
+    const numbers = ['-', 'NaN:', '1e9:', '0x10:', 'Infinity:', `${'9'.repeat(400)}:YQ`, `${time}.0:${name}`, '-0:YQ']
+    const texts = [`${time}:/w`, `${time}:_w`, "' OR 1=1 --", '\0', `${time}:${'é'}`, 'x'.repeat(1_000_000)]
+    for (const token of [...hostile, ...numbers, ...texts]) {
+      await expect(store.list('ann', 9, token)).rejects.toMatchObject({ code: 'invalid' })
+    }
+  })
+})
+
+describe('append', () => {
+  test('a call that is wrong in itself is invalid', async () => {
+    const store = open({ path: newPath() })
+    await store.create('log', null)
+    const lastAcked = { sequence: 0, incarnation: 'i', epoch: '0' }
+    for (const count of [0, -1, 1.5, Number.NaN]) {
+      await expect(store.append('log', { body: '[]', count }, guest())).rejects.toMatchObject({ code: 'invalid' })
+    }
+    for (const counter of [0, -1, 0.5, Number.NaN]) {
+      const by = { epoch: 'e', counter, lastAcked }
+      await expect(store.append('log', batch('a'), by)).rejects.toMatchObject({ code: 'invalid' })
+    }
+  })
+
+  test('a log has room for as many entries as a place can tell, and says so', async () => {
+    const store = open({ path: newPath() })
+    await store.create('log', null)
+    const most = 2 ** 32 - 1
+    await store.append('log', { body: '[]', count: most - 1 }, guest())
+    await expect(store.append('log', batch('a', 'b'), guest())).rejects.toMatchObject({
+      code: 'unavailable',
+      message: expect.stringMatching(/another log/),
+    })
+    expect(await store.append('log', batch('last'), guest())).toMatchObject({ outcome: 'appended', last: most })
+    const page = await store.read('log', { sequence: most - 1 }, ALL)
+    expect(page).toMatchObject({ head: most, batches: [{ first: most, last: most }] })
+    await store.create('next', null)
+    expect(await store.read('next', { sequence: 0 }, ALL)).toMatchObject({ head: 0, batches: [] })
+  })
+
+  test('what the log remembers of its writer survives guests, a trim to the head and another process', async () => {
+    const path = newPath()
+    const store = open({ path })
+    await store.create('log', null)
+    const claim = await store.claim('log', 'me', 60_000, false)
+    const { incarnation = '' } = (await store.read('log', { sequence: 0 }, ALL)) ?? {}
+    if (claim.outcome !== 'claimed') throw new Error(claim.outcome)
+    const { epoch } = claim
+    const first = { epoch, counter: 1, lastAcked: { sequence: 0, incarnation, epoch: '0' } }
+    await store.append('log', batch('a', 'b'), first)
+    for (const text of ['c', 'd']) await store.append('log', batch(text), guest())
+    await store.trim('log', 4)
+    const other = open({ path })
+    const again = await other.append('log', batch('a', 'b'), first)
+    expect(again).toMatchObject({ outcome: 'duplicate', first: 1, last: 2 })
+    const second = { epoch, counter: 2, lastAcked: { sequence: 2, incarnation, epoch } }
+    expect(await other.append('log', batch('e'), second)).toMatchObject({ outcome: 'appended', first: 5 })
+    expect(await store.append('log', batch('a', 'b'), first)).toEqual({ outcome: 'fenced' })
+  })
+})
+
+describe('due', () => {
+  const isDue = (program: string | null): TicketMove['next'] => ({ state: '', due: { at: 'now', program } })
+
+  test('lists the logs that are due longest first, of all programs', async () => {
+    let now = 1000
+    const store = open({ path: newPath(), clock: () => now })
+    for (const [id, program] of [
+      ['a', 'x'],
+      ['b', 'y'],
+      ['c', null],
+      ['d', 'x'],
+    ] as const) {
+      await store.create(id, null)
+      const { version = '' } = (await store.read(id, { sequence: 0 }, ALL)) ?? {}
+      await store.append(id, batch('x'), guest(), { ifVersion: version, next: isDue(program) })
+      now++
+    }
+    await store.claim('a', 'me', 500, false)
+    expect(await store.due(['x', 'y'], 9)).toEqual(['b', 'c', 'd'])
+    expect(await store.due(['x', 'y'], 2)).toEqual(['b', 'c'])
+    now += 500
+    expect(await store.due(['x', 'x', 'y'], 9)).toEqual(['b', 'c', 'd', 'a'])
+    expect(await store.due([], Number.MAX_SAFE_INTEGER)).toEqual(['c'])
+    expect(await store.due(['x'], 0)).toEqual([])
+  })
+})
+
+describe('blobs', () => {
+  test('are shared by a log and its forks, and removed with the last of them', async () => {
+    const store = open({ path: newPath(), maxPages: 400 })
+    await store.create('source', null)
+    await store.putBlob('source', 'hash', new Uint8Array(1_000_000).fill(7))
+    const fork = { principal: null, ticket: { state: '', due: { at: null, program: null } }, closing: null }
+    // The file has no room for the bytes twice.
+    for (const target of ['one', 'two']) expect(await store.fork('source', 0, target, fork)).toBe('forked')
+    for (const gone of ['source', 'one']) {
+      await store.remove(gone)
+      expect(await store.getBlob(gone, 'hash')).toBeUndefined()
+      expect((await store.getBlob('two', 'hash'))?.every(byte => byte === 7)).toBe(true)
+    }
+    await store.remove('two')
+    await store.create('next', null)
+    await store.putBlob('next', 'another', new Uint8Array(1_000_000))
+    expect(await store.getBlob('next', 'another')).toHaveLength(1_000_000)
+  })
+})
+
+describe('watch', () => {
+  test('wakes only watchers of the log that another handle changed', async () => {
+    const path = newPath()
+    const [store, other] = [open({ path }), open({ path })]
+    const ids = Array.from({ length: 600 }, (_, n) => `log-${n}`)
+    for (const id of [...ids, 'last']) await store.create(id, null)
+    const woken: string[] = []
+    let tell = () => {}
+    for (const id of ids) store.watch(id, () => woken.push(id))
+    const wait = () => new Promise<void>(resolve => (tell = resolve))
+    store.watch('last', () => tell())
+    for (const round of [1, 2]) {
+      await other.append(`log-${300 + round}`, batch('x'), guest())
+      const seen = wait()
+      // The logs are looked at in the order in which they were first watched, so that this one tells that the others were.
+      await other.append('last', batch('x'), guest())
+      await seen
+    }
+    expect(woken).toEqual(['log-301', 'log-302'])
+  })
+
+  test('wakes once and at once for a change by the same handle', async () => {
+    const store = open({ path: newPath(), durability: 'full' })
+    await store.create('log', null)
+    let wakes = 0
+    const stop = store.watch('log', () => wakes++)
+    for (let n = 1; n <= 3; n++) {
+      await store.append('log', batch('x'), guest())
+      expect(wakes).toBe(n)
+    }
+    stop()
+    await store.append('log', batch('x'), guest())
+    expect(wakes).toBe(3)
+  })
+})

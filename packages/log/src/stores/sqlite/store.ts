@@ -1,0 +1,212 @@
+// Logs in one file, through the SQLite that Node carries. An answered write survives the death of the process; with durability `full` also a
+// power cut, of which `normal` may lose the last ones (the log then ends earlier, and its writer is told `regressed`). The file must lie on a
+// local disk: a write-ahead log needs memory that its processes share.
+
+import { resolve } from 'node:path'
+import type { Cursor, UnprovenCursor } from '@millrace/protocol'
+import { checkAppend, checkFork, checkNames, checkTtl, checkWhole } from '../../store/checks.ts'
+import { LogError } from '../../store/log-error.ts'
+import type {
+  AppendResult,
+  Batch,
+  ClaimResult,
+  Fork,
+  ForkResult,
+  GuestAppend,
+  ListPage,
+  LogStore,
+  Page,
+  ReadLimit,
+  StoredSnapshot,
+  TicketMove,
+  WriterAppend,
+} from '../../store/log-store.ts'
+import type { FileOptions } from './file.ts'
+import { readPlace, START } from './list.ts'
+import { Runner } from './runner.ts'
+import { MAX_SEQUENCE } from './schema.ts'
+import { Watchers } from './watchers.ts'
+import { isLight } from './weight.ts'
+
+// A batch is written under the file's one lock and read whole: eight mebibytes hold others up for some tens of milliseconds at most, and fit a
+// few times over into what a page of a reader may cost.
+const MAX_BATCH_BYTES = 8 * 1024 * 1024
+
+export interface SqliteOptions {
+  /** The file, which is made if it is not there; its folder must be. */
+  readonly path: string
+  /** What an answered write survives: `normal` (unless said) the death of the process, `full` also a power cut, for a flush to the disk each. */
+  readonly durability?: 'normal' | 'full'
+  /** The most pages of 4096 bytes that the file may have; a write beyond them is refused as `unavailable`. */
+  readonly maxPages?: number
+  /** The store's clock, in milliseconds. */
+  readonly clock?: () => number
+}
+
+/** A store in an SQLite file, which any number of processes may share; the file is opened at the first call. */
+export function sqliteStore(options: SqliteOptions): LogStore {
+  const { path, durability = 'normal', maxPages, clock = Date.now } = options
+  if (path === '' || path === ':memory:' || path.startsWith('file:')) {
+    const found = JSON.stringify(path)
+    throw new LogError(
+      'invalid',
+      `path: expected the path of a file, found ${found}: for logs in memory use memoryStore()`,
+    )
+  }
+  if (maxPages !== undefined && !(Number.isSafeInteger(maxPages) && maxPages > 0)) {
+    throw new LogError('invalid', `maxPages: expected a whole number above zero, found ${maxPages}`)
+  }
+  return new SqliteStore({ path: resolve(path), durability, ...(maxPages === undefined ? {} : { maxPages }) }, clock)
+}
+
+class SqliteStore implements LogStore {
+  readonly maxBatchBytes = MAX_BATCH_BYTES
+  readonly #runner: Runner
+  readonly #watchers: Watchers
+
+  constructor(options: FileOptions, clock: () => number) {
+    this.#runner = new Runner(options, clock)
+    this.#watchers = new Watchers(look => this.#runner.peek(look))
+  }
+
+  async create(streamId: string, principal: string | null): Promise<boolean> {
+    checkNames({ streamId, principal })
+    return this.#runner.write('create', { streamId, bytes: 0 }, streamId, principal)
+  }
+
+  async append(
+    streamId: string,
+    batch: Batch,
+    by: WriterAppend | GuestAppend,
+    ticket?: TicketMove,
+  ): Promise<AppendResult> {
+    checkAppend(streamId, batch, by, ticket)
+    const bytes = Buffer.byteLength(batch.body)
+    // What is refused for its size need not travel to where it is refused.
+    const body = bytes > MAX_BATCH_BYTES ? undefined : batch.body
+    const load = { streamId, bytes: body === undefined ? 0 : bytes + (ticket?.next.state.length ?? 0) }
+    const result = await this.#runner.write('append', load, streamId, { body, count: batch.count }, by, ticket)
+    if (result.outcome === 'appended') this.#watchers.appended(streamId, result.last)
+    else if (result.outcome === 'regressed') this.#watchers.changed(streamId)
+    return result
+  }
+
+  async read(streamId: string, after: Cursor | UnprovenCursor, limit: ReadLimit): Promise<Page | undefined> {
+    checkNames({ streamId })
+    checkWhole({ sequence: after.sequence, ...limit })
+    return this.#runner.read('read', streamId, after, limit)
+  }
+
+  async find(streamId: string, key: string): Promise<{ first: number; last: number } | undefined> {
+    checkNames({ streamId, key })
+    return this.#runner.read('find', streamId, key)
+  }
+
+  watch(streamId: string, wake: () => void): () => void {
+    checkNames({ streamId })
+    if (this.#runner.isClosed) throw new LogError('closed', 'the store was closed: open another')
+    return this.#watchers.watch(streamId, wake)
+  }
+
+  async claim(streamId: string, owner: string, ttl: number, takeover: boolean): Promise<ClaimResult> {
+    checkNames({ streamId, owner })
+    checkTtl(ttl)
+    const result = await this.#runner.write('claim', { streamId, bytes: 0 }, streamId, owner, ttl, takeover)
+    if (result.outcome === 'claimed') this.#watchers.changed(streamId)
+    return result
+  }
+
+  async renew(streamId: string, epoch: string, ttl: number): Promise<{ until: number; clock: number } | undefined> {
+    checkNames({ streamId })
+    checkTtl(ttl)
+    return this.#runner.write('renew', { streamId, bytes: 0 }, streamId, epoch, ttl)
+  }
+
+  async release(streamId: string, epoch: string): Promise<void> {
+    checkNames({ streamId })
+    const released = await this.#runner.write('release', { streamId, bytes: 0 }, streamId, epoch)
+    if (released) this.#watchers.changed(streamId)
+  }
+
+  async due(programs: readonly string[], limit: number): Promise<readonly string[]> {
+    for (const program of programs) checkNames({ program })
+    checkWhole({ limit })
+    return this.#runner.read('due', programs, limit)
+  }
+
+  async putSnapshot(streamId: string, snapshot: StoredSnapshot, keep: number): Promise<void> {
+    checkNames({ streamId })
+    checkWhole({ sequence: snapshot.sequence, keep })
+    checkSequence(snapshot.sequence)
+    const load = { streamId, bytes: Buffer.byteLength(snapshot.body) }
+    await this.#runner.write('putSnapshot', load, streamId, snapshot, keep)
+  }
+
+  async getSnapshot(streamId: string, atMost: number): Promise<StoredSnapshot | undefined> {
+    checkNames({ streamId })
+    checkWhole({ atMost })
+    return this.#runner.read('getSnapshot', streamId, atMost)
+  }
+
+  async putBlob(streamId: string, hash: string, data: Uint8Array): Promise<void> {
+    checkNames({ streamId, hash })
+    await this.#runner.write('putBlob', { streamId, bytes: data.byteLength }, streamId, hash, data)
+  }
+
+  async getBlob(streamId: string, hash: string): Promise<Uint8Array | undefined> {
+    checkNames({ streamId, hash })
+    return this.#runner.read('getBlob', streamId, hash)
+  }
+
+  async trim(streamId: string, floor: number, ifVersion?: string): Promise<boolean> {
+    checkNames({ streamId })
+    checkWhole({ floor })
+    const load = { streamId, bytes: 0, isLong: this.#isHeavy(streamId) }
+    const outcome = await this.#runner.write('trim', load, streamId, floor, ifVersion)
+    if (outcome === 'rose') this.#watchers.changed(streamId)
+    return outcome !== 'refused'
+  }
+
+  async fork(source: string, at: number, target: string, fork: Fork): Promise<ForkResult> {
+    checkFork(source, at, target, fork)
+    const load = { streamId: target, bytes: fork.closing?.batch.body.length ?? 0, isLong: this.#isHeavy(source) }
+    const result = await this.#runner.write('fork', load, source, at, target, fork)
+    if (result === 'forked') this.#watchers.changed(target)
+    return result
+  }
+
+  async list(principal: string | null, limit: number, after?: string): Promise<ListPage> {
+    checkNames({ principal })
+    checkWhole({ limit })
+    return this.#runner.read('list', principal, limit, after === undefined ? START : readPlace(after))
+  }
+
+  async remove(streamId: string, ifVersion?: string): Promise<boolean> {
+    checkNames({ streamId })
+    const load = { streamId, bytes: 0, isLong: this.#isHeavy(streamId) }
+    const removed = await this.#runner.write('remove', load, streamId, ifVersion)
+    if (removed) this.#watchers.changed(streamId)
+    return removed
+  }
+
+  async restored(): Promise<number> {
+    const count = await this.#runner.write('restored', { streamId: '', bytes: 0, isLong: true })
+    this.#watchers.allChanged()
+    return count
+  }
+
+  async close(): Promise<void> {
+    const closed = this.#runner.close()
+    this.#watchers.close()
+    await closed
+  }
+
+  #isHeavy(streamId: string): boolean {
+    return this.#runner.peek(file => isLight(file, streamId)) !== true
+  }
+}
+
+function checkSequence(sequence: number): void {
+  if (sequence <= MAX_SEQUENCE) return
+  throw new LogError('invalid', `sequence: expected a whole number up to ${MAX_SEQUENCE}, found ${sequence}`)
+}

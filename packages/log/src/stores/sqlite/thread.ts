@@ -1,0 +1,107 @@
+import { Worker } from 'node:worker_threads'
+import { LogError } from '../../store/log-error.ts'
+import { type Failure, unpackFailure } from './failure.ts'
+import type { FileOptions } from './file.ts'
+import type { Call, Name, Result } from './operations.ts'
+
+export interface CallRequest {
+  readonly kind: 'call'
+  readonly id: number
+  readonly call: Call
+}
+
+export interface CheckpointRequest {
+  readonly kind: 'checkpoint'
+  readonly id: number
+  readonly isFull: boolean
+}
+
+export type Request = CallRequest | CheckpointRequest | { readonly kind: 'close' }
+
+export type Answer =
+  | { readonly id: number; readonly result: unknown }
+  | { readonly id: number; readonly failure: Failure }
+
+interface Waiting {
+  resolve(result: unknown): void
+  reject(error: Error): void
+}
+
+// The worker runs from the sources as well as from what is built of them.
+const [SOURCE, BUILT] = [new URL('./worker.ts', import.meta.url), new URL('./worker.js', import.meta.url)]
+const WORKER = import.meta.url.endsWith('.ts') ? SOURCE : BUILT
+
+/** The worker of one store, started when it is first needed. It keeps the process alive only while a call waits for it. */
+export class Thread {
+  readonly #options: FileOptions
+  readonly #waiting = new Map<number, Waiting>()
+  #worker: Worker | undefined
+  #ids = 0
+  #isClosing = false
+
+  constructor(options: FileOptions) {
+    this.#options = options
+  }
+
+  /** Does a call in the worker, after those before it. */
+  call<N extends Name>(call: Call<N>): Promise<Result<N>> {
+    return this.#ask<Result<N>>(id => ({ kind: 'call', id, call }))
+  }
+
+  /** Brings the write-ahead log into the file: what is there now, or, `isFull`, all of it while nobody can write. */
+  checkpoint(isFull: boolean): Promise<void> {
+    return this.#ask<void>(id => ({ kind: 'checkpoint', id, isFull }))
+  }
+
+  /** Ends the worker after all that was asked of it. */
+  async close(): Promise<void> {
+    const worker = this.#worker
+    if (worker === undefined) return
+    this.#isClosing = true
+    worker.ref()
+    const ended = new Promise(resolve => worker.once('exit', resolve))
+    worker.postMessage({ kind: 'close' } satisfies Request)
+    await ended
+  }
+
+  #start(): Worker {
+    if (this.#worker !== undefined) return this.#worker
+    // Flags of the process (a loader, an inspector, the type of its input) are none of the worker's.
+    const worker = new Worker(WORKER, { workerData: this.#options, execArgv: [], name: 'millrace-sqlite' })
+    worker.unref()
+    worker.on('message', (answers: Answer[]) => this.#settle(answers))
+    worker.on('error', error => this.#lose(worker, error))
+    worker.on('exit', () => this.#lose(worker, new Error('the worker thread ended')))
+    this.#worker = worker
+    return worker
+  }
+
+  #ask<T>(request: (id: number) => Request): Promise<T> {
+    return new Promise((resolve, reject) => {
+      const worker = this.#start()
+      const id = ++this.#ids
+      worker.postMessage(request(id))
+      if (this.#waiting.size === 0) worker.ref()
+      this.#waiting.set(id, { resolve: resolve as (result: unknown) => void, reject })
+    })
+  }
+
+  #settle(answers: readonly Answer[]): void {
+    for (const answer of answers) {
+      const waiting = this.#waiting.get(answer.id)
+      this.#waiting.delete(answer.id)
+      if ('failure' in answer) waiting?.reject(unpackFailure(answer.failure))
+      else waiting?.resolve(answer.result)
+    }
+    if (this.#waiting.size === 0 && !this.#isClosing) this.#worker?.unref()
+  }
+
+  /** What waited for a worker that is gone may have happened or not; the next call gets a new one. */
+  #lose(worker: Worker, cause: Error): void {
+    if (this.#worker !== worker) return
+    this.#worker = undefined
+    const error = new LogError('unavailable', `the thread that writes to the file is gone: try again`, { cause })
+    for (const { reject } of this.#waiting.values()) reject(error)
+    this.#waiting.clear()
+  }
+}

@@ -1,0 +1,63 @@
+// What a writer may append, decided on the ticket: one open run, one end of it, and a rewind only where a run begins (laws 3 and 7).
+
+import { isGuest, type WriterOrigin } from '@millrace/protocol'
+import type { NewEntry } from '../store/entry.ts'
+import { aboutProblem } from './about.ts'
+import { chunkNameProblem, nameProblem } from './name-problem.ts'
+import { advance, openedBy, pendingKey, type Ticket } from './ticket.ts'
+
+/** The most pendings that a ticket holds. */
+export const MAX_PENDINGS = 256
+
+/** Says what is wrong with a writer's batch on this ticket, or nothing. */
+export function problemOf(ticket: Ticket, batch: readonly NewEntry[]): string | undefined {
+  let now = ticket
+  for (const [index, entry] of batch.entries()) {
+    const { origin, chunk } = entry
+    if (isGuest(origin)) return `a writer's entry cannot have a guest's origin`
+    const { run } = now
+    switch (chunk.type) {
+      case 'rewind':
+        if (run) return `rewind: run ${run.runId} is open, end it first`
+        if (index > 0 || batch[1]?.chunk.type !== 'run-started') {
+          return 'rewind: expected as the first entry of a batch, before the run-started of the next run'
+        }
+        break
+      case 'run-started':
+        if (run) return `run-started: run ${run.runId} is open, end it first`
+        if (now.ended.includes(origin.runId))
+          return `run-started: run ${origin.runId} has ended, start one with another id`
+        break
+      case 'run-requested':
+        return 'run-requested: ask for a run as a guest does, so that who repeats the request is told so'
+      case 'stop-requested':
+        break
+      default:
+        if (run?.runId !== origin.runId) {
+          return `${chunk.type}: run ${origin.runId} is not open, ${run ? `run ${run.runId} is` : 'start it first'}`
+        }
+    }
+    const next = advance(now, [entry])
+    // What a ticket may hold is bounded where it is opened (law 6).
+    const wrong = next === now ? undefined : (originProblem(origin) ?? chunkNameProblem(chunk) ?? aboutProblem(chunk))
+    if (wrong !== undefined) return wrong
+    if ((chunk.type === 'run-paused' || chunk.type === 'run-finished') && !Number.isSafeInteger(chunk.notifyBy ?? 0)) {
+      return `${chunk.type}.notifyBy: expected whole milliseconds, found ${chunk.notifyBy}`
+    }
+    const opened = openedBy(chunk)
+    if (opened) {
+      if (now.pendings.length >= MAX_PENDINGS) return `${chunk.type}: a run may wait for ${MAX_PENDINGS} things at most`
+      const { deadline } = opened
+      if (deadline !== undefined && !Number.isSafeInteger(deadline)) {
+        return `${chunk.type}.deadline: expected whole milliseconds, found ${deadline}`
+      }
+      const isThere = now.pendings.some(pending => pendingKey(pending) === pendingKey(opened))
+      if (isThere) return `${chunk.type}: ${opened.kind} ${opened.id} is open already`
+    }
+    now = next
+  }
+  return undefined
+}
+
+const originProblem = ({ runId, lane, agentId }: WriterOrigin): string | undefined =>
+  nameProblem('origin.runId', runId) ?? nameProblem('origin.lane', lane) ?? nameProblem('origin.agentId', agentId)

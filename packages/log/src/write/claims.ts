@@ -1,0 +1,127 @@
+// The logs that this process has claimed, one writer each.
+
+import type { Cursor, WriterOrigin } from '@millrace/protocol'
+import type { WriterSettings } from '../manager/manager-options.ts'
+import type { PastReader } from '../read/log-history.ts'
+import { LogError } from '../store/log-error.ts'
+import { randomName } from '../store/names.ts'
+import { type Ticket, ticketOf } from '../ticket/ticket.ts'
+import type { Preamble } from './preamble.ts'
+import { rootOf } from './root.ts'
+import { Writer } from './writer.ts'
+
+/** What a writer says, and what its first batch begins with. */
+interface Beginning {
+  readonly origin: WriterOrigin
+  readonly preamble: Preamble
+}
+
+/** Decides how a writer begins, on what was read after the claim. */
+export type Begin = (ticket: Ticket, cursor: Cursor) => Beginning | Promise<Beginning>
+
+export class Claims {
+  readonly #settings: WriterSettings
+  readonly #past: PastReader
+  readonly #owner: string
+  readonly #ask: <T>(ask: () => Promise<T>) => Promise<T>
+  readonly #writers = new Map<string, Writer>()
+  /** The claims under way. */
+  readonly #claiming = new Set<Promise<unknown>>()
+  #isClosed = false
+
+  constructor(
+    settings: WriterSettings,
+    past: PastReader,
+    owner: string,
+    ask: <T>(ask: () => Promise<T>) => Promise<T>,
+  ) {
+    this.#settings = settings
+    this.#past = past
+    this.#owner = owner
+    this.#ask = ask
+  }
+
+  /** This process's writer of a log, if it has one. */
+  own(streamId: string): Writer | undefined {
+    return this.#writers.get(streamId)
+  }
+
+  /** Claims first, reads after the claim, then decides (law 4). */
+  async claim(streamId: string, takeover: boolean, begin: Begin): Promise<Writer> {
+    const claim = this.#claim(streamId, takeover, begin)
+    this.#claiming.add(claim)
+    return claim.finally(() => this.#claiming.delete(claim))
+  }
+
+  async #claim(streamId: string, takeover: boolean, begin: Begin): Promise<Writer> {
+    this.#mustBeOpen()
+    const { store, timers, leaseMs } = this.#settings
+    const askedAt = timers.now()
+    // A name for this claim alone: one whose answer was lost on the way is not taken for somebody else's.
+    const name = `${this.#owner}#${randomName()}`
+    let claim = await this.#ask(() => store.claim(streamId, name, leaseMs, takeover))
+    if (claim.outcome === 'busy' && claim.owner === name) {
+      claim = await this.#ask(() => store.claim(streamId, name, leaseMs, true))
+    }
+    if (claim.outcome === 'absent') throw new LogError('absent', `there is no log ${streamId}`)
+    if (claim.outcome === 'busy') {
+      const left = claim.until - claim.clock
+      throw new LogError(
+        'busy',
+        `${claim.owner} has the log ${streamId} for ${left} ms more: wait, or ask for a takeover`,
+      )
+    }
+    const { epoch } = claim
+    try {
+      const page = await this.#past.head(streamId)
+      if (page === undefined) throw new LogError('absent', `the log ${streamId} was removed`)
+      const cursor = { sequence: page.head, incarnation: page.incarnation, epoch: page.mark }
+      const ticket = ticketOf(page.ticket)
+      const claimed = { streamId, epoch, cursor, ticket, version: page.version, askedAt }
+      const { origin, preamble } = await begin(ticket, cursor)
+      this.#mustBeOpen()
+      const writer = new Writer(claimed, origin, this.#settings, preamble, gone => {
+        if (this.#writers.get(streamId) === gone) this.#writers.delete(streamId)
+      })
+      this.#writers.set(streamId, writer)
+      return writer
+    } catch (error) {
+      await store.release(streamId, epoch).catch(() => {})
+      throw error
+    }
+  }
+
+  /** Works with this process's writer of a log, or with a claim for just this. */
+  async with<T>(streamId: string, work: (writer: Writer) => Promise<T>): Promise<T> {
+    const own = this.own(streamId)
+    if (own) return work(own)
+    const before = await this.#past.head(streamId)
+    if (before === undefined) throw new LogError('absent', `there is no log ${streamId}`)
+    const writer = await this.claim(streamId, false, (ticket, { sequence }) => {
+      const origin = rootOf(ticket.run)
+      // Who let the log go is not superseded; whoever wrote since that was looked at may not have.
+      const isFree = before.lease === null && before.head === sequence
+      const preamble: Preamble = ({ run }) => {
+        const isOrphan = !isFree && run !== null && !run.paused
+        return isOrphan ? [{ origin, chunk: { type: 'executor-superseded' } }] : []
+      }
+      return { origin, preamble }
+    })
+    try {
+      return await work(writer)
+    } finally {
+      await writer.close()
+    }
+  }
+
+  /** Closes all writers, and claims no more. */
+  async close(): Promise<void> {
+    this.#isClosed = true
+    await Promise.allSettled(this.#claiming)
+    await Promise.allSettled([...this.#writers.values()].map(writer => writer.close()))
+  }
+
+  #mustBeOpen(): void {
+    if (this.#isClosed) throw new LogError('closed', 'the manager was closed: make another one')
+  }
+}

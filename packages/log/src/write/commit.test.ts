@@ -1,0 +1,225 @@
+import type { Chunk } from '@millrace/protocol'
+import { describe, expect, test } from 'vitest'
+import { settled } from '../../../../scripts/clock.ts'
+import { approve, ask, delta, failure, ID, request, stop, World } from '../manager/manager-world.fixture.ts'
+import type { LogError } from '../store/log-error.ts'
+
+const status = (message: string): Chunk => ({ type: 'status', message })
+
+describe('a commit', () => {
+  test('goes out whole, ends with a checkpoint, and takes the words before it along', async () => {
+    const world = new World()
+    const writer = await world.writer()
+    world.tap.reset()
+    const word = writer.write(delta('a'))
+    const done = await writer.commit([status('x'), { type: 'output', output: 1 }], { closesStep: true })
+    expect(world.tap.count('append')).toBe(1)
+    expect(done).toEqual(await word.appended)
+    expect((await world.lines()).slice(2)).toEqual(['text-delta 1 a', 'status x', 'output', 'checkpoint-created'])
+    const entry = (await world.log()).at(-1)
+    expect(entry?.chunk).toMatchObject({ type: 'checkpoint-created', closesStep: true })
+  })
+
+  test('has checkpoints of its own names, and keeps the caller’s', async () => {
+    const world = new World()
+    const writer = await world.writer()
+    await writer.commit([])
+    await writer.commit([{ type: 'checkpoint-created', checkpointId: 'mine', stepCount: 3 }])
+    const checkpoints = (await world.log()).flatMap(({ chunk }) =>
+      chunk.type === 'checkpoint-created' ? chunk.checkpointId : [],
+    )
+    expect(checkpoints).toHaveLength(3)
+    expect(new Set(checkpoints).size).toBe(3)
+    expect(checkpoints.at(-1)).toBe('mine')
+  })
+
+  test('law 1: of which one chunk is refused appends none, and the writer goes on', async () => {
+    const world = new World()
+    const writer = await world.writer()
+    expect(await failure(writer.commit([status('x'), { type: 'text-delta' } as Chunk]))).toBe('invalid')
+    expect(await failure(writer.commit([status('x'), { type: 'run-started', program: 'p' }]))).toBe('refused')
+    await writer.commit([status('y')])
+    expect((await world.lines()).slice(2)).toEqual(['status y', 'checkpoint-created'])
+  })
+
+  test('on several lanes says each on its own', async () => {
+    const world = new World()
+    const writer = await world.writer()
+    const tool = writer.lane({ lane: 'tool', step: 4 })
+    await writer.commit([{ chunk: status('a'), lane: tool, internal: true }, status('b')], { step: 2 })
+    const [a, b] = (await world.log()).slice(2)
+    expect([a?.origin, a?.internal]).toMatchObject([{ lane: 'tool', step: 2 }, true])
+    expect([b?.origin, b?.internal]).toMatchObject([{ lane: 'main', step: 2 }, undefined])
+  })
+
+  test('law 10: on an internal lane all is internal but what everybody needs, and what counts for the run and the session', async () => {
+    const world = new World()
+    const writer = await world.writer()
+    const lane = writer.lane({ lane: 'hidden' }, { isInternal: true })
+    const own: Chunk[] = [
+      status('a'),
+      { type: 'state-snapshot', state: { n: 1 } },
+      { type: 'state-patch', patches: [{ op: 'replace', path: '/n', value: 2 }] },
+      { type: 'step-finish', finishReason: 'stop' },
+    ]
+    await lane.commit(own)
+    const said = (await world.log()).filter(({ origin }) => 'lane' in origin && origin.lane === 'hidden')
+    expect(said.filter(({ internal }) => internal).map(({ chunk }) => chunk.type)).toEqual(['status'])
+    expect(said.map(({ chunk }) => chunk.type)).toContain('checkpoint-created')
+    expect((await world.manager.view(writer.streamId)).view.state).toEqual({ n: 2 })
+  })
+
+  test('law 5: that opens a pending is decided on the ticket: where that has moved nothing is appended, and the caller decides', async () => {
+    const world = new World()
+    const writer = await world.writer()
+    await world.manager.append(ID, 'ada', stop('r1'))
+    const done = await writer.commit([ask('a')])
+    expect(done).toMatchObject({ outcome: 'moved', ticket: { stop: true } })
+    expect((await world.lines()).slice(2)).toEqual(['ada: stop-requested'])
+    // Having seen it, the caller may still go on.
+    expect(await writer.commit([ask('a')])).toMatchObject({ outcome: 'appended' })
+  })
+
+  test('law 5: that was decided before a turn ahead of it found another ticket is not appended on that one', async () => {
+    const world = new World()
+    const writer = await world.writer()
+    await world.manager.append(ID, 'ada', stop('r1'))
+    const looked = writer.refresh()
+    const done = writer.commit([ask('a')])
+    expect((await looked).stop).toBe(true)
+    expect(await done).toMatchObject({ outcome: 'moved', ticket: { stop: true } })
+    expect((await world.lines()).slice(2)).toEqual(['ada: stop-requested'])
+  })
+
+  test('law 5: that opens a pending after the writer’s own opened another is appended', async () => {
+    const world = new World()
+    const writer = await world.writer()
+    const both = [writer.commit([ask('a')]), writer.lane({ lane: 'tool' }).commit([ask('b')])]
+    expect((await Promise.all(both)).map(({ outcome }) => outcome)).toEqual(['appended', 'appended'])
+  })
+
+  test('that decides nothing does not mind a ticket that moved', async () => {
+    const world = new World()
+    const writer = await world.writer()
+    await world.manager.append(ID, 'ada', request('r2', { whenBusy: 'queue' }))
+    expect(await writer.commit([status('x')])).toMatchObject({ outcome: 'appended' })
+  })
+
+  test('that is the first of its run begins it, on whatever ticket there is by then', async () => {
+    const world = new World()
+    const writer = await world.manager.createWriter(ID, { runId: 'r1', agentType: 'assistant' })
+    await world.manager.append(ID, 'ada', request('r2'))
+    expect(await writer.commit([status('x')])).toMatchObject({ outcome: 'appended' })
+    expect(await world.lines()).toEqual(['ada: run-requested', 'run-started', 'status x', 'checkpoint-created'])
+  })
+
+  test('that is first and fills a batch does not keep the run from beginning', async () => {
+    const world = new World()
+    const writer = await world.manager.createWriter(ID, { runId: 'r1', agentType: 'assistant' })
+    const large: Chunk = { type: 'state-snapshot', state: 'x'.repeat(1_048_300) }
+    expect(await writer.commit(Array(7).fill(large))).toMatchObject({ outcome: 'appended' })
+    expect((await world.lines())[0]).toBe('run-started')
+  })
+})
+
+describe('a decision', () => {
+  test('is made again on the ticket as it then is', async () => {
+    const world = new World()
+    const writer = await world.writer()
+    const seen: boolean[] = []
+    const held = world.tap.hold('append')
+    const decided = writer.decide(ticket => {
+      seen.push(ticket.stop)
+      return ticket.stop ? [{ type: 'abort' }, { type: 'run-finished', status: 'aborted' }] : [ask('a')]
+    })
+    await held.arrived
+    await world.manager.append(ID, 'ada', stop('r1'))
+    held.open()
+    expect(await decided).toMatchObject({ outcome: 'appended' })
+    expect(seen).toEqual([false, true])
+    expect((await world.lines()).slice(2)).toEqual(['ada: stop-requested', 'abort', 'run-finished'])
+  })
+
+  test('that says nothing appends nothing', async () => {
+    const world = new World()
+    const writer = await world.writer()
+    world.tap.reset()
+    expect(await writer.decide(() => undefined)).toBeUndefined()
+    expect(await writer.decide(() => [])).toBeUndefined()
+    expect(world.tap.count('append')).toBe(0)
+  })
+
+  test('that throws tells its caller, and the writer goes on', async () => {
+    const world = new World()
+    const writer = await world.writer()
+    const thrower = () => {
+      throw new Error('no')
+    }
+    await expect(writer.decide(thrower)).rejects.toThrow('no')
+    await writer.write(delta('a')).appended
+  })
+
+  test('comes after all that was written before it, on every lane', async () => {
+    const world = new World()
+    const writer = await world.writer()
+    writer.write(delta('a'))
+    writer.lane({ lane: 'tool' }).write(delta('b', '2'))
+    await world.manager.endStream(ID)
+    expect((await world.lines()).slice(2)).toEqual(['text-delta 1 a', 'tool: text-delta 2 b', 'finish', 'run-finished'])
+  })
+
+  test('law 5: an answer, its deadline and a stop cannot all win, whichever comes first', async () => {
+    const orders = [
+      ['answer', 'deadline', 'stop'],
+      ['answer', 'stop', 'deadline'],
+      ['deadline', 'answer', 'stop'],
+      ['deadline', 'stop', 'answer'],
+      ['stop', 'answer', 'deadline'],
+      ['stop', 'deadline', 'answer'],
+    ] as const
+    for (const order of orders) {
+      const world = new World()
+      const writer = await world.writer()
+      await writer.commit([ask('a', { deadline: world.clock.now() + 100 })])
+      const expire = () =>
+        writer.decide(({ pendings, stop: isStopped }) => {
+          if (isStopped || !pendings.some(({ id }) => id === 'a')) return undefined
+          return [{ type: 'tool-output-error', toolCallId: 'call-a', errorText: 'late', code: 'deadline' }]
+        })
+      const acts = {
+        answer: () => world.manager.append(ID, 'ada', approve('a')),
+        stop: () => world.manager.append(ID, 'bob', stop('r1')),
+        deadline: expire,
+      }
+      // All are decided on the same ticket, and reach the store in this order.
+      const gates = order.map(() => world.tap.hold('append'))
+      const done: Promise<unknown>[] = []
+      for (const [i, name] of order.entries()) {
+        done.push(acts[name]())
+        await gates[i]?.arrived
+      }
+      for (const gate of gates) {
+        gate.open()
+        await settled()
+      }
+      await Promise.all(done)
+      const lines = (await world.lines()).slice(4)
+      const settling = lines.filter(line => /approval-response|output-error/.test(line))
+      expect(settling, `${order} gave ${lines}`).toHaveLength(1)
+      const { view } = await world.manager.view(ID)
+      expect(view.pendings).toEqual([])
+    }
+  })
+
+  test('law 6: more than a ticket may hold is refused when it is opened', async () => {
+    const world = new World()
+    const writer = await world.writer()
+    const many = Array.from({ length: 257 }, (_, i) => ask(`a${i}`))
+    const error = await writer.commit(many).then(
+      () => undefined,
+      (error: LogError) => error,
+    )
+    expect(error).toMatchObject({ code: 'refused', message: expect.stringContaining('256') })
+    expect(await failure(writer.commit(many.slice(1)))).toBe('nothing was thrown')
+  })
+})

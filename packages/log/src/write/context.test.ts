@@ -1,0 +1,306 @@
+// The server's own context of a run, which goes with the request and then with the run, and which nobody outside is ever shown (law 10).
+
+import type { Entry, Json, Run } from '@millrace/protocol'
+import { describe, expect, test } from 'vitest'
+import { delta, failure, ID, lineOf, output, request, stop, World } from '../manager/manager-world.fixture.ts'
+import { read } from '../manager/reading.fixture.ts'
+
+const SECRET = 'only-the-server-knows'
+const CONTEXT = { tenant: SECRET }
+const hello = { messageId: 'm1', role: 'user', parts: [{ type: 'text', text: 'hello' }] } as const
+
+async function asked(world: World, context: Json = CONTEXT, more: object = {}, runId = 'r1') {
+  await world.manager.createStream(ID)
+  return world.manager.append(ID, 'ada', request(runId, { message: hello, ...more }), { context })
+}
+
+const begun = async (world: World, runId = 'r1') => {
+  const writer = await world.manager.createWriter(ID, { runId, agentType: 'assistant' })
+  await writer.begin()
+  return writer
+}
+
+/** The run as the server sees it. */
+const inside = async (world: World, runId = 'r1', id = ID): Promise<Run | undefined> =>
+  (await world.manager.view(id)).view.internal?.runs.find(run => run.runId === runId)
+
+/** All that anybody is shown who does not ask for what is internal, in every way there is. */
+async function shown(world: World, id = ID): Promise<string> {
+  const { manager } = world
+  const { view, ticket } = await manager.view(id)
+  const { internal, ...open } = view
+  const said: unknown[] = [open, ticket, await manager.getInfo(id), await manager.listStreams(undefined)]
+  const head = (await manager.getInfo(id))?.head ?? 0
+  for (const options of [{}, { whole: true }, { merge: true }, { runId: 'r1' }, { onCut: 'throw' as const }]) {
+    const reader = manager.readBatches(id, { ...options, follow: true })
+    for (let at = 0; at < head; ) {
+      const piece = await reader.next()
+      at = piece?.sequence ?? head
+      said.push(piece)
+    }
+    reader.close()
+  }
+  return JSON.stringify(said)
+}
+
+describe('a context', () => {
+  test('lies beside its request, and goes with its run into the first batch, after the message', async () => {
+    const world = new World()
+    expect(await asked(world)).toMatchObject({ outcome: 'appended', first: 1, last: 2 })
+    await begun(world)
+    const log = await world.log()
+    expect(log.map(lineOf)).toEqual(['ada: run-requested', 'ada: run-context', 'run-started', 'message', 'run-context'])
+    expect(log.map(({ internal }) => internal ?? false)).toEqual([false, true, false, false, true])
+    expect(log[1]?.chunk).toEqual({ type: 'run-context', context: CONTEXT })
+    expect(log[4]).toMatchObject({ chunk: log[1]?.chunk, origin: { runId: 'r1', agentId: 'r1' } })
+    expect(await inside(world)).toMatchObject({ context: CONTEXT })
+    expect((await world.manager.view(ID)).ticket).toEqual((await world.manager.getInfo(ID))?.ticket)
+  })
+
+  test('law 10: reaches no reader, view, list or fork that does not ask for what is internal', async () => {
+    const world = new World()
+    await asked(world)
+    expect(await shown(world)).not.toContain(SECRET)
+    const writer = await begun(world)
+    writer.write(delta('hi'))
+    await writer.flush()
+    expect(await shown(world)).not.toContain(SECRET)
+    await world.manager.forkStream(ID, 5, 'copy')
+    expect(await shown(world, 'copy')).not.toContain(SECRET)
+    expect(await inside(world, 'r1', 'copy')).toMatchObject({ context: CONTEXT, status: 'interrupted' })
+    await world.manager.endStream(ID)
+    await writer.close()
+    // What was asked for stays where the session is taken back, and so does what lies beside it.
+    expect(await asked(world, { tenant: 'another' }, { cut: { toSequence: 2, reason: 'retry' } }, 'r2')).toMatchObject({
+      outcome: 'appended',
+    })
+    await begun(world, 'r2')
+    expect(await inside(world, 'r2')).toMatchObject({ context: { tenant: 'another' } })
+    expect(await shown(world)).not.toContain(SECRET)
+    expect(await shown(world)).not.toContain('another')
+  })
+
+  test('is shown to who asks for what is internal, and stays where the session is taken back', async () => {
+    const world = new World()
+    await asked(world)
+    await begun(world)
+    await world.manager.endStream(ID)
+    await world.manager.close()
+    const manager = world.process()
+    await manager.append(ID, 'ada', request('r2', { cut: { toSequence: 2, reason: 'retry' } }), { context: 2 })
+    const writer = await manager.createWriter(ID, { runId: 'r2', agentType: 'assistant' })
+    await writer.begin()
+    await manager.endStream(ID)
+    const left = await read(world, { internal: true })
+    expect(left).toEqual([
+      'ada: run-requested',
+      'ada: run-context',
+      'ada: run-requested',
+      'ada: run-context',
+      'run-started',
+      'run-context',
+      'finish',
+      'run-finished',
+    ])
+    expect(await read(world, { internal: true, onCut: 'throw' })).toEqual(left)
+  })
+
+  test('is not among what a cut takes from who had read it', async () => {
+    const world = new World()
+    const writer = await world.writer()
+    const { sequence } = writer.cursor
+    await writer.decide(() => [{ type: 'run-finished', status: 'completed' }])
+    await writer.close()
+    await asked(world, CONTEXT, { cut: { toSequence: sequence, reason: 'retry' } }, 'r2')
+    const told = await world.manager.createResumableReader(ID, { internal: true, follow: true, onCut: 'throw' })
+    const seen: string[] = []
+    while (seen.at(-1) !== 'ada: run-context') seen.push(lineOf((await told.next()).value as Entry))
+    await begun(world, 'r2')
+    expect(lineOf((await told.next()).value as Entry)).toBe('run-started')
+    await told.return()
+  })
+
+  test('of a run that is taken over is still the run’s', async () => {
+    const world = new World()
+    await asked(world)
+    await begun(world)
+    const heir = await world.process().createWriter(ID, { runId: 'r1', agentType: 'assistant', takeover: true })
+    await heir.begin()
+    expect((await world.lines()).filter(line => line.includes('run-context'))).toHaveLength(2)
+    expect(await inside(world)).toMatchObject({ context: CONTEXT })
+  })
+
+  test('goes with the first time that a run is asked for, whoever asks again with another', async () => {
+    const world = new World()
+    await asked(world)
+    expect(await asked(world, { tenant: 'mallory' })).toMatchObject({ outcome: 'duplicate', first: 1, last: 2 })
+    await begun(world)
+    expect(await inside(world)).toMatchObject({ context: CONTEXT })
+  })
+
+  test('may be anything that is JSON, nothing too, and is what it was when it was given', async () => {
+    for (const context of [null, false, 0, '', [], JSON.parse('{"__proto__":1}') as Json]) {
+      const world = new World()
+      await asked(world, context)
+      await begun(world)
+      expect(JSON.stringify((await inside(world))?.context)).toBe(JSON.stringify(context))
+    }
+    const world = new World()
+    const context = { tenant: 'before' }
+    const held = world.tap.hold('read')
+    const done = asked(world, context)
+    await held.arrived
+    context.tenant = 'after'
+    held.open()
+    await done
+    expect((await world.log())[1]?.chunk).toMatchObject({ context: { tenant: 'before' } })
+  })
+
+  test('is refused where it is no JSON, or goes with something else than a request, and is in no message', async () => {
+    const world = new World()
+    await world.writer()
+    const before = await world.lines()
+    const cycle: { self?: unknown; secret: string } = { secret: SECRET }
+    cycle.self = cycle
+    for (const context of [cycle, 1n, () => SECRET, Symbol(SECRET), { toJSON: () => undefined }]) {
+      const error = await asked(world, context as unknown as Json, { whenBusy: 'queue' }).catch((error: Error) => error)
+      expect(error).toMatchObject({ code: 'invalid' })
+      expect(String(error)).not.toContain(SECRET)
+    }
+    for (const chunk of [stop('r1'), output('c1')]) {
+      const refused = world.manager.append(ID, 'ada', chunk, { context: SECRET })
+      await expect(refused).rejects.toMatchObject({ code: 'invalid', message: expect.not.stringContaining(SECRET) })
+    }
+    expect(await world.lines()).toEqual(before)
+  })
+})
+
+describe('law 6: a context', () => {
+  test('that is large goes to the blobs once, and is found there from the request and from the run', async () => {
+    const world = new World({ blobBytes: 1000 })
+    const context = { text: '語'.repeat(2000), nul: '\u0000' }
+    await asked(world, context)
+    await begun(world)
+    expect(world.tap.count('putBlob')).toBe(1)
+    const [, beside, , , own] = (await world.log()) as [Entry, Entry, Entry, Entry, Entry]
+    expect(own).toMatchObject({ chunk: { context: null }, internal: true, blobs: beside.blobs })
+    for (const entry of [beside, own]) {
+      expect((await world.manager.resolve(ID, entry)).chunk).toEqual({ type: 'run-context', context })
+    }
+    const run = await inside(world)
+    const hash = run?.blobs?.['/context']?.hash as string
+    expect(JSON.parse(Buffer.from((await world.manager.blob(ID, hash)) as Uint8Array).toString())).toEqual(context)
+    expect(await shown(world)).not.toContain(hash)
+    await world.manager.forkStream(ID, 5, 'copy')
+    await world.manager.deleteStream(ID)
+    expect((await world.manager.resolve('copy', own)).chunk).toMatchObject({ context })
+  })
+
+  test('that is too large is refused before anything is kept', async () => {
+    const world = new World({ blobBytes: 1000, maxBlobBytes: 10_000 })
+    await expect(asked(world, 'x'.repeat(20_000))).rejects.toMatchObject({ code: 'too-large' })
+    expect([await world.lines(), world.tap.count('putBlob'), world.tap.count('append')]).toEqual([[], 0, 0])
+    expect(await asked(world, 'x'.repeat(9000))).toMatchObject({ outcome: 'appended' })
+  })
+
+  test('and its request are measured each by itself', async () => {
+    const world = new World({ maxEntryBytes: 10_000, blobBytes: 8000 })
+    const message = { ...hello, parts: [{ type: 'text', text: 'x'.repeat(9000) }] }
+    expect(await asked(world, 'y'.repeat(7000), { message })).toMatchObject({ outcome: 'appended' })
+    await begun(world)
+    expect(await inside(world)).toMatchObject({ context: 'y'.repeat(7000) })
+    const long = { ...hello, parts: [{ type: 'text', text: 'x'.repeat(10_000) }] }
+    expect(await failure(asked(world, 1, { message: long, whenBusy: 'queue' }, 'r2'))).toBe('too-large')
+  })
+
+  test('and its request are refused where the batch that starts the run could not hold them', async () => {
+    const world = new World({ maxEntryBytes: 2 ** 24, blobBytes: 2 ** 24 })
+    const half = world.tap.store.maxBatchBytes / 2
+    expect(await failure(asked(world, 'x'.repeat(half)))).toBe('too-large')
+    expect(await asked(world, 'x'.repeat(half - 1000))).toMatchObject({ outcome: 'appended' })
+    await begun(world)
+    expect(await world.lines()).toContain('run-started')
+  })
+})
+
+describe('law 12: a trim', () => {
+  test('keeps the context of a request that waits', async () => {
+    const world = new World()
+    const writer = await world.writer('r0')
+    await world.manager.append(ID, 'ada', request('r1', { whenBusy: 'queue' }), { context: CONTEXT })
+    await world.manager.endStream(ID)
+    await writer.close()
+    const floor = await world.manager.trimStream(ID, { maxEntries: 0 })
+    expect((await world.manager.entries(ID, floor, floor + 2)).map(lineOf)).toEqual([
+      'ada: run-requested',
+      'ada: run-context',
+    ])
+    await begun(world)
+    expect(await inside(world)).toMatchObject({ context: CONTEXT })
+  })
+
+  test('may drop the request of a run that has begun: the run has its own', async () => {
+    const world = new World({ blobBytes: 10 })
+    await asked(world)
+    await begun(world)
+    await world.manager.close()
+    expect(await world.process().trimStream(ID, { maxEntries: 0 })).toBe(2)
+    const heir = await world.process().createWriter(ID, { runId: 'r1', agentType: 'assistant' })
+    await heir.begin()
+    const run = await inside(world)
+    const blob = await world.manager.blob(ID, run?.blobs?.['/context']?.hash as string)
+    expect(JSON.parse(Buffer.from(blob as Uint8Array).toString())).toEqual(CONTEXT)
+  })
+})
+
+describe('a request that resumes a run', () => {
+  const resume = { runId: 'r0', mode: 'with-message', fromCheckpointId: 'cp', fromStepCount: 2 } as const
+
+  test('starts one that names it, and says in the same batch how it goes on', async () => {
+    const world = new World()
+    await asked(world, CONTEXT, { resume })
+    await begun(world)
+    const log = await world.log()
+    expect(log.slice(2).map(({ chunk }) => chunk)).toEqual([
+      { type: 'run-started', program: 'agent:assistant@1', resumes: 'r0' },
+      { type: 'message', ...hello },
+      { type: 'run-resumed', mode: 'with-message', fromCheckpointId: 'cp', fromStepCount: 2 },
+      { type: 'run-context', context: CONTEXT },
+    ])
+    const { view, ticket } = await world.manager.view(ID)
+    expect(view.runs).toMatchObject([{ runId: 'r1', resumes: 'r0', status: 'running', at: 3 }])
+    expect(view.requests).toMatchObject([{ runId: 'r1', resume, status: 'started' }])
+    expect(ticket.run).toMatchObject({ runId: 'r1', paused: false })
+  })
+
+  test('from where it cuts the session, after the rewind', async () => {
+    const world = new World()
+    const writer = await world.writer('r0')
+    await writer.commit([], { closesStep: true })
+    const { sequence } = writer.cursor
+    await writer.commit([{ type: 'output', output: 1 }])
+    await world.manager.append(ID, 'ada', stop('r0'))
+    expect(await world.manager.endStream(ID)).toBe('interrupted')
+    await writer.close()
+    const cut = { toSequence: sequence, reason: 'from-checkpoint' }
+    await asked(world, CONTEXT, { resume: { runId: 'r0', mode: 'from-checkpoint' }, cut })
+    await begun(world)
+    const { runs } = (await world.manager.view(ID)).view
+    const { head } = (await world.manager.getInfo(ID)) as { head: number }
+    expect((await world.lines()).slice(-5)).toEqual(['rewind', 'run-started', 'message', 'run-resumed', 'run-context'])
+    // What is done again is cut just before its `run-started`, whatever stands before that.
+    expect(runs.find(({ runId }) => runId === 'r1')).toMatchObject({ at: head - 3, resumes: 'r0' })
+    await world.manager.endStream(ID)
+    await world.manager.close()
+    const again = request('r2', { cut: { toSequence: head - 4, reason: 'retry' } })
+    expect(await world.manager.append(ID, 'ada', again)).toMatchObject({ outcome: 'appended' })
+  })
+
+  test('is refused where it names no run', async () => {
+    const world = new World()
+    for (const runId of ['', 'x'.repeat(513)]) {
+      expect(await failure(asked(world, 1, { resume: { ...resume, runId } }))).toBe('invalid')
+    }
+    expect(await failure(asked(world, 1, { resume: { ...resume, mode: 'somehow' } }))).toBe('invalid')
+  })
+})

@@ -1,0 +1,299 @@
+import { describe, expect, test } from 'vitest'
+import { settled } from '../../../../scripts/clock.ts'
+import { ask, delta, failure, ID, thrown, World } from '../manager/manager-world.fixture.ts'
+import type { Log } from '../stores/memory/log.ts'
+
+const R1 = { runId: 'r1', agentType: 'assistant' }
+const LEASE = 30_000
+
+describe('a log has one writer', () => {
+  test('another is told who has it and for how long', async () => {
+    const world = new World({ owner: 'worker-1' })
+    await world.writer()
+    const refused = world.process().createWriter(ID, R1)
+    await expect(refused).rejects.toMatchObject({ code: 'busy', message: expect.stringMatching(/worker-1.*29900 ms/) })
+    // Its own process is no exception.
+    expect(await failure(world.manager.createWriter(ID, R1))).toBe('busy')
+  })
+
+  test('one that asks for it takes the log over, and the first is told at its next append', async () => {
+    const world = new World()
+    const first = await world.writer()
+    const second = await world.process().createWriter(ID, { ...R1, takeover: true })
+    expect(first.signal.aborted).toBe(false)
+    expect(await failure(first.write(delta('a')).appended)).toBe('fenced')
+    expect(first.signal.reason).toMatchObject({ code: 'fenced' })
+    expect(first.isSure).toBe(false)
+    await second.commit([])
+    expect((await world.lines()).slice(2)).toEqual(['executor-superseded', 'checkpoint-created'])
+  })
+
+  test('law 4: a fenced writer stops: what it had queued fails, nothing more is taken, and close is quiet', async () => {
+    const world = new World()
+    const first = await world.writer()
+    await world.process().createWriter(ID, { ...R1, takeover: true })
+    const held = world.tap.hold('append')
+    const inFlight = first.write(delta('a'))
+    await held.arrived
+    const queued = first.write(delta('b'))
+    const commit = failure(first.commit([ask('x')]))
+    const decided = failure(first.decide(() => [ask('y')]))
+    const flushed = failure(first.flush())
+    held.open()
+    expect(await failure(inFlight.appended)).toBe('fenced')
+    expect(await failure(queued.appended)).toBe('fenced')
+    expect(await Promise.all([commit, decided, flushed])).toEqual(['fenced', 'fenced', 'fenced'])
+    expect(thrown(() => first.write(delta('c')))).toBe('fenced')
+    expect(await failure(first.flush())).toBe('fenced')
+    await first.close()
+    expect(world.clock.alarms).toBe(1)
+  })
+
+  test('a fenced writer that is closed does not let go what is another’s', async () => {
+    const world = new World()
+    const first = await world.writer()
+    const second = await world.process().createWriter(ID, { ...R1, takeover: true })
+    await first.close()
+    expect((await world.manager.getInfo(ID))?.lease).not.toBeNull()
+    await second.commit([])
+  })
+
+  test('a log that lost what was acknowledged stops its writer, and the next one has a new incarnation', async () => {
+    const world = new World()
+    const writer = await world.writer()
+    await writer.write(delta('a')).appended
+    const before = await world.manager.getInfo(ID)
+    const log = world.memory.logs.get(ID) as Log
+    log.batches.pop()
+    log.head--
+    log.mark = writer.epoch
+    expect(await failure(writer.commit([]))).toBe('regressed')
+    expect(writer.signal.reason).toMatchObject({ code: 'regressed' })
+    await writer.close()
+    expect((await world.manager.getInfo(ID))?.incarnation).not.toBe(before?.incarnation)
+    await (await world.manager.createWriter(ID, R1)).commit([])
+    expect((await world.lines()).slice(-2)).toEqual(['executor-superseded', 'checkpoint-created'])
+  })
+
+  test('a backup that was put back fences every writer', async () => {
+    const world = new World()
+    const writer = await world.writer()
+    await world.tap.store.restored()
+    expect(await failure(writer.write(delta('a')).appended)).toBe('fenced')
+  })
+
+  test('a log that was removed stops its writer', async () => {
+    const world = new World()
+    const writer = await world.writer()
+    await world.manager.deleteStream(ID)
+    expect(await failure(writer.commit([ask('a')]))).toBe('fenced')
+    expect(await world.manager.getInfo(ID)).toBeNull()
+  })
+})
+
+describe('a lease', () => {
+  test('is renewed three times in the time it lasts, for as long as the writer lives', async () => {
+    const world = new World()
+    const writer = await world.writer()
+    world.tap.reset()
+    for (let i = 0; i < 9; i++) {
+      await world.clock.advance(LEASE / 3)
+      expect(writer.isSure).toBe(true)
+      expect(await failure(world.process().createWriter(ID, R1))).toBe('busy')
+    }
+    expect(world.tap.count('renew')).toBe(9)
+    await writer.close()
+    await world.clock.advance(LEASE)
+    expect(world.tap.count('renew')).toBe(9)
+    expect(world.clock.alarms).toBe(0)
+  })
+
+  test('that another took is noticed at the renewal, by a writer that writes nothing', async () => {
+    const world = new World()
+    const writer = await world.writer()
+    await world.process().createWriter(ID, { ...R1, takeover: true })
+    expect(writer.signal.aborted).toBe(false)
+    await world.clock.advance(LEASE / 3)
+    expect(writer.signal.reason).toMatchObject({ code: 'fenced' })
+  })
+
+  test('is sure only for its time, counted from before it was asked for, on the process’s own clock', async () => {
+    const world = new World()
+    const held = world.tap.hold('claim', 'after')
+    const made = world.manager.createWriter(ID, R1)
+    await held.arrived
+    await world.clock.advance(10_000)
+    held.open()
+    const writer = await made
+    world.tap.isDown = true
+    await world.clock.advance(LEASE - 10_001)
+    expect(writer.isSure).toBe(true)
+    await world.clock.advance(1)
+    expect(writer.isSure).toBe(false)
+    // The store is back, and nobody else came: it is the writer's again.
+    world.tap.isDown = false
+    await world.clock.advance(LEASE / 10)
+    expect(writer.isSure).toBe(true)
+    expect(writer.signal.aborted).toBe(false)
+    await writer.commit([])
+  })
+
+  test('a renewal that is answered late counts from when it was asked for', async () => {
+    const world = new World()
+    const writer = await world.writer()
+    const held = world.tap.hold('renew', 'after')
+    await world.clock.advance(LEASE / 3 - 100)
+    await held.arrived
+    await world.clock.advance(LEASE / 2)
+    held.open()
+    await settled()
+    expect(writer.isSure).toBe(true)
+    world.tap.isDown = true
+    await world.clock.advance(LEASE / 2 - 1)
+    expect(writer.isSure).toBe(true)
+    await world.clock.advance(1)
+    expect(writer.isSure).toBe(false)
+  })
+
+  test('that ran out may be another’s: then the writer is fenced, however sure it was', async () => {
+    const world = new World()
+    const writer = await world.writer()
+    world.tap.isDown = true
+    await world.clock.advance(LEASE)
+    world.tap.isDown = false
+    const heir = await world.process().createWriter(ID, R1)
+    await heir.commit([])
+    expect(writer.isSure).toBe(false)
+    expect(await failure(writer.write(delta('zombie')).appended)).toBe('fenced')
+    expect((await world.lines()).join()).not.toContain('zombie')
+  })
+
+  test('a claim whose answer was lost is not taken for somebody else’s', async () => {
+    const world = new World()
+    world.tap.lose('claim')
+    const made = world.manager.createWriter(ID, R1)
+    await world.clock.advance(1000)
+    const writer = await made
+    await writer.commit([])
+    expect(await failure(world.process().createWriter(ID, R1))).toBe('busy')
+  })
+
+  test('a claim that came to nothing is let go', async () => {
+    const world = new World({ patienceMs: 100 })
+    await world.manager.createStream(ID)
+    world.tap.fail('read', 10)
+    const made = failure(world.manager.createWriter(ID, R1))
+    await world.clock.advance(1000)
+    expect(await made).toBe('unavailable')
+    expect(world.memory.logs.get(ID)?.lease).toBeNull()
+  })
+})
+
+describe('a manager that is closed', () => {
+  test('claims nothing any more', async () => {
+    const world = new World()
+    const writer = await world.writer()
+    await world.manager.close()
+    expect(writer.signal.aborted).toBe(true)
+    expect(await failure(world.manager.createWriter(ID, R1))).toBe('closed')
+    expect(await failure(world.manager.endStream(ID))).toBe('closed')
+    expect(await world.process().endStream(ID)).toBe('completed')
+  })
+
+  test('lets a claim go that was under way', async () => {
+    const world = new World()
+    await world.manager.createStream(ID)
+    const held = world.tap.hold('claim', 'after')
+    const claiming = failure(world.manager.createWriter(ID, R1))
+    await held.arrived
+    const closing = world.manager.close()
+    held.open()
+    expect(await claiming).toBe('closed')
+    await closing
+    expect(await world.manager.getInfo(ID)).toMatchObject({ lease: null })
+  })
+})
+
+test('law 4: who works with a log for a moment speaks for the run that it finds after its claim', async () => {
+  const world = new World()
+  const first = await world.writer('r1')
+  await world.manager.endStream(ID)
+  await first.close()
+  const held = world.tap.hold('claim')
+  const paused = world.process().pauseStream(ID)
+  await held.arrived
+  const second = await world.writer('r2')
+  await second.close()
+  held.open()
+  expect(await paused).toBe(true)
+  expect((await world.log()).at(-1)).toMatchObject({ origin: { runId: 'r2' }, chunk: { type: 'run-paused' } })
+})
+
+describe('who must be sure of the lease before it begins something', () => {
+  test('need not wait while it surely lasts', async () => {
+    const world = new World()
+    const writer = await world.writer()
+    world.tap.isDown = true
+    await writer.sure()
+    expect(writer.isSure).toBe(true)
+  })
+
+  test('waits while the store does not answer, and goes on when it was renewed', async () => {
+    const world = new World()
+    const writer = await world.writer()
+    world.tap.isDown = true
+    await world.clock.advance(LEASE)
+    expect(writer.isSure).toBe(false)
+    let sure = 0
+    const all = [writer.sure(), writer.sure()].map(waits => waits.then(() => sure++))
+    await world.clock.advance(LEASE)
+    expect(sure).toBe(0)
+    world.tap.isDown = false
+    await world.clock.advance(LEASE / 10)
+    await Promise.all(all)
+    expect([sure, writer.isSure]).toEqual([2, true])
+  })
+
+  test('waits on where the renewal came too late to be of use', async () => {
+    const world = new World()
+    const writer = await world.writer()
+    world.tap.isDown = true
+    await world.clock.advance(LEASE)
+    let isOver = false
+    const sure = writer.sure().then(() => {
+      isOver = true
+    })
+    world.tap.isDown = false
+    const held = world.tap.hold('renew', 'after')
+    const later = world.clock.advance(LEASE / 10)
+    await held.arrived
+    await later
+    // The answer is a whole lease old when it comes.
+    await world.clock.advance(LEASE)
+    held.open()
+    await settled()
+    expect([isOver, writer.isSure]).toEqual([false, false])
+    await world.clock.advance(LEASE)
+    await sure
+    expect(writer.isSure).toBe(true)
+  })
+
+  test('is told that the log is another’s, or that the writer was closed', async () => {
+    for (const end of ['fenced', 'closed'] as const) {
+      const world = new World()
+      const writer = await world.writer()
+      world.tap.isDown = true
+      await world.clock.advance(LEASE)
+      const waits = failure(writer.sure())
+      world.tap.isDown = false
+      if (end === 'closed') await writer.close()
+      else {
+        const heir = await world.process().createWriter(ID, { ...R1, takeover: true })
+        await world.clock.advance(LEASE / 10)
+        await heir.close()
+      }
+      expect(await waits).toBe(end)
+      expect(await failure(writer.sure())).toBe(end)
+    }
+  })
+})

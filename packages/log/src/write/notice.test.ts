@@ -1,0 +1,126 @@
+import type { Chunk } from '@millrace/protocol'
+import { describe, expect, test } from 'vitest'
+import { clientCall, delta, ID, output, request, World } from '../manager/manager-world.fixture.ts'
+import { advance, EMPTY_TICKET } from '../ticket/ticket.ts'
+
+const AFTER_MS = 30_000
+const RUNS = ['agent:assistant@1']
+const TELLERS = ['notify:agent:assistant']
+
+/** A run that has ended, and owes it to its observers; tells by when others are to tell. */
+async function ended(world: World, runId = 'r1'): Promise<number> {
+  const writer = await world.writer(runId)
+  writer.write(delta('done'))
+  const notifyBy = world.clock.now() + AFTER_MS
+  await writer.decide(() => [{ type: 'finish' }, { type: 'run-finished', status: 'completed', notifyBy }])
+  await writer.close()
+  return notifyBy
+}
+
+const told = (notifyBy: number, until?: number): Chunk => {
+  return { type: 'run-notified', runId: 'r1', notifyBy, ...(until !== undefined && { until }) }
+}
+const say = async (world: World, chunk: Chunk, guest = 'teller') => {
+  const done = await world.manager.append(ID, guest, chunk)
+  return done.outcome === 'refused' ? done.reason : done.outcome
+}
+const noticesOf = async (world: World, id = ID) => (await world.manager.getInfo(id))?.ticket.notices
+
+describe('what observers are owed', () => {
+  test('is due to those who tell, from its time on, and to nobody once they were told', async () => {
+    const world = new World()
+    const notifyBy = await ended(world)
+    expect(await world.manager.due([...RUNS, ...TELLERS])).toEqual([])
+    await world.clock.advance(AFTER_MS)
+    expect(await world.manager.due(TELLERS)).toEqual([ID])
+    expect(await world.manager.due(RUNS)).toEqual([])
+    expect(await say(world, told(notifyBy))).toBe('appended')
+    expect(await world.manager.due(TELLERS)).toEqual([])
+    expect(await noticesOf(world)).toBeUndefined()
+  })
+
+  test('law 5: of all who take it upon themselves one does, and the next only when that one’s time is over', async () => {
+    const world = new World()
+    const notifyBy = await ended(world)
+    expect(await say(world, told(notifyBy, notifyBy + 1000))).toBe('claimed')
+    await world.clock.advance(AFTER_MS)
+    const tellers = ['a', 'b', 'c', 'd']
+    const until = world.clock.now() + AFTER_MS
+    const done = await Promise.all(tellers.map(guest => say(world, told(notifyBy, until), guest)))
+    expect(done.sort()).toEqual(['already-settled', 'already-settled', 'already-settled', 'appended'])
+    expect(await world.manager.due(TELLERS)).toEqual([])
+    await world.clock.advance(AFTER_MS)
+    expect(await world.manager.due(TELLERS)).toEqual([ID])
+    expect(await noticesOf(world)).toMatchObject([{ notifyBy: until, tries: 1 }])
+  })
+
+  test('law 5: who repeats that they were told is told so, and who comes second that it is settled', async () => {
+    const world = new World()
+    const notifyBy = await ended(world)
+    expect(await say(world, told(notifyBy))).toBe('appended')
+    expect(await say(world, told(notifyBy))).toBe('duplicate')
+    expect(await say(world, told(notifyBy), 'another')).toBe('already-settled')
+    expect(await say(world, told(notifyBy + 1))).toBe('already-settled')
+  })
+
+  test('law 10: who told whom is for nobody’s eyes, and shows nowhere', async () => {
+    const world = new World()
+    const notifyBy = await ended(world)
+    const before = await world.manager.view(ID)
+    const reader = await world.manager.createResumableReader(ID, { follow: true, after: before.cursor.sequence })
+    const next = reader.next()
+    await say(world, told(notifyBy))
+    expect((await world.log()).at(-1)).toMatchObject({ internal: true, origin: { guest: 'teller' } })
+    const after = await world.manager.view(ID)
+    expect({ ...after.view, head: before.view.head }).toEqual(before.view)
+    await world.manager.append(ID, 'ada', request('r2'))
+    expect((await next).value).toMatchObject({ chunk: { type: 'run-requested' } })
+    await reader.return()
+  })
+
+  test('does not keep the next run from starting, nor is it lost with it', async () => {
+    const world = new World()
+    const notifyBy = await ended(world)
+    const writer = await world.writer('r2')
+    expect(await noticesOf(world)).toHaveLength(1)
+    await say(world, told(notifyBy))
+    // As whatever else moves the ticket: what was decided before is decided again.
+    expect(await writer.commit([clientCall('c1')])).toMatchObject({ outcome: 'moved' })
+    expect(await writer.commit([clientCall('c1')])).toMatchObject({ outcome: 'appended' })
+    await world.manager.pauseStream(ID)
+    await writer.close()
+    await say(world, output('c1'))
+    const log = await world.log()
+    expect((await world.manager.getInfo(ID))?.ticket).toEqual(advance(EMPTY_TICKET, log))
+    expect(await world.manager.due(RUNS)).toEqual([ID])
+  })
+
+  test('law 12: keeps no entries, and is still told of behind a trimmed log', async () => {
+    const world = new World()
+    const notifyBy = await ended(world)
+    const { head } = (await world.manager.getInfo(ID)) as { head: number }
+    expect(await world.manager.trimStream(ID, { maxEntries: 0 })).toBe(head)
+    await world.clock.advance(AFTER_MS)
+    expect(await world.manager.due(TELLERS)).toEqual([ID])
+    const { view, ticket } = await world.manager.view(ID)
+    expect(ticket.notices).toMatchObject([{ runId: 'r1', status: 'completed' }])
+    expect(view.runs).toMatchObject([{ runId: 'r1', status: 'completed' }])
+    expect(await say(world, told(notifyBy))).toBe('appended')
+  })
+
+  test('is the source’s alone: of a fork nobody is told', async () => {
+    const world = new World()
+    const notifyBy = await ended(world)
+    const { head } = (await world.manager.getInfo(ID)) as { head: number }
+    await world.manager.forkStream(ID, head, 'copy')
+    expect(await noticesOf(world, 'copy')).toBeUndefined()
+    expect(await noticesOf(world)).toMatchObject([{ notifyBy }])
+    expect((await world.manager.getInfo('copy'))?.ticket).toEqual(advance(EMPTY_TICKET, await world.log('copy')))
+    // Also where its source was told of it later than it was copied.
+    await say(world, told(notifyBy))
+    await world.manager.forkStream(ID, head, 'later')
+    expect(await noticesOf(world, 'later')).toBeUndefined()
+    await world.clock.advance(AFTER_MS)
+    expect(await world.manager.due(TELLERS)).toEqual([])
+  })
+})
