@@ -36,7 +36,7 @@ export const runners: Readonly<Record<string, readonly string[]>> = {
   'guide/migrate/kortyx': ['interop/kortyx/guide.test.tsx'],
   'guide/migrate/helix': ['interop/helix/guide.test.ts'],
   'packages/runtime': [runtime],
-  'packages/server': ['packages/server/src/readme.test.ts'],
+  'packages/server': ['packages/server/src/app/readme.test.ts'],
   'packages/log': ['packages/log/src/docs.test.ts'],
   'packages/client': ['packages/client/src/readme.test.ts'],
   'packages/protocol': ['packages/protocol/src/readme.test.ts'],

@@ -1,4 +1,4 @@
-import { Refusal } from '../error.ts'
+import { Refusal } from '../errors/refusal.ts'
 
 const TYPES = {
   sse: 'text/event-stream',

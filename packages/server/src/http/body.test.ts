@@ -1,7 +1,7 @@
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { multiplied } from '../../../../scripts/faults/campaign.ts'
-import { Refusal } from '../error.ts'
+import { Refusal } from '../errors/refusal.ts'
 import { bytesOf, DEEPEST_BODY, jsonOf } from './body.ts'
 
 const RUNS = multiplied(100)

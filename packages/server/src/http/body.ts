@@ -1,6 +1,6 @@
 // What a client sent: bounded, decoded strictly, and no deeper than anything here looks.
 
-import { Refusal } from '../error.ts'
+import { Refusal } from '../errors/refusal.ts'
 
 /** How deep the JSON of a body may go. */
 export const DEEPEST_BODY = 64

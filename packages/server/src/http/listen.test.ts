@@ -3,8 +3,8 @@ import { connect } from 'node:net'
 import { memoryStore } from '@millrace/log'
 import { agent, scriptedModel } from '@millrace/runtime'
 import { expect, onTestFinished, test } from 'vitest'
-import { mill, say, wordsIn } from '../mill.fixture.ts'
-import type { MillraceOptions } from '../options.ts'
+import { mill, say, wordsIn } from '../app/mill.fixture.ts'
+import type { MillraceOptions } from '../app/options.ts'
 import type { ListenOptions } from './listen.ts'
 
 async function listening(options: MillraceOptions = {}, at: ListenOptions = {}) {

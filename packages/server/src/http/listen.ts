@@ -1,7 +1,7 @@
 import { createServer, type RequestListener, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { isLoopback } from '../guard/loopback.ts'
-import { DEFAULT_PORT } from '../options.ts'
+import { DEFAULT_PORT } from '../app/options.ts'
+import { isLoopback } from '../auth/loopback.ts'
 import { refuseUnread } from './unread.ts'
 
 export interface ListenOptions {

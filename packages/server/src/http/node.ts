@@ -2,12 +2,12 @@
 
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { TLSSocket } from 'node:tls'
-import { mustBePlain } from '../guard/target.ts'
+import { queuedOf, TurnSink } from './batching-sink.ts'
 import type { ChannelSettings } from './channel.ts'
 import { noteParsed } from './parsed.ts'
 import { hasLength, lengthOf, type Reply } from './reply.ts'
+import { mustBePlain } from './request-target.ts'
 import { isDirect, SocketSink } from './socket-sink.ts'
-import { queuedOf, TurnSink } from './turn-sink.ts'
 
 /** The path and query of a message, as whoever knows its paths wants them: what a framework left of them, or as they came. */
 export function pathOf(message: IncomingMessage, isFor: (pathname: string) => boolean): string {

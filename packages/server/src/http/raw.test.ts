@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { listen } from '../mill.fixture.ts'
-import { openTwoUserServer, shared } from '../route/two-user-server.fixture.ts'
+import { listen } from '../app/mill.fixture.ts'
+import { openTwoUserServer, shared } from '../routing/two-user-server.fixture.ts'
 import { raw, replyIn } from './raw.fixture.ts'
 
 const all = shared(async stage => {

@@ -1,6 +1,6 @@
 // What a route answers with, before it is anybody's response: Node writes it to a socket, the fetch handler makes a `Response` of it.
 
-import type { ErrorReply } from '../error.ts'
+import type { ErrorReply } from '../errors/refusal.ts'
 
 export type Headers = Readonly<Record<string, string>>
 

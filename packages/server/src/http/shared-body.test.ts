@@ -1,6 +1,6 @@
 import { createHmac } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
-import { framesIn, openTwoUserServer } from '../route/two-user-server.fixture.ts'
+import { framesIn, openTwoUserServer } from '../routing/two-user-server.fixture.ts'
 import { bytesOf } from './body.ts'
 import { SharedBody } from './shared-body.ts'
 

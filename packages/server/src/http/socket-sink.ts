@@ -3,7 +3,7 @@
 
 import { ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
-import { queuedOf, TurnSink } from './turn-sink.ts'
+import { queuedOf, TurnSink } from './batching-sink.ts'
 
 /** Whether nobody stands between a response, whose head is sent, and its socket: no framework that changes what is written, and no protocol but HTTP/1.1. */
 export function isDirect(response: ServerResponse): boolean {

@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { mill, request } from '../mill.fixture.ts'
+import { mill, request } from '../app/mill.fixture.ts'
 import { PAGE_POLICY } from './static.ts'
 
 let home: string

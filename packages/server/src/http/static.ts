@@ -2,7 +2,7 @@ import { createReadStream } from 'node:fs'
 import { readFile, realpath, stat } from 'node:fs/promises'
 import { extname, join, resolve, sep } from 'node:path'
 import type { ChannelSettings } from './channel.ts'
-import { PIECE_BYTES, paced } from './paced.ts'
+import { PIECE_BYTES, paced } from './paced-reply.ts'
 import type { Reply } from './reply.ts'
 
 /** A folder of files, and what is said with them. */

@@ -1,8 +1,8 @@
 import { describe, expect, test, vi } from 'vitest'
 import { settled } from '../../../../scripts/clock.ts'
-import { Refusal } from '../error.ts'
-import type { Outlet } from './outlet.ts'
+import { Refusal } from '../errors/refusal.ts'
 import { Client } from './slow-client.fixture.ts'
+import type { Outlet } from './stream-channel.ts'
 import { delta, ID, NOTHING, StreamServer } from './stream-server.fixture.ts'
 
 /** Says nothing, until the connection is over. */

@@ -1,10 +1,10 @@
 import type { FailFrame } from '@millrace/protocol'
 import type { Logger } from '@millrace/runtime'
-import { Refusal, toldOf } from '../error.ts'
+import { Refusal, toldOf } from '../errors/refusal.ts'
 import type { StreamReply } from '../http/reply.ts'
 import type { Format } from './format.ts'
-import { Outlet } from './outlet.ts'
-import type { StreamSettings } from './settings.ts'
+import { Outlet } from './stream-channel.ts'
+import type { StreamSettings } from './stream-settings.ts'
 import { type Voice, voiceOf } from './voice.ts'
 
 /** What a connection is for, and for whom. */

@@ -3,9 +3,9 @@ import { decodeCursor, encodeCursor, type Frame } from '@millrace/protocol'
 import type { Member } from './feed.ts'
 import type { Feeds } from './feeds.ts'
 import { bytesOf, EntriesFrame } from './format.ts'
-import { type Entered, mustBeIn, openFrame } from './open.ts'
-import type { Outlet } from './outlet.ts'
-import { PAGE_BYTES } from './settings.ts'
+import { type Entered, mustBeIn, openFrame } from './open-frame.ts'
+import type { Outlet } from './stream-channel.ts'
+import { PAGE_BYTES } from './stream-settings.ts'
 import { truncatedFrame } from './truncated.ts'
 
 export interface FollowOptions {

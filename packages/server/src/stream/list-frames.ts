@@ -1,6 +1,6 @@
-import type { Lists } from './lists.ts'
-import { listFrame } from './lists.ts'
-import type { Outlet } from './outlet.ts'
+import type { Lists } from './session-lists.ts'
+import { listFrame } from './session-lists.ts'
+import type { Outlet } from './stream-channel.ts'
 
 /** Somebody's list on one connection: all of it at first, then what changes, until the connection is over; throws where it cannot be looked at. */
 export async function followList(lists: Lists, principal: string | null, outlet: Outlet): Promise<void> {

@@ -9,8 +9,8 @@ import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { settled } from '../../../../scripts/clock.ts'
 import { respond } from '../http/node.ts'
 import { Follower } from './follower.ts'
-import type { StreamSettings } from './settings.ts'
 import { delta, eventually, ID, NOTHING, StreamServer, shownOf, viewOf } from './stream-server.fixture.ts'
+import type { StreamSettings } from './stream-settings.ts'
 
 /** A server of one session, on a port of its own. */
 async function listening(

@@ -2,8 +2,8 @@
 
 import { describe, expect, test } from 'vitest'
 import { settled } from '../../../../scripts/clock.ts'
-import { Outlet } from './outlet.ts'
 import { Client } from './slow-client.fixture.ts'
+import { Outlet } from './stream-channel.ts'
 import { delta, ID, NOTHING, StreamServer, shownOf, viewOf } from './stream-server.fixture.ts'
 
 const ROOM = 16 * 1024

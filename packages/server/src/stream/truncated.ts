@@ -1,7 +1,7 @@
 import { type StreamManager, TruncatedError } from '@millrace/log'
 import type { TruncatedFrame } from '@millrace/protocol'
-import { sessionUnknown } from '../error.ts'
-import type { Entered } from './open.ts'
+import { sessionUnknown } from '../errors/refusal.ts'
+import type { Entered } from './open-frame.ts'
 
 /** The frame that tells a reader that its place is not in the log (law 2); throws whatever else went wrong, and that the session is gone where it is, or another's by now. */
 export async function truncatedFrame(

@@ -1,6 +1,6 @@
 import type { FailFrame } from '@millrace/protocol'
 import { bytesOf, CONTENT_TYPES, type Format, heartbeatOf } from './format.ts'
-import type { StreamSettings } from './settings.ts'
+import type { StreamSettings } from './stream-settings.ts'
 
 /** What a connection says beside what it carries. */
 export interface Voice {

@@ -1,6 +1,6 @@
 // A server that drives nothing, as a process: `server-process.fixture.ts <file>`. It prints its url, and goes when its input ends.
 
-import { millrace } from '../app.ts'
+import { millrace } from '../app/app.ts'
 import { told } from './pid-agent.fixture.ts'
 
 const app = millrace({ store: `sqlite:${process.argv[2]}`, agents: [told], engine: false })

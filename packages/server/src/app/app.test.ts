@@ -1,0 +1,297 @@
+import { LogError, type LogStore, memoryStore, systemTimers, type Timers } from '@millrace/log'
+import { expect, test, vi } from 'vitest'
+import { SOON_MS } from '../util/store-timeout.ts'
+import { millrace } from './app.ts'
+import { echo, mill, ORIGIN, request, say } from './mill.fixture.ts'
+
+const EVIL = 'https://evil.example'
+const PAGE = 'https://app.example.com'
+
+/** A store whose lists are what a test says. */
+function listing(list: LogStore['list']): LogStore {
+  const store = memoryStore()
+  const get = (_: LogStore, name: keyof LogStore) => {
+    const value = name === 'list' ? list : store[name]
+    return typeof value === 'function' ? value.bind(store) : value
+  }
+  return new Proxy(store, { get })
+}
+
+test('plain requests get plain responses', async () => {
+  const { app } = mill()
+  const fetch = (path: string, init: RequestInit) => app.fetch(new Request(ORIGIN + path, init))
+  expect(await say(fetch, 'hello')).toMatchObject({ status: 200, words: 'You said: hello' })
+})
+
+test('options that cannot work are told when they are given', () => {
+  expect(() => millrace(undefined as never)).toThrow('expected an object of options')
+  expect(() => millrace({ agents: [echo, echo] })).toThrow('there are two by the name echo')
+  expect(() => millrace({ basePath: 'mill' })).toThrow('basePath: expected a path such as /millrace')
+  expect(() => millrace({ engine: { pollMs: 0 } })).toThrow('engine.pollMs')
+})
+
+test.each<[object, string]>([
+  [{ strem: {} }, 'strem: there is no such option'],
+  [{ authorise: () => 'ann' }, 'authorise: there is no such option'],
+  [{ authorize: 'ann' }, 'authorize: expected a function'],
+  [{ authorize: null }, 'authorize: expected a function'],
+  [{ context: 5 }, 'context: expected a function'],
+  [{ onError: {} }, 'onError: expected a function'],
+  [{ cors: ['https://app.example.com'] }, 'cors: expected { origins, credentials? }'],
+  [{ cors: { origin: 'x' } }, 'cors.origin: there is no such option'],
+  [{ cors: {} }, 'cors.origins: expected a list of origins, or a function'],
+  [{ cors: { origins: 'https://app.example.com' } }, 'cors.origins: expected a list'],
+  [{ cors: { origins: ['https://app.example.com', '*'] } }, 'cors.origins.1: expected an origin'],
+  [{ cors: { origins: ['https://app.example.com/'] } }, 'cors.origins.0: expected an origin'],
+  [{ cors: { origins: [], credentials: 'yes' } }, 'cors.credentials: expected true or false'],
+  [{ static: 5 }, 'static: expected a folder'],
+  [{ static: '' }, 'static: expected a folder'],
+  [{ static: { path: 'public' } }, 'static: expected a folder'],
+  [{ static: { folder: 'public', header: {} } }, 'static.header: there is no such option'],
+  [{ static: { folder: 'public', headers: { a: 1 } } }, 'static.headers: expected texts'],
+  [{ store: 'mysql://user:secret@host' }, 'store: expected memory:, sqlite:path, redis:// or postgres://, found mysql'],
+  [{ store: 'mill.db' }, 'found no scheme'],
+  [{ store: null }, 'store: expected a store'],
+  [{ store: {} }, 'store: expected a store'],
+])('what could not work is told when it is given: %j', (options, why) => {
+  expect(() => millrace(options)).toThrow(why)
+})
+
+test('what it was made of makes another like it, with what is said otherwise', async () => {
+  const app = millrace({ agents: [echo], store: memoryStore(), basePath: '/mill' })
+  const other = millrace({ ...app.options, basePath: '/other' })
+  const paths = ['/mill/api/agents', '/other/api/agents']
+  const asked = paths.map(path => Promise.all([app, other].map(each => each.fetch(new Request(ORIGIN + path)))))
+  const statuses = (await Promise.all(asked)).map(replies => replies.map(({ status }) => status))
+  expect(statuses).toEqual([
+    [200, 404],
+    [404, 200],
+  ])
+  await Promise.all([app.close(), other.close()])
+})
+
+test('what could work is taken', async () => {
+  const origins = ['https://app.example.com', 'http://localhost:5173', 'capacitor://localhost']
+  for (const options of [
+    { cors: { origins } },
+    { cors: { origins: () => true, credentials: true } },
+    { static: 'public' },
+    { static: { folder: 'public', headers: { 'x-frame-options': 'deny' } } },
+    { store: 'POSTGRES://host/db' },
+    { store: Promise.resolve(memoryStore()) },
+  ]) {
+    await millrace(options).close()
+  }
+})
+
+test('nothing is opened before it is needed', async () => {
+  const app = millrace({ store: 'sqlite:/nowhere/at/all/mill.db' })
+  await app.close()
+})
+
+test('a store that cannot be opened is a typed 503 without its words, and the next request tries again', async () => {
+  const { app, logged } = mill({ store: 'sqlite:/nowhere/at/all/mill.db', log: { patienceMs: 0 }, engine: false })
+  for (let i = 1; i <= 2; i++) {
+    const response = await app.fetch(request('/api/sessions'))
+    const { error } = await response.json()
+    expect([response.status, error]).toMatchObject([503, { code: 'store_unavailable', retryable: true }])
+    expect(response.headers.get('retry-after')).toBe('1')
+    expect(JSON.stringify(error)).not.toContain('nowhere')
+    expect(logged.filter(({ level }) => level === 'error')).toHaveLength(i)
+  }
+  const later = { isThere: false }
+  const store = {
+    // biome-ignore lint/suspicious/noThenProperty: a promise that keeps its word only later.
+    then: (done: (store: unknown) => void, fail: (error: Error) => void) =>
+      later.isThere ? done(memoryStore()) : fail(new Error('not yet')),
+  } as never
+  const { app: other } = mill({ store })
+  expect((await other.fetch(request('/api/health'))).status).toBe(503)
+  later.isThere = true
+  expect((await other.fetch(request('/api/health'))).status).toBe(200)
+})
+
+test('after it was closed a server says so, and opens nothing', async () => {
+  const { app } = mill()
+  await app.fetch(request('/api/health'))
+  await app.close()
+  for (const path of ['/api/sessions', '/api/health']) {
+    const response = await app.fetch(request(path))
+    expect([response.status, (await response.json()).error.code]).toEqual([503, 'draining'])
+    expect(response.headers.get('retry-after')).toBe('1')
+  }
+  const { app: unused } = mill()
+  await unused.close()
+  const response = await unused.fetch(request('/api/health'))
+  expect([response.status, (await response.json()).error]).toMatchObject([503, { code: 'draining', retryable: true }])
+  await expect(unused.runtime()).rejects.toMatchObject({ code: 'draining' })
+})
+
+test('who asks while a server goes is told so, also where its store is closed before that was answered', async () => {
+  const reached = Promise.withResolvers<void>()
+  const closing = Promise.withResolvers<void>()
+  const store = listing(async () => {
+    reached.resolve()
+    await closing.promise
+    throw new LogError('closed', 'the store was closed')
+  })
+  const { app } = mill({ store, engine: false })
+  const asked = app.fetch(request('/api/health'))
+  await reached.promise
+  await app.close()
+  closing.resolve()
+  const response = await asked
+  expect([response.status, (await response.json()).error.code]).toEqual([503, 'draining'])
+})
+
+test.each(['is not there yet', 'does not answer'])(
+  'who asks whether a server is well hears soon that its store %s',
+  async how => {
+    const later = Promise.withResolvers<never>()
+    const store = how === 'does not answer' ? listing(() => later.promise) : later.promise
+    const waits: (() => void)[] = []
+    const after: Timers['after'] = (ms, call, isIdle) => {
+      if (ms !== SOON_MS) return systemTimers.after(ms, call, isIdle)
+      waits.push(call)
+      return () => {}
+    }
+    const { app } = mill({ store, engine: false, timers: { ...systemTimers, after } })
+    const asked = app.fetch(request('/api/health'))
+    await expect.poll(() => waits).toHaveLength(how === 'does not answer' ? 2 : 1)
+    for (const over of waits) over()
+    const response = await asked
+    expect([response.status, (await response.json()).error.code]).toEqual([503, 'store_unavailable'])
+    later.reject(new Error('never'))
+  },
+)
+
+test('HEAD says what GET would, without it', async () => {
+  const { app } = mill()
+  const get = await app.fetch(request('/api/health'))
+  const head = await app.fetch(request('/api/health', undefined, { method: 'HEAD' }))
+  expect([head.status, head.body]).toEqual([200, null])
+  expect(head.headers.get('content-length')).toBe(String((await get.text()).length))
+  expect(head.headers.get('content-type')).toBe(get.headers.get('content-type'))
+})
+
+test('who goes away takes their stream along', async () => {
+  const { app } = mill({ limits: { streams: 1 } })
+  await say((path, init) => app.fetch(new Request(ORIGIN + path, init)), 'hello')
+  for (let i = 0; i < 3; i++) {
+    const leaving = new AbortController()
+    const response = await app.fetch(request('/api/sessions/s/stream', undefined, { signal: leaving.signal }))
+    expect(response.status).toBe(200)
+    // Without reading or cancelling anything.
+    leaving.abort()
+    expect(await response.text()).not.toContain('"type":"end"')
+  }
+})
+
+test('the base path stands before everything, and nothing else is there', async () => {
+  const { app } = mill({ basePath: '/mill/v1' })
+  expect((await app.fetch(request('/mill/v1/api/health'))).status).toBe(200)
+  for (const path of [
+    '/api/health',
+    '/mill/v1',
+    '/mill/v1/',
+    '/mill/v1/apis',
+    '/mill/v1/api',
+    '/mill/v11/api/health',
+  ]) {
+    const response = await app.fetch(request(path))
+    expect([path, response.status, (await response.json()).error.code]).toEqual([path, 404, 'route_unknown'])
+  }
+  const place = '/mill/v1/api/openapi.json'
+  const { servers } = await (await app.fetch(request(place))).json()
+  expect(new URL(servers[0].url, `https://mill.example${place}`).pathname).toBe('/mill/v1/api')
+})
+
+test('what goes wrong here is told to the logger and to onError, and to nobody else', async () => {
+  const cause = new Error('the password is fish')
+  const told = vi.fn(() => Promise.reject(new Error('and this too')))
+  const authorize = () => {
+    throw cause
+  }
+  const { app, logged } = mill({ authorize, onError: told })
+  const response = await app.fetch(request('/api/sessions?secret=1'))
+  const text = await response.text()
+  expect([response.status, JSON.parse(text).error.code]).toEqual([500, 'internal_error'])
+  expect(text).not.toContain('fish')
+  expect(told).toHaveBeenCalledWith(expect.objectContaining({ cause }), expect.any(Request))
+  await expect.poll(() => logged.map(({ message }) => message)).toEqual(['a request failed', 'onError threw'])
+  expect(logged[0]?.fields).toMatchObject({ method: 'GET', path: '/api/sessions' })
+})
+
+test('a logger that throws takes nothing down', async () => {
+  const logger = {
+    warn: () => {
+      throw new Error('no')
+    },
+    error: () => {
+      throw new Error('no')
+    },
+  }
+  const { app } = mill({ logger, authorize: () => Promise.reject(new Error('down')) })
+  expect((await app.fetch(request('/api/sessions'))).status).toBe(500)
+})
+
+const preflight = (origin: string) =>
+  request('/api/sessions/s/runs', undefined, {
+    method: 'OPTIONS',
+    headers: {
+      origin,
+      'access-control-request-method': 'POST',
+      'access-control-request-headers': 'content-type,authorization',
+    },
+  })
+
+test('pages of origins that are named may call, with what they need to read', async () => {
+  const authorize = () => 'ann'
+  const { app } = mill({ authorize, cors: { origins: [PAGE], credentials: true } })
+  const asked = await app.fetch(preflight(PAGE))
+  expect([asked.status, Object.fromEntries(asked.headers)]).toMatchObject([
+    204,
+    {
+      'access-control-allow-origin': PAGE,
+      'access-control-allow-credentials': 'true',
+      'access-control-allow-methods': 'GET, POST, PATCH, DELETE',
+      'access-control-allow-headers': 'content-type,authorization',
+    },
+  ])
+  const reply = await app.fetch(request('/api/sessions', undefined, { headers: { origin: PAGE } }))
+  expect(reply.headers.get('access-control-allow-origin')).toBe(PAGE)
+  expect(reply.headers.get('access-control-expose-headers')).toContain('X-Run-Id')
+  expect(reply.headers.get('vary')).toContain('Origin')
+  // A refusal must be readable too.
+  const refused = await app.fetch(request('/api/nothing', undefined, { headers: { origin: PAGE } }))
+  expect([refused.status, refused.headers.get('access-control-allow-origin')]).toEqual([404, PAGE])
+})
+
+test('where it cannot be told which pages may call nothing is done, and the server knows why', async () => {
+  const cause = new Error('the list of pages is out of reach')
+  const origins = () => {
+    throw cause
+  }
+  const { app, logged } = mill({ authorize: () => 'ann', cors: { origins } })
+  const asked = { agent: 'echo', input: 'hello' }
+  const reply = await app.fetch(request('/api/sessions/s/runs', asked, { headers: { origin: PAGE } }))
+  expect([reply.status, (await reply.json()).error.code]).toEqual([500, 'internal_error'])
+  expect(reply.headers.get('access-control-allow-origin')).toBeNull()
+  expect(logged).toMatchObject([{ level: 'error', fields: { cause } }])
+  const { sessions } = await (await app.fetch(request('/api/sessions'))).json()
+  expect(sessions).toEqual([])
+})
+
+test('pages of other origins may not, and nobody may where nothing is said', async () => {
+  const authorize = () => 'ann'
+  const apps = [mill({ authorize, cors: { origins: [PAGE] } }), mill({ authorize })]
+  for (const { app } of apps) {
+    for (const origin of [EVIL, 'null', `${PAGE}.evil.example`, PAGE.replace('https', 'http')]) {
+      const asked = await app.fetch(preflight(origin))
+      expect(asked.headers.get('access-control-allow-origin')).toBeNull()
+      expect(asked.headers.get('access-control-allow-methods')).toBeNull()
+      const reply = await app.fetch(request('/api/sessions', undefined, { headers: { origin } }))
+      expect(reply.headers.get('access-control-allow-origin')).toBeNull()
+    }
+  }
+})

@@ -1,0 +1,62 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import { MOST_CONTEXT_BYTES } from '../auth/context.ts'
+import { DEEPEST_BODY } from '../http/body.ts'
+import { LINGER_MS } from '../http/listen.ts'
+import { CLAIM_MS, DEFAULT_LIMITS, DEFAULT_PORT, DEFAULT_STORE, DEFAULT_STREAM } from '../index.ts'
+import { LONGEST_FILENAME } from '../routes/uploads.ts'
+import { LONGEST_NAME } from '../routing/names.ts'
+import { FOLLOWED, REMEMBERED } from '../stream/session-lists.ts'
+import { SOON_MS } from '../util/store-timeout.ts'
+
+const pageOf = (path: string) => readFileSync(join(import.meta.dirname, '../../../../docs', path), 'utf8')
+const defaults = pageOf('reference/defaults.md')
+const security = pageOf('guide/security.md')
+
+/** A number as people read it: bytes in larger units, where it is of bytes. */
+function told(name: string, value: number): string {
+  if (!/Bytes$|^maxBuffered$/.test(name)) return value.toLocaleString('en')
+  return value % 2 ** 20 === 0 ? `${value / 2 ** 20} MiB` : `${value / 1024} KiB`
+}
+
+describe('the table of defaults says what', () => {
+  test.each(Object.entries(DEFAULT_LIMITS))('limits.%s is, and so does the guide to security', (name, value) => {
+    expect(defaults).toContain(`| \`limits.${name}\` | ${told(name, value)} |`)
+    expect(security).toContain(`| \`${name}\` | ${told(name, value)} |`)
+  })
+
+  test.each(Object.entries(DEFAULT_STREAM))('stream.%s is', (name, value) => {
+    expect(defaults).toContain(`| \`stream.${name}\` | ${told(name, value)} |`)
+  })
+
+  test.each([
+    ['`store`', `\`${DEFAULT_STORE}\``],
+    ['`listen({ port })`', `${DEFAULT_PORT}`],
+    ["a client's claim of a tool that does not say for how long", CLAIM_MS.toLocaleString('en')],
+    ['a body of JSON', `${DEEPEST_BODY} levels`],
+    ['a name in a path, a query or a body', `${LONGEST_NAME} characters`],
+    ['what `context` returns', told('Bytes', MOST_CONTEXT_BYTES)],
+    ['the name of an upload', `${LONGEST_FILENAME} characters`],
+    ['a list of sessions that is followed', `${FOLLOWED} sessions`],
+    ['what it tells of when it is gone', `${REMEMBERED.toLocaleString('en')} sessions`],
+    ['who is still connected once a server is closed', LINGER_MS.toLocaleString('en')],
+    ['who asks `GET /api/health`', SOON_MS.toLocaleString('en')],
+  ])('%s is', (name, value) => {
+    expect(defaults).toContain(`| ${name} | ${value} |`)
+  })
+})
+
+test('the guide to the server names every route', async () => {
+  const guide = pageOf('guide/server.md')
+  const { routes } = await import('./routes.ts')
+  const named = guide.slice(guide.indexOf('## Routes'), guide.indexOf('## Mounting'))
+  for (const { path } of routes) {
+    const last = path.replace('/sessions/:sessionId', '/sessions/:id')
+    const isNamed =
+      named.includes(last) ||
+      named.includes(`\`/${last.split('/').at(-1)}\``) ||
+      named.includes(`…${last.replace('/sessions/:id', '')}`)
+    expect([path, isNamed]).toEqual([path, true])
+  }
+})

@@ -1,0 +1,58 @@
+import { Validator } from '@seriousme/openapi-schema-validator'
+import { expect, it } from 'vitest'
+import { openApiOf } from '../routing/openapi.ts'
+import { openTwoUserServer } from '../routing/two-user-server.fixture.ts'
+import { good, ready } from '../routing/valid-requests.fixture.ts'
+import { routes } from './routes.ts'
+
+const keyOf = ({ method, path }: { method: string; path: string }) => `${method} ${path}`
+
+it('every route does what it is for, and its replies are what it says it gives', async () => {
+  const stage = openTwoUserServer()
+  const requests = good(await ready(stage))
+  expect(Object.keys(requests).sort()).toEqual(routes.map(keyOf).sort())
+  for (const [key, { status, isLive, ...sent }] of Object.entries(requests)) {
+    if (isLive) {
+      const response = await stage.app.fetch(stage.request(sent))
+      expect([key, response.status]).toEqual([key, status])
+      const reader = response.body?.getReader()
+      const { value } = (await reader?.read()) ?? {}
+      expect(new TextDecoder().decode(value)).not.toBe('')
+      await reader?.cancel()
+      continue
+    }
+    const got = await stage.send(sent)
+    expect([key, got.status, got.text.slice(0, 200)]).toEqual([key, status, expect.anything()])
+    expect(got.headers.get('x-content-type-options')).toBe('nosniff')
+  }
+  const errors = stage.logged.filter(({ message }) => !message.includes('authorize'))
+  expect(errors).toEqual([])
+})
+
+it('the OpenAPI document is valid, and has every route with all that it takes and gives', async () => {
+  const stage = openTwoUserServer({ basePath: '/mill' })
+  const { json } = await stage.send({ path: '/mill/api/openapi.json' })
+  const { valid, errors } = await new Validator().validate(json as Record<string, unknown>)
+  expect([valid, errors]).toEqual([true, undefined])
+  const document = json as { paths: Record<string, Record<string, Record<string, object>>> }
+  const described = Object.entries(document.paths).flatMap(([path, methods]) =>
+    Object.keys(methods).map(method => `${method.toUpperCase()} ${path.replace(/\{(\w+)\}/g, ':$1')}`),
+  )
+  expect(described.sort()).toEqual(routes.map(keyOf).sort())
+  for (const { method, path, body, takesBytes, query = {}, replies = {}, streams } of routes) {
+    const operation = document.paths[path.replace(/:(\w+)/g, '{$1}')]?.[method.toLowerCase()] ?? {}
+    expect([path, 'requestBody' in operation]).toEqual([path, body !== undefined || takesBytes === true])
+    const parameters = operation['parameters'] as { name: string; in: string }[]
+    expect(parameters.filter(parameter => parameter.in === 'query').map(({ name }) => name)).toEqual(Object.keys(query))
+    const statuses = Object.keys(operation['responses'] ?? {})
+    expect(statuses).toEqual(expect.arrayContaining([...Object.keys(replies), ...(streams ? ['200'] : []), 'default']))
+  }
+})
+
+it('ids of operations are unique', () => {
+  const document = openApiOf(routes) as { paths: Record<string, Record<string, { operationId: string }>> }
+  const ids = Object.values(document.paths).flatMap(methods =>
+    Object.values(methods).map(({ operationId }) => operationId),
+  )
+  expect(new Set(ids).size).toBe(routes.length)
+})

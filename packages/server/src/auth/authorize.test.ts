@@ -1,0 +1,245 @@
+import { RunError } from '@millrace/runtime'
+import { describe, expect, it } from 'vitest'
+import { framesIn, openTwoUserServer } from '../routing/two-user-server.fixture.ts'
+import type { Authorize } from './authorize.ts'
+
+/** What a server answers that is asked for a list, where authorize answers something. */
+async function listed(answer: unknown) {
+  const stage = openTwoUserServer({ authorize: (() => answer) as Authorize })
+  const { status, json, headers } = await stage.send({ path: '/api/sessions' })
+  return { status, error: (json as { error?: { code: string; message: string } }).error, headers, stage }
+}
+
+describe('what authorize answers', () => {
+  it.each([
+    ['a principal', 'ann'],
+    ['a principal, later', Promise.resolve('ann')],
+    ['a principal with a label', { principal: 'ann', label: 'Ann' }],
+    ['an owner', { principal: 'ann', owner: 'team' }],
+  ])('%s lets in', async (_, answer) => {
+    expect((await listed(answer)).status).toBe(200)
+  })
+
+  it.each([
+    ['null', null, 401, 'unauthorized'],
+    ['nothing', undefined, 401, 'unauthorized'],
+    ['a refusal', { refuse: 'not today' }, 403, 'forbidden'],
+    ['a refusal of who nobody is', { refuse: 'who?', status: 401 }, 401, 'unauthorized'],
+    ['a refusal of another status', { refuse: 'not today', status: 200 }, 403, 'forbidden'],
+    ['a refusal beside a principal', { principal: 'ann', refuse: 'not today' }, 403, 'forbidden'],
+  ])('%s keeps out', async (_, answer, status, code) => {
+    const told = await listed(answer)
+    expect([told.status, told.error?.code]).toEqual([status, code])
+    expect(told.headers.get('www-authenticate')).toBe(status === 401 ? 'Bearer' : null)
+    expect(told.stage.logged).toEqual([])
+  })
+
+  it.each([
+    ['true', true],
+    ['a number', 7],
+    ['an empty name', ''],
+    ['an object of nothing', {}],
+    ['a principal that is no text', { principal: 7 }],
+    ['a label that is no text', { principal: 'ann', label: {} }],
+    ['an owner of nothing', { principal: 'ann', owner: '' }],
+    ['an owner that is null', { principal: 'ann', owner: null }],
+    ['half a character', '\ud800'],
+    ['a very long name', 'a'.repeat(513)],
+    ['a refusal without words', { refuse: undefined }],
+    ['a function', () => 'ann'],
+  ])('%s is the server’s own fault, and lets nobody in', async (_, answer) => {
+    const { status, error, stage } = await listed(answer)
+    expect([status, error?.code]).toEqual([500, 'internal_error'])
+    expect(stage.logged.map(({ message }) => message)).toEqual(['a request failed'])
+  })
+
+  it.each([
+    ['an error', new Error('the database of users says: secret')],
+    ['an error of ours', new RunError('session_unknown', 'the database of users says: secret')],
+    ['no error at all', 'secret'],
+  ])('%s that it throws lets nobody in, and nobody is told its words', async (_, thrown) => {
+    const stage = openTwoUserServer({
+      authorize: () => {
+        throw thrown
+      },
+    })
+    const { status, text } = await stage.send({ path: '/api/sessions' })
+    expect([status, text.includes('internal_error'), text.includes('secret')]).toEqual([500, true, false])
+    expect(stage.logged).toHaveLength(1)
+  })
+})
+
+it('it is told who is to answer, before anything is done', async () => {
+  const stage = openTwoUserServer({
+    authorize: ({ program }) => (program?.agent === 'large' ? { refuse: 'not that one' } : 'ann'),
+  })
+  const ask = (body: object) => stage.run('s', { input: 'Hello', ...body })
+  expect((await ask({ agent: 'large' })).status).toBe(403)
+  expect(await stage.held()).toBe('[]')
+  expect((await ask({ agent: 'echo' })).status).toBe(200)
+})
+
+describe('sessions belong to principals', () => {
+  const owners: Readonly<Record<string, string>> = { sue: 'ann' }
+  const authorize: Authorize = ({ request, sessionId }) => {
+    const principal = request.headers.get('x-user') ?? ''
+    const owner = owners[principal]
+    // Sue supports Ann, in one session.
+    return { principal, label: `label of ${principal}`, ...(sessionId === 'shared' && owner && { owner }) }
+  }
+
+  it('each lists and enters their own, and whom authorize says', async () => {
+    const stage = openTwoUserServer({ authorize })
+    await stage.run('shared', { agent: 'echo', input: 'Hello' }, 'ann')
+    await stage.run('private', { agent: 'echo', input: 'Hello' }, 'ann')
+    await stage.run('bobs', { agent: 'echo', input: 'Hello' }, 'bob')
+    const listedBy = async (user: string) => {
+      const { json } = await stage.send({ path: '/api/sessions', user })
+      return (json as { sessions: { sessionId: string }[] }).sessions.map(({ sessionId }) => sessionId).sort()
+    }
+    expect([await listedBy('ann'), await listedBy('bob'), await listedBy('sue')]).toEqual([
+      ['private', 'shared'],
+      ['bobs'],
+      [],
+    ])
+    const read = async (sessionId: string, user: string) =>
+      (await stage.send({ path: `/api/sessions/${sessionId}`, user })).status
+    expect(await Promise.all(['shared', 'private', 'bobs'].map(id => read(id, 'sue')))).toEqual([200, 404, 404])
+    // What somebody says in another's session is said under their own label; the session stays whose it was.
+    await stage.run('shared', { agent: 'echo', input: 'How can I help?', runId: 'help' }, 'sue')
+    const runtime = await stage.app.runtime()
+    const info = await runtime.manager.getInfo('shared')
+    expect(info?.principal).toBe('ann')
+    const entries = await runtime.manager.entries('shared', 0, info?.head ?? 0)
+    const asked = entries.find(({ chunk }) => chunk.type === 'run-requested' && chunk.runId === 'help')
+    expect(asked?.origin).toMatchObject({ guest: 'label of sue' })
+    // A fork is of who made it.
+    const { sessionId } = await stage.post('/api/sessions/shared/fork', {}, { user: 'sue' })
+    expect([await listedBy('sue'), await listedBy('ann')]).toEqual([[sessionId], ['private', 'shared']])
+  })
+
+  it('of two who make a session of one id at the same time, one has it, and the other cannot write there', async () => {
+    const stage = openTwoUserServer()
+    for (let round = 0; round < 20; round++) {
+      const path = `/api/sessions/race-${round}/runs`
+      const start = (user: string) =>
+        stage.send({ path, user, body: { agent: 'echo', input: user }, headers: { accept: 'application/x-ndjson' } })
+      const [ann, bob] = await Promise.all([start('ann'), start('bob')])
+      expect([ann.status, bob.status].sort()).toEqual([200, 404])
+      const { principal, head = 0 } = (await (await stage.app.runtime()).manager.getInfo(`race-${round}`)) ?? {}
+      expect(principal).toBe(ann.status === 200 ? 'ann' : 'bob')
+      const entries = await (await stage.app.runtime()).manager.entries(`race-${round}`, 0, head)
+      const requests = entries.filter(({ chunk }) => chunk.type === 'run-requested')
+      expect(requests.map(({ origin }) => origin.guest)).toEqual([principal])
+    }
+  })
+
+  it('a session that becomes another’s while something is asked for there gets nothing of it', async () => {
+    const holder: { swap?: () => Promise<void> } = {}
+    const stage = openTwoUserServer({ context: async () => void (await holder.swap?.()) })
+    await stage.run('s', { agent: 'echo', input: 'Hello', messageId: 'm1' })
+    holder.swap = async () => {
+      const { manager } = await stage.app.runtime()
+      await manager.deleteStream('s')
+      await manager.createStream('s', 'bob')
+    }
+    const { status } = await stage.run('s', { agent: 'echo', input: 'For ann’s eyes' })
+    expect(status).toBe(404)
+    expect(await stage.held()).not.toContain('eyes')
+  })
+
+  it('several sessions on one connection are asked for one by one, and one that is not theirs is as unknown as one that is gone', async () => {
+    const authorize: Authorize = ({ request, sessionId, action }) => {
+      stage.asked.push({ request, action, ...(sessionId !== undefined && { sessionId }) })
+      return sessionId === 'secret' ? { refuse: 'not this one' } : request.headers.get('x-user')
+    }
+    const stage = openTwoUserServer({ authorize })
+    await stage.run('a', { agent: 'echo', input: 'Hello' })
+    await stage.run('b', { agent: 'echo', input: 'Hello' }, 'bob')
+    stage.asked.length = 0
+    const path = '/api/stream?session=b&session=gone&session=a&session=secret'
+    const response = await stage.app.fetch(stage.request({ path, headers: { accept: 'application/x-ndjson' } }))
+    expect(response.status).toBe(200)
+    expect(stage.asked.map(({ action, sessionId }) => [action, sessionId])).toEqual([
+      ['follow', undefined],
+      ['follow', 'b'],
+      ['follow', 'gone'],
+      ['follow', 'a'],
+      ['follow', 'secret'],
+    ])
+    // The connection ends with the last that is served.
+    let text = ''
+    for await (const piece of response.body?.pipeThrough(new TextDecoderStream()) ?? []) {
+      const isNew = !text.includes('caught-up')
+      text += piece
+      if (isNew && text.includes('caught-up')) await stage.send({ path: '/api/sessions/a', method: 'DELETE' })
+    }
+    const frames = framesIn({ text, status: 200, headers: new Headers(), json: undefined })
+    const fails = frames.filter(({ type }) => type === 'fail')
+    expect(fails.map(({ sessionId, error }) => [sessionId, (error as { code: string }).code])).toEqual([
+      ['b', 'session_unknown'],
+      ['gone', 'session_unknown'],
+      ['secret', 'forbidden'],
+      ['a', 'session_unknown'],
+    ])
+    expect(fails.every(({ recoverable }) => recoverable === false)).toBe(true)
+    const [foreign, gone] = fails.map(frame => JSON.stringify(frame))
+    expect(foreign?.replace('"b"', '"gone"').replace('session b', 'session gone')).toBe(gone)
+    expect(new Set(frames.filter(({ type }) => type !== 'fail').map(({ sessionId }) => sessionId))).toEqual(
+      new Set(['a']),
+    )
+  })
+
+  it('who may read none of several sessions is refused, and so is what is no question', async () => {
+    const authorize: Authorize = ({ sessionId }) => (sessionId === undefined ? 'ann' : { refuse: 'none of them' })
+    const stage = openTwoUserServer({ authorize })
+    const codeOf = async (path: string) => {
+      const { status, json } = await stage.send({ path })
+      return [status, (json as { error: { code: string } }).error.code]
+    }
+    expect(await codeOf('/api/stream?session=a&session=b')).toEqual([403, 'forbidden'])
+    expect(await codeOf('/api/stream?session=a&after=1&after=2&after=3')).toEqual([400, 'request_invalid'])
+  })
+
+  it('whose sessions are all gone is told so of each', async () => {
+    const frames = framesIn(
+      await openTwoUserServer().send({
+        path: '/api/stream?session=a&session=b',
+        headers: { accept: 'application/x-ndjson' },
+      }),
+    )
+    expect(frames).toEqual(
+      ['a', 'b'].map(sessionId => ({
+        type: 'fail',
+        sessionId,
+        error: expect.objectContaining({ code: 'session_unknown' }),
+        recoverable: false,
+      })),
+    )
+  })
+})
+
+describe('while somebody reads', () => {
+  it('they are asked for again by the action that let them in, and somebody else gets nothing more', async () => {
+    let isBob = false
+    const actions: string[] = []
+    const stage = openTwoUserServer({
+      stream: { heartbeatMs: 20, reauthorizeMs: 10 },
+      authorize: ({ action }) => {
+        actions.push(action)
+        return isBob ? 'bob' : 'ann'
+      },
+    })
+    const request = stage.request({
+      path: '/api/sessions/s/runs',
+      body: { agent: 'slow', input: 'Wait' },
+      headers: { accept: 'application/x-ndjson' },
+    })
+    const response = await stage.app.fetch(request)
+    isBob = true
+    const frames = framesIn({ text: await response.text(), status: 200, headers: new Headers(), json: undefined })
+    expect(frames.at(-1)).toMatchObject({ type: 'fail', error: { code: 'forbidden' }, recoverable: false })
+    expect(new Set(actions)).toEqual(new Set(['run']))
+    stage.slow.go()
+  })
+})

@@ -1,0 +1,103 @@
+import { agent, RunError, scriptedModel, tool } from '@millrace/runtime'
+import { describe, expect, it } from 'vitest'
+import * as z from 'zod'
+import { openTwoUserServer } from '../routing/two-user-server.fixture.ts'
+import { type ContextRequest, MOST_CONTEXT_BYTES } from './context.ts'
+
+/** An agent whose tool keeps what it sees as its context. */
+function witness() {
+  const seen: unknown[] = []
+  const look = tool({
+    name: 'look',
+    input: z.object({}),
+    execute: (_, { context }) => {
+      seen.push(context)
+      return 'seen'
+    },
+  })
+  const model = scriptedModel([{ calls: [{ name: 'look', input: {} }] }, { text: 'Done.' }])
+  return { seen, agents: [agent({ name: 'witness', model, tools: [look] })] }
+}
+
+describe('the context of a run', () => {
+  it('is what the server’s own code returned, and nothing that a client sent', async () => {
+    const { seen, agents } = witness()
+    const asked: ContextRequest[] = []
+    const context = (about: ContextRequest) => {
+      asked.push(about)
+      return { tenant: 'acme', principal: about.principal }
+    }
+    const stage = openTwoUserServer({ agents, context })
+    const body = { agent: 'witness', input: 'Look', data: { tenant: 'evil', context: { tenant: 'evil' } }, runId: 'r1' }
+    const headers = { 'x-tenant': 'evil', accept: 'application/x-ndjson' }
+    const { status } = await stage.send({ path: '/api/sessions/s/runs', body, headers })
+    expect([status, seen]).toEqual([200, [{ tenant: 'acme', principal: 'ann' }]])
+    expect(asked).toMatchObject([{ principal: 'ann', body }])
+    expect(asked[0]?.request.headers.get('x-tenant')).toBe('evil')
+    // A field of that name is no way in.
+    const { status: refused } = await stage.run('s', { agent: 'witness', input: 'Look', context: { tenant: 'evil' } })
+    expect(refused).toBe(400)
+    await stage.send({ path: '/api/sessions/s/retry', body: { of: 'r1' }, headers })
+    expect(seen.at(-1)).toEqual({ tenant: 'acme', principal: 'ann' })
+    expect([asked.length, seen.length]).toEqual([2, 2])
+  })
+
+  it('is made anew for who asks again', async () => {
+    const { seen, agents } = witness()
+    let call = 0
+    const stage = openTwoUserServer({
+      agents,
+      context: ({ body }) => ({ call: ++call, agent: (body as { agent?: string }).agent ?? null }),
+    })
+    await stage.run('s', { agent: 'witness', input: 'Look', messageId: 'm1' })
+    const headers = { accept: 'application/x-ndjson' }
+    await stage.send({ path: '/api/sessions/s/edit', body: { messageId: 'm1', input: 'Look again' }, headers })
+    expect(seen).toEqual([
+      { call: 1, agent: 'witness' },
+      { call: 2, agent: null },
+    ])
+  })
+
+  it('law 10: is in no reply, whatever is asked', async () => {
+    const { agents } = witness()
+    const stage = openTwoUserServer({ agents, context: () => ({ token: 'secret-of-the-context' }) })
+    const replies = [
+      await stage.run('s', { agent: 'witness', input: 'Look', runId: 'r1', messageId: 'm1' }),
+      await stage.send({ path: '/api/sessions/s' }),
+      await stage.send({ path: '/api/sessions/s/stream?live=false&merge=false' }),
+      await stage.send({ path: '/api/sessions/s/stream?run=r1' }),
+      await stage.send({ path: '/api/sessions/s/stream?live=long-poll' }),
+      await stage.send({ path: '/api/sessions' }),
+      await stage.run('s', { agent: 'witness', input: 'Look', runId: 'r1' }),
+      await stage.send({ path: '/api/sessions/s/retry', body: {}, headers: { accept: 'text/event-stream' } }),
+    ]
+    for (const { text } of replies) expect(text).not.toContain('secret')
+    expect(JSON.stringify(await stage.held())).toContain('secret')
+  })
+
+  const cyclic: { self?: unknown } = {}
+  cyclic.self = cyclic
+  const throwing = (error: unknown) => () => {
+    throw error
+  }
+  it.each([
+    ['an error', throwing(new Error('secret'))],
+    ['an error of ours', throwing(new RunError('run_busy', 'secret'))],
+    ['a text', throwing('secret')],
+    ['a rejection', () => Promise.reject(new Error('secret'))],
+    ['what is no JSON', () => cyclic],
+    ['too much', () => 'secret'.repeat(MOST_CONTEXT_BYTES)],
+  ])('%s of it is the server’s own fault: no words of it, and no session', async (_, context) => {
+    const stage = openTwoUserServer({ context: context as () => never })
+    const { status, text } = await stage.run('s', { agent: 'echo', input: 'Hello' })
+    expect([status, text.includes('internal_error'), text.includes('secret')]).toEqual([500, true, false])
+    expect([await stage.held(), stage.logged.length]).toEqual(['[]', 1])
+  })
+
+  it('may be nothing', async () => {
+    const { seen, agents } = witness()
+    const stage = openTwoUserServer({ agents, context: () => undefined })
+    await stage.run('s', { agent: 'witness', input: 'Look', data: { a: 1 } })
+    expect(seen).toEqual([undefined])
+  })
+})

@@ -1,0 +1,137 @@
+import { systemTimers } from '@millrace/log'
+import { describe, expect, it } from 'vitest'
+import { type Got, openTwoUserServer } from '../routing/two-user-server.fixture.ts'
+import { Limiter } from './limiter.ts'
+import { DEFAULT_LIMITS, type Limits } from './limits.ts'
+
+const codeOf = ({ status, json }: Got) => [status, (json as { error?: { code: string } } | undefined)?.error?.code]
+
+describe('limits', () => {
+  it('the bytes of a body, and of what a person says', async () => {
+    const stage = openTwoUserServer({ limits: { bodyBytes: 1000, inputBytes: 100 } })
+    const run = (input: unknown) => stage.send({ path: '/api/sessions/s/runs', body: { agent: 'echo', input } })
+    expect(codeOf(await run('a'.repeat(1000)))).toEqual([413, 'body_too_large'])
+    expect(codeOf(await run('a'.repeat(99)))).toEqual([413, 'input_too_large'])
+    expect(codeOf(await run({ parts: [{ type: 'text', text: 'ä'.repeat(50) }] }))).toEqual([413, 'input_too_large'])
+    expect(await stage.held()).toBe('[]')
+    expect((await run('a'.repeat(98))).status).toBe(200)
+    const edit = { messageId: 'm', input: 'a'.repeat(99) }
+    expect(codeOf(await stage.send({ path: '/api/sessions/s/edit', body: edit }))).toEqual([413, 'input_too_large'])
+    const resume = { mode: 'with-message', message: 'a'.repeat(99) }
+    expect(codeOf(await stage.send({ path: '/api/sessions/s/resume', body: resume }))).toEqual([413, 'input_too_large'])
+  })
+
+  it('the bytes of what a client of another system shows, counted like those of any body', async () => {
+    const said = (text: string, size: number) => ({
+      id: 's',
+      messages: [
+        { id: 'u1', role: 'user', parts: [{ type: 'text', text: 'Hello' }] },
+        { id: 'a1', role: 'assistant', parts: [{ type: 'text', text: 'a'.repeat(size) }] },
+        { id: text, role: 'user', parts: [{ type: 'text', text }] },
+      ],
+    })
+    const ask = (at: ReturnType<typeof openTwoUserServer>, text: string, size: number) =>
+      at.send({ path: '/api/ai-sdk/echo', body: said(text, size) })
+    const stage = openTwoUserServer({ limits: { bodyBytes: 1000 } })
+    expect((await ask(stage, 'long', 4 * 1024 * 1024)).status).toBe(200)
+    expect(codeOf(await ask(stage, 'longer', DEFAULT_LIMITS.transcriptBytes))).toEqual([413, 'body_too_large'])
+    const small = openTwoUserServer({ limits: { transcriptBytes: 2000, heldBytes: 3000 } })
+    expect(codeOf(await ask(small, 'long', 2000))).toEqual([413, 'body_too_large'])
+    const both = await Promise.all(['one', 'two'].map(text => ask(small, text, 1600)))
+    expect(both.map(({ status }) => status).sort()).toEqual([200, 429])
+  })
+
+  it('sessions a principal, however they are made', async () => {
+    const stage = openTwoUserServer({ limits: { sessions: 2 } })
+    await stage.run('one', { agent: 'echo', input: 'Hello' })
+    await stage.post('/api/sessions', {})
+    const refused = [429, 'sessions_limit']
+    expect(codeOf(await stage.send({ path: '/api/sessions', body: {} }))).toEqual(refused)
+    expect(codeOf(await stage.run('three', { agent: 'echo', input: 'Hello' }))).toEqual(refused)
+    expect(codeOf(await stage.send({ path: '/api/sessions/one/fork', body: {} }))).toEqual(refused)
+    // In those that are there nobody is kept from anything, and who deletes one has room again.
+    expect((await stage.run('one', { agent: 'echo', input: 'Again' })).status).toBe(200)
+    expect((await stage.run('three', { agent: 'echo', input: 'Hello' }, 'bob')).status).toBe(200)
+    expect((await stage.send({ path: '/api/sessions/one', method: 'DELETE' })).status).toBe(204)
+    expect((await stage.send({ path: '/api/sessions', body: {} })).status).toBe(201)
+  })
+
+  it('sessions a principal, however many are made at once', async () => {
+    const stage = openTwoUserServer({ limits: { sessions: 3 } })
+    await stage.run('one', { agent: 'echo', input: 'Hello' })
+    const sent = ['/api/sessions', '/api/sessions/one/fork', '/api/sessions'].map(path => ({ path, body: {} }))
+    const upload = { raw: 'a file', headers: { 'content-type': 'text/plain' } }
+    const all = [...sent, ...sent, ...['a', 'b', 'c'].map(id => ({ path: `/api/sessions/${id}/uploads`, ...upload }))]
+    const got = await Promise.all(all.map(one => stage.send(one)))
+    expect(got.map(({ status }) => status).sort()).toEqual([201, 201, ...Array(7).fill(429)])
+    expect((await stage.store.list('ann', 10)).streams).toHaveLength(3)
+  })
+
+  it('no sessions at all', async () => {
+    const got = await openTwoUserServer({ limits: { sessions: 0 } }).send({ path: '/api/sessions', body: {} })
+    expect(codeOf(got)).toEqual([429, 'sessions_limit'])
+  })
+
+  it('streams a principal, of every kind, and who leaves makes room', async () => {
+    const stage = openTwoUserServer({ limits: { streams: 2 } })
+    await stage.run('s', { agent: 'echo', input: 'Hello' })
+    const open = (path: string, user = 'ann') => stage.app.fetch(stage.request({ path, user }))
+    const [one, two] = [await open('/api/sessions/s/stream'), await open('/api/sessions/stream')]
+    for (const path of [
+      '/api/sessions/s/stream',
+      '/api/stream?session=s',
+      '/api/sessions/stream',
+      '/api/sessions/s/stream?live=long-poll',
+    ]) {
+      const got = await stage.send({ path })
+      expect([path, ...codeOf(got), got.headers.get('retry-after')]).toEqual([path, 429, 'streams_limit', '5'])
+    }
+    const refused = await stage.send({ path: '/api/sessions/s/runs', body: { agent: 'echo', input: 'Hi', runId: 'r' } })
+    expect(codeOf(refused)).toEqual([429, 'streams_limit'])
+    // Nothing was asked for: who is refused comes again with the same.
+    expect((await stage.send({ path: '/api/sessions/s/stop', body: { runId: 'r' } })).status).toBe(404)
+    expect((await open('/api/sessions/stream', 'bob')).status).toBe(200)
+    await one.body?.cancel()
+    const three = await open('/api/stream?session=s')
+    expect(three.status).toBe(200)
+    await Promise.all([two, three].map(({ body }) => body?.cancel()))
+  })
+
+  it('sessions a stream', async () => {
+    const stage = openTwoUserServer({ limits: { sessionsPerStream: 1 } })
+    const got = await stage.send({ path: '/api/stream?session=a&session=b' })
+    expect(codeOf(got)).toEqual([400, 'request_invalid'])
+  })
+
+  it('requests a minute, of one principal and not of another', async () => {
+    let now = 0
+    const stage = openTwoUserServer({ limits: { requestsPerMinute: 3 }, timers: { ...systemTimers, now: () => now } })
+    const ask = (user = 'ann') => stage.send({ path: '/api/agents', user })
+    for (let i = 0; i < 3; i++) expect((await ask()).status).toBe(200)
+    const refused = await ask()
+    expect([...codeOf(refused), refused.headers.get('retry-after')]).toEqual([429, 'rate_limit', '20'])
+    expect((refused.json as { error: { retryable: boolean } }).error.retryable).toBe(true)
+    expect((await ask('bob')).status).toBe(200)
+    now += 20_000
+    expect([(await ask()).status, (await ask()).status]).toEqual([200, 429])
+  })
+})
+
+describe('a limiter', () => {
+  const limiter = (limits: Partial<Limits>) => new Limiter({ ...DEFAULT_LIMITS, ...limits }, systemTimers)
+
+  it('of no requests lets none through', () => {
+    expect(() => limiter({ requestsPerMinute: 0 }).request('ann')).toThrow('at most 0')
+  })
+
+  it('remembers who has streams open, however many come and go', () => {
+    const few = limiter({ streams: 1 })
+    const leave = few.stream('ann')
+    for (let i = 0; i < 20_000; i++) few.request(`user ${i}`)
+    expect(() => few.stream('ann')).toThrow('at most 1')
+    leave()
+    leave()
+    few.stream('ann')
+    expect(() => few.stream('ann')).toThrow('at most 1')
+  })
+})

@@ -1,0 +1,99 @@
+import { describe, expect, it } from 'vitest'
+import { ORIGIN, openTwoUserServer } from '../routing/two-user-server.fixture.ts'
+import { isLoopback, isLoopbackAddress } from './loopback.ts'
+
+describe('a server without authorize', () => {
+  const open = { authorize: undefined as never }
+  const health = (headers: Record<string, string>, path = '/api/health') => ({ path, headers, user: null })
+
+  it.each([
+    [{}],
+    [{ host: 'localhost' }],
+    [{ host: '127.0.0.1:9000' }],
+    [{ host: '[::1]:4400' }],
+    [{ origin: ORIGIN }],
+    [{ 'sec-fetch-site': 'same-origin' }],
+    [{ 'sec-fetch-site': 'none' }],
+    // Who follows a link sees what is there; the page that the link was on does not.
+    [{ 'sec-fetch-site': 'cross-site', 'sec-fetch-mode': 'navigate', 'sec-fetch-dest': 'document' }],
+  ])('answers this machine: %j', async headers => {
+    expect((await openTwoUserServer(open).send(health(headers as Record<string, string>))).status).toBe(200)
+  })
+
+  it.each([
+    [{ host: 'evil.example' }, 'host_forbidden'],
+    [{ host: 'localhost.evil.example' }, 'host_forbidden'],
+    [{ host: 'evil.example:4400' }, 'host_forbidden'],
+    [{ host: '127.0.0.1.nip.example' }, 'host_forbidden'],
+    [{ host: '192.168.1.1' }, 'host_forbidden'],
+    [{ host: '[::]' }, 'host_forbidden'],
+    [{ host: 'localhost, evil.example' }, 'host_forbidden'],
+    [{ origin: 'http://evil.example' }, 'origin_forbidden'],
+    [{ origin: 'http://localhost:3000' }, 'origin_forbidden'],
+    [{ origin: 'https://localhost:4400' }, 'origin_forbidden'],
+    [{ origin: 'http://127.0.0.1:4400' }, 'origin_forbidden'],
+    [{ origin: 'http://localhost.evil:4400' }, 'origin_forbidden'],
+    [{ origin: 'null' }, 'origin_forbidden'],
+    [{ origin: '' }, 'origin_forbidden'],
+    [{ origin: 'file://' }, 'origin_forbidden'],
+    [{ 'sec-fetch-site': 'cross-site' }, 'origin_forbidden'],
+    [{ 'sec-fetch-site': 'same-site' }, 'origin_forbidden'],
+    [{ 'sec-fetch-site': 'cross-site', 'sec-fetch-mode': 'navigate', 'sec-fetch-dest': 'iframe' }, 'origin_forbidden'],
+    [{ origin: 'http://evil.example', 'sec-fetch-site': 'same-origin' }, 'origin_forbidden'],
+  ])('keeps out %j', async (headers, code) => {
+    const stage = openTwoUserServer(open)
+    const { status, json } = await stage.send(health(headers as unknown as Record<string, string>))
+    expect([status, (json as { error: { code: string } }).error.code]).toEqual([403, code])
+  })
+
+  it('keeps out by the URL as well, where a framework names no host', async () => {
+    const { status } = await openTwoUserServer(open).send(health({}, 'http://evil.example/api/health'))
+    expect(status).toBe(403)
+  })
+
+  it('lets no page change anything by following a link', async () => {
+    const headers = { 'sec-fetch-site': 'cross-site', 'sec-fetch-mode': 'navigate', 'sec-fetch-dest': 'document' }
+    const { status } = await openTwoUserServer(open).send({ path: '/api/sessions', body: {}, headers, user: null })
+    expect(status).toBe(403)
+  })
+
+  it('lets in the pages that cors names', async () => {
+    const stage = openTwoUserServer({ ...open, cors: { origins: ['http://localhost:3000'] } })
+    const { status, headers } = await stage.send(health({ origin: 'http://localhost:3000' }))
+    expect([status, headers.get('access-control-allow-origin')]).toEqual([200, 'http://localhost:3000'])
+    expect((await stage.send(health({ origin: 'http://localhost:3001' }))).status).toBe(403)
+  })
+
+  it('says once that it asks nobody', async () => {
+    const stage = openTwoUserServer(open)
+    for (let i = 0; i < 3; i++) await stage.send(health({}))
+    expect(stage.logged.map(({ message }) => message)).toEqual([expect.stringContaining('there is no authorize')])
+  })
+
+  it('listens on this machine alone', async () => {
+    const stage = openTwoUserServer(open)
+    for (const host of ['0.0.0.0', '::', '192.168.1.1', 'example.com']) {
+      await expect(stage.app.listen({ port: 0, host })).rejects.toThrow('authorize')
+    }
+  })
+})
+
+it('with authorize, any host and any origin may ask: what they are told is authorize’s to say', async () => {
+  const stage = openTwoUserServer()
+  const { status } = await stage.send({
+    path: '/api/health',
+    headers: { host: 'a.example', origin: 'http://b.example' },
+  })
+  expect([status, stage.logged]).toEqual([200, []])
+})
+
+it('knows this machine by its names and addresses', () => {
+  for (const host of ['localhost', 'LocalHost:1', '127.0.0.1', '127.255.1.2:65535', '[::1]'])
+    expect(isLoopback(host)).toBe(true)
+  for (const host of ['', 'localhost:', 'localhost:123456', 'xlocalhost', '1127.0.0.1', '::1', '[::1', '127.0.0']) {
+    expect([host, isLoopback(host)]).toEqual([host, false])
+  }
+  for (const address of ['127.0.0.1', '::1', '::ffff:127.0.0.1']) expect(isLoopbackAddress(address)).toBe(true)
+  for (const address of ['10.0.0.1', '::', '::ffff:10.0.0.1', '128.0.0.1', ''])
+    expect(isLoopbackAddress(address)).toBe(false)
+})

@@ -1,9 +1,0 @@
-import type { Good } from '../../route/valid-requests.fixture.ts'
-
-export const kortyxGood: Readonly<Record<string, Good>> = {
-  'POST /kortyx/:agent': {
-    path: '/api/kortyx/echo',
-    body: { sessionId: 'said-by-kortyx', workflowId: '', messages: [{ role: 'user', content: 'Hello' }], context: {} },
-    status: 200,
-  },
-}

@@ -1,0 +1,54 @@
+// What a client of AG-UI has to know of a session before it can follow a run there: it tells all that it has with each request, so that only what it lacks is told.
+
+import { type AgUiBefore, type AgUiMessage, aguiMessagesOf } from '@millrace/dialects/ag-ui'
+import type { RunAgentInput } from '@millrace/dialects/ag-ui/schemas'
+import { LogError, type StreamManager } from '@millrace/log'
+import { wholeMessages } from '../run-stream/inline-blobs.ts'
+import { messageNameOf } from '../turn/names.ts'
+
+/** What a client has, as it says; nothing, where it says nothing. */
+export type Had = Pick<RunAgentInput, 'messages' | 'state'> | undefined
+
+/** Where a run began, from where on a client goes on that has followed it so far, and what it has. */
+interface About {
+  readonly sessionId: string
+  readonly at: number
+  readonly after: number | undefined
+  readonly had: Had
+}
+
+/** What was there before a run; undefined where that is not known any more. */
+export const beforeOf = (manager: StreamManager, about: About): Promise<AgUiBefore | undefined> =>
+  unlessTrimmed(() => found(manager, about))
+
+/** What is found in a log; undefined where it is trimmed. */
+export async function unlessTrimmed<T>(find: () => Promise<T>): Promise<T | undefined> {
+  try {
+    return await find()
+  } catch (error) {
+    if (error instanceof LogError && error.code === 'truncated') return undefined
+    throw error
+  }
+}
+
+async function found(manager: StreamManager, { sessionId, at, after, had }: About): Promise<AgUiBefore> {
+  const { view } = await manager.view(sessionId, at - 1)
+  const messages = aguiMessagesOf({ messages: await wholeMessages(manager, sessionId, view.messages) })
+  const { state } = after === undefined ? view : (await manager.view(sessionId, after)).view
+  const isNew = after === undefined ? !hasThese(had, messages) : had?.messages.length === 0
+  const isOther = state !== undefined && JSON.stringify(state) !== JSON.stringify(had?.state)
+  return { messages, isNew, ...(isOther && { state }) }
+}
+
+/** Whether a client has these messages, and only what it says now besides. */
+function hasThese(had: Had, messages: readonly AgUiMessage[]): boolean {
+  if (had === undefined) return false
+  const ours = new Set(messages.filter(isTold).map(({ id }) => id))
+  const theirs = had.messages.filter(isTold).map(({ id, role }) => (role === 'user' ? messageNameOf(id) : id))
+  const known = new Set(theirs)
+  // The last is what the client says now.
+  return [...ours].every(id => known.has(id)) && theirs.slice(0, -1).every(id => ours.has(id as string))
+}
+
+/** Reasonings may be missing, and what came of a call may go by another name. */
+const isTold = ({ role }: { readonly role: string }): boolean => role === 'user' || role === 'assistant'

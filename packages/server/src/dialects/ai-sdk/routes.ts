@@ -1,0 +1,132 @@
+// `useChat` of the AI SDK: its requests and its UI message stream.
+
+import { aiSdkDialect, type UIMessageChunk, uiMessagesOf } from '@millrace/dialects/ai-sdk'
+import { type ChatRequest, ChatRequestSchema, postedOf, UIMessageSchema } from '@millrace/dialects/ai-sdk/schemas'
+import type { Json } from '@millrace/protocol'
+import * as z from 'zod'
+import { json } from '../../http/reply.ts'
+import { type Call, RUN_ID, route, SESSION_ID } from '../../routing/route.ts'
+import { anyText, StopBody, Stopped, someName } from '../../routing/schemas.ts'
+import { programOf, sessionOf } from '../../runs/program.ts'
+import { MOST_MESSAGES, pageOf } from '../../sessions/message-page.ts'
+import { enter } from '../../sessions/session-access.ts'
+import { mustStillBe } from '../../stream/open-frame.ts'
+import { given } from '../../util/omit-undefined.ts'
+import { placeIn } from '../run-stream/event-position.ts'
+import { wholeMessages } from '../run-stream/inline-blobs.ts'
+import { followed } from '../run-stream/reply-with-run.ts'
+import { converse } from '../run-stream/reply-with-turn.ts'
+import type { Tongue } from '../run-stream/run-stream.ts'
+
+const tongue: Tongue<UIMessageChunk> = {
+  format: 'sse',
+  headers: { 'x-vercel-ai-ui-message-stream': 'v1' },
+  voice: {
+    contentType: 'text/event-stream; charset=utf-8',
+    heartbeat: () => Buffer.from(': keep-alive\n\n'),
+    // Its clients come back after a connection that broke, and take any other end for the end of the message.
+    fail: () => undefined,
+  },
+  write: event => `data: ${JSON.stringify(event)}\n\n`,
+  // No event of its own: who does not go on from there does not hear it.
+  mark: cursor => `id: ${cursor}\n\n`,
+  closing: 'data: [DONE]\n\n',
+}
+
+/** The routes that `useChat` asks, and those that it has no word for. */
+export const aiSdk = [
+  route({
+    method: 'POST',
+    path: '/ai-sdk/:agent',
+    action: 'run',
+    summary:
+      'For `useChat` of the AI SDK: says something, answers what waits, or regenerates; gives a UI message stream.',
+    body: ChatRequestSchema,
+    streams: true,
+    gives: { ...SESSION_ID, ...RUN_ID },
+    handle: call => {
+      const { services, params, body } = call
+      const program = programOf(services, params['agent'] as string)
+      const ask = { sessionId: body.id, program, posted: postedOf(body), data: dataOf(body) }
+      return converse(call, ask, { tongue, encoder: ({ runId }) => aiSdkDialect.encoder({ runId }) })
+    },
+  }),
+  route({
+    method: 'GET',
+    path: '/ai-sdk/:agent/:sessionId/stream',
+    action: 'follow',
+    summary:
+      'For `resume` of `useChat`: the message that is under way or waits, from its start; 204 where none is. With a run, that one, also when it has ended.',
+    query: { run: someName('The run, as `X-Run-Id` named it.') },
+    headers: { 'Last-Event-ID': 'With a run: only what follows this id is said.' },
+    streams: true,
+    gives: { ...SESSION_ID, ...RUN_ID },
+    others: { 204: 'Nothing is under way.' },
+    handle: call => {
+      const { run: named } = call.query
+      const sessionId = sessionOf(call)
+      const last = named === undefined ? null : call.request.headers.get('last-event-id')
+      const encoder = async (runId: string) =>
+        aiSdkDialect.encoder({ runId, answered: await answeredIn(call, sessionId) })
+      return followed(call, { sessionId, named, encoder, tongue, after: placeIn('Last-Event-ID', last) })
+    },
+  }),
+  route({
+    method: 'GET',
+    path: '/ai-sdk/:agent/:sessionId/messages',
+    action: 'read',
+    summary: 'For `useChat({ messages })`: the messages of a session; none where there is no such session.',
+    query: {
+      messages: anyText(`\`last:50\`: only so many messages, at most ${MOST_MESSAGES}.`),
+      before: anyText('With `messages`: those before this message.'),
+    },
+    replies: { 200: z.array(UIMessageSchema) },
+    handle: async call => {
+      const { services, caller, query } = call
+      const { manager } = services
+      const sessionId = sessionOf(call)
+      const info = await manager.getInfo(sessionId)
+      if (info === null || info.principal !== caller.owner) return json(200, [])
+      const { view } = await manager.view(sessionId)
+      await mustStillBe(manager, sessionId, info)
+      const paged = pageOf(view, query)
+      const messages = paged.view === undefined ? paged.messages : paged.view.messages
+      return json(200, uiMessagesOf({ ...view, messages: await wholeMessages(manager, sessionId, messages) }))
+    },
+  }),
+  route({
+    method: 'POST',
+    path: '/ai-sdk/:agent/:sessionId/stop',
+    action: 'stop',
+    summary: 'For a transport of the AI SDK: asks a run to stop, the open one if none is named.',
+    body: StopBody,
+    replies: { 200: Stopped },
+    handle: async call => {
+      const { services, caller, body } = call
+      const sessionId = sessionOf(call)
+      const { ticket } = await enter(services, caller, sessionId)
+      const { runId = ticket.run?.runId ?? ticket.requests[0]?.runId, ...how } = body
+      if (runId === undefined) return json(200, { stopped: false })
+      const options = given({ ...how, guest: caller.label, principal: caller.owner })
+      return json(200, { runId, stopped: await services.runtime.stop(sessionId, runId, options) })
+    },
+  }),
+]
+
+/** The calls of client tools that have their results: a page that hears of them again is not to run them again. */
+async function answeredIn({ services }: Pick<Call, 'services'>, sessionId: string): Promise<ReadonlySet<string>> {
+  const { view } = await services.runtime.view(sessionId)
+  const answered = new Set<string>()
+  for (const { parts } of view.messages) {
+    for (const part of parts) {
+      if ('toolCallId' in part && part.executor === 'client' && part.state.startsWith('output-'))
+        answered.add(part.toolCallId)
+    }
+  }
+  return answered
+}
+
+/** What an application sends along. */
+function dataOf({ id, messages, trigger, messageId, answers, ...rest }: ChatRequest): Json | undefined {
+  return Object.keys(rest).length === 0 ? undefined : (rest as Json)
+}

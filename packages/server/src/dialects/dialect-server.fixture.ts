@@ -1,0 +1,248 @@
+// A server of another system's clients without any system: what they ask goes straight to where it is decided, and what is said comes as plain as it can.
+
+import type { Encoder, Posted, PostedMessage, Told } from '@millrace/dialects'
+import { memoryStore, systemTimers } from '@millrace/log'
+import type { Entry } from '@millrace/protocol'
+import { agent, type Run, scriptedModel, tool, useInterrupt, workflow } from '@millrace/runtime'
+import { onTestFinished, vi } from 'vitest'
+import * as z from 'zod'
+import { Lifetime } from '../app/lifetime.ts'
+import { type MillraceOptions, settingsOf } from '../app/options.ts'
+import type { AuthorizeRequest } from '../auth/authorize.ts'
+import type { Call } from '../routing/route.ts'
+import type { Services } from '../routing/services.ts'
+import { programOf } from '../runs/program.ts'
+import { heldAgent } from '../stream/held.fixture.ts'
+import { Client } from '../stream/slow-client.fixture.ts'
+import type { Place } from './run-stream/event-position.ts'
+import { converse } from './run-stream/reply-with-turn.ts'
+import type { Tongue } from './run-stream/run-stream.ts'
+import { spoken } from './run-stream/run-stream.ts'
+import { type Ask, type Taken, take } from './turn/turn.ts'
+
+const seller = agent({
+  name: 'seller',
+  model: scriptedModel(({ turnAnswers }) =>
+    turnAnswers < 2
+      ? {
+          text: `${turnAnswers}.`,
+          calls: [
+            { name: 'sell', input: { what: 'rye' }, id: `sell-${turnAnswers}` },
+            { name: 'locate', input: {}, id: `locate-${turnAnswers}` },
+          ],
+        }
+      : { text: 'Sold.' },
+  ),
+  tools: [
+    tool({ name: 'sell', input: z.object({ what: z.string() }), approval: true, execute: ({ what }) => ({ what }) }),
+    tool({ name: 'locate', input: z.object({}), client: true }),
+  ],
+})
+
+const asker = workflow({
+  id: 'asker',
+  nodes: { ask: async () => ({ data: await useInterrupt({ request: { kind: 'text', question: 'Who?' } }) }) },
+  edges: [
+    ['start', 'ask'],
+    ['ask', 'end'],
+  ],
+})
+
+export const user = (text: string, id?: string) => ({ id, parts: [{ type: 'text', text } as const] })
+
+/** A request of a client that has these messages of people, the last of them to be answered. */
+export const said = (...messages: readonly PostedMessage[]): Posted => ({
+  said: messages,
+  isSaidLast: true,
+  answers: [],
+})
+
+/** What is asked, and by whom. */
+export interface Asked {
+  readonly agent?: string
+  readonly user?: string
+  readonly headers?: Readonly<Record<string, string>>
+  readonly runId?: string
+}
+
+/** An event of the plain dialect. */
+export type Plain = Record<string, unknown>
+
+/** Says every chunk as it is; of a delta half in one event, half in another. */
+function plainEncoder(): Encoder<Plain> {
+  const encode = ({ chunk }: Told): Plain[] => {
+    if (chunk.type !== 'text-delta') return [{ ...chunk }]
+    const half = Math.ceil(chunk.delta.length / 2)
+    return [chunk.delta.slice(0, half), chunk.delta.slice(half)].map(delta => ({ type: chunk.type, delta }))
+  }
+  return { encode, resume: () => [{ type: 'resumed' }], end: status => [{ type: 'end', status }] }
+}
+
+export const plainTongue: Tongue<Plain> = {
+  format: 'ndjson',
+  proves: true,
+  voice: {
+    contentType: 'application/x-ndjson; charset=utf-8',
+    heartbeat: () => Buffer.from('{"type":"heartbeat"}\n'),
+    fail: () => undefined,
+  },
+  write: (event, place) => `${JSON.stringify({ ...event, place })}\n`,
+}
+
+/** The events that a client took. */
+export const eventsOf = ({ text }: Client): Plain[] =>
+  text
+    .split('\n')
+    .filter(line => line !== '')
+    .map(line => JSON.parse(line))
+
+export const wordsOf = (events: readonly Plain[]): string =>
+  events.map(({ type, delta }) => (type === 'text-delta' ? delta : '')).join('')
+
+export class DialectServer {
+  readonly services: Services
+  readonly lifetime: Lifetime
+  readonly held: ReturnType<typeof heldAgent>
+  /** How often a model was asked. */
+  readonly count: { calls: number }
+  /** What authorize was asked. */
+  readonly asked: AuthorizeRequest[]
+
+  constructor(made: Pick<DialectServer, 'services' | 'lifetime' | 'held' | 'count' | 'asked'>) {
+    this.services = made.services
+    this.lifetime = made.lifetime
+    this.held = made.held
+    this.count = made.count
+    this.asked = made.asked
+  }
+
+  /** A request, as a route is given it. */
+  async call({ user: who = 'ann', headers = {} }: Asked = {}, action: Call['action'] = 'run'): Promise<Call> {
+    const { services } = this
+    const request = new Request('http://localhost/api/plain', { headers: { 'x-user': who, ...headers } })
+    const caller = await services.authorize(request, action)
+    const held = services.limiter.hold(who)
+    const url = new URL(request.url)
+    return { services, request, url, action, params: {}, caller, held, query: {}, body: {} }
+  }
+
+  ask(sessionId: string, posted: Posted, { agent: name = 'teller', runId }: Asked = {}): Ask {
+    return { sessionId, program: programOf(this.services, name), posted, runId }
+  }
+
+  /** Asks for something; what was taken. */
+  async take(sessionId: string, posted: Posted, asked: Asked = {}): Promise<Taken> {
+    return take(await this.call(asked), this.ask(sessionId, posted, asked))
+  }
+
+  /** The same, to the end or pause of the run; its id. */
+  async done(sessionId: string, posted: Posted, asked: Asked = {}): Promise<string> {
+    const { run } = await this.take(sessionId, posted, asked)
+    await run.result()
+    return run.runId
+  }
+
+  /** Asks for something; a client that reads it. */
+  async converse(sessionId: string, posted: Posted, asked: Asked = {}, client = newClient()): Promise<Client> {
+    const telling = { tongue: plainTongue, encoder: plainEncoder }
+    const reply = await converse(await this.call(asked), this.ask(sessionId, posted, asked), telling)
+    if ('stream' in reply) reply.stream(client)
+    return client
+  }
+
+  /** Reads a run, from a place on. */
+  async speak(
+    run: Run,
+    {
+      after,
+      client = newClient(),
+      tongue = {},
+    }: { after?: Place; client?: Client; tongue?: Partial<Tongue<Plain>> } = {},
+  ): Promise<Client> {
+    const call = await this.call({}, 'follow')
+    const entered = await this.services.manager.getInfo(run.sessionId)
+    if (entered === null) throw new Error('there is no such session')
+    const said = { run, entered, encoder: plainEncoder(), tongue: { ...plainTongue, ...tongue }, after }
+    const reply = await spoken(call, call.caller, said)
+    reply.stream(client)
+    return client
+  }
+
+  run(sessionId: string, runId: string): Run {
+    return this.services.runtime.run(sessionId, runId)
+  }
+
+  /** All that the log of a session holds. */
+  async log(sessionId: string): Promise<readonly Entry[]> {
+    const info = await this.services.manager.getInfo(sessionId)
+    return info === null ? [] : this.services.manager.entries(sessionId, 0, info.head)
+  }
+
+  /** What people said in a session, as it shows. */
+  async people(sessionId: string): Promise<string[]> {
+    const { view } = await this.services.runtime.view(sessionId)
+    return view.messages.flatMap(({ role, parts }) =>
+      role === 'user' ? [parts.map(part => ('text' in part ? part.text : '')).join('')] : [],
+    )
+  }
+
+  /** How many runs began in a session. */
+  async runs(sessionId: string): Promise<number> {
+    return (await this.log(sessionId)).filter(({ chunk }) => chunk.type === 'run-started').length
+  }
+
+  /** What refuses a request, which leaves every log of the sessions as it was. */
+  async refused(sessionId: string, posted: Posted, asked: Asked = {}): Promise<string> {
+    const before = JSON.stringify(await this.log(sessionId))
+    const code = await this.take(sessionId, posted, asked).then(
+      () => 'none',
+      (error: { code?: string }) => error.code ?? String(error),
+    )
+    if (JSON.stringify(await this.log(sessionId)) !== before) throw new Error(`${code}, and the log is another`)
+    return code
+  }
+}
+
+/** A client of plain events. */
+export const newClient = (): Client => new Client('ndjson', false)
+
+/** A server with its store, closed with its test. */
+export async function openDialectServer(options: Partial<MillraceOptions> = {}): Promise<DialectServer> {
+  const count = { calls: 0 }
+  const asked: AuthorizeRequest[] = []
+  const held = heldAgent()
+  const echo = (name: string) =>
+    agent({
+      name,
+      model: scriptedModel(({ lastText }) => {
+        count.calls++
+        return { text: `You said ${lastText}` }
+      }),
+    })
+  const given: MillraceOptions = {
+    store: memoryStore(),
+    agents: [echo('teller'), echo('other'), seller, held.agent],
+    workflows: [asker],
+    engine: { pollMs: 20, graceMs: 0 },
+    authorize: one => {
+      asked.push(one)
+      return one.request.headers.get('x-user')
+    },
+    ...options,
+  }
+  const { timers = systemTimers } = given
+  const lifetime = new Lifetime(given, settingsOf(given, timers), { warn() {}, error() {} })
+  onTestFinished(() => lifetime.close())
+  return new DialectServer({ services: await lifetime.ready(), lifetime, held, count, asked })
+}
+
+/** Waits until something holds, however busy the machine is. */
+export const eventually = (holds: () => void | Promise<void>): Promise<void> =>
+  vi.waitFor(holds, { timeout: 60_000, interval: 5 })
+
+/** What refuses something. */
+export const codeOf = (doing: Promise<unknown>): Promise<string> =>
+  doing.then(
+    () => 'none',
+    (error: { code?: string }) => error.code ?? String(error),
+  )

@@ -1,0 +1,302 @@
+// The routes that clients of Helix Agents ask: they name the session in the query or the body.
+
+import { randomBytes } from 'node:crypto'
+import { snapshotMessagesOf } from '@millrace/dialects/helix'
+import {
+  ResumeRequestSchema,
+  RetryRequestSchema,
+  SessionQuerySchema,
+  SnapshotSchema,
+  StartedSchema,
+  StartRequestSchema,
+  StatusSchema,
+  StopRequestSchema,
+  SubmitToolResultSchema,
+  SubmittedSchema,
+} from '@millrace/dialects/helix/schemas'
+import type { Ticket } from '@millrace/log'
+import { type AskOptions, type Run, RunError } from '@millrace/runtime'
+import type { Caller } from '../../auth/authorize.ts'
+import { accepted } from '../../http/accept.ts'
+import { json, type Reply } from '../../http/reply.ts'
+import { existing } from '../../routes/streams.ts'
+import { type Call, type Route, RUN_ID, route, SESSION_ID } from '../../routing/route.ts'
+import { anyText } from '../../routing/schemas.ts'
+import { type Program, programOf } from '../../runs/program.ts'
+import { enter, mayStill } from '../../sessions/session-access.ts'
+import { mustStillBe } from '../../stream/open-frame.ts'
+import { checkPosition, extractResumePosition } from '../../stream/resume-position.ts'
+import { given } from '../../util/omit-undefined.ts'
+import { wholeMessages } from '../run-stream/inline-blobs.ts'
+import { entrance } from '../turn/caller-in-session.ts'
+import { runNameOf } from '../turn/names.ts'
+import { take } from '../turn/turn.ts'
+import { type HelixFollowing, HelixStream, helixVoice } from './helix-stream.ts'
+import { answerOf, resumptionOf, SUBMITTED, standing } from './requests.ts'
+
+const session = { sessionId: SessionQuerySchema }
+
+/** The routes under which a server of Helix is found. */
+export const helix = [
+  route({
+    method: 'POST',
+    path: '/helix/:agent/start',
+    action: 'run',
+    summary:
+      'For Helix Agents: says something, and so starts a run. Gives its place in the stream, or with `Accept: text/event-stream` the stream to its end or pause.',
+    body: StartRequestSchema,
+    replies: { 202: StartedSchema },
+    streams: true,
+    gives: { ...SESSION_ID, ...RUN_ID },
+    handle: async call => {
+      const { services, params, body } = call
+      const { sessionId = randomBytes(16).toString('base64url'), message, messageId, data } = body
+      const program = programOf(services, params['agent'] as string)
+      const said = [{ id: messageId, parts: [{ type: 'text', text: message }] }] as const
+      const posted = { said, isSaidLast: true, isAlone: true, answers: [] } as const
+      const caller = await entrance(call, sessionId, program)
+      return answer(call, caller, () => take(call, { sessionId, program, posted, data }), program)
+    },
+  }),
+  route({
+    method: 'POST',
+    path: '/helix/:agent/resume',
+    action: 'resume',
+    summary: 'For Helix Agents: goes on from an interrupted run. A run that is open goes on by itself, and is joined.',
+    body: ResumeRequestSchema,
+    replies: { 202: StartedSchema },
+    streams: true,
+    gives: { ...SESSION_ID, ...RUN_ID },
+    handle: async call => {
+      const { services, body } = call
+      const { sessionId } = body
+      return again(call, sessionId, async ({ run, last }, options) => {
+        if (run && body.mode === 'continue') return services.runtime.run(sessionId, run.runId)
+        const runId = run?.runId ?? last?.runId
+        if (runId === undefined) throw new RunError('run_unknown', 'session: there is no run to go on from')
+        return services.runtime.resume(sessionId, runId, { ...resumptionOf(body), ...options })
+      })
+    },
+  }),
+  route({
+    method: 'POST',
+    path: '/helix/:agent/retry',
+    action: 'retry',
+    summary: 'For Helix Agents: does the latest turn again, in place of what came of it.',
+    body: RetryRequestSchema,
+    replies: { 202: StartedSchema },
+    streams: true,
+    gives: { ...SESSION_ID, ...RUN_ID },
+    handle: async call => {
+      const { services, body } = call
+      const { sessionId } = body
+      return again(call, sessionId, async ({ run }, options) => {
+        if (run === null) return services.runtime.retry(sessionId, undefined, options)
+        const { view } = await services.runtime.view(sessionId)
+        const { cut } = view.requests.find(({ runId }) => runId === run.runId) ?? {}
+        // Who asks again means the one that is under way.
+        if (cut?.reason === 'retry') return services.runtime.run(sessionId, run.runId)
+        throw new RunError('run_busy', `run ${run.runId} is open: interrupt it first`, { retryable: true })
+      })
+    },
+  }),
+  route({
+    method: 'GET',
+    path: '/helix/:agent/sse',
+    action: 'follow',
+    summary: 'For Helix Agents: the stream of a session, after a place, to the end of its latest run.',
+    query: {
+      ...session,
+      fromSequence: anyText('Only what comes after it.'),
+    },
+    headers: {
+      'X-Resume-From-Sequence': 'The same as `fromSequence`, where that is not said.',
+      'Last-Event-ID': 'The same, where neither is said.',
+      'X-Existing-Message-Id': 'A message that the client has already: it must be one of the session.',
+    },
+    streams: true,
+    gives: { ...SESSION_ID, 'X-Existing-Message-Id': 'The same, where it was said.' },
+    handle: async call => {
+      const { services, query, request } = call
+      const { sessionId, fromSequence } = query
+      const caller = await entered(call, sessionId)
+      const info = await enter(services, caller, sessionId)
+      const after =
+        fromSequence === undefined
+          ? extractResumePosition(request.headers)
+          : checkPosition('fromSequence', fromSequence)
+      accepted(request.headers.get('accept'), ['sse'])
+      const headers = await existing(call, sessionId)
+      const release = services.limiter.stream(caller.principal)
+      return stream(call, caller, { sessionId, entered: info, after }, release, headers)
+    },
+  }),
+  route({
+    method: 'GET',
+    path: '/helix/:agent/snapshot',
+    action: 'read',
+    summary:
+      'For Helix Agents: all that a session shows, and the place from which it is followed, read at one position.',
+    query: session,
+    replies: { 200: SnapshotSchema },
+    handle: async call => {
+      const { services, query } = call
+      const { sessionId } = query
+      const info = await enter(services, await entered(call, sessionId), sessionId)
+      const { view, ticket, cursor } = await services.manager.view(sessionId)
+      await mustStillBe(services.manager, sessionId, info)
+      const whole = await wholeMessages(services.manager, sessionId, view.messages)
+      const messages = snapshotMessagesOf({ ...view, messages: whole })
+      const { state = null, output = null } = view
+      const about = standing(sessionId, ticket, cursor.sequence)
+      return json(200, { ...about, messages, state, output })
+    },
+  }),
+  route({
+    method: 'GET',
+    path: '/helix/:agent/status',
+    action: 'read',
+    summary: 'For Helix Agents: how a session stands.',
+    query: session,
+    replies: { 200: StatusSchema },
+    handle: async call => {
+      const { services, query } = call
+      const { sessionId } = query
+      const { ticket, head } = await enter(services, await entered(call, sessionId), sessionId)
+      return json(200, standing(sessionId, ticket, head))
+    },
+  }),
+  stopping('interrupt', 'For Helix Agents: stops a run so that it can be resumed; what was said stays.'),
+  stopping('abort', 'For Helix Agents: stops a run for good.'),
+  route({
+    method: 'POST',
+    path: '/helix/:agent/submit-tool-result',
+    action: 'answer',
+    summary: 'For Helix Agents: answers what waits: with what a client’s tool gave, or whether a call may run.',
+    body: SubmitToolResultSchema,
+    replies: { 200: SubmittedSchema },
+    handle: async call => {
+      const { services, body } = call
+      const { sessionId } = body
+      const caller = await entered(call, sessionId)
+      const { ticket } = await enter(services, caller, sessionId)
+      const { label, owner } = caller
+      const who = { guest: label, ...(owner !== null && { principal: owner }) }
+      try {
+        await services.runtime.answer(sessionId, answerOf(body, ticket), who)
+        return json(200, { status: 'accepted', continuation: 'automatic' })
+      } catch (error) {
+        const status = error instanceof RunError ? SUBMITTED[error.code] : undefined
+        if (status === undefined) throw error
+        return json(200, { status, continuation: 'none' })
+      }
+    },
+  }),
+]
+
+/** Who asks an agent that there is for a session that is in no path. */
+async function entered(call: Call, sessionId: string): Promise<Caller> {
+  programOf(call.services, call.params['agent'] as string)
+  return entrance(call, sessionId)
+}
+
+/** The route that stops a run in one of the two ways. */
+function stopping(mode: 'interrupt' | 'abort', summary: string): Route {
+  return route({
+    method: 'POST',
+    path: `/helix/:agent/${mode}`,
+    action: 'stop',
+    summary,
+    body: StopRequestSchema,
+    replies: { 200: StatusSchema },
+    handle: async call => {
+      const { services, body } = call
+      const { sessionId, reason } = body
+      const caller = await entered(call, sessionId)
+      const { ticket } = await enter(services, caller, sessionId)
+      const { runId = ticket.run?.runId ?? ticket.requests[0]?.runId } = body
+      const options = given({ mode, reason, guest: caller.label, principal: caller.owner })
+      if (runId !== undefined) await services.runtime.stop(sessionId, runId, options)
+      const { ticket: after, head } = await enter(services, caller, sessionId)
+      return json(200, standing(sessionId, after, head))
+    },
+  })
+}
+
+/** Asks for a run in place of one that was there. */
+async function again(
+  call: Call,
+  sessionId: string,
+  ask: (ticket: Ticket, options: AskOptions) => Promise<Run>,
+): Promise<Reply> {
+  const { services, request, body } = call
+  const caller = await entered(call, sessionId)
+  const runId = runNameOf('Idempotency-Key', request.headers.get('idempotency-key'))
+  return answer(call, caller, async () => {
+    const { ticket } = await enter(services, caller, sessionId)
+    const { view } = await services.runtime.view(sessionId)
+    const known = view.requests.find(request => request.runId === runId)
+    if (known) return { run: services.runtime.run(sessionId, known.runId) }
+    const context = await services.contextOf(request, caller, body)
+    const options = given({ guest: caller.label, principal: caller.owner, context, runId }) as AskOptions
+    return { run: await ask(ticket, options) }
+  })
+}
+
+/** What a run is answered with: its place in the stream, or the stream from there on. There is room for that before the run is asked for. */
+async function answer(
+  call: Call,
+  caller: Caller,
+  ask: () => Promise<{ readonly run: Run }>,
+  program?: Program,
+): Promise<Reply> {
+  const { services, request } = call
+  const isStream = accepted(request.headers.get('accept'), ['json', 'sse']) === 'sse'
+  const release = isStream ? services.limiter.stream(caller.principal) : () => {}
+  try {
+    const { run } = await ask()
+    const { sessionId, runId } = run
+    const info = await enter(services, caller, sessionId)
+    const streamSequence = (await placeOf(call, run)) - 1
+    const headers = { 'x-run-id': encodeURIComponent(runId) }
+    if (isStream)
+      return stream(
+        call,
+        caller,
+        { sessionId, entered: info, after: `${streamSequence}`, runId, program },
+        release,
+        headers,
+      )
+    const about = { sessionId, streamId: sessionId, runId, streamSequence }
+    return json(202, about, { 'x-session-id': encodeURIComponent(sessionId), ...headers })
+  } catch (error) {
+    release()
+    throw error
+  }
+}
+
+/** Where a run was asked for. */
+async function placeOf({ services }: Call, { sessionId, runId, requestedAt }: Run): Promise<number> {
+  if (requestedAt !== undefined) return requestedAt
+  const { view } = await services.runtime.view(sessionId)
+  const found = view.requests.find(request => request.runId === runId) ?? view.runs.find(run => run.runId === runId)
+  return found?.at ?? view.head + 1
+}
+
+function stream(
+  { services, request, action }: Call,
+  caller: Caller,
+  following: HelixFollowing,
+  release: () => void,
+  headers: Readonly<Record<string, string>>,
+): Reply {
+  const { sessionId, program } = following
+  return services.connections.reply({
+    format: 'sse',
+    voice: helixVoice,
+    headers: { 'x-session-id': encodeURIComponent(sessionId), ...headers },
+    recheck: () => mayStill(services, request, caller, action, sessionId, program),
+    serve: outlet => new HelixStream(services, outlet, following).run(),
+    onClose: release,
+  })
+}

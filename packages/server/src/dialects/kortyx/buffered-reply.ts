@@ -1,0 +1,96 @@
+import type { Encoder } from '@millrace/dialects'
+import { type BufferedStreamResult, type StreamChunk, summarizeStreamChunks } from '@millrace/dialects/kortyx'
+import { StreamChunkSchema, StructuredDataChunkSchema } from '@millrace/dialects/kortyx/schemas'
+import { decodeCursor } from '@millrace/protocol'
+import * as z from 'zod'
+import { Refusal } from '../../errors/refusal.ts'
+import { json, type Reply } from '../../http/reply.ts'
+import type { Call } from '../../routing/route.ts'
+import { mayStill } from '../../sessions/session-access.ts'
+import { draining } from '../../stream/connections.ts'
+import { mustBeIn } from '../../stream/open-frame.ts'
+import { PAGE_BYTES } from '../../stream/stream-settings.ts'
+import { Speaker } from '../run-stream/event-writer.ts'
+import { type Ask, type Taken, take } from '../turn/turn.ts'
+
+/** All that a stream says, as one reply. */
+export const BufferedStream = z.object({
+  chunks: z.array(StreamChunkSchema),
+  text: z.string(),
+  structured: z.array(StructuredDataChunkSchema),
+})
+
+/** So many characters fit in one reply. */
+const MOST = 16 * 1024 * 1024
+
+/** Does what a client asks for, once, and tells all of it when the run has ended, or waits. */
+export async function whole(call: Call, ask: Ask, encoder: Encoder<StreamChunk>): Promise<Reply> {
+  const { services, request } = call
+  const release = services.limiter.stream(call.caller.principal)
+  const left = new AbortController()
+  try {
+    const taken = await take(call, ask)
+    void whileItWaits(call, taken, left)
+    const signal = AbortSignal.any([request.signal, services.connections.draining, left.signal])
+    const chunks = await chunksOf(call, taken, encoder, signal).catch(error => {
+      if (left.signal.aborted) throw left.signal.reason
+      throw services.connections.draining.aborted ? draining() : error
+    })
+    const result: BufferedStreamResult = { chunks, ...summarizeStreamChunks(chunks) }
+    const { sessionId, runId } = taken.run
+    return json(200, result, {
+      'x-session-id': encodeURIComponent(sessionId),
+      'x-run-id': encodeURIComponent(runId),
+    })
+  } finally {
+    left.abort()
+    release()
+  }
+}
+
+/** Asks again now and then whether who waits for a run still may, as who reads a stream is asked; whoever may not any more waits for nothing. */
+async function whileItWaits({ services, request }: Call, taken: Taken, left: AbortController): Promise<void> {
+  const { timers, reauthorizeMs } = services.settings
+  const { caller, action, program, run } = taken
+  try {
+    for (;;) {
+      await new Promise<void>(resolve => {
+        const stop = timers.after(reauthorizeMs, resolve, true)
+        left.signal.addEventListener('abort', () => {
+          stop()
+          resolve()
+        })
+      })
+      if (left.signal.aborted) return
+      await mayStill(services, request, caller, action, run.sessionId, program)
+    }
+  } catch (error) {
+    left.abort(error)
+  }
+}
+
+async function chunksOf(
+  { services }: Call,
+  { run, entered, after }: Taken,
+  encoder: Encoder<StreamChunk>,
+  signal: AbortSignal,
+): Promise<readonly StreamChunk[]> {
+  const { status } = await run.result({ signal })
+  const chunks: StreamChunk[] = []
+  let length = 0
+  const keep = (chunk: StreamChunk): string => {
+    length += JSON.stringify(chunk).length
+    if (length > MOST)
+      throw new Refusal('request_invalid', `stream: expected a run of at most ${MOST} characters: ask for a stream`)
+    chunks.push(chunk)
+    return ''
+  }
+  const speaker = new Speaker(encoder, keep, { after })
+  // What was taken back by now was never said.
+  for await (const { entries, cursor } of run.pieces({ merge: true, rewound: true, pageBytes: PAGE_BYTES, signal })) {
+    mustBeIn(entered, decodeCursor(cursor))
+    for (const entry of entries) speaker.say(entry.blobs ? await services.manager.resolve(run.sessionId, entry) : entry)
+  }
+  speaker.end(status)
+  return chunks
+}

@@ -1,0 +1,112 @@
+// Pages of Kortyx: what their `useChat` and `streamChatFromRoute` post, and its chunks as events, or as one reply of JSON.
+
+import type { Posted } from '@millrace/dialects'
+import { kortyxDialect, type StreamChunk } from '@millrace/dialects/kortyx'
+import { type ChatRequest, ChatRequestSchema, postedOf, resumeIn } from '@millrace/dialects/kortyx/schemas'
+import type { Json } from '@millrace/protocol'
+import { toldOf } from '../../errors/refusal.ts'
+import { json, type Reply } from '../../http/reply.ts'
+import { type Call, RUN_ID, route, SESSION_ID } from '../../routing/route.ts'
+import { type Program, programOf } from '../../runs/program.ts'
+import { converse } from '../run-stream/reply-with-turn.ts'
+import type { Tongue } from '../run-stream/run-stream.ts'
+import { entrance } from '../turn/caller-in-session.ts'
+import { saidIn } from '../turn/transcript.ts'
+import type { Ask } from '../turn/turn.ts'
+import { BufferedStream, whole } from './buffered-reply.ts'
+import { answered, tokenFor } from './resume-token.ts'
+
+const written = (chunk: StreamChunk): string => `data: ${JSON.stringify(chunk)}\n\n`
+
+const CLOSING = 'data: [DONE]\n\n'
+
+const tongue: Tongue<StreamChunk> = {
+  format: 'sse',
+  headers: { 'cache-control': 'no-cache, no-transform' },
+  merges: true,
+  voice: {
+    // Its clients read no more than this of it, and nothing but line feeds between events.
+    contentType: 'text/event-stream',
+    heartbeat: () => Buffer.from(': keep-alive\n\n'),
+    // Its clients take a stream that just ends for one that is whole. What stands for no chunk of the run says nothing of how that stands.
+    fail: ({ error }) =>
+      Buffer.from(
+        `${written({ type: 'error', message: error.message, millrace: null })}${written({ type: 'done', millrace: null })}${CLOSING}`,
+      ),
+  },
+  write: written,
+  closing: CLOSING,
+}
+
+/** The route that clients of Kortyx ask. */
+export const kortyx = [
+  route({
+    method: 'POST',
+    path: '/kortyx/:agent',
+    action: 'run',
+    summary:
+      'For `useChat` of Kortyx: says something, or resumes what waits by its token; gives a Kortyx stream, or with `stream: false` all of it as JSON.',
+    body: ChatRequestSchema,
+    replies: { 200: BufferedStream },
+    streams: true,
+    gives: { ...SESSION_ID, ...RUN_ID },
+    handle: async call => {
+      try {
+        return await answer(call)
+      } catch (error) {
+        return refusal(error)
+      }
+    },
+  }),
+]
+
+async function answer(call: Call<ChatRequest>): Promise<Reply> {
+  const { services, params, body } = call
+  // `useChat` posts an empty one where none was chosen.
+  const program = programOf(services, body.workflowId?.trim() || (params['agent'] as string))
+  const sessionId = body.sessionId?.trim() || crypto.randomUUID()
+  const resume = resumeIn(body)
+  const posted: Posted = { ...postedOf(body), ...((await isAlone(call, sessionId, program)) && { isAlone: true }) }
+  const ask: Ask = { sessionId, program, posted, data: dataOf(body) }
+  const asked =
+    resume === undefined
+      ? ask
+      : { ...ask, posted: { ...posted, ...(await answered(call, ask, resume)) } satisfies Ask['posted'] }
+  const turnIndex = posted.said.length
+  const encoder = () =>
+    kortyxDialect.encoder({ sessionId, turnIndex, tokenOf: requestId => tokenFor(sessionId, requestId) })
+  return body.stream === false ? whole(call, asked, encoder()) : converse(call, asked, { tongue, encoder })
+}
+
+/** Whether a page keeps no history: it posts one message, without an id, where more was said before. A first message that comes again is a request that was sent again. */
+async function isAlone(call: Call<ChatRequest>, sessionId: string, program: Program): Promise<boolean> {
+  const { services, body } = call
+  const [first, second] = body.messages
+  if (first?.id !== undefined || second !== undefined) return false
+  const { owner } = await entrance(call, sessionId, program)
+  const info = await services.manager.getInfo(sessionId)
+  if (info === null || info.principal !== owner) return false
+  return saidIn((await services.runtime.view(sessionId)).view).length > 1
+}
+
+/** What an application sends along. */
+function dataOf({
+  sessionId,
+  workflowId,
+  messages,
+  stream,
+  context,
+  regenerate,
+  ...rest
+}: ChatRequest): Json | undefined {
+  const given = { ...rest, ...(context && Object.keys(context).length > 0 && { context }) }
+  return Object.keys(given).length === 0 ? undefined : (given as Json)
+}
+
+/** A refusal as its clients read one: they show `error`, where that is a text. */
+function refusal(error: unknown): Reply {
+  const { status, error: told, headers, isOurs } = toldOf(error)
+  if (isOurs) throw error
+  const { message, code, retryable } = told
+  return json(status, { error: message, code, retryable }, headers)
+}

@@ -1,0 +1,124 @@
+// Pages of MUI X Chat: what their adapters ask for, and its chunks in envelopes.
+
+import { chatMessagesOf, type MuiEvent, muiDialect, PASSED } from '@millrace/dialects/mui'
+import { type ChatRequest, ChatRequestSchema, HistorySchema, postedOf } from '@millrace/dialects/mui/schemas'
+import { type Json, messageIdOf, type View } from '@millrace/protocol'
+import { json } from '../../http/reply.ts'
+import { RUN_ID, route, SESSION_ID } from '../../routing/route.ts'
+import { anyText, someName } from '../../routing/schemas.ts'
+import { programOf, sessionOf } from '../../runs/program.ts'
+import { MOST_MESSAGES, pageOf } from '../../sessions/message-page.ts'
+import { mustStillBe } from '../../stream/open-frame.ts'
+import { placeIn } from '../run-stream/event-position.ts'
+import { wholeMessages } from '../run-stream/inline-blobs.ts'
+import { followed } from '../run-stream/reply-with-run.ts'
+import { converse } from '../run-stream/reply-with-turn.ts'
+import type { Tongue } from '../run-stream/run-stream.ts'
+
+const tongue: Tongue<MuiEvent> = {
+  format: 'sse',
+  voice: {
+    contentType: 'text/event-stream; charset=utf-8',
+    heartbeat: () => Buffer.from(': keep-alive\n\n'),
+    // Who reads comes back to a connection that broke.
+    fail: () => undefined,
+  },
+  write: (chunk, eventId) => `data: ${JSON.stringify({ eventId, chunk })}\n\n`,
+  // A chunk that its runtime passes over; the id is where to go on.
+  mark: cursor => `id: ${cursor}\ndata: {"eventId":"${cursor}","chunk":{"type":"${PASSED}"}}\n\n`,
+}
+
+/** How many messages are on a page of history, if nothing is said. */
+const PAGE = 'last:50'
+
+/** The routes that an adapter of MUI X Chat asks. */
+export const mui = [
+  route({
+    method: 'POST',
+    path: '/mui/:agent',
+    action: 'run',
+    summary: 'For MUI X Chat: says something, regenerates, or answers what waits; gives its chunks, in envelopes.',
+    body: ChatRequestSchema,
+    streams: true,
+    gives: { ...SESSION_ID, ...RUN_ID },
+    handle: call => {
+      const { services, params, body } = call
+      const program = programOf(services, params['agent'] as string)
+      const ask = { sessionId: body.conversationId, program, posted: postedOf(body), data: dataOf(body) }
+      return converse(call, ask, { tongue, encoder: ({ runId }) => muiDialect.encoder({ runId }) })
+    },
+  }),
+  route({
+    method: 'GET',
+    path: '/mui/:agent/:sessionId/stream',
+    action: 'follow',
+    summary:
+      'For MUI X Chat: the reply that is under way, from its start or from a place on; 204 where none is. With a run, that one, also when it has ended.',
+    query: {
+      run: someName('The run, as `X-Run-Id` named it.'),
+      after: anyText('Only what follows this `id` is said, as with `Last-Event-ID`.'),
+    },
+    headers: { 'Last-Event-ID': 'Only what follows this `id` is said.' },
+    streams: true,
+    gives: { ...SESSION_ID, ...RUN_ID },
+    others: { 204: 'Nothing is under way.' },
+    handle: async call => {
+      const { query, request } = call
+      const after = placeIn('after', query.after ?? request.headers.get('last-event-id'))
+      const encoder = (runId: string) => muiDialect.encoder({ runId })
+      return followed(call, { sessionId: sessionOf(call), named: query.run, encoder, tongue, after })
+    },
+  }),
+  route({
+    method: 'GET',
+    path: '/mui/:agent/:sessionId/messages',
+    action: 'read',
+    summary: 'For MUI X Chat: the last messages of a session, or those before; none where there is no such session.',
+    query: {
+      messages: anyText(`\`${PAGE}\`: only so many messages, at most ${MOST_MESSAGES}.`),
+      before: anyText('The `cursor` of another page: those before it.'),
+    },
+    replies: { 200: HistorySchema },
+    handle: async call => {
+      const { services, caller, query } = call
+      const { manager } = services
+      const sessionId = sessionOf(call)
+      const info = await manager.getInfo(sessionId)
+      if (info === null || info.principal !== caller.owner) return json(200, { messages: [], hasMore: false })
+      const { view } = await manager.view(sessionId)
+      await mustStillBe(manager, sessionId, info)
+      const { page, ...paged } = pageOf(view, { ...query, messages: query.messages ?? PAGE })
+      const shown = paged.view?.messages ?? ('messages' in paged ? paged.messages : [])
+      const messages = await wholeMessages(manager, sessionId, shown)
+      const open = openIn(view)
+      return json(200, {
+        messages: chatMessagesOf({ ...view, messages }),
+        hasMore: page?.hasMore ?? false,
+        ...(page?.before !== undefined && { cursor: page.before }),
+        ...(open !== undefined && { run: open }),
+        answers: answersIn(view, new Set(shown.map(({ id }) => id))),
+      })
+    },
+  }),
+]
+
+/** The run that is under way, or the next that waits. */
+function openIn({ runs, requests }: Pick<View, 'runs' | 'requests'>): string | undefined {
+  const open = runs.find(({ finishedAt }) => finishedAt === undefined)
+  return (open ?? requests.find(({ status }) => status === 'waiting'))?.runId
+}
+
+/** Which message answers what somebody said. */
+function answersIn({ requests }: Pick<View, 'requests'>, shown: ReadonlySet<string>): Record<string, string> {
+  const answers = requests.flatMap(({ message, runId, status }) =>
+    message && status === 'started' && shown.has(message.messageId)
+      ? [[message.messageId, messageIdOf(runId, runId)] as const]
+      : [],
+  )
+  return Object.fromEntries(answers)
+}
+
+/** What an application sends along. */
+function dataOf({ conversationId, message, regenerate, answers, ...rest }: ChatRequest): Json | undefined {
+  return Object.keys(rest).length === 0 ? undefined : (rest as Json)
+}

@@ -1,0 +1,80 @@
+// What each dialect's client posts when a person says something, and how it comes back to a run.
+
+import type { Sent } from '../routing/two-user-server.fixture.ts'
+
+/** What is said, where, and to whom. */
+export interface Line {
+  readonly session: string
+  readonly text: string
+  readonly agent?: string
+  readonly id?: string
+  /** Who says it: a person, if nothing is said. */
+  readonly role?: string
+  /** What was said before, as a client shows it. */
+  readonly before?: readonly { readonly id: string; readonly role: string; readonly text: string }[]
+}
+
+const SSE = { accept: 'text/event-stream' }
+
+const input = ({ session, text, id = text, role = 'user', before = [] }: Line) => ({
+  threadId: session,
+  runId: `run-${id}`,
+  state: {},
+  messages: [...before.map(one => ({ id: one.id, role: one.role, content: one.text })), { id, role, content: text }],
+  tools: [],
+  context: [],
+  forwardedProps: {},
+})
+
+const parts = (text: string) => [{ type: 'text', text }]
+
+/** A request of each dialect. */
+export const POSTS: Readonly<Record<string, (line: Line) => Sent>> = {
+  'ai-sdk': ({ session, text, agent = 'echo', id = text, role = 'user', before = [] }) => ({
+    path: `/api/ai-sdk/${agent}`,
+    body: {
+      id: session,
+      messages: [...before, { id, role, text }].map(({ text: words, ...one }) => ({ ...one, parts: parts(words) })),
+    },
+  }),
+  mui: ({ session, text, agent = 'echo', id = text, role = 'user' }) => ({
+    path: `/api/mui/${agent}`,
+    body: { conversationId: session, message: { id, role, parts: parts(text) } },
+  }),
+  'ag-ui': line => ({ path: `/api/ag-ui/${line.agent ?? 'echo'}`, body: input(line) }),
+  'tanstack now': line => ({ path: `/api/tanstack/${line.agent ?? 'echo'}`, body: input(line), headers: SSE }),
+  'tanstack up to 0.2': ({ session, text, agent = 'echo', role = 'user', before = [] }) => ({
+    path: `/api/tanstack/${agent}`,
+    body: {
+      messages: [...before, { role, text }].map(one => ({ role: one.role, content: one.text })),
+      data: { conversationId: session },
+    },
+    headers: SSE,
+  }),
+  kortyx: ({ session, text, agent = 'echo', id = text, role = 'user', before = [] }) => ({
+    path: `/api/kortyx/${agent}`,
+    body: {
+      sessionId: session,
+      messages: [...before, { id, role, text }].map(({ text: content, ...one }) => ({ ...one, content })),
+    },
+  }),
+  helix: ({ session, text, agent = 'echo', id = text }) => ({
+    path: `/api/helix/${agent}/start`,
+    body: { sessionId: session, message: text, messageId: id },
+    headers: SSE,
+  }),
+}
+
+/** How clients come back to a run: from its start, or from a place on. */
+export const RETURNS: Readonly<Record<string, (session: string, run: string, place?: string) => Sent>> = {
+  'ai-sdk': (session, run, place) => ({
+    path: `/api/ai-sdk/echo/${session}/stream?run=${run}`,
+    ...(place !== undefined && { headers: { 'last-event-id': place } }),
+  }),
+  mui: (session, run, after = '') => ({ path: `/api/mui/echo/${session}/stream?run=${run}&after=${after}` }),
+  'ag-ui': (session, run, after = '') => ({ path: `/api/ag-ui/echo/${session}/stream?run=${run}&after=${after}` }),
+  'tanstack now': (session, run, offset = '-1') => ({
+    path: `/api/tanstack/echo?threadId=${session}&runId=${run}&offset=${offset}`,
+    headers: SSE,
+  }),
+}

@@ -1,0 +1,307 @@
+import type { Entry } from '@millrace/protocol'
+import { agent, ProviderError, type Run, scriptedModel, tool } from '@millrace/runtime'
+import { describe, expect, test, vi } from 'vitest'
+import * as z from 'zod'
+import { Clock, settled } from '../../../../../scripts/clock.ts'
+import { PAGE_BYTES } from '../../stream/stream-settings.ts'
+import {
+  type DialectServer,
+  eventsOf,
+  eventually,
+  newClient,
+  openDialectServer,
+  type Plain,
+  plainTongue,
+  said,
+  user,
+  wordsOf,
+} from '../dialect-server.fixture.ts'
+import { type Place, placeIn } from './event-position.ts'
+
+const a = user('a', 'u1')
+
+/** Says two words and fails, then all of them. */
+const stammerer = agent({
+  name: 'stammerer',
+  model: scriptedModel(({ options }) => {
+    const attempt = Number(options.providerOptions?.['millrace']?.['attempt'])
+    return attempt === 1
+      ? { text: 'one two ', error: new ProviderError('provider_overloaded', 'not now', { retryable: true }) }
+      : { text: 'three four five' }
+  }),
+})
+
+const large = agent({
+  name: 'large',
+  model: scriptedModel([{ calls: [{ name: 'dump', input: {} }] }, { text: 'There.' }]),
+  tools: [tool({ name: 'dump', input: z.object({}), execute: () => 'x'.repeat(100_000) })],
+})
+
+const talker = agent({ name: 'talker', model: scriptedModel([{ text: 'many words '.repeat(1_000) }]) })
+
+const placeOf = ({ place }: Plain): Place => placeIn('place', String(place)) as Place
+
+/** Reads a run from its start, live, to its end. */
+async function heard(
+  at: DialectServer,
+  name: string,
+  session = 's',
+): Promise<{ readonly run: Run; readonly events: Plain[] }> {
+  const client = await at.converse(session, said(a), { agent: name })
+  expect(await client.closed).toBe('ended')
+  const { view } = await at.services.runtime.view(session)
+  return { run: at.run(session, view.runs.at(-1)?.runId ?? ''), events: eventsOf(client) }
+}
+
+describe('a run', () => {
+  test('is said as it is written, to its end', async () => {
+    const at = await openDialectServer()
+    const { events } = await heard(at, 'teller')
+    expect(wordsOf(events)).toBe('You said a')
+    expect(events.at(-1)).toMatchObject({ type: 'end', status: 'completed' })
+    expect(events.filter(({ type }) => type === 'end')).toHaveLength(1)
+  })
+
+  test('is said to its pause, and after its answers from there', async () => {
+    const at = await openDialectServer()
+    const { events } = await heard(at, 'seller')
+    expect(events.at(-1)).toMatchObject({ type: 'end', status: 'paused' })
+    const answers = [
+      { kind: 'approval', id: 'sell-0', approved: true },
+      { kind: 'tool-result', id: 'locate-0', output: 'here' },
+    ] as const
+    const posted = { said: [a], isSaidLast: false, answers }
+    const next = await at.converse('s', posted, { agent: 'seller' })
+    expect(await next.closed).toBe('ended')
+    const more = eventsOf(next)
+    expect(more[0]).toMatchObject({ type: 'resumed' })
+    expect([wordsOf(events), wordsOf(more)]).toEqual(['0.', '1.'])
+    // Who repeats it hears the same.
+    const again = await at.converse('s', posted, { agent: 'seller' })
+    await again.closed
+    expect(eventsOf(again)).toEqual(more)
+  })
+
+  test.each(['teller', 'seller', 'stammerer'])(
+    'of the %s goes on after every event, and nothing is said twice or not at all',
+    async name => {
+      const at = await openDialectServer({
+        agents: [...(await agents()), stammerer],
+        backoff: { first: 1, longest: 1 },
+      })
+      const { run, events } = await heard(at, name)
+      if (name === 'stammerer') expect(events.some(({ type }) => type === 'step-discarded')).toBe(true)
+      const ends = events.findIndex(({ type }) => type === 'end')
+      expect(ends).toBeGreaterThan(5)
+      for (let i = 0; i < ends; i++) {
+        const client = await at.speak(run, { after: placeOf(events[i] as Plain) })
+        await client.closed
+        const [first, ...rest] = eventsOf(client)
+        expect(first).toMatchObject({ type: 'resumed' })
+        expect(rest).toEqual(events.slice(i + 1))
+      }
+    },
+  )
+
+  test('is said without what was discarded to who comes late, and merged where nobody goes on from a place', async () => {
+    const log = { coalesceMs: 0 }
+    const at = await openDialectServer({ agents: [stammerer], workflows: [], backoff: { first: 1, longest: 1 }, log })
+    const { run, events } = await heard(at, 'stammerer')
+    const [late, merged] = await Promise.all([at.speak(run), at.speak(run, { tongue: { merges: true } })])
+    await Promise.all([late.closed, merged.closed])
+    expect(wordsOf(eventsOf(late))).toBe('three four five')
+    expect(wordsOf(eventsOf(merged))).toBe('three four five')
+    expect(wordsOf(events)).toBe('one two three four five')
+    const deltas = (client: typeof late) => eventsOf(client).filter(({ type }) => type === 'text-delta').length
+    expect(deltas(merged)).toBe(2)
+    expect(deltas(late)).toBeGreaterThan(2)
+  })
+
+  test('goes on after every mark, where clients hold back what follows the last', async () => {
+    const at = await openDialectServer({ log: { coalesceMs: 0 } })
+    const { run } = await heard(at, 'seller')
+    const marked = { mark: (cursor: string) => `${JSON.stringify({ type: 'mark', cursor })}\n` }
+    const first = await at.speak(run, { tongue: marked })
+    await first.closed
+    const events = eventsOf(first)
+    const marks = events.filter(({ type }) => type === 'mark')
+    expect(marks.length).toBeGreaterThan(0)
+    for (const { cursor } of marks) {
+      const client = await at.speak(run, { after: placeIn('mark', String(cursor)) as Place, tongue: marked })
+      await client.closed
+      const isNews = ({ type }: Plain) => type !== 'mark' && type !== 'resumed'
+      const rest = events.slice(events.findIndex(event => event['cursor'] === cursor && event['type'] === 'mark'))
+      expect(wordsOf(eventsOf(client))).toBe(wordsOf(rest))
+      expect(eventsOf(client).filter(isNews)).toEqual(rest.filter(isNews))
+    }
+  })
+
+  test('is said whole to who reads it while a later one takes it back, and to who comes after', async () => {
+    const at = await openDialectServer()
+    const first = newClient()
+    await at.converse('s', said(a), { agent: 'slow' }, first)
+    await eventually(() => expect(wordsOf(eventsOf(first))).not.toBe(''))
+    const { view } = await at.services.runtime.view('s')
+    const run = at.run('s', view.runs[0]?.runId ?? '')
+    const second = await at.converse('s', said(user('b', 'u1')), { agent: 'slow' })
+    expect(await first.closed).toBe('ended')
+    expect(eventsOf(first).at(-1)).toMatchObject({ type: 'end', status: 'interrupted' })
+    at.held.go()
+    expect(await second.closed).toBe('ended')
+    expect(eventsOf(second).at(-1)).toMatchObject({ type: 'end', status: 'completed' })
+    const late = await at.speak(run)
+    await late.closed
+    expect(wordsOf(eventsOf(late))).toBe(wordsOf(eventsOf(first)))
+  })
+
+  test('that is taken back while it waits has an end, which is no success', async () => {
+    const at = await openDialectServer()
+    await at.converse('s', said(a), { agent: 'slow' })
+    const client = await at.converse('s', said(a, user('b', 'u2')), { agent: 'slow' })
+    const { view } = await at.services.runtime.view('s')
+    await at.run('s', view.requests.at(-1)?.runId ?? '').stop()
+    expect(await client.closed).toBe('ended')
+    expect(eventsOf(client).at(-1)).toMatchObject({ type: 'end', status: 'aborted' })
+    at.held.go()
+  })
+
+  test('is found by its own place, not by the whole session', async () => {
+    const at = await openDialectServer()
+    for (let n = 0; n < 10; n++) await at.done('s', said(user(`m${n}`, `m${n}`)))
+    const { run } = await at.take('s', said(user('last', 'last')))
+    await run.result()
+    const from = (await at.log('s')).find(({ chunk }) => chunk.type === 'run-requested' && chunk.runId === run.runId)
+    const reads = vi.spyOn(at.services.manager, 'readBatches')
+    for (const after of [undefined, { sequence: from?.sequence ?? 0 }]) {
+      const client = await at.speak(at.run('s', run.runId), after ? { after } : {})
+      await client.closed
+    }
+    expect(reads.mock.calls).toHaveLength(2)
+    for (const [, options] of reads.mock.calls)
+      expect(Number(options?.after)).toBeGreaterThanOrEqual(from?.sequence ?? 0)
+  })
+
+  test('has its large values as they are', async () => {
+    const at = await openDialectServer({ agents: [large], workflows: [] })
+    const { events } = await heard(at, 'large')
+    const output = events.find(({ type }) => type === 'tool-output-available')
+    expect(output?.['output']).toBe('x'.repeat(100_000))
+  })
+
+  test('law 10: says nothing of what is internal', async () => {
+    const at = await openDialectServer({ context: () => ({ token: 'a-secret' }) })
+    const { run, events } = await heard(at, 'teller')
+    const isInternal = ({ internal }: Entry) => internal === true
+    const hidden = (await at.log('s')).filter(isInternal).map(({ sequence }) => sequence)
+    expect(hidden.length).toBeGreaterThan(0)
+    const again = await at.speak(run, { after: { sequence: 1 } })
+    await again.closed
+    for (const event of [...events, ...eventsOf(again)]) expect(hidden).not.toContain(placeOf(event).sequence)
+    expect(JSON.stringify([events, again.text])).not.toContain('a-secret')
+  })
+})
+
+describe('a connection', () => {
+  test('law 8: that takes nothing holds no more than there is room for, and gets all of it when it does', async () => {
+    const maxBuffered = 16 * 1024
+    const log = { coalesceMs: 0 }
+    const at = await openDialectServer({ agents: [talker], workflows: [], stream: { maxBuffered }, log })
+    // What a dialect makes of a word is much more than that.
+    const long = 'x'.repeat(2_000)
+    const tongue = { write: (event: Plain) => `${JSON.stringify({ ...event, long })}\n` }
+    const { run } = await at.take('s', said(a), { agent: 'talker' })
+    const clients = [newClient(), newClient()] as const
+    for (const client of clients) client.isStalled = true
+    await at.speak(run, { client: clients[0], tongue })
+    await run.result()
+    await at.speak(run, { client: clients[1], tongue })
+    for (const client of clients) {
+      await eventually(() => expect(client.buffered).toBeGreaterThan(maxBuffered))
+      client.go()
+      expect(await client.closed).toBe('ended')
+      expect(client.text.length).toBeGreaterThan(8 * PAGE_BYTES)
+      expect(wordsOf(eventsOf(client))).toBe('many words '.repeat(1_000))
+      // A page, whatever becomes of it, on top of what there is room for.
+      expect(client.peak).toBeLessThan(maxBuffered + 2 * PAGE_BYTES)
+    }
+  })
+
+  test('law 7: is broken off when the server goes, where an end would look like success, and told where not', async () => {
+    const at = await openDialectServer()
+    const client = await at.converse('s', said(a), { agent: 'slow' })
+    const { view } = await at.services.runtime.view('s')
+    const run = at.run('s', view.requests[0]?.runId ?? '')
+    const fail = () => Buffer.from('{"type":"failed"}\n')
+    const told = await at.speak(run, { tongue: { voice: { ...plainTongue.voice, fail } } })
+    await eventually(() => expect(wordsOf(eventsOf(told))).not.toBe(''))
+    at.services.connections.drain()
+    expect([await client.closed, await told.closed]).toEqual(['destroyed', 'ended'])
+    expect(eventsOf(client).some(({ type }) => type === 'end')).toBe(false)
+    expect(eventsOf(told).at(-1)).toEqual({ type: 'failed' })
+    at.held.go()
+  })
+
+  test('is broken off where the session is gone', async () => {
+    const at = await openDialectServer()
+    const client = await at.converse('s', said(a), { agent: 'slow' })
+    await eventually(() => expect(wordsOf(eventsOf(client))).not.toBe(''))
+    await at.services.manager.deleteStream('s')
+    expect(await client.closed).toBe('destroyed')
+    at.held.go()
+  })
+
+  test('hears heartbeats, and is asked again whether it may, as what it was let in', async () => {
+    const clock = new Clock()
+    const mays = { edit: true }
+    const asked: string[] = []
+    const at = await openDialectServer({
+      timers: clock,
+      stream: { heartbeatMs: 10_000, reauthorizeMs: 30_000 },
+      authorize: ({ action, sessionId }) => {
+        asked.push(`${action} ${sessionId}`)
+        return action !== 'edit' || mays.edit ? 'ann' : { refuse: 'not any more' }
+      },
+    })
+    const idle = async () => {
+      for (let i = 0; i < 20; i++) await settled()
+    }
+    const first = await at.converse('s', said(a), { agent: 'slow' })
+    await idle()
+    const client = await at.converse('s', said(user('b', 'u1')), { agent: 'slow' })
+    await idle()
+    await clock.advance(10_000)
+    expect(eventsOf(client).some(({ type }) => type === 'heartbeat')).toBe(true)
+    asked.length = 0
+    await clock.advance(30_000)
+    expect(asked).toContain('edit s')
+    expect(client.isClosed).toBe(false)
+    mays.edit = false
+    await clock.advance(60_000)
+    expect(await client.closed).toBe('destroyed')
+    first.leave()
+    at.held.go()
+  })
+
+  test('has room before anything is asked for, and gives it back', async () => {
+    const at = await openDialectServer({ limits: { streams: 1 } })
+    const client = await at.converse('s', said(a), { agent: 'slow' })
+    const full = await at.converse('t', said(a)).catch((error: { code: string }) => error.code)
+    expect(full).toBe('streams_limit')
+    expect(await at.services.manager.getInfo('t')).toBeNull()
+    client.leave()
+    await settled()
+    // Who is refused takes no room.
+    for (let i = 0; i < 3; i++) {
+      const posted = { ...said(a), foreign: 'nobody’s' }
+      expect(await at.converse('t', posted).catch((error: { code: string }) => error.code)).toBe('transcript_refused')
+    }
+    expect(await (await at.converse('t', said(a))).closed).toBe('ended')
+    at.held.go()
+  })
+})
+
+/** The agents of the stage. */
+async function agents() {
+  const { services } = await openDialectServer()
+  return services.agents
+}

@@ -1,0 +1,90 @@
+// Clients of TanStack AI up to 0.2: they read chunks as Server-Sent Events or as lines, and cannot go on with a stream that broke.
+
+import { type TanstackChunk, tanstackDialect } from '@millrace/dialects/tanstack'
+import { type ChatRequest, dataOf, postedOf } from '@millrace/dialects/tanstack/schemas'
+import { messageIdOf } from '@millrace/protocol'
+import { Refusal } from '../../errors/refusal.ts'
+import { accepted } from '../../http/accept.ts'
+import type { Reply } from '../../http/reply.ts'
+import type { Call } from '../../routing/route.ts'
+import type { Services } from '../../routing/services.ts'
+import { programOf } from '../../runs/program.ts'
+import { CONTENT_TYPES, type Format } from '../../stream/format.ts'
+import { withRoom } from '../run-stream/reply-with-turn.ts'
+import { spoken, type Tongue } from '../run-stream/run-stream.ts'
+import { sessionNameOf } from '../turn/names.ts'
+import { type Taken, take } from '../turn/turn.ts'
+
+/** What such a client may say in the query, since its own headers say nothing. */
+export interface SeedQuery {
+  readonly format?: Format | undefined
+  readonly content?: 'cumulative' | 'empty' | undefined
+}
+
+/** Does what a client asks for, and says it. */
+export async function spokenAsChunks(call: Call<ChatRequest, SeedQuery>): Promise<Reply> {
+  const { services, params, body, query, request } = call
+  const format = query.format ?? accepted(request.headers.get('accept'), ['sse', 'ndjson'])
+  const sessionId = body.data?.conversationId ?? body.conversationId
+  if (sessionId === undefined)
+    throw new Refusal('body_invalid', 'body.data.conversationId: expected the id of the conversation')
+  const agent = params['agent'] as string
+  const ask = {
+    sessionId: sessionNameOf(sessionId),
+    program: programOf(services, agent),
+    posted: postedOf(body),
+    data: dataOf(body),
+  }
+  const results = new Set(body.messages.flatMap(({ toolCallId }) => toolCallId ?? []))
+  const encoder = tanstackDialect.encoder({ content: query.content ?? body.content, model: agent, results })
+  return withRoom(call, async release => {
+    const { caller, ...taken } = await take(call, ask)
+    const after = (await shownWhole(services, taken, body)) ?? taken.after
+    return spoken(call, caller, { ...taken, after, encoder, tongue: tongueOf(format), release })
+  })
+}
+
+/**
+ * The end of a run, for who shows all of it already, and else nothing: its client asks once for each of the calls that it ran in a message, though with the first it has said
+ * what came of all of them. What it shows only half of is said again (law 7).
+ */
+async function shownWhole(
+  { runtime }: Services,
+  { run, action }: Pick<Taken, 'run' | 'action'>,
+  { messages }: ChatRequest,
+): Promise<Taken['after']> {
+  // It makes a message for each request, also where nothing is said to it.
+  const last = messages.findLast(({ role, content }) => role !== 'assistant' || content)
+  const isAnswer = last?.role === 'assistant' && last['toolCalls'] === undefined
+  if (action !== 'answer' || !isAnswer || typeof last.content !== 'string') return undefined
+  const { view } = await runtime.view(run.sessionId)
+  const { finishedAt } = view.runs.find(({ runId }) => runId === run.runId) ?? {}
+  if (finishedAt === undefined) return undefined
+  const { parts = [] } = view.messages.find(({ id }) => id === messageIdOf(run.runId, run.runId)) ?? {}
+  const words = parts.slice(parts.findLastIndex(part => 'toolCallId' in part) + 1)
+  const text = words.map(part => (part.type === 'text' && 'text' in part ? part.text : '')).join('')
+  return text !== '' && last.content.endsWith(text) ? { sequence: view.head } : undefined
+}
+
+function tongueOf(format: Format): Tongue<TanstackChunk> {
+  let hasFailed = false
+  return {
+    format,
+    merges: true,
+    voice: {
+      contentType: CONTENT_TYPES[format],
+      // Its clients warn of comments, and skip empty lines.
+      heartbeat: () => Buffer.from('\n'),
+      // They take any end for the end of the message, but for that of a connection that broke.
+      fail: () => undefined,
+    },
+    write: event => {
+      hasFailed ||= event.type === 'error'
+      return format === 'sse' ? `data: ${JSON.stringify(event)}\n\n` : `${JSON.stringify(event)}\n`
+    },
+    // An error is the last word.
+    get closing() {
+      return hasFailed || format === 'ndjson' ? '' : 'data: [DONE]\n\n'
+    },
+  }
+}

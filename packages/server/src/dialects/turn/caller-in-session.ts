@@ -1,0 +1,15 @@
+import type { Caller } from '../../auth/authorize.ts'
+import type { Call } from '../../routing/route.ts'
+import type { Program } from '../../runs/program.ts'
+import { sessionNameOf } from './names.ts'
+
+/** Who asks, as `authorize` knows them for the route's action, this very session and the program that is asked for: for sessions that stand in a body or a query, before anything is read there. */
+export async function entrance(
+  { services, request, action, params, caller }: Call,
+  sessionId: string,
+  program?: Program,
+): Promise<Caller> {
+  // For one that stands in the path it was asked at the gate.
+  if (params['sessionId'] === sessionId) return caller
+  return services.authorize(request, action, sessionNameOf(sessionId), program)
+}

@@ -1,0 +1,140 @@
+import type { PostedMessage, SaidPart } from '@millrace/dialects'
+import { agent, scriptedModel } from '@millrace/runtime'
+import { describe, expect, test } from 'vitest'
+import { codeOf, openDialectServer, said, user } from '../dialect-server.fixture.ts'
+import { withUrls } from './inline-files.ts'
+import { contentOf } from './transcript.ts'
+
+const bytes = (size: number, of = 7) => Buffer.alloc(size, of)
+const dataUrl = (data: Buffer, type = 'image/png') => `data:${type};base64,${data.toString('base64')}`
+const file = (url: string, more: object = {}) => ({ type: 'file', mediaType: 'image/png', url, ...more }) as SaidPart
+const look = (id: string | undefined, ...files: readonly SaidPart[]): PostedMessage => ({
+  id,
+  parts: [{ type: 'text', text: 'Look' }, ...files],
+})
+
+/** A stage whose agent tells which files it was sent. */
+async function viewing(options: Parameters<typeof openDialectServer>[0] = {}) {
+  const seen: unknown[] = []
+  const model = scriptedModel(({ options: { prompt } }) => {
+    const content = prompt.findLast(({ role }) => role === 'user')?.content ?? []
+    for (const part of content) if (typeof part === 'object' && part.type === 'file') seen.push(part)
+    return { text: 'I see.' }
+  })
+  const at = await openDialectServer({ agents: [agent({ name: 'teller', model })], ...options })
+  const files = async (session = 's') =>
+    (await at.services.runtime.view(session)).view.messages.flatMap(({ parts }) =>
+      parts.flatMap(part => (part.type === 'file' && 'url' in part ? [part] : [])),
+    )
+  return { at, seen, files }
+}
+
+describe('a file within what a person says', () => {
+  test('is kept as an upload of the session, once, and the model gets its bytes', async () => {
+    const { at, seen, files } = await viewing()
+    const large = bytes(1024 * 1024)
+    const first = look('u1', file(dataUrl(large), { filename: 'wheel.png' }))
+    const runId = await at.done('s', said(first))
+    const [part] = await files()
+    const { url = '' } = part as { url?: string }
+    expect(url).toMatch(/^upload:[0-9a-f]{64}$/)
+    const kept = await at.services.runtime.uploaded('s', url.slice('upload:'.length))
+    expect(kept).toMatchObject({ mediaType: 'image/png', filename: 'wheel.png' })
+    expect(large.equals(kept?.data as Uint8Array)).toBe(true)
+    expect(seen).toHaveLength(1)
+    expect(JSON.stringify(seen)).toContain('image/png')
+    expect(JSON.stringify(await at.log('s')).length).toBeLessThan(10_000)
+    // The page shows what it sent, and sends it with all that follows; another that has read the session names it.
+    const mine = { ...first, id: undefined }
+    for (const same of [first, mine, look('u1', file(url)), look(undefined, file(url))]) {
+      expect(await at.done('s', said(same))).toBe(runId)
+    }
+    await at.done('s', said(first, user('And now?', 'u2')))
+    expect(await at.people('s')).toEqual(['Look', 'And now?'])
+    expect(await at.runs('s')).toBe(2)
+  })
+
+  test('of other bytes is an edit, and under the name of a run another request', async () => {
+    const { at, files } = await viewing()
+    const of = (n: number) => look('u1', file(dataUrl(bytes(10, n))))
+    await at.done('s', said(of(1)), { runId: 'r1' })
+    expect(await at.refused('s', said(of(2)), { runId: 'r1' })).toBe('run_ended')
+    const before = (await files())[0]
+    const { run, action } = await at.take('s', said(of(2)))
+    await run.result()
+    expect(action).toBe('edit')
+    expect(await files()).toHaveLength(1)
+    expect((await files())[0]?.url).not.toBe(before?.url)
+  })
+
+  test('that was said as a data URL before is the same, too', async () => {
+    const { at } = await viewing()
+    const url = dataUrl(bytes(10))
+    const input = { parts: [{ type: 'text' as const, text: 'Look' }, file(url)] }
+    const { services } = at
+    await services.manager.createStream('s', 'ann')
+    const run = await services.runtime.start({
+      agent: 'teller',
+      session: 's',
+      input,
+      messageId: 'u1',
+      principal: 'ann',
+    })
+    await run.result()
+    expect(await at.done('s', said(look('u1', file(url))))).toBe(run.runId)
+  })
+
+  test('has the limits of files, and nothing is kept of what is refused', async () => {
+    const { at } = await viewing({ limits: { uploadBytes: 100, attachedBytes: 150, inputBytes: 400 } })
+    const bad = [
+      look('u1', file(dataUrl(bytes(101)))),
+      look('u1', file(dataUrl(bytes(90, 1))), file(dataUrl(bytes(90, 2)))),
+    ]
+    for (const one of bad) expect(await codeOf(at.take('s', said(one)))).toBe('input_too_large')
+    expect((await at.services.manager.listStreams('ann')).streams).toEqual([])
+    // Of the message the log has, the files count as their names.
+    await at.done('s', said(look('u1', file(dataUrl(bytes(100))))))
+  })
+
+  test('is for who may upload', async () => {
+    const allowed = ['run']
+    const { at } = await viewing({
+      authorize: ({ action, request }) =>
+        allowed.includes(action) ? request.headers.get('x-user') : { refuse: 'not that' },
+    })
+    const posted = said(look('u1', file(dataUrl(bytes(10)))))
+    expect(await at.refused('s', posted)).toBe('forbidden')
+    expect((await at.services.manager.listStreams('ann')).streams).toEqual([])
+    allowed.push('upload')
+    await at.done('s', posted)
+  })
+})
+
+test.each([
+  ['in base64', 'data:image/png;base64,aGk=', 'image/png'],
+  ['with parameters', 'data:text/plain;charset=utf-8;base64,aGk=', 'text/plain'],
+  ['as text', 'data:text/plain,hi%20there', 'text/plain'],
+  ['of no type', 'data:;base64,aGk=', 'application/octet-stream'],
+])('a data URL %s is kept', (_, url, type) => {
+  const [part] = withUrls([file(url, { mediaType: undefined })])
+  expect(part).toMatchObject({ url: expect.stringMatching(/^upload:/) })
+  expect(contentOf([part as SaidPart])).toBe(contentOf([file(url, { mediaType: type })]))
+})
+
+test.each(['data:', 'data:,', 'data:text/plain', 'data:text/plain,%ff', 'https://example.com/a.png', 'upload:x'])(
+  '%j stays as it is',
+  url => {
+    const part = file(url)
+    expect(withUrls([part])).toEqual([part])
+  },
+)
+
+test('what a client says that a file is or is called never gets into a header as it is', async () => {
+  const { at, files } = await viewing()
+  const odd = file(dataUrl(bytes(3), 'text/html\r\nx-evil: 1'), { mediaType: 'image/*', filename: '../a\r\nb' })
+  await at.done('s', said(look('u1', odd)))
+  const [part] = await files()
+  const kept = await at.services.runtime.uploaded('s', (part as { url: string }).url.slice('upload:'.length))
+  expect(kept).toMatchObject({ mediaType: 'application/octet-stream' })
+  expect(kept).not.toHaveProperty('filename')
+})

@@ -1,0 +1,120 @@
+import type { PostedMessage } from '@millrace/dialects'
+import { describe, expect, test } from 'vitest'
+import { user } from '../dialect-server.fixture.ts'
+import { claimsIn } from './posted-answers.ts'
+import { contentOf, placeOf, type Said, saidIn } from './transcript.ts'
+
+/** What people said, `u1` first. */
+const lines = (...texts: readonly string[]): Said[] =>
+  texts.map((text, i) => ({ id: `u${i + 1}`, content: text, at: i + 1, runId: `r${i + 1}`, status: 'over' }))
+
+/** Each text with the id before its colon. */
+const withIds = (...texts: readonly string[]): PostedMessage[] =>
+  texts.map(text => {
+    const [id = '', words = ''] = text.split(':')
+    return user(words, id)
+  })
+
+const without = (...texts: readonly string[]): PostedMessage[] => texts.map(text => user(text))
+
+/** Where the last of it stands, for people. */
+function place(said: readonly Said[], posted: readonly PostedMessage[]): string {
+  try {
+    const { at, is } = placeOf(said, posted)
+    return `${is} ${at}`
+  } catch (error) {
+    return (error as { code: string }).code
+  }
+}
+
+describe('where the last message stands', () => {
+  const abc = lines('a', 'b', 'c')
+
+  test.each([
+    [['u1:a', 'u2:b', 'u3:c', 'u4:d'], 'new 3'],
+    [['u3:c', 'u4:d'], 'new 3'],
+    [['u1:a', 'u2:b', 'u3:c'], 'same 2'],
+    [['u1:a'], 'same 0'],
+    [['u1:x'], 'other 0'],
+    // What others said meanwhile this client has not seen.
+    [['u1:a', 'u9:x'], 'new 3'],
+    [['u1:a', 'u2:b', 'u9:x'], 'new 3'],
+    [['u1:a', 'u2:x'], 'other 1'],
+    [['u9:x'], 'new 3'],
+    [['u1:a', 'l1:lost', 'u2:b', 'u3:c', 'l2:lost', 'u4:d'], 'new 3'],
+    [['x1:x', 'x2:y'], 'transcript_diverged'],
+    // Ids that are others each time are none.
+    [['x1:a', 'x2:b', 'x3:c', 'x4:d'], 'new 3'],
+  ])('with ids: %j is %s', (posted, expected) => {
+    expect(place(abc, withIds(...posted))).toBe(expected)
+  })
+
+  test.each([
+    [['a', 'b', 'c', 'd'], 'new 3'],
+    [['b', 'c', 'd'], 'new 3'],
+    [['c', 'd'], 'new 3'],
+    [['a', 'b', 'c'], 'same 2'],
+    [['b', 'c'], 'same 2'],
+    [['a', 'b'], 'same 1'],
+    [['c'], 'same 2'],
+    // People say the same words again, on a page that has nothing of what was said.
+    [['b'], 'new 3'],
+    [['a'], 'new 3'],
+    [['x'], 'new 3'],
+    [['a', 'x'], 'other 1'],
+    [['a', 'b', 'x'], 'other 2'],
+    [['b', 'x'], 'other 2'],
+    [['a', 'lost', 'b', 'c', 'd'], 'new 3'],
+    [['a', 'lost', 'b', 'c'], 'same 2'],
+    [['x', 'y'], 'transcript_diverged'],
+    [['a', 'x', 'y'], 'transcript_diverged'],
+  ])('without: %j is %s', (posted, expected) => {
+    expect(place(abc, without(...posted))).toBe(expected)
+  })
+
+  test('what could be a repetition is one, and what could add takes nothing back', () => {
+    expect(place(lines('yes', 'yes'), without('yes', 'yes'))).toBe('same 1')
+    expect(place(lines('yes', 'yes'), without('yes', 'yes', 'yes'))).toBe('new 2')
+    expect(place(lines('yes', 'no', 'yes'), without('yes', 'ok'))).toBe('new 3')
+    expect(place(lines(), without('a', 'b'))).toBe('new 0')
+    expect(place(lines(), withIds('u1:a', 'u2:b'))).toBe('new 0')
+  })
+})
+
+test('words and files are what is said: what not every dialect can say is not', () => {
+  const file = { type: 'file', mediaType: 'image/png', url: 'data:,' }
+  const other = { ...file, url: 'data:,x' }
+  expect(contentOf([{ type: 'text', text: 'a' } as never, { type: 'data-x', data: 1 } as never])).toBe('a')
+  expect(contentOf([file])).not.toBe(contentOf([]))
+  expect(contentOf([file])).not.toBe(contentOf([other]))
+})
+
+test('a transcript of 10,000 messages in a session of as many costs what its length costs', () => {
+  const cpuTime = (count: number) => {
+    const ids = Array.from({ length: count }, (_, i) => i)
+    const part = (i: number) => ({ type: 'tool', toolCallId: `c${i}`, state: 'output-available', key: '', at: i })
+    const view = {
+      messages: ids.flatMap(i => [
+        { id: `u${i}`, role: 'user', at: i, parts: [{ type: 'text', text: `${i}` }] },
+        { id: `a${i}`, role: 'assistant', runId: `r${i}`, at: i, parts: [part(i)] },
+      ]),
+      requests: ids.map(i => ({ runId: `r${i}`, status: 'started', message: { messageId: `u${i}`, parts: [] } })),
+      runs: ids.map(i => ({ runId: `r${i}`, finishedAt: 1 })),
+      pendings: [],
+      interrupts: [],
+    } as never
+    const answers = ids.map(i => ({ kind: 'tool-result', id: `c${i}`, output: 1 }) as const)
+    const [ids1, none] = [true, false].map(hasId => ids.map(i => user(`${i}`, hasId ? `u${i}` : undefined)))
+    const lost = [user('lost'), ...(none ?? []), user('new')]
+    const start = process.threadCpuUsage()
+    for (const posted of [ids1, none, lost]) placeOf(saidIn(view), posted as never)
+    expect(claimsIn(view, answers).settled).toHaveLength(count)
+    const used = process.threadCpuUsage(start)
+    return used.user + used.system
+  }
+  cpuTime(1_000)
+  const small = Math.min(cpuTime(2_500), cpuTime(2_500), cpuTime(2_500))
+  const large = Math.min(cpuTime(10_000), cpuTime(10_000), cpuTime(10_000))
+  // Four times as much when linear, sixteen times when quadratic.
+  expect(large / small).toBeLessThan(10)
+})

@@ -1,0 +1,47 @@
+import { PROTOCOL_VERSION } from '@millrace/protocol'
+import { json } from '../http/reply.ts'
+import { route } from '../routing/route.ts'
+import { ErrorSchema, Health, Programs } from '../routing/schemas.ts'
+import { soon } from '../util/store-timeout.ts'
+
+/** The routes that say what this server is. */
+export const about = [
+  route({
+    method: 'GET',
+    path: '/health',
+    action: 'health',
+    summary: 'Whether the server is up, and its store in reach.',
+    replies: { 200: Health, 503: ErrorSchema },
+    handle: async ({ services }) => {
+      // Any question that the store has to answer.
+      await soon(services.manager.listStreams(undefined, { limit: 1 }), services.settings.timers)
+      return json(200, { status: 'ok', protocol: PROTOCOL_VERSION })
+    },
+  }),
+  route({
+    method: 'GET',
+    path: '/agents',
+    action: 'agents',
+    summary: 'The agents and workflows that can be started.',
+    replies: { 200: Programs },
+    handle: async ({ services: { agents, workflows } }) =>
+      json(200, {
+        agents: agents.map(({ name, program }) => ({ name, version: versionOf(program) })),
+        workflows: workflows.map(workflow => ({
+          id: workflow.name,
+          version: versionOf(workflow.program),
+          diagram: workflow.toMermaid(),
+        })),
+      }),
+  }),
+  route({
+    method: 'GET',
+    path: '/openapi.json',
+    action: 'describe',
+    summary: 'This document.',
+    others: { 200: 'application/json' },
+    handle: async ({ services }) => json(200, services.openApi()),
+  }),
+]
+
+const versionOf = (program: string): string => program.slice(program.lastIndexOf('@') + 1)

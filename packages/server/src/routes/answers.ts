@@ -1,0 +1,59 @@
+import { type Answer, RunError } from '@millrace/runtime'
+import type * as z from 'zod'
+import { sessionUnknown } from '../errors/refusal.ts'
+import { json } from '../http/reply.ts'
+import { route } from '../routing/route.ts'
+import { AnswerBody, Answered } from '../routing/schemas.ts'
+import { enter } from '../sessions/session-access.ts'
+
+/** For how long a client takes a call upon itself, if it does not say, in milliseconds. */
+export const CLAIM_MS = 60_000
+
+/** The route by which people and clients answer what a run waits for. */
+export const answers = [
+  route({
+    method: 'POST',
+    path: '/sessions/:sessionId/answers',
+    action: 'answer',
+    summary: 'Answers what a run waits for, or takes the call of a client tool upon oneself.',
+    body: AnswerBody,
+    replies: { 200: Answered },
+    handle: async ({ services, caller, body, params }) => {
+      const sessionId = params['sessionId'] as string
+      await enter(services, caller, sessionId)
+      const { label, owner } = caller
+      const who = { guest: label, ...(owner !== null && { principal: owner }) }
+      const { runtime } = services
+      if (body.kind === 'claim') {
+        const { id, client, forMs = CLAIM_MS } = body
+        const options = { ...who, forMs, ...(client !== undefined && { by: client }) }
+        return json(200, await unlessGone(sessionId, runtime.claim(sessionId, id, options)))
+      }
+      return json(200, await unlessGone(sessionId, runtime.answer(sessionId, answerOf(body), who)))
+    },
+  }),
+]
+
+/** What became of an answer; a session that is another's by now looks as if there were none. */
+async function unlessGone<T>(sessionId: string, given: Promise<T>): Promise<T> {
+  try {
+    return await given
+  } catch (error) {
+    throw error instanceof RunError && error.code === 'answer_forbidden' ? sessionUnknown(sessionId) : error
+  }
+}
+
+function answerOf(body: Exclude<z.output<typeof AnswerBody>, { kind: 'claim' }>): Answer {
+  switch (body.kind) {
+    case 'approval':
+      return body as Answer
+    case 'interrupt':
+      return { kind: 'interrupt', id: body.id, response: body.value }
+    case 'tool-result': {
+      const { kind, id, output, error, code } = body
+      return error === undefined
+        ? { kind, id, output: output ?? null }
+        : { kind, id, error, ...(code !== undefined && { code }) }
+    }
+  }
+}

@@ -1,0 +1,272 @@
+import { connect } from 'node:net'
+import { describe, expect, it } from 'vitest'
+import { listen } from '../app/mill.fixture.ts'
+import {
+  framesIn,
+  type Got,
+  openTwoUserServer,
+  type Sent,
+  type TwoUserServer,
+} from '../routing/two-user-server.fixture.ts'
+
+/** The entries of a reply of frames, without the origins that repeat: which those are depends on the frames. */
+const entriesIn = (got: Got) =>
+  framesIn(got).flatMap(({ entries = [] }) =>
+    (entries as { sequence: number; chunk: unknown }[]).map(({ sequence, chunk }) => ({ sequence, chunk })),
+  )
+
+const NDJSON = { accept: 'application/x-ndjson' }
+const JSON_REPLY = { accept: 'application/json' }
+
+const errorOf = ({ status, json }: Got) => [status, (json as { error?: { code: string } } | undefined)?.error?.code]
+
+/** Starts a run that waits in the middle, and gives the reply when its first word is there. */
+async function begun(stage: TwoUserServer, more: object = {}, sent: Partial<Sent> = {}) {
+  const body = { agent: 'slow', input: 'Wait', runId: 'slow-run', ...more }
+  const request = stage.request({ path: '/api/sessions/s/runs', body, headers: NDJSON, ...sent })
+  const response = await stage.app.fetch(request)
+  const reader = (response.body as ReadableStream<Uint8Array>).getReader()
+  const decoder = new TextDecoder()
+  let text = ''
+  while (!text.includes('text-delta')) text += decoder.decode((await reader.read()).value, { stream: true })
+  return { reader, response }
+}
+
+describe('a run that is started', () => {
+  it('is answered by its frames from its start to its end', async () => {
+    const stage = openTwoUserServer()
+    const got = await stage.run('s', { agent: 'echo', input: 'Hello', runId: 'r1', messageId: 'm1' })
+    const frames = framesIn(got)
+    expect(frames.map(({ type }) => type).filter((type, i, all) => type !== all[i - 1])).toEqual([
+      'open',
+      'entries',
+      'end',
+    ])
+    const entries = frames.flatMap(({ entries = [] }) => entries as { chunk: { type: string } }[])
+    const types = entries.map(({ chunk }) => chunk.type)
+    expect([types[0], types.at(-1)]).toEqual(['run-started', 'run-finished'])
+    expect(frames.at(-1)).toMatchObject({ type: 'end', status: 'completed' })
+    expect([got.headers.get('x-session-id'), got.headers.get('x-run-id')]).toEqual(['s', 'r1'])
+  })
+
+  it.each([
+    [undefined, 'text/event-stream'],
+    ['*/*', 'text/event-stream'],
+    ['text/*', 'text/event-stream'],
+    ['text/event-stream', 'text/event-stream'],
+    ['text/html, text/event-stream', 'text/event-stream'],
+    ['application/x-ndjson', 'application/x-ndjson'],
+    ['application/ndjson', 'application/x-ndjson'],
+    ['application/json;q=0.1, application/x-ndjson', 'application/x-ndjson'],
+    ['text/event-stream;q=0, */*', 'application/x-ndjson'],
+    ['APPLICATION/JSON', 'application/json'],
+    ['application/json, text/event-stream', 'application/json'],
+  ])('for who accepts %s is answered as %s', async (accept, type) => {
+    const headers = accept === undefined ? {} : { accept }
+    const got = await openTwoUserServer().send({
+      path: '/api/sessions/s/runs',
+      body: { agent: 'echo', input: 'Hello' },
+      headers,
+    })
+    expect(got.status).toBe(type === 'application/json' ? 202 : 200)
+    expect(got.headers.get('content-type')).toBe(`${type}; charset=utf-8`)
+  })
+
+  it('is told apart by headers that are safe, whatever the ids', async () => {
+    const stage = openTwoUserServer()
+    for (const id of ['a b', 'ä/ö?ü#', '%00', '日本', '"quoted"', 'a,b;c=d', '../..', '😀']) {
+      const path = `/api/sessions/${encodeURIComponent(id)}/runs`
+      const body = { agent: 'echo', input: 'Hello', runId: id }
+      const got = await stage.send({ path, body, headers: JSON_REPLY })
+      expect([id, got.status]).toEqual([id, 202])
+      expect(got.json).toMatchObject({ sessionId: id, runId: id, sequence: 1 })
+      const said = ['x-session-id', 'x-run-id'].map(name => decodeURIComponent(got.headers.get(name) ?? ''))
+      expect(said).toEqual([id, id])
+    }
+  })
+
+  it('of a program that nobody knows makes no session', async () => {
+    const stage = openTwoUserServer()
+    for (const body of [{ agent: 'nobody' }, { workflow: 'echo' }, { agent: 'question' }, { agent: 'agent:echo@1' }]) {
+      expect(errorOf(await stage.run('s', { ...body, input: 'Hello' }))).toEqual([404, 'program_unknown'])
+    }
+    // Nor one whose message is none.
+    for (const part of [{ type: 'text' }, { type: 5 }, { text: 'Hello' }, { type: 'file', url: 7 }]) {
+      const refused = errorOf(await stage.run('s', { agent: 'echo', input: { parts: [part] } }))
+      expect([part, ...refused]).toEqual([part, 400, 'body_invalid'])
+    }
+    expect(errorOf(await stage.run('s', { agent: 'echo', input: 'Hello', messageId: 'a::b' }))).toEqual([
+      400,
+      'body_invalid',
+    ])
+    expect(await stage.held()).toBe('[]')
+  })
+
+  it('with more than a log takes at once is refused, in words of what was sent', async () => {
+    const stage = openTwoUserServer({ limits: { bodyBytes: 4_000_000 } })
+    const got = await stage.run('s', { agent: 'echo', input: 'Hello', data: 'x'.repeat(2_000_000) })
+    const message = expect.stringMatching(/^body: \d+ bytes, at most 1048576 fit/)
+    expect([got.status, got.json]).toMatchObject([413, { error: { code: 'input_too_large', message } }])
+    expect(await stage.held()).toBe('[]')
+  })
+
+  it('keeps what a client calls its keys, and no key is more than a key', async () => {
+    const stage = openTwoUserServer()
+    const data = '{"__proto__":{"isAdmin":true},"constructor":{"prototype":{"isAdmin":true}},"toString":1}'
+    const raw = `{"agent":"echo","input":"Hello","data":${data}}`
+    const headers = { 'content-type': 'application/json', ...NDJSON }
+    const { status } = await stage.send({ path: '/api/sessions/s/runs', raw, headers })
+    expect([status, (await stage.held()).includes(JSON.stringify(data).slice(1, -1))]).toEqual([200, true])
+    expect(({} as { isAdmin?: boolean }).isAdmin).toBeUndefined()
+  })
+})
+
+describe('law 5: a run that is asked for again under its id', () => {
+  const body = { agent: 'echo', input: 'Hello', runId: 'r1', messageId: 'm1', data: { a: [1] }, whenBusy: 'queue' }
+
+  it('is the same run, while it goes on and after its end', async () => {
+    const stage = openTwoUserServer()
+    const first = await stage.send({ path: '/api/sessions/s/runs', body, headers: JSON_REPLY })
+    const again = await stage.send({ path: '/api/sessions/s/runs', body, headers: JSON_REPLY })
+    expect([first.json, again.json]).toEqual([first.json, first.json])
+    const told = await stage.run('s', body)
+    const later = await stage.run('s', body)
+    // Who comes while it goes on may be given it in more frames.
+    expect(entriesIn(later)).toEqual(entriesIn(told))
+    expect(framesIn(told).at(-1)).toEqual(framesIn(later).at(-1))
+    expect(framesIn(later).at(-1)).toMatchObject({ type: 'end', status: 'completed' })
+    const asked = (await stage.held()).split('run-requested').length - 1
+    const { messageId: _, ...unnamed } = body
+    expect((await stage.run('s', unnamed)).status).toBe(200)
+    expect((await stage.held()).split('run-requested').length - 1).toBe(asked)
+  })
+
+  it.each([
+    ['input', { input: 'Goodbye' }],
+    ['parts', { input: { parts: [{ type: 'text', text: 'Hello' }], metadata: { a: 1 } } }],
+    ['message', { messageId: 'm2' }],
+    ['data', { data: { a: [2] } }],
+    ['agent', { agent: 'large' }],
+    ['policy', { whenBusy: 'reject' }],
+  ])('with another %s is refused, and nothing is written', async (_, other) => {
+    const stage = openTwoUserServer()
+    await stage.run('s', body)
+    const before = await stage.held()
+    expect(errorOf(await stage.run('s', { ...body, ...other }))).toEqual([409, 'run_ended'])
+    expect(await stage.held()).toBe(before)
+  })
+
+  it('is the same also where it is said in parts', async () => {
+    const stage = openTwoUserServer()
+    await stage.run('s', body)
+    const { status } = await stage.run('s', { ...body, input: { parts: [{ type: 'text', text: 'Hello' }] } })
+    expect(status).toBe(200)
+  })
+
+  it('by what asks for a turn again is refused, and so is that with another message', async () => {
+    const stage = openTwoUserServer()
+    await stage.run('s', body)
+    const edit = (input: string) =>
+      stage.send({ path: '/api/sessions/s/edit', body: { messageId: 'm1', input, runId: 'e1' }, headers: NDJSON })
+    expect((await edit('Hi')).status).toBe(200)
+    expect((await edit('Hi')).status).toBe(200)
+    expect(errorOf(await edit('Ho'))).toEqual([409, 'run_ended'])
+    expect(errorOf(await stage.run('s', { agent: 'echo', input: 'Hi', runId: 'e1' }))).toEqual([409, 'run_ended'])
+    expect(errorOf(await stage.send({ path: '/api/sessions/s/retry', body: { runId: 'r1' } }))).toEqual([
+      409,
+      'run_ended',
+    ])
+  })
+})
+
+describe('while a run is open, another', () => {
+  it('is refused, waits, or stops the first', async () => {
+    const stage = openTwoUserServer()
+    const { reader } = await begun(stage)
+    const second = (whenBusy?: string) =>
+      stage.send({
+        path: '/api/sessions/s/runs',
+        body: { agent: 'echo', input: 'Hello', whenBusy },
+        headers: JSON_REPLY,
+      })
+    for (const whenBusy of [undefined, 'reject']) {
+      const refused = await second(whenBusy)
+      expect([...errorOf(refused), (refused.json as { error: { retryable: boolean } }).error.retryable]).toEqual([
+        409,
+        'run_busy',
+        true,
+      ])
+    }
+    const queued = (await second('queue')).json as { runId: string }
+    const next = (await second('interrupt-previous')).json as { runId: string }
+    const runtime = await stage.app.runtime()
+    expect((await runtime.run('s', 'slow-run').result()).status).toBe('interrupted')
+    expect((await runtime.run('s', next.runId).result()).status).toBe('completed')
+    expect((await runtime.run('s', queued.runId).result()).status).toBe('completed')
+    await reader.cancel()
+  })
+})
+
+describe('a client that leaves', () => {
+  it('stops a run that was started so, and its model call is aborted', async () => {
+    const stage = openTwoUserServer()
+    const { reader } = await begun(stage, { onDisconnect: 'stop' })
+    const run = (await stage.app.runtime()).run('s', 'slow-run')
+    await reader.cancel()
+    expect(await run.result()).toMatchObject({ status: 'interrupted', text: 'one' })
+    expect(stage.slow.counted.cuts).toBe(1)
+    const held = await stage.held()
+    expect(held).toContain('the client disconnected')
+  })
+
+  it.each([[{}], [{ onDisconnect: 'continue' }]])('does not stop one that was not: %j', async more => {
+    const stage = openTwoUserServer()
+    const { reader } = await begun(stage, more)
+    await reader.cancel()
+    stage.slow.go()
+    const result = await (await stage.app.runtime()).run('s', 'slow-run').result()
+    expect(result).toMatchObject({ status: 'completed', text: 'one two' })
+    expect(stage.slow.counted.cuts).toBe(0)
+  })
+
+  it('over a socket stops it as well', async () => {
+    const stage = openTwoUserServer()
+    const { port } = await listen(stage.app)
+    const body = JSON.stringify({ agent: 'slow', input: 'Wait', runId: 'slow-run', onDisconnect: 'stop' })
+    const socket = connect(port, '127.0.0.1')
+    const headers = `Host: localhost\r\nX-User: ann\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n`
+    socket.write(`POST /api/sessions/s/runs HTTP/1.1\r\n${headers}\r\n${body}`)
+    const said = Promise.withResolvers<void>()
+    let got = ''
+    socket.on('data', data => {
+      got += data
+      if (got.includes('text-delta')) said.resolve()
+    })
+    await said.promise
+    socket.destroy()
+    const result = await (await stage.app.runtime()).run('s', 'slow-run').result()
+    expect(result.status).toBe('interrupted')
+  })
+
+  it('cannot be waited for without a connection', async () => {
+    const body = { agent: 'echo', input: 'Hello', onDisconnect: 'stop' }
+    const got = await openTwoUserServer().send({ path: '/api/sessions/s/runs', body, headers: JSON_REPLY })
+    expect(errorOf(got)).toEqual([400, 'request_invalid'])
+  })
+
+  it('because all was said has stopped nothing', async () => {
+    const stage = openTwoUserServer()
+    const got = await stage.run('s', { agent: 'operator', input: 'Do it', runId: 'r1', onDisconnect: 'stop' })
+    expect(framesIn(got).at(-1)).toMatchObject({ type: 'end', status: 'paused' })
+    const { ticket } = await (await stage.app.runtime()).view('s')
+    expect([ticket.run?.paused, ticket.stop ?? false]).toEqual([true, false])
+  })
+
+  it('because the server goes down has stopped nothing', async () => {
+    const stage = openTwoUserServer()
+    const { reader } = await begun(stage, { onDisconnect: 'stop' })
+    await stage.app.close()
+    await reader.cancel()
+    expect(await stage.held()).not.toContain('stop-requested')
+  })
+})

@@ -1,0 +1,236 @@
+import {
+  type AskOptions,
+  type ResumeOptions,
+  type Run,
+  RunError,
+  type StartOptions,
+  type StartWorkflowOptions,
+} from '@millrace/runtime'
+import type { Program } from '../auth/authorize.ts'
+import { Refusal } from '../errors/refusal.ts'
+import { type Answering, accepted } from '../http/accept.ts'
+import { json, type Reply } from '../http/reply.ts'
+import { type Call, RUN_ID, route, SESSION_ID } from '../routing/route.ts'
+import { Asked, EditBody, ResumeBody, RetryBody, RunBody, StopBody, Stopped } from '../routing/schemas.ts'
+import { type Message, mustBeTheSame, mustFit } from '../runs/run-input.ts'
+import { enter, enterOrMake, mayAsk, mayStill } from '../sessions/session-access.ts'
+import type { Format } from '../stream/format.ts'
+import type { Entered } from '../stream/open-frame.ts'
+import { writeRun } from '../stream/write-run.ts'
+import { given } from '../util/omit-undefined.ts'
+import { mustBeKept } from './uploads.ts'
+
+/** The routes that start runs, stop them and do them again. */
+export const runs = [
+  route({
+    method: 'POST',
+    path: '/sessions/:sessionId/runs',
+    action: 'run',
+    summary: 'Starts a run: its frames, or with `Accept: application/json` where it was asked for.',
+    body: RunBody,
+    replies: { 202: Asked },
+    streams: true,
+    gives: { ...SESSION_ID, ...RUN_ID },
+    handle: async call => {
+      const { services, caller, body, request, params } = call
+      const { agent, workflow, onDisconnect, ...rest } = body
+      const how = accepted(request.headers.get('accept'), ['sse', 'ndjson', 'json'])
+      const isStopped = onDisconnect === 'stop'
+      if (isStopped && how === 'json') {
+        throw new Refusal('request_invalid', 'onDisconnect: there is no connection to lose: ask for a stream')
+      }
+      const sessionId = params['sessionId'] as string
+      mustBeKnown(call, agent, workflow)
+      const asked: Program = agent === undefined ? { workflow: workflow as string } : { agent }
+      await mayAsk(services, request, caller, call.action, sessionId, asked)
+      mustFit(services, rest.input)
+      const ask = async () => {
+        const run = await enterOrMake(services, caller, sessionId, async () => {
+          await mustBeKept(services, sessionId, rest.input)
+          const options = { ...(await asker(call)), ...rest, session: sessionId, agent, workflow }
+          return services.runtime.start(given(options) as unknown as StartOptions & StartWorkflowOptions)
+        })
+        const { input, ...about } = rest
+        const said = { ...about, message: input, program: program(agent, workflow) }
+        if (rest.runId !== undefined) await mustBeTheSame(services, run, said)
+        return run
+      }
+      return answer(call, how, ask, { isStopped, program: asked })
+    },
+  }),
+  route({
+    method: 'POST',
+    path: '/sessions/:sessionId/stop',
+    action: 'stop',
+    summary: 'Asks a run to stop, the open one if none is named; or takes a waiting request back.',
+    body: StopBody,
+    replies: { 200: Stopped },
+    handle: async ({ services, caller, body, params }) => {
+      const sessionId = params['sessionId'] as string
+      const { ticket } = await enter(services, caller, sessionId)
+      const { runId = ticket.run?.runId ?? ticket.requests[0]?.runId, ...how } = body
+      if (runId === undefined) return json(200, { stopped: false })
+      const stopped = await services.runtime.stop(
+        sessionId,
+        runId,
+        given({ ...how, guest: caller.label, principal: caller.owner }),
+      )
+      return json(200, { runId, stopped })
+    },
+  }),
+  route({
+    method: 'POST',
+    path: '/sessions/:sessionId/resume',
+    action: 'resume',
+    summary: 'Goes on from an interrupted run, the latest if none is named, by another run.',
+    body: ResumeBody,
+    replies: { 202: Asked },
+    streams: true,
+    gives: { ...SESSION_ID, ...RUN_ID },
+    handle: async call => {
+      const { services, caller, body, params } = call
+      const sessionId = params['sessionId'] as string
+      const { ticket } = await enter(services, caller, sessionId)
+      const { resumes = ticket.run?.runId ?? ticket.last?.runId, ...rest } = body
+      if (resumes === undefined) throw new RunError('run_unknown', 'resumes: there is no run to go on from')
+      const { message, ...mode } = { message: undefined, ...rest }
+      mustFit(services, message)
+      await mustBeKept(services, sessionId, message)
+      return again(call, message, options =>
+        services.runtime.resume(sessionId, resumes, {
+          ...(given({ ...mode, input: message }) as ResumeOptions),
+          ...options,
+        }),
+      )
+    },
+  }),
+  route({
+    method: 'POST',
+    path: '/sessions/:sessionId/retry',
+    action: 'retry',
+    summary: 'Does a turn again, the latest if none is named, in place of what came of it.',
+    body: RetryBody,
+    replies: { 202: Asked },
+    streams: true,
+    gives: { ...SESSION_ID, ...RUN_ID },
+    handle: async call => {
+      const { services, caller, body, params } = call
+      const sessionId = params['sessionId'] as string
+      await enter(services, caller, sessionId)
+      return again(call, undefined, options => services.runtime.retry(sessionId, body.of, options))
+    },
+  }),
+  route({
+    method: 'POST',
+    path: '/sessions/:sessionId/edit',
+    action: 'edit',
+    summary: 'Puts another message in place of one, and of all that came of it.',
+    body: EditBody,
+    replies: { 202: Asked },
+    streams: true,
+    gives: { ...SESSION_ID, ...RUN_ID },
+    handle: async call => {
+      const { services, caller, body, params } = call
+      const sessionId = params['sessionId'] as string
+      await enter(services, caller, sessionId)
+      const { messageId, input, newMessageId, data } = body
+      mustFit(services, input)
+      await mustBeKept(services, sessionId, input)
+      return again(call, input, options =>
+        services.runtime.edit(sessionId, messageId, input, { ...options, ...given({ newMessageId, data }) }),
+      )
+    },
+  }),
+]
+
+/** Throws where nobody knows the program, before a session is made for it. */
+function mustBeKnown({ services }: Call, agent: string | undefined, workflow: string | undefined): void {
+  const known = agent === undefined ? services.workflows : services.agents
+  if (known.some(({ name }) => name === (agent ?? workflow))) return
+  const what = agent === undefined ? `workflow ${workflow}` : `agent ${agent}`
+  throw new RunError('program_unknown', `${what}: there is none of that name`)
+}
+
+const program = (agent: string | undefined, workflow: string | undefined): string =>
+  agent === undefined ? `workflow:${workflow}` : `agent:${agent}`
+
+/** Who asks, and what the server's own code says of the run. */
+async function asker({ services, caller, request, body }: Call): Promise<AskOptions> {
+  const context = await services.contextOf(request, caller, body)
+  return { guest: caller.label, principal: caller.owner, ...(context !== undefined && { context }) }
+}
+
+/** Asks for a run in place of one that was there, and answers with it. */
+async function again(
+  call: Call<{ readonly [K in 'runId' | 'whenBusy']?: AskOptions[K] | undefined }>,
+  message: Message | undefined,
+  ask: (options: AskOptions) => Promise<Run>,
+): Promise<Reply> {
+  const { services, request, body } = call
+  const how = accepted(request.headers.get('accept'), ['json', 'sse', 'ndjson'])
+  const { runId, whenBusy } = body
+  return answer(call, how, async () => {
+    const run = await ask({ ...(await asker(call)), ...given({ runId, whenBusy }) })
+    if (runId !== undefined && message !== undefined) await mustBeTheSame(services, run, { message })
+    return run
+  })
+}
+
+/** What else there is to know of a run that is asked for: whether it stops with its connection, and who answers, where that was said. */
+interface About {
+  readonly isStopped?: boolean
+  readonly program?: Program
+}
+
+/** What a run is answered with: where it was asked for, or its frames. There is room for those before it is asked for. */
+async function answer(call: Call, how: Answering, ask: () => Promise<Run>, about: About = {}): Promise<Reply> {
+  const { services, caller } = call
+  const release = how === 'json' ? () => {} : services.limiter.stream(caller.principal)
+  try {
+    const run = await ask()
+    if (how === 'json') return placeOf(run)
+    // What is read from now on is of this very session.
+    const entered = await enter(services, caller, run.sessionId)
+    return framesOf(call, run, entered, how, release, about)
+  } catch (error) {
+    release()
+    throw error
+  }
+}
+
+const headersOf = ({ sessionId, runId }: Run) => ({
+  'x-session-id': encodeURIComponent(sessionId),
+  'x-run-id': encodeURIComponent(runId),
+})
+
+function placeOf(run: Run): Reply {
+  const { sessionId, runId, requestedAt } = run
+  return json(202, { sessionId, runId, sequence: requestedAt }, headersOf(run))
+}
+
+function framesOf(
+  { services, caller, request, action }: Call,
+  run: Run,
+  entered: Entered,
+  format: Format,
+  release: () => void,
+  { isStopped, program }: About,
+): Reply {
+  const { sessionId, runId } = run
+  const { heartbeatMs } = services.settings
+  return services.connections.reply({
+    format,
+    headers: headersOf(run),
+    recheck: () => mayStill(services, request, caller, action, sessionId, program),
+    serve: outlet => writeRun(services.manager, run, outlet, { entered, merge: false, heartbeatMs }),
+    onClose: isEnded => {
+      release()
+      // A server that goes down ends it in good order: the run goes on elsewhere, and its client comes back.
+      if (!isStopped || isEnded) return
+      const options = { guest: caller.label, principal: caller.owner, reason: 'the client disconnected' }
+      services.runtime.stop(sessionId, runId, options).catch(cause => {
+        services.logger.error('a run whose client disconnected could not be stopped', { sessionId, runId, cause })
+      })
+    },
+  })
+}

@@ -1,0 +1,34 @@
+import { expect, it } from 'vitest'
+import { placesOf } from './stream-positions.ts'
+
+const told = (query: string) =>
+  placesOf(new URLSearchParams(query), 3).map(({ sessionId, after }) => `${sessionId} ${after}`)
+
+it.each([
+  ['session=a', ['a 0']],
+  ['session=a&session=b', ['a 0', 'b 0']],
+  ['session=a&after=5&session=b', ['a 5', 'b 0']],
+  ['session=a&session=b&after=5', ['a 0', 'b 5']],
+  ['session=a&merge=false&after=5&session=b&after=6', ['a 5', 'b 6']],
+  // As clients send lists.
+  ['session=a&session=b&after=5&after=6', ['a 5', 'b 6']],
+  ['merge=true&session=a&session=b&session=c&after=0&after=6&after=7', ['a 0', 'b 6', 'c 7']],
+])('%s', (query, places) => {
+  expect(told(query)).toEqual(places)
+})
+
+it.each([
+  ['', 'session: expected one at least'],
+  ['after=5', 'after: expected one for each session, or once after its session'],
+  ['after=5&session=a', 'after: expected one for each session, or once after its session'],
+  ['session=a&after=5&after=6', 'after: expected one for each session, or once after its session'],
+  ['session=a&session=b&session=c&after=5&after=6', 'after: expected one for each session, or once after its session'],
+  ['session=a&session=a', 'session: expected each once'],
+  ['session=a&session=b&session=c&session=d', 'session: expected at most 3'],
+])('%s is refused', (query, problem) => {
+  expect(() => told(query)).toThrow(problem)
+})
+
+it('a place that is none is refused', () => {
+  expect(() => told('session=a&session=b&after=5&after=x')).toThrow(expect.objectContaining({ status: 400 }))
+})

@@ -1,0 +1,136 @@
+import { uploadIn, uploadUnknown } from '@millrace/runtime'
+import { Refusal } from '../errors/refusal.ts'
+import { bytesOf } from '../http/body.ts'
+import { json } from '../http/reply.ts'
+import { route } from '../routing/route.ts'
+import { Uploaded } from '../routing/schemas.ts'
+import type { Services } from '../routing/services.ts'
+import type { Message } from '../runs/run-input.ts'
+import { enter, enterOrMake, mayEnterOrMake } from '../sessions/session-access.ts'
+import { mustStillBe } from '../stream/open-frame.ts'
+import { KEPT_FOR_GOOD } from './blobs.ts'
+
+/** What nobody can make a browser take for a page: the rest is for saving. */
+const SHOWN = /^(image\/|audio\/|video\/|application\/pdf$|text\/plain$)/
+
+const MEDIA_TYPE = /^[\w.+-]{1,64}\/[\w.+-]{1,64}$/
+const CHARSET = /^charset=[\w-]{1,32}$/
+/** The longest name of a file. */
+export const LONGEST_FILENAME = 255
+
+/** The routes of files that people give. */
+export const uploads = [
+  route({
+    method: 'POST',
+    path: '/sessions/:sessionId/uploads',
+    action: 'upload',
+    summary: 'Keeps a file with a session: a message names it in a part `{ type: "file", mediaType, url }`.',
+    takesBytes: true,
+    headers: { 'X-Filename': 'What the file is called, as `encodeURIComponent` gives it.' },
+    replies: { 201: Uploaded },
+    handle: async ({ services, caller, params, request, held }) => {
+      const sessionId = params['sessionId'] as string
+      const { headers } = request
+      const mediaType = mediaTypeOf(headers.get('content-type'))
+      const filename = filenameOf(headers.get('x-filename'))
+      // Before anything of it is read.
+      await mayEnterOrMake(services, caller, sessionId)
+      const data = await bytesOf(request, services.limits.uploadBytes, held.add)
+      if (data.byteLength === 0) throw new Refusal('body_invalid', 'body: expected a file, found nothing')
+      const upload = { data, mediaType, ...(filename !== undefined && { filename }) }
+      const kept = await enterOrMake(services, caller, sessionId, async entered => {
+        const done = await services.runtime.upload(sessionId, upload)
+        await mustStillBe(services.manager, sessionId, entered)
+        return done
+      })
+      return json(201, kept)
+    },
+  }),
+  route({
+    method: 'GET',
+    path: '/sessions/:sessionId/uploads/:hash',
+    action: 'download',
+    summary: 'A file that the session keeps, as it was given.',
+    others: { 200: '*/*' },
+    handle: async ({ services, caller, params }) => {
+      const { sessionId, hash } = params as { sessionId: string; hash: string }
+      const entered = await enter(services, caller, sessionId)
+      const upload = await services.runtime.uploaded(sessionId, hash)
+      await mustStillBe(services.manager, sessionId, entered)
+      if (upload === undefined) throw new Refusal('upload_unknown', 'hash: the session keeps no such file')
+      const { data, mediaType, filename } = upload
+      return {
+        status: 200,
+        headers: {
+          'content-type': mediaType,
+          'content-disposition': dispositionOf(mediaType, filename),
+          // Whatever it is, opened by itself it can do nothing here.
+          'content-security-policy': "sandbox; default-src 'none'",
+          'cache-control': KEPT_FOR_GOOD,
+        },
+        body: data,
+      }
+    },
+  }),
+]
+
+/** Throws where an input names files that the session does not keep, or more of them than a model may be sent at once. */
+export async function mustBeKept(services: Services, sessionId: string, input: Message | undefined): Promise<void> {
+  if (input === undefined || typeof input === 'string') return
+  const { attachedBytes } = services.limits
+  // What parts are made of is checked where they are appended: here a url may still be anything.
+  const urls = input.parts.flatMap(part => (part.type === 'file' && typeof part.url === 'string' ? [part.url] : []))
+  const hashes = new Set(urls.flatMap(url => uploadIn(url) ?? []))
+  let bytes = 0
+  for (const hash of hashes) {
+    const upload = await services.runtime.uploaded(sessionId, hash)
+    if (upload === undefined) throw uploadUnknown(hash)
+    bytes += upload.data.byteLength
+    if (bytes > attachedBytes) {
+      throw new Refusal('input_too_large', `input: expected files of at most ${attachedBytes} bytes together`)
+    }
+  }
+}
+
+/** Whether a file can be said to be that. */
+export const isMediaType = (type: string): boolean => MEDIA_TYPE.test(type)
+
+/** What a file is said to be; nothing in particular, if nothing is said. */
+function mediaTypeOf(header: string | null): string {
+  const [type = '', ...parameters] = (header ?? 'application/octet-stream').toLowerCase().split(';')
+  if (!isMediaType(type.trim())) {
+    throw new Refusal('media_type_unknown', 'content-type: expected the type of the file, such as image/png')
+  }
+  const charset = parameters.map(parameter => parameter.trim()).find(parameter => CHARSET.test(parameter))
+  return charset === undefined ? type.trim() : `${type.trim()}; ${charset}`
+}
+
+/** What a file is called, if it is called anything. */
+function filenameOf(header: string | null): string | undefined {
+  if (header === null) return undefined
+  const name = decoded(header)
+  if (name !== undefined && isFilename(name)) return name
+  const expected = `a name of 1 to ${LONGEST_FILENAME} characters, as encodeURIComponent gives it`
+  throw new Refusal('request_invalid', `X-Filename: expected ${expected}`)
+}
+
+/** Whether a file can be called so. */
+export const isFilename = (name: string): boolean =>
+  name !== '' && name.length <= LONGEST_FILENAME && !/[\p{Cc}/\\]/u.test(name) && name !== '.' && name !== '..'
+
+function decoded(text: string): string | undefined {
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    return undefined
+  }
+}
+
+function dispositionOf(mediaType: string, filename: string | undefined): string {
+  const [type = ''] = mediaType.split(';', 1)
+  const kind = SHOWN.test(type) ? 'inline' : 'attachment'
+  if (filename === undefined) return kind
+  // Of what encodeURIComponent leaves as it is, a header wants these otherwise.
+  const encoded = encodeURIComponent(filename).replace(/['()*]/g, char => `%${char.charCodeAt(0).toString(16)}`)
+  return `${kind}; filename*=UTF-8''${encoded}`
+}

@@ -1,0 +1,153 @@
+import { Agent, request as ask } from 'node:http'
+import * as fc from 'fast-check'
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { multiplied } from '../../../../scripts/faults/campaign.ts'
+import { listen } from '../app/mill.fixture.ts'
+import { fuzzed } from './fuzz.fixture.ts'
+import {
+  AnyErrorSchema,
+  framesIn,
+  openTwoUserServer,
+  SECRETS,
+  type Sent,
+  type TwoUserServer,
+} from './two-user-server.fixture.ts'
+import { good, ready } from './valid-requests.fixture.ts'
+
+/** Each round has sessions of its own: a session that is deleted in one exists in the next. */
+const ROUNDS = 4
+const RUNS = multiplied(600)
+/** Requests at a time. One of them goes over a real socket. */
+const AT_ONCE = 10
+const STREAMS = 16
+/** How long a request over a socket may take on a busy machine. */
+const PATIENCE_MS = 30_000
+/** The same where the content-length is wrong: the server may wait for ever for the rest of the body. */
+const WRONG_LENGTH_MS = 200
+const limits = { requestsPerMinute: 10_000_000, sessions: 100_000, streams: STREAMS }
+
+const agent = new Agent({ keepAlive: true, maxSockets: 8 })
+afterAll(() => agent.destroy())
+
+const unhandled: unknown[] = []
+const note = (error: unknown) => void unhandled.push(error)
+beforeAll(() => void process.on('unhandledRejection', note))
+afterAll(() => void process.off('unhandledRejection', note))
+
+/** The reply to a request; of a stream only its beginning. */
+interface Outcome {
+  readonly status: number
+  readonly type: string
+  readonly text: string
+}
+
+async function inProcess(stage: TwoUserServer, sent: Sent): Promise<Outcome | undefined> {
+  let request: Request
+  try {
+    request = stage.request(sent)
+  } catch {
+    // No such request can be made.
+    return undefined
+  }
+  const response = await stage.app.fetch(request)
+  const type = response.headers.get('content-type') ?? ''
+  const isStream = /event-stream|ndjson/.test(type)
+  if (!isStream) return { status: response.status, type, text: await response.text() }
+  const reader = response.body?.getReader()
+  await reader?.read()
+  await reader?.cancel()
+  return { status: response.status, type, text: '' }
+}
+
+function overSocket(
+  port: number,
+  { path, method, body, raw, headers, user = 'ann' }: Sent,
+): Promise<Outcome | undefined> {
+  const { promise, resolve } = Promise.withResolvers<Outcome | undefined>()
+  const payload = raw instanceof Uint8Array ? raw : body === undefined ? undefined : JSON.stringify(body)
+  try {
+    const sent = ask({
+      port,
+      agent,
+      path,
+      method: method ?? (payload === undefined ? 'GET' : 'POST'),
+      headers: { 'content-type': 'application/json', ...(user !== null && { 'x-user': user }), ...headers },
+    })
+    const isWrongLength = headers?.['content-length'] !== undefined
+    sent.setTimeout(isWrongLength ? WRONG_LENGTH_MS : PATIENCE_MS, () => sent.destroy())
+    sent.on('error', () => resolve(undefined))
+    sent.on('response', response => {
+      const { statusCode: status = 0, headers: said } = response
+      const type = said['content-type'] ?? ''
+      let text = ''
+      response.on('data', data => {
+        text += data
+        if (/event-stream|ndjson/.test(type)) response.destroy()
+      })
+      response.on('error', () => {})
+      response.on('close', () =>
+        resolve({ status, type, text: /json;/.test(type) && !/ndjson/.test(type) ? text : '' }),
+      )
+    })
+    sent.end(payload)
+  } catch {
+    resolve(undefined)
+  }
+  return promise
+}
+
+function mustBeTyped(sent: Sent, { status, type, text }: Outcome): void {
+  const what = JSON.stringify(sent).slice(0, 300)
+  expect([what, status >= 200 && status < 500]).toEqual([what, true])
+  for (const secret of Object.values(SECRETS)) expect([what, text.includes(secret)]).toEqual([what, false])
+  if (status < 400 || text === '') return
+  expect([what, type]).toEqual([what, 'application/json; charset=utf-8'])
+  expect([what, AnyErrorSchema.safeParse(JSON.parse(text)).success]).toEqual([what, true])
+  expect([what, text.length < 1000]).toEqual([what, true])
+}
+
+/** How many streams can be opened, up to one more than allowed. */
+async function openable(stage: TwoUserServer): Promise<number> {
+  const path = '/api/sessions/stream'
+  const tried = Array.from({ length: STREAMS + 1 }, () => stage.app.fetch(stage.request({ path })))
+  const open = (await Promise.all(tried)).filter(({ status }) => status === 200)
+  await Promise.all(open.map(({ body }) => body?.cancel()))
+  return open.length
+}
+
+it.each(Array.from({ length: ROUNDS }, (_, i) => i + 1))(
+  `${RUNS} changed requests get typed replies and leave the server healthy, round %i`,
+  async () => {
+    const stage = openTwoUserServer({ limits, stream: { pollMs: 10 } })
+    const requests = Object.values(good(await ready(stage)))
+    const listening = await listen(stage.app)
+    let refused = 0
+    let overSockets = 0
+    await fc.assert(
+      fc.asyncProperty(fc.array(fuzzed(requests), { minLength: AT_ONCE, maxLength: AT_ONCE }), async all => {
+        const send = async (sent: Sent, at: number) => {
+          const outcome = await (at === 0 ? overSocket(listening.port, sent) : inProcess(stage, sent))
+          if (outcome === undefined) return
+          if (outcome.status >= 400) refused++
+          if (at === 0) overSockets++
+          mustBeTyped(sent, outcome)
+        }
+        await Promise.all(all.map(send))
+      }),
+      { numRuns: Math.ceil(RUNS / AT_ONCE), endOnFailure: true },
+    )
+    expect(refused).toBeGreaterThan(RUNS / 3)
+    // The others cannot be sent, or have a wrong content-length.
+    expect(overSockets).toBeGreaterThan(RUNS / AT_ONCE / 2)
+    expect(unhandled).toEqual([])
+    // The driver of a deleted session logs that it lets it go.
+    expect(stage.logged.filter(({ message }) => message !== 'a session was let go')).toEqual([])
+    // No stream is left open: as many can be opened as allowed.
+    await expect.poll(() => openable(stage)).toBe(STREAMS)
+    // The next requests are served, in process and over a socket.
+    const after = await stage.run('afterwards', { agent: 'echo', input: 'Still there?' })
+    expect(framesIn(after).at(-1)).toMatchObject({ type: 'end', status: 'completed' })
+    const response = await fetch(`${listening.url}/api/health`, { headers: { 'x-user': 'ann' } })
+    expect(await response.json()).toMatchObject({ status: 'ok' })
+  },
+)

@@ -1,0 +1,108 @@
+import { jsonSchemaOf } from './json-schemas.ts'
+import { LONGEST_NAME } from './names.ts'
+import type { Route } from './route.ts'
+import { ErrorSchema } from './schemas.ts'
+
+/** The OpenAPI document of the routes, made of the same schemas by which they are checked. */
+export function openApiOf(routes: readonly Route[]): object {
+  const paths: Record<string, Record<string, object>> = {}
+  for (const route of routes) {
+    const path = route.path.replace(/:(\w+)/g, '{$1}')
+    paths[path] = { ...paths[path], [route.method.toLowerCase()]: operationOf(route) }
+  }
+  return {
+    openapi: '3.1.0',
+    info: {
+      title: 'Millrace',
+      version: '1',
+      description:
+        'An AI agent’s work as one durable, typed, resumable stream. Characters are counted as UTF-16 has them.',
+    },
+    // From where the document itself is, so that it is true wherever the server is mounted.
+    servers: [{ url: '../api' }],
+    paths,
+    components: { schemas: { Error: jsonSchemaOf(ErrorSchema, 'output') } },
+  }
+}
+
+function operationOf(route: Route): object {
+  const { method, path, summary } = route
+  return {
+    operationId: `${method.toLowerCase()}${path.replace(/[/:.]+(\w)/g, (_, letter: string) => letter.toUpperCase())}`,
+    summary,
+    parameters: parametersOf(route),
+    ...((route.body || route.takesBytes) && { requestBody: bodyOf(route) }),
+    responses: responsesOf(route),
+  }
+}
+
+function parametersOf({ path, query = {}, headers = {} }: Route): object[] {
+  const names = [...path.matchAll(/:(\w+)/g)].map(([, name = '']) => name)
+  const name = { type: 'string', minLength: 1, maxLength: LONGEST_NAME }
+  return [
+    ...names.map(named => ({ name: named, in: 'path', required: true, schema: name })),
+    ...Object.entries(query).map(([asked, type]) => {
+      const { description, ...schema } = jsonSchemaOf(type, 'input')
+      const isRequired = !type.safeParse(type.type === 'array' ? [] : undefined).success
+      return {
+        name: asked,
+        in: 'query',
+        ...(isRequired && { required: true }),
+        ...(description !== undefined && { description }),
+        schema,
+      }
+    }),
+    ...Object.entries(headers).map(([header, description]) => ({
+      name: header,
+      in: 'header',
+      description,
+      schema: { type: 'string' },
+    })),
+  ]
+}
+
+function bodyOf({ body, takesBytes }: Route): object {
+  const content = body
+    ? { 'application/json': { schema: jsonSchemaOf(body, 'input') } }
+    : { '*/*': { schema: { type: 'string', format: 'binary' } } }
+  // A body of nothing is an empty object, which some routes take.
+  const isRequired = takesBytes ?? !body?.safeParse({}).success
+  return { required: isRequired, content }
+}
+
+function responsesOf({ summary, streams, gives = {}, replies = {}, others = {} }: Route): object {
+  const headers = headersOf(gives)
+  const described = (description: string, content: object) => ({ description, ...headers, content })
+  const ofFrames = { schema: { type: 'string' } }
+  return {
+    ...(streams && {
+      200: described('Frames, until the stream is over.', {
+        'text/event-stream': ofFrames,
+        'application/x-ndjson': ofFrames,
+      }),
+    }),
+    ...mapped(replies, schema =>
+      described(summary, { 'application/json': { schema: jsonSchemaOf(schema, 'output') } }),
+    ),
+    ...mapped(others, (type, status) =>
+      status === '204' ? { description: type } : described(summary, { [type]: {} }),
+    ),
+    default: {
+      description: 'Why not.',
+      ...headersOf({ 'Retry-After': 'After so many seconds the same may work.' }),
+      content: { 'application/json': { schema: { $ref: '#/components/schemas/Error' } } },
+    },
+  }
+}
+
+/** Headers of a reply, if there are any. */
+function headersOf(gives: Readonly<Record<string, string>>): object {
+  const headers = Object.entries(gives).map(([name, description]) => [
+    name,
+    { description, schema: { type: 'string' } },
+  ])
+  return headers.length > 0 ? { headers: Object.fromEntries(headers) } : {}
+}
+
+const mapped = <T>(byStatus: Readonly<Record<number, T>>, make: (value: T, status: string) => object): object =>
+  Object.fromEntries(Object.entries(byStatus).map(([status, value]) => [status, make(value, status)]))

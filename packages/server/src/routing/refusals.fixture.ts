@@ -1,0 +1,278 @@
+// What nobody should send, for every route: made of its good request.
+
+import { routes } from '../app/routes.ts'
+import { DEFAULT_LIMITS } from '../auth/limits.ts'
+import { mostBytesOf, type Route } from './route.ts'
+import type { Sent } from './two-user-server.fixture.ts'
+import type { Good } from './valid-requests.fixture.ts'
+
+/** Something that is sent, and what it is refused with. */
+export interface Bad extends Sent {
+  readonly what: string
+  readonly status: number
+  readonly code?: string
+}
+
+/** So much of it would be told again by nobody. */
+export const LONG = 'Z'.repeat(1000)
+
+/** Whatever a route refuses, whatever it does. */
+export function badFor(route: Route, good: Good): Bad[] {
+  return [
+    ...badForAll(route, good),
+    ...(route.body ? badFields(good) : []),
+    ...badQueries(route, good),
+    ...badHeaders(route, good),
+  ]
+}
+
+/** What no route takes, be it of a dialect, whose bodies hold whatever its clients put there. */
+export function badForAll(route: Route, good: Good): Bad[] {
+  return [
+    ...badMethods(route, good),
+    ...(route.path.includes(':') ? badPaths(route, good) : []),
+    ...(route.body ? badBodies(route, good) : []),
+  ]
+}
+
+function badMethods({ path: pattern }: Route, { path }: Good): Bad[] {
+  const here = routes.filter(other => other.path === pattern)
+  const isKnown = (method: string) =>
+    here.some(route => route.method === method || (method === 'HEAD' && route.method === 'GET' && !route.streams))
+  return METHODS.filter(method => !isKnown(method)).map(method => ({
+    what: `method ${method}`,
+    path: pathOf(path),
+    method,
+    status: 405,
+    ...(method !== 'HEAD' && { code: 'method_unknown' }),
+  }))
+}
+
+const METHODS = ['GET', 'HEAD', 'POST', 'PATCH', 'DELETE', 'PUT', 'OPTIONS', 'PROPFIND']
+
+const pathOf = (path: string): string => path.split('?', 1)[0] as string
+
+function badPaths({ path: pattern }: Route, { status: _, ...good }: Good): Bad[] {
+  const session = (name: string) => renamed(pattern, good.path, name)
+  const names: Readonly<Record<string, string>> = {
+    'a zero byte': '%00',
+    'a line break': 'a%0d%0aset-cookie:%20x',
+    'half an escape': '%zz',
+    'an escape that ends': '%',
+    'a lone surrogate': '%ED%A0%80',
+    'an overlong slash': '%C0%AF',
+    'a long name': 'a'.repeat(257),
+    'a very long name': 'a'.repeat(20_000),
+    'a control character': 'a%7Fb',
+    // Without anything after it, it is that.
+    ...(pattern !== '/sessions/:sessionId' && { 'the name of something else': 'stream' }),
+  }
+  const invalid = Object.entries(names).map(([what, name]) => ({
+    ...good,
+    what: `path with ${what}`,
+    path: session(name),
+    status: 400,
+    code: 'request_invalid',
+  }))
+  const elsewhere = [
+    session(''),
+    `${pathOf(good.path)}/`,
+    `${pathOf(good.path)}/a/..%2f/b`,
+    `/api/${pathOf(good.path)}`,
+  ].map(path => ({
+    ...good,
+    what: `path ${path.slice(0, 40)}`,
+    path,
+    status: 404,
+  }))
+  return pattern.includes(':sessionId') ? [...invalid, ...elsewhere] : []
+}
+
+/** A path with another name for its session. */
+function renamed(pattern: string, path: string, name: string): string {
+  const at = `/api${pattern}`.split('/').indexOf(':sessionId')
+  const [way = '', ...query] = path.split('?')
+  return [way.split('/').with(at, name).join('/'), ...query].join('?')
+}
+
+const deep = (levels: number): string => `${'{"data":'.repeat(levels)}1${'}'.repeat(levels)}`
+
+/** A good request with another body. */
+const texts =
+  ({ status: _, body: __, ...good }: Good) =>
+  (raw: BodyInit, headers: Readonly<Record<string, string>> = {}) => ({
+    ...good,
+    raw,
+    method: good.method ?? 'POST',
+    headers: { 'content-type': 'application/json', ...good.headers, ...headers },
+  })
+
+/** A body as text, and what of it can follow another field. */
+function saidBy(body: unknown): { readonly said: string; readonly and: string } {
+  const said = JSON.stringify(body)
+  const [, rest = ''] = /^\{(.*)\}$/s.exec(said) ?? []
+  return { said, and: rest === '' ? '' : `,${rest}` }
+}
+
+/** Bodies with fields that nobody knows, and with known ones as what they must not be. */
+export function badFields(good: Good): Bad[] {
+  const text = texts(good)
+  const { and } = saidBy(good.body)
+  const bodies: Readonly<Record<string, string>> = {
+    'a field that is unknown': `{"${LONG}":1${and}}`,
+    'a key called __proto__': `{"__proto__":{"isAdmin":true}${and}}`,
+    'a key called constructor': `{"constructor":{"prototype":{"isAdmin":true}}${and}}`,
+    'a key called toString': `{"toString":"x"${and}}`,
+  }
+  return [
+    ...Object.entries(bodies).map(([what, raw]) => ({
+      ...text(raw),
+      what: `body of ${what}`,
+      status: 400,
+      code: 'body_invalid',
+    })),
+    ...wrongTypes(good.body as object).map(([what, wrong]) => ({
+      ...text(JSON.stringify(wrong)),
+      what: `body with ${what}`,
+      status: 400,
+    })),
+  ]
+}
+
+function badBodies(route: Route, good: Good): Bad[] {
+  const text = texts(good)
+  const { said, and } = saidBy(good.body)
+  const bodies: Readonly<Record<string, BodyInit>> = {
+    'half a document': '{"agent":',
+    'no JSON': 'agent=echo',
+    'two documents': `${said}${said}`,
+    'a trailing comma': '{"agent":"echo",}',
+    NaN: '{"agent":NaN}',
+    'no UTF-8': Buffer.from([0x7b, 0x22, 0xff, 0xfe, 0x22, 0x3a, 0x31, 0x7d]),
+    null: 'null',
+    'a number': '5',
+    'a text': `"${LONG}"`,
+    'an array': `[${said}]`,
+    'deep nesting': deep(65),
+    'very deep nesting': '['.repeat(100_000),
+    'deep nesting in a field': `{"data":${deep(70)}${and}}`,
+  }
+  return [
+    ...Object.entries(bodies).map(([what, raw]) => ({
+      ...text(raw),
+      what: `body of ${what}`,
+      status: 400,
+      code: 'body_invalid',
+    })),
+    { ...text(said, { 'content-type': 'text/plain' }), what: 'text', status: 415, code: 'media_type_unknown' },
+    { ...text(said, { 'content-type': 'application/x-www-form-urlencoded' }), what: 'a form', status: 415 },
+    { ...text(said, { 'content-type': 'multipart/form-data; boundary=x' }), what: 'a form in parts', status: 415 },
+    { ...text(said, { 'content-type': 'application/json; charset=utf-16' }), what: 'another charset', status: 415 },
+    { ...text(said, { 'content-type': 'application/jsonp' }), what: 'nearly JSON', status: 415 },
+    { ...text(said, { 'content-encoding': 'gzip' }), what: 'an encoding', status: 415 },
+    {
+      ...text(`{"title":"${'Z'.repeat(mostBytesOf(route, DEFAULT_LIMITS))}"}`),
+      what: 'a huge body',
+      status: 413,
+      code: 'body_too_large',
+    },
+    { ...text(endless()), what: 'a body without an end', status: 413, code: 'body_too_large' },
+    { ...text('{}', { 'content-length': '99999999' }), what: 'a length that is too much', status: 413 },
+  ]
+}
+
+/** A body that never ends, and says no length. */
+function endless(): ReadableStream<Uint8Array> {
+  const piece = new Uint8Array(64 * 1024).fill(0x20)
+  return new ReadableStream({ pull: controller => controller.enqueue(piece) })
+}
+
+/** A body with each of its fields in turn as what it must not be. */
+function wrongTypes(body: object): [string, object][] {
+  const free = ['data', 'value', 'output', 'metadata']
+  const fields = Object.entries(body).filter(([field]) => !free.includes(field))
+  return fields.flatMap(([field, value]): [string, object][] => {
+    const wrong: unknown[] = [null, [LONG], { wrong: LONG }, typeof value === 'number' ? '1' : 7]
+    if (typeof value === 'string' && !['reason', 'title', 'input', 'message'].includes(field)) {
+      wrong.push('', `a\u0000b`, '\ud800', 'Z'.repeat(600))
+    }
+    return wrong.map((bad, at) => [`${field} wrong (${at})`, { ...body, [field]: bad }])
+  })
+}
+
+function badQueries({ path: pattern, query = {} }: Route, { status: _, ...good }: Good): Bad[] {
+  const path = pathOf(good.path)
+  const refused = (search: string, code = 'request_invalid'): Bad => ({
+    ...good,
+    what: `query ${search.slice(0, 40)}`,
+    path: `${path}?${search}`,
+    status: 400,
+    code,
+  })
+  const bad: Bad[] = []
+  if (pattern === '/sessions') {
+    if ('limit' in query)
+      bad.push(...['0', '-1', '1e2', '201', 'ten', '', '99999999'].map(limit => refused(`limit=${limit}`)))
+    if ('after' in query) bad.push(...['x', '%00', LONG].map(after => refused(`after=${after}`, 'validation_failed')))
+  }
+  if ('messages' in query)
+    bad.push(...['1', 'last:0', 'last:1001', 'first:1', LONG].map(page => refused(`messages=${page}`)))
+  if ('before' in query) bad.push(refused('before=m1'), refused(`messages=last:1&before=${LONG}`))
+  if ('merge' in query)
+    bad.push(
+      refused('session=mine&merge=1'),
+      refused('session=mine&merge='),
+      refused('session=mine&merge=true&merge=true'),
+    )
+  if ('whole' in query) bad.push(refused('session=mine&whole=1'), refused('session=mine&whole='))
+  if ('whole' in query && 'run' in query) bad.push(refused('run=r1&whole=true'))
+  if ('live' in query)
+    bad.push(...['yes', '', 'long'].map(live => refused(`live=${live}`)), refused('run=r1&live=false'))
+  if ('run' in query)
+    bad.push(refused('run='), refused('run=a%00b'), refused(`run=${LONG}`), {
+      ...refused('run=nobody', 'run_unknown'),
+      status: 404,
+    })
+  if (pattern.endsWith('/stream') && 'after' in query) {
+    const cursors = ['x', '-1', '1.5', '1.a', '1.a.b.c', '99999999999999999999', '01', ' 1', LONG.repeat(2)]
+    bad.push(...cursors.map(after => refused(`session=mine&after=${after}`, 'cursor_invalid')))
+  }
+  if ('session' in query) {
+    const many = Array.from({ length: 101 }, (_, i) => `session=s${i}`).join('&')
+    bad.push(refused(''), refused('session='), refused('session=a%00'), refused(`session=${LONG}`), refused(many))
+    bad.push(
+      refused('session=mine&session=mine'),
+      refused('after=1&session=mine'),
+      refused('session=mine&after=1&after=2'),
+    )
+  }
+  // Once is enough for whatever is not a list.
+  const once = Object.entries(query).filter(([, { type }]) => type !== 'array')
+  bad.push(...once.map(([name]) => refused(`${name}=1&${name}=1`)))
+  return bad
+}
+
+function badHeaders({ streams, path: pattern }: Route, { status: _, ...good }: Good): Bad[] {
+  const refused = (headers: Readonly<Record<string, string>>, status: number, code: string): Bad => ({
+    ...good,
+    what: `headers ${JSON.stringify(headers).slice(0, 60)}`,
+    headers: { ...good.headers, ...headers },
+    status,
+    code,
+  })
+  const bad: Bad[] = []
+  if (streams) {
+    const wanted = ['text/html', 'image/png', 'application/xml;q=1', 'text/event-stream;q=0', LONG]
+    bad.push(...wanted.map(accept => refused({ accept }, 406, 'not_acceptable')))
+  }
+  if (pattern === '/sessions/:sessionId/stream') {
+    const path = pathOf(good.path)
+    for (const header of ['x-resume-from-sequence', 'last-event-id']) {
+      for (const place of ['x', '-1', '1.a', LONG])
+        bad.push({ ...refused({ [header]: place }, 400, 'cursor_invalid'), path })
+    }
+    bad.push(refused({ 'x-existing-message-id': 'nobody' }, 409, 'message_unknown'))
+    bad.push(refused({ 'x-existing-message-id': LONG }, 409, 'message_unknown'))
+  }
+  return bad
+}

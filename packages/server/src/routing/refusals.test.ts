@@ -1,0 +1,116 @@
+import { describe, expect, it } from 'vitest'
+import { routes } from '../app/routes.ts'
+import { dialects } from '../dialects/routes.ts'
+import { type Bad, badFor, LONG } from './refusals.fixture.ts'
+import type { Route } from './route.ts'
+import { type Got, SECRETS, shared, type TwoUserServer } from './two-user-server.fixture.ts'
+import { type Good, good, ready } from './valid-requests.fixture.ts'
+
+/** What would tell where the server is, what it runs or what it knows. */
+const TELLTALES = [
+  /\bat .*[:(]\d+/,
+  /\.[jt]s\b/,
+  /node_modules|packages\/|file:\/\//,
+  /zod|TypeError|SyntaxError|undefined/i,
+]
+
+function mustTellNothing(what: string, { text, headers }: Got): void {
+  const said = `${text} ${JSON.stringify([...headers])}`
+  for (const telltale of TELLTALES) expect([what, telltale.exec(said)?.[0]]).toEqual([what, undefined])
+  for (const secret of Object.values(SECRETS)) expect([what, said.includes(secret)]).toEqual([what, false])
+  expect([what, said.includes(LONG.slice(0, 300))]).toEqual([what, false])
+  expect([what, text.length < 1000]).toEqual([what, true])
+}
+
+async function refuse(stage: TwoUserServer, { what, status, code, ...sent }: Bad): Promise<Got> {
+  const got = await stage.send(sent)
+  const { error } = (got.json ?? {}) as { error?: { code: string; message: string; retryable: boolean } }
+  expect([what, got.status, code === undefined ? undefined : error?.code]).toEqual([what, status, code])
+  if (sent.method !== 'HEAD')
+    expect([what, typeof error?.code, typeof error?.message]).toEqual([what, 'string', 'string'])
+  mustTellNothing(what, got)
+  return got
+}
+
+const native = routes.filter(route => !dialects.includes(route))
+
+const keyOf = ({ method, path }: Route) => `${method} ${path}`
+const isOfSession = ({ path }: Route) => path.includes(':sessionId')
+
+const all = shared(ready)
+
+/** The good request of a route. */
+function goodFor(key: string): Good {
+  const request = good(all().ready)[key]
+  if (request === undefined) throw new Error(`${key}: there is no good request`)
+  return request
+}
+
+describe.each(native.map(route => [keyOf(route), route] as const))('%s', (key, route) => {
+  it('refuses what nobody should send, in typed words, and every log is as it was', async () => {
+    const { stage } = all()
+    const before = await stage.held()
+    const bad = badFor(route, goodFor(key))
+    expect(bad.length).toBeGreaterThan(4)
+    for (const one of bad) {
+      await refuse(stage, one)
+      expect([one.what, (await stage.held()) === before]).toEqual([one.what, true])
+    }
+    expect(stage.logged).toEqual([])
+    expect(({} as { isAdmin?: boolean }).isAdmin).toBeUndefined()
+  })
+
+  it('is reached by nobody whom authorize does not let in, and it is asked for the action and the session', async () => {
+    const { stage } = all()
+    const { status: _, isLive: __, ...request } = goodFor(key)
+    const before = await stage.held()
+    stage.asked.length = 0
+    await refuse(stage, { ...request, user: null, what: 'nobody', status: 401, code: 'unauthorized' })
+    const sessionId = route.path.includes(':sessionId') ? /\/sessions\/(\w+)/.exec(request.path)?.[1] : undefined
+    const asked = stage.asked.map(({ action, ...about }) => ({ action, sessionId: about.sessionId }))
+    expect(asked).toEqual([{ action: route.action, sessionId }])
+    expect(await stage.held()).toBe(before)
+  })
+})
+
+describe.each(native.filter(isOfSession).map(route => [keyOf(route), route] as const))('%s', (key, route) => {
+  it('knows nothing of another’s session, as if there were none', async () => {
+    const { stage } = all()
+    const { status: _, isLive: __, ...request } = goodFor(key)
+    const before = await stage.held()
+    const who = { ...request, user: 'bob', status: 404, code: 'session_unknown' }
+    const foreign = await refuse(stage, { ...who, what: 'foreign' })
+    expect(await stage.held()).toBe(before)
+    // Whoever starts a run or uploads a file where there is no session gets one of their own.
+    if (route.action === 'run' || route.action === 'upload') return
+    const name = /sessions\/(\w+)/.exec(request.path)?.[1] ?? ''
+    const unknown = await refuse(stage, { ...who, path: request.path.replace(name, 'nobodys'), what: 'unknown' })
+    expect(foreign.text.replace(name, 'nobodys')).toBe(unknown.text)
+    expect([...foreign.headers]).toEqual([...unknown.headers])
+    expect(await stage.held()).toBe(before)
+  })
+})
+
+describe('elsewhere', () => {
+  it('there is nothing, and that is said alike', async () => {
+    const { stage } = all()
+    stage.asked.length = 0
+    for (const path of [
+      '/',
+      '/api',
+      '/api/',
+      '/API/health',
+      '/api//health',
+      '/api/health/',
+      '/api/%68ealth',
+      '/apix/health',
+      '/api/sessions//',
+      '/api/__proto__',
+      '/api/constructor',
+    ]) {
+      await refuse(stage, { path, what: path, status: 404, code: 'route_unknown' })
+    }
+    await refuse(stage, { path: `/api/${LONG.repeat(60)}`, what: 'a long path', status: 404, code: 'route_unknown' })
+    expect(stage.asked).toEqual([])
+  })
+})

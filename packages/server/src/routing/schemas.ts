@@ -1,0 +1,220 @@
+// What the routes take and give, once: bodies and queries are checked by these, and the OpenAPI document is made of them.
+
+import { MAX_CLAIM, MAX_METADATA_BYTES, MAX_METADATA_DEPTH, MAX_TITLE, metadataProblem } from '@millrace/log'
+import * as z from 'zod'
+import { anyJson, anyObject } from './json-schemas.ts'
+import { Input } from './message-schema.ts'
+import { A_NAME, isName, LONGEST_NAME } from './names.ts'
+
+/** No control characters, as JSON Schema says it. */
+const PLAIN = { pattern: '^[^\\u0000-\\u001f\\u007f-\\u009f]*$' }
+
+const called = (longest: number) =>
+  z
+    .string()
+    .refine(text => isName(text, longest), `expected ${A_NAME.replace(`${LONGEST_NAME}`, `${longest}`)}`)
+    .meta({ minLength: 1, maxLength: longest, ...PLAIN })
+const name = called(LONGEST_NAME)
+/** What waits is called by its run and its call. */
+const pendingId = called(2 * LONGEST_NAME)
+/** What a message of a person's is called. */
+const newMessageId = name
+  .refine(id => !id.includes('::'), 'expected a name without `::`, which marks the messages of agents')
+  .meta({ not: { pattern: '::' } })
+const text = z.string().max(8192)
+/** What a program goes by. */
+const CODE = /^[a-z0-9_]{1,64}$/
+const code = z
+  .string()
+  .refine(text => CODE.test(text), 'expected 1 to 64 small letters, digits and _')
+  .meta({ pattern: CODE.source })
+
+const asking = {
+  runId: name.optional(),
+  whenBusy: z.enum(['reject', 'queue', 'interrupt-previous']).optional(),
+}
+
+export const RunBody = z
+  .strictObject({
+    agent: name.optional(),
+    workflow: name.optional(),
+    input: Input.optional(),
+    messageId: newMessageId.optional(),
+    data: anyJson.optional(),
+    onDisconnect: z.enum(['continue', 'stop']).optional(),
+    ...asking,
+  })
+  .refine(({ agent, workflow }) => (agent === undefined) !== (workflow === undefined), {
+    error: 'expected an agent or a workflow',
+  })
+  .refine(({ messageId, input }) => messageId === undefined || input !== undefined, {
+    path: ['messageId'],
+    error: 'expected an input with it',
+  })
+  .meta({ ...either('agent', 'workflow'), dependentRequired: { messageId: ['input'] } })
+
+export const AnswerBody = z.discriminatedUnion('kind', [
+  z.strictObject({
+    kind: z.literal('approval'),
+    id: pendingId,
+    approved: z.boolean(),
+    reason: text.optional(),
+    input: anyJson.optional(),
+  }),
+  z
+    .strictObject({
+      kind: z.literal('tool-result'),
+      id: pendingId,
+      output: anyJson.optional(),
+      error: text.optional(),
+      code: code.optional(),
+    })
+    .refine(({ output, error }) => (output === undefined) !== (error === undefined), 'expected an output or an error')
+    .refine(({ code, error }) => code === undefined || error !== undefined, {
+      path: ['code'],
+      error: 'expected an error with it',
+    })
+    .meta({ ...either('output', 'error'), dependentRequired: { code: ['error'] } }),
+  z.strictObject({ kind: z.literal('interrupt'), id: pendingId, value: anyJson }),
+  z.strictObject({
+    kind: z.literal('claim'),
+    id: pendingId,
+    client: name.optional(),
+    forMs: z.int().min(1).max(MAX_CLAIM).optional(),
+  }),
+])
+
+export const StopBody = z.strictObject({
+  runId: name.optional(),
+  mode: z.enum(['interrupt', 'abort']).optional(),
+  reason: text.optional(),
+})
+
+const resuming = { resumes: name.optional(), ...asking }
+
+export const ResumeBody = z.discriminatedUnion('mode', [
+  z.strictObject({ mode: z.literal('continue'), ...resuming }),
+  z.strictObject({ mode: z.literal('with-message'), message: Input, messageId: newMessageId.optional(), ...resuming }),
+  z.strictObject({ mode: z.literal('with-confirmation'), approved: z.boolean(), reason: text.optional(), ...resuming }),
+  z.strictObject({ mode: z.literal('from-checkpoint'), checkpointId: name, ...resuming }),
+])
+
+export const RetryBody = z.strictObject({ of: name.optional(), ...asking })
+
+export const EditBody = z.strictObject({
+  messageId: name,
+  input: Input,
+  newMessageId: newMessageId.optional(),
+  data: anyJson.optional(),
+  ...asking,
+})
+
+export const ForkBody = z.strictObject({ at: z.int().min(0).optional() })
+
+const title = z
+  .string()
+  .refine(
+    text => text === '' || isName(text, MAX_TITLE),
+    `expected at most ${MAX_TITLE} characters, without control characters`,
+  )
+  .meta({ maxLength: MAX_TITLE, ...PLAIN })
+
+const metadata = anyObject
+  .check(({ value, issues }) => {
+    const message = metadataProblem(value)
+    if (message !== undefined) issues.push({ code: 'custom', input: value, message })
+  })
+  .meta({ description: `At most ${MAX_METADATA_BYTES} bytes of JSON, ${MAX_METADATA_DEPTH} levels deep` })
+
+const about = { title: title.optional(), metadata: metadata.optional() }
+
+export const NewSessionBody = z.strictObject(about)
+export const InfoBody = z
+  .strictObject(about)
+  .refine(({ title, metadata }) => title !== undefined || metadata !== undefined, 'expected a title or metadata')
+  .meta({ minProperties: 1 })
+
+/** A whole number in a query. */
+export const count = (description: string, least: number, most: number) =>
+  z
+    .string()
+    .refine(
+      digits => /^\d{1,6}$/.test(digits) && Number(digits) >= least && Number(digits) <= most,
+      `expected a whole number from ${least} to ${most}`,
+    )
+    .optional()
+    .meta({ description, type: 'integer', minimum: least, maximum: most })
+
+/** One of some words in a query. */
+export const oneOf = <const W extends readonly string[]>(description: string, words: W) =>
+  z.enum(words).optional().meta({ description })
+
+/** Any text in a query; what it means is told by who looks. */
+export const anyText = (description: string) => z.string().optional().meta({ description })
+
+/** Any texts in a query. */
+export const anyTexts = (description: string) => z.array(z.string()).meta({ description })
+
+/** A name in a query. */
+export const someName = (description: string) => name.optional().meta({ description })
+
+/** Names in a query, one at least. */
+export const names = (description: string) =>
+  z
+    .array(name)
+    .refine(all => all.length > 0, 'expected one at least')
+    .meta({ description, minItems: 1, uniqueItems: true })
+
+export const ErrorSchema = z.object({
+  error: z.object({ code: z.string(), message: z.string(), retryable: z.boolean() }),
+})
+
+export const Asked = z.object({ sessionId: z.string(), runId: z.string(), sequence: z.int().optional() })
+export const Answered = z.union([z.object({ sequence: z.int() }), z.object({ until: z.number() })])
+export const Stopped = z.object({ runId: z.string().optional(), stopped: z.boolean() })
+export const SessionMade = z.object({ sessionId: z.string() })
+
+const status = z.enum(['active', 'paused', 'ended', 'failed'])
+
+export const SessionLine = z.object({
+  sessionId: z.string(),
+  title: z.string().optional(),
+  line: z.string().optional(),
+  status,
+  created: z.number(),
+  updated: z.number(),
+  sequence: z.int(),
+})
+export const SessionList = z.object({ sessions: z.array(SessionLine), next: z.string().nullable() })
+const Page = z.object({
+  total: z.int().describe('How many messages there are.'),
+  hasMore: z.boolean().describe('Whether some lie before those that are given.'),
+  before: z.string().optional().describe('What to ask for those with.'),
+})
+export const SessionView = z.object({
+  sequence: z.int(),
+  cursor: z.string(),
+  title: z.string().optional(),
+  metadata: anyObject.optional(),
+  page: Page.optional(),
+  view: anyObject,
+})
+/** What lies before some message: messages alone, which cannot be followed. */
+export const OlderMessages = z.object({ sequence: z.int(), page: Page, messages: z.array(anyObject) })
+export const Uploaded = z.object({
+  hash: z.string(),
+  url: z.string(),
+  bytes: z.int(),
+  mediaType: z.string(),
+  filename: z.string().optional(),
+})
+export const Programs = z.object({
+  agents: z.array(z.object({ name: z.string(), version: z.string() })),
+  workflows: z.array(z.object({ id: z.string(), version: z.string(), diagram: z.string() })),
+})
+export const Health = z.object({ status: z.literal('ok'), protocol: z.int() })
+
+/** That of two fields one is there, as JSON Schema says it. */
+function either(one: string, other: string) {
+  return { oneOf: [{ required: [one] }, { required: [other] }] }
+}

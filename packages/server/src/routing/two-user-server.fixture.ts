@@ -1,0 +1,261 @@
+// A server for two people, with sessions in which something is shown, waits or was stopped, and a look at all that its store holds.
+
+import { type LogStore, memoryStore } from '@millrace/log'
+import { agent, type ScriptedAnswer, scriptedModel, tool, useInterrupt, workflow } from '@millrace/runtime'
+import { afterAll, beforeAll, onTestFinished } from 'vitest'
+import * as z from 'zod'
+import { type App, millrace } from '../app/app.ts'
+import type { MillraceOptions } from '../app/options.ts'
+import { routes } from '../app/routes.ts'
+import type { AuthorizeRequest } from '../auth/authorize.ts'
+import { dialects } from '../dialects/routes.ts'
+import { Router } from './router.ts'
+import { ErrorSchema } from './schemas.ts'
+
+/** An error as a client of another system may want it: its words where that looks for them, and the rest beside. */
+const ForeignErrorSchema = z.object({ error: z.string(), code: z.string(), retryable: z.boolean() })
+
+/** An error as anybody is told one. */
+export const AnyErrorSchema = z.union([ErrorSchema, ForeignErrorSchema])
+
+export const ORIGIN = 'http://localhost:4400'
+
+/** What no reply may ever say. */
+export const SECRETS = { context: 'secret-of-the-context', key: 'secret-of-the-key', store: 'secret-of-the-store' }
+
+const echo = agent({ name: 'echo', model: scriptedModel(({ lastText }) => ({ text: `You said: ${lastText}` })) })
+
+const operator = agent({
+  name: 'operator',
+  model: scriptedModel(({ turnAnswers }) =>
+    turnAnswers === 0
+      ? {
+          calls: [
+            { name: 'send', input: { to: 'ann' }, id: 'call-send' },
+            { name: 'choose', input: {}, id: 'call-choose' },
+          ],
+        }
+      : { text: 'Done.' },
+  ),
+  tools: [
+    tool({ name: 'send', input: z.object({ to: z.string() }), approval: true, execute: ({ to }) => ({ sent: to }) }),
+    tool({ name: 'choose', input: z.object({}), client: true }),
+  ],
+})
+
+const large = agent({
+  name: 'large',
+  model: scriptedModel([{ calls: [{ name: 'dump', input: {} }] }, { text: 'There it is.' }]),
+  tools: [tool({ name: 'dump', input: z.object({}), execute: () => 'x'.repeat(100_000) })],
+})
+
+const question = workflow({
+  id: 'question',
+  nodes: {
+    ask: async () => ({ data: await useInterrupt({ request: { kind: 'text', question: 'Who is there?' } }) }),
+  },
+  edges: [
+    ['start', 'ask'],
+    ['ask', 'end'],
+  ],
+})
+
+type Part = NonNullable<ScriptedAnswer['parts']>[number]
+
+const CUT = Symbol('cut')
+
+/** Waits until a call is aborted. */
+const cutOff = (signal: AbortSignal | undefined): Promise<typeof CUT> =>
+  new Promise(resolve => signal?.addEventListener('abort', () => resolve(CUT)))
+
+/** An agent that says a word, and the other when it is let go; `cuts` counts the calls that were aborted before that. */
+function slow() {
+  const gate = Promise.withResolvers<void>()
+  const inner = scriptedModel([{ text: 'one two' }])
+  const counted = { cuts: 0 }
+  const model: typeof inner = {
+    ...inner,
+    async doStream(call) {
+      const { stream } = await inner.doStream(call)
+      const { abortSignal } = call
+      let isFirst = true
+      const held = new TransformStream<Part, Part>({
+        async transform(part, controller) {
+          const isNext = part.type === 'text-delta' && !isFirst
+          if (part.type === 'text-delta') isFirst = false
+          if (isNext && (await Promise.race([gate.promise, cutOff(abortSignal)])) === CUT) {
+            counted.cuts++
+            controller.error(abortSignal?.reason)
+          } else controller.enqueue(part)
+        },
+      })
+      return { stream: stream.pipeThrough(held) }
+    },
+  }
+  return { agent: agent({ name: 'slow', model }), go: gate.resolve, counted }
+}
+
+/** A reply, read whole. */
+export interface Got {
+  readonly status: number
+  readonly headers: Headers
+  readonly text: string
+  readonly json: unknown
+}
+
+export interface Sent {
+  readonly path: string
+  readonly method?: string
+  readonly body?: unknown
+  readonly raw?: BodyInit
+  readonly headers?: Readonly<Record<string, string>>
+  readonly user?: string | null
+}
+
+const router = new Router(routes)
+
+/** A server that is closed with its test. */
+export function openTwoUserServer(options: MillraceOptions = {}): TwoUserServer {
+  const made = new TwoUserServer(options)
+  onTestFinished(() => made.app.close())
+  return made
+}
+
+/** A server for all tests of a file. */
+export function shared<T>(
+  prepare: (stage: TwoUserServer) => Promise<T>,
+  options: MillraceOptions = {},
+): () => { readonly stage: TwoUserServer; readonly ready: T } {
+  let all: { readonly stage: TwoUserServer; readonly ready: T }
+  beforeAll(async () => {
+    const made = new TwoUserServer(options)
+    all = { stage: made, ready: await prepare(made) }
+  })
+  afterAll(() => all.stage.app.close())
+  return () => all
+}
+
+/** A server; `x-user` says who somebody is. */
+export class TwoUserServer {
+  readonly app: App
+  readonly store: LogStore
+  /** What authorize was asked. */
+  readonly asked: AuthorizeRequest[] = []
+  readonly logged: { readonly message: string; readonly fields: Readonly<Record<string, unknown>> }[] = []
+  readonly slow = slow()
+
+  constructor(options: MillraceOptions = {}) {
+    const { store = memoryStore() } = options
+    this.store = store as LogStore
+    const tell = (message: string, fields: Readonly<Record<string, unknown>>) =>
+      void this.logged.push({ message, fields })
+    this.app = millrace({
+      agents: [echo, operator, large, this.slow.agent],
+      workflows: [question],
+      engine: { pollMs: 20, graceMs: 0 },
+      backoff: { first: 1, longest: 1 },
+      logger: { warn: tell, error: tell },
+      authorize: asked => {
+        this.asked.push(asked)
+        return asked.request.headers.get('x-user')
+      },
+      context: () => ({ token: SECRETS.context }),
+      ...options,
+      store,
+    })
+  }
+
+  /** A request as it is sent: by ann, unless another is named. */
+  request({ path, method, body, raw, headers = {}, user = 'ann' }: Sent): Request {
+    const isBody = body !== undefined || raw !== undefined
+    return new Request(path.startsWith('http') ? path : `${ORIGIN}${path}`, {
+      method: method ?? (isBody ? 'POST' : 'GET'),
+      headers: {
+        ...(body !== undefined && { 'content-type': 'application/json' }),
+        ...(user !== null && { 'x-user': user }),
+        authorization: SECRETS.key,
+        ...headers,
+      },
+      ...(isBody && { body: raw ?? JSON.stringify(body) }),
+      ...(raw instanceof ReadableStream && { duplex: 'half' }),
+    } as RequestInit)
+  }
+
+  /** Sends a request, and reads the reply whole. Every reply of JSON must be what its route says that it gives. */
+  async send(sent: Sent): Promise<Got> {
+    const request = this.request(sent)
+    const response = await this.app.fetch(request)
+    const got = await read(response)
+    check(request, got)
+    return got
+  }
+
+  /** Sends a request of a body to a session. */
+  async post(path: string, body: unknown, more: Partial<Sent> = {}): Promise<Record<string, unknown>> {
+    const { json, text, status } = await this.send({ path, body, ...more })
+    if (status >= 400) throw new Error(`${path}: ${status} ${text}`)
+    return json as Record<string, unknown>
+  }
+
+  /** Starts a run, and waits for its end or pause. */
+  async run(sessionId: string, body: object, user = 'ann'): Promise<Got> {
+    const path = `/api/sessions/${encodeURIComponent(sessionId)}/runs`
+    return this.send({ path, body, user, headers: { accept: 'application/x-ndjson' } })
+  }
+
+  /** All that the store holds, as text. */
+  async held(): Promise<string> {
+    const logs: unknown[] = []
+    for (const principal of ['ann', 'bob', null]) {
+      const { streams } = await this.store.list(principal, 1000)
+      for (const { streamId } of streams.toSorted((a, b) => (a.streamId < b.streamId ? -1 : 1))) {
+        const page = await this.store.read(streamId, { sequence: 0 }, { batches: 10_000, bytes: 100_000_000 })
+        const { clock, lease, ...rest } = page ?? {}
+        logs.push({ principal, streamId, ...rest })
+      }
+    }
+    return JSON.stringify(logs)
+  }
+}
+
+/** A reply, read whole. */
+async function read(response: Response): Promise<Got> {
+  const text = await response.text()
+  const isJson = response.headers.get('content-type')?.startsWith('application/json') ?? false
+  return {
+    status: response.status,
+    headers: response.headers,
+    text,
+    json: isJson && text ? JSON.parse(text) : undefined,
+  }
+}
+
+/** Throws where a reply is not what its route says that it gives: no field less, and none more. */
+function check({ method, url }: Request, { status, json }: Got): void {
+  if (json === undefined || method === 'HEAD') return
+  const { pathname } = new URL(url)
+  const found = status < 400 ? router.find(method, pathname.slice(pathname.indexOf('/api') + 4)) : undefined
+  const { route } = found ?? {}
+  const refused = isNative(pathname) ? ErrorSchema : AnyErrorSchema
+  const schema = status < 400 ? route?.replies?.[status] : refused
+  if (schema) same(schema.parse(json), json)
+  else if (route?.others?.[status] !== 'application/json') {
+    throw new Error(`${method} ${pathname}: nobody said that it may answer ${status}`)
+  }
+}
+
+/** Whether a path is of no dialect. */
+const isNative = (pathname: string): boolean =>
+  !dialects.some(({ path }) => pathname.includes(`/api/${path.split('/')[1]}/`))
+
+function same(parsed: unknown, json: unknown): void {
+  const [said, known] = [JSON.stringify(json), JSON.stringify(parsed)]
+  if (said.length !== known.length) throw new Error(`a reply says more than it should: ${said} instead of ${known}`)
+}
+
+/** The frames of a reply of NDJSON. */
+export const framesIn = ({ text }: Got): Record<string, unknown>[] =>
+  text
+    .split('\n')
+    .filter(line => line.trim() !== '')
+    .map(line => JSON.parse(line))

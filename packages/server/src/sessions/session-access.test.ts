@@ -1,0 +1,155 @@
+import { type LogStore, memoryStore } from '@millrace/log'
+import { agent, scriptedModel, tool } from '@millrace/runtime'
+import { describe, expect, test } from 'vitest'
+import * as z from 'zod'
+import { echo, mill, request } from '../app/mill.fixture.ts'
+
+const SECRET = 'a secret of bob'
+
+const operator = agent({
+  name: 'operator',
+  model: scriptedModel([
+    {
+      calls: [
+        { name: 'send', input: {}, id: 'send' },
+        { name: 'choose', input: {}, id: 'choose' },
+      ],
+    },
+    { text: 'Done.' },
+  ]),
+  tools: [
+    tool({ name: 'send', input: z.object({}), approval: true, execute: () => 'sent' }),
+    tool({ name: 'choose', input: z.object({}), client: true }),
+  ],
+})
+
+/** What somebody sends. */
+interface Sent {
+  readonly path: string
+  readonly method?: string
+  readonly body?: unknown
+  readonly raw?: string
+  readonly accept?: string
+}
+
+/** A server for whoever says their name. */
+function serverOn(store: LogStore, engine: false | { pollMs: number }) {
+  const authorize = (asked: { request: Request }) => asked.request.headers.get('x-user')
+  const { app } = mill({ store, agents: [echo, operator], engine, authorize })
+  const send = (user: string, { path, method, body, raw, accept = 'application/json' }: Sent) => {
+    const headers = { 'x-user': user, accept, ...(raw !== undefined && { 'content-type': 'text/plain' }) }
+    const how = { ...(raw !== undefined && { method: 'POST', body: raw }), ...(method !== undefined && { method }) }
+    return app.fetch(request(path, body, { ...how, headers }))
+  }
+  return { app, send }
+}
+
+/** The session `s` of ann, which is bob's at any moment that a test wants: with the same runs and pendings, and other words. */
+async function world() {
+  const inner = memoryStore()
+  const { app, send } = serverOn(inner, { pollMs: 20 })
+  const hashes: string[] = []
+  for (const [user, input] of Object.entries({ ann: 'words of ann', bob: SECRET })) {
+    for (const [runId, agent] of Object.entries({ r1: 'echo', r2: 'operator' })) {
+      const body = { agent, runId, messageId: `m-${runId}`, input }
+      await (await send(user, { path: `/api/sessions/${user}/runs`, body, accept: 'text/event-stream' })).text()
+    }
+    const { hash } = await (await send(user, { path: `/api/sessions/${user}/uploads`, raw: input })).json()
+    hashes.push(hash)
+  }
+  await app.close()
+  const look = async (sessionId: string) => {
+    const page = await inner.read(sessionId, { sequence: 0 }, { batches: 1000, bytes: 1e9 })
+    return page && { ...page, clock: 0 }
+  }
+  const become = async (user: string) => {
+    const { head = 0, ticket = '' } = (await look(user)) ?? {}
+    await inner.remove('s')
+    const due = { at: null, program: null }
+    await inner.fork(user, head, 's', { principal: user, ticket: { state: ticket, due }, closing: null })
+  }
+  /** Ann sends something, and before the store is asked about the session for the nth time that is bob's: all that she is told; undefined where it is not asked so often. */
+  const during = async (nth: number, sent: Sent): Promise<string | undefined> => {
+    await become('ann')
+    let calls = 0
+    let bobs: unknown
+    const swapping = (call: (...args: unknown[]) => unknown) => {
+      return async (...args: unknown[]) => {
+        if (args[0] === 's' && calls++ === nth) {
+          await become('bob')
+          bobs = await look('s')
+        }
+        return call.apply(inner, args)
+      }
+    }
+    const store = new Proxy(inner, {
+      get: (_, name: keyof LogStore) => {
+        const value = inner[name]
+        if (typeof value !== 'function') return value
+        return name === 'watch' ? inner.watch.bind(inner) : swapping(value as (...args: unknown[]) => unknown)
+      },
+    })
+    const server = serverOn(store, false)
+    const response = await server.send('ann', sent)
+    let said = `${response.status} `
+    for await (const piece of response.body ?? []) {
+      said += new TextDecoder().decode(piece)
+      // What goes on for ever has told all there is.
+      if (said.split('\n').some(line => LAST.every(sign => sign.test(line)))) break
+    }
+    const { sessionId } = /^201 .*"sessionId":"(?<sessionId>[^"]+)"/.exec(said)?.groups ?? {}
+    if (sessionId) said += JSON.stringify(await look(sessionId))
+    await server.app.close()
+    if (bobs === undefined) return undefined
+    expect([nth, await look('s')]).toEqual([nth, bobs])
+    return said
+  }
+  return { during, hashes }
+}
+
+const LAST = [/"type":"(caught-up|fail|truncated)"/, /"sessionId":"s"/]
+
+const post = (path: string, body: object): Sent => ({ path: `/api/sessions/s/${path}`, body })
+const follow = (query: string): Sent => ({ path: `/api/sessions/s/stream?${query}`, accept: 'text/event-stream' })
+const again = { agent: 'echo', runId: 'r1', messageId: 'm-r1', input: 'words of ann' }
+
+describe('a session that is removed and made again by somebody else, at whatever moment, is not theirs who had it', () => {
+  test.each<[string, Sent]>([
+    ['its view', { path: '/api/sessions/s' }],
+    ['its stream', follow('live=false')],
+    ['its stream after a sequence', follow('live=false&after=1')],
+    ['a run', follow('run=r1')],
+    ['a run after a sequence', follow('run=r1&after=3')],
+    ['a paused run', follow('run=r2')],
+    ['a poll', follow('live=long-poll')],
+    ['a poll after a sequence', follow('live=long-poll&after=1')],
+    ['several', { path: '/api/stream?session=s&session=ann', accept: 'text/event-stream' }],
+    ['an approval', post('answers', { kind: 'approval', id: 'r2::send', approved: true })],
+    ['a result', post('answers', { kind: 'tool-result', id: 'choose', output: 'blue' })],
+    ['a claim', post('answers', { kind: 'claim', id: 'choose' })],
+    ['a stop', post('stop', {})],
+    ['a stop of a run', post('stop', { runId: 'r2' })],
+    ['a title', { path: '/api/sessions/s', method: 'PATCH', body: { title: 'of ann' } }],
+    ['a fork', post('fork', {})],
+    ['a removal', { path: '/api/sessions/s', method: 'DELETE' }],
+    ['a run that is asked for', post('runs', { agent: 'echo', input: 'Hello', whenBusy: 'queue' })],
+    ['a run that is asked for again', { ...post('runs', again), accept: 'text/event-stream' }],
+    ['a retry', post('retry', {})],
+    ['an edit', post('edit', { messageId: 'm-r1', input: 'Hello' })],
+    ['a confirmation', post('resume', { mode: 'with-confirmation', approved: true })],
+    ['an upload', { path: '/api/sessions/s/uploads', raw: 'a file of ann' }],
+  ])('%s', async (_, sent) => {
+    const { during } = await world()
+    let nth = 0
+    for (let said = await during(nth, sent); said !== undefined; said = await during(++nth, sent)) {
+      expect([nth, said]).toEqual([nth, expect.not.stringContaining(SECRET)])
+    }
+    expect(nth).toBeGreaterThan(0)
+  })
+
+  test('a file', async () => {
+    const { during, hashes } = await world()
+    const sent = { path: `/api/sessions/s/uploads/${hashes[1]}` }
+    for (const nth of [0, 1, 2]) expect(await during(nth, sent)).toMatch(/^404 /)
+  })
+})

@@ -1,0 +1,113 @@
+// Sessions as callers enter them: their own, and nobody is told of another's.
+
+import type { StreamInfo } from '@millrace/log'
+import type { Action, Caller, Program } from '../auth/authorize.ts'
+import { Refusal, sessionUnknown } from '../errors/refusal.ts'
+import type { Services } from '../routing/services.ts'
+
+/** A session that is the caller's to enter; throws as if there were none otherwise. */
+export async function enter(services: Services, caller: Caller, sessionId: string): Promise<StreamInfo> {
+  const info = await services.manager.getInfo(sessionId)
+  if (info === null || info.principal !== caller.owner) throw sessionUnknown(sessionId)
+  return info
+}
+
+/** Throws where there is such a session, and it is not the caller's; a session that is not there may be made. */
+export async function mayEnterOrMake({ manager }: Services, caller: Caller, sessionId: string): Promise<void> {
+  const info = await manager.getInfo(sessionId)
+  if (info !== null && info.principal !== caller.owner) throw sessionUnknown(sessionId)
+}
+
+/** Removes a session of the caller's, and no other that comes to be called so meanwhile; throws where there is none. */
+export async function remove(services: Services, caller: Caller, sessionId: string): Promise<void> {
+  for (let isGone = false; !isGone; ) {
+    const { version } = await enter(services, caller, sessionId)
+    isGone = await services.manager.deleteStream(sessionId, version)
+  }
+}
+
+/** Asks again whether somebody who reads still may; throws where they may not, are somebody else by now, or the session is not theirs any more. */
+export async function mayStill(
+  services: Services,
+  request: Request,
+  caller: Caller,
+  action: Action,
+  sessionId: string | undefined,
+  program?: Program,
+): Promise<void> {
+  await mayAsk(services, request, caller, action, sessionId, program)
+  if (sessionId !== undefined) await enter(services, caller, sessionId)
+}
+
+/** Asks once more whether somebody may, by now that more is known of what they ask for; throws where they may not, or are somebody else. */
+export async function mayAsk(
+  services: Services,
+  request: Request,
+  caller: Caller,
+  action: Action,
+  sessionId: string | undefined,
+  program: Program | undefined,
+): Promise<void> {
+  const { principal, owner } = await services.authorize(request, action, sessionId, program)
+  if (principal !== caller.principal || owner !== caller.owner)
+    throw new Refusal('forbidden', 'you are somebody else by now: come again')
+}
+
+/** Does something in a session of the caller's, which is made where there is none; one that was made for nothing is gone again. */
+export async function enterOrMake<T>(
+  services: Services,
+  caller: Caller,
+  sessionId: string,
+  work: (session: StreamInfo) => Promise<T>,
+): Promise<T> {
+  const { manager } = services
+  const isNew = (await manager.getInfo(sessionId)) === null && (await make(services, caller, sessionId))
+  // Another may have made it meanwhile, for somebody else.
+  const session = await enter(services, caller, sessionId)
+  try {
+    return await work(session)
+  } catch (error) {
+    if (isNew) await unmake(services, session).catch(() => {})
+    throw error
+  }
+}
+
+/** Makes a session of the caller's; false where there is one of that id, and throws where they have too many. */
+async function make(services: Services, { owner }: Caller, sessionId: string): Promise<boolean> {
+  return makeOne(services, owner, () => services.manager.createStream(sessionId, owner ?? undefined))
+}
+
+/** Makes a session for somebody who has room for one; throws where they have none. Those of one principal are made one at a time, in this process: each counts all before it. */
+export async function makeOne<T>(services: Services, owner: string | null, make: () => Promise<T>): Promise<T> {
+  const made =
+    // Where nobody is asked who they are, all sessions are nobody's.
+    owner === null
+      ? await make()
+      : await services.making.take(owner, async () => {
+          await mustHaveRoom(services, owner)
+          return make()
+        })
+  services.lists.made(owner)
+  return made
+}
+
+/** Removes a session again, unless something has happened there already. */
+async function unmake({ manager }: Services, { streamId, version, head }: StreamInfo): Promise<void> {
+  // Only this very log: whatever happens in it gives it another version.
+  if (head === 0) await manager.expireStream(streamId, 0, version)
+}
+
+/** Throws where somebody has as many sessions as they may. */
+async function mustHaveRoom({ manager, limits }: Services, owner: string): Promise<void> {
+  const { sessions: most } = limits
+  let count = 0
+  for (let after: string | undefined; count < most; ) {
+    const { streams, next } = await manager.listStreams(owner, { limit: PAGE, ...(after !== undefined && { after }) })
+    count += streams.length
+    if (next === null) break
+    after = next
+  }
+  if (count >= most) throw new Refusal('sessions_limit', `sessions: expected at most ${most}: delete one first`)
+}
+
+const PAGE = 1000

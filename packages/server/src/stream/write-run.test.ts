@@ -1,0 +1,66 @@
+import type { Entry } from '@millrace/protocol'
+import type { PieceOptions, Run, RunPiece } from '@millrace/runtime'
+import { expect, test } from 'vitest'
+import { Client } from './slow-client.fixture.ts'
+import { Outlet } from './stream-channel.ts'
+import { ID, StreamServer } from './stream-server.fixture.ts'
+import { writeRun } from './write-run.ts'
+
+test('law 7: who comes back to a pause that is over by the time it is asked about gets all that follows, then the end', async () => {
+  const stage = new StreamServer()
+  await stage.said('r1', 'hello')
+  const entries = (await stage.shown()).filter(({ origin }) => origin.runId === 'r1')
+  const info = await stage.manager.getInfo(ID)
+  const cursorAt = (sequence: number) => `${sequence}.${info?.incarnation}.1-x`
+  const asked: (string | number | undefined)[] = []
+  const pause = entries[0] as Entry
+  const run = {
+    sessionId: ID,
+    runId: 'r1',
+    // At first it waits: nothing lies after where the reader is.
+    async *pieces({ after }: PieceOptions = {}): AsyncGenerator<RunPiece> {
+      asked.push(after)
+      if (asked.length !== 2) return
+      const rest = entries.filter(({ sequence }) => sequence > pause.sequence)
+      const { sequence } = rest.at(-1) as Entry
+      yield { after: pause.sequence, sequence, cursor: cursorAt(sequence), entries: rest, cursorAt }
+    },
+    result: async () => ({ status: 'completed', output: undefined }),
+  } as unknown as Run
+  const client = new Client()
+  await writeRun(stage.manager, run, new Outlet(client, 'sse', stage.settings), {
+    entered: await stage.entered(),
+    after: cursorAt(pause.sequence),
+    merge: true,
+    heartbeatMs: 1000,
+  })
+  const last = (entries.at(-1) as Entry).sequence
+  expect(client.frames.map(({ type }) => type)).toEqual(['open', 'entries', 'end'])
+  expect(client.frames[1]).toMatchObject({ after: pause.sequence, sequence: last })
+  expect(client.frames[2]).toMatchObject({ status: 'completed', sequence: last })
+  expect(asked).toEqual([cursorAt(pause.sequence), cursorAt(pause.sequence), cursorAt(last)])
+})
+
+test('law 10: entries of another log are not sent, though they come with a cursor of the log that was entered', async () => {
+  const stage = new StreamServer()
+  await stage.said('r1', 'hello')
+  const entries = (await stage.shown()).filter(({ origin }) => origin.runId === 'r1')
+  const { incarnation } = await stage.entered()
+  const { sequence } = entries.at(-1) as Entry
+  const run = {
+    sessionId: ID,
+    runId: 'r1',
+    // As where the session was made again between the look at its pause and the first read.
+    async *pieces(): AsyncGenerator<RunPiece> {
+      const cursorAt = (at: number) => `${at}.another.1-x`
+      yield { after: 0, sequence, cursor: `${sequence}.${incarnation}.1-x`, entries, cursorAt }
+    },
+  } as unknown as Run
+  const client = new Client()
+  await writeRun(stage.manager, run, new Outlet(client, 'sse', stage.settings), {
+    entered: await stage.entered(),
+    merge: true,
+    heartbeatMs: 1000,
+  })
+  expect(client.frames.map(({ type }) => type)).toEqual(['open', 'truncated'])
+})
