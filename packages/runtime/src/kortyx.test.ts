@@ -6,11 +6,11 @@ import { z } from 'zod'
 import { agent } from './agent/agent.ts'
 import { caller, chunksOf, resultsIn } from './agent/play.fixture.ts'
 import { ToolError } from './error/error.ts'
-import type { Logger } from './logger.ts'
 import { scriptedModel } from './model/scripted.ts'
 import { approve, ask, begin, call, callsIn, counted, give, scripted, soundLog } from './run/people.fixture.ts'
 import { codeOf, echo, logOf, sqliteStores, testRuntime, textsOf } from './run/test-runtime.fixture.ts'
 import type { Runtime } from './runtime.ts'
+import type { Logger } from './telemetry/logger.ts'
 import { tool } from './tool/tool.ts'
 
 describe('approvals', () => {

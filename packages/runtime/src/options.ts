@@ -4,9 +4,10 @@ import type { Agent } from './agent/agent.ts'
 import type { Engine, InProcessOptions } from './drive/engine.ts'
 import type { Observer } from './drive/notices.ts'
 import { type Program, programsOf } from './drive/program.ts'
+import { checkObject, describeType } from './error/check-object.ts'
 import { ValidationError } from './error/error.ts'
-import type { Logger } from './logger.ts'
 import type { Backoff } from './model/retry.ts'
+import type { Logger } from './telemetry/logger.ts'
 import type { TelemetryOptions } from './telemetry/options.ts'
 import type { Workflow } from './workflow/workflow.ts'
 
@@ -80,10 +81,10 @@ function checkPrograms(kind: Program['kind'], programs: readonly Program[]): voi
 
 function checkTelemetry(telemetry: TelemetryOptions | undefined): void {
   if (telemetry === undefined) return
-  checkGiven('telemetry', telemetry)
+  checkObject('telemetry', telemetry)
   const { tracerProvider, meterProvider, content, attributes } = telemetry
   const must = (what: string, expected: string, isFine: boolean, found: unknown) => {
-    if (!isFine) throw new ValidationError(`telemetry.${what}: expected ${expected}, found ${foundOf(found)}`)
+    if (!isFine) throw new ValidationError(`telemetry.${what}: expected ${expected}, found ${describeType(found)}`)
   }
   const isProvider = (given: object | undefined, verb: string) => given === undefined || verb in Object(given)
   must('tracerProvider', 'one of OpenTelemetry', isProvider(tracerProvider, 'getTracer'), tracerProvider)
@@ -93,28 +94,16 @@ function checkTelemetry(telemetry: TelemetryOptions | undefined): void {
 }
 
 function checkObservers(observers: readonly Observer[] = []): void {
-  if (!Array.isArray(observers)) throw new ValidationError(`observers: expected an array, found ${foundOf(observers)}`)
+  if (!Array.isArray(observers))
+    throw new ValidationError(`observers: expected an array, found ${describeType(observers)}`)
   for (const observer of observers) {
-    checkGiven('observers', observer)
+    checkObject('observers', observer)
     for (const name of ['onPaused', 'onFinished'] as const) {
       const given: unknown = observer[name]
       if (given === undefined || typeof given === 'function') continue
-      throw new ValidationError(`observers: ${name}: expected a function, found ${foundOf(given)}`)
+      throw new ValidationError(`observers: ${name}: expected a function, found ${describeType(given)}`)
     }
   }
-}
-
-/** Throws where something that was given is no object. */
-export function checkGiven(what: string, given: unknown): void {
-  if (typeof given === 'object' && given !== null) return
-  throw new ValidationError(`${what}: expected an object, found ${foundOf(given)}`)
-}
-
-/** What a value is, in words for who gave it; never the value itself, which may be anything. */
-export function foundOf(value: unknown): string {
-  if (value === null || value === undefined) return String(value)
-  if (Array.isArray(value)) return 'an array'
-  return typeof value === 'object' ? 'an object' : `a ${typeof value}`
 }
 
 function checkWhole(what: string, value: number, least = 0): void {

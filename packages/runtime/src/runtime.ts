@@ -6,10 +6,10 @@ import { Driver } from './drive/driver.ts'
 import { type Engine, inProcessEngine } from './drive/engine.ts'
 import { Notices } from './drive/notices.ts'
 import type { Program } from './drive/program.ts'
+import { checkObject } from './error/check-object.ts'
 import { RunError } from './error/error.ts'
-import { consoleLogger, guarded } from './logger.ts'
 import { DEFAULT_BACKOFF } from './model/retry.ts'
-import { BLOCKED_AFTER_MS, checkGiven, checkOptions, MAX_TAKEOVERS, type RuntimeOptions } from './options.ts'
+import { BLOCKED_AFTER_MS, checkOptions, MAX_TAKEOVERS, type RuntimeOptions } from './options.ts'
 import type { Answer, AnswerOptions } from './run/answer.ts'
 import { type Answered, type Answering, type ClaimOptions, giveAnswer, giveClaim } from './run/answering.ts'
 import { contextOf } from './run/context.ts'
@@ -31,6 +31,7 @@ import { repetition, revision, runOfMessage } from './run/revision.ts'
 import { Run, type RunHost, type StopOptions } from './run/run.ts'
 import { type SessionStatus, statusOf } from './run/status.ts'
 import { Turns } from './run/turns.ts'
+import { consoleLogger, guarded } from './telemetry/logger.ts'
 import { Telemetry } from './telemetry/telemetry.ts'
 import { type KeptUpload, keepUpload, type NewUpload, readUpload } from './upload/upload.ts'
 import type { Workflow, WorkflowOutput } from './workflow/workflow.ts'
@@ -112,7 +113,7 @@ export class Runtime implements RunHost {
   start<A extends Agent | string>(options: StartOptions<A>): Promise<Run<OutputOfAgent<A>>>
   start<W extends Workflow | string>(options: StartWorkflowOptions<W>): Promise<Run<WorkflowOutput<W>>>
   async start(options: StartOptions | StartWorkflowOptions): Promise<Run> {
-    checkGiven('start', options)
+    checkObject('start', options)
     const { runId = randomUUID(), session = options.runId ?? randomUUID(), input, messageId, principal } = options
     const program = programOf(this.#programs, options)
     const message = input === undefined ? undefined : messageOf(input, messageId)
@@ -198,7 +199,7 @@ export class Runtime implements RunHost {
 
   /** Makes another session from the beginning of one; tells its id. What was open there is ended in it. */
   async fork(sessionId: string, options: ForkOptions = {}): Promise<string> {
-    checkGiven('options', options)
+    checkObject('options', options)
     const { session = randomUUID(), principal } = options
     const at = options.at ?? (await this.#info(sessionId)).head
     await withLog(sessionId, () => this.manager.forkStream(sessionId, at, session, principal))
@@ -213,7 +214,7 @@ export class Runtime implements RunHost {
 
   /** Keeps a file with a session, for as long as the session: a message names it by the url that it is given. */
   upload(sessionId: string, upload: NewUpload): Promise<KeptUpload> {
-    checkGiven('upload', upload)
+    checkObject('upload', upload)
     return withLog(sessionId, () => keepUpload(this.manager, sessionId, upload))
   }
 
@@ -228,7 +229,7 @@ export class Runtime implements RunHost {
     runId: string,
     options: StopOptions & Pick<AskOptions, 'guest' | 'principal'> = {},
   ): Promise<boolean> {
-    checkGiven('options', options)
+    checkObject('options', options)
     const { mode = 'interrupt', reason, guest = 'runtime', principal } = options
     const chunk = { type: 'stop-requested', runId, mode, ...(reason !== undefined && { reason }) } as const
     const whose = principal === undefined ? {} : { principal }
@@ -324,7 +325,7 @@ export class Runtime implements RunHost {
     repeats: (request: RunRequest) => boolean,
     decide: (seen: Seen) => AskedAgain | Promise<AskedAgain>,
   ): Promise<Run> {
-    checkGiven('options', options)
+    checkObject('options', options)
     const runId = options.runId ?? randomUUID()
     for (let latest: string | undefined, tries = 1; ; tries++) {
       const { version, floor } = await this.#info(sessionId)

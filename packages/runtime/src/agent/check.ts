@@ -1,8 +1,8 @@
 // What an agent must be so that it can run: told where it is defined or, of what is computed, where it is used.
 
 import type { JsonObject } from '@millrace/protocol'
+import { describeType } from '../error/check-object.ts'
 import { ValidationError } from '../error/error.ts'
-import { foundOf } from '../options.ts'
 import { checkSchema, type JsonSchema, type Schema, validateNow } from '../schema/schema.ts'
 import type { Callable } from '../tool/tool.ts'
 
@@ -17,7 +17,7 @@ export function checkName(kind: 'agent' | 'workflow', name: unknown, what: strin
 }
 
 /** What stands where a name should: as it is written, or what it is. */
-const nameOf = (value: unknown): string => (typeof value === 'string' ? JSON.stringify(value) : foundOf(value))
+const nameOf = (value: unknown): string => (typeof value === 'string' ? JSON.stringify(value) : describeType(value))
 
 /** A list of tools; throws where it is none. */
 export function listOf<T extends Callable>(name: string, tools: readonly T[]): readonly T[] {

@@ -2,11 +2,12 @@
 
 import { type Lane, LogError, type Said } from '@millrace/log'
 import type { Chunk, Json, Message } from '@millrace/protocol'
-import { unlessAborted } from '../abort.ts'
+import { unlessAborted } from '../async/unless-aborted.ts'
 import { childrenEnded, failureOf } from '../drive/ending.ts'
 import type { Program } from '../drive/program.ts'
 import { BudgetError, type MillraceError, ToolError } from '../error/error.ts'
-import { excerpt } from '../model/room.ts'
+import { excerpt } from '../error/excerpt.ts'
+import { deepCopy } from '../schema/deep-copy.ts'
 import { validate } from '../schema/schema.ts'
 import type { AgentWork } from '../telemetry/agent.ts'
 import type { ToolCall } from '../telemetry/tool.ts'
@@ -14,7 +15,6 @@ import { batchOf, type CallSettings, decided, refusalOf } from '../tool/executio
 import { failed, type Outcome } from '../tool/outcome.ts'
 import { flowOn } from '../workflow/flow.ts'
 import { recordsEnded } from '../workflow/scope.ts'
-import { copyOf } from './copy.ts'
 import { type Ended, type Halt, workOn } from './loop.ts'
 import { agentOutput } from './output.ts'
 import { noteStandstill } from './standstill.ts'
@@ -151,9 +151,9 @@ async function begin(settings: CallSettings, sub: SubAgent, signal: AbortSignal,
 
 /** What a sub-agent is told. */
 async function toldTo({ name, program, input: schema, prompt }: SubAgent, input: Json | undefined): Promise<Json> {
-  const taken = await validate(schema, copyOf(input))
+  const taken = await validate(schema, deepCopy(input))
   if ('problem' in taken) throw new ToolError(`the input does not fit: ${taken.problem}`, { cause: taken.cause })
-  if (prompt === undefined) return copyOf(input) ?? null
+  if (prompt === undefined) return deepCopy(input) ?? null
   const told: unknown = await prompt(taken.value)
   const takesText = program.kind === 'agent' || program.input === undefined
   if (takesText && typeof told !== 'string') {

@@ -3,13 +3,13 @@
 
 import type { Said } from '@millrace/log'
 import type { FinishReason, Json, ToolPart } from '@millrace/protocol'
+import { deepCopy } from '../schema/deep-copy.ts'
 import { commitOf } from '../tool/asking.ts'
 import { decided } from '../tool/execution.ts'
 import type { Callable } from '../tool/tool.ts'
 import { callablesOf } from './agent.ts'
 import { checkBudgets } from './budget.ts'
 import { callAll } from './calls.ts'
-import { copyOf } from './copy.ts'
 import { finishingCalls, type Position, positionOf } from './position.ts'
 import { speak } from './step.ts'
 import { checkpointId, checkpointOf, contextOf, type Work } from './work.ts'
@@ -116,5 +116,5 @@ async function isStopped(work: Work, { steps, calls }: Position): Promise<boolea
   const message = work.message()
   if (!agent.stopWhen || !message) return false
   const toolNames = calls.map(({ toolName }) => toolName)
-  return agent.stopWhen({ ...contextOf(work, steps), message: copyOf(message), toolNames })
+  return agent.stopWhen({ ...contextOf(work, steps), message: deepCopy(message), toolNames })
 }

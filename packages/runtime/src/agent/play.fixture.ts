@@ -3,12 +3,12 @@
 import type { LanguageModelV4CallOptions } from '@ai-sdk/provider'
 import { type Chunk, type Entry, Fold, type Json, type Message, type ToolPart, type View } from '@millrace/protocol'
 import { expect } from 'vitest'
-import type { Logger } from '../logger.ts'
 import { type ScriptedAnswer, type ScriptedOptions, type ScriptedPrompt, scriptedModel } from '../model/scripted.ts'
 import type { RuntimeOptions } from '../options.ts'
 import type { RunResult } from '../run/result.ts'
 import { logOf, testRuntime } from '../run/test-runtime.fixture.ts'
 import type { Runtime, StartOptions } from '../runtime.ts'
+import type { Logger } from '../telemetry/logger.ts'
 import type { AnyTool } from '../tool/tool.ts'
 import { type Agent, agent, type OutputOfAgent } from './agent.ts'
 

@@ -3,21 +3,23 @@
 import type { LanguageModelV4, LanguageModelV4CallOptions, LanguageModelV4Prompt } from '@ai-sdk/provider'
 import type { Lane } from '@millrace/log'
 import type { Chunk, FinishReason, Json, Usage, View } from '@millrace/protocol'
+import { sleep } from '../async/sleep.ts'
 import { lastLineOf } from '../drive/line.ts'
 import { classify } from '../error/classify.ts'
 import type { MillraceError } from '../error/error.ts'
+import { excerpt } from '../error/excerpt.ts'
+import { logErrorCode } from '../error/log-error.ts'
 import { Answer, cutOff } from '../model/answer.ts'
 import type { Made } from '../model/calls.ts'
 import { jsonFormatOf, noteWarnings, toldOf } from '../model/json-format.ts'
 import { asV4, type Model, modelName } from '../model/model.ts'
 import { added, promptOf } from '../model/prompt.ts'
-import { backoffOf, sleep } from '../model/retry.ts'
-import { excerpt, refusalOf } from '../model/room.ts'
+import { backoffMs } from '../model/retry.ts'
+import { deepCopy } from '../schema/deep-copy.ts'
 import type { ModelCall } from '../telemetry/model.ts'
 import type { Callable } from '../tool/tool.ts'
 import { compute } from './agent.ts'
 import { breath } from './breath.ts'
-import { copyOf } from './copy.ts'
 import { keyOf } from './key.ts'
 import { misfit, problemOf } from './output.ts'
 import { contextOf, longestCallId, type Work } from './work.ts'
@@ -27,7 +29,7 @@ export interface Spoken {
   readonly facts: readonly Chunk[]
   /** How many calls the model is to be told the outcome of, and those of them that have to run for that. */
   readonly calls: number
-  readonly made: readonly Made[]
+  readonly made: readonly Made<Callable>[]
   /** The ids of all calls: also of those that the provider ran, or that could not be made. */
   readonly callIds: readonly string[]
   readonly finishReason: FinishReason
@@ -56,7 +58,7 @@ export async function speak(
   const model = asV4(given, `agent ${agent.name}: model`)
   const instructions = await compute(agent.instructions, context)
   const history = await work.history()
-  const kept = agent.trimHistory ? await agent.trimHistory(copyOf(history), context) : history
+  const kept = agent.trimHistory ? await agent.trimHistory(deepCopy(history), context) : history
   // Only of what is left: nobody reads a file that the model is not shown.
   const messages = await session.withUploads(kept)
   const lane = work.lane(step, modelName(model))
@@ -122,7 +124,7 @@ export async function speak(
       }
     } catch (error) {
       signal.throwIfAborted()
-      const refusal = refusalOf(error)
+      const refusal = logErrorCode(error)
       const isTooLarge = refusal === 'too-large' && output !== undefined
       if (refusal !== undefined && !isTooLarge) throw error
       const failure = isTooLarge ? misfit('the answer is larger than the log takes', error) : classify(error)
@@ -136,7 +138,7 @@ export async function speak(
       if (!failure.retryable || attempt > agent.maxRetries) throw failure
       if (failure.code === 'output_invalid') corrections.splice(0, corrections.length, ...correctionOf(answer, failure))
       else {
-        const pause = sleep(timers, backoffOf(backoff, attempt, failure), AbortSignal.any([signal, leaving]))
+        const pause = sleep(timers, backoffMs(backoff, attempt, failure), AbortSignal.any([signal, leaving]))
         await pause.catch(() => signal.throwIfAborted())
       }
     }
@@ -215,7 +217,7 @@ function optionsOf(
   return {
     ...settings,
     // Some providers write into what they are given; the session and the next attempt are to say the same.
-    prompt: copyOf(prompt),
+    prompt: deepCopy(prompt),
     abortSignal: signal,
     // The same whenever this call is made again, for models that can tell.
     providerOptions: {

@@ -1,8 +1,8 @@
 // An agent or a workflow as a tool of another: what the model is told of it, and what the child is told.
 
 import type { Program } from '../drive/program.ts'
+import { checkObject } from '../error/check-object.ts'
 import { ValidationError } from '../error/error.ts'
-import { checkGiven } from '../options.ts'
 import type { Jsonified } from '../schema/json.ts'
 import { type InputOf, type JsonSchema, jsonSchemaOf, type OutputOf, type Schema } from '../schema/schema.ts'
 import { type Approval, checkApproval } from '../tool/approval.ts'
@@ -74,7 +74,7 @@ export function subAgent<
   const Name extends string = W['name'],
 >(workflow: W, options?: SubAgentOptions<I, unknown, Name>): SubAgent<NoInfer<Name>, Jsonified<InputOf<I>>, W>
 export function subAgent(program: Program, options: SubAgentOptions<Schema, unknown> = {}): SubAgent {
-  checkGiven('subAgent: options', options)
+  checkObject('subAgent: options', options)
   const { name = program?.name, description, title, prompt, approval } = options
   if (program?.kind !== 'agent' && program?.kind !== 'workflow') {
     throw new ValidationError('subAgent: expected what agent() or workflow() gives')

@@ -5,14 +5,14 @@ import type { Lane, Said, Timers, Writer } from '@millrace/log'
 import type { Chunk, Json, Message } from '@millrace/protocol'
 import type { Program } from '../drive/program.ts'
 import type { Session } from '../drive/session.ts'
-import type { Logger } from '../logger.ts'
 import type { Backoff } from '../model/retry.ts'
+import { deepCopy } from '../schema/deep-copy.ts'
 import type { AgentWork } from '../telemetry/agent.ts'
+import type { Logger } from '../telemetry/logger.ts'
 import { approvalIdOf } from '../tool/approval.ts'
 import type { Workflow } from '../workflow/workflow.ts'
 import type { Agent, AgentContext } from './agent.ts'
 import type { Bell } from './bell.ts'
-import { copyOf } from './copy.ts'
 import type { AnswerSink } from './output.ts'
 import type { Spoken } from './step.ts'
 
@@ -98,7 +98,7 @@ export function contextOf({ agent, session, runId, agentId, context, data, signa
       return structuredClone(session.state)
     },
     get data() {
-      return copyOf(data)
+      return deepCopy(data)
     },
     abortSignal: signal,
   }

@@ -11,16 +11,16 @@ import {
   type Writer,
 } from '@millrace/log'
 import type { Chunk, Json } from '@millrace/protocol'
-import { unlessAborted } from '../abort.ts'
 import type { Agent } from '../agent/agent.ts'
 import { Bell } from '../agent/bell.ts'
-import { copyOf } from '../agent/copy.ts'
 import { type Ended, workOn } from '../agent/loop.ts'
 import { agentOutput } from '../agent/output.ts'
 import { checkpointOf, type Work, type Working } from '../agent/work.ts'
+import { unlessAborted } from '../async/unless-aborted.ts'
 import { BudgetError, MillraceError } from '../error/error.ts'
-import type { Logger } from '../logger.ts'
 import type { Backoff } from '../model/retry.ts'
+import { deepCopy } from '../schema/deep-copy.ts'
+import type { Logger } from '../telemetry/logger.ts'
 import type { DriveWork, Telemetry } from '../telemetry/telemetry.ts'
 import { draftsEnded } from '../workflow/drafts.ts'
 import { flowOn } from '../workflow/flow.ts'
@@ -295,7 +295,7 @@ export class Drive {
   async #context(session: Session): Promise<Json | undefined> {
     const { resolveContext } = this.#settings
     // A copy, so that nothing that code does to it changes the session.
-    const kept = copyOf(await session.context(this.#runId))
+    const kept = deepCopy(await session.context(this.#runId))
     if (resolveContext === undefined) return kept
     try {
       return (await resolveContext(kept, { sessionId: session.id, runId: this.#runId })) as Json

@@ -12,7 +12,7 @@ import {
   type Timers,
 } from '@millrace/log'
 import type { Chunk, PendingRef, RunStatus } from '@millrace/protocol'
-import type { Logger } from '../logger.ts'
+import type { Logger } from '../telemetry/logger.ts'
 
 /** What an observer is told of a run. */
 interface ObservedRun {

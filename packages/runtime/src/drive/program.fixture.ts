@@ -2,8 +2,8 @@
 
 import type { Timers } from '@millrace/log'
 import { z } from 'zod'
+import { sleep } from '../async/sleep.ts'
 import { type Agent, agent, type ScriptedAnswer, scriptedModel, tool } from '../index.ts'
-import { sleep } from '../model/retry.ts'
 
 /** What the program called, by key; kept outside of every process. */
 export class Calls {

@@ -1,6 +1,6 @@
 import type { Reach, StreamManager } from '@millrace/log'
 import { decodeCursor } from '@millrace/protocol'
-import type { Logger } from '../logger.ts'
+import type { Logger } from '../telemetry/logger.ts'
 
 /** After how many more entries the session of a run that goes on gets another snapshot, at the next commit. */
 export const SNAPSHOT_EVERY = 2000

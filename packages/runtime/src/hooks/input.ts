@@ -1,8 +1,8 @@
 // What a hook is given to ask a model about, as messages: checked, because it may be anything that node code has put together.
 
 import type { Json, JsonObject, Message, Part, Role } from '@millrace/protocol'
+import { describeType } from '../error/check-object.ts'
 import { ValidationError } from '../error/error.ts'
-import { foundOf } from '../options.ts'
 
 /** A piece of what is asked: text, or a file by its address or by a `data:` URL. */
 export type ReasonPart =
@@ -29,7 +29,7 @@ export function messagesOf(input: ReasonInput): readonly Message[] {
 }
 
 function listOf(given: Json | undefined): readonly Message[] {
-  if (!Array.isArray(given)) throw refusal('input', 'text, messages or parts', foundOf(given))
+  if (!Array.isArray(given)) throw refusal('input', 'text, messages or parts', describeType(given))
   if (given.length === 0) throw refusal('input', 'messages or parts', 'an empty array')
   return isMessage(given[0])
     ? given.map((item, index) => messageOf(item, `input.${index}`))
@@ -71,7 +71,7 @@ function messageOf(item: Json, where: string): Message {
     }
   }
   if (typeof content === 'string') return { ...about(where, role), parts: [textOf(content, '0')] }
-  if (!Array.isArray(content)) throw refusal(`${where}.content`, 'text or parts', foundOf(content))
+  if (!Array.isArray(content)) throw refusal(`${where}.content`, 'text or parts', describeType(content))
   const parts = content.map((part, at) => partOf(part, `${where}.content.${at}`, role === 'system'))
   return { ...about(where, role), parts }
 }
@@ -117,18 +117,18 @@ function saidOf(item: Json, where: string): Part {
 
 function objectAt(item: Json | undefined, where: string): JsonObject {
   if (isObject(item)) return item
-  throw refusal(where, 'an object', foundOf(item))
+  throw refusal(where, 'an object', describeType(item))
 }
 
 function listAt(item: Json | undefined, where: string): readonly Json[] {
   if (Array.isArray(item)) return item
-  throw refusal(where, 'an array', foundOf(item))
+  throw refusal(where, 'an array', describeType(item))
 }
 
 function textAt(part: JsonObject, field: string, where: string): string {
   const value = part[field]
   if (typeof value === 'string') return value
-  throw refusal(`${where}.${field}`, 'text', foundOf(value))
+  throw refusal(`${where}.${field}`, 'text', describeType(value))
 }
 
 const isObject = (item: Json | undefined): item is JsonObject =>
@@ -136,7 +136,7 @@ const isObject = (item: Json | undefined): item is JsonObject =>
 
 /** A word that is none of those that are known, its beginning. */
 const wordOf = (word: Json | undefined): string =>
-  typeof word === 'string' ? JSON.stringify(word.slice(0, 40)) : foundOf(word)
+  typeof word === 'string' ? JSON.stringify(word.slice(0, 40)) : describeType(word)
 
 const refusal = (where: string, expected: string, found: string): ValidationError =>
   new ValidationError(`useReason: ${where}: expected ${expected}, found ${found}`)

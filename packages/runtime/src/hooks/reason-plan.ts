@@ -4,11 +4,11 @@ import type { LanguageModelV4CallOptions, SharedV4Warning } from '@ai-sdk/provid
 import { FieldWatcher, type Message } from '@millrace/protocol'
 import { type Agent, MAX_RETRIES, PARALLEL_CALLS } from '../agent/agent.ts'
 import { subAgentOf } from '../agent/sub-agent.ts'
+import { describeType } from '../error/check-object.ts'
 import { ValidationError } from '../error/error.ts'
 import { unstreamed } from '../model/generation.ts'
 import { asV4, type ModelSettings } from '../model/model.ts'
 import { reasoningOf } from '../model/reasoning.ts'
-import { foundOf } from '../options.ts'
 import { checkSchema, type JsonSchema, jsonSchemaOf, type Schema } from '../schema/schema.ts'
 import type { Callable } from '../tool/tool.ts'
 import { mayHave } from './field-check.ts'
@@ -39,7 +39,7 @@ export const REASON_STEPS = 8
 /** The plan of a call; throws, with the place, where it cannot be made. */
 export function planOf(options: AnyReasonOptions): Plan {
   if (typeof options !== 'object' || options === null) {
-    throw new ValidationError(`useReason: expected options, found ${foundOf(options)}`)
+    throw new ValidationError(`useReason: expected options, found ${describeType(options)}`)
   }
   check(options)
   const { model, input, system, abortSignal, reasoning, responseFormat, emit = true, stream = true } = options
@@ -172,7 +172,7 @@ function check(options: AnyReasonOptions): void {
     const above = (options as unknown as { readonly [name: string]: object | undefined })[first]
     const value = second === undefined ? above : (above as { readonly [name: string]: unknown } | undefined)?.[second]
     if (value === undefined || (value !== null && is(value as never))) continue
-    const found = typeof value === 'number' || typeof value === 'string' ? JSON.stringify(value) : foundOf(value)
+    const found = typeof value === 'number' || typeof value === 'string' ? JSON.stringify(value) : describeType(value)
     throw new ValidationError(`useReason: ${path}: expected ${expected}, found ${found.slice(0, 60)}`)
   }
   checkNames(options)

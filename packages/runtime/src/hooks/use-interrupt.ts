@@ -2,9 +2,9 @@
 
 import { type Lane, MAX_PENDINGS, pendingKey, type Said, type TicketPending } from '@millrace/log'
 import type { InterruptChunk, Json } from '@millrace/protocol'
+import { describeType } from '../error/check-object.ts'
 import { MillraceError, ValidationError } from '../error/error.ts'
-import { refusalOf } from '../model/room.ts'
-import { foundOf } from '../options.ts'
+import { logErrorCode } from '../error/log-error.ts'
 import { checkForm } from '../schema/form.ts'
 import type { Jsonified } from '../schema/json.ts'
 import { checkSchema, type JsonSchema, jsonSchemaOf, type OutputOf, type Schema, validate } from '../schema/schema.ts'
@@ -71,7 +71,7 @@ async function interrupted<R extends InterruptRequest, S extends Schema | undefi
 ): Promise<InterruptResponse<R, S>> {
   const execution = executionOf('useInterrupt')
   if (typeof options !== 'object' || options === null) {
-    throw new ValidationError(`useInterrupt: expected options, found ${foundOf(options)}`)
+    throw new ValidationError(`useInterrupt: expected options, found ${describeType(options)}`)
   }
   let isAskedNow = false
   const live = async (call: Call) => {
@@ -154,7 +154,7 @@ async function put(
   try {
     await call.commit([...beside, ...question], { asked, askedAfter: execution.replay.failures })
   } catch (cause) {
-    const refusal = refusalOf(cause)
+    const refusal = logErrorCode(cause)
     if (refusal === 'refused' && execution.work.writer.ticket.pendings.length >= MAX_PENDINGS) {
       const what = `useInterrupt: a run may wait for ${MAX_PENDINGS} answers at most: ask fewer at a time`
       throw new MillraceError('interrupt_too_many', what, { cause })
@@ -199,7 +199,7 @@ function isOther({ work }: Execution, interruptId: string, question: object): bo
 function checkAbout(options: InterruptOptions<InterruptRequest, Schema | undefined>): void {
   const { responseSchema, requestSchema, schemaId, schemaVersion, meta, timeout } = options
   const wrong = (what: string, expected: string, found: unknown) =>
-    new ValidationError(`useInterrupt: ${what}: expected ${expected}, found ${foundOf(found)}`)
+    new ValidationError(`useInterrupt: ${what}: expected ${expected}, found ${describeType(found)}`)
   for (const [name, schema] of Object.entries({ responseSchema, requestSchema })) {
     if (schema !== undefined) checkSchema(schema, `useInterrupt: ${name}`)
   }
@@ -236,7 +236,7 @@ export async function questionOf({
     readonly schema?: JsonSchema
   }
   if (question !== undefined && typeof question !== 'string') {
-    throw new ValidationError(`useInterrupt: request.question: expected text, found ${foundOf(question)}`)
+    throw new ValidationError(`useInterrupt: request.question: expected text, found ${describeType(question)}`)
   }
   const text = question === undefined ? {} : { question }
   switch (kind) {

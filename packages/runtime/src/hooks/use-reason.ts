@@ -4,7 +4,7 @@ import { LogError, type Said } from '@millrace/log'
 import type { Json, JsonObject } from '@millrace/protocol'
 import type { Identity, OutputSettings } from '../agent/output.ts'
 import { MillraceError } from '../error/error.ts'
-import { refusalOf } from '../model/room.ts'
+import { logErrorCode } from '../error/log-error.ts'
 import type { Schema } from '../schema/schema.ts'
 import type { AnyTool } from '../tool/tool.ts'
 import type { Call } from '../workflow/call.ts'
@@ -158,7 +158,7 @@ async function failed(call: Call, { abortSignal }: Plan, error: unknown): Promis
   const { execution, lane } = call
   const { work: flow } = execution
   // What is wrong with the log is not about the call, unless it was too large for it.
-  const isOfLog = error instanceof LogError && refusalOf(error) !== 'too-large'
+  const isOfLog = error instanceof LogError && logErrorCode(error) !== 'too-large'
   if (isOfLog || call.signal.aborted || flow.signal.aborted) return error
   const isCut = abortSignal?.aborted === true && error === abortSignal.reason
   const failure = isCut

@@ -1,7 +1,7 @@
 import type { Json } from '@millrace/protocol'
 import { keyOf } from '../agent/key.ts'
+import { describeType } from '../error/check-object.ts'
 import { ValidationError } from '../error/error.ts'
-import { foundOf } from '../options.ts'
 import { type Jsonified, jsonOr } from '../schema/json.ts'
 import { executionOf, heeded, withoutHooks } from '../workflow/running.ts'
 
@@ -26,8 +26,9 @@ async function stepped<T>(
 ): Promise<Jsonified<Awaited<T>>> {
   const execution = executionOf('useStep')
   const { work } = execution
-  if (typeof key !== 'string') throw new ValidationError(`useStep: key: expected text, found ${foundOf(key)}`)
-  if (typeof code !== 'function') throw new ValidationError(`useStep ${key}: expected code, found ${foundOf(code)}`)
+  if (typeof key !== 'string') throw new ValidationError(`useStep: key: expected text, found ${describeType(key)}`)
+  if (typeof code !== 'function')
+    throw new ValidationError(`useStep ${key}: expected code, found ${describeType(code)}`)
   const value = await execution.call('useStep', key, async ({ hookId, signal }) => {
     // What others must not do meanwhile begins only while the lease surely lasts.
     await work.writer.sure()

@@ -1,6 +1,6 @@
 import type { Chunk, Json } from '@millrace/protocol'
+import { describeType } from '../error/check-object.ts'
 import { ValidationError } from '../error/error.ts'
-import { foundOf } from '../options.ts'
 import { jsonOr } from '../schema/json.ts'
 import { type InputOf, type Schema, validateNow } from '../schema/schema.ts'
 import type { Execution } from '../workflow/execution.ts'
@@ -36,12 +36,12 @@ export function useStructuredData<S extends Schema>(update: StructuredUpdate<S>)
 /** Says an update in an execution; throws where it does not fit, named by what asked for it. */
 export function emitStructured(execution: Execution, update: StructuredUpdate, what: string): PromiseLike<void> {
   if (typeof update !== 'object' || update === null) {
-    throw new ValidationError(`${what}: expected an update, found ${foundOf(update)}`)
+    throw new ValidationError(`${what}: expected an update, found ${describeType(update)}`)
   }
   const { dataType = 'generic', schemaId, schemaVersion, id } = update
   for (const [name, text] of Object.entries({ streamId: update.streamId, dataType, schemaId, schemaVersion, id })) {
     if (text !== undefined && (typeof text !== 'string' || text === '')) {
-      throw new ValidationError(`${what}: ${name}: expected text, found ${foundOf(text)}`)
+      throw new ValidationError(`${what}: ${name}: expected text, found ${describeType(text)}`)
     }
   }
   const { work, at } = execution
@@ -73,7 +73,8 @@ function changeOf(
       return { kind: 'set', path: update.path, value: checked(update.value, update.valueSchema, `${what}: value`) }
     case 'append': {
       const { path, items, itemSchema } = update
-      if (!Array.isArray(items)) throw new ValidationError(`${what}: items: expected an array, found ${foundOf(items)}`)
+      if (!Array.isArray(items))
+        throw new ValidationError(`${what}: items: expected an array, found ${describeType(items)}`)
       return {
         kind: 'append',
         path,
@@ -83,7 +84,7 @@ function changeOf(
     case 'text-delta': {
       const { path, delta } = update
       if (typeof delta === 'string') return { kind: 'text-delta', path, delta }
-      throw new ValidationError(`${what}: delta: expected text, found ${foundOf(delta)}`)
+      throw new ValidationError(`${what}: delta: expected text, found ${describeType(delta)}`)
     }
     default:
       throw new ValidationError(`${what}: kind: expected set, append, text-delta or final`)
@@ -96,5 +97,5 @@ function checked(given: unknown, schema: Schema | undefined, what: string): Json
   if (taken === undefined) throw new ValidationError(`${what}: expected a schema that answers at once`)
   if ('problem' in taken) throw new ValidationError(`${what} does not fit: ${taken.problem}`)
   const { value } = taken
-  return jsonOr(value, cause => new ValidationError(`${what}: expected JSON, found ${foundOf(value)}`, { cause }))
+  return jsonOr(value, cause => new ValidationError(`${what}: expected JSON, found ${describeType(value)}`, { cause }))
 }

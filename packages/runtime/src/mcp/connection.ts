@@ -1,7 +1,7 @@
 // One server, as long as it is wanted. A connection that was lost is opened again by the next call that needs it; no call waits for a server for ever.
 
 import { Client, SdkHttpError, type Transport, type VersionNegotiationOptions } from '@modelcontextprotocol/client'
-import { unlessAborted } from '../abort.ts'
+import { unlessAborted } from '../async/unless-aborted.ts'
 import { ToolError } from '../error/error.ts'
 import { failureOf, isTooLarge, isUnconnected, LONGEST_MS, lostByOther, unanswered, unreachedOf } from './failure.ts'
 import { HttpTransport } from './http.ts'

@@ -1,7 +1,7 @@
 import type { VersionNegotiationOptions } from '@modelcontextprotocol/client'
+import { describeType } from '../error/check-object.ts'
 import { ValidationError } from '../error/error.ts'
-import { consoleLogger, guarded, type Logger } from '../logger.ts'
-import { foundOf } from '../options.ts'
+import { consoleLogger, guarded, type Logger } from '../telemetry/logger.ts'
 import type { Tool } from '../tool/tool.ts'
 import type { McpApproval } from './approval.ts'
 import { toolOf } from './call.ts'
@@ -57,7 +57,7 @@ export async function connectMcp(options: McpOptions): Promise<Mcp> {
     throw new ValidationError(`connectMcp: prefix: expected up to ${LONGEST_PREFIX} letters, digits, _ and -`)
   }
   if (include !== undefined && typeof include !== 'function' && !Array.isArray(include)) {
-    throw new ValidationError(`connectMcp: include: expected names or a function, found ${foundOf(include)}`)
+    throw new ValidationError(`connectMcp: include: expected names or a function, found ${describeType(include)}`)
   }
   const logger = guarded(given)
   const connection = new Connection({ server, connectTimeoutMs, versionNegotiation: options.versionNegotiation })

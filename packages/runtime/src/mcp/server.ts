@@ -2,8 +2,8 @@
 
 import type { Transport } from '@modelcontextprotocol/client'
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio'
+import { checkObject, describeType } from '../error/check-object.ts'
 import { ToolError, ValidationError } from '../error/error.ts'
-import { checkGiven, foundOf } from '../options.ts'
 import { MAX_MESSAGE_BYTES } from './failure.ts'
 import { HttpTransport, type McpHeaders } from './http.ts'
 
@@ -47,7 +47,7 @@ export interface Server {
 
 /** The server that options name; throws where they name none. */
 export function serverOf(options: McpServer): Server {
-  checkGiven('connectMcp', options)
+  checkObject('connectMcp', options)
   const { command, url, transport } = options as Partial<McpStdio & McpHttp & McpTransport>
   if ([command, url, transport].filter(given => given !== undefined).length !== 1) {
     throw new ValidationError('connectMcp: expected one of command, url and transport')
@@ -60,7 +60,8 @@ export function serverOf(options: McpServer): Server {
 function overStdio({ command, args = [], env, cwd, stderr = 'inherit' }: McpStdio): Server {
   if (typeof command !== 'string' || command === '')
     throw new ValidationError('connectMcp: command: expected a program')
-  if (!Array.isArray(args)) throw new ValidationError(`connectMcp: args: expected an array, found ${foundOf(args)}`)
+  if (!Array.isArray(args))
+    throw new ValidationError(`connectMcp: args: expected an array, found ${describeType(args)}`)
   return {
     label: `the MCP server ${command.split(/[\\/]/).at(-1)}`,
     open: () =>
@@ -90,7 +91,7 @@ function byTransport({ transport }: McpTransport): Server {
   const label = 'the MCP server'
   if (typeof transport === 'function') return { label, open: transport }
   if (typeof transport?.start !== 'function') {
-    throw new ValidationError(`connectMcp: transport: expected one of the SDK, found ${foundOf(transport)}`)
+    throw new ValidationError(`connectMcp: transport: expected one of the SDK, found ${describeType(transport)}`)
   }
   let isUsed = false
   return {

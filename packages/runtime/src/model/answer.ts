@@ -4,10 +4,9 @@ import type { LanguageModelV4StreamPart, SharedV4Warning } from '@ai-sdk/provide
 import type { Chunk, FinishReason, Json, JsonObject, Usage } from '@millrace/protocol'
 import { unreadable } from '../error/classify.ts'
 import { ProviderError } from '../error/error.ts'
-import type { Callable } from '../tool/tool.ts'
-import { Calls, type Made } from './calls.ts'
+import { isAccepted, logErrorCode } from '../error/log-error.ts'
+import { type AnswerTool, Calls, type Made } from './calls.ts'
 import { keptMetadata, metadataOf, sayWord } from './metadata.ts'
-import { fits, refusalOf } from './room.ts'
 import { finishReasonOf, startUsageOf, usageOf } from './usage.ts'
 import { Warnings } from './warnings.ts'
 
@@ -16,11 +15,11 @@ interface TextSink {
   push(delta: string): Iterable<Chunk>
 }
 
-export interface AnswerOptions {
+export interface AnswerOptions<Tool extends AnswerTool = AnswerTool> {
   readonly step: number
   /** What the ids of parts begin with, where others write into the same message: then nothing is said of the message as a whole. */
   readonly prefix?: string | undefined
-  readonly tools: ReadonlyMap<string, Callable>
+  readonly tools: ReadonlyMap<string, Tool>
   /** Whether the session has a call by that id. */
   isTaken(toolCallId: string): boolean
   /** Takes an id for a call; false where the session has a call by it, or is about to. */
@@ -43,7 +42,7 @@ export const PROVIDER_CONTENT = 'data-provider-content'
 type Part<Type extends LanguageModelV4StreamPart['type']> = Extract<LanguageModelV4StreamPart, { type: Type }>
 type Kind = 'text' | 'reasoning'
 
-export class Answer {
+export class Answer<Tool extends AnswerTool = AnswerTool> {
   usage: Usage | undefined
   finishReason: FinishReason | undefined
   providerMetadata: JsonObject | undefined
@@ -56,15 +55,15 @@ export class Answer {
   /** Where in it the next part begins, and the last one that says something. */
   #nextAt = 0
   #lastAt = 0
-  readonly #options: AnswerOptions
-  readonly #calls: Calls
+  readonly #options: AnswerOptions<Tool>
+  readonly #calls: Calls<Tool>
   readonly #warnings = new Warnings()
   /** The parts of text and reasoning that are open, by what the provider calls them. */
   readonly #open = new Map<string, { readonly kind: Kind; readonly id: string }>()
   readonly #sources = new Set<string>()
   #count = 0
 
-  constructor(options: AnswerOptions) {
+  constructor(options: AnswerOptions<Tool>) {
     this.#options = options
     this.#calls = new Calls({ ...options, write: this.#write, warn: this.#warn })
   }
@@ -85,7 +84,7 @@ export class Answer {
   }
 
   /** Those of them that have to run for that. */
-  get made(): readonly Made[] {
+  get made(): readonly Made<Tool>[] {
     return this.#calls.made
   }
 
@@ -243,7 +242,7 @@ export class Answer {
 
   /** Says what an answer can do without; where it is too large, that is what is said. */
   async #offer(chunk: Chunk, what: string): Promise<void> {
-    if (await fits(() => this.#write(chunk))) return
+    if (await isAccepted(() => this.#write(chunk))) return
     this.#warn(`${what} was left out: it is larger than the log takes`)
   }
 
@@ -270,7 +269,7 @@ export class Answer {
 
 /** Whether an error says that a part is not what it should be: the log refuses it, or it has not what it must have. */
 function isOdd(error: unknown): boolean {
-  return refusalOf(error) === 'invalid' || error instanceof TypeError || error instanceof RangeError
+  return logErrorCode(error) === 'invalid' || error instanceof TypeError || error instanceof RangeError
 }
 
 /** The provider's stream ended before its end was said. */

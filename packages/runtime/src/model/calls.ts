@@ -2,17 +2,22 @@
 
 import type { LanguageModelV4StreamPart } from '@ai-sdk/provider'
 import { type Chunk, type Executor, type Json, type JsonObject, MAX_JSON_DEPTH } from '@millrace/protocol'
-import { copyOf } from '../agent/copy.ts'
-import { validate } from '../schema/schema.ts'
-import type { Callable, ProviderTool } from '../tool/tool.ts'
+import { excerpt } from '../error/excerpt.ts'
+import { isAccepted } from '../error/log-error.ts'
+import { deepCopy } from '../schema/deep-copy.ts'
+import { type Schema, validate } from '../schema/schema.ts'
 import { keptMetadata, mergedMetadata, metadataOf } from './metadata.ts'
-import { excerpt, fits } from './room.ts'
 
 type Part<Type extends LanguageModelV4StreamPart['type']> = Extract<LanguageModelV4StreamPart, { type: Type }>
 
-export interface CallsOptions {
+/** The fields of a tool definition that the calls of an answer need. */
+export type AnswerTool =
+  | { readonly executor: 'server' | 'client' | 'agent'; readonly title?: string; readonly input: Schema }
+  | { readonly executor: 'provider' }
+
+export interface CallsOptions<Tool extends AnswerTool> {
   readonly step: number
-  readonly tools: ReadonlyMap<string, Callable>
+  readonly tools: ReadonlyMap<string, Tool>
   /** Whether the session has a call by that id. */
   isTaken(toolCallId: string): boolean
   /** Takes an id for a call; false where the session has a call by it, or is about to. */
@@ -37,9 +42,9 @@ const REWOUND = /-r\d+$/
 const LARGE = 64 * 1024
 
 /** A call that has to run, or be run by somebody. */
-export interface Made {
+export interface Made<Tool extends AnswerTool = AnswerTool> {
   readonly toolCallId: string
-  readonly tool: Exclude<Callable, ProviderTool>
+  readonly tool: Exclude<Tool, { readonly executor: 'provider' }>
   readonly input: Json
   /** The input as the tool's schema has it. */
   readonly taken: unknown
@@ -59,19 +64,19 @@ interface Call {
   hasInput: boolean
 }
 
-export class Calls {
+export class Calls<Tool extends AnswerTool = AnswerTool> {
   /** The outcomes of calls that the provider ran, and the calls that a client is to run: they wait for the commit. */
   readonly facts: Chunk[] = []
   /** How many calls the model is to be told the outcome of. */
   count = 0
   /** Those of them that have to run for that. */
-  readonly made: Made[] = []
-  readonly #options: CallsOptions
+  readonly made: Made<Tool>[] = []
+  readonly #options: CallsOptions<Tool>
   /** The latest call under each id that the provider gave. */
   readonly #calls = new Map<string, Call>()
   readonly #ids = new Set<string>()
 
-  constructor(options: CallsOptions) {
+  constructor(options: CallsOptions<Tool>) {
     this.#options = options
   }
 
@@ -130,7 +135,7 @@ export class Calls {
     }
     let taken: unknown
     if (tool && tool.executor !== 'provider') {
-      const checked = await validate(tool.input, copyOf(read.value))
+      const checked = await validate(tool.input, deepCopy(read.value))
       if ('problem' in checked) return this.#refuse(call, `the input does not fit: ${checked.problem}`, read.value)
       taken = checked.value
     }
@@ -145,11 +150,11 @@ export class Calls {
       ...(call.metadata && { providerMetadata: call.metadata }),
     }
     // What a client is to run is asked for by the commit: before that it may be taken back.
-    if (!(executor === 'client' ? this.#keep(chunk) : await fits(() => write(chunk)))) {
+    if (!(executor === 'client' ? this.#keep(chunk) : await isAccepted(() => write(chunk)))) {
       return this.#refuse(call, 'the input is larger than the log takes: say less, or in several calls', part.input)
     }
     if (!isProviders && tool && tool.executor !== 'provider') {
-      this.made.push({ toolCallId: call.id, tool, input: read.value, taken })
+      this.made.push({ toolCallId: call.id, tool: tool as Made<Tool>['tool'], input: read.value, taken })
     }
   }
 
@@ -188,11 +193,12 @@ export class Calls {
     } as const
     const preliminary = { ...output, preliminary: true }
     if (part.preliminary) {
-      if (!(await fits(() => write(preliminary)))) warn(`progress of ${part.toolName} is larger than the log takes`)
+      if (!(await isAccepted(() => write(preliminary))))
+        warn(`progress of ${part.toolName} is larger than the log takes`)
       return
     }
     // A fact that the log refuses would be the end of the run: what may be too large is first said as a word.
-    if (text.length <= LARGE || (await fits(() => write(preliminary)))) this.facts.push(output)
+    if (text.length <= LARGE || (await isAccepted(() => write(preliminary)))) this.facts.push(output)
     else {
       const errorText = 'the output is larger than the log takes'
       this.facts.push({
@@ -257,7 +263,7 @@ export class Calls {
     if (!call.isStarted) await this.#sayStart(call)
     const error = { type: 'tool-input-error', toolCallId, toolName, errorText } as const
     if (partialInput === undefined) return write(error)
-    if (await fits(() => write({ ...error, partialInput }))) return
+    if (await isAccepted(() => write({ ...error, partialInput }))) return
     const text = typeof partialInput === 'string' ? partialInput : JSON.stringify(partialInput)
     return write({ ...error, partialInput: excerpt(text) })
   }

@@ -1,5 +1,6 @@
 import type { Chunk, JsonObject } from '@millrace/protocol'
-import { fits, lengthOf } from './room.ts'
+import { isAccepted } from '../error/log-error.ts'
+import { jsonLength } from '../schema/json.ts'
 
 /** As many characters of it, as JSON, go into a commit: with what else stands there, less than an entry may be. */
 const MOST = 128 * 1024
@@ -15,7 +16,7 @@ export function sayWord(
 }
 
 async function sayAlone(...[chunk, write, warn]: Parameters<typeof sayWord>): Promise<void> {
-  if (await fits(() => write(chunk))) return
+  if (await isAccepted(() => write(chunk))) return
   const { providerMetadata, ...word } = chunk as Chunk & { readonly providerMetadata?: unknown }
   await write(word as Chunk)
   warn(LEFT_OUT)
@@ -23,7 +24,7 @@ async function sayAlone(...[chunk, write, warn]: Parameters<typeof sayWord>): Pr
 
 /** What a provider said, as a field of a fact; no field where a commit may not take it: that would be the end of the run. */
 export function keptMetadata(said: unknown, warn: (message: string) => void): { providerMetadata?: JsonObject } {
-  if (lengthOf(said) <= MOST) return metadataOf({ providerMetadata: said })
+  if (jsonLength(said) <= MOST) return metadataOf({ providerMetadata: said })
   warn(LEFT_OUT)
   return {}
 }

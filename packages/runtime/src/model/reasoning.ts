@@ -1,8 +1,8 @@
 // How much a model is to think, and whether it shows what it thought: the effort is an option of every call, the rest each provider calls by its own name.
 
 import type { JSONObject, SharedV4ProviderOptions, SharedV4Warning } from '@ai-sdk/provider'
+import { describeType } from '../error/check-object.ts'
 import { ValidationError } from '../error/error.ts'
-import { foundOf } from '../options.ts'
 import type { Model, ModelSettings } from './model.ts'
 
 /** How a model is to think before it answers. */
@@ -147,12 +147,16 @@ function checked(asked: Reasoning): Reasoning {
   const refuse = (option: keyof Reasoning, expected: string, found: string): never => {
     throw new ValidationError(`reasoning.${option}: expected ${expected}, found ${found}`)
   }
-  if (effort !== undefined && typeof effort !== 'string') refuse('effort', 'text', foundOf(effort))
+  if (effort !== undefined && typeof effort !== 'string') refuse('effort', 'text', describeType(effort))
   if (maxTokens !== undefined && !(Number.isSafeInteger(maxTokens) && maxTokens > 0)) {
-    refuse('maxTokens', 'a whole number from 1 on', typeof maxTokens === 'number' ? `${maxTokens}` : foundOf(maxTokens))
+    refuse(
+      'maxTokens',
+      'a whole number from 1 on',
+      typeof maxTokens === 'number' ? `${maxTokens}` : describeType(maxTokens),
+    )
   }
   if (includeThoughts !== undefined && typeof includeThoughts !== 'boolean') {
-    refuse('includeThoughts', 'true or false', foundOf(includeThoughts))
+    refuse('includeThoughts', 'true or false', describeType(includeThoughts))
   }
   return { effort, maxTokens, includeThoughts } as Reasoning
 }

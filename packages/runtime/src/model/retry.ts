@@ -1,32 +1,17 @@
-import type { Timers } from '@millrace/log'
 import { type MillraceError, ProviderError } from '../error/error.ts'
 
-/** How long a failed model call waits before it is tried again, in milliseconds. */
+/** Delays between the attempts of a failed model call, in ms. */
 export interface Backoff {
+  /** Delay before the second attempt, in ms. It doubles with each further attempt. @default 1000 */
   readonly first: number
+  /** Longest delay, in ms, also where the provider asks for more. @default 60_000 */
   readonly longest: number
 }
 
 export const DEFAULT_BACKOFF: Backoff = { first: 1000, longest: 60_000 }
 
-/** The time before the next attempt: doubled each time, or as long as the provider asks; never longer than the longest. */
-export function backoffOf({ first, longest }: Backoff, attempt: number, error: MillraceError): number {
-  const asked = error instanceof ProviderError ? error.retryAfterMs : undefined
-  return Math.min(asked ?? first * 2 ** (attempt - 1), longest)
-}
-
-/** Waits, unless the signal is aborted first, whose reason is thrown. */
-export function sleep(timers: Timers, ms: number, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve, reject) => {
-    if (signal.aborted) return reject(signal.reason)
-    const abort = () => {
-      cancel()
-      reject(signal.reason)
-    }
-    const cancel = timers.after(ms, () => {
-      signal.removeEventListener('abort', abort)
-      resolve()
-    })
-    signal.addEventListener('abort', abort, { once: true })
-  })
+/** The delay before the next attempt, in ms: exponential, or `retry-after` of the provider; at most `longest`. */
+export function backoffMs({ first, longest }: Backoff, attempt: number, error: MillraceError): number {
+  const retryAfterMs = error instanceof ProviderError ? error.retryAfterMs : undefined
+  return Math.min(retryAfterMs ?? first * 2 ** (attempt - 1), longest)
 }

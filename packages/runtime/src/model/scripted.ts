@@ -9,8 +9,8 @@ import type {
 } from '@ai-sdk/provider'
 import { systemTimers, type Timers } from '@millrace/log'
 import type { Json } from '@millrace/protocol'
+import { sleep } from '../async/sleep.ts'
 import { isAdded } from './prompt.ts'
-import { sleep } from './retry.ts'
 import { wholeOf } from './whole.ts'
 
 /** One answer: what the model thinks, says and calls, in this order; or exactly these parts. */

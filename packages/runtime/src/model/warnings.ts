@@ -1,5 +1,6 @@
 import type { SharedV4Warning } from '@ai-sdk/provider'
-import { excerpt, lengthOf } from './room.ts'
+import { excerpt } from '../error/excerpt.ts'
+import { jsonLength } from '../schema/json.ts'
 
 /** As many warnings of an answer are kept. */
 const MOST = 32
@@ -23,7 +24,7 @@ export class Warnings {
 }
 
 function keptOf(warning: SharedV4Warning): SharedV4Warning {
-  const length = lengthOf(warning)
+  const length = jsonLength(warning)
   if (length <= LONG) return warning
   if (length === Number.POSITIVE_INFINITY) return { type: 'other', message: 'a warning that is no JSON' }
   return { type: 'other', message: excerpt(warning.type === 'other' ? warning.message : JSON.stringify(warning)) }

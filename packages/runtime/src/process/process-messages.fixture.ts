@@ -1,7 +1,7 @@
 // What a test and its processes say to each other.
 
 import type { Given } from '../crash/crowd.fixture.ts'
-import type { Logger } from '../logger.ts'
+import type { Logger } from '../telemetry/logger.ts'
 import type { ProgramName } from './played-programs.fixture.ts'
 
 /** Which store a process opens, as it can be told to it. */

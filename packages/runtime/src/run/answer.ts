@@ -2,10 +2,10 @@
 
 import type { Refusal, StreamManager, Ticket, TicketPending } from '@millrace/log'
 import type { Chunk, Interrupt, Json, Part, ToolPart, View } from '@millrace/protocol'
+import { checkObject, describeType } from '../error/check-object.ts'
 import type { ErrorCode } from '../error/code.ts'
 import { RunError, ValidationError } from '../error/error.ts'
-import { excerpt } from '../model/room.ts'
-import { checkGiven, foundOf } from '../options.ts'
+import { excerpt } from '../error/excerpt.ts'
 import { formProblem } from '../schema/form.ts'
 import { type Schema, validate } from '../schema/schema.ts'
 import { isSame } from '../state/diff.ts'
@@ -53,18 +53,19 @@ const KINDS = { approval: 'approval', 'tool-result': 'client-tool', interrupt: '
 
 /** An answer that is nobody else's to change: read once, so that what is checked is what is kept; throws where it can never be one. */
 export function answerOf(given: Answer): Answer {
-  checkGiven('answer', given)
+  checkObject('answer', given)
   const { kind, id } = given
   if (typeof kind !== 'string' || !Object.hasOwn(KINDS, kind)) {
-    const found = typeof kind === 'string' ? excerpt(kind, LONGEST_KIND) : foundOf(kind)
+    const found = typeof kind === 'string' ? excerpt(kind, LONGEST_KIND) : describeType(kind)
     throw new ValidationError(`answer.kind: expected approval, tool-result or interrupt, found ${found}`)
   }
-  if (typeof id !== 'string' || id === '') throw new ValidationError(`answer.id: expected text, found ${foundOf(id)}`)
+  if (typeof id !== 'string' || id === '')
+    throw new ValidationError(`answer.id: expected text, found ${describeType(id)}`)
   switch (given.kind) {
     case 'approval': {
       const { approved, reason, input } = given
       if (typeof approved !== 'boolean') {
-        throw new ValidationError(`answer.approved: expected true or false, found ${foundOf(approved)}`)
+        throw new ValidationError(`answer.approved: expected true or false, found ${describeType(approved)}`)
       }
       return {
         kind: 'approval',
@@ -117,7 +118,7 @@ export function chunkOf(answer: Answer, toolCallId?: string): Chunk {
 }
 
 function textOf(what: string, text: unknown): string {
-  if (typeof text !== 'string') throw new ValidationError(`answer.${what}: expected text, found ${foundOf(text)}`)
+  if (typeof text !== 'string') throw new ValidationError(`answer.${what}: expected text, found ${describeType(text)}`)
   if (text.length <= LONGEST_ERROR) return text
   throw new ValidationError(`answer.${what}: expected at most ${LONGEST_ERROR} characters, found ${text.length}`)
 }
@@ -133,7 +134,7 @@ function jsonIn(what: string, value: unknown): Json {
   }
   if (copy !== undefined) return copy
   throw new ValidationError(
-    `answer.${what}: expected JSON, found ${foundOf(value)} that is none, or holds what is none`,
+    `answer.${what}: expected JSON, found ${describeType(value)} that is none, or holds what is none`,
   )
 }
 
@@ -216,13 +217,13 @@ export function approvedPart({ messages }: View, approvalId: string): ToolPart |
 function misfit({ input }: Interrupt, response: Json): string | undefined {
   switch (input.kind) {
     case 'text':
-      return typeof response === 'string' ? undefined : `expected text, found ${foundOf(response)}`
+      return typeof response === 'string' ? undefined : `expected text, found ${describeType(response)}`
     case 'choice':
     case 'multi-choice': {
       const isMany = input.kind === 'multi-choice' || input.multiple === true
       const offered = input.options.map(({ id }) => id)
       const chosen = isMany ? response : [response]
-      if (!Array.isArray(chosen)) return `expected a list of options, found ${foundOf(response)}`
+      if (!Array.isArray(chosen)) return `expected a list of options, found ${describeType(response)}`
       const other = chosen.find(id => typeof id !== 'string' || !offered.includes(id))
       if (other === undefined && new Set(chosen).size === chosen.length) return undefined
       return `expected ${isMany ? 'some' : 'one'} of ${offered.join(', ')}`

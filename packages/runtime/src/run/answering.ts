@@ -3,8 +3,8 @@
 import { type GuestOptions, MAX_CLAIM, type StreamInfo, type StreamManager, type Ticket } from '@millrace/log'
 import type { Chunk, Part, View } from '@millrace/protocol'
 import type { Program } from '../drive/program.ts'
+import { checkObject, describeType } from '../error/check-object.ts'
 import { RunError, ValidationError } from '../error/error.ts'
-import { checkGiven, foundOf } from '../options.ts'
 import {
   type Answer,
   type AnswerOptions,
@@ -102,11 +102,11 @@ export async function giveClaim(
   checkOptions(options)
   const { forMs, by, guest } = options
   if (!(Number.isSafeInteger(forMs) && forMs > 0 && forMs <= MAX_CLAIM)) {
-    const found = typeof forMs === 'number' ? forMs : foundOf(forMs)
+    const found = typeof forMs === 'number' ? forMs : describeType(forMs)
     throw new ValidationError(`claim: forMs: expected whole milliseconds from 1 to ${MAX_CLAIM}, found ${found}`)
   }
   if (typeof toolCallId !== 'string') {
-    throw new ValidationError(`claim: toolCallId: expected text, found ${foundOf(toolCallId)}`)
+    throw new ValidationError(`claim: toolCallId: expected text, found ${describeType(toolCallId)}`)
   }
   let until = 0
   const say = async (): Promise<Chunk> => {
@@ -121,10 +121,10 @@ export async function giveClaim(
 }
 
 function checkOptions(options: AnswerOptions): void {
-  checkGiven('options', options)
+  checkObject('options', options)
   // A user who was not found must not be one who need not be looked for.
   if (!('principal' in options) || typeof options.principal === 'string') return
-  const found = foundOf(options.principal)
+  const found = describeType(options.principal)
   throw new ValidationError(`options.principal: expected text, or not to be there, found ${found}`)
 }
 

@@ -2,8 +2,8 @@
 
 import type { StreamManager } from '@millrace/log'
 import type { JsonObject } from '@millrace/protocol'
+import { checkObject } from '../error/check-object.ts'
 import { ValidationError } from '../error/error.ts'
-import { checkGiven } from '../options.ts'
 import { sessionUnknown } from './refusal.ts'
 
 /** What people call a session, and what they keep beside it; what is not named stays as it was. */
@@ -23,7 +23,7 @@ export async function giveDescription(
   sessionId: string,
   options: DescribeOptions,
 ): Promise<{ readonly sequence: number }> {
-  checkGiven('describe', options)
+  checkObject('describe', options)
   const { title, metadata, guest = 'runtime', principal } = options
   if (title === undefined && metadata === undefined) {
     throw new ValidationError('describe: expected a title or metadata, found neither')

@@ -10,8 +10,8 @@ import {
   type RunRequest,
   type View,
 } from '@millrace/protocol'
+import { describeType } from '../error/check-object.ts'
 import { RunError, ValidationError } from '../error/error.ts'
-import { foundOf } from '../options.ts'
 
 type RequestChunk = Extract<Chunk, { type: 'run-requested' }>
 
@@ -43,14 +43,14 @@ export interface AskOptions {
 /** The message that a person's input becomes. */
 export function messageOf(input: UserInput, messageId: string = randomUUID()): Input {
   if (typeof messageId !== 'string') {
-    throw new ValidationError(`messageId: expected a string, found ${foundOf(messageId)}`)
+    throw new ValidationError(`messageId: expected a string, found ${describeType(messageId)}`)
   }
   if (messageId.includes('::')) {
     throw new ValidationError(`messageId ${messageId}: \`::\` marks the messages of agents, choose another`)
   }
   if (typeof input === 'string') return { messageId, role: 'user', parts: [{ type: 'text', text: input }] }
   if (!Array.isArray(input?.parts)) {
-    throw new ValidationError(`input: expected text or an object with parts, found ${foundOf(input)}`)
+    throw new ValidationError(`input: expected text or an object with parts, found ${describeType(input)}`)
   }
   const { parts, metadata } = input
   const message: Input = { messageId, role: 'user', parts: [...parts], ...(metadata !== undefined && { metadata }) }

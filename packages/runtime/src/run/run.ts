@@ -1,5 +1,5 @@
 import type { StreamManager } from '@millrace/log'
-import { checkGiven } from '../options.ts'
+import { checkObject } from '../error/check-object.ts'
 import { isTruncated, withLog } from './refusal.ts'
 import { type RunResult, resultOf } from './result.ts'
 import { isLive, type Standing, standingOf } from './standing.ts'
@@ -42,7 +42,7 @@ export class Run<Output = unknown> {
 
   /** The same piece by piece, for servers that pass it on. */
   pieces(options: PieceOptions = {}): AsyncGenerator<RunPiece, void, void> {
-    checkGiven('options', options)
+    checkObject('options', options)
     const { sessionId, runId } = this
     const { manager } = this.#host
     const { whole } = options
@@ -57,7 +57,7 @@ export class Run<Output = unknown> {
 
   /** How the run ends, or what it waits for now that it is paused; throws where its request is taken back while it waits. */
   async result(options: { readonly signal?: AbortSignal } = {}): Promise<RunResult<Output>> {
-    checkGiven('options', options)
+    checkObject('options', options)
     return withLog(this.sessionId, async () => (await this.#endedResult(options)) ?? this.#awaitedResult(options))
   }
 

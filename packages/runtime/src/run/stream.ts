@@ -1,6 +1,6 @@
 import { mustStop, type ReadEntry, type StreamInfo, type StreamManager } from '@millrace/log'
 import { decodeCursor, type Entry, encodeCursor } from '@millrace/protocol'
-import { checkGiven } from '../options.ts'
+import { checkObject } from '../error/check-object.ts'
 import { withLog } from './refusal.ts'
 import { type Standing, takenBack } from './standing.ts'
 
@@ -30,7 +30,7 @@ export class RunStream implements AsyncIterableIterator<ReadEntry> {
   readonly #sessionId: string
 
   constructor(source: Source, options: StreamOptions = {}) {
-    checkGiven('options', options)
+    checkObject('options', options)
     this.#sessionId = source.sessionId
     const signals = [this.#left.signal, ...(options.signal ? [options.signal] : [])]
     this.#entries = entriesOf(source, { ...options, signal: AbortSignal.any(signals) })

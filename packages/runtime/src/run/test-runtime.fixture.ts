@@ -9,10 +9,10 @@ import type { Chunk, Entry } from '@millrace/protocol'
 import { onTestFinished } from 'vitest'
 import { type Agent, agent } from '../agent/agent.ts'
 import { MillraceError } from '../error/error.ts'
-import type { Logger } from '../logger.ts'
 import { scriptedModel } from '../model/scripted.ts'
 import type { RuntimeOptions } from '../options.ts'
 import { createRuntime, type Runtime } from '../runtime.ts'
+import type { Logger } from '../telemetry/logger.ts'
 import type { Run } from './run.ts'
 
 export const quiet: Logger = { warn() {}, error() {} }

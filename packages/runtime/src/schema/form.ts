@@ -2,7 +2,7 @@
 
 import { type OutputUnit, type SchemaDraft, Validator } from '@cfworker/json-schema'
 import { ValidationError } from '../error/error.ts'
-import { excerpt } from '../model/room.ts'
+import { excerpt } from '../error/excerpt.ts'
 import { ONE_SCHEMA, SCHEMAS_BY_NAME, SCHEMAS_IN_ORDER } from './keywords.ts'
 import { loosened } from './loosened.ts'
 import type { JsonSchema } from './schema.ts'

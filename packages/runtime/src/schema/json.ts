@@ -32,3 +32,12 @@ export function jsonTextOf(value: unknown, refuse: (cause?: unknown) => Error): 
 /** A value as JSON has it; throws what refuses it where that is none. */
 export const jsonOr = (value: unknown, refuse: (cause?: unknown) => Error): Json =>
   JSON.parse(jsonTextOf(value, refuse)) as Json
+
+/** The length of a value as JSON text, in characters; infinite if it is not JSON. */
+export function jsonLength(value: unknown): number {
+  try {
+    return JSON.stringify(value)?.length ?? 0
+  } catch {
+    return Number.POSITIVE_INFINITY
+  }
+}

@@ -2,8 +2,8 @@
 // where it can give one.
 
 import type { StandardJSONSchemaV1, StandardSchemaV1 } from '@standard-schema/spec'
+import { describeType } from '../error/check-object.ts'
 import { ValidationError } from '../error/error.ts'
-import { foundOf } from '../options.ts'
 
 export type Schema<Input = unknown, Output = Input> = StandardSchemaV1<Input, Output>
 export type InputOf<S extends Schema> = StandardSchemaV1.InferInput<S>
@@ -61,7 +61,7 @@ export function jsonSchemaOf(schema: Schema, what: string, given?: JsonSchema): 
   checkSchema(schema, what)
   if (given !== undefined) {
     if (typeof given === 'object' && given !== null && !Array.isArray(given)) return given
-    throw new ValidationError(`${what}: jsonSchema: expected an object, found ${foundOf(given)}`)
+    throw new ValidationError(`${what}: jsonSchema: expected an object, found ${describeType(given)}`)
   }
   const { jsonSchema, vendor } = schema['~standard'] as StandardSchemaV1.Props & Partial<StandardJSONSchemaV1.Props>
   if (jsonSchema === undefined) {

@@ -3,14 +3,29 @@
 
 import type { RunStatus, Usage } from '@millrace/protocol'
 import { type Attributes, type Link, type SpanContext, SpanKind } from '@opentelemetry/api'
-import type { Agent } from '../agent/agent.ts'
-import type { Program } from '../drive/program.ts'
 import { CUT_OFF, failureOf } from './failure.ts'
 import { type Heard, type ModelCall, type ModelCallAbout, ModelSpan, usageAttributes } from './model.ts'
 import { attribute, finishReasonName, providerName } from './names.ts'
 import type { Beginning, Place, Scope } from './scope.ts'
 import type { GuardedSpan } from './span.ts'
 import { type ToolCall, type ToolCallAbout, ToolSpan } from './tool.ts'
+
+/** The fields of an agent definition that spans show. A model that a function chooses is known only when it is called. */
+export interface TracedAgent {
+  readonly kind: 'agent'
+  readonly name: string
+  /** `agent:name@version` */
+  readonly program: string
+  readonly model: TracedModel | ((...args: never) => unknown)
+}
+
+/** The fields of an agent or workflow definition that spans show. */
+export type TracedProgram = TracedAgent | { readonly kind: 'workflow'; readonly name: string; readonly program: string }
+
+interface TracedModel {
+  readonly provider: string
+  readonly modelId: string
+}
 
 /** What is told first of what begins. */
 type Heading = Beginning & { readonly name: string }
@@ -21,7 +36,7 @@ export type AgentStatus = RunStatus | 'paused' | 'left' | 'lost'
 export interface AgentAbout {
   readonly heading: Heading
   /** None of a workflow, or where the run is taken only to be ended. */
-  readonly agent?: Agent | undefined
+  readonly agent?: TracedAgent | undefined
   /** What of it is a node or a hook: it waits, and is handed over, with what it is a part of, and what it uses is of that. */
   readonly partOf?: AgentSpan
   readonly onEnd?: () => void
@@ -38,7 +53,7 @@ export interface NodeAbout {
 export interface HookAbout {
   readonly hook: string
   readonly id: string | undefined
-  readonly agent?: Agent | undefined
+  readonly agent?: TracedAgent | undefined
 }
 
 /** An agent at work, for who works for it. */
@@ -50,7 +65,7 @@ export interface AgentWork {
   /** A tool begins to be executed. */
   toolCall(about: ToolCallAbout): ToolCall
   /** An agent that this one has called begins, or goes on, under the call. */
-  agent(program: Program, agentId: string, call: Pick<ToolCall, 'context'>): AgentWork
+  agent(program: TracedProgram, agentId: string, call: Pick<ToolCall, 'context'>): AgentWork
   /** A node of the workflow begins, or begins again. */
   node(about: NodeAbout): AgentWork
   /** A hook of the node begins, or goes on. */
@@ -110,7 +125,7 @@ export class AgentSpan implements AgentWork {
     return call
   }
 
-  agent(own: Program, agentId: string, call: Pick<ToolCall, 'context'>): AgentSpan {
+  agent(own: TracedProgram, agentId: string, call: Pick<ToolCall, 'context'>): AgentSpan {
     const place = { ...this.#place, context: call.context, agentId, agentType: own.name }
     return this.#begin(place, { heading: programHeading(own.program), agent: own.kind === 'agent' ? own : undefined })
   }
@@ -209,10 +224,10 @@ export function programHeading(program: string, attributes: Attributes = {}, lin
 }
 
 /** The model of an agent, where it is always the same. */
-const modelOf = (agent: Agent | undefined): Attributes =>
+const modelOf = (agent: TracedAgent | undefined): Attributes =>
   typeof agent?.model === 'object' ? modelAttributes(agent.model) : {}
 
-const modelAttributes = ({ provider, modelId }: { provider: string; modelId: string }): Attributes => ({
+const modelAttributes = ({ provider, modelId }: TracedModel): Attributes => ({
   [attribute.provider]: providerName(provider),
   [attribute.requestModel]: modelId,
 })

@@ -1,4 +1,4 @@
-import type { Logger } from '../logger.ts'
+import type { Logger } from './logger.ts'
 
 /** Does what may fail on behalf of who only watches: nothing of it is thrown, and each kind of failure is told once. */
 export class Guard {

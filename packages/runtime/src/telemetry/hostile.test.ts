@@ -1,9 +1,9 @@
 import { type Attributes, context, type MeterProvider, type Span, type TracerProvider } from '@opentelemetry/api'
 import { expect, onTestFinished, test } from 'vitest'
 import { agent } from '../agent/agent.ts'
-import type { Logger } from '../logger.ts'
 import { scriptedModel } from '../model/scripted.ts'
 import { collector, driveOf, gave } from './collector.fixture.ts'
+import type { Logger } from './logger.ts'
 import type { TelemetryOptions } from './options.ts'
 import { Telemetry } from './telemetry.ts'
 

@@ -7,9 +7,9 @@ import {
   type TracerProvider,
   trace,
 } from '@opentelemetry/api'
-import type { Logger } from '../logger.ts'
 import { Guard } from './guard.ts'
 import { Instruments } from './instruments.ts'
+import type { Logger } from './logger.ts'
 import { attribute, type Operation, SCHEMA_URL, SCOPE } from './names.ts'
 import type { SpanAbout, TelemetryOptions } from './options.ts'
 import { GuardedSpan } from './span.ts'

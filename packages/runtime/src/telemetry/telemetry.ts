@@ -2,9 +2,8 @@
 
 import type { BatchLike, Writer } from '@millrace/log'
 import { type Attributes, type SpanContext, trace } from '@opentelemetry/api'
-import type { Agent } from '../agent/agent.ts'
-import type { Logger } from '../logger.ts'
-import { AgentSpan, type AgentStatus, type AgentWork, programHeading } from './agent.ts'
+import { AgentSpan, type AgentStatus, type AgentWork, programHeading, type TracedAgent } from './agent.ts'
+import type { Logger } from './logger.ts'
 import { attribute, OTHER_ERROR } from './names.ts'
 import { unwatched } from './nobody.ts'
 import type { TelemetryOptions } from './options.ts'
@@ -20,7 +19,7 @@ export interface DriveAbout {
   /** `agent:name@version`, or that of a workflow. */
   readonly program: string
   /** None of a workflow, or where the run is taken only to be ended. */
-  readonly agent: Agent | undefined
+  readonly agent: TracedAgent | undefined
   /** The store's clock now. */
   readonly clock: () => number
 }

@@ -2,7 +2,6 @@
 
 import type { Chunk, ToolPart } from '@millrace/protocol'
 import { type Attributes, type Context, SpanKind } from '@opentelemetry/api'
-import type { Callable } from '../tool/tool.ts'
 import { CUT_OFF, errorTypeOf } from './failure.ts'
 import { attribute } from './names.ts'
 import type { Place, Scope } from './scope.ts'
@@ -12,7 +11,7 @@ import type { GuardedSpan } from './span.ts'
 export interface ToolCallAbout {
   readonly call: ToolPart
   /** What is called, if there is any by the name. */
-  readonly tool: Callable | undefined
+  readonly tool: { readonly description?: string } | object | undefined
   readonly step: number
 }
 
@@ -41,7 +40,7 @@ export class ToolSpan implements ToolCall {
 
   constructor(scope: Scope, place: Place, { call, tool, step }: ToolCallAbout, onEnd: () => void) {
     const { toolName, toolCallId } = call
-    const description = tool && 'description' in tool ? tool.description : undefined
+    const description = tool && 'description' in tool ? (tool.description as string | undefined) : undefined
     this.#scope = scope
     this.#onEnd = onEnd
     this.#labels = { [attribute.toolName]: toolName, [attribute.toolType]: 'function' }

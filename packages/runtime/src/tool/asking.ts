@@ -2,16 +2,17 @@
 
 import { type Lane, MAX_PENDINGS, type Said, type Ticket, type Writer } from '@millrace/log'
 import type { Chunk } from '@millrace/protocol'
-import { copyOf } from '../agent/copy.ts'
 import { callLane, checkpointOf, contextOf, type Work } from '../agent/work.ts'
 import type { ErrorCode } from '../error/code.ts'
 import type { Made } from '../model/calls.ts'
+import { deepCopy } from '../schema/deep-copy.ts'
 import { validate } from '../schema/schema.ts'
 import { type Approval, approvalIdOf, approvalOf, type Verdict, verdictOf } from './approval.ts'
 import { fitting, type Weighed } from './fitting.ts'
+import type { Callable } from './tool.ts'
 
 /** A call, and whether somebody has to approve it. */
-interface Asked extends Made {
+interface Asked extends Made<Callable> {
   readonly verdict: Verdict
   /** Until when an answer counts, if somebody is asked. */
   readonly deadline: number | undefined
@@ -39,7 +40,7 @@ export async function commitOf(
   work: Work,
   lane: Lane,
   facts: readonly Chunk[],
-  made: readonly Made[],
+  made: readonly Made<Callable>[],
   besides: readonly Said[] = [],
 ): Promise<readonly Said[] | ((ticket: Ticket) => readonly Said[])> {
   const asked = await Promise.all(made.map(call => askedOf(work, lane.origin.step, call)))
@@ -90,18 +91,18 @@ function weightOf(work: Work, lane: Lane, call: Asked): number {
 }
 
 /** Whether nobody has said of a call without approval, as far as this process knows, that it needs none. */
-export const isUnasked = (work: Work, { tool, toolCallId }: Pick<Made, 'tool' | 'toolCallId'>): boolean =>
+export const isUnasked = (work: Work, { tool, toolCallId }: Pick<Made<Callable>, 'tool' | 'toolCallId'>): boolean =>
   approvalOf(tool.approval as Approval) !== undefined && !letPassBy(work).has(approvalIdOf(work.runId, toolCallId))
 
 /** What is said before a call runs that the log holds already: who has to approve it, or that its rule did or did not; nothing where it may run as it is. */
 export async function lateAskingOf(
   work: Work,
   step: number,
-  call: Omit<Made, 'taken'>,
+  call: Omit<Made<Callable>, 'taken'>,
 ): Promise<readonly Said[] | undefined> {
   const { tool, input } = call
   const taken = approvalOf(tool.approval as Approval)?.rule
-    ? await validate(tool.input, copyOf(input))
+    ? await validate(tool.input, deepCopy(input))
     : { value: input }
   // What does not fit does not run.
   if ('problem' in taken) return undefined
@@ -121,7 +122,7 @@ function letPassBy({ writer }: Work): Set<string> {
   return known
 }
 
-async function askedOf(work: Work, step: number, call: Made): Promise<Asked> {
+async function askedOf(work: Work, step: number, call: Made<Callable>): Promise<Asked> {
   const { tool, toolCallId, taken } = call
   const approval = approvalOf(tool.approval as Approval)
   if (approval === undefined) return { ...call, verdict: false, deadline: undefined }

@@ -2,12 +2,12 @@
 
 import type { Lane, Timers } from '@millrace/log'
 import type { Chunk, Json, ToolPart } from '@millrace/protocol'
-import { unlessAborted } from '../abort.ts'
 import { breath } from '../agent/breath.ts'
-import { copyOf } from '../agent/copy.ts'
 import type { Work } from '../agent/work.ts'
+import { unlessAborted } from '../async/unless-aborted.ts'
 import type { ErrorCode } from '../error/code.ts'
 import { MillraceError, ToolError } from '../error/error.ts'
+import { deepCopy } from '../schema/deep-copy.ts'
 import { validate } from '../schema/schema.ts'
 import type { Updates } from '../state/update.ts'
 import { type CallContext, callContext, shown } from './context.ts'
@@ -101,7 +101,7 @@ function shortened(text: string): string {
 async function run(tool: Tool, call: ToolPart, own: CallContext, lane: Lane, timers: Timers): Promise<Json> {
   const { name, input, output } = tool
   // Schemas may give what they are given, and code may write into it: the model is told what it said.
-  const taken = await validate(input, copyOf(call.input))
+  const taken = await validate(input, deepCopy(call.input))
   if ('problem' in taken) throw new ToolError(`the input does not fit: ${taken.problem}`, { cause: taken.cause })
   const value = await lastOf(tool.execute(taken.value, own.context), call, own, lane, timers)
   const what = `what ${name} returned`

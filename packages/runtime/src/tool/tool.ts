@@ -1,7 +1,7 @@
 import type { Json, JsonObject } from '@millrace/protocol'
 import type { SubAgent } from '../agent/sub-agent.ts'
+import { checkObject, describeType } from '../error/check-object.ts'
 import { ValidationError } from '../error/error.ts'
-import { checkGiven, foundOf } from '../options.ts'
 import type { Jsonified } from '../schema/json.ts'
 import {
   checkSchema,
@@ -209,7 +209,7 @@ export function tool<const Name extends string, I extends Schema, O extends Sche
   definition: ClientToolDefinition<Name, I, O>,
 ): ClientTool<Name, Jsonified<InputOf<I>>, O extends Schema ? Jsonified<InputOf<O>> : Json>
 export function tool(definition: AnyDefinition): Tool | ClientTool {
-  checkGiven('tool', definition)
+  checkObject('tool', definition)
   const { name, input, output, timeout, approval, client, execute, ...rest } = definition
   checkToolName(name)
   if (client && (execute !== undefined || rest.finish)) {
@@ -220,7 +220,7 @@ export function tool(definition: AnyDefinition): Tool | ClientTool {
     throw new ValidationError(`tool ${name}: execute: expected a function, or client: true`)
   }
   if (timeout !== undefined && timeout !== Number.POSITIVE_INFINITY && !isTimeout(timeout)) {
-    const found = typeof timeout === 'number' ? timeout : foundOf(timeout)
+    const found = typeof timeout === 'number' ? timeout : describeType(timeout)
     throw new ValidationError(
       `tool ${name}: timeout: expected milliseconds from above 0 to ${LONGEST_TIMEOUT}, found ${found}`,
     )
@@ -247,11 +247,11 @@ export function providerTool<const Name extends string>(definition: {
   readonly id: `${string}.${string}`
   readonly args?: Readonly<Record<string, unknown>>
 }): ProviderTool<Name> {
-  checkGiven('providerTool', definition)
+  checkObject('providerTool', definition)
   const { name, id } = definition
   checkToolName(name)
   if (typeof id !== 'string' || !/^[^.]+\../.test(id)) {
-    const found = typeof id === 'string' ? JSON.stringify(id) : foundOf(id)
+    const found = typeof id === 'string' ? JSON.stringify(id) : describeType(id)
     throw new ValidationError(`tool ${name}: id: expected the provider's own, as in openai.web_search, found ${found}`)
   }
   return { executor: 'provider', args: {}, ...definition }
@@ -260,6 +260,6 @@ export function providerTool<const Name extends string>(definition: {
 /** Throws where a name is none that a model could call. */
 export function checkToolName(name: unknown): void {
   if (typeof name === 'string' && NAME.test(name)) return
-  const found = typeof name === 'string' ? JSON.stringify(name) : foundOf(name)
+  const found = typeof name === 'string' ? JSON.stringify(name) : describeType(name)
   throw new ValidationError(`tool ${found}: name: expected 1 to 64 letters, digits, _ and -`)
 }

@@ -2,14 +2,15 @@
 
 import { LogError } from '@millrace/log'
 import type { Json, Usage } from '@millrace/protocol'
-import { unlessAborted } from '../abort.ts'
-import { copyOf } from '../agent/copy.ts'
+import { sleep } from '../async/sleep.ts'
+import { unlessAborted } from '../async/unless-aborted.ts'
+import { describeType } from '../error/check-object.ts'
 import { MillraceError, ValidationError } from '../error/error.ts'
 import { askAgent } from '../hooks/ask-agent.ts'
 import { dropQuestions } from '../hooks/use-interrupt.ts'
 import { emitStructured } from '../hooks/use-structured-data.ts'
-import { DEFAULT_BACKOFF, sleep } from '../model/retry.ts'
-import { foundOf } from '../options.ts'
+import { DEFAULT_BACKOFF } from '../model/retry.ts'
+import { deepCopy } from '../schema/deep-copy.ts'
 import { jsonOr } from '../schema/json.ts'
 import { isRecord } from './check.ts'
 import { endDrafts } from './drafts.ts'
@@ -70,7 +71,7 @@ async function pause({ work, at, signal }: Execution, { retry }: Node): Promise<
 async function runOf(node: Node, execution: Execution): Promise<unknown> {
   const { at } = execution
   if (node.agent === undefined) return node.run(contextOf(node, execution))
-  const { output, text } = await askAgent(execution, node.agent, node.prompt(copyOf(at.input)))
+  const { output, text } = await askAgent(execution, node.agent, node.prompt(deepCopy(at.input)))
   // That of a finishing tool may be null.
   return { data: output === undefined ? text : output }
 }
@@ -80,19 +81,19 @@ function contextOf({ id, params }: Node, execution: Execution): NodeContext<unkn
   const { work, at } = execution
   const { session, runId } = work
   return {
-    input: copyOf(at.input),
+    input: deepCopy(at.input),
     params,
     node: id,
     step: at.step,
     sessionId: session.id,
     runId,
     get data() {
-      return copyOf(work.data)
+      return deepCopy(work.data)
     },
     // What it goes on from is the same work, whose words come and go as its own do.
     get messages() {
       const own: readonly (string | undefined)[] = [...forebearsOf(session, runId), runId]
-      return copyOf(session.view.messages.filter(({ parent, runId }) => parent === undefined && !own.includes(runId)))
+      return deepCopy(session.view.messages.filter(({ parent, runId }) => parent === undefined && !own.includes(runId)))
     },
     // Code that decides by it decides the same when it starts again.
     get tokenUsage() {
@@ -115,7 +116,7 @@ function resultOf({ id }: Node, returned: unknown): NodeResult<Json> {
   }
   if (typeof returned !== 'object' || Array.isArray(returned)) {
     throw wrong(
-      `${foundOf(returned)}: expected { data, ui, condition, transitionTo }, of which data is for the next node`,
+      `${describeType(returned)}: expected { data, ui, condition, transitionTo }, of which data is for the next node`,
     )
   }
   const other = Object.keys(returned).find(key => !FIELDS.includes(key))
@@ -128,7 +129,7 @@ function resultOf({ id }: Node, returned: unknown): NodeResult<Json> {
   const { data, ui, condition, transitionTo } = returned as NodeResult
   if (ui !== undefined) checkUi(ui, wrong)
   for (const [what, text] of Object.entries({ condition, transitionTo, 'ui.message': ui?.message })) {
-    if (text !== undefined && typeof text !== 'string') throw wrong(`as ${what} ${foundOf(text)}: expected text`)
+    if (text !== undefined && typeof text !== 'string') throw wrong(`as ${what} ${describeType(text)}: expected text`)
   }
   return {
     ...(data !== undefined && { data: jsonOr(data, () => wrong('data that is no JSON')) }),
@@ -139,7 +140,7 @@ function resultOf({ id }: Node, returned: unknown): NodeResult<Json> {
 }
 
 function checkUi(ui: unknown, wrong: (what: string, field?: string) => Error): void {
-  if (!isRecord(ui)) throw wrong(`as ui ${foundOf(ui)}: expected { message, structured }`)
+  if (!isRecord(ui)) throw wrong(`as ui ${describeType(ui)}: expected { message, structured }`)
   const other = Object.keys(ui).find(key => key !== 'message' && key !== 'structured')
   if (other !== undefined) throw wrong('as ui a field that it has not: expected message or structured', other)
   const { structured } = ui

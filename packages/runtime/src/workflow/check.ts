@@ -2,15 +2,15 @@
 // that nobody reads is no mistake to it.
 
 import type { Json } from '@millrace/protocol'
+import { describeType } from '../error/check-object.ts'
 import { ValidationError } from '../error/error.ts'
-import { foundOf } from '../options.ts'
 import { jsonOr } from '../schema/json.ts'
 
 /** Throws where something is no node: `place` names the workflow and the node. */
 export function checkNode(place: string, definition: unknown): void {
   if (typeof definition === 'function' || isAgent(definition)) return
   if (!isRecord(definition)) {
-    fail(place, `expected a function, an agent, or an object with run or agent, found ${foundOf(definition)}`)
+    fail(place, `expected a function, an agent, or an object with run or agent, found ${describeType(definition)}`)
   }
   const { kind, run, agent, prompt, title, retry, onError } = definition
   if (kind === 'workflow') {
@@ -31,14 +31,14 @@ export function checkNode(place: string, definition: unknown): void {
 }
 
 function checkRetry(place: string, retry: unknown): void {
-  if (!isRecord(retry)) fail(place, `expected an object with attempts, found ${foundOf(retry)}`)
+  if (!isRecord(retry)) fail(place, `expected an object with attempts, found ${describeType(retry)}`)
   checkKeys(place, retry, ['attempts', 'backoff', 'when'])
   const { attempts, backoff, when } = retry
   checkWhole(`${place}.attempts`, attempts)
   must(when === undefined || typeof when === 'function', `${place}.when`, 'a function', when)
   if (backoff === undefined) return
   if (!isRecord(backoff))
-    fail(`${place}.backoff`, `expected an object with first and longest, found ${foundOf(backoff)}`)
+    fail(`${place}.backoff`, `expected an object with first and longest, found ${describeType(backoff)}`)
   checkKeys(`${place}.backoff`, backoff, ['first', 'longest'])
   for (const [what, ms] of Object.entries(backoff)) {
     must(typeof ms === 'number' && ms >= 0 && ms < Infinity, `${place}.backoff.${what}`, 'milliseconds from 0 on', ms)
@@ -59,7 +59,7 @@ function checkPolicy(place: string, policy: unknown): void {
 /** A value as JSON has it; throws where it is none. */
 export function jsonOf(place: string, value: unknown): Json {
   return jsonOr(value, cause => {
-    const found = cause === undefined ? `, found ${foundOf(value)}` : ''
+    const found = cause === undefined ? `, found ${describeType(value)}` : ''
     return new ValidationError(`${place}: expected what JSON can say${found}`, { cause })
   })
 }
@@ -67,7 +67,7 @@ export function jsonOf(place: string, value: unknown): Json {
 /** Throws where something is no edge: `place` names the workflow and the edge. */
 export function checkEdge(place: string, definition: unknown): void {
   if (!Array.isArray(definition) || definition.length < 2 || definition.length > 3) {
-    fail(place, `expected [from, to] or [from, to, options], found ${foundOf(definition)}`)
+    fail(place, `expected [from, to] or [from, to, options], found ${describeType(definition)}`)
   }
   const [from, to, options] = definition as readonly unknown[]
   must(typeof from === 'string', `${place}: from`, "a node's id or 'start'", from)
@@ -75,7 +75,7 @@ export function checkEdge(place: string, definition: unknown): void {
   if (!isFork) must(typeof to === 'string', `${place}: to`, "a node's id, a list of them, or 'end'", to)
   else checkBranches(place, to, options)
   if (options === undefined) return
-  if (!isRecord(options)) fail(place, `expected options that are an object, found ${foundOf(options)}`)
+  if (!isRecord(options)) fail(place, `expected options that are an object, found ${describeType(options)}`)
   const { when, otherwise, max, join } = options
   if (join !== undefined && !isFork)
     fail(place, `join: only a fork has one: list its branches, as in ['a', ['b', 'c'], { join: 'd' }]`)
@@ -127,5 +127,5 @@ function must(isFine: boolean, place: string, expected: string, found: unknown):
 /** What stands where something else should: texts and numbers as they are, of anything else what it is. */
 const shown = (value: unknown): string => {
   if (typeof value === 'string') return JSON.stringify(value)
-  return typeof value === 'number' || typeof value === 'boolean' ? String(value) : foundOf(value)
+  return typeof value === 'number' || typeof value === 'boolean' ? String(value) : describeType(value)
 }

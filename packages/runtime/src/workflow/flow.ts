@@ -5,7 +5,7 @@ import type { Chunk, Json } from '@millrace/protocol'
 import type { Ended } from '../agent/loop.ts'
 import type { Working } from '../agent/work.ts'
 import { BudgetError, MillraceError, ValidationError } from '../error/error.ts'
-import { refusalOf } from '../model/room.ts'
+import { logErrorCode } from '../error/log-error.ts'
 import { type Attempted, attempt, BadEnd, failedAtEnd } from './attempt.ts'
 import { Execution, OVER } from './execution.ts'
 import { batchesOf, type Inheritance, inheritanceOf } from './inheritance.ts'
@@ -329,7 +329,7 @@ class Flow {
         { chunk: sealOf(lane, isOver), lane },
       ]
       await lane.commit(entries).catch(error => {
-        if (refusalOf(error) !== 'too-large') throw error
+        if (logErrorCode(error) !== 'too-large') throw error
         const what = `what node ${at.node} returned is larger than the log takes: return less, or a reference`
         throw new BadEnd(what, { cause: new MillraceError('hook_result_too_large', what, { cause: error }) })
       })

@@ -3,14 +3,15 @@
 import { LogError } from '@millrace/log'
 import type { ErrorCode } from '../error/code.ts'
 import { BudgetError, MillraceError, ProviderError, RunError, ToolError, ValidationError } from '../error/error.ts'
-import { excerpt, refusalOf } from '../model/room.ts'
+import { excerpt } from '../error/excerpt.ts'
+import { logErrorCode } from '../error/log-error.ts'
 import type { Given } from './record.ts'
 
 type KeptError = NonNullable<Given['error']>
 
 /** Why a hook failed, in our words; what is wrong with the log is not about it, unless it was too large for it. */
 export function failureOf(error: unknown, hook: string): MillraceError | LogError {
-  if (refusalOf(error) === 'too-large') {
+  if (logErrorCode(error) === 'too-large') {
     const what = `what ${hook} gives, or that with what the node read and set before it, is larger than the log takes: return less, or a reference`
     return new MillraceError('hook_result_too_large', what, { cause: error })
   }

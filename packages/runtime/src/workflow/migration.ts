@@ -4,8 +4,8 @@ import { type Lane, pendingKey, type Said, type Ticket } from '@millrace/log'
 import type { Json, ToolPart } from '@millrace/protocol'
 import type { Working } from '../agent/work.ts'
 import { childrenEnded } from '../drive/ending.ts'
+import { describeType } from '../error/check-object.ts'
 import { MillraceError } from '../error/error.ts'
-import { foundOf } from '../options.ts'
 import { isRecord, jsonOf } from './check.ts'
 import type { Journal } from './journal.ts'
 import { type At, isFork, lineAt, moved, type Path, type Position } from './position.ts'
@@ -112,7 +112,7 @@ function asked(
 }
 
 const found = (value: unknown): string =>
-  value instanceof Promise ? 'a promise' : isRecord(value) ? 'an object without a node' : foundOf(value)
+  value instanceof Promise ? 'a promise' : isRecord(value) ? 'an object without a node' : describeType(value)
 
 const changed = (place: string, what: string, cause?: unknown): MillraceError =>
   new MillraceError('workflow_changed', `${place}: ${what}`, { cause })

@@ -1,7 +1,7 @@
 import type { Json, JsonObject } from '@millrace/protocol'
 import { type Budget, budgetOf } from '../agent/budget.ts'
 import { checkName } from '../agent/check.ts'
-import { checkGiven, foundOf } from '../options.ts'
+import { checkObject, describeType } from '../error/check-object.ts'
 import type { Jsonified } from '../schema/json.ts'
 import { checkSchema, type InputOf, type JsonSchema, jsonSchemaOf, type Schema } from '../schema/schema.ts'
 import { fail, isRecord } from './check.ts'
@@ -97,7 +97,7 @@ export function workflow<
 >(
   definition: WorkflowDefinition<Id, Nodes, Edges, I>,
 ): Workflow<Id, GivenTo<I>, OutputFrom<Nodes, Edges>, WorkflowShown<Nodes, I>> {
-  checkGiven('workflow', definition)
+  checkObject('workflow', definition)
   const { id, version = '1', maxSteps } = definition
   checkName('workflow', id, 'id', id)
   checkName('workflow', id, 'version', version)
@@ -122,7 +122,7 @@ export function workflow<
 const NODE_ID = /^[\w-]{1,64}$/
 
 function nodesOf(place: string, given: NodeDefinitions): ReadonlyMap<string, Node> {
-  if (!isRecord(given)) fail(`${place}: nodes`, `expected an object, found ${foundOf(given)}`)
+  if (!isRecord(given)) fail(`${place}: nodes`, `expected an object, found ${describeType(given)}`)
   const nodes = Object.entries<NodeDefinition>(given)
   if (nodes.length === 0) fail(`${place}: nodes`, 'there are none: a workflow has one or more')
   return new Map(
@@ -138,7 +138,7 @@ function nodesOf(place: string, given: NodeDefinitions): ReadonlyMap<string, Nod
 }
 
 function edgesOf(place: string, given: readonly EdgeDefinition[]): readonly Edge[] {
-  if (!Array.isArray(given)) fail(`${place}: edges`, `expected an array, found ${foundOf(given)}`)
+  if (!Array.isArray(given)) fail(`${place}: edges`, `expected an array, found ${describeType(given)}`)
   return given.map((definition, index) => edgeOf(`${place}: edges.${index}`, definition))
 }
 
@@ -158,12 +158,12 @@ function inputOf(place: string, schema: Schema | undefined, jsonSchema: JsonSche
 }
 
 function migrationsOf(name: string, version: string, given: object = {}): ReadonlyMap<string, Migration> {
-  if (!isRecord(given)) fail(`workflow ${name}: migrate`, `expected an object, found ${foundOf(given)}`)
+  if (!isRecord(given)) fail(`workflow ${name}: migrate`, `expected an object, found ${describeType(given)}`)
   for (const [other, migration] of Object.entries(given)) {
     const here = `workflow ${name}: migrate.${other}`
     checkName('workflow', name, 'migrate', other)
     if (other === version) fail(here, `this is version ${version} itself: name those that came before it`)
-    if (typeof migration !== 'function') fail(here, `expected a function, found ${foundOf(migration)}`)
+    if (typeof migration !== 'function') fail(here, `expected a function, found ${describeType(migration)}`)
   }
   return new Map(Object.entries(given as Readonly<Record<string, Migration>>))
 }

@@ -1,11 +1,11 @@
 import { expect, test } from 'vitest'
-import { copyOf } from './copy.ts'
+import { deepCopy } from './deep-copy.ts'
 
-test('objects and lists are copied, what else they hold is shared', () => {
+test('copies plain objects and arrays and shares all other values', () => {
   const url = new URL('https://example.org/')
   const bytes = new Uint8Array(3)
   const given = { list: [{ url, bytes, none: undefined }], text: 'x', nothing: null }
-  const copy = copyOf(given)
+  const copy = deepCopy(given)
   expect(copy).toStrictEqual(given)
   expect(copy.list).not.toBe(given.list)
   expect(copy.list[0]).not.toBe(given.list[0])
@@ -13,9 +13,9 @@ test('objects and lists are copied, what else they hold is shared', () => {
   expect(copy.list[0]?.bytes).toBe(bytes)
 })
 
-test('a field may have the name of what objects inherit', () => {
+test('copies fields named like inherited ones as own fields', () => {
   const given = JSON.parse('{"__proto__":{"a":1},"constructor":2}') as object
-  const copy = copyOf(given)
+  const copy = deepCopy(given)
   expect(JSON.stringify(copy)).toBe(JSON.stringify(given))
   expect(Object.getPrototypeOf(copy)).toBe(Object.prototype)
 })

@@ -1,7 +1,7 @@
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { consoleLogger, guarded, type Logger } from './logger.ts'
 
-test('a logger that chokes on a cause is told without it, and one that always throws does no harm', () => {
+test('retries without the cause if a logger throws, and ignores a logger that always throws', () => {
   const told: unknown[] = []
   const picky = (message: string, fields: object) => {
     if ('cause' in fields) throw new Error('I choke')
@@ -20,7 +20,7 @@ test('a logger that chokes on a cause is told without it, and one that always th
   expect(() => guarded({ warn: never, error: never }).error('c', { cause: 1 })).not.toThrow()
 })
 
-test('the console has one line for a warning, whatever its cause says, and the stack of an error', () => {
+test('consoleLogger prints a warning on one line and an error with its stack', () => {
   const printed: unknown[][] = []
   for (const level of ['warn', 'error'] as const) {
     const spy = vi.spyOn(console, level).mockImplementation((...args) => void printed.push(args))

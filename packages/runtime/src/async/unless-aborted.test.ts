@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
-import { unlessAborted } from './abort.ts'
+import { unlessAborted } from './unless-aborted.ts'
 
-test('what comes of something is what it comes to, and nothing is left on the signal', async () => {
+test('settles as the promise does and removes its listener from the signal', async () => {
   const { signal } = new AbortController()
   const left: string[] = []
   signal.removeEventListener = (type: string) => void left.push(type)
@@ -10,7 +10,7 @@ test('what comes of something is what it comes to, and nothing is left on the si
   expect(left).toEqual(['abort', 'abort'])
 })
 
-test('what does not end is not waited for, and what it throws later is nobody’s', async () => {
+test('rejects on abort without waiting, and ignores a later rejection of the promise', async () => {
   const controller = new AbortController()
   const { promise, reject } = Promise.withResolvers<never>()
   const waiting = unlessAborted(promise, controller.signal)
